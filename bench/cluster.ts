@@ -1,7 +1,7 @@
 /**
  * The whole embedded cluster in one process, without sockets: `node bench/cluster.ts [--json] [COUNT…]`.
  *
- * One Deployment of COUNT pods (2 000, 10 000 and 20 000 unless told otherwise) is created on 500 Ready
+ * One Deployment of COUNT pods (2 000, 10 000 and 20 000 by default) is created on 500 Ready
  * nodes. Every row counts from the creation of the Deployment until the last pod got that far, and
  * includes all parts: API server, controllers, scheduler and kubelets. Kubelets pull and start with short
  * delays (below), so that the figures show what the cluster can do and not how long images take.

@@ -12,7 +12,7 @@
  * host takes for everything that is not the controller's; --no-floor leaves it out.
  *
  * The reference names no node for a pod. With `--gates PlannedPlacement=false` Tenon does not either: fewer writes, and
- * dearer nodes, which the price tells.
+ * more expensive nodes, which the price tells.
  */
 import { parseArgs } from 'node:util'
 import { kinds, labels, type Node, type NodePool } from '@tenon/api'
@@ -37,7 +37,7 @@ interface Workload {
 
 interface Row extends Figures {
   readonly workload: string
-  /** Processor time of starting, listing and waiting, before there were pods. */
+  /** CPU time of starting, listing and waiting, before there were pods. */
   readonly startCpuSeconds: number
   readonly pricePerHour: number
   readonly reference: Figures

@@ -114,7 +114,7 @@ class LoopWatch {
   #last = performance.now()
   #lastCpu = process.threadCpuUsage()
   longestMs = 0
-  /** Processor time of the thread in its costliest turn: what the turn takes on an idle host. */
+  /** CPU time of the thread in its costliest turn: what the turn takes on an idle host. */
   longestCpuMs = 0
 
   start(): void {

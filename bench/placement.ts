@@ -5,7 +5,7 @@
  *
  * Eight Deployments of 100 pods each, nodes simulated by kwok, default settings. The control plane is started
  * and stopped here, unless TENON_CONFORMANCE_DIR and TENON_CONFORMANCE_BIN name a running one. Time counts
- * from the first Deployment until every pod is Ready, processor time is that of the operator's process.
+ * from the first Deployment until every pod is Ready, CPU time is that of the operator's process.
  *
  *   --small-nodes    nodes of at most 16 CPU, so that there are many
  *   --refused-first  no node may be launched before the scheduler has refused every pod, and time counts from

@@ -2,11 +2,11 @@
  * How long the bundle takes from its start to its first reconcile: `node bench/start.ts [--json] [--runs N]`.
  *
  * Bundles into a temporary folder, runs the embedded cluster from there, and starts a controller of each
- * provider again and again (5 times unless told otherwise), as it runs in a pod (nothing that was compiled
+ * provider again and again (5 times by default), as it runs in a pod (nothing that was compiled
  * before is kept) and as it runs where it can keep that. The first reconcile is over when a new NodePool
- * carries its hash. Processor time is that of the controller's process until then, which a busy host does
+ * carries its hash. CPU time is that of the controller's process until then, which a busy host does
  * not stretch; of several runs the middle one is shown. Fails when a controller in a pod takes more than 1.5 s
- * of processor time.
+ * of CPU time.
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

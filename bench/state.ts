@@ -5,8 +5,8 @@
  *   node bench/state.ts [--nodes N --pods N] [--changes PER_SECOND] [--seconds S] [--json] [--cpu-prof DIR]
  *
  * `synced` counts from the start of the controller's process until its readiness says that everything is
- * listed and `karpenter_cluster_state_synced` is 1; `CPU s` is the processor time of that. `rest %` and
- * `busy %` are processor time, of one core, while nothing changes and while pods do (statuses, creations,
+ * listed and `karpenter_cluster_state_synced` is 1; `CPU s` is the CPU time of that. `rest %` and
+ * `busy %` are CPU time, of one core, while nothing changes and while pods do (statuses, creations,
  * bindings, deletions), and `writes` what the controller wrote meanwhile; `held` is the longest time that the
  * event loop was held: from when the program is loaded until all is synced, and while pods change once more, as
  * looking at it takes time of its own. On a host that is loaded by others the changes may take longer than
@@ -162,7 +162,7 @@ async function measured(size: { readonly nodes: number; readonly pods: number })
   }
 }
 
-/** Processor time, in percent of a core, of a replica that does not lead, while pods change. */
+/** CPU time, in percent of a core, of a replica that does not lead, while pods change. */
 async function follower(api: ChildProcess, kubeconfigPath: string, log: string): Promise<number> {
   await ask(api, { kind: 'hold-lease', ...lease })
   const replica = await ControllerProcess.start({ kubeconfigPath, log, clock, lease })

@@ -108,7 +108,7 @@ async function cutNowAndThen(proxy: CuttingProxy, endMs: number, cutMs: number):
     proxy.cut()
     cuts++
     await sleep(cutMs)
-    proxy.mend()
+    proxy.restore()
   }
   return cuts
 }

@@ -14,7 +14,7 @@ const searched = /\.(?:ts|mjs|md|ya?ml|json|sh|tpl)$/
 const skipped =
   /^checks\/vocabulary\.ts$|^docs\/behaviour\/|^docs\/glossary\.md$|^package-lock\.json$|\/(?:wire|zero)-fields\.json$/
 
-/** Names that others have given, that users have written down, or that a recorded run depends on. */
+/** Names that others have given, that users have stored, or that a recorded run depends on. */
 const names =
   /machineID|apimachinery|[mM]achine(?:Deployment|Set|Template|Pool|HealthCheck)s?|machine-resources|machineDeleted|machinesBoundOnce|v1alpha5 Machine|fork\('[a-z-]+'\)/g
 

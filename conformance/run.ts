@@ -99,7 +99,7 @@ function suiteFiles(wanted: readonly string[]): string[] {
     .map((file) => join(folder, file))
 }
 
-/** Elsewhere than in CI its test may be left out: it says so itself. */
+/** Elsewhere than in CI its test may be omitted: it says so itself. */
 function hasPrometheus(): boolean {
   const programs = ensurePrometheus(process.env, say)
   if (!('missing' in programs)) return true
@@ -107,7 +107,7 @@ function hasPrometheus(): boolean {
   return process.env['CI'] === undefined
 }
 
-/** Only where it was declared optional may the suite be left out, and never silently. */
+/** Only where it was declared optional may the suite be omitted, and never silently. */
 function withoutGo(error: GoMissingError): number {
   if (process.env['TENON_CONFORMANCE'] !== 'optional') {
     say(error.message)

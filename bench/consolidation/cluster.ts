@@ -119,7 +119,7 @@ function instance(index: number, type: InstanceType, random: SeededRandom): Inst
   }
 }
 
-/** Puts each pod on one of the emptiest of some nodes that have room; pods without room are left out. */
+/** Puts each pod on one of the emptiest of some nodes that have room; pods without room are omitted. */
 function settle(pods: readonly Pod[], instances: readonly Instance[]): ReadonlyMap<Pod, Instance> {
   const random = new SeededRandom('homes')
   const homes = new Map<Pod, Instance>()

@@ -34,7 +34,7 @@ export interface ControllerPlan {
   readonly options?: readonly string[]
   /** The Lease to wait for; without it the controller leads at once. */
   readonly lease?: { readonly namespace: string; readonly name: string }
-  /** Measures how long the event loop is held, which costs a little processor time. */
+  /** Measures how long the event loop is held, which costs a little CPU time. */
   readonly isProbed?: boolean
 }
 

@@ -46,7 +46,7 @@ type Labels = ReadonlyMap<string, readonly string[]>
 
 /**
  * Groups pods by what the bound knows of them; topology other than exclusion is not looked at. Exclusion
- * forces new nodes only on kinds with more pods than there are nodes, and is left out for the others.
+ * forces new nodes only on kinds with more pods than there are nodes, and is omitted for the others.
  */
 export function shapesOf(pods: readonly Pod[], nodeCount: number): readonly Shape[] {
   const shapes = new Map<string, Shape & { count: number }>()

@@ -1,4 +1,4 @@
-/** Leaves out sources that the lower bound can do without, so that it stays a small problem. */
+/** Omits sources that the lower bound can do without, so that it stays a small problem. */
 import type { Shape, Source } from './offers.ts'
 
 interface Candidate {
@@ -36,7 +36,7 @@ export function withoutSuperfluous(offered: readonly Source[], shapes: readonly 
 }
 
 /**
- * Whether some number of nodes `b` for each node `a` is as large and no dearer. Where pods exclude each
+ * Whether some number of nodes `b` for each node `a` is as large and no more expensive. Where pods exclude each
  * other, nodes count as well, so that it takes one at least.
  */
 function replaces(a: Candidate, b: Candidate, resources: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-/** Memory and processor time of a process over a phase, sampled as the upstream suite does. */
+/** Memory and CPU time of a process over a phase, sampled as the upstream suite does. */
 import type { Clock } from '@tenon/runtime'
 import type { ControllerProcess } from '../control-plane/controller-process.ts'
 

@@ -84,7 +84,7 @@ export interface WriterPlan {
   readonly endMs: number
 }
 
-/** One writer; at any time it has one request under way. */
+/** One writer; at any time it has one request in progress. */
 export class Writer {
   readonly #plan: WriterPlan
   readonly #alive = new Map<string, AnyObject>()

@@ -3,9 +3,9 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 /** A TCP proxy whose line can be cut. */
 export interface CuttingProxy {
   readonly port: number
-  /** Breaks all connections, and refuses new ones until {@link CuttingProxy.mend}. */
+  /** Breaks all connections, and refuses new ones until {@link CuttingProxy.restore}. */
   cut(): void
-  mend(): void
+  restore(): void
   close(): Promise<void>
 }
 
@@ -41,7 +41,7 @@ export async function startCuttingProxy(host: string, targetPort: number): Promi
   return {
     port: (server.address() as AddressInfo).port,
     cut,
-    mend: () => {
+    restore: () => {
       isCut = false
     },
     close: () =>

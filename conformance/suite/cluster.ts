@@ -109,7 +109,7 @@ export function conditionOf(object: TestObject, type: string): string | undefine
 /**
  * The NodeClaims, as soon as there are some and each is Initialized. A Node without any condition takes
  * pods already, and what is deleted then is not drained: it counts as a node whose instance is gone.
- * @param pool the NodePool whose claims are meant; all claims when left out
+ * @param pool the NodePool whose claims are meant; all claims when omitted
  */
 export function untilInitialized(cluster: Cluster, seconds: number, pool?: string): Promise<TestObject[]> {
   const selector = pool === undefined ? undefined : `karpenter.sh/nodepool=${pool}`

@@ -1,4 +1,4 @@
-/** Rights that a chart's roles grant, held against what was asked for. */
+/** Rights that a chart's roles grant, checked against what was asked for. */
 import type { AuditEvent } from '../audit.ts'
 
 /** A Role or ClusterRole, as rendered. */
@@ -32,7 +32,7 @@ export interface RightsReport {
   readonly missing: readonly string[]
 }
 
-/** Every verb that the roles grant to the controller; what they grant to people is left out. */
+/** Every verb that the roles grant to the controller; what they grant to people is omitted. */
 export function grantedRights(objects: readonly RoleObject[]): readonly Right[] {
   const roles = objects.filter(
     ({ kind, metadata }) =>

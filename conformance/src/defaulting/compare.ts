@@ -63,7 +63,7 @@ const withoutFinalizer = (finalizer: string) => (object: Loose) => {
   return { ...object, metadata: { ...metadata, finalizers } }
 }
 
-/** What the embedded API server leaves out, and why. */
+/** What the embedded API server omits, and why. */
 const differentForAReason: readonly Listed[] = [
   // No program runs in a container, so that none needs a token of its service account.
   {

@@ -15,7 +15,7 @@ class Odd {
 /** Marks a value as one of those that are drawn seldom. */
 export const odd = (value: unknown): unknown => new Odd(value)
 
-/** Makes a part of an object anew each time it is drawn. */
+/** Makes a part of an object again each time it is drawn. */
 export type Make = (draw: OddDraw) => unknown
 
 /** Values among which one is drawn; a function makes its own. */
@@ -34,7 +34,7 @@ export interface OddRates {
   readonly unknown: number
 }
 
-/** Draws objects with many fields left out, and a few of them odd. */
+/** Draws objects with many fields omitted, and a few of them odd. */
 export class OddDraw {
   readonly draw: Draw
   readonly #rates: OddRates
@@ -44,7 +44,7 @@ export class OddDraw {
     this.#rates = rates
   }
 
-  /** The required fields, and some of the optional ones. A field without a choice is left out. */
+  /** The required fields, and some of the optional ones. A field without a choice is omitted. */
   record(
     required: Readonly<Record<string, Choices>>,
     optional: Readonly<Record<string, Choices>> = {},

@@ -66,7 +66,7 @@ export interface Outcome {
   readonly slowestRegistrationMs: number
   /** From the first Deployment, or the NodePool when pods were refused first, until every pod was Ready. */
   readonly seconds: number
-  /** Processor time of this process meanwhile. */
+  /** CPU time of this process meanwhile. */
   readonly cpuSeconds: number
   readonly nominations: number
   readonly steps: readonly Span[]
@@ -178,7 +178,7 @@ export class Stand {
     const seconds = (clock.monotonic() - start) / 1000
     const { user, system } = process.cpuUsage(cpuBefore)
     const counts = requests.counts
-    // A pass that was under way may still launch.
+    // A pass that was in progress may still launch.
     await clock.sleep(3000)
     return {
       pods: total,

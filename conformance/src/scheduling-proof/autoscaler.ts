@@ -146,7 +146,7 @@ class Journal implements Logger, Decisions {
   laterRefusals: Map<string, string> = new Map()
   complaints: string[] = []
   lines: string[] = []
-  /** Refusals of the pass under way. */
+  /** Refusals of the pass in progress. */
   #refused = new Map<string, string>()
   readonly #clock: Clock
 

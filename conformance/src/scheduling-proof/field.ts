@@ -100,7 +100,7 @@ export class Field {
       if (isOneDecision) await this.#stopLaunching()
       const isComplete = await this.#bound(withinMs)
       const seconds = (this.#clock.monotonic() - start) / 1000
-      // A pass that was under way when the last pod was bound may still launch.
+      // A pass that was in progress when the last pod was bound may still launch.
       if (isComplete) await this.#clock.sleep(300)
       const { nodes, nodeClaims } = this.#autoscaler.operator.caches
       const pods = this.#pods()

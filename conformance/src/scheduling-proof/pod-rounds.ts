@@ -6,7 +6,7 @@ import type { Round } from './round.ts'
 
 const { zone, hostname } = labels
 
-/** A spread of one app over a topology; one that must hold unless told otherwise. */
+/** A spread of one app over a topology; one that must hold by default. */
 function spread(
   app: string,
   topologyKey: string,

@@ -4,7 +4,7 @@ import module from 'node:module'
 import { text as readAll } from 'node:stream/consumers'
 import type { Io } from './io.ts'
 
-// Most of a start's processor time and memory is compiling; what an earlier start compiled is kept in the
+// Most of a start's CPU time and memory is compiling; what an earlier start compiled is kept in the
 // folder for temporary files. What is imported above this line is not. Threads learn of it from the environment.
 const { directory } = module.enableCompileCache()
 if (directory !== undefined) process.env['NODE_COMPILE_CACHE'] ??= directory

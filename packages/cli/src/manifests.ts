@@ -31,7 +31,7 @@ export interface FoundFiles {
 /**
  * Every object of the given files, directories (their own files, by name) and lists. A file that cannot be
  * read costs only itself.
- * @param warn is told about what is left out, and about keys that are given twice.
+ * @param warn is told about what is omitted, and about keys that are given twice.
  * @throws CliError naming the file, the line and what is wrong, when nothing can be read.
  */
 export async function readManifests(

@@ -1,4 +1,4 @@
-/** What a start loads: all of it takes processor time and memory in every process. */
+/** What a start loads: all of it takes CPU time and memory in every process. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'

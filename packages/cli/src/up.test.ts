@@ -240,7 +240,7 @@ test('a controller without a cluster or with wrong settings says so in one line'
     t,
     cwd,
     [...ready, '--batch-max-duration', 'soon'],
-    /^tenon: --batch-max-duration=soon: give a duration/,
+    /^tenon: --batch-max-duration=soon: use a duration/,
   )
 })
 

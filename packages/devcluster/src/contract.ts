@@ -246,6 +246,6 @@ export type JoinResult =
 /** Lets a booted instance join, as kubelet's TLS bootstrap would: all credentials must be right. */
 export interface NodeJoiner {
   join(credentials: JoinCredentials, kubelet: KubeletSpec): Promise<JoinResult>
-  /** Goes on with an instance that an earlier run of the cluster let in. */
+  /** Continues with an instance that an earlier run of the cluster let in. */
   resume(kubelet: KubeletSpec): KubeletHandle
 }

@@ -30,7 +30,7 @@ export interface SimulatorParts {
   readonly transport: Transport
   /** Without `v`. */
   readonly kubernetesVersion: string
-  /** Where instances are written down; absent when they end with the process. */
+  /** Where instances are stored; absent when they end with the process. */
   readonly keptInstances?: <R extends InstanceRecord>() => KeptInstances<R>
 }
 

@@ -3,13 +3,13 @@ import type { StoredObject } from './contract.ts'
 import type { Collection } from './storage/collection.ts'
 import type { Store } from './storage/store.ts'
 
-/** An instance as it is written down: plain JSON data. */
+/** An instance as it is stored: plain JSON data. */
 export interface InstanceRecord {
   readonly id: string
   readonly name: string
 }
 
-/** Where the instances of a simulated cloud are written down. */
+/** Where the instances of a simulated cloud are stored. */
 export interface KeptInstances<R extends InstanceRecord> {
   /** What an earlier run left, in any order. */
   all(): readonly R[]

@@ -47,7 +47,7 @@ export interface PatchOptions extends WriteOptions {
   readonly kind?: 'merge' | 'strategic' | 'json'
   /** Sent inside a merge patch, so that the server answers 409 when the object has moved on. */
   readonly resourceVersion?: string
-  /** Nobody reads what becomes of the object: its text is passed over. */
+  /** Nobody reads what becomes of the object: its text is skipped. */
   readonly isAnswerUnread?: boolean
   /** What of the object is read; the rest may be there or not. Keep the value: it is prepared once. */
   readonly fields?: ReadFields

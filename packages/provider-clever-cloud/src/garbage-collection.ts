@@ -17,7 +17,7 @@ import { isManaged, labelledClaim, owningClaims } from './nodegroup/ownership.ts
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 
 const periodMs = 2 * 60_000
-/** Younger objects may be of a launch that is under way. */
+/** Younger objects may be of a launch that is in progress. */
 const graceMs = 2 * 60_000
 const hourMs = 60 * 60_000
 
@@ -32,7 +32,7 @@ export interface GarbageCollectionDependencies {
 }
 
 /**
- * Sweeps NodeGroups and claims. Both are listed by the server; nothing goes on the word of a list, each object is
+ * Sweeps NodeGroups and claims. Both are listed by the server; nothing goes based on a list, each object is
  * asked for by name before.
  */
 export class GarbageCollection {

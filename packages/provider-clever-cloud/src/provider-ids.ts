@@ -1,4 +1,4 @@
-/** Gives nodes the provider ID that the platform leaves out (clever-cloud.md 10, 20). */
+/** Gives nodes the provider ID that the platform omits (clever-cloud.md 10, 20). */
 import { kinds, labels, type Node, ownValue } from '@tenon/api'
 import { type Cache, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'

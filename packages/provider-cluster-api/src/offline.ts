@@ -44,7 +44,7 @@ export async function offlineCatalogue(
     const types = instanceTypesOf(
       readings.flatMap((each) => (each.kind === 'participant' ? [each.participant] : [])),
     )
-    // Those that are left out may tell more on the hub, by their templates.
+    // Those that are omitted may tell more on the hub, by their templates.
     const isPartial = readings.length === 0 || readings.some(({ kind }) => kind === 'excluded')
     return { offered: types, known: types, ...(isPartial && { isPartial }) }
   }

@@ -19,7 +19,7 @@ import type { ExoscaleNodeClass } from './nodeclass/types.ts'
 const periodMs = 5 * 60_000
 /** While a sweep of many is held back, it is looked at more often than it may go. */
 const heldPeriodMs = 60_000
-/** An instance younger than this may belong to a claim whose launch is not written down yet. */
+/** An instance younger than this may belong to a claim whose launch is not stored yet. */
 const graceMs = 5 * 60_000
 const stuckAfterMs = 10 * 60_000
 
@@ -34,7 +34,7 @@ export interface GarbageCollectionDependencies {
 }
 
 /**
- * Passes over the zone; claims are read from the server, not from a cache that may lag. Nothing goes on the word of a
+ * Passes over the zone; claims are read from the server, not from a cache that may lag. Nothing goes based on a
  * list alone: the claim of each instance, and the instance of each claim, is asked for by name before.
  */
 export class GarbageCollection {

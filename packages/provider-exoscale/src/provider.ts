@@ -231,7 +231,7 @@ class ExoscaleProvider implements CloudProvider {
   }
 
   /**
-   * By provider ID, else by label: a launch may have been cut off before the ID was written down, and one that denotes
+   * By provider ID, else by label: a launch may have been cut off before the ID was stored, and one that denotes
    * no instance must hold up nothing.
    */
   async #instanceIdsOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<readonly string[]> {

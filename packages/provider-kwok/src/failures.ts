@@ -90,7 +90,7 @@ export class Failures {
     )
   }
 
-  /** Starts the end of an instance, or goes on with it. @returns whether it is over. */
+  /** Starts the end of an instance, or continues with it. @returns whether it is over. */
   hasEnded(providerID: string, { terminationDelayMs }: FailureSettings): boolean {
     const nowMs = this.#deps.clock.now()
     const endMs = this.#ends.get(providerID) ?? nowMs + terminationDelayMs

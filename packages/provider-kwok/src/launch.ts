@@ -38,7 +38,7 @@ export interface Choice {
 
 /**
  * The cheapest available offering of the types the claim may have; one whose price is not known if there is no other. Among equals the first type wins, and chance
- * decides between its offerings. Types with nothing that fits are passed over.
+ * decides between its offerings. Types with nothing that fits are skipped.
  */
 export function cheapestChoice(
   claim: NodeClaim,

@@ -2,7 +2,7 @@
 
 /**
  * Shares a read among concurrent askers. Every answer comes from a read that began after it was asked for, so
- * that it is as fresh as one of the asker's own; there is at most one read under way and one to follow.
+ * that it is as fresh as one of the asker's own; there is at most one read in progress and one to follow.
  */
 export class SharedRead<T> {
   readonly #read: () => Promise<T>

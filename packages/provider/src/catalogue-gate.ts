@@ -25,7 +25,7 @@ export class CatalogueGate {
   /** When the first of the lists that say the same was told. */
   #smallerSinceMs: number | undefined
 
-  /** @param inUse types of the instances that exist, which the first list after a start is held against. */
+  /** @param inUse types of the instances that exist, which the first list after a start is checked against. */
   constructor(clock: Pick<Clock, 'monotonic'>, inUse: () => Iterable<string> = () => []) {
     this.#clock = clock
     this.#inUse = inUse

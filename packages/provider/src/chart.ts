@@ -10,7 +10,7 @@ export interface AccessRule {
 
 /** Where a value of the chart goes to. */
 export type ChartTarget =
-  /** The variable gets the value, the items of a list with commas between them; an empty one is left out. */
+  /** The variable gets the value, the items of a list with commas between them; an empty one is omitted. */
   | { readonly kind: 'variable'; readonly variable: string }
   /** The value names a Secret; each variable gets the entry of its name. */
   | { readonly kind: 'secretVariables'; readonly variables: readonly string[] }

@@ -17,7 +17,7 @@ export interface ProviderInstance {
   /** Resolved single values; labels already on the claim win over these. */
   readonly labels: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
-  /** Quantities in text form; zero entries left out. */
+  /** Quantities in text form; zero entries omitted. */
   readonly capacity: Readonly<Record<string, string>>
   readonly allocatable: Readonly<Record<string, string>>
   /** Name of the claim this instance was made for, if the cloud's tags tell. */
@@ -37,7 +37,7 @@ export interface NodeDefaults {
 export interface RefusedOffering extends OfferingRef {
   /** How long no launch should try it; for a time that grows with every refusal unless given. */
   readonly pauseMs?: number
-  /** Whether the pause ends as soon as capacity is given back. */
+  /** Whether the pause ends as soon as capacity is released. */
   readonly endsOnRelease?: boolean
 }
 
@@ -45,7 +45,7 @@ export interface RefusedOffering extends OfferingRef {
 export type OfferingNews =
   /** An instance was refused after its launch had been answered. */
   | { readonly kind: 'refused'; readonly offerings: readonly RefusedOffering[]; readonly because: string }
-  /** Capacity was given back. */
+  /** Capacity was released. */
   | { readonly kind: 'released' }
 
 /** A metric of a provider, read at each scrape; it has no labels. */
@@ -205,7 +205,7 @@ export interface CloudProvider {
     instanceTypes?: readonly InstanceType[],
   ): Promise<ProviderInstance>
   /**
-   * Starts, or goes on with, deletion. Resolves when the cloud has accepted;
+   * Starts, or continues with, deletion. Resolves when the cloud has accepted;
    * rejects with `nodeClaimNotFound` once the instance is gone. Without a provider ID of this provider's form, the
    * instances go that the claim owns by their labels.
    */

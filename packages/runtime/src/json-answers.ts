@@ -1,4 +1,4 @@
-/** What every API's answers are held against before anything of them is believed. */
+/** What every API's answers are checked against before they are used. */
 import type { HttpResponse } from './transport.ts'
 
 /** The members of a JSON object. */

@@ -4,7 +4,7 @@ import type { LogLevel } from './log.ts'
 const windowMs = 1000
 const first = 100
 const each = 100
-/** Messages are constant; more of them than this are somebody's mistake, and are counted anew. */
+/** Messages are constant; more of them than this are somebody's mistake, and are counted again. */
 const messageLimit = 4096
 
 /** Holds repeated lines back: of one level and message a hundred per second pass, then each hundredth. */

@@ -22,7 +22,7 @@ export interface HttpResponse {
 
 /**
  * Carries requests to one server: over a socket, or straight into an in-process one.
- * Rejects on transport failures (refused, reset, time-out, abort); any answered status resolves.
+ * Rejects on transport failures (refused, reset, timeout, abort); any answered status resolves.
  */
 export interface Transport {
   send(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse>

@@ -35,7 +35,7 @@ export const eventLoopTurns: Turns = new EventLoopTurns()
 export interface Slicing {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly turns: Turns
-  /** The thread is given up after this many milliseconds, at the end of the step under way. */
+  /** The thread is given up after this many milliseconds, at the end of the step in progress. */
   readonly sliceMs: number
 }
 

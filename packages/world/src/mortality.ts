@@ -31,7 +31,7 @@ export class Mortality {
     return this.#writes
   }
 
-  /** Counts writes anew, and dies at one of them if told so. */
+  /** Counts writes again, and dies at one of them if told so. */
   countFromHere(death: Death = { atWrite: Number.POSITIVE_INFINITY, when: 'after' }): void {
     this.#writes = 0
     this.#death = death

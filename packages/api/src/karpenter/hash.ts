@@ -48,7 +48,7 @@ export function hashStringMap(map: Readonly<Record<string, string>>): bigint {
   return finish(hash)
 }
 
-/** A field's value, or undefined when the field is zero and left out. */
+/** A field's value, or undefined when the field is zero and omitted. */
 type Field = readonly [name: string, value: bigint | undefined]
 
 /** Hash of a struct by the name of its type and its fields. */

@@ -1,4 +1,4 @@
-/** Who acts: stands for the lease, leads once the cluster is known, and hands over in good order. */
+/** Who acts: stands for the lease, leads once the cluster is known, and hands over cleanly. */
 import {
   createEventRecorder,
   createLeaderElector,
@@ -14,7 +14,7 @@ const lease = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs:
 const headStartMs = 10_000
 /** A leader gives up when nothing has come for so long of a list that it needs (operations.md 1). */
 const syncLimitMs = 2 * 60_000
-/** What is under way at the end has so long to finish, then it is cut off. */
+/** What is in progress at the end has so long to finish, then it is cut off. */
 const quietLimitMs = 800
 /** What nobody waits for: the last events, and the thread that decided. */
 const flushLimitMs = 300
@@ -94,7 +94,7 @@ export class Leadership {
     }
     await aborted(ending)
     logger.info('stopping', { isAsked: signal.aborted })
-    // The lease is kept until nothing is under way any more: who comes next must not meet it. Then it goes
+    // The lease is kept until nothing is in progress any more: who comes next must not meet it. Then it goes
     // first, as others wait for it.
     await settled(operator.quiesce(), clock, quietLimitMs)
     this.#isOver = true

@@ -11,7 +11,7 @@ type Env = Readonly<Record<string, string>>
 const kwok = builtInProviders.find(({ name }) => name === 'kwok')
 const providers: Providers = { all: builtInProviders, ...(kwok && { chosen: kwok }) }
 
-/** In a pod of kube-system unless told otherwise. */
+/** In a pod of kube-system by default. */
 function options(
   args: readonly string[],
   env: Env = {},

@@ -1,4 +1,4 @@
-/** `/debug/pprof/`: where processor time and memory go, for `go tool pprof` and its relatives. */
+/** `/debug/pprof/`: where CPU time and memory go, for `go tool pprof` and its relatives. */
 import { type HeapProfiler, type Profiler, Session } from 'node:inspector/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -68,7 +68,7 @@ function heapProfile({ head }: HeapProfiler.SamplingHeapProfile, timeMs: number)
   return { types: [{ type: 'inuse_space', unit: 'bytes' }], samples, timeMs, durationMs: 0 }
 }
 
-/** Ticks and time by stack; what was idle is left out. */
+/** Ticks and time by stack; what was idle is omitted. */
 function cpuProfile(
   { nodes, samples = [], timeDeltas = [], startTime, endTime }: Profiler.Profile,
   nowMs: number,

@@ -181,7 +181,7 @@ async function listenForDebugging(
   }
 }
 
-/** What this process holds, and how it gives back what it does not use. */
+/** What this process holds, and how it releases what it does not use. */
 function processMemory(): { readonly usedBytes: () => number; readonly collect: () => void } {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

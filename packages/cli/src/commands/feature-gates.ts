@@ -1,4 +1,4 @@
-/** `--feature-gates`: behaviour that can be switched on and off (operations.md 3). */
+/** `--feature-gates`: behaviour that can be enabled and disabled (operations.md 3). */
 import { setOwn } from '@tenon/api'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { CliError, startUpExitCode } from '../errors.ts'
@@ -19,7 +19,7 @@ export interface ReadGates {
 
 /**
  * The gates of `Name=bool,…`; those that are not named keep their defaults, names that nobody knows are
- * passed over. PlannedPlacement takes `auto` as well.
+ * skipped. PlannedPlacement takes `auto` as well.
  * @param source the flag or variable, for the message.
  * @throws CliError naming the item that cannot be read.
  */

@@ -24,7 +24,7 @@ export interface ReadOptions {
   readonly warnings: readonly OptionWarning[]
 }
 
-/** A number, a duration or a boolean in a variable that cannot be read is passed over, as Karpenter does. */
+/** A number, a duration or a boolean in a variable that cannot be read is skipped, as Karpenter does. */
 const forgivingKinds: ReadonlySet<string> = new Set(['integer', 'boolean', 'duration'])
 
 /**

@@ -187,7 +187,7 @@ export function runShell(cwd: string, line: string): Promise<Finished> {
   })
 }
 
-/** Processor time of a process so far; 0 where the system does not tell. */
+/** CPU time of a process so far; 0 where the system does not tell. */
 export async function cpuMs(pid: number | undefined): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   const [user = 0, system = 0] = stat.split(' ').slice(13, 15).map(Number)

@@ -28,7 +28,7 @@ export interface ClusterPorts {
   readonly port?: number
   readonly apiPort?: number
   readonly dataDir?: string
-  /** Milliseconds that every simulated instance takes to boot; some seconds, drawn anew, when absent. */
+  /** Milliseconds that every simulated instance takes to boot; some seconds, drawn again, when absent. */
   readonly bootDelay?: number
   /** See {@link SimulationPace.isHurried}. */
   readonly isHurried?: boolean

@@ -95,7 +95,7 @@ const forms: readonly (readonly [part: string, words: string])[] = [
 function findingOf(error: FieldError): Finding {
   const { field } = error
   if (field === '')
-    return { severity: 'warning', field, message: 'some rules are checked only once the errors are mended' }
+    return { severity: 'warning', field, message: 'some rules are checked only once the errors are fixed' }
   const text = fieldErrorText(error).slice(`${field}: `.length).replace(`${field} in body `, '')
   const form = forms.find(([part]) => text.includes(part))?.[1]
   const fix = formerValue(field, error.value) ?? form ?? typeFix(error)

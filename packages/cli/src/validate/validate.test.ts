@@ -117,7 +117,7 @@ test('what the API server refuses is told with its place and what to write inste
     '    - nodes: 10',
   ]
   assert.deepEqual(await told(aPool('a', { spec })), [
-    '1:1: warning: NodePool a: some rules are checked only once the errors are mended',
+    '1:1: warning: NodePool a: some rules are checked only once the errors are fixed',
     '5:17: error: NodePool a: spec.limits.cpu: must be of type integer or string, not number; put the value in quotes',
     '5:38: error: NodePool a: spec.limits.nvidia.com/gpu: invalid value: "many"; write a quantity such as "1500m", "4" or 8Gi; fractions need quotes',
     '7:23: error: NodePool a: spec.disruption.consolidateAfter: invalid value: "1d"; write a duration in hours, minutes and seconds, such as 30s, 1h30m or 720h, or Never',

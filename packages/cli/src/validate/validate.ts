@@ -22,7 +22,7 @@ export interface ValidateOptions {
   readonly crds: readonly object[]
   readonly gates: Gates
   readonly providers: readonly OfflineProvider[]
-  /** Whose catalogue pools are held against; that of the pool's node class when absent. */
+  /** Whose catalogue pools are checked against; that of the pool's node class when absent. */
   readonly provider?: string
 }
 

@@ -143,7 +143,7 @@ export class Autoscaler {
       outlets.events.status('Warning', 'ClusterUnhealthy', 'Cluster is unhealthy')
       return
     }
-    if (!options.isDryRun && (await this.#mend(view.nowMs, signal))) return
+    if (!options.isDryRun && (await this.#repairSizes(view.nowMs, signal))) return
     outlets.metrics.set('last_activity', seconds(view.nowMs), { activity: 'autoscaling' })
     for (const [type, list] of [
       ['unschedulable', classes.unschedulable],
@@ -159,7 +159,7 @@ export class Autoscaler {
   }
 
   /** Removes members that failed, and takes back sizes that were not reached. @returns whether sizes changed. */
-  async #mend(nowMs: number, signal: AbortSignal): Promise<boolean> {
+  async #repairSizes(nowMs: number, signal: AbortSignal): Promise<boolean> {
     const { state, sources, outlets, actions } = this.#deps
     actions.remover.removeFailed(state.registry.instancesToReplace(), signal)
     const dependencies = { groups: sources.nodeGroups, logger: outlets.logger }

@@ -71,7 +71,7 @@ export class Kubelet implements KubeletHandle {
       this.#ready = true
       this.#reportStatus(clock.now())
     })
-    // Nodes that came together do not beat together for ever.
+    // Nodes that came together do not beat together forever.
     timers.after(draw(random, [settings.leaseRenewMs / 2, settings.leaseRenewMs]), () => this.#beat())
   }
 

@@ -86,7 +86,7 @@ function conditions(pod: Pod, progress: PodProgress, now: string): PodCondition[
   return [...before.filter((one) => !own.some((other) => other.type === one.type)), ...dated]
 }
 
-/** Readiness gates of a pod, which the shared Pod type leaves out. */
+/** Readiness gates of a pod, which the shared Pod type omits. */
 export function readinessGatesOf({ spec }: Pod): readonly { readonly conditionType: string }[] {
   const { readinessGates } = spec as { readonly readinessGates?: readonly { conditionType: string }[] }
   return readinessGates ?? []

@@ -7,7 +7,7 @@ import { draw } from './settings.ts'
 /** What a worker needs from the kubelet it belongs to. */
 export interface WorkerHost {
   readonly hostIp: string | undefined
-  /** An address for a pod; given back with `releaseIp`. */
+  /** An address for a pod; released with `releaseIp`. */
   takeIp(): string
   releaseIp(ip: string): void
   /** Calls `start` when the node may start one more pod; `startDone` gives the turn on. */

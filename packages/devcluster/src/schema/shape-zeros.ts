@@ -5,7 +5,7 @@ type Loose = Readonly<Record<string, unknown>>
 
 /**
  * Brings an object of a built-in kind into the form that the types of the API server write: a field that holds the
- * zero value of its type is left out or there, as its type says, whatever the client sent. `known` is a value of the
+ * zero value of its type is omitted or there, as its type says, whatever the client sent. `known` is a value of the
  * same place that has this form: what is shared with it is not looked at again. A status that is there was written
  * by a part of the cluster and is left alone.
  */

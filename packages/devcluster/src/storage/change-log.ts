@@ -34,7 +34,7 @@ export class ChangeLog {
     this.#compactedRevision = compactedRevision
   }
 
-  /** The newest revision that can no longer be told apart; history begins right after it. */
+  /** The newest revision that can no longer be distinguished; history begins right after it. */
   get compactedRevision(): number {
     return this.#compactedRevision
   }

@@ -6,7 +6,7 @@ import type { SavedState, Store } from './store.ts'
 
 const snapshotName = 'snapshot.jsonl'
 const logPattern = /^log-(\d+)\.jsonl$/
-/** Log text after which the state is written anew as a snapshot. */
+/** Log text after which the state is written again as a snapshot. */
 const defaultCompactAfterBytes = 64 * 1024 * 1024
 const snapshotChunkObjects = 200
 /** Wait before saving is tried again; twice as long each time, up to the longest. */
@@ -69,7 +69,7 @@ interface PersistenceParts {
   readonly files: DataFiles
   readonly clock: Clock
   readonly logger: Logger
-  /** Log text after which the state is written anew as a snapshot. */
+  /** Log text after which the state is written again as a snapshot. */
   readonly compactAfterBytes?: number
 }
 

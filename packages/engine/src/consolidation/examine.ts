@@ -20,7 +20,7 @@ interface Standing {
   readonly problem: Problem
   readonly candidates: RemovalQuestion['candidates']
   readonly whatIf: WhatIf
-  /** Of the question under way. */
+  /** Of the question in progress. */
   control: SchedulingControl
 }
 

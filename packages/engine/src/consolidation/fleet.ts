@@ -11,7 +11,7 @@ import type { Candidate, WhatIf } from './what-if.ts'
 
 /** Most nodes that one search looks at; in a larger cluster, those on which most is wasted. */
 const mostNodes = 200
-/** Sizes of pods that are told apart when pods move one size after the other. */
+/** Sizes of pods that are distinguished when pods move one size after the other. */
 const mostWaves = 8
 
 interface Kind extends PodKind {

@@ -1,7 +1,7 @@
 /**
  * Looks for any number of nodes that can go for any number of cheaper ones. Where amounts alone decide about
  * pods, the cheapest state of all nodes together is the aim (end-state.ts). Of other nodes, first those go
- * whose pods find room elsewhere, as many as possible; where none can, groups with much waste are packed anew.
+ * whose pods find room elsewhere, as many as possible; where none can, groups with much waste are packed again.
  */
 import type { NodeInput } from '../input/input.ts'
 import { amountsFit } from '../scheduling/pods/resource-space.ts'
@@ -16,11 +16,11 @@ import type { CandidateInput, Consolidation, ConsolidationQuestion, Move, Remark
 import { survey } from './single.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
 
-/** Sizes of the groups that are packed anew. */
+/** Sizes of the groups that are packed again. */
 const groupSizes = [1, 2, 3, 4, 6, 8, 12, 16]
 /** Groups of a size that are tried, from the most wasteful nodes on; of single nodes, all. */
 const groupsOfSize = 12
-/** A group is only packed anew if that saves this share of its price; moving pods has a price, too. */
+/** A group is only packed again if that saves this share of its price; moving pods has a price, too. */
 const leastShare = 0.03
 /** What a new node must save on top, as a share of the price of what it replaces. */
 const sharePerLaunch = 0.01
@@ -196,7 +196,7 @@ class GlobalSearch {
     )
   }
 
-  /** The group of nodes whose pods are packed anew for the most money. */
+  /** The group of nodes whose pods are packed again for the most money. */
   #cheapest(sorted: readonly Candidate[]): Move | undefined {
     const budget = this.#budget()
     const wasteful = sorted
@@ -247,7 +247,7 @@ class GlobalSearch {
       this.#remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
   }
 
-  /** @param least what it must save; a plan that cannot come to that is not worked out. */
+  /** @param least what it must save; a plan that cannot come to that is not computed. */
   #packedAnew(group: readonly Candidate[], least: number): MoveOutcome {
     const { improvement } = this.#question
     const most = priceOf(group) - least
@@ -283,7 +283,7 @@ class GlobalSearch {
 }
 
 /**
- * Groups of nodes to pack anew. Each has a quarter of nodes that the one before had not: more of large groups
+ * Groups of nodes to pack again. Each has a quarter of nodes that the one before had not: more of large groups
  * would be almost the same again.
  * @param wasteful the most wasteful first.
  */

@@ -170,7 +170,7 @@ export class MoveFinder {
   }
 
   /**
-   * What to restrict a claim to that may be spot or on-demand, so that a lack of spot does not buy dearer
+   * What to restrict a claim to that may be spot or on-demand, so that a lack of spot does not buy more expensive
    * on-demand capacity. Types that are not sold so go, unless minValues need them.
    */
   #only(

@@ -63,7 +63,7 @@ export interface ConsolidationQuestion {
   readonly unseenPools: readonly string[]
   /**
    * Names of candidates that are as they were when a global search found nothing for them lately: neither these
-   * alone nor groups of none but these are packed anew, and why they stay is not told again.
+   * alone nor groups of none but these are packed again, and why they stay is not told again.
    */
   readonly unchanged?: ReadonlySet<string>
   /**
@@ -71,7 +71,7 @@ export interface ConsolidationQuestion {
    * the less has changed, the less such a state is looked for.
    */
   readonly settled?: ReadonlySet<string>
-  /** A global search may leave out what saves less, per hour, and does not tell then why nodes stay. */
+  /** A global search may omit what saves less, per hour, and does not tell then why nodes stay. */
   readonly leastSavings?: number
   /** As of a scheduling policy: how several new nodes are planned that replace others. */
   readonly improvement?: NonNullable<SchedulingPolicy['improvement']>
@@ -150,7 +150,7 @@ export interface Consolidation {
   readonly remarks: readonly Remark[]
   /** Whether the search ended before it had looked at everything. */
   readonly isTimedOut: boolean
-  /** Whether a candidate was left out because its NodePool's budget was used up. */
+  /** Whether a candidate was omitted because its NodePool's budget was used up. */
   readonly isLimitedByBudget: boolean
   /** Nodes that were looked at. */
   readonly examined: number

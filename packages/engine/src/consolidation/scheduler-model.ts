@@ -58,7 +58,7 @@ const spreadWeight = 2
 const zoneSlack = 4
 const hostSlack = 2
 
-/** The hosts as columns, each by host: they are asked for the same things over and over. */
+/** The hosts as columns, each by host: they are asked for the same things repeatedly. */
 interface Columns {
   readonly zones: Int32Array
   /** By kind. */

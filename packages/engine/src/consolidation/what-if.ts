@@ -172,7 +172,7 @@ export class WhatIf {
   /** Does what `run` says, and takes back at its end what simulations have kept meanwhile. */
   trial<T>(run: () => T): T {
     const ground = this.#ground
-    // Which nodes could hold a shape is worked out while they are as empty as they will be again.
+    // Which nodes could hold a shape is computed while they are as empty as they will be again.
     for (const pod of [...this.#homeless, ...this.#settled])
       if (this.#isReadable(pod)) ground.nodes.prepare(this.compiled.shapeOf(pod))
     const mark = ground.mark()

@@ -62,7 +62,7 @@ export interface PodProblems {
   readonly silent: boolean
 }
 
-/** One sentence that names every problem, its place and what would mend it. */
+/** One sentence that names every problem, its place and what would fix it. */
 export function renderPodProblems({ problems }: PodProblems): string {
   return problems.map(renderPodProblem).join('; ')
 }
@@ -76,7 +76,7 @@ function renderPodProblem(problem: PodProblem): string {
   return `${problem.field}: ${renderSelectionProblem(problem)}`
 }
 
-/** What is wrong and what would mend it, without the field. */
+/** What is wrong and what would fix it, without the field. */
 export function renderSelectionProblem(problem: SelectionProblem): string {
   switch (problem.kind) {
     case 'matchFields':
@@ -96,7 +96,7 @@ export function renderSelectionProblem(problem: SelectionProblem): string {
   }
 }
 
-/** Names the volume, its claim, what is wrong and what would mend it. */
+/** Names the volume, its claim, what is wrong and what would fix it. */
 export function renderVolumeProblem(problem: VolumeProblem): string {
   return `volume ${problem.volume}: PersistentVolumeClaim ${problem.claim} ${volumeWords(problem)}`
 }

@@ -83,7 +83,7 @@ export function oneOf(...values: readonly string[]): Shape {
   return plain(`one of ${values.join(', ')}`, (value) => values.includes(value as string))
 }
 
-/** A field that may be left out; `null` counts as left out. */
+/** A field that may be omitted; `null` counts as omitted. */
 export function optional(shape: Shape): Shape {
   return (value, at) => {
     if (value !== undefined && value !== null) shape(value, at)

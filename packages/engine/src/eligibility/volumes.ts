@@ -103,7 +103,7 @@ export function driverOf(claim: PersistentVolumeClaim, lookups: VolumeLookups): 
 
 /**
  * Claims of a pod that count against a node's attach limits, by driver (scheduling.md 8.1). What
- * cannot be looked up is left out: of a pod that runs already, nothing better is known.
+ * cannot be looked up is omitted: of a pod that runs already, nothing better is known.
  */
 export function attachedClaims(pod: Pod, lookups: VolumeLookups): VolumeUse {
   const namespace = pod.metadata.namespace ?? ''

@@ -156,7 +156,7 @@ export interface SchedulingInput {
   readonly origins?: ReadonlyMap<string, PodOrigin>
   /**
    * By pod UID the node that an earlier decision launched, or kept, for the pod. As long as it still
-   * takes the pod there it stays: a plan is not made anew while its nodes are on their way.
+   * takes the pod there it stays: a plan is not made again while its nodes are on their way.
    */
   readonly planned?: ReadonlyMap<string, string>
   /** Offerings that failed lately: one launch is to find out whether each can be bought again. Absent = none. */

@@ -89,7 +89,7 @@ export interface SchedulingResult {
   /** Pods that were not decided when the pass was stopped. */
   readonly undecided: readonly Pod[]
   readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
-  /** Objects other than pods that could not be read and were left out. */
+  /** Objects other than pods that could not be read and were omitted. */
   readonly malformed: readonly MalformedObject[]
   /**
    * Zones that the rules about zones (spread, affinity, anti-affinity) left to a pod before the first

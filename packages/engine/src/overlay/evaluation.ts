@@ -136,7 +136,7 @@ function poolOverlays(pools: readonly CompiledPool[]): ReadonlyMap<NodePool, Poo
   )
 }
 
-/** One sentence that names both overlays' common subject and what would mend it. */
+/** One sentence that names both overlays' common subject and what would fix it. */
 export function renderOverlayConflict({
   with: other,
   nodePool,

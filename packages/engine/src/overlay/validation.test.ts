@@ -15,7 +15,7 @@ function problems(spec: Partial<NodeOverlay['spec']>): readonly string[] {
   return overlayProblems(overlay, policy).map((problem) => renderOverlayProblems([problem]))
 }
 
-test('every problem is named with its place and what would mend it', () => {
+test('every problem is named with its place and what would fix it', () => {
   assert.deepEqual(
     problems({
       requirements: [

@@ -48,7 +48,7 @@ export function overlayProblems(overlay: NodeOverlay, policy: EligibilityPolicy)
   return problems
 }
 
-/** One sentence that names every problem, its place and what would mend it. */
+/** One sentence that names every problem, its place and what would fix it. */
 export function renderOverlayProblems(problems: readonly OverlayProblem[]): string {
   return problems.map((problem) => `${problem.field}: ${words(problem)}`).join('; ')
 }

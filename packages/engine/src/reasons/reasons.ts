@@ -100,7 +100,7 @@ export type PodReason =
   | { readonly kind: 'exclusiveClaim'; readonly claim: string }
   /** `problem` names the field and what is wrong with it. */
   | { readonly kind: 'malformed'; readonly problem: string }
-  /** To work out the reason failed. */
+  /** To compute the reason failed. */
   | { readonly kind: 'unexplained' }
   /** Every decision with this pod fails, which is a bug; `problem` is what it fails with. */
   | { readonly kind: 'undecidable'; readonly problem: string }

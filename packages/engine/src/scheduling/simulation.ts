@@ -47,7 +47,7 @@ interface Reach {
 
 /** How a pod may enter an open claim. */
 interface Entry {
-  /** When claims are left out on which the pod would have to wait for others. */
+  /** When claims are omitted on which the pod would have to wait for others. */
   readonly crowding?: Crowding
   /** The NodePool whose claims of unknown price may lose types for the pod: it sells nothing else for it. */
   readonly growing?: Template
@@ -233,7 +233,7 @@ export class Simulation {
     return this.#nodeOf
   }
 
-  /** Packs claims anew whose pods follow no rule about others; see improvement/regroup.ts. */
+  /** Packs claims again whose pods follow no rule about others; see improvement/regroup.ts. */
   regroup(improvement: NonNullable<SchedulingPolicy['improvement']>, shouldStop: () => boolean): void {
     this.#claims = regrouped(this.#claims, {
       shapeOf: (pod) => this.#compiled.shapeOf(pod),
@@ -284,7 +284,7 @@ export class Simulation {
 
   /**
    * The decision, by indexes of the problem.
-   * @param onFault told of what a reason could not be worked out for; without it, that is thrown.
+   * @param onFault told of what a reason could not be computed for; without it, that is thrown.
    */
   outcome(onFault?: (error: unknown) => void): Outcome {
     const claims: FinishedClaim[] = []

@@ -22,7 +22,7 @@ export interface ReflectorOptions extends ListOptions {
   readonly useStreamedList?: boolean
   /** Changes may be told so much later, and many in a row; without it one by one. */
   readonly gatherMs?: number
-  /** A watch without any event or bookmark for so long is taken for dead; default 2 minutes. */
+  /** A watch without any event or bookmark for so long is treated as dead; default 2 minutes. */
   readonly stallMs?: number
 }
 
@@ -144,7 +144,7 @@ export class Reflector<T extends KubeObject> {
     const isInitial = this.#resourceVersion === undefined
     const link = linkedAbort(signal)
     try {
-      // Until the server accepts it, the request's own time-outs guard the watch.
+      // Until the server accepts it, the request's own timeouts guard the watch.
       const rows = await this.#client.watch(this.#type, {
         ...this.#selection(),
         ...(this.#resourceVersion !== undefined && { resourceVersion: this.#resourceVersion }),

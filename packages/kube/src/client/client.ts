@@ -57,7 +57,7 @@ const patchTypes = {
   json: 'application/json-patch+json',
 } as const
 
-/** A whole collection takes many times as long as one page; in times of the usual time-out. */
+/** A whole collection takes many times as long as one page; in times of the usual timeout. */
 const wholeListPatience = 10
 
 interface ListPage<T> {

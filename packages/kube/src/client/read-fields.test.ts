@@ -29,7 +29,7 @@ function someFields(random: Random, depth: number): ReadFields {
     const pick = integerBetween(random, 0, depth > 0 ? 3 : 1)
     return [aName(random), pick > 1 ? someFields(random, depth - 1) : pick === 1]
   })
-  // Names in another spelling than the text's are not found, so only such are left out as have one spelling.
+  // Names in another spelling than the text's are not found, so only such are omitted as have one spelling.
   const plain = members.filter(([name]) => JSON.stringify(name) === `"${name}"`)
   return { members: Object.fromEntries(plain), others: integerBetween(random, 0, 2) > 0 }
 }

@@ -1,5 +1,5 @@
 /**
- * Leaves out of a JSON text what nobody will read, before it is parsed: skipping a byte costs a tenth of
+ * Omits of a JSON text what nobody will read, before it is parsed: skipping a byte costs a tenth of
  * parsing it, and most of a large cluster's bytes are field ownership, probes and environments.
  */
 

@@ -10,7 +10,7 @@ import { type Rate, TokenBucket } from '../token-bucket.ts'
 const urgentTokensPerNormal = 4
 
 /**
- * Requests of the normal line under way at once. Against a server that has become slow, more of them
+ * Requests of the normal line in progress at once. Against a server that has become slow, more of them
  * only slow each other down, and an urgent request would wait for a socket or for the server's queue.
  */
 const normalAtOnce = 64

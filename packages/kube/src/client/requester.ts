@@ -1,4 +1,4 @@
-/** One request to the API server: credentials, rate, time-outs, retries and errors. */
+/** One request to the API server: credentials, rate, timeouts, retries and errors. */
 import {
   type AnswerCheck,
   type Clock,
@@ -47,7 +47,7 @@ export interface Call {
   readonly lane?: Lane | undefined
   /** See {@link HttpRequest.gatherMs}. */
   readonly gatherMs?: number
-  /** How many times the usual time-out the answer may take; default 1. */
+  /** How many times the usual timeout the answer may take; default 1. */
   readonly patience?: number
   /**
    * `read` is repeated after 429 and 503 with Retry-After, `write` only after 429 (the server
@@ -117,7 +117,7 @@ export class Requester {
     return document as T
   }
 
-  /** Opens a watch. The time-out covers the head of each answer; the body lives until closed. */
+  /** Opens a watch. The timeout covers the head of each answer; the body lives until closed. */
   async stream(call: Call): Promise<OpenStream> {
     const asked = askedOf(call)
     const { controller, unlink } = linkedAbort(call.signal)

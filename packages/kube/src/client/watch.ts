@@ -88,7 +88,7 @@ async function* eventsOf<T extends KubeObject>(
   } finally {
     waits.end()
     stream.close(new Error('the watch was left'))
-    // Not awaited: a transport that does not listen to the abort would hold this up for ever.
+    // Not awaited: a transport that does not listen to the abort would hold this up forever.
     chunks.return?.(undefined).catch(() => undefined)
   }
 }

@@ -11,7 +11,7 @@ import { IncomingBody } from './incoming-body.ts'
 export interface HttpTransportOptions {
   readonly server: URL
   /**
-   * Begins anew, without any token that was remembered. It is asked for again when the server refuses
+   * Begins again, without any token that was remembered. It is asked for again when the server refuses
    * the credentials.
    */
   readonly newAccess: () => ClusterAccess

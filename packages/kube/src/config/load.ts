@@ -31,7 +31,7 @@ export interface LoadedKubeConfig {
   readonly context: string
   /** The files read, or the pod; for messages. */
   readonly source: string
-  /** Closes idle connections; requests under way go on. */
+  /** Closes idle connections; requests in progress go on. */
   close(): void
 }
 

@@ -23,7 +23,7 @@ export interface ControllerActivity {
   readonly concurrency: number
   /** Keys in line because something happened, and keys in line once more after a failure. */
   waiting(): Readonly<Record<Line, number>>
-  /** When each reconcile under way began, by the controller's monotonic clock. */
+  /** When each reconcile in progress began, by the controller's monotonic clock. */
   runningSinceMs(): Iterable<number>
 }
 
@@ -58,7 +58,7 @@ const defaultBackoff = { baseMs: 5, capMs: 1_000_000 }
 /**
  * A controller: a queue of keys and workers that reconcile them. The rate of
  * {@link ControllerOptions} spaces out what comes back with back-off over all keys; what is
- * enqueued anew is not held back by it, and goes before what comes back while both wait.
+ * enqueued again is not held back by it, and goes before what comes back while both wait.
  */
 export function createController(options: ControllerOptions, deps: ControllerDependencies): Controller {
   return new QueueController(options, deps)

@@ -2,7 +2,7 @@ import type { Clock } from '@tenon/runtime'
 
 /**
  * `fresh` keys were asked for because something happened, `retry` keys come back after a failure.
- * Fresh ones go first, so that many keys that fail for ever hold up nothing new.
+ * Fresh ones go first, so that many keys that fail forever hold up nothing new.
  */
 export type Line = 'fresh' | 'retry'
 

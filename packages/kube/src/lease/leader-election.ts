@@ -26,7 +26,7 @@ export interface LeaderElectorOptions {
   readonly labels?: Readonly<Record<string, string>>
   readonly events?: EventRecorder
   readonly onStarted: () => void
-  /** Leadership is over, lost or given back; nothing may be written any more. Called once. */
+  /** Leadership is over, lost or released; nothing may be written any more. Called once. */
   readonly onStopped: () => void
 }
 
@@ -112,7 +112,7 @@ class LeaseElector implements LeaderElector {
   }
 
   /**
-   * Looks for the lease again and again, and at once when it is given back or runs out; false when the candidacy
+   * Looks for the lease again and again, and at once when it is released or runs out; false when the candidacy
    * ended first.
    */
   async #acquire(): Promise<boolean> {
@@ -124,7 +124,7 @@ class LeaseElector implements LeaderElector {
         if (await this.#attempt(this.#renewDeadlineMs)) return true
         // Now there is something to watch.
         if (looks === 0) void watchLease(this.#watched(), watching.controller.signal)
-        // Twice as often as a leader renews, so that a lease that is given back is not free for long even when
+        // Twice as often as a leader renews, so that a lease that is released is not free for long even when
         // the watch does not tell. Candidates drift apart, so that they do not all find it free at once.
         const pauseMs = this.#retryPeriodMs * (0.4 + 0.2 * unit(this.#options.random))
         if (!(await this.#pauseUnlessFreed(this.#untilExpiry(pauseMs)))) return false
@@ -241,7 +241,7 @@ class LeaseElector implements LeaderElector {
     const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now }
     const late = () => new KubeError('transport', 0, 'no answer about the lease in time')
     try {
-      // As patient as a renewal: with a slow server, too, others have to wait longer when nothing is given back.
+      // As patient as a renewal: with a slow server, too, others have to wait longer when nothing is released.
       await withDeadline(clock, { ms: this.#renewDeadlineMs / 2, late }, async (signal) => {
         try {
           await this.#write(spec, this.#lease, signal)

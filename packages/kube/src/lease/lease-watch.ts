@@ -1,4 +1,4 @@
-/** Tells a candidate at once when a lease is renewed or given back, so that nobody waits for the next look at it. */
+/** Tells a candidate at once when a lease is renewed or released, so that nobody waits for the next look at it. */
 import { kinds, type Lease } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
 import { withDeadline } from '../abortable.ts'

@@ -100,7 +100,7 @@ export class MemoryServer implements Transport {
     for (const watch of this.#watches) this.#tell(watch, line)
   }
 
-  /** Ends every watch: in good order, or broken off with half a line. */
+  /** Ends every watch: cleanly, or broken off with half a line. */
   dropWatches(how: 'end' | 'break'): void {
     for (const { stream } of this.#watches) {
       if (how === 'end') stream.end()

@@ -7,7 +7,7 @@ import type { CleverNodeClass } from './types.ts'
 export const platformPrefixes = ['kubernetes.io/', 'node.kubernetes.io/', 'clever-cloud.com/'] as const
 
 /**
- * Why a NodeGroup must not have a label, as a clause; undefined when it may. Labels of a NodeClaim that are left out
+ * Why a NodeGroup must not have a label, as a clause; undefined when it may. Labels of a NodeClaim that are omitted
  * for it reach the node when it registers; those of a node class do not.
  */
 export function omissionOf(key: string, value: string): string | undefined {

@@ -16,7 +16,7 @@ export type GroupEffect =
   | { readonly kind: 'upstreamError'; readonly from: 'answer' | 'ready'; readonly forMs: number }
   /** `phase: QuotaExceeded` together with `Ready=True`. */
   | { readonly kind: 'quotaPhaseWhenReady' }
-  /** No status is written for so long; for ever when absent. */
+  /** No status is written for so long; forever when absent. */
   | { readonly kind: 'silent'; readonly forMs?: number }
   /** The accepted group is removed without an event, so long after its acceptance. */
   | { readonly kind: 'vanish'; readonly afterMs: number }

@@ -51,7 +51,7 @@ export class InstanceHost {
     this.#kubeletVersion = `v${parts.kubernetesVersion}`
   }
 
-  /** Starts the kubelet. A Node that is there already goes on as it is. */
+  /** Starts the kubelet. A Node that is there already continues as it is. */
   boot(instance: Pick<GroupInstance, 'nodeName' | 'flavor'>, traits: NodeTraits): KubeletHandle {
     const { nodeName } = instance
     const known = this.node(nodeName)

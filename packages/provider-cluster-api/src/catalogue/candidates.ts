@@ -32,7 +32,7 @@ interface Candidate {
 /**
  * MachineDeployments that suit the claim and can grow: those first whose labels agree with the ones that the claim has
  * got from its requirements, then by price of the offering, own price, room and name.
- * @param types of the claim's NodePool as decisions see them: what is not offered or not available there is left out.
+ * @param types of the claim's NodePool as decisions see them: what is not offered or not available there is omitted.
  */
 export function candidatesFor(
   claim: NodeClaim,

@@ -39,7 +39,7 @@ export interface CatalogueDependencies {
 export type Readings =
   /** In order of namespace and name. */
   | { readonly kind: 'read'; readonly readings: readonly Reading[] }
-  /** Nothing is used, for a reason that a user can mend: a clause without a full stop. */
+  /** Nothing is used, for a reason that a user can fix: a clause without a full stop. */
   | { readonly kind: 'refused'; readonly because: string }
   /** The hub has not been read yet. */
   | { readonly kind: 'waiting'; readonly because: string }

@@ -57,7 +57,7 @@ export function isPropagated(key: string, { group }: Pick<ClusterApiNames, 'grou
 
 /**
  * Labels of the nodes, with what stands for those that nothing tells: architecture, operating system, capacity type,
- * and the name of the MachineDeployment as the instance type. Labels that no Node can have are left out and told.
+ * and the name of the MachineDeployment as the instance type. Labels that no Node can have are omitted and told.
  */
 export function nodeLabelsOf(sources: LabelSources, findings: Findings): Readonly<Record<string, string>> {
   const { deployment, names } = sources

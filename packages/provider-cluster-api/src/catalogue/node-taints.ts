@@ -17,7 +17,7 @@ import type { Findings } from './findings.ts'
 
 const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const
 
-/** The taints of the template, those of the annotation in their place. Entries that are no taint are left out and told. */
+/** The taints of the template, those of the annotation in their place. Entries that are no taint are omitted and told. */
 export function nodeTaintsOf(
   { metadata, spec }: MachineDeployment,
   { group }: Pick<ClusterApiNames, 'group'>,

@@ -29,5 +29,5 @@ export interface Participant {
 /** What a MachineDeployment turned out to be. */
 export type Reading =
   | { readonly kind: 'participant'; readonly participant: Participant }
-  /** Not used, for a reason that its user can mend: a clause without a full stop. */
+  /** Not used, for a reason that its user can fix: a clause without a full stop. */
   | { readonly kind: 'excluded'; readonly key: HubKey; readonly because: string }

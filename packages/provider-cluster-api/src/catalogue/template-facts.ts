@@ -15,7 +15,7 @@ export interface InfrastructureTemplate extends KubeObject {
   readonly status?: unknown
 }
 
-/** What `status` says. Amounts that are none are left out; if one is not a string, all of them are. */
+/** What `status` says. Amounts that are none are omitted; if one is not a string, all of them are. */
 export function factsIn({ status }: InfrastructureTemplate): TemplateFacts {
   const { capacity, nodeInfo } = members(status)
   const { architecture, operatingSystem } = members(nodeInfo)

@@ -50,7 +50,7 @@ describe('the connection to the hub', () => {
     await clock.advance(1000)
   })
 
-  test('a hub without Cluster API says how that is mended', async () => {
+  test('a hub without Cluster API says how that is fixed', async () => {
     const { clock, connection } = aHub(() => [])
     const end = new AbortController()
     connection.start(end.signal)

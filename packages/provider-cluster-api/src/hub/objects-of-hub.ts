@@ -49,7 +49,7 @@ export class HubReads {
     })
   }
 
-  /** All Machines of the workload cluster; `membersOnly` leaves out those that belong to no NodeClaim. */
+  /** All Machines of the workload cluster; `membersOnly` omits those that belong to no NodeClaim. */
   async machines(membersOnly: boolean, signal?: AbortSignal): Promise<readonly Machine[]> {
     const { kube, names, scope } = this.#hub
     const member = { key: names.member, operator: 'Exists' } as const

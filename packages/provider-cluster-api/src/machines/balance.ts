@@ -1,5 +1,5 @@
 /**
- * How many replicas a MachineDeployment needs (cluster-api.md 9, 10). All of it is counted anew from what the hub
+ * How many replicas a MachineDeployment needs (cluster-api.md 9, 10). All of it is counted again from what the hub
  * shows, so that a step that is repeated after a crash changes nothing twice.
  */
 import { ownValue } from '@tenon/api'
@@ -127,7 +127,7 @@ export function balancePatch(
 }
 
 /**
- * Machines that belong to nobody and came after Tenon had begun to add replicas: those to give back, youngest first.
+ * Machines that belong to nobody and came after Tenon had begun to add replicas: those to release, youngest first.
  * What was there before stays until somebody else takes it away.
  * @param waiting how many claims wait for a Machine.
  */

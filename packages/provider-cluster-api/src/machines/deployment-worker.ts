@@ -1,6 +1,6 @@
 /**
  * All that changes one MachineDeployment, one step after the other (cluster-api.md 8 to 10): claims get Machines, and
- * Machines go. Each step reads the hub anew and writes the replicas once for everybody.
+ * Machines go. Each step reads the hub again and writes the replicas once for everybody.
  */
 import { type NodeClaim, ownValue } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
@@ -165,7 +165,7 @@ export class DeploymentWorker {
         this.#refuseRelease(release, error)
   }
 
-  /** Looks for Machines that have come since; what to do about their absence is decided anew. */
+  /** Looks for Machines that have come since; what to do about their absence is decided again. */
   async #look(): Promise<void> {
     const { reads, hub } = this.#deps
     const machines = await reads.machinesOf(this.key)

@@ -32,7 +32,7 @@ export class Releaser {
   }
 
   /**
-   * Starts, or goes on with, the deletion of the Machine of a claim.
+   * Starts, or continues with, the deletion of the Machine of a claim.
    * @throws ProviderError of kind `nodeClaimNotFound` when there is none, KubeError when the hub fails.
    */
   async release(claim: NodeClaim, signal?: AbortSignal): Promise<void> {

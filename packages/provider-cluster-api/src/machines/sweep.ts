@@ -37,7 +37,7 @@ interface HubView {
   readonly identity: () => Promise<string>
 }
 
-/** Sweeps Machines. Nothing goes on the word of one list: each is looked at again, and so is its claim. */
+/** Sweeps Machines. Nothing goes based on one list: each is looked at again, and so is its claim. */
 export class MachineSweep {
   readonly guard: SweepGuard
   readonly #deps: MachineSweepDependencies

@@ -14,7 +14,7 @@ const minute = 60_000
 
 const uidOfClaim = ({ metadata }: Machine) => ownValue(metadata.annotations, ownNames.nodeClaimUid)
 
-/** What one run is about: a hub, claims, users, and what is held against Tenon. */
+/** What one run is about: a hub, claims, users, and what is checked against Tenon. */
 class Play {
   readonly stage = new Stage()
   readonly random: Random

@@ -68,7 +68,7 @@ test('CAP-65 a new class becomes ready, and what has not changed is not written'
   assert.equal(stage.kube.writes.length, 1)
 })
 
-test('CAP-96 a selector that is not understood makes it not ready, with field and fix, until it is mended', async () => {
+test('CAP-96 a selector that is not understood makes it not ready, with field and fix, until it is fixed', async () => {
   const stage = new Classes()
   stage.put({ name: 'one' })
   stage.putClass(JSON.parse('{"matchExpressions":[{"key":"a","operator":"Near"}]}'))

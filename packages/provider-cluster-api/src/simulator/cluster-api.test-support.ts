@@ -123,7 +123,7 @@ export class ClusterApiFixture {
     return this.cluster.server.store.revision
   }
 
-  /** The process dies right after the write of this number, and a new one goes on with what was saved. */
+  /** The process dies right after the write of this number, and a new one continues with what was saved. */
   async killedAfter(revision: number): Promise<ClusterApiFixture> {
     this.stop()
     const objects = new Map<string, Commit>()

@@ -11,7 +11,7 @@ export type MachineEffect =
   | { readonly kind: 'slow'; readonly providerIdMs?: number; readonly nodeMs?: number }
   /** The infrastructure gives up so long after the creation: before the provider ID, or later. */
   | { readonly kind: 'fails'; readonly afterMs: number; readonly reason: string; readonly message: string }
-  /** The infrastructure has no room for it for so long; for ever when absent. */
+  /** The infrastructure has no room for it for so long; forever when absent. */
   | { readonly kind: 'noRoom'; readonly forMs?: number }
   /** Its machine runs, but no Node comes of it. */
   | { readonly kind: 'neverJoins' }

@@ -1,4 +1,4 @@
-/** What an answer of Exoscale must look like before anything of it is believed. */
+/** What an answer of Exoscale must look like before it is used. */
 import { ownValue } from '@tenon/api'
 import { type AnswerCheck, isFullText, isJsonFields, type JsonFields } from '@tenon/runtime'
 

@@ -1,4 +1,4 @@
-/** One signed call: attempts, time-outs, decoding. */
+/** One signed call: attempts, timeouts, decoding. */
 import {
   type AnswerCheck,
   type Clock,

@@ -19,7 +19,7 @@ export interface WaitOptions {
 
 /**
  * Polls until the operation has succeeded.
- * @throws ExoscaleOperationError when it ended otherwise (also when it arrives so), or in time-out.
+ * @throws ExoscaleOperationError when it ended otherwise (also when it arrives so), or in timeout.
  */
 export async function waitForOperation(
   first: Operation,

@@ -26,7 +26,7 @@ export interface TypeContext {
   readonly unavailability: (entry: CatalogueEntry) => Unavailability | undefined
 }
 
-/** Types in order of the entries; those that cannot have the disk are left out. They share nothing. */
+/** Types in order of the entries; those that cannot have the disk are omitted. They share nothing. */
 export function instanceTypesOf(entries: readonly CatalogueEntry[], context: TypeContext): InstanceType[] {
   return entries
     .filter((entry) => admitsDisk(entry.family, entry.size, context.diskSizeGib))

@@ -50,7 +50,7 @@ describe('prices', () => {
     )
   })
 
-  it('a file that cannot be used says where and how to mend it', () => {
+  it('a file that cannot be used says where and how to fix it', () => {
     const wrong: readonly [string, RegExp][] = [
       ['prices', /not JSON/],
       ['[]', /EUR, CHF or USD/],

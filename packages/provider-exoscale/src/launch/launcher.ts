@@ -352,7 +352,7 @@ export class Launcher {
     try {
       await attachPrivateNetworks(api, nodeClass.status?.privateNetworks ?? [], instance, signal)
     } catch (error) {
-      // Where the networks may be attached all the same, the next attempt goes on with this instance.
+      // Where the networks may be attached all the same, the next attempt continues with this instance.
       if (signal?.aborted !== true && !isOutcomeUnknown(error)) {
         await fleet.requestDeletion(instance.id).catch((cause: unknown) => {
           logger.warn('instance without its networks could not be deleted', {

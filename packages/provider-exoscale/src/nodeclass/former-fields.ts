@@ -28,7 +28,7 @@ export interface FormerField {
   readonly message: string
 }
 
-/** The fields of earlier releases that are in use, then the values in them that are left out. */
+/** The fields of earlier releases that are in use, then the values in them that are omitted. */
 export function formerFieldsOf(spec: ExoscaleNodeClassSpec): readonly FormerField[] {
   const fields = spec as Readonly<Record<string, unknown>>
   const used = Object.entries(replacements)

@@ -121,7 +121,7 @@ describe('node class status', () => {
     assert.equal(condition(world, 'Ready')?.status, 'True')
   })
 
-  it('EXO-24 a mended class is looked at again at once, a group made later within five minutes', async () => {
+  it('EXO-24 a fixed class is looked at again at once, a group made later within five minutes', async () => {
     const world = aWorld()
     put(world, { templateID: templateId, securityGroupSelectorTerms: [{ name: 'web' }] })
     assert.deepEqual(await reconcile(world), { kind: 'after', delayMs: 300_000 })
@@ -140,8 +140,8 @@ describe('node class status', () => {
     await reconcile(world)
     assert.equal(condition(world, 'Ready')?.status, 'False')
     assert.deepEqual(world.woken('exoscale.nodeclass'), [], 'its own status does not wake it')
-    const mended = { ...metadata, generation: 3 }
-    world.kube.put(exoscaleNodeClassKind, { ...object, metadata: mended })
+    const fixed = { ...metadata, generation: 3 }
+    world.kube.put(exoscaleNodeClassKind, { ...object, metadata: fixed })
     assert.deepEqual(world.woken('exoscale.nodeclass'), ['standard'])
     await reconcile(world)
     assert.equal(condition(world, 'Ready')?.status, 'True')

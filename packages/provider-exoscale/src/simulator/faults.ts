@@ -16,7 +16,7 @@ export type FaultEffect =
   | { readonly kind: 'lostReply' }
   /** The operation ends in failure. */
   | { readonly kind: 'failOperation'; readonly reason: OperationReason; readonly message: string }
-  /** The operation stays pending for ever. */
+  /** The operation stays pending forever. */
   | { readonly kind: 'hangOperation' }
   /** The instance runs but its system never comes up. */
   | { readonly kind: 'neverBoots' }

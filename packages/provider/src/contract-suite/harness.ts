@@ -41,7 +41,7 @@ export interface ContractWorld {
   createClaim(name: string): NodeClaim
   /** Stores a claim in place of the one of its name; answers it as it is stored. */
   storeClaim(claim: NodeClaim): NodeClaim
-  /** Provider IDs of the instances of a claim that the cloud has, those going away left out. */
+  /** Provider IDs of the instances of a claim that the cloud has, those going away omitted. */
   instancesOf(claimName: string): readonly string[]
   /** An instance that this installation does not own; answers its provider ID. */
   addForeignInstance(): string

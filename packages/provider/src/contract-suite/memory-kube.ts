@@ -16,7 +16,7 @@ import { type Clock, rfc3339 } from '@tenon/runtime'
 
 type Json = Record<string, unknown>
 
-/** A client, and caches that see every write at once. Kinds are told apart by their plural. */
+/** A client, and caches that see every write at once. Kinds are distinguished by their plural. */
 export class MemoryKube implements KubeClient {
   version = 'v1.34.1'
   readonly writes: { readonly verb: string; readonly path: string; readonly body?: unknown }[] = []

@@ -116,7 +116,7 @@ export async function assertRejects(
   return error
 }
 
-/** Provider IDs that `list` tells, those going away left out. */
+/** Provider IDs that `list` tells, those going away omitted. */
 export async function listedIDs(world: ContractWorld): Promise<readonly string[]> {
   const instances = await settled(world, world.provider.list())
   return instances

@@ -1,4 +1,4 @@
-/** Nothing is destroyed on the word of one answer (reports.md 9). */
+/** Nothing is destroyed based on one answer (reports.md 9). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, kinds, type KubeObject, type ResourceType } from '@tenon/api'
@@ -45,7 +45,7 @@ function lyingApi(isLying: () => boolean): (inner: Transport) => Transport {
   })
 }
 
-/** Lists of instances leave out those that `isHidden` names. */
+/** Lists of instances omit those that `isHidden` names. */
 function lyingCloud(isHidden: (id: string) => boolean): (inner: Transport) => Transport {
   return (inner) => ({
     async send(request, signal) {

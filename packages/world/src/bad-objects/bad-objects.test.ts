@@ -114,7 +114,7 @@ class Running {
   /** Whether the log says of the object what is wrong with it. */
   isToldOf(path: string): boolean {
     return this.log.warnings.some(
-      (line) => line.includes('cannot be read') && line.includes(`/${this.name}`) && line.includes(path),
+      (line) => line.includes('is invalid') && line.includes(`/${this.name}`) && line.includes(path),
     )
   }
 
@@ -580,7 +580,7 @@ for (const [kind, story] of Object.entries(stories)) {
       await world.clock.advance(20 * second)
       // Launches take most of the time; what one kind of field does to them is seen once.
       if (!path.startsWith('metadata.') || path === 'metadata.labels') await running.serveOneMore(what)
-      misshapen.mend()
+      misshapen.restore()
       running.touch()
       await world.clock.advance(10 * second)
       assertNothingLost(before, what)
@@ -590,7 +590,7 @@ for (const [kind, story] of Object.entries(stories)) {
     if (kind !== 'Pod')
       assert.match(
         running.events().join('\n'),
-        new RegExp(`The ${kind} cannot be read.*metadata.labels must be a map`),
+        new RegExp(`The ${kind} is invalid.*metadata.labels must be a map`),
       )
   })
 }
@@ -623,9 +623,9 @@ for (const [kind, [path, value]] of absences) {
     await running.serveOneMore('misshapen')
     await world.clock.advance(120 * minute)
     assert.deepEqual(log.errors, [])
-    misshapen.mend()
+    misshapen.restore()
     running.touch()
-    await running.serveOneMore('mended')
+    await running.serveOneMore('fixed')
     assert.deepEqual(missing(before.instances, instanceIds(world)), [], 'instances')
     assert.deepEqual(missing(before.pods, podNames(world)), [], 'pods')
     assert.equal(instanceIds(world).length, world.claims().length)

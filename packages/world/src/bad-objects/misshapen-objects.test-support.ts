@@ -18,7 +18,7 @@ export class Misshapen {
     this.#bent = { kind, name, bend }
   }
 
-  mend(): void {
+  restore(): void {
     this.#bent = undefined
   }
 

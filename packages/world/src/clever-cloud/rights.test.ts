@@ -1,4 +1,4 @@
-/** What the operator asks the API server about Clever Cloud's kinds, held against the rights that the chart grants. */
+/** What the operator asks the API server about Clever Cloud's kinds, checked against the rights that the chart grants. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cleverNodeClassKind, nodeGroupKind } from '@tenon/provider-clever-cloud'

@@ -2,7 +2,7 @@ import { describe, test } from 'node:test'
 import { playEveryDeath } from './crash-run.test-support.ts'
 import { consolidation } from './journeys.test-support.ts'
 
-// All deaths take half a minute of processor time; each run plays some of them.
+// All deaths take half a minute of CPU time; each run plays some of them.
 for (const [provider, share] of [
   ['kwok', 0.2],
   ['exoscale', 0.3],

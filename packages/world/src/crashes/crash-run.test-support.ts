@@ -118,7 +118,7 @@ function lacking(some: readonly string[], all: readonly string[], what: string):
 }
 
 /**
- * Death at every write, before and after it. Unless `all`, a death is left out that leaves the
+ * Death at every write, before and after it. Unless `all`, a death is omitted that leaves the
  * servers as another one does: after a write without effect, and before a write that follows
  * another at the same instant.
  */
@@ -133,7 +133,7 @@ function everyDeath({ writes }: Reference, all: boolean): readonly Death[] {
   })
 }
 
-/** With `TENON_CRASH_ALL=1` no death is left out. */
+/** With `TENON_CRASH_ALL=1` no death is omitted. */
 const isAll = process.env.TENON_CRASH_ALL === '1'
 
 /**
@@ -158,7 +158,7 @@ export async function playEveryDeath(
     when: integerBetween(random, 0, 1) === 0 ? 'before' : 'after',
   })
   for (let pair = 0; pair < pairs; pair++) {
-    // The second controller has less left to write, but says some things anew.
+    // The second controller has less left to write, but says some things again.
     const deaths = [draw(reference.writes.length), draw(Math.ceil(reference.writes.length / 2))] as const
     await playWithDeaths(journey, provider, reference, deaths)
   }

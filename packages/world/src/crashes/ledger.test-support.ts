@@ -16,7 +16,7 @@ import type { World } from '../world.ts'
 const podPath = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/?]+)(\/eviction)?(?:\?|$)/
 const critical: ReadonlySet<string> = new Set(['system-cluster-critical', 'system-node-critical'])
 
-/** Keeps watch over a world; what must not happen is written down. */
+/** Keeps watch over a world; what must not happen is stored. */
 export class Ledger {
   readonly violations: string[] = []
   /** Names of the pods that were told to go, in order. */

@@ -109,7 +109,7 @@ export class Stand {
     return stand
   }
 
-  /** The dearest type that NodePool `default` may launch. */
+  /** The most expensive type that NodePool `default` may launch. */
   get largestType(): string {
     return flavours[this.provider].largest
   }

@@ -21,7 +21,7 @@ const medium: InstanceType = aType('medium', 4)
 
 interface DisruptionStageOptions extends StageOptions {
   readonly disruption?: Partial<DisruptionSpec>
-  /** What the cloud sells; its instances are of type `medium` unless told otherwise. */
+  /** What the cloud sells; its instances are of type `medium` by default. */
   readonly types?: readonly InstanceType[]
 }
 

@@ -118,7 +118,7 @@ describe('a replacement that never comes up', () => {
 })
 
 describe('an API server that fails during a command', () => {
-  /** A stage whose API server answers 500 to what `fails` says, until it is mended. */
+  /** A stage whose API server answers 500 to what `fails` says, until it is fixed. */
   async function withFailures(
     t: Parameters<typeof anOversizedNode>[0],
     fails: (method: string, path: string, body: string) => boolean,
@@ -134,7 +134,7 @@ describe('an API server that fails during a command', () => {
     return {
       stage,
       break: () => (isBroken = true),
-      mend: () => (isBroken = false),
+      restore: () => (isBroken = false),
       failures: () => failures,
     }
   }
@@ -150,7 +150,7 @@ describe('an API server that fails during a command', () => {
   }
   for (const [point, fails] of Object.entries(points)) {
     test(`500 for ${point}: once it is over, one cheaper node is left and nothing is stranded`, async (t) => {
-      const { stage, mend, failures, ...broken } = await withFailures(t, fails)
+      const { stage, restore, failures, ...broken } = await withFailures(t, fails)
       broken.break()
       consolidate(stage)
       await stage.pass(40 * seconds)
@@ -158,7 +158,7 @@ describe('an API server that fails during a command', () => {
       await stage.pass(30 * seconds)
       assert.ok(failures() > 0)
       assert.ok(left(stage).includes('a'))
-      mend()
+      restore()
       for (let i = 0; i < 30 && left(stage).includes('a'); i++) {
         await stage.pass(20 * seconds)
         await joinReplacements(stage)

@@ -93,7 +93,7 @@ const stories: fc.Arbitrary<Story> = fc.record({
   }),
 })
 
-/** Pods for each app, by the node they run on; what a node has no room for is left out. */
+/** Pods for each app, by the node they run on; what a node has no room for is omitted. */
 function placed({ types, apps, nodes }: Story): readonly (readonly string[])[] {
   const places = apps.map((): string[] => [])
   for (const [index, { type, pods }] of nodes.entries()) {

@@ -171,7 +171,7 @@ test("EXO-141 the announcement's journey: pending system pods, a class and a poo
   assert.ok(await clock.advanceUntil(() => isSmall() && runs(10), 90 * minute), 'back to two nodes')
   assert.deepEqual(types(), ['standard.medium', 'standard.medium'])
 
-  // Nodes of this pool live for half an hour; each is replaced, and the system pods go on running.
+  // Nodes of this pool live for half an hour; each is replaced, and the system pods keep running.
   const isRenewed = () => world.claims().every(({ metadata }) => !first.has(metadata.name)) && isSmall()
   assert.ok(
     await clock.advanceUntil(() => isRenewed() && runs(10), 90 * minute),

@@ -38,7 +38,7 @@ function aPod(name: string, label: readonly [string, string], taint: string, lim
 }
 
 const gpus = { 'nvidia.com/gpu': '1' }
-/** A pod for each pool: its name, the label by which it chooses, and the taint it puts up with. */
+/** A pod for each pool: its name, the label by which it chooses, and the taint it tolerates. */
 const pods: readonly KubeObject[] = [
   ...[
     'kubelet',

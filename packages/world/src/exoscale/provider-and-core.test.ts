@@ -119,7 +119,7 @@ test('with lists that lag and a limit on calls each claim gets one instance, and
   assert.deepEqual(world.claims(), [])
 })
 
-test('with an expired key or a slow clock launches say what to check, and go on once that is mended', async (t) => {
+test('with an expired key or a slow clock launches say what to check, and go on once that is fixed', async (t) => {
   const world = await oneNode(t)
   const { settings } = world.cluster.cloud
   const troubles = [

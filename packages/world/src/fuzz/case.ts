@@ -72,7 +72,7 @@ export interface Case {
   readonly provider: 'exoscale' | 'kwok'
   /** Instance types in the file format of the provider `kwok`; its own catalogue unless given. */
   readonly catalogue?: readonly object[]
-  /** Created in this order, before the operator starts. What the API server refuses is left out. */
+  /** Created in this order, before the operator starts. What the API server refuses is omitted. */
   readonly objects: readonly KubeObject[]
   readonly steps: readonly Step[]
   readonly settings: CaseSettings

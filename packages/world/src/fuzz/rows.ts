@@ -1,4 +1,4 @@
-/** The nodes that the pools of a case could bring, worked out from the objects alone. */
+/** The nodes that the pools of a case could bring, computed from the objects alone. */
 import {
   type KubeObject,
   labels,

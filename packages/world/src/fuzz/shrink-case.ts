@@ -1,4 +1,4 @@
-/** Makes a case that fails small: leaves out whatever the failure does not need. */
+/** Makes a case that fails small: omits whatever the failure does not need. */
 import type { KubeObject } from '@tenon/api'
 import type { Case, Finding } from './case.ts'
 
@@ -32,7 +32,7 @@ export async function shrinkCase(failing: Shrunk, attempt: Attempt, goesOn: () =
   }
   for (let found = true; found; ) {
     found = false
-    // What could not be left out a moment ago is asked about again only once everything else has been.
+    // What could not be omitted a moment ago is asked about again only once everything else has been.
     let asked = 0
     for (let isAtEnd = false; !isAtEnd; ) {
       isAtEnd = true

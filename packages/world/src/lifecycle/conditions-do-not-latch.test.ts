@@ -18,7 +18,7 @@ import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 const boot: Taint = { key: 'example.com/boot', effect: 'NoSchedule' }
 const dedicated: Taint = { key: 'example.com/dedicated', effect: 'NoSchedule' }
 
-/** The Node object vanishes without a drain, as when its finalizer is taken off by hand. */
+/** The Node object vanishes without a drain, as when its finalizer is removed by hand. */
 async function loseNode(stage: Stage, name: string): Promise<void> {
   stage.patch(kinds.node, name, { metadata: { finalizers: null } })
   stage.delete(kinds.node, name)
@@ -262,10 +262,7 @@ describe('RPT-20 an instance that registers and does not get ready', () => {
     }
     // Without a pause they would be 24.
     assert.ok(joined.size >= 4 && joined.size <= 7, String(joined.size))
-    assert.match(
-      stage.events('LaunchesPaused')[0]?.message ?? '',
-      /not take pods; the next .* min.*not Ready/,
-    )
+    assert.match(stage.events('LaunchesPaused')[0]?.message ?? '', /not run pods; the next .* min.*not Ready/)
     for (let minute = 0; minute < 135 && madeClaims(stage).length === 0; minute++) await stage.pass(minutes)
     await joinAll()
     const [claim] = madeClaims(stage)

@@ -13,7 +13,7 @@ const policies: readonly RepairPolicy[] = [
 const repairing = { featureGates: { ...defaultSettings.featureGates, nodeRepair: true } }
 type StageOptions = NonNullable<Parameters<typeof Stage.open>[1]>
 
-/** A world in which nodes are repaired, unless told otherwise. */
+/** A world in which nodes are repaired, by default. */
 async function open(
   t: TestContext,
   { repairPolicies = policies, ...options }: StageOptions & { repairPolicies?: readonly RepairPolicy[] } = {},

@@ -218,8 +218,8 @@ describe('pods are steered to the nodes they are planned for', () => {
     assert.equal(requests, before)
     const warnings = field.lines.filter(({ level }) => level === 'warn')
     assert.deepEqual(
-      warnings.map(({ message }) => message.split(',')[0]),
-      ['cannot nominate pods for nodes'],
+      warnings.map(({ message }) => message.split(':')[0]),
+      ['cannot nominate pods'],
     )
     assert.equal(field.said('computed new nodeclaim(s)').at(-1)?.fields['placement'], 'free')
     assert.deepEqual(field.said('Reconciler error'), [])

@@ -1,4 +1,4 @@
-/** Other names that a provider has for labels (scheduling.md 1), and what can be switched off (operations.md 9.2). */
+/** Other names that a provider has for labels (scheduling.md 1), and what can be disabled (operations.md 9.2). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { labels } from '@tenon/api'

@@ -1,4 +1,4 @@
-/** Decisions that cannot be carried out any more are made anew, and are no errors. */
+/** Decisions that cannot be carried out any more are made again, and are no errors. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { karpenterKinds, type PodSpec } from '@tenon/api'

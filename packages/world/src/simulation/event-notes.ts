@@ -3,7 +3,7 @@ import type { EventInput, EventRecorder } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 
 const keptLines = 200
-/** What is said again within this time is left out. */
+/** What is said again within this time is omitted. */
 const repeatMs = 10 * 60_000
 
 /** The newest Events as lines, without an API server. */

@@ -15,7 +15,7 @@ const fewestNodes = 4
 export type Attempt = (story: Story) => Promise<Violation | undefined>
 
 /**
- * Cuts the story off behind its failure, then leaves out fault and workload kinds, halves first,
+ * Cuts the story off behind its failure, then omits fault and workload kinds, halves first,
  * as long as the same invariant fails.
  * @param attempts how many stories may be played.
  */
@@ -51,7 +51,7 @@ export async function shrink(failure: Failure, attempt: Attempt, attempts: numbe
   return best
 }
 
-/** Leaves out all of the kinds, else each half of them, down to single ones. */
+/** Omits all of the kinds, else each half of them, down to single ones. */
 async function leaveOut<T>(
   kinds: readonly T[],
   tries: (kinds: readonly T[]) => Promise<boolean>,

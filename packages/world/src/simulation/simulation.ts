@@ -216,7 +216,7 @@ class Census {
   }
 }
 
-/** Whether the controllers try again for ever what was in vain, as Karpenter does. */
+/** Whether the controllers try again forever what was in vain, as Karpenter does. */
 const repeats = ({ settings }: OperatorFleet): boolean => settings.compatibility === 'karpenter'
 
 /** Goes on until everything has been well for a while, or should have been. @returns how long it took. */

@@ -10,7 +10,7 @@ export const cloudNames = ['exoscale', 'clever-cloud', 'cluster-api'] as const
 
 export type CloudName = (typeof cloudNames)[number]
 
-/** What may go wrong; each kind draws from a random source of its own, so one can be left out. */
+/** What may go wrong; each kind draws from a random source of its own, so one can be omitted. */
 export const faultKinds = [
   /** 409 to a write. */
   'conflict',
@@ -81,7 +81,7 @@ export const faultKinds = [
   'silentKubelet',
   /** The controller's process dies, at a write or between two. */
   'crash',
-  /** The controllers end in good order and start again with other options. */
+  /** The controllers end cleanly and start again with other options. */
   'reconfigure',
   /** The controller's process stands still. */
   'pause',
@@ -163,7 +163,7 @@ export const cloudOfStory = ({ provider = 'exoscale' }: Pick<Story, 'provider'>)
 /** Whether a world is so large that what costs much and shows little is coarser in it. */
 export const isLarge = ({ nodes }: Pick<Story, 'nodes'>): boolean => nodes >= 50
 
-/** A story without anything left out. */
+/** A story without anything omitted. */
 export function aStory(seed: number, change: Partial<Story> = {}): Story {
   return { seed, hours: 2, nodes: 15, faults: 'high', withoutFaults: [], withoutWorkloads: [], ...change }
 }

@@ -66,7 +66,7 @@ test('STA-122 the place of a claim that is still being created is kept while its
   assert.equal(posts, 2)
   await stage.pass(2 * minutes)
   assert.deepEqual([posts, madeClaims(stage).length], [2, 2])
-  // What was set aside was given back: there is room for one more, and for no other.
+  // What was set aside was released: there is room for one more, and for no other.
   resize(5, '3')
   await stage.pass(2 * minutes)
   assert.deepEqual([posts, madeClaims(stage).length], [3, 3])

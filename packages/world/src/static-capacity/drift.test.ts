@@ -227,7 +227,7 @@ test('DIS-172 a node whose successor cannot be created is active again, and no r
   assert.deepEqual(tainted(stage, old), [])
   for (const name of old) assert.equal(stage.state(name, 'DisruptionReason'), 'absent')
 
-  // The room is given back once the request cannot come true any more.
+  // The room is released once the request cannot come true any more.
   isRefusing = false
   await stage.pass(minutes)
   await allow(stage, '1')

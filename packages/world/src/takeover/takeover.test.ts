@@ -133,7 +133,7 @@ test('healthy instances of the Go Karpenter are taken over with status writes al
   await takeOver(t, takeover)
   await takeover.world.clock.advance(6 * minutes)
   assert.deepEqual(unchanging(takeover), before)
-  // The pods were bound after the claims were stamped last, so the wait for consolidation begins anew.
+  // The pods were bound after the claims were stamped last, so the wait for consolidation begins again.
   assert.deepEqual(
     takeover.log.lines((target) => !/ events/.test(target)),
     ['general-a', 'general-b'].flatMap((name) => [

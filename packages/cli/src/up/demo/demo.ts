@@ -117,7 +117,7 @@ class Tale {
     }
   }
 
-  /** Waits until so few instances are left, none dearer than the small type, and nothing is under way. */
+  /** Waits until so few instances are left, none more expensive than the small type, and nothing is in progress. */
   async shrunk(what: string, instances: number): Promise<void> {
     const { cluster, tour } = this.stage
     const { local } = cluster.server

@@ -161,7 +161,7 @@ function messageOf({ expression, message, messageExpression }: Validation, scope
   return message?.trim() || `failed expression: ${expression.trim()}`
 }
 
-/** Variables are worked out when they are first asked for, and then stay what they are. */
+/** Variables are computed when they are first asked for, and then stay what they are. */
 function withVariables(scope: Scope, variables: readonly NamedCondition[]): Scope {
   const values = Object.create(null) as Record<string, unknown>
   const inner = { ...scope, variables: values }
@@ -182,7 +182,7 @@ function withVariables(scope: Scope, variables: readonly NamedCondition[]): Scop
   return inner
 }
 
-/** The objects that a policy is held against, one after the other; or why it cannot be. */
+/** The objects that a policy is checked against, one after the other; or why it cannot be. */
 function paramsOf(
   ctx: ServerContext,
   attributes: Attributes,

@@ -30,7 +30,7 @@ export class WebhookNeeded extends Error {
 
 /**
  * The webhooks' answers to one request. Writes are decided in one go, so a request that needs an answer is
- * broken off, the webhook called, and the request decided anew with all answers so far.
+ * broken off, the webhook called, and the request decided again with all answers so far.
  */
 export class WebhookCalls {
   readonly #answers: WebhookAnswer[] = []
@@ -43,7 +43,7 @@ export class WebhookCalls {
     return answer
   }
 
-  /** Takes an answer down and begins anew. */
+  /** Takes an answer down and begins again. */
   add(answer: WebhookAnswer): void {
     this.#answers.push(answer)
     this.#next = 0

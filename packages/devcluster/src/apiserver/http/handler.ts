@@ -51,7 +51,7 @@ class HttpApi {
     this.#openApi = new OpenApiDocuments(ctx.registry)
   }
 
-  /** Decides in one go, and anew after each webhook that had to be asked. */
+  /** Decides in one go, and again after each webhook that had to be asked. */
   async answer(request: HttpRequest, signal: AbortSignal | undefined): Promise<HttpResponse> {
     const webhooks = new WebhookCalls()
     for (;;) {

@@ -4,7 +4,7 @@ import { quantityNanos, quantityText } from '../../schema/index.ts'
 /** Amounts in billionths by resource name. */
 export type Amounts = Map<string, bigint>
 
-/** The amounts of a list; what is not a quantity is left out. */
+/** The amounts of a list; what is not a quantity is omitted. */
 export function amountsOf(list: ResourceList | undefined): Amounts {
   const amounts: Amounts = new Map()
   for (const [name, text] of Object.entries(list ?? {})) {

@@ -125,7 +125,7 @@ function put(result: Json, field: Field, wire: WireValue): void {
   const value = decodeValue(type, wire)
   if (field.form === 'list') result[name] = [...((result[name] ?? []) as unknown[]), value]
   else if (field.inlined) Object.assign(result, value)
-  // Clients send zero values of everything that is not a pointer; in JSON those are left out.
+  // Clients send zero values of everything that is not a pointer; in JSON those are omitted.
   else if (field.pointer || !isZero(value)) result[name] = value
 }
 

@@ -68,7 +68,7 @@ const messages = new Map(Object.entries(descriptions).map(([name, text]) => [nam
 
 /**
  * Encodes an OpenAPI 2 document in the protobuf form that Kubernetes clients ask for.
- * Keys without a place in that form are left out.
+ * Keys without a place in that form are omitted.
  */
 export function encodeOpenApiV2(document: object): Uint8Array {
   const writer = new WireWriter()

@@ -21,7 +21,7 @@ export interface Page {
 }
 
 interface Token {
-  /** Revision of the first page; -1 goes on with the latest state. */
+  /** Revision of the first page; -1 continues with the latest state. */
   readonly rv: number
   /** Key after which the next page begins. */
   readonly start: string

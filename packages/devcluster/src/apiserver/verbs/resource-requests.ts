@@ -183,7 +183,7 @@ export function patchRequestOf({ served, http, query }: ResourceRequest): PatchR
   return { kind, body, force }
 }
 
-/** Bodies may leave out the type that the URL implies. */
+/** Bodies may omit the type that the URL implies. */
 function withType(served: Served, body: StoredObject): StoredObject {
   if (body.apiVersion !== undefined && body.kind !== undefined) return body
   return {
@@ -204,7 +204,7 @@ function deleteCollection(ctx: ServerContext, request: ResourceRequest): HttpRes
   const selection = compileSelection(served, query)
   const renderer = rendererFor(ctx, request)
   const { objects } = listPage(ctx, served, path.namespace, selection, new URLSearchParams())
-  // Deletions that are done cannot be decided anew: webhooks with a URL are not asked.
+  // Deletions that are done cannot be decided again: webhooks with a URL are not asked.
   const { webhooks: _webhooks, ...writer } = deleter(request, dryRun)
   const deleted = objects.map(
     ({ metadata: { namespace, name } }) =>

@@ -190,7 +190,7 @@ function readingOf(
   }
 }
 
-/** Pods without a measurement are taken for what keeps the number of replicas where it is. */
+/** Pods without a measurement are treated as what keeps the number of replicas where it is. */
 function replicasFor(ratio: number, measured: Measured, situation: Situation): number {
   const { counted, unready, missing } = measured
   const { replicas, tolerances } = situation

@@ -116,7 +116,7 @@ class CronJobReconcile {
     return next === undefined ? undefined : { afterMs: Math.min(longestWaitMs, Math.max(1, next - now)) }
   }
 
-  /** The latest run that was not begun yet; earlier ones that were missed are left out. */
+  /** The latest run that was not begun yet; earlier ones that were missed are omitted. */
   #dueRun(schedule: CronSchedule, now: number): number | undefined {
     const { spec, metadata } = this.#cronJob
     const since = Date.parse(this.#lastScheduleTime ?? metadata.creationTimestamp ?? '')

@@ -42,7 +42,7 @@ export function newSetSize(deployment: Deployment, sets: readonly ReplicaSet[], 
   return size + Math.min(most - current, desired - size)
 }
 
-/** The size of each old ReplicaSet after what may be taken away now; unchanged ones are left out. */
+/** The size of each old ReplicaSet after what may be taken away now; unchanged ones are omitted. */
 export function shrinkOldSets(
   deployment: Deployment,
   sets: readonly ReplicaSet[],

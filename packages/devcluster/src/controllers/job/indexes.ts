@@ -15,7 +15,7 @@ export function formatIndexes(indexes: Iterable<number>): string {
   return parts.join(',')
 }
 
-/** The inverse of {@link formatIndexes}; indexes at or above `completions` are left out. */
+/** The inverse of {@link formatIndexes}; indexes at or above `completions` are omitted. */
 export function parseIndexes(text: string | undefined, completions: number): Set<number> {
   const indexes = new Set<number>()
   for (const part of (text ?? '').split(',')) {

@@ -138,7 +138,7 @@ test('deleting a running Job removes its pods though they carry the tracking fin
   world.stop()
 })
 
-/** Ends pods as their exit code says; what is left out runs on. */
+/** Ends pods as their exit code says; what is omitted runs on. */
 function ends(world: World, exitCodeOf: (index: number, name: string) => number | undefined): void {
   const seen = new Set<string>()
   world.api.subscribe(kinds.pod, {

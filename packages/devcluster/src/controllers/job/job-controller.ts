@@ -29,7 +29,7 @@ export function jobs(context: ControllerContext): void {
     const job = store.get(workloads.job, namespace, name)
     return job === undefined ? undefined : new JobReconcile(context, podsByJob, job).run()
   })
-  // The pods of a Job that is gone need no counting; their finalizer would keep them for ever.
+  // The pods of a Job that is gone need no counting; their finalizer would keep them forever.
   const release = context.loop.queue('job-orphan-pods', (key) => {
     const { namespace, name } = splitKey(key)
     const pod = store.get(kinds.pod, namespace, name)

@@ -118,7 +118,7 @@ function readUncounted(job: Job): Uncounted {
   return { succeeded, failed }
 }
 
-/** The counters as they are written: pods still held are told apart from those counted for good. */
+/** The counters as they are written: pods still held are distinguished from those counted for good. */
 export function tallyStatus(tallied: JobTally, job: Job): Record<string, unknown> {
   const { succeeded, failed } = tallied.uncounted
   const doneSucceeded = isIndexed(job) ? tallied.succeeded : tallied.succeeded - succeeded.length

@@ -44,7 +44,7 @@ export interface ContainerState {
   }
 }
 
-/** Container statuses, which the shared Pod type leaves out. */
+/** Container statuses, which the shared Pod type omits. */
 export function containerStates(pod: Pod): readonly ContainerState[] {
   const status = pod.status as { readonly containerStatuses?: readonly ContainerState[] } | undefined
   return status?.containerStatuses ?? []

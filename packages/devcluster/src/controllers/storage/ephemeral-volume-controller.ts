@@ -22,7 +22,7 @@ export function ephemeralVolumes(context: ControllerContext): void {
   })
   claims.onChange((now, before) => {
     const owner = before?.metadata.ownerReferences?.find(({ kind }) => kind === 'Pod')
-    // A claim that somebody deleted is made anew.
+    // A claim that somebody deleted is made again.
     if (now === undefined && owner !== undefined) queue.add(`${before?.metadata.namespace}/${owner.name}`)
   })
 }

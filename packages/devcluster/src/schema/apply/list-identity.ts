@@ -39,7 +39,7 @@ export function itemElement(item: unknown, node: SchemaNode): string {
   return `k:{${text}}`
 }
 
-/** The key an item leaves out although its list needs it; undefined when it has all. */
+/** The key an item omits although its list needs it; undefined when it has all. */
 export function missingKey(item: unknown, node: SchemaNode): string | undefined {
   if (!isRecord(item)) return mapKeys(node)[0]
   const keys = mapKeys(node)

@@ -22,7 +22,7 @@ export function apiVersionOf(definition: ResourceDefinition): string {
 
 const decoded = new WeakMap<ManagedFieldsEntry, Owner>()
 
-/** Reads entries; those without fields have no meaning and are left out. */
+/** Reads entries; those without fields have no meaning and are omitted. */
 export function ownersOf(entries: readonly ManagedFieldsEntry[] | undefined): readonly Owner[] {
   const owners: Owner[] = []
   for (const entry of entries ?? []) {

@@ -60,7 +60,7 @@ class CelIpFunctions {
   readonly name = 'ip'
 }
 
-/** The one form that an address has: lower case, the longest run of zeros left out. */
+/** The one form that an address has: lower case, the longest run of zeros omitted. */
 function textOf(address: Parsed): string {
   return address.kind() === 'ipv4' ? address.toString() : (address as ipaddr.IPv6).toRFC5952String()
 }

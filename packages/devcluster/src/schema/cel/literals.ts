@@ -75,7 +75,7 @@ function formatError(receiver: ASTNode, list: ASTNode | undefined): string | und
   }
 }
 
-/** Lists and maps that are written down hold values of one type. */
+/** Lists and maps that are stored hold values of one type. */
 function aggregateError(node: ASTNode): string | undefined {
   if (node.op === 'list') return mixedTypes(node.args)
   if (node.op !== 'map') return undefined

@@ -3,7 +3,7 @@ import { hasFormat } from '../crd/formats.ts'
 import { labelValueErrors, nameErrors, type NameRule, qualifiedNameErrors } from '../validation/metadata.ts'
 import { urlError } from './urls.ts'
 
-/** A format that texts can be held against. */
+/** A format that texts can be checked against. */
 class CelFormat {
   readonly #errors: (text: string) => readonly string[]
 

@@ -12,7 +12,7 @@ interface PodSummary {
   readonly lastRestartMs: number
 }
 
-/** What READY, STATUS and RESTARTS show; worked out once per stored object. */
+/** What READY, STATUS and RESTARTS show; computed once per stored object. */
 const summaryOf = perObject((pod: Loose): PodSummary => {
   const spec: Loose = pod['spec'] ?? {}
   const status: Loose = pod['status'] ?? {}

@@ -21,7 +21,7 @@ export interface CompiledSchema {
   readonly hasTransitions: boolean
 }
 
-/** Prepares a schema. Rules that do not compile are left out; the structural check reports them. */
+/** Prepares a schema. Rules that do not compile are omitted; the structural check reports them. */
 export function compileSchema(schema: JsonSchema): CompiledSchema {
   const properties = new Map<string, CompiledSchema>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {

@@ -276,7 +276,7 @@ export class ClaimAdmission {
   }
 }
 
-/** What is asked again and again of a class about pods of certain amounts, worked out once. */
+/** What is asked again and again of a class about pods of certain amounts, computed once. */
 class AnswersByClass<T> {
   readonly #known = new Map<Amounts, Map<number, T>>()
 

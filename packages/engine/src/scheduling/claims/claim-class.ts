@@ -1,6 +1,6 @@
 /**
  * Open claims that are alike in everything but their pods share a class: same template, same
- * requirements, same types still allowed. Whatever is worked out for one of them serves all.
+ * requirements, same types still allowed. Whatever is computed for one of them serves all.
  */
 import type { PricePerHour } from '@tenon/api'
 import { allowsAbsence, type ValueSet } from '../../requirements/requirement.ts'

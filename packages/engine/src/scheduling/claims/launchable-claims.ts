@@ -7,7 +7,7 @@ import { offeringKey, offeringsOf } from '../types/claim-offerings.ts'
 import { exceededLimit } from './limits.ts'
 import { withTwinsInTurn } from './twin-order.ts'
 
-/** What is known of launches under way, and the rules of the decision. */
+/** What is known of launches in progress, and the rules of the decision. */
 type Circumstances = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTrial' | 'podsOnTrial'>
 
 type Steps<T> = Generator<undefined, T, undefined>

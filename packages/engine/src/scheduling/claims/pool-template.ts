@@ -66,7 +66,7 @@ export function compileDaemon({ name, namespace, labels: podLabels, spec }: Daem
   }
 }
 
-/** A type of a template with offerings that leave the same room, daemon pods taken off. */
+/** A type of a template with offerings that leave the same room, daemon pods removed. */
 export interface TypeRow extends Room {
   readonly index: number
   readonly type: CompiledType
@@ -89,7 +89,7 @@ interface DaemonPort extends HostPort {
   readonly daemon: string
 }
 
-/** A pool with its requirements worked out, whether or not it can launch anything. */
+/** A pool with its requirements computed, whether or not it can launch anything. */
 export interface CompiledPool {
   readonly input: PoolInput
   readonly labels: Readonly<Record<string, string>>
@@ -136,7 +136,7 @@ export function compilePool(
   }
 }
 
-/** Taints of every node of the pool, startup taints left out. */
+/** Taints of every node of the pool, startup taints omitted. */
 export function taintsOf({ nodePool, defaults }: Pick<PoolInput, 'nodePool' | 'defaults'>): readonly Taint[] {
   const own = nodePool.spec.template.spec.taints ?? []
   return defaults === undefined ? own : [...own, ...defaults.taints]
@@ -221,7 +221,7 @@ export function compileTemplate(
   }
 }
 
-/** Works out what runs on every node of the pool, by type. */
+/** Computes what runs on every node of the pool, by type. */
 export function daemonLoads(
   pool: CompiledPool,
   context: TemplateContext,

@@ -49,7 +49,7 @@ export class Reservations {
     return { kind: 'holds', ids: ids.size === 0 ? nothing : ids }
   }
 
-  /** Books what a claim holds now and gives back what it no longer does. */
+  /** Books what a claim holds now and releases what it no longer does. */
   exchange(before: ReadonlySet<string>, now: ReadonlySet<string>): void {
     for (const id of now) if (!before.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) - 1)
     for (const id of before) if (!now.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) + 1)

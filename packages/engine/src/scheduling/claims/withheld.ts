@@ -16,7 +16,7 @@ export interface Withheld {
   /** Of the offering. */
   readonly pricePerHour: PricePerHour
   readonly unavailability: Unavailability | undefined
-  /** What pods may take, daemon pods taken off. */
+  /** What pods may take, daemon pods removed. */
   readonly room: Amounts
   readonly daemons: DaemonLoad
 }

@@ -54,7 +54,7 @@ interface ExpectedDaemons {
   readonly indexes: readonly number[]
 }
 
-/** Reads nodes; what holds for a whole class is worked out once. */
+/** Reads nodes; what holds for a whole class is computed once. */
 export class NodeReader {
   readonly #context: NodeContext
   readonly #classes = new Map<string, NodeClass & { nodes: NodeFill[] }>()

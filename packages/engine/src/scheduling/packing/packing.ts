@@ -1,7 +1,7 @@
 /**
  * Packs items of several sizes into bins of several types at a low total price. Bins are filled one
  * after the other, each time the type and the filling that waste least of what they cost, worth
- * measured in resource prices; then the worst bins are emptied and packed anew in other ways.
+ * measured in resource prices; then the worst bins are emptied and packed again in other ways.
  */
 import type { Amounts } from '../pods/resource-space.ts'
 import { worthiestFilling } from './filling.ts'
@@ -205,7 +205,7 @@ class Packer {
     return { bins: packed, pricePerHour }
   }
 
-  /** The packing with its worst bins packed anew, if that is cheaper. */
+  /** The packing with its worst bins packed again, if that is cheaper. */
   repacked({ bins, pricePerHour }: Packing, taste: number, round: number): Packing | undefined {
     const byWaste = bins
       .map((packed, order) => ({ packed, order, waste: this.#wasteOf(packed) }))

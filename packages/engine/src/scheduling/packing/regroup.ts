@@ -1,5 +1,5 @@
 /**
- * Packs the pods of new claims anew where that is cheaper. Only claims whose pods follow no rule about
+ * Packs the pods of new claims again where that is cheaper. Only claims whose pods follow no rule about
  * other pods take part, and only claims of one class exchange pods: there, resources alone decide, and
  * any pod may be on any claim.
  */

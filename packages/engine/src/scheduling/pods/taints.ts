@@ -5,7 +5,7 @@ export function untolerated(taints: readonly Taint[], tolerations: readonly Tole
   return taints.filter((taint) => !tolerations.some((toleration) => tolerates(toleration, taint)))
 }
 
-/** Taints without the soft ones, which daemon pods put up with. */
+/** Taints without the soft ones, which daemon pods tolerate. */
 export function hardTaints(taints: readonly Taint[]): readonly Taint[] {
   return taints.filter((taint) => taint.effect !== 'PreferNoSchedule')
 }

@@ -38,7 +38,7 @@ function atLeast(
   return values.length === 0 ? { key, operator, minValues } : { key, operator, values, minValues }
 }
 
-/** A pool that needs a choice of types, of 4 and 8 cores unless told otherwise. */
+/** A pool that needs a choice of types, of 4 and 8 cores by default. */
 function choosy(minValues: number, spec: object = {}, sizes: readonly number[] = [4, 8]): PoolInput {
   const pool = aPool('choosy', spec, { requirements: [atLeast(minValues, labels.instanceType)] })
   return aPoolInput(

@@ -14,7 +14,7 @@ interface Profile {
   readonly says: Requirements
   readonly pool: CompiledPool
   readonly types: CompiledType[]
-  /** What pods may take of the types' nodes, without amounts that others surpass; worked out when asked for. */
+  /** What pods may take of the types' nodes, without amounts that others surpass; computed when asked for. */
   rooms: readonly Room[] | undefined
 }
 

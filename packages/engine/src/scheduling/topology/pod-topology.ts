@@ -315,7 +315,7 @@ export class PodTopology {
     this.#placed.length = placed
   }
 
-  /** Leaves out domains that no other node has; call {@link mark} before. */
+  /** Omits domains that no other node has; call {@link mark} before. */
   exclude(node: TopologyNode): void {
     this.#sight.exclude(node)
     this.#log?.push({ kind: 'excluded', node })

@@ -144,7 +144,7 @@ function affinityRule(
     also: [...others.values()],
     maxSkew: Number.POSITIVE_INFINITY,
     minDomains: undefined,
-    // No node is left out, but only domains that the pod can reach through their taints are known.
+    // No node is omitted, but only domains that the pod can reach through their taints are known.
     filter: { alternatives: [], tolerations: whole.tolerations ?? [] },
   }
 }

@@ -34,7 +34,7 @@ import { exceededOnType, nameOf, volumeTerms } from './nodes.ts'
 /** A claim as messages name it. */
 export const claimName = (claim: NewClaim, index: number): string => `claim ${index} of ${claim.nodePool}`
 
-/** Types of the pool by the names a claim lists; unknown names are left out. */
+/** Types of the pool by the names a claim lists; unknown names are omitted. */
 export function typesOf(claim: NewClaim, input: SchedulingInput): readonly InstanceType[] {
   const pool = input.pools.find((each) => each.nodePool.metadata.name === claim.nodePool)
   return claim.instanceTypes.flatMap((name) => pool?.instanceTypes.find((type) => type.name === name) ?? [])

@@ -1,4 +1,4 @@
-/** Makes a failing cluster small enough to read: leaves out whatever the failure does not need. */
+/** Makes a failing cluster small enough to read: omits whatever the failure does not need. */
 import type { SchedulingInput } from '../../input/input.ts'
 
 /** Fields without which an object is malformed rather than simpler. */

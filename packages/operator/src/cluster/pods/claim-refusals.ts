@@ -4,7 +4,7 @@ import type { Clock } from '@tenon/runtime'
 import { FailureBackoff } from '../failure-backoff.ts'
 
 const minute = 60_000
-/** A quota may be raised, a webhook mended: it is looked at again after a minute, then after twice as long each time. */
+/** A quota may be raised, a webhook fixed: it is looked at again after a minute, then after twice as long each time. */
 const backoff = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 6 * 60 * minute }
 
 /** Pods of which at least one kind is at fault. */

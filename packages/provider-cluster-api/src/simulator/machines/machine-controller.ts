@@ -122,7 +122,7 @@ function isDrained(
   return drainOnce(workload, node)
 }
 
-/** The instant that an earlier run has written down. */
+/** The instant that an earlier run has stored. */
 function drainedBefore({ clock }: HubParts, { status }: FullMachine): number | undefined {
   const at = status?.deletion?.waitForNodeVolumeDetachStartTime
   return at === undefined ? undefined : clock.monotonic() - Math.max(0, clock.now() - Date.parse(at))

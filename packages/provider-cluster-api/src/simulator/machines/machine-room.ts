@@ -30,7 +30,7 @@ export class MachineRoom {
     this.#parts = parts
   }
 
-  /** Starts the kubelet; its Node is called like the Machine. One that is there already goes on as it is. */
+  /** Starts the kubelet; its Node is called like the Machine. One that is there already continues as it is. */
   boot(record: MachineRecord, machine: FullMachine): void {
     const { kubelets, kubernetesVersion, random, workload } = this.#parts
     const known = workload.get(kinds.node, undefined, record.name)?.status

@@ -10,7 +10,7 @@ export interface Exchange {
   readonly body: string
   /** HTTP status of the answer; 0 when the request was lost. */
   readonly status: number
-  /** The answer before it is written as JSON; undefined fields are left out there. */
+  /** The answer before it is written as JSON; undefined fields are omitted there. */
   readonly reply: unknown
 }
 

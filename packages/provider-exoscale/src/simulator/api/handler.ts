@@ -141,7 +141,7 @@ function json(status: number, body: unknown, headers: Readonly<Record<string, st
   return {
     status,
     headers: { 'content-type': 'application/json', ...headers },
-    // What is answered is made anew for each call, so it may be handed over as it is.
+    // What is answered is made again for each call, so it may be handed over as it is.
     body: new DocumentBody(body, textOf(body)),
   }
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI document of Exoscale, and exchanges held against it in both directions. */
+/** The OpenAPI document of Exoscale, and exchanges checked against it in both directions. */
 import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'

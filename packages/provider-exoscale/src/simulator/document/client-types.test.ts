@@ -1,4 +1,4 @@
-/** The types and methods of the provider's API client, read as text and held against the API document. */
+/** The types and methods of the provider's API client, read as text and checked against the API document. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

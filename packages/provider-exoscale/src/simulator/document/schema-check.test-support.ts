@@ -1,4 +1,4 @@
-/** Values held against the schemas of an OpenAPI 3.0 document. */
+/** Values checked against the schemas of an OpenAPI 3.0 document. */
 import { isIPv4 } from 'node:net'
 
 /** The part of an OpenAPI 3.0 schema that is understood. */

@@ -1,6 +1,6 @@
 /**
  * Loaded before a test file (`node --import`): every call to a simulated Exoscale in that process is
- * held against the OpenAPI document, in both directions. What does not fit ends the process's tests
+ * checked against the OpenAPI document, in both directions. What does not fit ends the process's tests
  * with an error. Without the document nothing is watched.
  */
 import { type Exchange, watchExchanges } from '../api/exchange.ts'

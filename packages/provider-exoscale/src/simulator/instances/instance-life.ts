@@ -60,7 +60,7 @@ export class InstanceLife {
     keepInstance(this.#context.kept, instance)
   }
 
-  /** The instance of an earlier run, which had joined, goes on as the node that it is. */
+  /** The instance of an earlier run, which had joined, continues as the node that it is. */
   resume(instance: Instance): void {
     this.cut(instance)
     const guest = configureGuest(instance, this.#context.settings)

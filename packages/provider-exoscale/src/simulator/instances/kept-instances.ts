@@ -1,4 +1,4 @@
-/** The instances that outlive the process, as they are written down. */
+/** The instances that outlive the process, as they are stored. */
 import type { KeptInstances as KeptRecords } from '@tenon/devcluster'
 import type { Instance } from './instance.ts'
 
@@ -6,14 +6,14 @@ import type { Instance } from './instance.ts'
 export interface InstanceRecord extends Omit<Instance, 'type' | 'system'> {
   /** `family.size` */
   readonly type: string
-  /** An instance that has joined goes on as a node; any other boots anew. */
+  /** An instance that has joined continues as a node; any other boots again. */
   readonly hasJoined: boolean
   readonly neverBoots: boolean
   readonly neverJoins: boolean
   readonly neverReady: boolean
 }
 
-/** Where instances are written down. */
+/** Where instances are stored. */
 export type KeptInstances = KeptRecords<InstanceRecord>
 
 /** Writes an instance down as it is now. */

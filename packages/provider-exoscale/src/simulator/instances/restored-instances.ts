@@ -5,7 +5,7 @@ import type { InstanceLife } from './instance-life.ts'
 import type { InstanceRecord } from './kept-instances.ts'
 
 /**
- * Brings the instances of an earlier run back. Operations that were under way have happened meanwhile.
+ * Brings the instances of an earlier run back. Operations that were in progress have happened meanwhile.
  * @throws Error when an instance is of a type that the catalogue no longer has.
  */
 export function restoreInstances({ state, kept }: CloudContext, life: InstanceLife): void {
@@ -20,7 +20,7 @@ function addRecord(state: CloudState, record: InstanceRecord): Instance {
   if (type === undefined) throw new Error(`instance ${record.id}: unknown instance type ${typeName}`)
   const instance: Instance = {
     ...rest,
-    // What is undefined is left out of JSON.
+    // What is undefined is excluded from JSON.
     userData: record.userData,
     publicIp: record.publicIp,
     ipv6Address: record.ipv6Address,

@@ -1,7 +1,7 @@
 /** A case an API server must decide the way Tenon's CRDs say, and the way to run it on any API server. */
 import assert from 'node:assert/strict'
 
-/** An object as a user writes it; fields set to undefined are left out. */
+/** An object as a user writes it; fields set to undefined are omitted. */
 export interface Manifest {
   readonly apiVersion: string
   readonly kind: string

@@ -30,7 +30,7 @@ export function poolLabelled(labels: Readonly<Record<string, string>>): Manifest
   return aNodePool({ template: { metadata: { labels }, spec: templateSpec() } })
 }
 
-/** A NodePool with this reference; undefined fields are left out. */
+/** A NodePool with this reference; undefined fields are omitted. */
 export function poolRefersTo(fields: Fields): Manifest {
   return poolOf({ nodeClassRef: { ...nodeClassRef, ...fields } })
 }

@@ -178,7 +178,7 @@ function onExoscale(dice: Dice, seed: number, part: Part, names: Names, rarity: 
   }
 }
 
-/** Workloads grow and shrink, so that instances are launched and given back. */
+/** Workloads grow and shrink, so that instances are launched and released. */
 function someSteps(dice: Dice, { objects }: Case): readonly Step[] {
   const scaled = objects.filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet')
   return scaled.flatMap(({ apiVersion, kind, metadata }) => {

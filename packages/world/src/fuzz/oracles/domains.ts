@@ -26,7 +26,7 @@ export function openableDomains(rows: readonly Row[], pods: readonly Pod[]): rea
 /**
  * The instances as pods see them that go by domains: what a NodePool asks for without a value anywhere (`Exists`) is no
  * domain before a node has it. A node without the label would be open to anti-affinity, and no pool brings one: such
- * instances are left out.
+ * instances are omitted.
  */
 export function withKnownDomains(rows: readonly Row[], pods: readonly Pod[]): readonly Row[] {
   const keys = new Set(pods.flatMap(topologyKeys))

@@ -91,7 +91,7 @@ async function tryOne(
   const name = `fresh-${index}`
   const kubelet = startNode(world, name, row)
   // Only pods of DaemonSets come at first, as they do where nodes are planned for. The taint alone would not do: it is
-  // taken off a node that is not cordoned.
+  // removed from a node that is not cordoned.
   if (local.get(kinds.node, undefined, name) !== undefined)
     local.patch(kinds.node, undefined, name, { spec: { unschedulable: true } })
   const clock = world.clock

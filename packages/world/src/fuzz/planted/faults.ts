@@ -81,7 +81,7 @@ function infinitePrices(inner: CloudProvider): CloudProvider {
   })
 }
 
-/** What cannot be read is taken for a list without members, and for an object that is gone. */
+/** What cannot be read is treated as a list without members, and for an object that is gone. */
 function believesEmpty(inner: Transport, isList: (path: string) => boolean, empty: object): Transport {
   return {
     async send(request, signal) {
@@ -131,7 +131,7 @@ function forgetsClaims(inner: Transport): Transport {
   }
 }
 
-/** What the status of a claim said first stays for ever. */
+/** What the status of a claim said first stays forever. */
 function latched(inner: Transport): Transport {
   const written = new Set<string>()
   return {

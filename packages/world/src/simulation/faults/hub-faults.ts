@@ -161,11 +161,11 @@ export function playHubFaults(world: World, deps: FaultDependencies): () => void
   }
 }
 
-/** Users give back what nobody has taken of the replicas that they asked for, Machines that are still to come too. */
+/** Users release what nobody has taken of the replicas that they asked for, Machines that are still to come too. */
 function putRight(world: World): void {
   const { hub, kinds } = world.clusterApi
   for (const { metadata } of deploymentsIn(world).filter(isMember)) {
-    // Where Tenon has added replicas, it gives back itself what no claim takes.
+    // Where Tenon has added replicas, it releases itself what no claim takes.
     if (metadata.annotations?.[ownNames.since] !== undefined) continue
     const staying = memberMachinesIn(world).filter(
       (machine) => deploymentOf(machine) === metadata.name && !isLeaving(machine),

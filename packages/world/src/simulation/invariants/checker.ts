@@ -217,7 +217,7 @@ export class Checker {
       this.#tell('bought', claim.name, pods.replace(/ and \d+ other\(s\)$/, '').split(', '))
   }
 
-  /** Controllers that lead say so when they begin to end in good order, and when they have. */
+  /** Controllers that lead say so when they begin to end cleanly, and when they have. */
   ends(process: OperatorProcess, step: 'ending' | 'ended'): void {
     this.#tell(step, process)
   }

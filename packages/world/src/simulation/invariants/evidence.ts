@@ -1,4 +1,4 @@
-/** Instances that are not what they should be: they end in time, healthy ones stay, and nothing is bought over and over. */
+/** Instances that are not what they should be: they end in time, healthy ones stay, and nothing is bought repeatedly. */
 import type { Node, NodeClaim, Pod } from '@tenon/api'
 import { isOfDaemonSet } from './pods.ts'
 import type { Invariant } from './scene.ts'
@@ -7,7 +7,7 @@ const minute = 60_000
 const hour = 60 * minute
 /** So long a node stands open before it is called useless for the pods it was bought for. */
 const openMs = 3 * minute
-/** The initialization time-out is 15 min; the rest is for leaders that were lost, and for retries. */
+/** The initialization timeout is 15 min; the rest is for leaders that were lost, and for retries. */
 const initializationBoundMs = 40 * minute
 
 const isTrue = (object: Node | NodeClaim, wanted: string): boolean =>

@@ -40,7 +40,7 @@ export const foreignDeploymentsKept: Invariant = (scene) => ({
   },
 })
 
-/** A Machine is bound to one claim, for ever, and no two claims have one Machine. */
+/** A Machine is bound to one claim, forever, and no two claims have one Machine. */
 export const machinesBoundOnce: Invariant = ({ violate, world }) => ({
   cloudObject(now, before) {
     const [uid, former] = [now && boundTo(now), before && boundTo(before)]
@@ -106,10 +106,10 @@ export const boundMachinesKept: Invariant = (scene) => {
   }
 }
 
-/** A Machine that no claim has taken is given back. */
+/** A Machine that no claim has taken is released. */
 export const noUnclaimedMachine: Invariant = ({ clock, violate, world }) => {
   const since = new Map<string, number>()
-  /** What was there before Tenon added replicas is not its to give back. */
+  /** What was there before Tenon added replicas is not its to release. */
   const isOurs = (machine: FullMachine): boolean => {
     const deployment = deploymentsIn(world).find(({ metadata }) => metadata.name === deploymentOf(machine))
     const sinceMs = Date.parse((deployment && annotation(deployment, ownNames.since)) ?? '')

@@ -14,7 +14,7 @@ const pod = { metadata: { name: 'web', uid: '1' }, spec: { nodeName: 'a' } } as 
 /**
  * What is said when node `a` goes as empty two minutes after its last pod was told to end.
  * @param leadsMs how long the process that deletes it has led by then.
- * @param quietMs how long ago a pod event was written down.
+ * @param quietMs how long ago a pod event was stored.
  */
 async function saidOf(leadsMs: number, quietMs: number): Promise<readonly string[]> {
   const clock = new VirtualClock()

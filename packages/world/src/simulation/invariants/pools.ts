@@ -186,7 +186,7 @@ export const consolidateAfterKept: Invariant = ({
   }
 }
 
-/** Wall time of the last pod event that somebody has written down, or else of the initialization. */
+/** Wall time of the last pod event that somebody has stored, or else of the initialization. */
 const notedEventOf = ({ status }: NodeClaim): number =>
   Date.parse(
     status?.lastPodEventTime ??

@@ -25,7 +25,7 @@ export const onlyTheLeaderWrites: Invariant = (scene) => {
   }
 }
 
-/** Who ends in good order gives the lease back, so that the next one need not wait until it has run out. */
+/** Who ends cleanly gives the lease back, so that the next one need not wait until it has run out. */
 export const leaseGivenBack: Invariant = (scene) => {
   const failedBefore = new Map<OperatorProcess, number>()
   return {

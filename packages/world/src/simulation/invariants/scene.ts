@@ -51,7 +51,7 @@ export interface Rule {
   readonly cloudObject?: (now: KubeObject | undefined, before: KubeObject | undefined) => void
   /** A controller has bought an instance for pods that wait; up to five of them, as `namespace/name`. */
   readonly bought?: (claim: string, pods: readonly string[]) => void
-  /** A controller that leads begins to end in good order, and has ended so. */
+  /** A controller that leads begins to end cleanly, and has ended so. */
   readonly ending?: (process: OperatorProcess) => void
   readonly ended?: (process: OperatorProcess) => void
   /** Once a virtual minute. */

@@ -16,7 +16,7 @@ export interface Look {
   /** Instances asked for since the calm began, and as many as age explains by the bound. */
   readonly launches: number
   readonly launchesOfAge: number
-  /** Whether the controllers try again for ever what was in vain: a move that has to be undone may go on so. */
+  /** Whether the controllers try again forever what was in vain: a move that has to be undone may go on so. */
   readonly repeats: boolean
 }
 

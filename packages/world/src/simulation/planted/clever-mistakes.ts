@@ -78,7 +78,7 @@ export function stampsEveryNode(inner: Transport, { world }: PlantedContext): Tr
   return inner
 }
 
-/** Groups are swept on the word of a list of claims that is two sweeps old, and no claim is asked for. */
+/** Groups are swept based on a list of claims that is two sweeps old, and no claim is asked for. */
 export function deletesUnconfirmed(inner: Transport): Transport {
   const lists: string[] = []
   return {

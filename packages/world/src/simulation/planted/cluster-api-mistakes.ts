@@ -67,7 +67,7 @@ export function seesNoFreshBinding(inner: Transport, { world }: PlantedContext):
   }
 }
 
-/** It is not seen that replicas were added, so that none is ever given back. */
+/** It is not seen that replicas were added, so that none is ever released. */
 export function forgetsWhatItAdded(inner: Transport): Transport {
   return distorted(inner, {
     machinedeployments: (deployment) => ({

@@ -1,7 +1,7 @@
 /** Operators with a part that does not do what it should. */
 import type { Operator } from '@tenon/operator'
 
-/** Every scrape begins to count anew. */
+/** Every scrape begins to count again. */
 export function countsAnew({ metrics: { registry } }: Operator): void {
   const scrape = registry.metrics.bind(registry)
   registry.metrics = async () => {

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { simulate } from '../simulation.ts'
 import { plantedBug, plantedBugs, storyOf } from './bugs.ts'
 
-/** Bugs that show within seconds of processor time, each with a seed; `npm run world:planted` looks for all. */
+/** Bugs that show within seconds of CPU time, each with a seed; `npm run world:planted` looks for all. */
 const quick = [
   ['finalizer-late', 1, 'finalizerFirst'],
   ['lease-ignored', 1, 'onlyTheLeaderWrites'],

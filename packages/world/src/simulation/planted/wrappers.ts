@@ -116,7 +116,7 @@ function isOwned(world: World, id: string): boolean {
     .some(({ metadata, status }) => metadata.name === name || status?.providerID === `exoscale://${id}`)
 }
 
-/** Lists leave out instances whose claim does not know them yet, so that none is ever adopted. */
+/** Lists omit instances whose claim does not know them yet, so that none is ever adopted. */
 export function hidesUnknownInstances(inner: Transport, { world }: PlantedContext): Transport {
   return {
     async send(request, signal) {

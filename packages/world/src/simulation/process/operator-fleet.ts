@@ -21,7 +21,7 @@ export interface FleetPlan {
   /** The ways to the servers as one process has them, faults included. */
   readonly apiOf: (process: OperatorProcess) => Transport
   readonly cloudOf: (process: OperatorProcess) => Transport
-  /** Told when one that leads begins to end in good order, and when it has. */
+  /** Told when one that leads begins to end cleanly, and when it has. */
   readonly ends: (process: OperatorProcess, step: 'ending' | 'ended') => void
   readonly bug: PlantedBug | undefined
 }

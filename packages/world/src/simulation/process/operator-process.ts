@@ -35,7 +35,7 @@ export interface ProcessPlan {
   readonly cloud: Transport
   /** Takes the Events; without one they are written to the API server. */
   readonly events: EventRecorder | undefined
-  /** Told when a leader begins to end in good order, and when it has. */
+  /** Told when a leader begins to end cleanly, and when it has. */
   readonly ends: (step: 'ending' | 'ended') => void
   readonly bug: PlantedBug | undefined
 }

@@ -55,7 +55,7 @@ export class ProcessPort {
     }
   }
 
-  /** Watches of the dead would stay open for ever; short requests end by themselves. */
+  /** Watches of the dead would stay open forever; short requests end by themselves. */
   #endingAtDeath(path: string, signal: AbortSignal | undefined): AbortSignal | undefined {
     if (!path.includes('watch=true')) return signal
     return signal === undefined ? this.#gone.signal : AbortSignal.any([signal, this.#gone.signal])

@@ -13,11 +13,11 @@ export interface Verdict {
   readonly hash: string
   readonly events: number
   readonly calmMinutes: number
-  /** Processor time it took. */
+  /** CPU time it took. */
   readonly cpuMs: number
 }
 
-/** Of a story that was not played to its end. @param cpuMs processor time it took until then, if it is known. */
+/** Of a story that was not played to its end. @param cpuMs CPU time it took until then, if it is known. */
 export function brokenOff(text: string, cpuMs: number): Verdict {
   const violation = { invariant: 'noUnexpectedError', text, atMs: 0 } as const
   return { violation, hash: '', events: 0, calmMinutes: 0, cpuMs }

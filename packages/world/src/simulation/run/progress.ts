@@ -14,7 +14,7 @@ export class Progress {
     this.#saidMs = io.clock.monotonic()
   }
 
-  /** @param line worked out only if it is said. */
+  /** @param line computed only if it is said. */
   tell(line: () => string): void {
     const now = this.#io.clock.monotonic()
     if (now - this.#saidMs < silenceMs) return

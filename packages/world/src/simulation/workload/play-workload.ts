@@ -68,7 +68,7 @@ const always: ReadonlySet<WorkloadKind> = new Set(['deployments', 'daemonSets'])
 /** Share of the seeds in which any other kind plays a part. */
 const presence = 0.6
 
-/** The kinds that a story has: drawn from its seed, less those it leaves out. */
+/** The kinds that a story has: drawn from its seed, less those it omits. */
 export function kindsOf(story: Story, random: Random): ReadonlySet<WorkloadKind> {
   const drawn = [...kindsDrawn(story, random)]
   return new Set(drawn.filter((kind) => !story.withoutWorkloads.includes(kind)))

@@ -6,7 +6,7 @@ import type { Hands } from './workload-context.ts'
 const { nodePool } = karpenterKinds
 
 /**
- * Goes on with what turns whole pools over, as {@link Hands.every} does; so many times as rarely in large worlds,
+ * Continues with what turns whole pools over, as {@link Hands.every} does; so many times as rarely in large worlds,
  * where it takes hundreds of nodes hours and would hide everything else.
  */
 function everyTurnover(
