@@ -3,7 +3,7 @@ import type { Node, Taint } from '@tenon/api'
 import type { NodeGroups } from '@tenon/provider'
 import { JsonLogger, Secret, type Transport } from '@tenon/runtime'
 import { ExoscaleClient } from '../../api/client.ts'
-import { clusterId, ExoscaleFixture } from '../exoscale.test-support.ts'
+import { ExoscaleFixture } from '../exoscale.test-support.ts'
 import type { ExoscaleSettings } from '../settings.ts'
 import type { ExoscaleSeed, NodepoolSeed } from '../zone/world.ts'
 import { NodeGroupApi } from '../../nodegroups/call-api.ts'
@@ -11,7 +11,6 @@ import { ExoscaleNodeGroups } from '../../nodegroups/node-groups.ts'
 
 export const nodepoolId = 'b0020000-0000-4000-8000-000000000002'
 export const batchPoolId = 'b0010000-0000-4000-8000-000000000001'
-export { clusterId }
 
 /** What the documents of Cluster Autoscaler ask of the IAM role (cluster-autoscaler.md 1.2). */
 const common = ['get-instance', 'get-instance-pool', 'get-operation', 'get-quota']
