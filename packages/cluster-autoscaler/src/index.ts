@@ -35,4 +35,7 @@ export {
   LeadershipLostError,
   runAutoscaler,
 } from './process/autoscaler-process.ts'
+export { encodeObject } from './process/grpc/encode-object.ts'
+export { bestOptionsPath, grpcExpander } from './process/grpc/grpc-expander.ts'
+export { callUnary } from './process/grpc/unary-call.ts'
 export { type AutoscalerLogs, openLogs } from './process/logs.ts'

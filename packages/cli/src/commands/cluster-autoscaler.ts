@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { argv } from 'node:process'
 import {
+  bestOptionsPath,
+  callUnary,
   flagHelp,
+  grpcExpander,
   LeadershipLostError,
   type OptionsAsked,
   openLogs,
@@ -16,6 +19,7 @@ import { isProviderSettingError, type NodeGroupModule } from '@tenon/provider'
 import {
   eventLoopTurns,
   type HttpHandler,
+  type Logger,
   type SocketServer,
   SystemClock,
   SystemRandom,
@@ -69,6 +73,7 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
   try {
     const kubernetes = connectionOf(process, io.env)
     const profiles = await profilesOf(process, clock)
+    const expander = grpcExpanderOf(autoscaler.scaleUp, clock, logs.logger)
     await runAutoscaler(
       {
         options: autoscaler,
@@ -79,6 +84,7 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
         kubernetes,
         serve: (handler) => listen(handler, process),
         ...(profiles !== undefined && { profiles }),
+        ...(expander !== undefined && { grpcExpander: expander }),
         identity: hostname(),
         userAgent: `tenon/${version}`,
         clock,
@@ -97,6 +103,29 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
   }
   // Asked to end by whichever signal, it has ended well.
   if (io.interrupted.aborted) throw new CommanderError(0, 'tenon.answer', '')
+}
+
+/** A server that is slow costs one loop no more than this (cluster-autoscaler.md 4.5). */
+const grpcLimits = { timeoutMs: 5000, mostBytes: 128 * 2 ** 20 }
+
+/** Given when `grpc` is among the expanders. @throws CliError for certificates that cannot be read. */
+function grpcExpanderOf(
+  { expanders, grpcExpanderUrl: address, grpcExpanderCert: path }: Options['autoscaler']['scaleUp'],
+  clock: SystemClock,
+  logger: Logger,
+): ReturnType<typeof grpcExpander> | undefined {
+  if (!expanders.includes('grpc')) return undefined
+  let certificateAuthority: string
+  try {
+    certificateAuthority = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new CliError(`--grpc-expander-cert=${path} cannot be read: ${(cause as Error).message}`, { cause })
+  }
+  const target = { address, certificateAuthority, clock, ...grpcLimits }
+  return grpcExpander({
+    call: (message, signal) => callUnary(target, bestOptionsPath, message, signal),
+    logger,
+  })
 }
 
 async function cloudOf({ cloudProvider }: ProcessOptions): Promise<NodeGroupModule> {

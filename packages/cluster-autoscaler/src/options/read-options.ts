@@ -57,9 +57,6 @@ function oddities(values: FlagValues): readonly string[] {
     ...(values.isOn('scale-down-enabled')
       ? []
       : ['--scale-down-enabled is deprecated; nodes are not removed while it is false']),
-    ...(values.text('expander').split(',').includes('grpc')
-      ? ['--expander: the server of grpc is not asked yet; no group is left out on its word']
-      : []),
     ...(values.isGiven('ignore-taint') ? ['--ignore-taint is deprecated: use --startup-taint'] : []),
     ...(values.isOn('enable-dynamic-resource-allocation')
       ? []

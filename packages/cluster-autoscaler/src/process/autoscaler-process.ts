@@ -85,6 +85,7 @@ export class LeadershipLostError extends Error {
 }
 
 const leaseRequestTimeoutMs = 5000
+const pageLimit = 1000
 /** A leader says what it waits for this often. */
 const waitNoticeMs = 30_000
 /** The end does not wait longer for the status, the lease and the last events. */
@@ -214,6 +215,8 @@ class AutoscalerProcess {
       transport: fencedTransport(kubernetes.transport, () => this.#mayAct()),
       clock,
       userAgent,
+      // With five requests a second, smaller pages of a large cluster would take minutes.
+      pageLimit,
       ...(process.rate !== undefined && { rate: process.rate }),
     }
     return createKubeClient(options)

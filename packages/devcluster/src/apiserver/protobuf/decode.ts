@@ -1,5 +1,5 @@
+import { wireFields } from '@tenon/api'
 import { rfc3339, rfc3339Micro } from '@tenon/runtime'
-import table from './wire-fields.json' with { type: 'json' }
 import { type WireValue, WireReader } from './wire-reader.ts'
 
 /** A field of a message, as the table describes it. */
@@ -17,7 +17,6 @@ interface Field {
 type Json = Record<string, unknown>
 
 const messages = new Map<string, ReadonlyMap<number, Field>>()
-const descriptions: Readonly<Record<string, string>> = table
 
 /** What every encoded object begins with. */
 const magic = [0x6b, 0x38, 0x73, 0x00]
@@ -52,8 +51,8 @@ function messageName(apiVersion: string, kind: string): string | undefined {
   const group = second === undefined ? 'core' : first
   const name = `${groupPackages[group] ?? group.split('.')[0]}.${second ?? first}.${kind}`
   const meta = `meta.v1.${kind}`
-  if (descriptions[name] !== undefined) return name
-  return descriptions[meta] === undefined ? undefined : meta
+  if (wireFields[name] !== undefined) return name
+  return wireFields[meta] === undefined ? undefined : meta
 }
 
 function fieldsOf(reader: WireReader): Map<number, WireValue> {
@@ -79,7 +78,7 @@ function descriptionOf(message: string): ReadonlyMap<number, Field> {
   let fields = messages.get(message)
   if (fields === undefined) {
     fields = new Map(
-      (descriptions[message] ?? '')
+      (wireFields[message] ?? '')
         .split('|')
         .filter((text) => text !== '')
         .map(parseField),
