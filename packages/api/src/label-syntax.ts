@@ -1,4 +1,4 @@
-/** What the API server takes as keys and values of labels and taints. */
+/** The syntax of keys and values of labels and taints. */
 
 const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 const prefixPart = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/

@@ -1,4 +1,4 @@
-/** The process as commands see it; injected, so that a test can be the terminal. */
+/** The process interface of commands; injected, so that tests can replace the terminal. */
 export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string

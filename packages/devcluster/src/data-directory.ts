@@ -1,4 +1,4 @@
-/** The directory in which a cluster outlives its process: credentials and state. */
+/** The directory with the persistent state of a cluster: credentials and objects. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, type Logger, Secret } from '@tenon/runtime'

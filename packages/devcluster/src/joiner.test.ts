@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ApiServer } from './apiserver/index.ts'
 import type { JoinCredentials, KubeletHandle, KubeletSpec } from './contract.ts'
 import { createJoiner } from './joiner.ts'
 
@@ -13,7 +12,7 @@ function aCluster() {
   const server = {
     authenticate: () =>
       cluster.isTokenValid ? { name: 'x', groups: ['system:bootstrappers:worker'] } : undefined,
-  } as unknown as ApiServer
+  }
   const start = ({ nodeName }: KubeletSpec): KubeletHandle => ({ nodeName, stop: () => undefined })
   const joiner = createJoiner(
     server,

@@ -22,7 +22,11 @@ export interface JoinTarget {
  * Lets instances in whose endpoint, authority and bootstrap token are right, and starts their kubelets;
  * the token counts for the first time only.
  */
-export function createJoiner(server: ApiServer, kubelets: KubeletRunner, target: JoinTarget): NodeJoiner {
+export function createJoiner(
+  server: Pick<ApiServer, 'authenticate'>,
+  kubelets: KubeletRunner,
+  target: JoinTarget,
+): NodeJoiner {
   const running = new Map<string, KubeletHandle>()
   /** Instances that have joined keep a certificate of their own on their disks, so that they survive a reboot. */
   const certified = new Set<string>()
@@ -44,7 +48,7 @@ export function createJoiner(server: ApiServer, kubelets: KubeletRunner, target:
 }
 
 function refusalOf(
-  server: ApiServer,
+  server: Pick<ApiServer, 'authenticate'>,
   credentials: JoinCredentials,
   target: JoinTarget,
   isCertified: boolean,

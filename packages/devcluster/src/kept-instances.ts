@@ -1,4 +1,4 @@
-/** Keeps the simulated instances among the objects of the cluster, so that both are saved in one order. */
+/** Stores the simulated instances with the objects of the cluster, so that both are saved in one order. */
 import type { StoredObject } from './contract.ts'
 import type { Collection } from './storage/collection.ts'
 import type { Store } from './storage/store.ts'

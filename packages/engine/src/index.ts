@@ -53,6 +53,7 @@ export type {
 } from './input/input.ts'
 export { balancedThreshold } from './consolidation/balanced.ts'
 export { allowedDisruptions, unlimited, unreadableBudget } from './consolidation/budgets.ts'
+export { isCheaper, isConfirmed } from './consolidation/confirmation.ts'
 export { examine, Examiner } from './consolidation/examine.ts'
 export { savingsOrder } from './consolidation/savings-order.ts'
 export {

@@ -1,4 +1,4 @@
-/** Waiting for things that may not listen to an abort themselves. */
+/** Waits that end on abort, for operations that do not support it themselves. */
 import type { Clock } from '@tenon/runtime'
 
 /** Resolves with `work`, or rejects with the signal's reason as soon as it aborts. */

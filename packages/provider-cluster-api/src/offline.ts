@@ -1,4 +1,4 @@
-/** What is known of NodePools and node classes without a hub. */
+/** Checks of NodePools and node classes without a hub. */
 import type { KubeObject } from '@tenon/api'
 import type { OfflineCatalogue, OfflineTypes, ProviderEnvironment } from '@tenon/provider'
 import { instanceTypesOf } from './catalogue/instance-types.ts'

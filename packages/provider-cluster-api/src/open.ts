@@ -1,4 +1,4 @@
-/** The provider with its settings, which are environment variables (cluster-api.md 6, 14). */
+/** Opens the provider with its settings, which are environment variables (cluster-api.md 6, 14). */
 import { readFile } from 'node:fs/promises'
 import { createController, createKubeClient } from '@tenon/kube'
 import type { CloudProvider, ProviderDependencies } from '@tenon/provider'

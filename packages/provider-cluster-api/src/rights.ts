@@ -1,4 +1,4 @@
-/** What Tenon has to be allowed on each side (cluster-api.md 15). */
+/** The RBAC rules that Tenon needs in each cluster (cluster-api.md 15). */
 import type { AccessRule } from '@tenon/provider'
 import { defaultGroup } from './names.ts'
 import { clusterAPINodeClassKind } from './nodeclass/types.ts'

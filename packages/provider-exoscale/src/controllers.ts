@@ -1,4 +1,4 @@
-/** The provider's own loops, and what wakes them. */
+/** The controllers of the provider, and their triggers. */
 import type { Node, NodeClaim } from '@tenon/api'
 import type {
   Cache,

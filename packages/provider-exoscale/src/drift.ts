@@ -1,4 +1,4 @@
-/** Where an instance differs from what its node class asks for now. */
+/** Detects differences between an instance and its node class. */
 import { karpenterKinds, type NodeClaim, ownValue } from '@tenon/api'
 import { type EventRecorder, isKubeError, type KubeClient } from '@tenon/kube'
 import type { ExoscaleClient } from './api/client.ts'

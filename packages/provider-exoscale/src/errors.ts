@@ -1,4 +1,4 @@
-/** The one place where failures of the cloud become the contract's errors. */
+/** Converts failures of the cloud into errors of the contract; the only place that does. */
 import { isKubeError } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
 import {

@@ -1,4 +1,4 @@
-/** Instances without a claim, and claims that wait for an instance that is gone. */
+/** Deletes instances without a claim, and claims whose instance does not exist. */
 import { karpenterKinds, kinds, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import {
   type Cache,

@@ -1,4 +1,4 @@
-/** Names this provider writes and reads; fixed by the fleets that exist already. */
+/** Names that this provider writes and reads. They must not change, because existing fleets use them. */
 
 export const providerName = 'exoscale'
 

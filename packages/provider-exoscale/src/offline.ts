@@ -1,4 +1,4 @@
-/** What Exoscale publishes, for checks without an account. */
+/** The published data of Exoscale, for checks without an account. */
 import type { InstanceType, KubeObject } from '@tenon/api'
 import {
   type OfflineCatalogue,

@@ -1,4 +1,4 @@
-/** The provider `exoscale`: wires its parts and speaks the contract. */
+/** The provider `exoscale`: assembles its parts and implements the contract. */
 import {
   type InstanceType,
   labels,

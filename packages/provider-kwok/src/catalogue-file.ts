@@ -1,4 +1,4 @@
-/** Instance types from a file in the form of Karpenter's simulated provider (operations.md 12.2). */
+/** Reads instance types from a file in the format of Karpenter's KWOK provider (operations.md 12.2). */
 import {
   type InstanceType,
   isKnownPrice,

@@ -1,4 +1,4 @@
-/** The instance types that the simulated provider offers by itself (operations.md 12.3). */
+/** The built-in instance types of the KWOK provider (operations.md 12.3). */
 import { type InstanceType, labels, type Offering } from '@tenon/api'
 import { instanceTypeOf, is } from './instance-type.ts'
 

@@ -1,4 +1,4 @@
-/** How simulated instances are to fail, told by annotations of their KWOKNodeClass; nothing fails by default. */
+/** Annotations of a KWOKNodeClass that simulate failures; none by default. */
 import {
   type InstanceType,
   labels,

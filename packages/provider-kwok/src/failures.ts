@@ -1,4 +1,4 @@
-/** Plays the failures that node classes ask for. */
+/** Simulates the failures that node classes request. */
 import type { InstanceType } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type Clock, type Logger, type Random, unit } from '@tenon/runtime'

@@ -1,4 +1,4 @@
-/** An instance type of the simulated provider, made from what a catalogue says of it (operations.md 12.2). */
+/** Builds an instance type from its catalogue entry (operations.md 12.2). */
 import {
   formatResource,
   type InstanceType,

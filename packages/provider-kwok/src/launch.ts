@@ -1,4 +1,4 @@
-/** Which offering a claim gets, and the Node that simulates its instance (operations.md 12.4). */
+/** Chooses the offering of a claim, and builds the Node that simulates its instance (operations.md 12.4). */
 import {
   comparePrices,
   formatResource,

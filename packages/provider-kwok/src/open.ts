@@ -1,4 +1,4 @@
-/** The simulated provider with its settings, which are environment variables. */
+/** Opens the KWOK provider with its settings, which are environment variables. */
 import { readFileSync } from 'node:fs'
 import type { InstanceType } from '@tenon/api'
 import type { CacheRegistry } from '@tenon/kube'

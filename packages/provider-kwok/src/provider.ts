@@ -1,4 +1,7 @@
-/** Instances that are only Node objects; the kwok controller plays their kubelets (operations.md 12). */
+/**
+ * A provider whose instances are only Node objects; the kwok controller simulates their kubelets (operations.md
+ * 12).
+ */
 import {
   conditionOf,
   type InstanceType,

@@ -1,4 +1,4 @@
-/** One read for many who ask at the same time. */
+/** Shares one read between concurrent callers. */
 
 /**
  * Shares a read among concurrent askers. Every answer comes from a read that began after it was asked for, so

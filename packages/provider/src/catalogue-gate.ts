@@ -1,4 +1,4 @@
-/** What keeps one wrong answer from taking the catalogue of a cloud away. */
+/** Prevents one wrong response from removing the instance types of a cluster. */
 import type { Clock } from '@tenon/runtime'
 
 /** How long a much smaller list must be the only one told. */

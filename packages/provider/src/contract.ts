@@ -1,4 +1,4 @@
-/** What the core asks of a cloud (scheduling.md 13). */
+/** The contract between the core and a cloud provider (scheduling.md 13). */
 import type {
   InstanceType,
   NodeClaim,

@@ -1,4 +1,4 @@
-/** For clouds that are used through the API of the cluster. */
+/** Errors of clouds that are used through the API of the cluster. */
 import { isKubeError, type KubeErrorKind } from '@tenon/kube'
 import { ProviderError, type ProviderErrorKind } from './contract.ts'
 

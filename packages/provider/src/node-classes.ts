@@ -1,4 +1,4 @@
-/** What providers do with their node classes, all in the same way. */
+/** Handling of node classes that all providers share. */
 import { conditionOf, type NodeClaim, type NodeClass, type ResourceType } from '@tenon/api'
 import { type Cache, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { ProviderError } from './contract.ts'

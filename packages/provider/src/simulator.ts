@@ -1,4 +1,4 @@
-/** What a cloud brings so that `tenon up` and `tenon devcluster` can put an embedded cluster into a simulated one. */
+/** The interface of a simulated cloud for `tenon up` and `tenon devcluster`. */
 import type { PricePerHour } from '@tenon/api'
 import type { CloudSimulator, SimulatedCloud } from '@tenon/devcluster'
 import type { HttpHandler } from '@tenon/runtime'

@@ -1,4 +1,4 @@
-/** Which instance types a claim may be launched with, for providers that choose themselves. */
+/** The instance types that a claim can be launched with, for providers that choose themselves. */
 import {
   admitsValue,
   comparePrices,

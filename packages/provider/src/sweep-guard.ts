@@ -1,4 +1,4 @@
-/** What keeps one wrong answer from emptying a cluster: the pace of everything that sweeps. */
+/** Limits the pace of garbage collection, so that one wrong response cannot empty a cluster. */
 import type { Clock } from '@tenon/runtime'
 
 /** Shares of what is there. */

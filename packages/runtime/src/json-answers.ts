@@ -1,4 +1,4 @@
-/** What every API's answers are checked against before they are used. */
+/** Checks of every API response before its content is used. */
 import type { HttpResponse } from './transport.ts'
 
 /** The members of a JSON object. */

@@ -1,4 +1,4 @@
-/** Those who are told of one kind of event, in the order in which they asked. */
+/** Subscribers of one kind of event, called in the order of subscription. */
 export class Listeners<T> {
   readonly #listeners: ((event: T) => void)[] = []
 

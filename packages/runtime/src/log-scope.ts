@@ -1,4 +1,4 @@
-/** What the lines of one piece of work have in common, however deep in it they are written. */
+/** Fields that all log lines of one piece of work share. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { LogFields } from './log.ts'
 

@@ -1,4 +1,4 @@
-/** Long work in pieces, so that a thread stays free for everything else it serves. */
+/** Splits long work into slices, so that the thread can serve other work in between. */
 import type { Clock } from './clock.ts'
 
 /** The event loop as a capability. */

@@ -10,6 +10,7 @@ import {
   nodeOverlayCrd,
   nodePoolCrd,
   type Pod,
+  type PodSpec,
   parseResource,
   type ResourceList,
   type ResourceType,
@@ -481,12 +482,24 @@ export function aKwokPool(name = 'default', spec: Partial<NodePool['spec']> = {}
   }
 }
 
+/** A Deployment, as far as tests look at it. */
+interface DeploymentObject extends KubeObject {
+  readonly spec: {
+    readonly replicas: number
+    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> }
+    readonly template: {
+      readonly metadata: { readonly labels: Readonly<Record<string, string>> }
+      readonly spec: PodSpec
+    }
+  }
+}
+
 /** A Deployment of namespace `default` whose pods ask for `requests`. */
 export function aDeployment(
   name: string,
   replicas: number,
   requests: Readonly<Record<string, string>> = { cpu: '500m', memory: '512Mi' },
-): KubeObject {
+): DeploymentObject {
   const labels = { app: name }
   const object = {
     apiVersion: 'apps/v1',

@@ -1,4 +1,4 @@
-/** Who acts: stands for the lease, leads once the cluster is known, and hands over cleanly. */
+/** Leader election: acquires the lease, leads once the caches are synced, and hands over cleanly. */
 import {
   createEventRecorder,
   createLeaderElector,

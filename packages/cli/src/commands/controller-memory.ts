@@ -1,4 +1,4 @@
-/** A soft limit of memory: the nearer the process comes to it, the more it releases (operations.md 1). */
+/** A soft memory limit: the closer the process comes to it, the more it frees (operations.md 1). */
 import type { Clock, Logger } from '@tenon/runtime'
 
 const share = 0.9

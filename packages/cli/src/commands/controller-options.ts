@@ -1,4 +1,4 @@
-/** What `tenon controller` runs with, from its command line and its environment (operations.md 2 to 4). */
+/** The options of `tenon controller`, from its command line and its environment (operations.md 2 to 4). */
 import { defaultSettings, defaultSpreadOf, type Settings } from '@tenon/operator'
 import type { ProviderModule } from '@tenon/provider'
 import type { LogLevel } from '@tenon/runtime'

@@ -1,4 +1,4 @@
-/** Pages of the metrics port beside the operator's: the level of the log, and profiles. */
+/** Additional pages of the debug port: log level, and profiles. */
 import { type HttpHandler, type HttpResponse, type LogLevel, oneChunk, readText } from '@tenon/runtime'
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'error']

@@ -1,4 +1,4 @@
-/** `/debug/pprof/`: where CPU time and memory go, for `go tool pprof` and its relatives. */
+/** `/debug/pprof/`: CPU and memory profiles for `go tool pprof`. */
 import { type HeapProfiler, type Profiler, Session } from 'node:inspector/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'

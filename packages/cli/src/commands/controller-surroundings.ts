@@ -1,4 +1,4 @@
-/** What the controller learns from where it runs: its pod's namespace, and its revision. */
+/** The environment of the controller: the namespace of its pod, and its revision. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** What applying the CustomResourceDefinitions changes on a cluster. */
+/** The changes that applying the CustomResourceDefinitions makes to a cluster. */
 import type { Status } from '@tenon/api'
 import { type Clock, readText, type Transport } from '@tenon/runtime'
 import { stringify } from 'yaml'

@@ -1,4 +1,4 @@
-/** Reads the picture of a cluster straight from the embedded API and the simulated cloud. */
+/** Reads the state of a cluster from the embedded API and the simulated cloud. */
 import { karpenterKinds, kinds, labels, type Node, type Pod, parseResource, parseResources } from '@tenon/api'
 import type { SimulatedInstance } from '@tenon/provider'
 import type { Cluster } from './cluster.ts'

@@ -1,4 +1,4 @@
-/** What `tenon up` shows of a cluster: pods, nodes, claims and what they cost. */
+/** Renders the view of `tenon up`: pods, nodes, claims and their cost. */
 export interface ClusterFigures {
   readonly pods: { readonly pending: number; readonly running: number; readonly other: number }
   readonly nodes: readonly NodeRow[]

@@ -1,4 +1,4 @@
-/** Kinds and fields that earlier releases, and other providers, had: what to write instead. */
+/** Kinds and fields of earlier releases and other providers, with their replacement. */
 import { ownValue } from '@tenon/api'
 import type { ProviderModule } from '@tenon/provider'
 

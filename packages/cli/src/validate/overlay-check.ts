@@ -1,4 +1,4 @@
-/** What became of a NodeOverlay among the pools of the same files. */
+/** Checks NodeOverlays against the NodePools of the same files. */
 import { type OverlayOutcome, renderOverlayConflict, renderOverlayProblems } from '@tenon/engine'
 import type { Gates } from './pool-check.ts'
 import type { Finding } from './problem.ts'

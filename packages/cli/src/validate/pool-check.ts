@@ -1,4 +1,4 @@
-/** What a NodePool says that is admitted and cannot work, or does nothing. */
+/** Fields of a NodePool that are accepted but have no effect or cannot work. */
 import { type Budget, type NodePool, parseDuration } from '@tenon/api'
 import { unreadableBudget } from '@tenon/engine'
 import { poolProblems } from '@tenon/operator'

@@ -1,4 +1,4 @@
-/** What the API server would refuse: unknown fields, schema, rules (CEL). */
+/** Checks what the API server would reject: unknown fields, schema, rules (CEL). */
 import type { UnstructuredObject } from '@tenon/api'
 import { type CrdChecker, createCrdChecker, type FieldError, fieldErrorText } from '@tenon/devcluster'
 import { nearest } from '../options/nearest.ts'

@@ -1,4 +1,4 @@
-/** Checks manifests without a cluster: what the API server, the controller and the catalogue would say. */
+/** Checks manifests without a cluster, as the API server, the controller and the catalogue would. */
 import { karpenterKinds, type KubeObject, type NodeOverlay, type NodePool, wellKnownLabels } from '@tenon/api'
 import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
 import { nameProblem } from '@tenon/operator'

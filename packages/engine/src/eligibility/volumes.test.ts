@@ -263,7 +263,9 @@ describe('where volumes let a pod run', () => {
     assert.equal(problem(aBoundClaim('data', 'pv')), 'volumeMissing')
     assert.equal(problem(aClaim('data')), 'storageClassMissing')
     const broken = aVolume('pv', {
-      nodeAffinity: { required: { nodeSelectorTerms: 'zone-1' as unknown as [] } },
+      nodeAffinity: JSON.parse('{ "required": { "nodeSelectorTerms": "zone-1" } }') as {
+        readonly required: never
+      },
     })
     assert.equal(problem(aBoundClaim('data', 'pv'), broken), 'volumeUnreadable')
   })

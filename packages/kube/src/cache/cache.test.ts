@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
-import { type LogFields, type Logger, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import {
+  oneChunk,
+  type LogFields,
+  type Logger,
+  SeededRandom,
+  silentLogger,
+  VirtualClock,
+} from '@tenon/runtime'
 import { createKubeClient } from '../client/client.ts'
 import type { Change } from '../contract.ts'
 import { MemoryServer } from '../test-support/memory-server.ts'
@@ -166,7 +173,7 @@ for (const how of ['answer', 'event'] as const) {
       server.fault = (request) => {
         if (!request.path.includes('resourceVersion=104')) return undefined
         const line = JSON.stringify({ type: 'ERROR', object: refusal(410, 'Expired') })
-        return { status: 200, headers: {}, body: [`${line}\n`] as unknown as AsyncIterable<string> }
+        return { status: 200, headers: {}, body: oneChunk(`${line}\n`) }
       }
     }
     server.dropWatches('end')
@@ -229,9 +236,7 @@ test('errors are waited out with growing pauses, and Retry-After is kept to', as
 test('a server that ends every watch at once is not asked in a tight loop', async () => {
   const { server, clock } = await started(world())
   server.fault = (request) =>
-    request.path.includes('watch')
-      ? { status: 200, headers: {}, body: [] as unknown as AsyncIterable<string> }
-      : undefined
+    request.path.includes('watch') ? { status: 200, headers: {}, body: oneChunk('') } : undefined
   server.dropWatches('end')
   const before = server.requests.length
   await clock.advance(60_000)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
-import { integerBetween, SeededRandom, silentLogger, unit, VirtualClock } from '@tenon/runtime'
+import { oneChunk, integerBetween, SeededRandom, silentLogger, unit, VirtualClock } from '@tenon/runtime'
 import { createKubeClient } from '../client/client.ts'
 import type { Change } from '../contract.ts'
 import { MemoryServer } from '../test-support/memory-server.ts'
@@ -55,7 +55,7 @@ async function churn(seed: number): Promise<void> {
     const reply = (status: number, body: object) => ({
       status,
       headers: status === 429 ? { 'retry-after': '1' } : {},
-      body: [JSON.stringify(body)] as unknown as AsyncIterable<string>,
+      body: oneChunk(JSON.stringify(body)),
     })
     const faults = [
       'break' as const,
@@ -64,7 +64,7 @@ async function churn(seed: number): Promise<void> {
       reply(500, refusal(500, 'InternalError')),
       reply(429, refusal(429, 'TooManyRequests')),
       reply(410, refusal(410, 'Expired')),
-      { status: 502, headers: {}, body: ['<html>'] as unknown as AsyncIterable<string> },
+      { status: 502, headers: {}, body: oneChunk('<html>') },
     ]
     return faults[integerBetween(random, 0, faults.length - 1)]
   }

@@ -1,4 +1,4 @@
-/** Keeps a store equal to a collection on the server: lists, watches, and starts over when it must. */
+/** Keeps a store in sync with a collection on the server: lists, watches, and relists when necessary. */
 import { compareResourceVersions, type KubeObject, type ResourceType } from '@tenon/api'
 import { type Clock, integerBetween, type Logger, type Random } from '@tenon/runtime'
 import { linkedAbort } from '../abortable.ts'

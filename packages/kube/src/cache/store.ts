@@ -1,4 +1,4 @@
-/** The objects of one cache, their indexes and those who listen; knows nothing of servers. */
+/** The objects of one cache with indexes and listeners; independent of servers. */
 import { compareResourceVersions, type KubeObject } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { Change, ObjectKey } from '../contract.ts'

@@ -1,4 +1,4 @@
-/** What an answer of the API server must look like before it is used. */
+/** Validates responses of the API server before their content is used. */
 import { apiVersionOf, type KubeObject, type ResourceType } from '@tenon/api'
 import { type AnswerCheck, isFullText, isJsonFields, type JsonFields } from '@tenon/runtime'
 import type { ObjectKey } from '../contract.ts'

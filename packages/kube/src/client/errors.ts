@@ -1,4 +1,4 @@
-/** Turns what a server or a transport answered into a {@link KubeError}; the only place that does. */
+/** Converts responses and transport failures into a {@link KubeError}; the only place that does. */
 import { type Status, ownValue } from '@tenon/api'
 import type { Clock, HttpResponse } from '@tenon/runtime'
 import { KubeError, type KubeErrorKind } from '../contract.ts'

@@ -1,4 +1,4 @@
-/** The client's own limits: one token bucket, and two lines of requests that wait for it. */
+/** The client-side rate limit: one token bucket, and two queues of requests. */
 import type { Clock } from '@tenon/runtime'
 import type { Lane } from '../contract.ts'
 import { type Rate, TokenBucket } from '../token-bucket.ts'

@@ -1,4 +1,4 @@
-/** One request to the API server: credentials, rate, timeouts, retries and errors. */
+/** One request to the API server: credentials, rate limit, timeouts, retries and errors. */
 import {
   type AnswerCheck,
   type Clock,

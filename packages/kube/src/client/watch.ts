@@ -1,4 +1,4 @@
-/** One watch: from a request to a sequence of parsed events. */
+/** One watch: a request and its parsed events. */
 import { type KubeObject, pathOf, type ResourceType, type Status } from '@tenon/api'
 import { DocumentStream } from '@tenon/runtime'
 import { AbortableWaits } from '../abortable.ts'

@@ -1,4 +1,4 @@
-/** The configuration that Kubernetes gives every pod. */
+/** The in-cluster configuration of a pod. */
 import { existsSync, readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The body of an answer, read as it arrives. */
+/** The body of a response, read as it arrives. */
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '@tenon/runtime'
 

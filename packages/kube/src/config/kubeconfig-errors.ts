@@ -1,4 +1,4 @@
-/** A kubeconfig that cannot be used. The message names the file, the context and what to do. */
+/** An invalid kubeconfig. The message names the file, the context and the fix. */
 export class KubeConfigError extends Error {
   readonly code = 'KubeConfigInvalid'
 

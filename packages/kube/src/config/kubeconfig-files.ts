@@ -1,4 +1,4 @@
-/** Reads kubeconfig files and merges them as kubectl does: the first one that names a thing wins. */
+/** Reads and merges kubeconfig files as kubectl does: the first file that sets a value wins. */
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
 import type { Cluster, Context, User } from '@kubernetes/client-node'

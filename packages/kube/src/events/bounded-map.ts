@@ -1,4 +1,4 @@
-/** A map that forgets the entry that was used longest ago when it grows beyond `limit`. */
+/** A map that evicts the least recently used entry when it exceeds `limit`. */
 export class BoundedMap<V> {
   readonly #limit: number
   readonly #entries = new Map<string, V>()

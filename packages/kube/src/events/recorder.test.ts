@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KubeObject } from '@tenon/api'
-import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { oneChunk, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { createKubeClient } from '../client/client.ts'
 import type { EventInput } from '../contract.ts'
 import { MemoryServer } from '../test-support/memory-server.ts'
@@ -193,7 +193,7 @@ test('failures are retried a little and then given up; recording never throws', 
   server.fault = () => 'break'
   for (let i = 0; i < 2000; i++)
     recorder.record(anEvent({ object: { ...node, metadata: { name: `n${i}` } } }))
-  server.fault = () => ({ status: 403, headers: {}, body: [] as unknown as AsyncIterable<string> })
+  server.fault = () => ({ status: 403, headers: {}, body: oneChunk('') })
   const before = server.requests.length
   await recorder.flush()
   assert.equal(server.requests.length - before, 1000)

@@ -3,15 +3,17 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   type DaemonSet,
+  kinds,
   type KubeObject,
   labels,
   type OwnerReference,
   type Pod,
   type PodAffinityTerm,
   type PodSpec,
+  type ResourceType,
 } from '@tenon/api'
 import { aWaitingPod, gathered, places, readyPool } from './deciding.test-support.ts'
-import { aNode, aPod } from './nodes/nodes.test-support.ts'
+import { aNode, aPod, asSent } from './nodes/nodes.test-support.ts'
 import { ObservedCluster } from './observed-cluster.test-support.ts'
 
 const zone = { [labels.zone]: 'zone-1', [labels.os]: 'linux' }
@@ -56,17 +58,17 @@ describe('host ports', () => {
 })
 
 describe('volumes', () => {
-  const storage = (kind: string, metadata: object, rest: object): KubeObject =>
-    ({ apiVersion: 'v1', kind, metadata: { uid: JSON.stringify(metadata), ...metadata }, ...rest }) as never
-  const storageClass = storage('StorageClass', { name: 'fast' }, { provisioner: 'csi.example.com' })
+  const storage = (type: ResourceType, metadata: object, rest: object): KubeObject =>
+    asSent(type, { metadata: { uid: JSON.stringify(metadata), ...metadata }, ...rest })
+  const storageClass = storage(kinds.storageClass, { name: 'fast' }, { provisioner: 'csi.example.com' })
   const csiNode = storage(
-    'CSINode',
+    kinds.csiNode,
     { name: 'node' },
     { spec: { drivers: [{ name: 'csi.example.com', nodeID: 'node', allocatable: { count: 10 } }] } },
   )
   const claimed = (name: string) =>
     storage(
-      'PersistentVolumeClaim',
+      kinds.persistentVolumeClaim,
       { name, namespace: 'default' },
       { spec: { storageClassName: 'fast', accessModes: ['ReadWriteOnce'] }, status: { phase: 'Pending' } },
     )

@@ -14,6 +14,7 @@ import {
   PodTrimmer,
   withoutBulk,
 } from './kept-fields.ts'
+import { asSent } from './nodes/nodes.test-support.ts'
 import { SharedParts } from './shared-parts.ts'
 
 const managedFields = [{ manager: 'kubelet', fieldsV1: { 'f:status': {} } }]
@@ -36,7 +37,7 @@ const spread = [{ maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSche
 
 /** A pod as an API server shows it; every call makes objects of its own. */
 function aPod(name: string, more: { readonly spec?: object; readonly status?: object } = {}): Pod {
-  return structuredClone({
+  return asSent(kinds.pod, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
@@ -107,7 +108,7 @@ function aPod(name: string, more: { readonly spec?: object; readonly status?: ob
       ],
       ...more.status,
     },
-  }) as unknown as Pod
+  })
 }
 
 test('a cached pod keeps what decisions read, and nothing of what it runs', () => {
@@ -244,7 +245,7 @@ test('shared parts are forgotten when they were not asked for during two generat
 })
 
 test('a cached node loses its images and volumes only', () => {
-  const node = {
+  const node = asSent(kinds.node, {
     apiVersion: 'v1',
     kind: 'Node',
     metadata: { name: 'n', labels: { a: 'b' }, finalizers: ['f'], resourceVersion: '3' },
@@ -256,23 +257,23 @@ test('a cached node loses its images and volumes only', () => {
       addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
       nodeInfo: { kubeletVersion: 'v1.36.0' },
     },
-  } as unknown as Node
-  const bulky = {
+  })
+  const bulky = asSent(kinds.node, {
     ...node,
     metadata: { ...node.metadata, managedFields, annotations: lastApplied },
     status: { ...node.status, images: [{ names: ['a'] }], volumesInUse: ['v'], volumesAttached: [] },
-  } as unknown as Node
+  })
   assert.deepEqual(keptNode(bulky), { ...node, metadata: { ...node.metadata, annotations: {} } })
   for (const broken of [
     { ...node, status: null },
     { ...node, metadata: null },
   ])
-    assert.deepEqual(keptNode(broken as unknown as Node), broken)
+    assert.deepEqual(keptNode(asSent(kinds.node, broken)), broken)
 })
 
 test('what a heartbeat leaves as it was stays one object, in nodes and in what only loses its bulk', () => {
   const aNode = (heartbeat: string): Node =>
-    structuredClone({
+    asSent(kinds.node, {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name: 'n', labels: { a: 'b' }, resourceVersion: heartbeat, managedFields },
@@ -282,7 +283,7 @@ test('what a heartbeat leaves as it was stays one object, in nodes and in what o
         conditions: [{ type: 'Ready', status: 'True', lastHeartbeatTime: heartbeat }],
         images: [{ names: ['a'] }],
       },
-    }) as unknown as Node
+    })
   for (const kept of [keptNode, keptObject<Node>]) {
     const held = kept(aNode('1'))
     const next = kept(aNode('2'), held)
@@ -296,13 +297,13 @@ test('a cached daemon set keeps its selector and its trimmed template', () => {
   const { spec } = aPod('p')
   const template = { metadata: { labels: { app: 'd' } }, spec }
   const selector = { matchLabels: { app: 'd' } }
-  const set = {
+  const set = asSent(kinds.daemonSet, {
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',
     metadata: { name: 'd', managedFields },
     spec: { selector, template, updateStrategy: { type: 'RollingUpdate' } },
     status: { numberReady: 3 },
-  } as unknown as DaemonSet
+  })
   const trimmer = new PodTrimmer()
   assert.deepEqual(trimmer.daemonSet(set), {
     apiVersion: 'apps/v1',
@@ -310,7 +311,7 @@ test('a cached daemon set keeps its selector and its trimmed template', () => {
     metadata: { name: 'd' },
     spec: { selector, template: { ...template, spec: trimmer.pod(aPod('p')).spec } },
   })
-  const broken = { ...set, spec: { selector } } as unknown as DaemonSet
+  const broken = asSent(kinds.daemonSet, { ...set, spec: { selector } })
   assert.deepEqual(trimmer.daemonSet(broken), withoutBulk(broken))
 })
 
@@ -333,7 +334,7 @@ test('what is trimmed away is not even read, and all that is kept is', async () 
   const status = { phase: 'Running', message: 'x', containerStatuses: [{ name: 'app', image: 'i' }] }
   const { pod, daemonSet } = new PodTrimmer()
   const misshapen = { ...aPod('odd'), spec: { containers: 'none', volumes: [1], nodeName: 7 }, status: 'x' }
-  for (const each of [aPod('p'), aPod('q', { status }), misshapen as unknown as Pod]) {
+  for (const each of [aPod('p'), aPod('q', { status }), asSent(kinds.pod, misshapen)]) {
     const read = await asRead(each, podFields)
     assert.deepEqual(pod(read), pod(each))
     assert.ok(!/managedFields|livenessProbe|last-applied|"image"/.test(JSON.stringify(read)))

@@ -1,13 +1,7 @@
 /** The second look: whether a move of consolidation still holds after a while (disruption.md 13). */
 import type { CloudProvider } from '@tenon/provider'
-import { labels, sumOfPrices, wellKnownLabels } from '@tenon/api'
-import {
-  highestPrice,
-  parseRequirements,
-  type PlannedMove,
-  type RemovalResult,
-  worstLaunchPrice,
-} from '@tenon/engine'
+import { labels, wellKnownLabels } from '@tenon/api'
+import { isCheaper, isConfirmed, type PlannedMove } from '@tenon/engine'
 import type { Candidate } from './candidates.ts'
 import type { CatalogueReader } from './catalogue.ts'
 import type { Pass } from './methods/method.ts'
@@ -67,39 +61,14 @@ async function rejectionOf(
   const plan = isPacked ? move.placements : []
   const removal = await deps.simulation.without(ground, nodes, signal, plan)
   if (removal === undefined) return 'unknown'
-  if (removal.stranded.length > 0 || !(isPacked ? isCovered(removal, move, nodes) : isSame(removal, move)))
-    return 'scheduling'
+  const moving = isPacked ? nodes.flatMap(({ movable }) => movable) : undefined
+  if (!isConfirmed(move, removal, moving)) return 'scheduling'
   if (!(await isStillCheaper(deps, move, nodes, signal))) return 'price'
   const again = await stillThere(deps, move, pass)
   return typeof again === 'string' ? again : undefined
 }
 
-function isSame({ claims }: RemovalResult, move: PlannedMove): boolean {
-  const offered = new Set(claims.flatMap(({ instanceTypes }) => instanceTypes))
-  return (
-    claims.length === move.claims.length &&
-    move.claims.every(({ instanceTypes }) => instanceTypes.every((name) => offered.has(name)))
-  )
-}
-
-/**
- * Whether the pods need no new node where none was planned, and else whether only those pods need one that it was
- * planned for. How a simulation by itself packs them, and for which price, says nothing about the plan.
- */
-function isCovered({ claims }: RemovalResult, move: PlannedMove, nodes: readonly Candidate[]): boolean {
-  if (move.claims.length === 0) return claims.length === 0
-  const planned = new Set(uidsOf(move.claims))
-  const needy = new Set(uidsOf(claims))
-  return nodes.every(({ movable }) =>
-    movable.every(({ metadata: { uid = '' } }) => !needy.has(uid) || planned.has(uid)),
-  )
-}
-
-function uidsOf(claims: PlannedMove['claims']): readonly string[] {
-  return claims.flatMap(({ pods }) => pods.map(({ metadata }) => metadata.uid ?? ''))
-}
-
-/** Whether the new nodes cost less than the old ones, whichever of their types is launched, as prices are now. */
+/** Whether the new nodes cost less than the old ones as prices are now. */
 async function isStillCheaper(
   deps: Dependencies,
   { claims }: PlannedMove,
@@ -109,18 +78,8 @@ async function isStillCheaper(
   if (claims.length === 0) return true
   const catalogue = await deps.catalogue.read(signal)
   const wellKnown = new Set([...wellKnownLabels, ...deps.provider.wellKnownLabels])
-  const dearest = claims.map(({ nodePool, instanceTypes, requirements }) => {
-    const types = catalogue.get(nodePool)?.types
-    const wanted = parseRequirements(requirements)
-    const prices = instanceTypes.map((name) => {
-      const type = types?.get(name)
-      return type && worstLaunchPrice(type, wanted, wellKnown)
-    })
-    return highestPrice(prices)
-  })
-  const least = sumOfPrices(nodes.map(({ pricePerHour }) => pricePerHour))
-  const most = sumOfPrices(dearest)
-  return most.unpriced === 0 && most.pricePerHour < least.pricePerHour
+  const before = nodes.map(({ pricePerHour }) => pricePerHour)
+  return isCheaper(claims, before, catalogue, wellKnown)
 }
 
 /** The move's nodes as they are by now, if all of them may still go. */

@@ -1,4 +1,4 @@
-/** What makes the status of ClusterAPINodeClasses to be looked at again. */
+/** What triggers an update of the status of ClusterAPINodeClasses. */
 import type { Cache, Controller } from '@tenon/kube'
 import type { Hub, OpenHub } from '../hub/hub.ts'
 import { isNews } from './status-controller.ts'

@@ -1,4 +1,4 @@
-/** What is wrong with a ClusterAPINodeClass (cluster-api.md 2, 4). */
+/** Validates a ClusterAPINodeClass (cluster-api.md 2, 4). */
 import type { OfflineFinding } from '@tenon/provider'
 import { selectorProblems } from '../catalogue/members.ts'
 import type { ClusterAPINodeClass } from './types.ts'

@@ -1,4 +1,4 @@
-/** What goes wrong in the simulated infrastructure. */
+/** Faults of the simulated infrastructure. */
 import { ownValue } from '@tenon/api'
 import { type Random, unit } from '@tenon/runtime'
 import type { FullMachine } from './kinds.ts'

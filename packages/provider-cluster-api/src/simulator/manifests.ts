@@ -1,4 +1,4 @@
-/** MachineDeployments, node classes, NodePools and a workload to begin with, as YAML. */
+/** Example MachineDeployments, node classes, NodePools and a workload, as YAML. */
 import { stringify } from 'yaml'
 import { clusterAPINodeClassKind } from '../nodeclass/types.ts'
 import { deploymentOf, sizes, templateOf } from './sizes.ts'

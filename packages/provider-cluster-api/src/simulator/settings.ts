@@ -1,4 +1,4 @@
-/** How quick the simulated Cluster API and its infrastructure are (cluster-api.md 18). */
+/** Delays of the simulated Cluster API and its infrastructure (cluster-api.md 18). */
 import { integerBetween, type Random } from '@tenon/runtime'
 
 /** Bounds of a uniformly drawn duration in milliseconds, both ends included. */

@@ -1,4 +1,4 @@
-/** Writes what controllers tell of objects. */
+/** Writes statuses of objects. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Condition, KubeObject, ResourceType } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'

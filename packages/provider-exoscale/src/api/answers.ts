@@ -1,4 +1,4 @@
-/** What an answer of Exoscale must look like before it is used. */
+/** Validates responses of Exoscale before their content is used. */
 import { ownValue } from '@tenon/api'
 import { type AnswerCheck, isFullText, isJsonFields, type JsonFields } from '@tenon/runtime'
 

@@ -1,4 +1,4 @@
-/** Choosing the endpoint of the configured zone. */
+/** Selects the endpoint of the configured zone. */
 import type { Clock, Transport } from '@tenon/runtime'
 import type { ExoscaleOptions } from '../options.ts'
 import { ExoscaleClient } from './client.ts'

@@ -1,4 +1,4 @@
-/** What can go wrong with a call to Exoscale, before it is told in the provider's words. */
+/** Errors of calls to Exoscale, before they are converted to errors of the contract. */
 
 /** Answered with 400 or above. `code` classifies by status alone. */
 export class ExoscaleApiError extends Error {

@@ -1,4 +1,4 @@
-/** Requests over sockets; connections are kept for later requests. */
+/** Requests over HTTPS with keep-alive connections. */
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { HttpRequest, HttpResponse, Transport } from '@tenon/runtime'

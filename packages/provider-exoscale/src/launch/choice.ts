@@ -1,4 +1,4 @@
-/** Which instance type a claim gets. */
+/** Chooses the instance type of a claim. */
 import { admitsValue, comparePrices, type InstanceType, labels, type NodeClaim, ownValue } from '@tenon/api'
 import { isSuitable } from '@tenon/provider'
 

@@ -1,4 +1,4 @@
-/** Gives up instances whose kubelet never reported: their early Node hides them from the core. */
+/** Deletes claims whose kubelet never reported: their early Node hides them from the core. */
 import { karpenterKinds, kinds, type Node, type NodeClaim } from '@tenon/api'
 import {
   type Cache,

@@ -1,4 +1,4 @@
-/** From a NodeClaim to a running instance, at most one for each claim. */
+/** Launches an instance for a NodeClaim, at most one per claim. */
 import {
   conditionOf,
   formatResources,

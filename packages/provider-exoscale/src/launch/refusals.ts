@@ -1,4 +1,4 @@
-/** Why the cloud did not make an instance, and what that means for the next decision. */
+/** Why the cloud rejected an instance, and the consequences for the next decision. */
 import { capacityTypes } from '@tenon/api'
 import { type OfferingRef, ProviderError } from '@tenon/provider'
 import type { ExoscaleClient } from '../api/client.ts'

@@ -1,4 +1,4 @@
-/** What a new instance is told at boot: TOML for the node agent, gzip'd, in base64. */
+/** The user data of a new instance: TOML for the node agent, gzipped, in base64. */
 import { gzipSync } from 'node:zlib'
 import type { Taint } from '@tenon/api'
 import { stringify, type TomlTable } from 'smol-toml'

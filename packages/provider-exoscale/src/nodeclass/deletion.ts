@@ -1,4 +1,4 @@
-/** Lets a node class go once nothing uses it, and takes instances without an owner along. */
+/** Releases a node class that is no longer used, and deletes instances without an owner. */
 import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { nodeClassFinalizer } from '../identifiers.ts'

@@ -1,4 +1,4 @@
-/** What fields of earlier releases say, as far as it can be used. */
+/** Reads the usable values of fields of earlier releases. */
 import { labelValueProblem, qualifiedNameProblem, type Taint, wellKnownLabels } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import { exoscaleLabels } from '../identifiers.ts'

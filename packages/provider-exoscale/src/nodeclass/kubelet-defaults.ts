@@ -1,4 +1,4 @@
-/** What the schema of ExoscaleNodeClass fills in. */
+/** The defaults of the ExoscaleNodeClass schema. */
 export const kubeletDefaults = {
   clusterDNS: ['10.96.0.10'],
   imageGCHighThresholdPercent: 85,

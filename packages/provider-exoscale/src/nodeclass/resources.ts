@@ -1,4 +1,4 @@
-/** From ids and names in a node class to ids that exist. */
+/** Resolves ids and names of a node class to existing ids. */
 import type { Clock } from '@tenon/runtime'
 import { isApiError } from '../api/errors.ts'
 import type { NamedResource } from '../api/types.ts'

@@ -1,4 +1,4 @@
-/** Effective settings of a node class: what the API server would have filled in is filled in here too. */
+/** The effective settings of a node class, with the defaults of the API server. */
 import { createHash } from 'node:crypto'
 import { perObject } from '@tenon/runtime'
 import { formerSettings, settled } from './former-settings.ts'

@@ -1,4 +1,4 @@
-/** Brings a node class's status up to date and guards its deletion. */
+/** Updates the status of a node class and guards its deletion. */
 import { type Condition, isQuantity, type KubeObject } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { unlessOvertaken } from '@tenon/provider'

@@ -1,4 +1,4 @@
-/** From a node class to the id of the template its instances are made from. */
+/** Resolves a node class to the id of the template of its instances. */
 import type { KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ExoscaleClient } from '../api/client.ts'

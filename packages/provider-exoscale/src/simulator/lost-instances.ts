@@ -1,4 +1,4 @@
-/** What a run of an earlier version left on instances that were not kept with the cluster. */
+/** Removes Nodes of instances that an earlier run did not store. */
 import { kinds } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import type { Exoscale } from './exoscale.ts'

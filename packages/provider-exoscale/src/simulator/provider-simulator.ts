@@ -1,4 +1,4 @@
-/** The simulated Exoscale as `tenon up` and `tenon devcluster` use it. */
+/** The simulated Exoscale cloud for `tenon up` and `tenon devcluster`. */
 import type { ProviderSimulator, SimulatedProvider } from '@tenon/provider'
 import { Secret } from '@tenon/runtime'
 import type { Exoscale } from './exoscale.ts'

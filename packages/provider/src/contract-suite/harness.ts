@@ -1,4 +1,4 @@
-/** What a provider brings along to be examined. */
+/** What a provider supplies to the contract suite. */
 import type { NodeClaim, NodePool } from '@tenon/api'
 import type { CloudProvider } from '../contract.ts'
 

@@ -1,4 +1,4 @@
-/** Kubernetes in a map, for tests of providers. */
+/** An in-memory Kubernetes API for tests of providers. */
 import { type KubeObject, matchesSelector, type NewObject, pathOf, type ResourceType } from '@tenon/api'
 import {
   type Cache,

@@ -1,4 +1,4 @@
-/** Verbs of the suite's stories. */
+/** Steps of the tests of the contract suite. */
 import assert from 'node:assert/strict'
 import type { NodeClaim } from '@tenon/api'
 import {

@@ -12,7 +12,7 @@ export const large: InstanceType = aType('large', 8)
 
 /** A stage whose cloud sells small and large instances, and whose pool lets nodes be until told otherwise. */
 export async function openReplacing(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   { disruption, ...options }: Options = {},
 ): Promise<Stage> {
   const stage = await openDisruption(t, {

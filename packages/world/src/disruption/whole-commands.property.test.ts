@@ -134,7 +134,9 @@ interface Outcome {
 
 async function play(story: Story): Promise<Outcome> {
   const closing: (() => unknown)[] = []
-  const t = { after: (close: unknown) => closing.push(close as () => unknown) } as unknown as TestContext
+  const t: Pick<TestContext, 'after'> = {
+    after: (close) => void closing.push(close as () => unknown),
+  }
   try {
     let isBroken = false
     const apiPath = refusing((method) => (isBroken && method !== 'GET' ? 'error' : 'pass'))

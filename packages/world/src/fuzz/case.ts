@@ -1,4 +1,4 @@
-/** One case of the net, as data: what is there, what is done, what goes wrong. It replays exactly. */
+/** One fuzz case as data: objects, steps and faults. It can be replayed exactly. */
 import type { KubeObject } from '@tenon/api'
 import type { Settings } from '@tenon/operator'
 

@@ -1,4 +1,4 @@
-/** Has the engine decide about a case at once, without a cluster around it. */
+/** Runs the engine on a case directly, without a cluster. */
 import {
   type InstanceType,
   type KubeObject,

@@ -1,4 +1,4 @@
-/** Judges one case, with what needs a second case to compare with. */
+/** Judges one case, comparing it with a second one where necessary. */
 import type { Case, Finding } from './case.ts'
 import { decide } from './decide.ts'
 import { underOtherZones, underPlainNames } from './generate/draw.ts'

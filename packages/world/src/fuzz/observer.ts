@@ -1,4 +1,4 @@
-/** What happens in a cluster while a case is played, as its API servers show it. */
+/** Records what happens in a cluster while a case is played, from its API servers. */
 import {
   disruptedTaint,
   karpenterKinds,

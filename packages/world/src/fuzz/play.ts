@@ -1,4 +1,4 @@
-/** Plays one case on virtual time and has it judged. */
+/** Plays one case on virtual time and judges it. */
 import { type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { ApiError, createCredentials, type Credentials } from '@tenon/devcluster'
 import { exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'

@@ -1,4 +1,4 @@
-/** Makes a case that fails small: omits whatever the failure does not need. */
+/** Shrinks a failing case to what the failure needs. */
 import type { KubeObject } from '@tenon/api'
 import type { Case, Finding } from './case.ts'
 

@@ -1,4 +1,4 @@
-/** The agent that takes start-up taints off the nodes of a case. */
+/** An agent that removes startup taints from the nodes of a case. */
 import { kinds, type Node, type Taint } from '@tenon/api'
 import type { World } from '../world.ts'
 import { startupTaint } from './generate/pools.ts'

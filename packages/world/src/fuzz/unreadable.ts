@@ -1,4 +1,4 @@
-/** Servers that answer what nobody can read. */
+/** Servers that return invalid responses. */
 import {
   type Clock,
   type HttpRequest,

@@ -46,9 +46,7 @@ const namespaceOf = (name: string) => (['front', 'api', 'both'].includes(name) ?
 
 function deploymentOf(group: Group): KubeObject {
   const { name, replicas, covered = name in budgets ? [name] : [], protection, priorityClassName } = group
-  const plain = aDeployment(name, replicas, { cpu: '200m', memory: '128Mi' }) as unknown as {
-    spec: { template: { metadata: object; spec: object } }
-  } & KubeObject
+  const plain = aDeployment(name, replicas, { cpu: '200m', memory: '128Mi' })
   const { template } = plain.spec
   const metadata = {
     labels: { app: name, ...Object.fromEntries(covered.map((budget) => [`budget-${budget}`, 'yes'])) },

@@ -1,4 +1,4 @@
-/** The controllers' log lines, and what must never stand in them. */
+/** The log lines of the controllers, checked for forbidden content. */
 
 /** Lines kept for the trace. */
 const keptLines = 2000

@@ -1,4 +1,4 @@
-/** What happened, in order, and a hash of it that two equal runs share. */
+/** The ordered log of a run, with a hash that identifies it. */
 import { createHash } from 'node:crypto'
 import type { Clock } from '@tenon/runtime'
 

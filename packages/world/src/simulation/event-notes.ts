@@ -1,4 +1,4 @@
-/** Where controllers of large worlds leave their Events: half of all their requests, which nobody there answers to. */
+/** Stores the Events of controllers in large worlds, where they would be half of all requests. */
 import type { EventInput, EventRecorder } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 

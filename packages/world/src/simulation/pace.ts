@@ -1,4 +1,4 @@
-/** How often the parts of a run look and report; what costs much and shows little is rarer in large worlds. */
+/** How often the parts of a run check and report; expensive checks are rarer in large worlds. */
 import type { DevClusterOptions } from '@tenon/devcluster'
 import type { Exoscale, ExoscaleSettings } from '@tenon/provider-exoscale/simulator'
 import type { Settings } from '@tenon/operator'

@@ -1,4 +1,4 @@
-/** What a simulation is made of: everything that a run depends on, as data. */
+/** The story of a simulation: everything that a run depends on, as data. */
 
 /** How much goes wrong. */
 export type FaultLevel = 'none' | 'low' | 'high' | 'storm'

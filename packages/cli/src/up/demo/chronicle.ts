@@ -1,4 +1,4 @@
-/** Tells what happens to nodes, and why, as the cluster's objects show it. */
+/** Describes what happens to nodes, and why, from the objects of the cluster. */
 import {
   comparePrices,
   karpenterKinds,

@@ -1,4 +1,4 @@
-/** Writes a story to a terminal or a pipe. */
+/** Writes the steps of the demonstration to a terminal or a pipe. */
 import { stripVTControlCharacters } from 'node:util'
 import type { Io } from '../../io.ts'
 

@@ -1,4 +1,4 @@
-/** What admission does to writes beside the plug-ins of the server itself: webhooks and policies. */
+/** Admission besides the built-in plug-ins: webhooks and policies. */
 import type { StoredObject } from '../../contract.ts'
 import { Authorizer } from '../authorization/authorizer.ts'
 import { refuseEscalation } from '../authorization/escalation.ts'

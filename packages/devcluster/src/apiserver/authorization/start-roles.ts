@@ -1,4 +1,4 @@
-/** The roles and bindings that every cluster has from the start, as far as anyone here can hold them. */
+/** The default roles and bindings of a cluster, as far as they are used here. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import type { LocalApi } from '../../contract.ts'
 import type { PolicyRule } from './authorizer.ts'

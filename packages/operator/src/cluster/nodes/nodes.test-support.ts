@@ -1,5 +1,15 @@
 /** Nodes, claims, pods and pools with boring defaults; a test states only what matters to it. */
-import { labels, type Node, type NodeClaim, type NodePool, type Pod, type PodSpec } from '@tenon/api'
+import {
+  apiVersionOf,
+  type KubeObject,
+  labels,
+  type Node,
+  type NodeClaim,
+  type NodePool,
+  type Pod,
+  type PodSpec,
+  type ResourceType,
+} from '@tenon/api'
 
 const nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' }
 const room = { cpu: '4', memory: '8Gi', pods: '110' }
@@ -95,4 +105,9 @@ export function aPod(
     },
     status: { phase: nodeName === undefined ? 'Pending' : 'Running' },
   }
+}
+
+/** An object of this type as the API server sends it, whatever is wrong with it. */
+export function asSent<T extends KubeObject>(type: ResourceType<T>, object: object): T {
+  return JSON.parse(JSON.stringify({ apiVersion: apiVersionOf(type), kind: type.kind, ...object })) as T
 }

@@ -49,7 +49,7 @@ function reporting() {
   const fail = () => {
     const refused = [{ pod: waiting, reason: 'no room' }]
     const result = { failures: [], undecided: [] }
-    for (const _ of report.failures(result as never, refused)) continue
+    for (const _ of report.failures(result, refused)) continue
   }
   return { cluster, clock, report, fail, metrics, of: (uid = 'uid-pod') => state.podDecisions.get(uid) }
 }

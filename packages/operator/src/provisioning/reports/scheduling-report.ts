@@ -102,7 +102,10 @@ export class SchedulingReport {
   }
 
   /** Tells in steps of pods that found no place. Those that wait for a reservation are only remembered. */
-  *failures(result: SchedulingResult, refused: readonly RefusedPod[]): Generator<undefined, void, undefined> {
+  *failures(
+    result: Pick<SchedulingResult, 'failures' | 'undecided'>,
+    refused: readonly RefusedPod[],
+  ): Generator<undefined, void, undefined> {
     // Pods that are alike have one reason, which is rendered once.
     const texts = new Map<PodReason, string>()
     const failures = [...refused]

@@ -1,4 +1,4 @@
-/** Lives through the life of Machines (cluster-api.md 18). */
+/** Implements the lifecycle of Machines (cluster-api.md 18). */
 import { type Node, ownValue, parseDuration } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import { rfc3339 } from '@tenon/runtime'

@@ -1,4 +1,4 @@
-/** What a Machine tells of itself (cluster-api.md 18). */
+/** The status of a Machine (cluster-api.md 18). */
 import type { Node } from '@tenon/api'
 import type { HubParts } from '../hub-parts.ts'
 import { type FullMachine, isLeaving } from '../kinds.ts'

@@ -1,4 +1,4 @@
-/** What of a Machine is brought to its Node (cluster-api.md 18). */
+/** Copies labels and annotations of a Machine to its Node (cluster-api.md 18). */
 import { kinds, type Node, ownValue, type Taint } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import type { ClusterApiNames } from '../../names.ts'

@@ -1,4 +1,4 @@
-/** Whether Machines are as their MachineDeployment wants them now (cluster-api.md 18). */
+/** Whether Machines match their MachineDeployment (cluster-api.md 18). */
 import { type Node, ownValue } from '@tenon/api'
 import { templateHash } from '../deployments/template.ts'
 import type { HubParts } from '../hub-parts.ts'

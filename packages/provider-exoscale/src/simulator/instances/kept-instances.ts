@@ -1,4 +1,4 @@
-/** The instances that outlive the process, as they are stored. */
+/** The stored form of instances that outlive the process. */
 import type { KeptInstances as KeptRecords } from '@tenon/devcluster'
 import type { Instance } from './instance.ts'
 

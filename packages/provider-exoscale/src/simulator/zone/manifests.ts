@@ -1,4 +1,4 @@
-/** Node classes and NodePools to begin with, as YAML. */
+/** Example node classes and NodePools, as YAML. */
 import type { SksCluster } from './cloud-state.ts'
 
 /** A NodePool named `standard`, as the API generates it. */

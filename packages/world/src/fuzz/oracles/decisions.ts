@@ -1,4 +1,4 @@
-/** What must hold of a decision, whoever made it. */
+/** Properties of every decision. */
 import type { Finding } from '../case.ts'
 
 /** A decision about pods on an empty cluster, as plain data. */

@@ -1,4 +1,4 @@
-/** Nothing throws: neither in the log, nor past everyone's care. What happens to a NodeClaim once is logged once. */
+/** Nothing throws, and no step of a NodeClaim is logged repeatedly. */
 import process from 'node:process'
 import type { Clock } from '@tenon/runtime'
 import type { Finding } from '../case.ts'

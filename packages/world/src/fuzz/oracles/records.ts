@@ -1,4 +1,4 @@
-/** What can be said from the records of pods and nodes. */
+/** Properties of the recorded pods and nodes. */
 import type { KubeObject, NodePool } from '@tenon/api'
 import type { Case, Finding } from '../case.ts'
 import type { NodeRecord, Observer, PodRecord } from '../observer.ts'

@@ -1,4 +1,4 @@
-/** The mistakes that the net has to find. */
+/** The planted faults that fuzzing has to find. */
 import type { KubeObject, Node, PersistentVolumeClaim, Pod, TopologySpreadConstraint } from '@tenon/api'
 import { labels } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'

@@ -1,4 +1,4 @@
-/** `npm run fuzz`: judges random cases for a while and tells what is wrong. */
+/** `npm run fuzz`: judges random cases for a while and reports violations. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listFlag, numberFlag, readFlags, UsageError } from '../../simulation/run/arguments.ts'

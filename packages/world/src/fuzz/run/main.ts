@@ -1,4 +1,4 @@
-/** The command `npm run fuzz`; `--help` tells its flags. */
+/** The command `npm run fuzz`; `--help` lists its flags. */
 import { enableCompileCache } from 'node:module'
 
 enableCompileCache()

@@ -1,4 +1,4 @@
-/** `npm run fuzz -- --planted`: plants one fault after the other and demands that the net finds each. */
+/** `npm run fuzz -- --planted`: plants one fault after the other and requires that fuzzing finds each. */
 import { listFlag, numberFlag, readFlags } from '../../simulation/run/arguments.ts'
 import { workAll } from '../../simulation/run/crew.ts'
 import { Progress } from '../../simulation/run/progress.ts'

@@ -1,4 +1,4 @@
-/** What is written about a case that fails: its manifest, the case itself, and the command that plays it again. */
+/** The report of a failing case: its manifest, the case itself, and the command that replays it. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Case, Finding } from '../case.ts'

@@ -1,4 +1,4 @@
-/** What the children of `npm run fuzz` are asked, and what they answer. */
+/** Messages between `npm run fuzz` and its child processes. */
 import type { Clock } from '@tenon/runtime'
 import type { Io as WorldIo } from '../../simulation/run/io.ts'
 import type { Case, Finding } from '../case.ts'

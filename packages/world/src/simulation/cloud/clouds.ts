@@ -1,4 +1,4 @@
-/** The clouds that a story may be played at. */
+/** The clouds that a story can run in. */
 import type { Random } from '@tenon/runtime'
 import type { World, WorldOptions } from '../../world.ts'
 import { usualCloud } from '../faults/cloud-faults.ts'

@@ -1,4 +1,4 @@
-/** What a simulation has to know of the cloud that it plays. */
+/** The interface of a cloud in a simulation. */
 import type { KubeObject, Node, ResourceType } from '@tenon/api'
 import type { CacheRegistry, createKubeClient, EventRecorder } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'

@@ -1,4 +1,4 @@
-/** What stands between a process and the API server when things go wrong. */
+/** Faults between a process and the API server. */
 import {
   type Clock,
   DocumentStream,

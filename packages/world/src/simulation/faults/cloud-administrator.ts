@@ -1,4 +1,4 @@
-/** A person, or the provider's staff, with the same API key as the controller. */
+/** An administrator who uses the same API key as the controller. */
 import { connectExoscale, type ExoscaleClient } from '@tenon/provider-exoscale'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import { exoscaleOptions, type World } from '../../world.ts'

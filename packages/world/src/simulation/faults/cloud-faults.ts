@@ -1,4 +1,4 @@
-/** What goes wrong in the simulated cloud. */
+/** Faults of the simulated cloud. */
 import { integerBetween, type Random, type Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { FaultKind, Story } from '../story.ts'

@@ -1,4 +1,4 @@
-/** What goes wrong at the simulated Cluster API, and what its users do to MachineDeployments and Machines. */
+/** Faults of the simulated Cluster API, and changes of MachineDeployments and Machines by its users. */
 import type { ClusterApiSettings, FullDeployment, MachineEffect } from '@tenon/provider-cluster-api/simulator'
 import { ownNames } from '@tenon/provider-cluster-api'
 import { integerBetween, type Random, rfc3339 } from '@tenon/runtime'

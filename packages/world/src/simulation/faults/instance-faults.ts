@@ -1,4 +1,4 @@
-/** Instances that vanish, and kubelets that fall silent. */
+/** Instances that disappear, and kubelets that stop reporting. */
 import { integerBetween } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'

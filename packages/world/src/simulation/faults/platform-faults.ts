@@ -1,4 +1,4 @@
-/** What goes wrong at the simulated Clever Cloud, and what its users do to NodeGroups. */
+/** Faults of the simulated Clever Cloud, and changes of NodeGroups by its users. */
 import { karpenterKinds, type KubeObject, type NodeClaim } from '@tenon/api'
 import { type NodeGroup, nodeGroupKind, ownNames } from '@tenon/provider-clever-cloud'
 import type { CleverCloudSettings, GroupEffect } from '@tenon/provider-clever-cloud/simulator'

@@ -1,4 +1,4 @@
-/** How the faults of clouds are played, whatever the cloud. */
+/** Applies the faults of any cloud. */
 import { ApiError } from '@tenon/devcluster'
 import { integerBetween } from '@tenon/runtime'
 import type { FaultKind } from '../story.ts'

@@ -1,4 +1,4 @@
-/** Controllers that die, stand still, get other options, or are told the wrong time. */
+/** Controllers that crash, pause, restart with other options, or have a wrong clock. */
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { integerBetween, type Random } from '@tenon/runtime'
 import type { OperatorFleet } from '../process/operator-fleet.ts'

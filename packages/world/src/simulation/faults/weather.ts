@@ -1,4 +1,4 @@
-/** When which fault strikes: storms between calm times, from the seed. */
+/** Schedules faults from the seed: storms between calm periods. */
 import { type Clock, integerBetween, type Random, unit } from '@tenon/runtime'
 import type { FaultKind, FaultLevel, Story } from '../story.ts'
 

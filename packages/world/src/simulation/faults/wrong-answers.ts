@@ -1,4 +1,4 @@
-/** Answers with a good status that are not what was asked for, as proxies and broken servers give them. */
+/** Successful responses with wrong content, as proxies and broken servers return them. */
 import {
   DocumentBody,
   DocumentStream,

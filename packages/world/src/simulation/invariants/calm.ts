@@ -1,4 +1,4 @@
-/** What has to hold once nothing goes wrong any more: every pod runs, nothing is left over, nothing moves. */
+/** Conditions after all faults have stopped: every pod runs, nothing is leaked, nothing changes. */
 import { type NodeClaim, type Pod, parseNillableDuration } from '@tenon/api'
 import type { World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'

@@ -1,4 +1,4 @@
-/** Tells every invariant what happens, and keeps what they say. */
+/** Feeds every invariant and collects violations. */
 import { karpenterKinds, kinds, type KubeObject, type Node, type NodeClaim, type Pod } from '@tenon/api'
 import type { Clock, HttpRequest, Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'

@@ -1,4 +1,4 @@
-/** Instances that are not what they should be: they end in time, healthy ones stay, and nothing is bought repeatedly. */
+/** Faulty instances are removed in time, healthy ones are kept, and nothing is launched repeatedly in vain. */
 import type { Node, NodeClaim, Pod } from '@tenon/api'
 import { isOfDaemonSet } from './pods.ts'
 import type { Invariant } from './scene.ts'

@@ -1,4 +1,4 @@
-/** Instances and their claims: none twice, none without an owner, none lost. */
+/** Instances and claims match: no duplicates, no orphans, no losses. */
 import { labels, type Node, type NodeClaim, parseNillableDuration, terminationFinalizer } from '@tenon/api'
 import { abandonedAnnotation } from '../workload/workload-context.ts'
 import { annotation, type Invariant } from './scene.ts'

@@ -1,4 +1,4 @@
-/** What a scrape says of the controllers, whatever happens to them. */
+/** Properties of every scrape of the controllers. */
 import type { Settings } from '@tenon/operator'
 import type { World } from '../../world.ts'
 

@@ -1,4 +1,4 @@
-/** Pods are not disturbed before their time. */
+/** Pods are not disrupted too early. */
 import {
   annotations,
   disruptedTaint,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Node, NodeClaim, NodePool, Pod } from '@tenon/api'
-import { VirtualClock } from '@tenon/runtime'
+import { rfc3339, VirtualClock } from '@tenon/runtime'
 import { consolidateAfterKept } from './pools.ts'
 import type { ApiWrite, Scene } from './scene.ts'
 
@@ -18,15 +18,25 @@ const pod = { metadata: { name: 'web', uid: '1' }, spec: { nodeName: 'a' } } as 
  */
 async function saidOf(leadsMs: number, quietMs: number): Promise<readonly string[]> {
   const clock = new VirtualClock()
-  const claim = (): NodeClaim =>
-    ({
-      metadata: { name: 'a', labels },
-      status: {
-        providerID: 'test://a',
-        lastPodEventTime: new Date(clock.now() - quietMs).toISOString(),
-        conditions: [{ type: 'DisruptionReason', status: 'True', reason: 'Empty' }],
-      },
-    }) as unknown as NodeClaim
+  const claim = (): NodeClaim => ({
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name: 'a', labels },
+    spec: { nodeClassRef: { group: 'test', kind: 'TestClass', name: 'default' }, requirements: [] },
+    status: {
+      providerID: 'test://a',
+      lastPodEventTime: rfc3339(clock.now() - quietMs),
+      conditions: [
+        {
+          type: 'DisruptionReason',
+          status: 'True',
+          reason: 'Empty',
+          message: '',
+          lastTransitionTime: rfc3339(clock.now()),
+        },
+      ],
+    },
+  })
   const said: string[] = []
   const scene: Partial<Scene> = {
     clock,

@@ -1,4 +1,4 @@
-/** NodePools: limits and budgets hold. */
+/** Limits and budgets of NodePools are respected. */
 import {
   type Budget,
   type DisruptionReason,

@@ -1,4 +1,4 @@
-/** One controller at a time, and no gap between two. */
+/** Exactly one controller leads at a time, and handover is fast. */
 import { kinds } from '@tenon/api'
 import type { OperatorProcess } from '../process/operator-process.ts'
 import type { Invariant, Scene } from './scene.ts'

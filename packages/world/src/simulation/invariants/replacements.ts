@@ -1,4 +1,4 @@
-/** Nodes that go for others: what comes in their place is cheaper, and what was not to be leaves no mark. */
+/** Replacements are cheaper, and cancelled commands leave no taints or conditions. */
 import {
   disruptedTaint,
   karpenterKinds,

@@ -1,4 +1,4 @@
-/** What invariants look at, and how they speak up. */
+/** The input of invariants, and how they report violations. */
 import { type KubeObject, type Node, type NodeClaim, type NodePool, type Pod, ownValue } from '@tenon/api'
 import type { Clock, HttpRequest } from '@tenon/runtime'
 import type { World } from '../../world.ts'

@@ -1,4 +1,4 @@
-/** When a world that has calm weather is well, and when it is too late for that. */
+/** When a world without faults counts as settled, and the deadline for it. */
 
 const minute = 60_000
 /** Everything has to be well so long after the last fault. */

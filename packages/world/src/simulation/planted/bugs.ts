@@ -1,4 +1,4 @@
-/** The mistakes that the world has to find. */
+/** The planted bugs that the world has to find. */
 import { annotations, type KubeObject, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import { type FaultKind, faultKinds, type Story, type WorkloadKind, workloadKinds } from '../story.ts'
 import {

@@ -1,4 +1,4 @@
-/** Ports of the provider of Clever Cloud that make a mistake. */
+/** Planted bugs at the ports of the Clever Cloud provider. */
 import { kinds, type KubeObject, type Node, ownValue } from '@tenon/api'
 import { type CloudProvider, decorated, isProviderError, ProviderError } from '@tenon/provider'
 import { type NodeGroup, nodeGroupKind, ownNames, platformLabels } from '@tenon/provider-clever-cloud'

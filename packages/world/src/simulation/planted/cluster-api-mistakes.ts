@@ -1,4 +1,4 @@
-/** Ports of the provider for Cluster API that make a mistake. */
+/** Planted bugs at the ports of the Cluster API provider. */
 import type { KubeObject } from '@tenon/api'
 import { ownNames } from '@tenon/provider-cluster-api'
 import type { Transport } from '@tenon/runtime'

@@ -1,4 +1,4 @@
-/** Operators with a part that does not do what it should. */
+/** Operators with a faulty part. */
 import type { Operator } from '@tenon/operator'
 
 /** Every scrape begins to count again. */

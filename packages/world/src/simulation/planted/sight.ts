@@ -1,4 +1,4 @@
-/** A controller that sees other objects than there are. */
+/** A controller whose view of the objects is wrong. */
 import { type KubeObject, ownValue } from '@tenon/api'
 import { type HttpRequest, type HttpResponse, oneChunk, readText, type Transport } from '@tenon/runtime'
 

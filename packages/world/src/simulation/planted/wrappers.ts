@@ -1,4 +1,4 @@
-/** Ports that make a mistake. */
+/** Ports with planted bugs. */
 import {
   disruptedTaint,
   karpenterKinds,

@@ -1,4 +1,4 @@
-/** The controllers of one cluster, and whoever starts them again. */
+/** The controllers of one cluster, restarted when they end. */
 import { type Clock, integerBetween, type Logger, type Random, type Transport } from '@tenon/runtime'
 import type { Settings } from '@tenon/operator'
 import type { World } from '../../world.ts'

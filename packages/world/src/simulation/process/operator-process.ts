@@ -1,4 +1,4 @@
-/** One controller process: client, caches, provider, operator and its candidacy. */
+/** One controller process: client, caches, provider, operator and leader election. */
 import {
   createCacheRegistry,
   createEventRecorder,

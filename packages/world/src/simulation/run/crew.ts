@@ -1,4 +1,4 @@
-/** Plays stories on all cores. */
+/** Runs stories on all cores. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The commands of the world: `one`, `many` and `planted`; each tells its flags with `--help`. */
+/** The commands of the world: `one`, `many` and `planted`; `--help` lists their flags. */
 import { ownValue } from '@tenon/api'
 import { enableCompileCache } from 'node:module'
 import type { Io } from './io.ts'

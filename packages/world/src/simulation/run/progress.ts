@@ -1,4 +1,4 @@
-/** What a long command says between its results. */
+/** The progress output of a long command. */
 import type { Moment } from '../simulation.ts'
 import type { Io } from './io.ts'
 

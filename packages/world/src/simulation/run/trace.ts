@@ -1,4 +1,4 @@
-/** A run on disk: its story, what it showed, and its last events. */
+/** A run on disk: its story, its results, and its last events. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Report } from '../simulation.ts'

@@ -1,4 +1,4 @@
-/** Child process of `world:many` and `world:planted`: plays the stories it is sent, one after the other. */
+/** Child process of `world:many` and `world:planted`: runs the stories it receives. */
 import { plantedBug } from '../planted/bugs.ts'
 import { type Moment, simulate } from '../simulation.ts'
 import { parseStory } from '../story.ts'

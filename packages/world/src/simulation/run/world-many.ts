@@ -1,4 +1,4 @@
-/** `npm run world:many`: plays many seeds on all cores and names those that fail. */
+/** `npm run world:many`: runs many seeds on all cores and reports those that fail. */
 import { aStory, cloudNames, faultLevels, type Story } from '../story.ts'
 import { listFlag, numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
 import { playAll } from './crew.ts'

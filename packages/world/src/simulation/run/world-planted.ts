@@ -1,4 +1,4 @@
-/** `npm run world:planted`: plants one bug after the other and demands that the world finds each. */
+/** `npm run world:planted`: plants one bug after the other and requires that the world finds each. */
 import { plantedBugs, storyOf } from '../planted/bugs.ts'
 import type { PlantedBug } from '../planted/planted-bug.ts'
 import { cloudNames, cloudOfStory, type Story } from '../story.ts'

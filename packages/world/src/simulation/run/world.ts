@@ -1,4 +1,4 @@
-/** `npm run world`: plays one seed, tells what happened, and makes a failure small. */
+/** `npm run world`: runs one seed, reports what happened, and shrinks a failure. */
 import { plantedBug, storyOf as storyOfBug } from '../planted/bugs.ts'
 import { shrink } from '../shrink.ts'
 import { type Report, simulate } from '../simulation.ts'

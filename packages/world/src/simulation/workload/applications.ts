@@ -1,4 +1,4 @@
-/** Applications that come, grow, shrink and go. */
+/** Applications that are created, scaled and deleted. */
 import { type KubeObject, kinds } from '@tenon/api'
 import { isLarge, type WorkloadKind } from '../story.ts'
 import { namespace, type PodShape, podTemplate, workload, workloadTypes } from './objects.ts'

@@ -1,4 +1,4 @@
-/** Pods that are particular about when and where they run. */
+/** Pods with scheduling constraints. */
 import { kinds } from '@tenon/api'
 import { namespace, type PodShape, workload, workloadTypes } from './objects.ts'
 import type { Hands } from './workload-context.ts'

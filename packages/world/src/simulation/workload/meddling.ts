@@ -1,4 +1,4 @@
-/** People who roll out, and people who delete. */
+/** Users who roll out changes, and users who delete objects. */
 import { isConditionTrue, karpenterKinds, kinds } from '@tenon/api'
 import { namespace, workloadTypes } from './objects.ts'
 import { abandonedAnnotation, type Hands } from './workload-context.ts'

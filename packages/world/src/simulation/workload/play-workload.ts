@@ -1,4 +1,4 @@
-/** The whole workload of a story. */
+/** Plays the complete workload of a story. */
 import type { Clock, Random } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'

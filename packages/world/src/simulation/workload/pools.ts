@@ -1,4 +1,4 @@
-/** NodePools and node classes, and the people who edit them. */
+/** NodePools and node classes, and users who edit them. */
 import { karpenterKinds, type NodePool } from '@tenon/api'
 import { isLarge, type WorkloadKind } from '../story.ts'
 import type { Hands } from './workload-context.ts'

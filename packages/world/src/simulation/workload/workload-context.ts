@@ -1,4 +1,4 @@
-/** What every kind of workload is given. */
+/** The context of every kind of workload. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { ApiError } from '@tenon/devcluster'
 import { type Clock, integerBetween, type Random, unit } from '@tenon/runtime'

@@ -1,0 +1,74 @@
+/** Whether a move that was planned a while ago still holds (disruption.md 13). */
+import { type InstanceType, type Pod, type PricePerHour, sumOfPrices } from '@tenon/api'
+import type { NewClaim } from '../input/result.ts'
+import { parseRequirements } from '../requirements/requirements.ts'
+import { highestPrice, worstLaunchPrice } from '../scheduling/types/allocatable.ts'
+import type { PlannedMove, RemovalResult } from './answer.ts'
+
+/**
+ * Whether the pods of the nodes that go still find places as planned.
+ * @param removal what becomes of them now.
+ * @param moving the pods that have to move, when the move was packed otherwise than a simulation would by itself: then
+ * they only have to find places, where the move says or elsewhere.
+ */
+export function isConfirmed(
+  move: Pick<PlannedMove, 'claims'>,
+  removal: Pick<RemovalResult, 'claims' | 'stranded'>,
+  moving: readonly Pod[] | undefined,
+): boolean {
+  if (removal.stranded.length > 0) return false
+  return moving === undefined ? isSame(removal.claims, move.claims) : isCovered(removal.claims, move, moving)
+}
+
+function isSame(now: readonly NewClaim[], planned: readonly NewClaim[]): boolean {
+  const offered = new Set(now.flatMap(({ instanceTypes }) => instanceTypes))
+  return (
+    now.length === planned.length &&
+    planned.every(({ instanceTypes }) => instanceTypes.every((name) => offered.has(name)))
+  )
+}
+
+/**
+ * Whether the pods need no new node where none was planned, and else whether only those pods need one that it was
+ * planned for. How a simulation by itself packs them, and for which price, says nothing about the plan.
+ */
+function isCovered(
+  now: readonly NewClaim[],
+  move: Pick<PlannedMove, 'claims'>,
+  moving: readonly Pod[],
+): boolean {
+  if (move.claims.length === 0) return now.length === 0
+  const planned = new Set(uidsOf(move.claims))
+  const needy = new Set(uidsOf(now))
+  return moving.every(({ metadata: { uid = '' } }) => !needy.has(uid) || planned.has(uid))
+}
+
+function uidsOf(claims: readonly NewClaim[]): readonly string[] {
+  return claims.flatMap(({ pods }) => pods.map(({ metadata }) => metadata.uid ?? ''))
+}
+
+/** What NodePools sell now, by name of the NodePool and of the type. */
+export type SoldTypes = ReadonlyMap<string, { readonly types: ReadonlyMap<string, InstanceType> }>
+
+/**
+ * Whether the claims cost less than the nodes that go, whichever of their types is launched. Not when a price is unknown.
+ * @param before what the nodes that go cost, per hour.
+ */
+export function isCheaper(
+  claims: readonly Pick<NewClaim, 'nodePool' | 'instanceTypes' | 'requirements'>[],
+  before: readonly PricePerHour[],
+  sold: SoldTypes,
+  wellKnown: ReadonlySet<string>,
+): boolean {
+  const dearest = claims.map(({ nodePool, instanceTypes, requirements }) => {
+    const types = sold.get(nodePool)?.types
+    const wanted = parseRequirements(requirements)
+    const prices = instanceTypes.map((name) => {
+      const type = types?.get(name)
+      return type && worstLaunchPrice(type, wanted, wellKnown)
+    })
+    return highestPrice(prices)
+  })
+  const most = sumOfPrices(dearest)
+  return most.unpriced === 0 && most.pricePerHour < sumOfPrices(before).pricePerHour
+}
