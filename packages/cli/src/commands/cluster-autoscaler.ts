@@ -39,7 +39,7 @@ const guard = { connections: 256, bodyBytes: 64, requestMs: 10_000 }
 type Options = Extract<OptionsAsked, { kind: 'options' }>
 
 /** The help, from the definitions of the flags. */
-export function clusterAutoscalerHelp(): string {
+function clusterAutoscalerHelp(): string {
   return flagHelp(program, cloudNames())
 }
 
