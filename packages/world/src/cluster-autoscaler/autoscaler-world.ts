@@ -2,7 +2,7 @@
 import { kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import { createCredentials, type Credentials, startDevCluster } from '@tenon/devcluster'
-import type { NodeGroupModule } from '@tenon/provider'
+import type { NodeGroupDependencies, NodeGroups } from '@tenon/provider'
 import { nodeGroupModuleOver } from '@tenon/provider-exoscale'
 import {
   type ExoscaleCluster,
@@ -70,7 +70,7 @@ export interface WorldPorts {
   readonly api: (inner: Transport) => Transport
   readonly cloud: (inner: Transport) => Transport
   readonly specs: (specs: readonly string[]) => readonly string[]
-  readonly module: (inner: NodeGroupModule) => NodeGroupModule
+  readonly groups: (inner: NodeGroups) => NodeGroups
 }
 
 /** A process of the autoscaler. */
@@ -91,6 +91,7 @@ export class AutoscalerWorld {
   readonly #options: AutoscalerWorldOptions
   readonly #adminToken: Secret
   readonly #ids = new Map<string, string>()
+  readonly #nodepoolIds = new Map<string, string>()
   #processes = 0
 
   private constructor(
@@ -134,7 +135,7 @@ export class AutoscalerWorld {
   startAutoscaler(): AutoscalerProcess {
     const { clock } = this
     const { ports = {}, flags = [], seed, logger = silentLogger } = this.#options
-    const { api = unchanged, cloud = unchanged, specs = unchanged, module = unchanged } = ports
+    const { api = unchanged, cloud = unchanged, specs = unchanged, groups = unchanged } = ports
     const nodes = this.pools.map(({ min, max, name }) => `${min}:${max}:${name}`)
     const read = readOptions([...specs(nodes).map((spec) => `--nodes=${spec}`), ...flags], ['exoscale'])
     if (read.kind !== 'options') throw new Error(`the flags are refused: ${JSON.stringify(read)}`)
@@ -142,11 +143,14 @@ export class AutoscalerWorld {
     const number = this.#processes++
     const transport = process.guard(api(this.kubeTransport()))
     const ending = new AbortController()
+    const exoscale = nodeGroupModuleOver(() => process.guard(cloud({ send: this.cluster.cloud.handle })))
     const plan = {
       options: read.autoscaler,
       process: read.process,
       warnings: read.warnings,
-      cloud: module(nodeGroupModuleOver(() => process.guard(cloud({ send: this.cluster.cloud.handle })))),
+      cloud: {
+        open: (dependencies: NodeGroupDependencies) => groups(exoscale.open(dependencies)),
+      },
       env: {
         EXOSCALE_ZONE: organisation.zone,
         EXOSCALE_API_KEY: organisation.key,
@@ -189,6 +193,11 @@ export class AutoscalerWorld {
     const id = this.#ids.get(name)
     if (id === undefined) throw new Error(`there is no pool ${name}`)
     return id
+  }
+
+  /** Id of the nodepool of this name; undefined for a pool outside SKS. */
+  nodepoolId(name: string): string | undefined {
+    return this.#nodepoolIds.get(name)
   }
 
   /** Ids of the members of a pool. */
@@ -236,9 +245,11 @@ export class AutoscalerWorld {
     const { cloud } = this.cluster
     const before = new Set(cloud.instances().map(({ instancePoolId }) => instancePoolId))
     const seed = { name, type, size, joins: true as const, prefix: name }
-    cloud.add(kind === 'nodepool' ? { nodepools: [seed] } : { instancePools: [seed] })
+    const id = `b0020000-0000-4000-8000-${String(before.size).padStart(12, '0')}`
+    cloud.add(kind === 'nodepool' ? { nodepools: [{ ...seed, id }] } : { instancePools: [seed] })
     const added = cloud.instances().find(({ instancePoolId }) => !before.has(instancePoolId))
     this.#ids.set(name, added?.instancePoolId ?? '')
+    if (kind === 'nodepool') this.#nodepoolIds.set(name, id)
   }
 }
 
