@@ -149,6 +149,10 @@ describe('workflows', () => {
         assert.equal(values.split('\n').filter((other) => other === line).length, 1, `${chart}: ${line}`)
       }
     }
+    const line = '  repository: tenon'
+    assert.ok(release.includes(`s|^${line}\\$|`), line)
+    const values = textOf('charts/cluster-autoscaler/values.yaml').split('\n')
+    assert.equal(values.filter((other) => other === line).length, 1)
   })
 
   test('issue forms have what the forge asks for', () => {

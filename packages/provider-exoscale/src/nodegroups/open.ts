@@ -1,4 +1,5 @@
 import type { NodeGroupDependencies, NodeGroupModule, NodeGroups } from '@tenon/provider'
+import type { Transport } from '@tenon/runtime'
 import { ExoscaleClient } from '../api/client.ts'
 import { HttpsTransport } from '../api/https-transport.ts'
 import { NodeGroupApi } from './call-api.ts'
@@ -8,19 +9,26 @@ import { readNodeGroupSettings } from './settings.ts'
 /** A loop waits for these calls: they give up sooner than those that launch instances. */
 const patience = { maxAttempts: 3, attemptTimeoutMs: 20_000 } as const
 
-/** Node groups of Exoscale for `tenon cluster-autoscaler`. */
-export const nodeGroupModule: NodeGroupModule = {
-  open(dependencies: NodeGroupDependencies): NodeGroups {
-    const { env, nodeGroupSpecs, clock, logger, fenced, userAgent } = dependencies
-    const { zone, apiKey, apiSecret, endpoint } = readNodeGroupSettings(env)
-    const client = new ExoscaleClient({
-      transport: fenced(new HttpsTransport(endpoint)),
-      basePath: new URL(endpoint).pathname.replace(/\/+$/, ''),
-      credentials: { key: apiKey, secret: apiSecret },
-      clock,
-      userAgent,
-      ...patience,
-    })
-    return new ExoscaleNodeGroups({ api: new NodeGroupApi(client), zone, nodeGroupSpecs, clock, logger })
-  },
+/** @param connect opens a transport to an endpoint: scheme, host and port count, the path is sent in requests. */
+export function nodeGroupModuleOver(connect: (endpoint: string) => Transport): NodeGroupModule {
+  return {
+    open(dependencies: NodeGroupDependencies): NodeGroups {
+      const { env, nodeGroupSpecs, clock, logger, fenced, userAgent } = dependencies
+      const { zone, apiKey, apiSecret, endpoint } = readNodeGroupSettings(env)
+      const client = new ExoscaleClient({
+        transport: fenced(connect(endpoint)),
+        basePath: new URL(endpoint).pathname.replace(/\/+$/, ''),
+        credentials: { key: apiKey, secret: apiSecret },
+        clock,
+        userAgent,
+        ...patience,
+      })
+      return new ExoscaleNodeGroups({ api: new NodeGroupApi(client), zone, nodeGroupSpecs, clock, logger })
+    },
+  }
 }
+
+/** Node groups of Exoscale for `tenon cluster-autoscaler`. */
+export const nodeGroupModule: NodeGroupModule = nodeGroupModuleOver(
+  (endpoint) => new HttpsTransport(endpoint),
+)

@@ -1,12 +1,15 @@
 /** What happens in a zone without a call of the API: instances fail, and other people change pools. */
 import type { InstanceLife } from './instances/instance-life.ts'
-import type { InstanceState } from './instances/instance.ts'
+import { forgetMember } from './api/pool-routes.ts'
+import type { Instance, InstanceState } from './instances/instance.ts'
 import { addMembers, removeMembers } from './instances/pool-members.ts'
 import type { CloudContext, InstancePool } from './zone/cloud-state.ts'
 
 export interface Interventions {
   /** Puts an instance into a state, such as `error` or `stopped`. It boots when it runs, and loses power otherwise. */
   setInstanceState(instanceId: string, state: InstanceState): void
+  /** Somebody else deletes an instance; its pool gets smaller by it. */
+  deleteInstance(instanceId: string): void
   setPoolState(poolId: string, state: InstancePool['state']): void
   /** Somebody else brings a pool to a size at once. The newest members go first. */
   resizePool(poolId: string, size: number): void
@@ -21,16 +24,25 @@ export function interventionsIn(context: CloudContext, life: InstanceLife): Inte
     if (pool === undefined) throw new Error(`there is no instance pool ${id}`)
     return pool
   }
+  const instanceOf = (id: string): Instance => {
+    const instance = instances.get(id)
+    if (instance === undefined) throw new Error(`there is no instance ${id}`)
+    return instance
+  }
   return {
     setInstanceState(id, state) {
-      const instance = instances.get(id)
-      if (instance === undefined) throw new Error(`there is no instance ${id}`)
+      const instance = instanceOf(id)
       if (state === 'running') {
         life.powerOn(instance)
         return
       }
       life.powerOff(instance)
       instance.state = state
+    },
+    deleteInstance(id) {
+      const instance = instanceOf(id)
+      life.remove(instance)
+      forgetMember(context.state, instance)
     },
     setPoolState(id, state) {
       poolOf(id).state = state

@@ -12,6 +12,8 @@ export interface SimulatedZone {
   readonly clusterId: string
   readonly key: string
   readonly secret: Secret
+  /** What the IAM role of the key allows; everything when absent. */
+  readonly operations?: readonly string[]
   readonly settings?: Partial<ExoscaleSettings>
 }
 
@@ -24,6 +26,7 @@ export function exoscaleSimulator({
   clusterId,
   key,
   secret,
+  operations,
   settings,
 }: SimulatedZone): CloudSimulator<Exoscale> {
   return {
@@ -38,7 +41,7 @@ export function exoscaleSimulator({
         zone,
         clusterId,
         clusterVersion: kubernetesVersion,
-        credentials: [{ key, secret }],
+        credentials: [{ key, secret, ...(operations && { operations }) }],
         ...(settings && { settings }),
         ...(keptInstances && { kept: keptInstances<InstanceRecord>() }),
       }),

@@ -11,4 +11,5 @@ test('each command of the world tells its flags', () => {
   assert.equal(flagsOf('one')?.length, 11)
   assert.equal(flagsOf('many')?.length, 6)
   assert.equal(flagsOf('planted')?.length, 6)
+  assert.equal(flagsOf('autoscaler')?.length, 3)
 })

@@ -12,6 +12,7 @@ const commands: Readonly<Record<string, (io: Io) => Promise<number>>> = {
   one: async (io) => await (await import('./world.ts')).playOne(io),
   many: async (io) => await (await import('./world-many.ts')).playMany(io),
   planted: async (io) => await (await import('./world-planted.ts')).findPlanted(io),
+  autoscaler: async (io) => await (await import('../../cluster-autoscaler/run.ts')).playAutoscaler(io),
 }
 
 const help: Readonly<Record<string, string>> = {
@@ -41,6 +42,10 @@ const help: Readonly<Record<string, string>> = {
   --hours H      instead of what each bug's story has
   --nodes N      the same
   --jobs N       runs at once; default one per core`,
+  autoscaler: `npm run world:autoscaler -- [flags]: plays the Cluster Autoscaler mode on node groups, with faults
+  --seeds A..B   which; 3,8,12 works, too; default 1..20, with --bug 1..200
+  --minutes N    virtual time with workload and faults; default 60, and a calm of 90 after them
+  --bug A,B      plays with these planted mistakes instead, until each is found; all for every one`,
 }
 
 const [name = '', ...args] = process.argv.slice(2)

@@ -1,0 +1,139 @@
+/** Mistakes that an autoscaler of node groups could make; the world has to find each of them. */
+import type { NodeGroups } from '@tenon/provider'
+import { type HttpRequest, oneChunk, type Transport } from '@tenon/runtime'
+
+/** Made at the ports of the process: the code under test stays as it is. */
+export interface PlantedMistake {
+  readonly name: string
+  readonly mistake: string
+  /** It shows only where something else goes wrong. */
+  readonly needsFaults?: true
+  readonly api?: (inner: Transport) => Transport
+  readonly groups?: (inner: NodeGroups) => NodeGroups
+  readonly specs?: (specs: readonly string[]) => readonly string[]
+}
+
+export const plantedMistakes: readonly PlantedMistake[] = [
+  {
+    name: 'neighbour-removed',
+    mistake: 'another member than the one that was drained is removed',
+    groups: (inner) =>
+      withCalls(inner, {
+        deleteInstances: async (groupId, ids, signal, options) => {
+          const members = await inner.instances(groupId, signal)
+          const others = members.map(({ providerId }) => providerId).filter((id) => !ids.includes(id))
+          await inner.deleteInstances(groupId, others.slice(0, ids.length), signal, options)
+        },
+      }),
+  },
+  {
+    name: 'ids-mistaken',
+    mistake: 'members are told by ids that no node has, and so never seem to come',
+    groups: (inner) =>
+      withCalls(inner, {
+        instances: async (groupId, signal) => {
+          const members = await inner.instances(groupId, signal)
+          return members.map((member) => {
+            const { nodeName: _, providerId, ...rest } = member
+            return { ...rest, providerId: providerId.toUpperCase().replace('EXOSCALE', 'exoscale') }
+          })
+        },
+      }),
+  },
+  {
+    name: 'removals-believed',
+    mistake: 'a removal counts as done as soon as it has been asked for, whatever becomes of it',
+    groups: (inner) => withCalls(inner, { deleteInstances: () => Promise.resolve() }),
+  },
+  {
+    name: 'minimum-off-by-one',
+    mistake: 'one node less than the minimum is kept',
+    specs: (specs) => specs.map((spec) => withLimits(spec, (min, max) => [Math.max(1, min - 1), max])),
+  },
+  {
+    name: 'maximum-off-by-one',
+    mistake: 'one node more than the maximum is asked for',
+    specs: (specs) => specs.map((spec) => withLimits(spec, (min, max) => [min, max + 1])),
+  },
+  {
+    name: 'pods-deleted',
+    mistake: 'pods are deleted instead of evicted, whatever their budgets say',
+    api: (inner) => changed(inner, asDeletion),
+  },
+  {
+    name: 'evictions-forgotten',
+    mistake: 'evictions count as done without having been asked for, and pods as gone',
+    api: withoutEvictions,
+  },
+  {
+    name: 'marks-kept',
+    mistake: 'nodes that are not removed after all stay marked',
+    needsFaults: true,
+    api: withKeptMarks,
+  },
+]
+
+function changed(inner: Transport, change: (request: HttpRequest) => HttpRequest): Transport {
+  return { send: (request, signal) => inner.send(change(request), signal) }
+}
+
+function withCalls(inner: NodeGroups, calls: Partial<NodeGroups>): NodeGroups {
+  return {
+    refresh: (signal) => inner.refresh(signal),
+    list: () => inner.list(),
+    group: (id) => inner.group(id),
+    groupOf: (node, signal) => inner.groupOf(node, signal),
+    instances: (groupId, signal) => inner.instances(groupId, signal),
+    increaseSize: (groupId, delta, signal) => inner.increaseSize(groupId, delta, signal),
+    deleteInstances: (groupId, ids, signal, options) => inner.deleteInstances(groupId, ids, signal, options),
+    decreaseTargetSize: (groupId, delta, signal) => inner.decreaseTargetSize(groupId, delta, signal),
+    ...calls,
+  }
+}
+
+function withLimits(spec: string, change: (min: number, max: number) => readonly [number, number]): string {
+  const [min, max, ...name] = spec.split(':')
+  return [...change(Number(min), Number(max)), ...name].join(':')
+}
+
+const eviction = /^(.*\/pods\/[^/]+)\/eviction(?:\?.*)?$/
+
+function asDeletion(request: HttpRequest): HttpRequest {
+  const path = request.method === 'POST' ? eviction.exec(request.path)?.[1] : undefined
+  if (path === undefined) return request
+  const { body: _, ...rest } = request
+  return { ...rest, method: 'DELETE', path }
+}
+
+function withoutEvictions(inner: Transport): Transport {
+  const evicted = new Set<string>()
+  return {
+    send: async (request, signal) => {
+      const path = request.method === 'POST' ? eviction.exec(request.path)?.[1] : undefined
+      if (path !== undefined) {
+        evicted.add(path)
+        return answer(201, { kind: 'Status', apiVersion: 'v1', status: 'Success' })
+      }
+      const isGone = request.method === 'GET' && evicted.has(request.path.split('?')[0] ?? '')
+      const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 }
+      return isGone ? answer(404, status) : await inner.send(request, signal)
+    },
+  }
+}
+
+/** Writes of nodes that would take the mark away are left out and answered as if they had been made. */
+function withKeptMarks(inner: Transport): Transport {
+  return {
+    send: async (request, signal) => {
+      const isNode = request.method === 'PUT' && /\/nodes\/[^/]+$/.test(request.path)
+      if (!isNode) return await inner.send(request, signal)
+      const text = String(request.body)
+      if (text.includes('ToBeDeletedByClusterAutoscaler')) return await inner.send(request, signal)
+      return answer(200, JSON.parse(text) as object)
+    },
+  }
+}
+
+function answer(status: number, body: object) {
+  return { status, headers: { 'content-type': 'application/json' }, body: oneChunk(JSON.stringify(body)) }
+}

@@ -1,0 +1,71 @@
+/** `npm run world:autoscaler`: plays stories of the Cluster Autoscaler mode, and demands that planted mistakes are found. */
+import { createCredentials, type Credentials } from '@tenon/devcluster'
+import { listFlag, numberFlag, readFlags, seedsFlag, UsageError } from '../simulation/run/arguments.ts'
+import type { Io } from '../simulation/run/io.ts'
+import { type PlantedMistake, plantedMistakes } from './planted.ts'
+import { playStory } from './story.ts'
+
+/** Keys are made for one instant; every story begins at it. */
+const startMs = Date.UTC(2026, 0, 1)
+
+/** @returns the exit code: 1 when an invariant broke, or a mistake was not found. */
+export async function playAutoscaler(io: Io): Promise<number> {
+  const given = readFlags(io.args, ['seeds', 'minutes', 'bug'])
+  const minutes = numberFlag('minutes', given['minutes'], 60, 1)
+  const seeds = seedsFlag(given['seeds'] ?? (given['bug'] === undefined ? '1..20' : '1..200'))
+  const credentials = await createCredentials(startMs)
+  if (given['bug'] === undefined) return await playMany(io, seeds, minutes, credentials)
+  const names = plantedMistakes.map(({ name }) => name)
+  const asked = given['bug'] === 'all' ? names : listFlag('bug', given['bug'], names)
+  if (asked.length === 0) throw new UsageError(`--bug must be all, or one of ${names.join(', ')}`)
+  let missed = 0
+  for (const mistake of plantedMistakes.filter(({ name }) => asked.includes(name)))
+    if (!(await isFound(io, mistake, seeds, minutes, credentials))) missed++
+  io.say(`${asked.length - missed} of ${asked.length} planted mistakes found`)
+  return missed === 0 ? 0 : 1
+}
+
+async function playMany(
+  io: Io,
+  seeds: readonly number[],
+  minutes: number,
+  credentials: Credentials,
+): Promise<number> {
+  let failed = 0
+  for (const seed of seeds) {
+    const outcome = await playStory({ seed, minutes, hasFaults: true }, { credentials })
+    const { violation, failedCalls, processes, nodesAtMost } = outcome
+    if (violation !== undefined) failed++
+    io.say(
+      violation === undefined
+        ? `seed ${seed}: well; ${nodesAtMost} nodes at most, ${failedCalls} failed calls, ${processes} processes`
+        : `seed ${seed}: FAILED ${violation.invariant} after ${(violation.atMs / 60_000).toFixed(1)} min: ${violation.text}`,
+    )
+  }
+  io.say(`${failed} of ${seeds.length} stories failed`)
+  return failed === 0 ? 0 : 1
+}
+
+async function isFound(
+  io: Io,
+  mistake: PlantedMistake,
+  seeds: readonly number[],
+  minutes: number,
+  credentials: Credentials,
+): Promise<boolean> {
+  for (const seed of seeds) {
+    const { violation } = await playStory(
+      { seed, minutes, hasFaults: mistake.needsFaults === true, mistake },
+      { credentials },
+    )
+    if (violation === undefined) continue
+    io.say(`${mistake.name} (${mistake.mistake})`)
+    io.say(
+      `  seed ${seed}; ${violation.invariant} after ${(violation.atMs / 60_000).toFixed(1)} virtual minutes`,
+    )
+    io.say(`  ${violation.text}`)
+    return true
+  }
+  io.say(`NOT FOUND: ${mistake.name} (${mistake.mistake}): ${seeds.length} seeds`)
+  return false
+}

@@ -1,0 +1,106 @@
+/** One run of the Cluster Autoscaler mode: workload, faults, and then a calm in which all has to become well. */
+import type { Credentials } from '@tenon/devcluster'
+import { integerBetween, type Random, SeededRandom, unit } from '@tenon/runtime'
+import { AutoscalerWorld, type WorldPool } from './autoscaler-world.ts'
+import { Checker, type Violation } from './checker.ts'
+import { playFault, repair } from './faults.ts'
+import type { PlantedMistake } from './planted.ts'
+import { Supervisor } from './supervisor.ts'
+import { Workload } from './workload.ts'
+
+export interface AutoscalerStory {
+  readonly seed: number
+  /** Virtual minutes with workload and faults; the calm after them comes on top. */
+  readonly minutes: number
+  readonly hasFaults: boolean
+  readonly mistake?: PlantedMistake
+}
+
+/** What became of a story. */
+export interface StoryOutcome {
+  /** The first invariant that broke. */
+  readonly violation: Violation | undefined
+  /** Calls that the cloud did not answer with success. */
+  readonly failedCalls: number
+  readonly processes: number
+  readonly nodesAtMost: number
+}
+
+/** What a run needs that is dear to make, for several of them. */
+export interface StoryParts {
+  readonly credentials: Credentials
+}
+
+const minute = 60_000
+/** Longer than the longest back-off, and than every delay of scale-down after it. */
+const calmMs = 90 * minute
+const types = ['standard.medium', 'standard.large', 'standard.extra-large'] as const
+
+export async function playStory(
+  { seed, minutes, hasFaults, mistake }: AutoscalerStory,
+  { credentials }: StoryParts,
+): Promise<StoryOutcome> {
+  const dice = new SeededRandom(`autoscaler-story-${seed}`)
+  const pools = drawPools(dice.fork('pools'))
+  const checker = new Checker(pools)
+  const world = await AutoscalerWorld.start({
+    seed,
+    pools,
+    credentials,
+    flags: ['--scan-interval=20s'],
+    ports: {
+      api: (inner) => (mistake?.api ?? same)(checker.api(inner)),
+      cloud: (inner) => checker.cloud(inner),
+      groups: mistake?.groups ?? same,
+      specs: mistake?.specs ?? same,
+    },
+  })
+  checker.observe(world)
+  const workload = new Workload(world, dice.fork('workload'))
+  const supervisor = new Supervisor(world)
+  const end = world.clock.now() + minutes * minute
+  const pace = dice.fork('pace')
+  let nodesAtMost = 0
+  workload.begin()
+  while (world.clock.now() < end && checker.violation === undefined) {
+    await world.clock.advance(integerBetween(pace, 1, 5) * minute)
+    nodesAtMost = Math.max(nodesAtMost, world.nodes().length)
+    supervisor.look()
+    workload.step()
+    if (hasFaults && unit(pace) < 0.5) playFault(world, supervisor, pace)
+  }
+  if (checker.violation === undefined) {
+    repair(world)
+    supervisor.look()
+    for (let passed = 0; passed < calmMs && checker.violation === undefined; passed += 5 * minute) {
+      await world.clock.advance(5 * minute)
+      supervisor.look()
+    }
+    checker.checkRest()
+  }
+  await supervisor.end()
+  await world.stop()
+  return {
+    violation: checker.violation,
+    failedCalls: world.cluster.cloud.calls().filter(({ status }) => status >= 400).length,
+    processes: supervisor.processes,
+    nodesAtMost,
+  }
+}
+
+function drawPools(dice: Random): readonly WorldPool[] {
+  const count = integerBetween(dice, 1, 3)
+  return Array.from({ length: count }, (_, index) => {
+    const min = integerBetween(dice, 1, 2)
+    return {
+      name: `pool${index}`,
+      kind: unit(dice) < 0.7 ? ('nodepool' as const) : ('instancePool' as const),
+      type: types[integerBetween(dice, 0, types.length - 1)] ?? 'standard.medium',
+      size: min + integerBetween(dice, 0, 1),
+      min,
+      max: min + integerBetween(dice, 3, 6),
+    }
+  })
+}
+
+const same = <T>(inner: T): T => inner

@@ -1,0 +1,55 @@
+/** What runs on the cluster of a story: Deployments that change, some of them protected by budgets. */
+import type { KubeObject, ResourceType } from '@tenon/api'
+import { integerBetween, type Random, unit } from '@tenon/runtime'
+import { aDeployment, deploymentKind } from '../world.ts'
+import type { AutoscalerWorld } from './autoscaler-world.ts'
+
+const budgetKind: ResourceType = {
+  group: 'policy',
+  version: 'v1',
+  kind: 'PodDisruptionBudget',
+  plural: 'poddisruptionbudgets',
+  namespaced: true,
+}
+
+export class Workload {
+  readonly #world: AutoscalerWorld
+  readonly #dice: Random
+  readonly #names: string[] = []
+
+  constructor(world: AutoscalerWorld, dice: Random) {
+    this.#world = world
+    this.#dice = dice
+  }
+
+  begin(): void {
+    for (let index = 0; index < integerBetween(this.#dice, 2, 4); index++) this.#add(`app${index}`)
+  }
+
+  /** One Deployment gets another size. */
+  step(): void {
+    const name = this.#names[integerBetween(this.#dice, 0, this.#names.length - 1)] ?? ''
+    const replicas = unit(this.#dice) < 0.3 ? 0 : integerBetween(this.#dice, 1, 12)
+    this.#world.cluster.server.local.patch(deploymentKind, 'default', name, { spec: { replicas } })
+  }
+
+  #add(name: string): void {
+    const requests = {
+      cpu: `${integerBetween(this.#dice, 2, 12) * 100}m`,
+      memory: `${integerBetween(this.#dice, 2, 12) * 100}Mi`,
+    }
+    this.#names.push(name)
+    this.#world.create(deploymentKind, aDeployment(name, integerBetween(this.#dice, 1, 8), requests))
+    if (unit(this.#dice) < 0.6) this.#protect(name)
+  }
+
+  #protect(name: string): void {
+    const budget: KubeObject & { readonly spec: object } = {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name, namespace: 'default' },
+      spec: { maxUnavailable: 1, selector: { matchLabels: { app: name } } },
+    }
+    this.#world.create<KubeObject>(budgetKind, budget)
+  }
+}
