@@ -66,7 +66,7 @@ export interface AutoscalerWorldOptions {
   readonly ports?: Partial<WorldPorts>
 }
 
-export interface WorldPorts {
+interface WorldPorts {
   readonly api: (inner: Transport) => Transport
   readonly cloud: (inner: Transport) => Transport
   readonly specs: (specs: readonly string[]) => readonly string[]
