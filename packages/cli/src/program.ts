@@ -69,6 +69,11 @@ function addUp(program: Command, io: Io): void {
     .option('--cloud <name>', 'alias of --provider')
     .option('-f, --filename <path>', 'file or directory to apply; can be repeated', collect, [])
     .option('--no-apply', 'apply nothing but the CustomResourceDefinitions')
+    .addOption(
+      new Option('--mode <name>', 'what adds and removes nodes: NodePools, or node groups of the cloud')
+        .choices(['nodepools', 'cluster-autoscaler'])
+        .default('nodepools'),
+    )
     .option('--demo', 'run a guided demonstration of about two minutes that explains each step, and exit')
     .option('--pause <duration>', 'pause between two steps of --demo', duration, 2000)
     .option(
@@ -98,6 +103,12 @@ function addUp(program: Command, io: Io): void {
       ),
     )
     .action(async (options: UpOptions & CloudFlag) => {
+      if (options.mode === 'cluster-autoscaler') {
+        if (options.demo === true) throw new CliError('--demo plays NodePools: leave out --mode, or --demo')
+        const { runUpClusterAutoscaler } = await import('./commands/up-cluster-autoscaler.ts')
+        await runUpClusterAutoscaler(io, withProvider(options))
+        return
+      }
       const { runUp } = await import('./commands/up.ts')
       await runUp(io, withProvider(options))
     })

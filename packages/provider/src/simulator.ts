@@ -33,6 +33,8 @@ export interface SimulationPace {
   readonly bootDelayMs?: number
   /** Whether everything is quicker than in the real cloud, so that nobody waits for a demonstration. */
   readonly isHurried?: boolean
+  /** Whether the cloud begins with the node groups of {@link ProviderSimulator.nodeGroups}. */
+  readonly hasNodeGroups?: boolean
 }
 
 /** Where the parts of a running simulation are reached. */
@@ -84,4 +86,11 @@ export interface ProviderSimulator {
   /** YAML of a node class, a NodePool and a small workload. */
   readonly demonstration: string
   readonly tour?: GuidedTour
+  /** For `tenon up --mode cluster-autoscaler`; absent when the cloud simulates none. */
+  readonly nodeGroups?: {
+    /** Values of `--nodes`. */
+    readonly specs: readonly string[]
+    /** YAML of a small workload that makes the groups grow. */
+    readonly demonstration: string
+  }
 }

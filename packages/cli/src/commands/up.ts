@@ -29,6 +29,8 @@ export interface UpOptions extends ClusterPorts {
   readonly provider?: string
   readonly filename: readonly string[]
   readonly apply: boolean
+  /** What adds and removes nodes. */
+  readonly mode?: 'nodepools' | 'cluster-autoscaler'
   /** Plays the guided demonstration and ends. */
   readonly demo?: boolean
   /** Milliseconds between two chapters of the demonstration. */

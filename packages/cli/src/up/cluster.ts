@@ -32,6 +32,8 @@ export interface ClusterPorts {
   readonly bootDelay?: number
   /** See {@link SimulationPace.isHurried}. */
   readonly isHurried?: boolean
+  /** See {@link SimulationPace.hasNodeGroups}. */
+  readonly hasNodeGroups?: boolean
 }
 
 /** What something is, and where it is found. */
@@ -89,6 +91,7 @@ export async function startCluster(
       simulator: simulator.cloud({
         ...(options.bootDelay !== undefined && { bootDelayMs: options.bootDelay }),
         ...(options.isHurried !== undefined && { isHurried: options.isHurried }),
+        ...(options.hasNodeGroups !== undefined && { hasNodeGroups: options.hasNodeGroups }),
       }),
     })
     stopped.push(

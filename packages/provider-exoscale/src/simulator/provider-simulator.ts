@@ -3,10 +3,17 @@ import type { ProviderSimulator, SimulatedProvider } from '@tenon/provider'
 import { Secret } from '@tenon/runtime'
 import type { Exoscale } from './exoscale.ts'
 import { removeLostInstances } from './lost-instances.ts'
-import { demonstration, tourGpuPool, tourNodeClass, tourNodePool } from './zone/manifests.ts'
+import {
+  demonstration,
+  nodeGroupDemonstration,
+  tourGpuPool,
+  tourNodeClass,
+  tourNodePool,
+} from './zone/manifests.ts'
 import { pricePerHour } from './zone/prices.ts'
 import type { ExoscaleSettings } from './settings.ts'
 import { exoscaleSimulator } from './simulator.ts'
+import type { ExoscaleSeed } from './zone/world.ts'
 
 /** Fixed names of the simulated organisation: nothing here is worth protecting. */
 const organisation = {
@@ -35,9 +42,15 @@ const hurried: Partial<ExoscaleSettings> = {
   bootDelay: { minMs: 4500, maxMs: 6000 },
 }
 
+/** A nodepool of the SKS cluster, and an Instance Pool beside it. */
+const nodeGroupResources = {
+  nodepools: [{ name: 'workers', type: 'standard.large', size: 1, prefix: 'workers', joins: true }],
+  instancePools: [{ name: 'batch', type: 'standard.extra-large', size: 1, prefix: 'batch', joins: true }],
+} as const satisfies ExoscaleSeed
+
 /** A zone with an SKS cluster, and the credentials of its owner. */
 export const simulator: ProviderSimulator = {
-  cloud: ({ bootDelayMs, isHurried = false }) => {
+  cloud: ({ bootDelayMs, isHurried = false, hasNodeGroups = false }) => {
     const zone = exoscaleSimulator({
       ...organisation,
       secret: new Secret(organisation.secret),
@@ -51,6 +64,7 @@ export const simulator: ProviderSimulator = {
       start: (parts) => {
         const cloud = zone.start(parts)
         cloud.add(exampleResources)
+        if (hasNodeGroups) cloud.add(nodeGroupResources)
         removeLostInstances(parts.apiAs('kubectl'), cloud)
         return simulatedProvider(cloud)
       },
@@ -65,6 +79,7 @@ export const simulator: ProviderSimulator = {
     CLUSTER_ENDPOINT: apiUrl,
   }),
   demonstration,
+  nodeGroups: { specs: ['1:6:workers', '1:4:batch'], demonstration: nodeGroupDemonstration },
   tour: {
     cluster: 'SKS cluster',
     nodeClass: tourNodeClass,

@@ -21,14 +21,7 @@ export function nodeClassManifest(cluster: SksCluster): string {
 `)
 }
 
-/** What `tenon up` applies when no manifest is given: a node class, a pool and a small workload. */
-export const demonstration: string = [
-  nodeClass('  imageTemplateSelector: {}\n  diskSize: 50\n'),
-  nodePool({
-    types: ['standard.medium', 'standard.large', 'standard.extra-large', 'standard.huge'],
-    consolidateAfter: '30s',
-  }),
-  `apiVersion: apps/v1
+const demonstrationWorkload = `apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: demo
@@ -50,7 +43,19 @@ spec:
             requests:
               cpu: 500m
               memory: 512Mi
-`,
+`
+
+/** What `tenon up --mode cluster-autoscaler` applies: the workload alone, for node groups are there already. */
+export const nodeGroupDemonstration: string = demonstrationWorkload
+
+/** What `tenon up` applies when no manifest is given: a node class, a pool and a small workload. */
+export const demonstration: string = [
+  nodeClass('  imageTemplateSelector: {}\n  diskSize: 50\n'),
+  nodePool({
+    types: ['standard.medium', 'standard.large', 'standard.extra-large', 'standard.huge'],
+    consolidateAfter: '30s',
+  }),
+  demonstrationWorkload,
 ].join('---\n')
 
 /** The node class of the guided demonstration. */
