@@ -89,6 +89,12 @@ test('CAS-13 an increase that is not positive or goes beyond the maximum calls n
   assert.deepEqual(stage.called(), [])
 })
 
+test('EXO-139 an unlimited quota refuses no increase', async () => {
+  const stage = await plain({ settings: { quotas: { instance: -1 } } })
+  await stage.grow(2)
+  assert.equal(stage.target(), 4)
+})
+
 test('CAS-15 a pool that does not get done in 10 min fails with the limit in the message', async () => {
   const stage = await plain()
   const start = stage.world.clock.now()
