@@ -10,7 +10,6 @@ export type SkipReason =
   | { readonly kind: 'fault'; readonly reason: string }
   | { readonly kind: 'maxNodesTotal' }
   | { readonly kind: 'notChosen' }
-  | { readonly kind: 'executionFailed' }
   /** A filter of the scheduler refuses the pod on a new node, in its words. */
   | { readonly kind: 'filter'; readonly reasons: readonly string[] }
   /** The filters let the pod in, but no more nodes could be added for it. */
@@ -32,8 +31,6 @@ export function renderSkipReason(reason: SkipReason): readonly string[] {
       return ['max total nodes in cluster reached']
     case 'notChosen':
       return ['expander dropped the options of all node groups that fit']
-    case 'executionFailed':
-      return ['scale-up execution failed']
     case 'noRoom':
       return ['no more nodes can be added for it']
     case 'filter':
