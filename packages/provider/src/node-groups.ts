@@ -71,6 +71,11 @@ export interface NodeGroups {
   group(id: string): NodeGroup | undefined
   /** Never rejects but for the signal. Remembered until the next refresh. */
   groupOf(node: Node, signal: AbortSignal): Promise<GroupOfNode>
+  /**
+   * What a new node of a group will be, as far as the cloud tells; asked only for a group of which no node was ever
+   * seen. Absent, or resolves to undefined, where the cloud does not tell.
+   */
+  exampleNode?(groupId: string, signal: AbortSignal): Promise<Node | undefined>
   /** All members, also those without a node. Rejects when one of them cannot be read. */
   instances(groupId: string, signal: AbortSignal): Promise<readonly GroupInstance[]>
   /**
@@ -99,6 +104,8 @@ export interface NodeGroupDependencies {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Values of `--nodes`, in their order. */
   readonly nodeGroupSpecs: readonly string[]
+  /** `--allow-scale-to-zero`: minimum 0 is admitted, and groups that `--nodes` names are found without a node. */
+  readonly allowsEmptyGroups: boolean
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger

@@ -278,6 +278,26 @@ describe('over time', () => {
     assert.equal(cluster.size('b'), 1)
   })
 
+  test('a group grows from zero for pods that its example takes, and back to zero when they are gone', async () => {
+    const cluster = new FakeCluster({
+      groups: [aGroup('g', { minSize: 0, targetSize: 0 })],
+      nodes: {},
+      pods: [aPod('p', { cpu: '3', owner: 'p' })],
+    })
+    await cluster.loop()
+    assert.equal(cluster.size('g'), 0)
+    cluster.cloud.examples.set('g', aNode('first-node-of-g'))
+    await cluster.loopFor(10_000)
+    assert.equal(cluster.size('g'), 1)
+    cluster.addNode(aNode('g0'), 'g')
+    cluster.addPod(aPod('p', { cpu: '3', owner: 'p', nodeName: 'g0' }))
+    await cluster.loopFor(5 * minute)
+    assert.equal(cluster.size('g'), 1)
+    cluster.pods.delete('p')
+    await cluster.loopFor(25 * minute)
+    assert.equal(cluster.size('g'), 0)
+  })
+
   test('a dry run decides and writes nothing', async () => {
     const cluster = new FakeCluster({
       groups: [aGroup('g', { targetSize: 3 })],

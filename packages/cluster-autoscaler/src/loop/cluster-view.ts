@@ -1,7 +1,7 @@
 /** Reads what an iteration decides on (cluster-autoscaler.md 2.3). */
 import type { Node, Pod } from '@tenon/api'
 import { inSlices } from '@tenon/runtime'
-import type { LoopView } from '../model.ts'
+import type { LoopView, NodeTemplate } from '../model.ts'
 import { classify, isExpendable, type PodClasses } from '../pods/classes.ts'
 import type { AutoscalerDependencies } from './dependencies.ts'
 import { buildSnapshot, podsByNode } from './cluster-snapshot.ts'
@@ -69,16 +69,33 @@ export class ClusterViewer {
     const { registry, members, templates } = state
     const instances = await members.read(index.groups.keys(), (id) => registry.hasLiveRequest(id), signal)
     await slicing.turns.next()
-    const byGroup = templates.update({
+    const seen = templates.update({
       nowMs,
       nodes,
       index,
       podsOn: (name) => placed.get(name) ?? [],
       daemonSets: cache.daemonSets,
     })
+    const byGroup = await this.#withExamples(seen, index, signal)
     const { controllerOf, disruptionBudgets, daemonSets } = cache
     const lookups = { controllerOf, disruptionBudgets, daemonSets }
     return { nowMs, nodes, index, templates: byGroup, instances, snapshot, lookups }
+  }
+
+  /** Adds templates of groups of which no node was ever seen, where the cloud tells what they will be. */
+  async #withExamples(
+    seen: ReadonlyMap<string, NodeTemplate>,
+    index: ResolvedGroups,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, NodeTemplate>> {
+    const { sources, state } = this.#deps
+    const { nodeGroups, cache } = sources
+    const all = new Map(seen)
+    for (const id of index.groups.keys()) {
+      const example = all.has(id) ? undefined : await nodeGroups.exampleNode?.(id, signal)
+      if (example !== undefined) all.set(id, state.templates.ofExample(id, example, cache.daemonSets))
+    }
+    return all
   }
 
   async #groups(nodes: readonly Node[], signal: AbortSignal): Promise<ResolvedGroups> {

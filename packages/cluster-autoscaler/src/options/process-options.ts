@@ -32,6 +32,8 @@ export interface ProcessOptions {
   readonly cloudProvider: string
   /** Values of `--nodes`, in their order, as they were given. */
   readonly nodeGroupSpecs: readonly string[]
+  /** Groups may have no node at all. */
+  readonly allowsEmptyGroups: boolean
   /** An empty host stands for every address. */
   readonly listen: { readonly host: string; readonly port: number }
   readonly kubeconfig: string

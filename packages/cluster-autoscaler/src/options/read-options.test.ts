@@ -62,6 +62,7 @@ test('without flags, defaults hold', () => {
   assert.deepEqual(process, {
     cloudProvider: 'acme',
     nodeGroupSpecs: [],
+    allowsEmptyGroups: false,
     listen: { host: '', port: 8085 },
     kubeconfig: '',
     kubernetes: undefined,

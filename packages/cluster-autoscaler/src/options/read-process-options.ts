@@ -9,6 +9,7 @@ export function processOptions(values: FlagValues, clouds: readonly string[]): P
   return {
     cloudProvider: values.text('cloud-provider') || (clouds[0] ?? ''),
     nodeGroupSpecs: values.list('nodes'),
+    allowsEmptyGroups: values.isOn('allow-scale-to-zero'),
     listen: listenAddressOf(values.text('address')) ?? { host: '', port: 8085 },
     kubeconfig: values.text('kubeconfig'),
     kubernetes: 'address' in kubernetes ? kubernetes.address : undefined,

@@ -161,6 +161,7 @@ class AutoscalerProcess {
     const nodeGroups = cloud.open({
       env,
       nodeGroupSpecs: process.nodeGroupSpecs,
+      allowsEmptyGroups: process.allowsEmptyGroups,
       clock,
       random,
       logger,

@@ -21,6 +21,11 @@ export interface TemplateSources {
   readonly daemonSets: readonly DaemonSet[]
 }
 
+interface ExampleSources extends Pick<TemplateSources, 'podsOn' | 'daemonSets'> {
+  /** Whether DaemonSets count that have no pod on the example. */
+  readonly countsAll?: boolean
+}
+
 interface Kept {
   readonly template: NodeTemplate
   readonly sinceMs: number
@@ -62,8 +67,14 @@ export class NodeTemplates {
     return found
   }
 
-  #templateOf(groupId: string, example: Node, { podsOn, daemonSets }: TemplateSources): NodeTemplate {
-    const { scaleFromUnschedulable, forceDaemonSets } = this.#options
+  /** Of a group that never had a node, from what the cloud tells: every DaemonSet that selects it will run there. */
+  ofExample(groupId: string, example: Node, daemonSets: readonly DaemonSet[]): NodeTemplate {
+    return this.#templateOf(groupId, example, { podsOn: () => [], daemonSets, countsAll: true })
+  }
+
+  #templateOf(groupId: string, example: Node, sources: ExampleSources): NodeTemplate {
+    const { podsOn, daemonSets, countsAll = this.#options.forceDaemonSets } = sources
+    const { scaleFromUnschedulable } = this.#options
     const name = `template-node-for-${groupId}`
     const { unschedulable, taints, ...spec } = example.spec ?? {}
     const node: Node = {
@@ -87,7 +98,7 @@ export class NodeTemplates {
       running.flatMap((pod) => pod.metadata.ownerReferences?.map(({ uid }) => uid) ?? []),
     )
     const missing = daemonSets.filter(
-      (each) => !controllers.has(each.metadata.uid ?? '') && (forceDaemonSets || isCritical(each)),
+      (each) => !controllers.has(each.metadata.uid ?? '') && (countsAll || isCritical(each)),
     )
     const pods = [...running, ...missing.flatMap((each) => daemonPodOn(each, node, this.#reader) ?? [])].map(
       (pod) => copyOf(pod, name),

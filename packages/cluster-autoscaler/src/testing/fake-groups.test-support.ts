@@ -51,6 +51,13 @@ export class FakeGroups implements NodeGroups {
     return Promise.resolve(groupId === undefined ? { kind: 'none' } : { kind: 'group', groupId })
   }
 
+  /** Examples by group id. */
+  readonly examples = new Map<string, Node>()
+
+  exampleNode(groupId: string): Promise<Node | undefined> {
+    return Promise.resolve(this.examples.get(groupId))
+  }
+
   instances(groupId: string): Promise<readonly GroupInstance[]> {
     return Promise.resolve(this.members.get(groupId) ?? [])
   }

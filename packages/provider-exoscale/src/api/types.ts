@@ -74,14 +74,17 @@ export interface InstancePool {
   readonly size: number
   /** Absent when there are none. */
   readonly instances?: readonly Reference[]
+  readonly 'instance-type'?: Partial<Reference>
   readonly manager?: Manager
 }
 
-interface SksNodepool {
+export interface SksNodepool {
   readonly id: string
   readonly name?: string
   readonly size?: number
   readonly 'instance-pool'?: Reference
+  readonly labels?: Readonly<Record<string, string>>
+  readonly taints?: Readonly<Record<string, { readonly value?: string; readonly effect?: string }>>
 }
 
 export interface SksCluster {

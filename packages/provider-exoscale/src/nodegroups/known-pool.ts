@@ -1,7 +1,7 @@
 /** What is known of one pool. There is one record for each id, whoever found it (cluster-autoscaler.md 9, trap 8). */
 import { type NodeGroup, unboundedGroupSize } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
-import type { InstancePool } from '../api/types.ts'
+import type { InstancePool, SksNodepool } from '../api/types.ts'
 import type { NodeGroupApi, NodepoolRef, PoolRef } from './call-api.ts'
 import { PoolChanges } from './pool-changes.ts'
 import { membersOf, PoolWatch, stateProblem } from './pool-watch.ts'
@@ -11,6 +11,8 @@ import { type ParsedSpec, specOf } from './specs.ts'
 export interface FoundNodepool extends NodepoolRef {
   readonly name: string
   readonly size?: number
+  readonly labels?: Readonly<Record<string, string>>
+  readonly taints?: SksNodepool['taints']
 }
 
 type Limits =
@@ -65,6 +67,15 @@ export class KnownPool {
   /** Why it cannot be scaled now. */
   get problem(): string | undefined {
     return this.#limits.kind === 'problem' ? this.#limits.problem : stateProblem(this.#pool)
+  }
+
+  /** Id of the type of its members; undefined when the cloud does not tell. */
+  get typeId(): string | undefined {
+    return this.#pool['instance-type']?.id
+  }
+
+  get nodepool(): FoundNodepool | undefined {
+    return this.#nodepool
   }
 
   hasMember(instanceId: string): boolean {

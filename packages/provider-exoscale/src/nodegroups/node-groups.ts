@@ -11,6 +11,7 @@ import {
 } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { NodeGroupApi } from './call-api.ts'
+import { exampleNode } from './example-node.ts'
 import { messageOf } from './failures.ts'
 import type { KnownPool } from './known-pool.ts'
 import { MemberReader } from './member-reader.ts'
@@ -22,20 +23,29 @@ export interface NodeGroupsDependencies {
   readonly zone: string
   /** Values of `--nodes`. */
   readonly nodeGroupSpecs: readonly string[]
+  /** `--allow-scale-to-zero`. */
+  readonly allowsEmptyGroups: boolean
   readonly clock: Clock
   readonly logger: Logger
 }
 
 export class ExoscaleNodeGroups implements NodeGroups {
   readonly #api: NodeGroupApi
+  readonly #zone: string
+  readonly #logger: Logger
+  readonly #allowsEmptyGroups: boolean
   readonly #pools = new Map<string, KnownPool>()
   readonly #resolver: Resolver
   readonly #members: MemberReader
   readonly #specs: ReturnType<typeof parseSpec>[]
 
-  constructor({ api, zone, nodeGroupSpecs, clock, logger }: NodeGroupsDependencies) {
+  constructor(dependencies: NodeGroupsDependencies) {
+    const { api, zone, nodeGroupSpecs, allowsEmptyGroups, clock, logger } = dependencies
     this.#api = api
-    this.#specs = nodeGroupSpecs.map(parseSpec)
+    this.#zone = zone
+    this.#logger = logger
+    this.#allowsEmptyGroups = allowsEmptyGroups
+    this.#specs = nodeGroupSpecs.map((text) => parseSpec(text, allowsEmptyGroups ? 0 : 1))
     for (const spec of this.#specs)
       if (spec.kind === 'malformed')
         logger.warn('a value of --nodes cannot be used; the groups it is for are not scaled', {
@@ -47,6 +57,7 @@ export class ExoscaleNodeGroups implements NodeGroups {
 
   async refresh(signal: AbortSignal): Promise<readonly GroupFault[]> {
     this.#resolver.forget()
+    if (this.#allowsEmptyGroups) await this.#discover(signal)
     const pools = [...this.#pools.values()]
     const faults = await Promise.all(pools.map((pool) => this.#refreshPool(pool, signal)))
     const unreadable = faults.filter((fault) => fault !== undefined)
@@ -72,6 +83,11 @@ export class ExoscaleNodeGroups implements NodeGroups {
 
   instances(groupId: string, signal: AbortSignal): Promise<readonly GroupInstance[]> {
     return this.#members.read(groupId, signal)
+  }
+
+  exampleNode(groupId: string): Promise<Node | undefined> {
+    const pool = this.#pools.get(groupId)
+    return Promise.resolve(pool && exampleNode(pool, this.#zone))
   }
 
   async increaseSize(groupId: string, delta: number, signal: AbortSignal): Promise<Increase> {
@@ -108,6 +124,16 @@ export class ExoscaleNodeGroups implements NodeGroups {
     if (pool === undefined || group === undefined)
       throw new NodeGroupError(`node group ${groupId} is not known${pool ? `: ${pool.problem ?? ''}` : ''}`)
     return { pool, group }
+  }
+
+  /** Groups without nodes are found later when the cloud does not answer. */
+  async #discover(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#resolver.discover(signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#logger.info('could not look for node groups without nodes', { error: messageOf(error) })
+    }
   }
 
   async #refreshPool(known: KnownPool, signal: AbortSignal): Promise<GroupFault | undefined> {

@@ -13,7 +13,7 @@ const patience = { maxAttempts: 3, attemptTimeoutMs: 20_000 } as const
 export function nodeGroupModuleOver(connect: (endpoint: string) => Transport): NodeGroupModule {
   return {
     open(dependencies: NodeGroupDependencies): NodeGroups {
-      const { env, nodeGroupSpecs, clock, logger, fenced, userAgent } = dependencies
+      const { env, nodeGroupSpecs, allowsEmptyGroups, clock, logger, fenced, userAgent } = dependencies
       const { zone, apiKey, apiSecret, endpoint } = readNodeGroupSettings(env)
       const client = new ExoscaleClient({
         transport: fenced(connect(endpoint)),
@@ -23,7 +23,14 @@ export function nodeGroupModuleOver(connect: (endpoint: string) => Transport): N
         userAgent,
         ...patience,
       })
-      return new ExoscaleNodeGroups({ api: new NodeGroupApi(client), zone, nodeGroupSpecs, clock, logger })
+      return new ExoscaleNodeGroups({
+        api: new NodeGroupApi(client),
+        zone,
+        nodeGroupSpecs,
+        allowsEmptyGroups,
+        clock,
+        logger,
+      })
     },
   }
 }

@@ -2,7 +2,7 @@
 import type { Node } from '@tenon/api'
 import type { GroupOfNode } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
-import type { ExoscaleInstance, SksCluster } from '../api/types.ts'
+import type { ExoscaleInstance, SksCluster, SksNodepool } from '../api/types.ts'
 import { isUuid } from '../identifiers.ts'
 import type { NodeGroupApi } from './call-api.ts'
 import { messageOf } from './failures.ts'
@@ -70,10 +70,27 @@ export class Resolver {
     for (const { id, nodepools = [] } of await this.#clusters) {
       const found = nodepools.find((nodepool) => nodepool.id === nodepoolId)
       if (found === undefined) continue
-      const { name = nodepoolId, size } = found
-      return { clusterId: id, nodepoolId, name, ...(size === undefined ? {} : { size }) }
+      return foundNodepool(id, found)
     }
     return undefined
+  }
+
+  /** Finds pools that `--nodes` names and of which no node was seen: nodepools by name or id, pools by their id. */
+  async discover(signal: AbortSignal): Promise<void> {
+    const known = new Set(
+      [...this.#pools.values()].flatMap((pool) => [pool.name, pool.id, pool.nodepool?.nodepoolId]),
+    )
+    const names = this.#dependencies.specs
+      .flatMap(({ name }) => name ?? [])
+      .filter((name) => !known.has(name))
+    if (names.length === 0) return
+    this.#clusters ??= this.#dependencies.api.clusters(signal)
+    const nodepools = (await this.#clusters).flatMap((cluster) => cluster.nodepools ?? [])
+    for (const name of names) {
+      const nodepool = nodepools.find((each) => each.name === name || each.id === name)
+      const poolId = nodepool?.['instance-pool']?.id ?? (isUuid(name) ? name : undefined)
+      if (poolId !== undefined && !this.#pools.has(poolId)) await this.#find(poolId, signal)
+    }
   }
 
   async #resolve(node: Node, signal: AbortSignal): Promise<GroupOfNode> {
@@ -133,6 +150,18 @@ export class Resolver {
       signal.throwIfAborted()
       return unresolved(poolId, messageOf(error))
     }
+  }
+}
+
+function foundNodepool(clusterId: string, nodepool: SksNodepool): FoundNodepool {
+  const { id: nodepoolId, name = nodepoolId, size, labels, taints } = nodepool
+  return {
+    clusterId,
+    nodepoolId,
+    name,
+    ...(size !== undefined && { size }),
+    ...(labels !== undefined && { labels }),
+    ...(taints !== undefined && { taints }),
   }
 }
 

@@ -32,6 +32,7 @@ test('CAS-1 the module refuses to open without them', () => {
   const clock = new VirtualClock()
   const dependencies = {
     nodeGroupSpecs: [],
+    allowsEmptyGroups: false,
     clock,
     random: new SeededRandom(1),
     logger: silentLogger,

@@ -20,7 +20,8 @@ export type SpecLookup =
 
 const example = 'write it as MIN:MAX:NAME, for example --nodes=1:5:workers'
 
-export function parseSpec(text: string): ParsedSpec {
+/** @param least smallest minimum that is admitted. */
+export function parseSpec(text: string, least: 0 | 1 = 1): ParsedSpec {
   const [minText, maxText, ...rest] = text.split(':')
   if (minText === undefined || maxText === undefined || rest.length === 0)
     return { kind: 'malformed', problem: `--nodes=${text} has a wrong form: ${example}` }
@@ -33,7 +34,7 @@ export function parseSpec(text: string): ParsedSpec {
   const [min, max] = [integerOf(minText), integerOf(maxText)]
   if (min === undefined) return malformed(`the minimum "${minText}" is no integer; ${example}`)
   if (max === undefined) return malformed(`the maximum "${maxText}" is no integer; ${example}`)
-  if (min < 1) return malformed(`the minimum size is ${min}; it must be at least 1`)
+  if (min < least) return malformed(`the minimum size is ${min}; it must be at least ${least}`)
   if (max < min) return malformed(`the maximum size ${max} is below the minimum size ${min}`)
   if (name === '') return malformed(`the name is blank; ${example}`)
   return { kind: 'spec', min, max, name }

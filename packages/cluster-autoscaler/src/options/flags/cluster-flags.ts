@@ -7,6 +7,12 @@ export const cloudFlags: FlagGroup = {
       ['cloud-provider', 'text', '', 'cloud whose node groups are scaled'],
       ['nodes', 'texts', '', 'MIN:MAX:NAME of a node group; once for each'],
       [
+        'allow-scale-to-zero',
+        'boolean',
+        'false',
+        'admit MIN 0 in --nodes, and find nodepools named there that have no node',
+      ],
+      [
         'dry-run',
         'boolean',
         'false',

@@ -29,6 +29,8 @@ export const unmanagedRole: readonly string[] = [
 export const scalerKey = { key: 'EXOscaler', secret: new Secret('s3cret-value') }
 
 export interface StageOptions {
+  /** `--allow-scale-to-zero`. */
+  readonly allowsEmptyGroups?: boolean
   readonly specs?: readonly string[]
   readonly operations?: readonly string[]
   readonly workers?: Partial<NodepoolSeed>
@@ -60,7 +62,7 @@ export interface Stage {
 }
 
 export function aStage(options: StageOptions = {}): Stage {
-  const { specs = [], operations, workers = {}, seed, settings } = options
+  const { specs = [], allowsEmptyGroups = false, operations, workers = {}, seed, settings } = options
   const world = new ExoscaleFixture({
     ...(settings && { settings }),
     credentials: [{ ...scalerKey, ...(operations && { operations }) }],
@@ -86,6 +88,7 @@ export function aStage(options: StageOptions = {}): Stage {
       api: new NodeGroupApi(client),
       zone: 'ch-gva-2',
       nodeGroupSpecs: specs,
+      allowsEmptyGroups,
       clock,
       logger: new JsonLogger(clock, (line) => log.push(line), { value: 'debug' }),
     })
