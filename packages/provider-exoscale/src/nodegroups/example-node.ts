@@ -1,5 +1,5 @@
 /** What the first node of a group will be: from its instance type, as published, and its nodepool. */
-import { formatResources, labels, type Node, type Taint } from '@tenon/api'
+import { formatResources, labels, type Node, ownValue, type Taint } from '@tenon/api'
 import { publishedTypes } from '../catalogue/published-catalogue.ts'
 import { publishedInstanceTypes } from '../catalogue/published-types.ts'
 import type { FoundNodepool, KnownPool } from './known-pool.ts'
@@ -19,7 +19,7 @@ export function exampleNode(pool: KnownPool, zone: string): Node | undefined {
   const allocatable = Object.fromEntries(
     Object.entries(type.capacity).map(([name, amount]) => [
       name,
-      amount - (kubeReserved[name] ?? 0) - (systemReserved[name] ?? 0),
+      amount - (ownValue(kubeReserved, name) ?? 0) - (ownValue(systemReserved, name) ?? 0),
     ]),
   )
   const { nodepool } = pool

@@ -20,6 +20,16 @@ function argumentsOf(method: string): readonly unknown[] {
   return method.startsWith('attach') ? [id, id] : [id]
 }
 
+/** Methods of the Cluster Autoscaler mode, whose roles are in examples/cluster-autoscaler/iam. */
+const ofNodeGroups: ReadonlySet<string> = new Set([
+  'getInstancePool',
+  'listSksClusters',
+  'scaleInstancePool',
+  'scaleSksNodepool',
+  'evictInstancePoolMembers',
+  'evictSksNodepoolMembers',
+])
+
 /** The operations that the cloud sees when every method of the client is called once. */
 async function called(): Promise<readonly string[]> {
   const world = await World.start({ seed: 1, provider: 'exoscale' })
@@ -30,7 +40,7 @@ async function called(): Promise<readonly string[]> {
     clock: world.clock,
   })
   const methods = Object.getOwnPropertyNames(ExoscaleClient.prototype).filter(
-    (name) => name !== 'constructor' && name !== 'waitForOperation',
+    (name) => name !== 'constructor' && name !== 'waitForOperation' && !ofNodeGroups.has(name),
   )
   for (const name of methods) {
     const method = Reflect.get(client, name) as (...args: readonly unknown[]) => Promise<unknown>
