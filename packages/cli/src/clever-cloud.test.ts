@@ -75,5 +75,5 @@ test('--cloud is another spelling of --provider, and both together have to agree
     /^tenon: --provider=kwok: KWOK cannot be simulated: .* use exoscale or clever-cloud or cluster-api\n$/,
   )
   const { out } = await runTenon(t, cwd, ['devcluster', '--help'])
-  assert.match(out, /--cloud <name> +another spelling of --provider/)
+  assert.match(out, /--cloud <name> +alias of --provider/)
 })

@@ -139,7 +139,7 @@ export async function explains(kubectl: Kubectl): Promise<void> {
   assert.match(budgets, /percentage of the nodes of this pool/)
   assert.match(await explain('exoscalenodeclass.spec.kubelet'), /Settings of the kubelet/)
   assert.match(await explain('cnc.spec.labels'), /Labels of every node, there from the moment it joins/)
-  assert.match(await explain('capinc.spec.driftPolicy'), /Instances whose template has changed since/)
+  assert.match(await explain('capinc.spec.driftPolicy'), /Machines whose template has changed since/)
   assert.match(await explain('nodeclaim.status.providerID'), /as the cloud names it/)
   const resources = await ok(kubectl, 'api-resources --categories=karpenter --no-headers -o name')
   assert.deepEqual(lines(resources).sort(), [
