@@ -64,7 +64,10 @@ export function operationCheck({
   }
 }
 
-/** The instance pool with this id. Without a size and its members nothing can be decided about it. */
+/**
+ * The instance pool with this id. Only that of a nodepool may lack its size, as the document admits no pool of size 0:
+ * whether it is empty, its nodepool tells.
+ */
 export function poolCheck(id: string): AnswerCheck {
   const isObject = objectCheck(id)
   return (body) => isObject(body) ?? (isJsonFields(body) ? poolFault(body) : 'the answer is no instance pool')
@@ -72,12 +75,18 @@ export function poolCheck(id: string): AnswerCheck {
 
 function poolFault({ state, size, instances, manager }: JsonFields): string | undefined {
   if (typeof state !== 'string') return 'the answer has no state of an instance pool'
-  if (typeof size !== 'number' || !Number.isInteger(size) || size < 0) return 'the answer has no size'
   if (!isManager(manager)) return 'the manager of the answer is not what it should be'
+  if (size === undefined && mayBeEmpty(instances, manager)) return undefined
+  if (typeof size !== 'number' || !Number.isInteger(size) || size < 0) return 'the answer has no size'
   // A pool without members lists none; one that is complete and lists none was cut short.
   if (instances === undefined && (size === 0 || state !== 'running')) return undefined
   const isWhole = Array.isArray(instances) && instances.every((each) => isJsonFields(each) && hasId(each))
   return isWhole ? undefined : 'the answer has no list "instances"'
+}
+
+function mayBeEmpty(instances: unknown, manager: unknown): boolean {
+  const hasNone = instances === undefined || (Array.isArray(instances) && instances.length === 0)
+  return hasNone && isJsonFields(manager) && manager.type === 'sks-nodepool'
 }
 
 /** Whether an entry can be an SKS cluster with its nodepools. */

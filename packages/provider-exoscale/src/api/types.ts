@@ -70,8 +70,8 @@ export interface InstancePool {
   readonly name?: string
   /** `running`, `scaling-up`, `scaling-down`, …; new values may appear. */
   readonly state: string
-  /** How many members it is to have. */
-  readonly size: number
+  /** How many members it is to have; absent when its nodepool has none. */
+  readonly size?: number
   /** Absent when there are none. */
   readonly instances?: readonly Reference[]
   readonly 'instance-type'?: Partial<Reference>

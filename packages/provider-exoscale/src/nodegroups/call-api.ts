@@ -16,6 +16,9 @@ export interface PoolRef {
   readonly nodepool?: NodepoolRef
 }
 
+/** A pool whose size is known. */
+export type SizedPool = InstancePool & { readonly size: number }
+
 type Client = Pick<
   ExoscaleClient,
   | 'getInstance'
@@ -44,8 +47,16 @@ export class NodeGroupApi {
   }
 
   /** Undefined when there is none. */
-  pool(id: string, signal: AbortSignal): Promise<InstancePool | undefined> {
-    return unlessGone('get-instance-pool', this.#client.getInstancePool(id, signal), signal)
+  async pool(id: string, signal: AbortSignal): Promise<SizedPool | undefined> {
+    const pool = await unlessGone('get-instance-pool', this.#client.getInstancePool(id, signal), signal)
+    if (pool === undefined) return undefined
+    const { size } = pool
+    if (size !== undefined) return { ...pool, size }
+    // An answer that was cut short must not make a group look empty: its nodepool has to say the same.
+    const nodepools = (await this.clusters(signal)).flatMap((cluster) => cluster.nodepools ?? [])
+    const nodepool = nodepools.find((each) => each['instance-pool']?.id === id)
+    if (nodepool?.size === 0) return { ...pool, size: 0 }
+    throw callFailed('get-instance-pool', new Error('the answer has no size'))
   }
 
   clusters(signal: AbortSignal): Promise<readonly SksCluster[]> {

@@ -1,8 +1,8 @@
 /** What is known of one pool. There is one record for each id, whoever found it (cluster-autoscaler.md 9, trap 8). */
 import { type NodeGroup, unboundedGroupSize } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
-import type { InstancePool, SksNodepool } from '../api/types.ts'
-import type { NodeGroupApi, NodepoolRef, PoolRef } from './call-api.ts'
+import type { SksNodepool } from '../api/types.ts'
+import type { NodeGroupApi, NodepoolRef, PoolRef, SizedPool } from './call-api.ts'
 import { PoolChanges } from './pool-changes.ts'
 import { membersOf, PoolWatch, stateProblem } from './pool-watch.ts'
 import { type ParsedSpec, specOf } from './specs.ts'
@@ -24,12 +24,12 @@ export class KnownPool {
   readonly ref: PoolRef
   readonly changes: PoolChanges
   readonly #watch: PoolWatch
-  #pool: InstancePool
+  #pool: SizedPool
   #nodepool: FoundNodepool | undefined
   #members: Set<string>
   #limits: Limits = { kind: 'problem', problem: 'its limits are not known yet' }
 
-  constructor(pool: InstancePool, nodepool: FoundNodepool | undefined, api: NodeGroupApi, clock: Clock) {
+  constructor(pool: SizedPool, nodepool: FoundNodepool | undefined, api: NodeGroupApi, clock: Clock) {
     this.id = pool.id
     this.ref = {
       poolId: pool.id,
@@ -88,7 +88,7 @@ export class KnownPool {
   }
 
   /** The newest facts. @param nodepool of a list of clusters; absent when there is none or it was not read. */
-  update(pool: InstancePool, nodepool: FoundNodepool | undefined): void {
+  update(pool: SizedPool, nodepool: FoundNodepool | undefined): void {
     this.#take(pool)
     if (nodepool !== undefined) this.#nodepool = nodepool
   }
@@ -99,8 +99,17 @@ export class KnownPool {
     const ids = nodepool === undefined ? [this.id] : [nodepool.nodepoolId, this.id]
     const lookup = specOf(specs, [this.name, ...ids])
     if (lookup.kind === 'malformed') this.#limits = { kind: 'problem', problem: lookup.problem }
-    else if (lookup.kind === 'found') this.#limits = { kind: 'limits', ...limitsIn(lookup.spec) }
+    else if (lookup.kind === 'found') this.#limits = this.#limitsOf(lookup.spec)
     else this.#limits = await this.#defaultLimits(quota)
+  }
+
+  /** Only nodepools can be empty: the API knows no Instance Pool of size 0. */
+  #limitsOf({ min, max }: { readonly min: number; readonly max: number }): Limits {
+    if (min > 0 || this.ref.nodepool !== undefined) return { kind: 'limits', min, max }
+    return {
+      kind: 'problem',
+      problem: `Instance Pool ${this.name} cannot be empty: give it a minimum of at least 1`,
+    }
   }
 
   async #defaultLimits(quota: () => Promise<number>): Promise<Limits> {
@@ -116,7 +125,7 @@ export class KnownPool {
   }
 
   /** Its nodepool is shown by other lists, which may be older: what it says of the size no longer counts. */
-  #take(pool: InstancePool): void {
+  #take(pool: SizedPool): void {
     this.#pool = pool
     this.#members = new Set(membersOf(pool))
     if (this.#nodepool !== undefined) {
@@ -124,8 +133,4 @@ export class KnownPool {
       this.#nodepool = nodepool
     }
   }
-}
-
-function limitsIn({ min, max }: { readonly min: number; readonly max: number }) {
-  return { min, max }
 }

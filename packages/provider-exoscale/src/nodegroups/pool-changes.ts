@@ -1,7 +1,6 @@
 /** Changes of one pool, one after the other: the API refuses a second while one is under way (cluster-autoscaler.md 1.4). */
 import { type Increase, NodeGroupError } from '@tenon/provider'
-import type { InstancePool } from '../api/types.ts'
-import type { NodeGroupApi, PoolRef } from './call-api.ts'
+import type { NodeGroupApi, PoolRef, SizedPool } from './call-api.ts'
 import { isBusy } from './failures.ts'
 import { type Removal, Removals } from './removals.ts'
 import { membersOf, type PoolWatch } from './pool-watch.ts'
@@ -103,7 +102,7 @@ export class PoolChanges {
     }
   }
 
-  async #readyPool(accept: () => void, signal: AbortSignal): Promise<InstancePool> {
+  async #readyPool(accept: () => void, signal: AbortSignal): Promise<SizedPool> {
     const pool = await this.#watch.read(signal)
     if (pool.state === 'running') return pool
     accept()
@@ -112,11 +111,11 @@ export class PoolChanges {
 }
 
 /** Somebody may have changed the pool since the increase was decided on; no more is asked for than was meant. */
-function sizeToAsk({ from, to }: Growth, pool: InstancePool): number {
+function sizeToAsk({ from, to }: Growth, pool: SizedPool): number {
   const size = sizeOf(pool)
   return size < from ? size + (to - from) : Math.max(size, to)
 }
 
-function sizeOf(pool: InstancePool): number {
+function sizeOf(pool: SizedPool): number {
   return Math.max(pool.size, membersOf(pool).length)
 }

@@ -1,8 +1,8 @@
 /** Looks at one pool until it is as it should be (cluster-autoscaler.md 1.4). */
 import { NodeGroupError } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
-import type { InstancePool, Operation } from '../api/types.ts'
-import type { NodeGroupApi, PoolRef } from './call-api.ts'
+import type { Operation } from '../api/types.ts'
+import type { NodeGroupApi, PoolRef, SizedPool } from './call-api.ts'
 import { hasOperationFailed, messageOf } from './failures.ts'
 
 /** Longer than the minute after which Cluster Autoscaler gives an operation up: pools grow on after it. */
@@ -17,9 +17,9 @@ export class PoolWatch {
   readonly #ref: PoolRef
   readonly #api: NodeGroupApi
   readonly #clock: Clock
-  readonly #onRead: (pool: InstancePool) => void
+  readonly #onRead: (pool: SizedPool) => void
 
-  constructor(ref: PoolRef, api: NodeGroupApi, clock: Clock, onRead: (pool: InstancePool) => void) {
+  constructor(ref: PoolRef, api: NodeGroupApi, clock: Clock, onRead: (pool: SizedPool) => void) {
     this.#ref = ref
     this.#api = api
     this.#clock = clock
@@ -27,7 +27,7 @@ export class PoolWatch {
   }
 
   /** Rejects when the pool is gone. */
-  async read(signal: AbortSignal): Promise<InstancePool> {
+  async read(signal: AbortSignal): Promise<SizedPool> {
     const pool = await this.#api.pool(this.#ref.poolId, signal)
     if (pool === undefined)
       throw new NodeGroupError(`instance pool ${this.#ref.poolId} does not exist any more`)
@@ -36,7 +36,7 @@ export class PoolWatch {
   }
 
   /** The pool as soon as nothing changes it. A read that fails is tried again. */
-  async untilRunning(signal: AbortSignal): Promise<InstancePool> {
+  async untilRunning(signal: AbortSignal): Promise<SizedPool> {
     const startMs = this.#clock.monotonic()
     for (;;) {
       const { pool, problem } = await this.#look(signal)
@@ -59,7 +59,7 @@ export class PoolWatch {
     }
   }
 
-  async #look(signal: AbortSignal): Promise<{ readonly pool?: InstancePool; readonly problem: string }> {
+  async #look(signal: AbortSignal): Promise<{ readonly pool?: SizedPool; readonly problem: string }> {
     const { poolId } = this.#ref
     const pool = await this.#api.pool(poolId, signal).catch((error: unknown) => messageOf(error))
     signal.throwIfAborted()
@@ -72,11 +72,11 @@ export class PoolWatch {
 }
 
 /** Why a pool in this state cannot be scaled; undefined when it can, at once or soon. */
-export function stateProblem({ id, state }: InstancePool): string | undefined {
+export function stateProblem({ id, state }: SizedPool): string | undefined {
   return dead.has(state) ? `instance pool ${id} is ${state}` : undefined
 }
 
 /** Ids of the members. */
-export function membersOf({ instances = [] }: InstancePool): readonly string[] {
+export function membersOf({ instances = [] }: SizedPool): readonly string[] {
   return instances.map(({ id }) => id)
 }

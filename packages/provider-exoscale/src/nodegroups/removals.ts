@@ -1,7 +1,6 @@
 /** Removes members of a pool, those that several callers ask for by one call (cluster-autoscaler.md 1.4; 9, trap 33). */
 import { NodeGroupError } from '@tenon/provider'
-import type { InstancePool } from '../api/types.ts'
-import type { NodeGroupApi, PoolRef } from './call-api.ts'
+import type { NodeGroupApi, PoolRef, SizedPool } from './call-api.ts'
 import { isBusy } from './failures.ts'
 import { membersOf, type PoolWatch } from './pool-watch.ts'
 
@@ -66,7 +65,7 @@ export class Removals {
   }
 
   /** Those that may be carried out, with the members among their instances; others are rejected. */
-  async #granted(requests: readonly Request[], pool: InstancePool) {
+  async #granted(requests: readonly Request[], pool: SizedPool) {
     const granted: { readonly request: Request; readonly doomed: readonly string[] }[] = []
     const members = new Set(membersOf(pool))
     const doomed = new Set<string>()
@@ -120,7 +119,7 @@ export class Removals {
   }
 }
 
-function demandSize({ id, size }: InstancePool, minSize: number, count: number): void {
+function demandSize({ id, size }: SizedPool, minSize: number, count: number): void {
   if (size - count >= minSize) return
   throw new NodeGroupError(
     `instance pool ${id} has size ${size}: without ${count} members it would be below its minimum ${minSize}`,

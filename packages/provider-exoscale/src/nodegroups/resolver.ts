@@ -75,7 +75,7 @@ export class Resolver {
     return undefined
   }
 
-  /** Finds pools that `--nodes` names and of which no node was seen: nodepools by name or id, pools by their id. */
+  /** Finds nodepools that `--nodes` names, by their name or an id, and of which no node was seen. */
   async discover(signal: AbortSignal): Promise<void> {
     const known = new Set(
       [...this.#pools.values()].flatMap((pool) => [pool.name, pool.id, pool.nodepool?.nodepoolId]),
@@ -87,8 +87,10 @@ export class Resolver {
     this.#clusters ??= this.#dependencies.api.clusters(signal)
     const nodepools = (await this.#clusters).flatMap((cluster) => cluster.nodepools ?? [])
     for (const name of names) {
-      const nodepool = nodepools.find((each) => each.name === name || each.id === name)
-      const poolId = nodepool?.['instance-pool']?.id ?? (isUuid(name) ? name : undefined)
+      const nodepool = nodepools.find((each) =>
+        [each.name, each.id, each['instance-pool']?.id].includes(name),
+      )
+      const poolId = nodepool?.['instance-pool']?.id
       if (poolId !== undefined && !this.#pools.has(poolId)) await this.#find(poolId, signal)
     }
   }

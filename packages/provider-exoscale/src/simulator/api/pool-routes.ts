@@ -143,7 +143,8 @@ function poolView(state: CloudState, pool: InstancePool) {
     id: pool.id,
     name: pool.name,
     state: pool.state,
-    size: pool.size,
+    // The document admits no pool of size 0.
+    ...(pool.size > 0 && { size: pool.size }),
     'instance-type': { id: pool.type.id },
     template: { id: pool.template.id },
     'disk-size': pool.diskSizeGib,
