@@ -1,8 +1,9 @@
 /** One iteration after the other over the cluster and its node groups (cluster-autoscaler.md 2.3). */
 import type { Node } from '@tenon/api'
+import { gpuLabels } from '../gpu.ts'
 import type { LoopView } from '../model.ts'
 import type { PodClasses } from '../pods/classes.ts'
-import { applyUpdate, fixSizes } from '../registry/effects.ts'
+import { applyUpdate, fixSizes, messageOf } from '../registry/effects.ts'
 import { isNodeReady } from '../registry/node-state.ts'
 import { ClusterViewer } from './cluster-view.ts'
 import type { AutoscalerDependencies } from './dependencies.ts'
@@ -74,7 +75,7 @@ export class Autoscaler {
       return { kind: 'done' }
     } catch (error) {
       signal.throwIfAborted()
-      const message = error instanceof Error ? error.message : String(error)
+      const message = messageOf(error)
       if (error instanceof LoopError) return { kind: 'failed', type: error.type, message }
       this.#deps.outlets.logger.error('an iteration threw', { error })
       return { kind: 'failed', type: 'internalError', message }
@@ -121,8 +122,11 @@ export class Autoscaler {
       groups: sources.nodeGroups,
       events: outlets.events,
       logger: outlets.logger,
-      countFailure: (_groupId: string, reason: string, nodes: number) => {
-        outlets.metrics.add('failed_scale_ups_total', 1, { reason, ...noGpu })
+      countFailure: (groupId: string, reason: string, nodes: number) => {
+        const labels = gpuLabels(view.templates.get(groupId)?.node)
+        outlets.metrics.add('failed_scale_ups_total', 1, { reason, ...labels, dra_drivers: '' })
+        if (labels.gpu_name !== '')
+          outlets.metrics.add('failed_gpu_scale_ups_total', 1, { reason, ...labels })
         outlets.metrics.add('failed_node_creations_total', nodes, { reason })
       },
     }
@@ -205,5 +209,3 @@ export class Autoscaler {
     await outlets.status.write(report, signal)
   }
 }
-
-const noGpu = { gpu_resource_name: '', gpu_name: '', dra_drivers: '' }

@@ -3,6 +3,7 @@ import type { Node, Pod } from '@tenon/api'
 import { inSlices } from '@tenon/runtime'
 import type { LoopView, NodeTemplate } from '../model.ts'
 import { classify, isExpendable, type PodClasses } from '../pods/classes.ts'
+import { messageOf } from '../registry/effects.ts'
 import type { AutoscalerDependencies } from './dependencies.ts'
 import { buildSnapshot, podsByNode } from './cluster-snapshot.ts'
 import { GroupFaults } from './group-faults.ts'
@@ -108,8 +109,7 @@ export class ClusterViewer {
       return index
     } catch (error) {
       signal.throwIfAborted()
-      const message = error instanceof Error ? error.message : String(error)
-      throw new LoopError('cloudProviderError', message, { cause: error })
+      throw new LoopError('cloudProviderError', messageOf(error), { cause: error })
     } finally {
       done()
     }

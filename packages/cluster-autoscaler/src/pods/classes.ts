@@ -1,5 +1,6 @@
 /** Which pods count for what (cluster-autoscaler.md 3.1). */
 import { ownValue, type Pod } from '@tenon/api'
+import { gpuResources } from '../gpu.ts'
 import type { LoopOptions } from '../options/options.ts'
 
 export interface PodClasses {
@@ -66,15 +67,6 @@ function classOf(pod: Pod, isBypassed: boolean): PodClass | undefined {
 export function isExpendable({ spec }: Pod, cutoff: number): boolean {
   return spec.priority !== undefined && spec.priority < cutoff
 }
-
-/** Resources that GPUs are asked for as; the first that a node has is looked at. */
-export const gpuResources = [
-  'nvidia.com/gpu',
-  'habana.ai/gaudi',
-  'gpu.intel.com/xe',
-  'amd.com/gpu',
-  'microsoft.com/directx',
-]
 
 export function requestsGpu({ spec }: Pod): boolean {
   return spec.containers.some(({ resources }) =>

@@ -1,6 +1,6 @@
 /** Pods that need the same of a node (cluster-autoscaler.md 4.2). */
 import type { Pod, PodSpec } from '@tenon/api'
-import { isDaemonSetPod } from '../templates/daemon-pods.ts'
+import { controllerReference, isDaemonSetPod } from './pod-traits.ts'
 
 /** Pods alike; the first stands for all. Never empty. */
 export interface PodGroup {
@@ -48,9 +48,7 @@ export function podGroups(pods: readonly Pod[]): PodGroups {
 
 /** UID of the controller; undefined for pods that stand alone. */
 export function controllerOf(pod: Pod): string | undefined {
-  return isDaemonSetPod(pod)
-    ? undefined
-    : pod.metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid
+  return isDaemonSetPod(pod) ? undefined : controllerReference(pod)?.uid
 }
 
 const known = new WeakMap<Pod, string>()

@@ -1,8 +1,7 @@
 /** The pods that need a node: what is left of the unschedulable ones (cluster-autoscaler.md 3.2). */
 import type { Pod } from '@tenon/api'
 import type { NodeEntry, Snapshot } from '@tenon/filters'
-import { annotations } from '../names.ts'
-import { isDaemonSetPod } from '../templates/daemon-pods.ts'
+import { isDaemonSetPod } from './pod-traits.ts'
 import { isExpendable } from './classes.ts'
 import { controllerOf, kindOf } from './equivalence.ts'
 
@@ -59,7 +58,7 @@ export function* pendingPods(
   }
   hints.clear()
   for (const [uid, name] of places) hints.set(uid, name)
-  return { pods: left.filter((pod) => !isOfDaemonSet(pod)), overflowing: overflowing.size }
+  return { pods: left.filter((pod) => !isDaemonSetPod(pod)), overflowing: overflowing.size }
 }
 
 function placeFor(pod: Pod, snapshot: Snapshot, hint: string | undefined): NodeEntry | undefined {
@@ -70,10 +69,6 @@ function placeFor(pod: Pod, snapshot: Snapshot, hint: string | undefined): NodeE
 
 function isOpen(entry: NodeEntry): boolean {
   return !entry.unschedulable
-}
-
-function isOfDaemonSet(pod: Pod): boolean {
-  return isDaemonSetPod(pod) || pod.metadata.annotations?.[annotations.daemonSetPod] === 'true'
 }
 
 /** TPUs are attached by name, not by node: they do not count. */

@@ -1,6 +1,6 @@
 /** Why a node is not removed (cluster-autoscaler.md 6.2 to 6.5), as data; the names are those of metrics. */
 import type { Pod } from '@tenon/api'
-import { nameOf } from './drain/pod-traits.ts'
+import { nameOf } from '../pods/pod-traits.ts'
 import type { BlockingReason } from './drain/rules.ts'
 import { renderUtilization, type Utilization } from './nodes/utilization.ts'
 

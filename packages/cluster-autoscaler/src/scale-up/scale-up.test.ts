@@ -44,6 +44,17 @@ describe('growing a group', () => {
     assert.equal(metrics.of('scaled_up_nodes_total'), 1)
   })
 
+  test('nodes with a GPU are counted as such, whether they come or not', async () => {
+    const node = aNode('t', { allocatable: { 'nvidia.com/gpu': '1' } })
+    const scene = { groups: [{ group: aGroup('g'), node }], pods: [aPod('p', { cpu: '3' })] }
+    const gpu = { gpu_resource_name: 'nvidia.com/gpu', gpu_name: 'generic' }
+    const { metrics } = await scaleUp(scene)
+    assert.equal(metrics.of('scaled_up_nodes_total', gpu), 1)
+    assert.equal(metrics.of('scaled_up_gpu_nodes_total', gpu), 1)
+    const failed = await scaleUp({ ...scene, failing: { g: 'at once' } })
+    assert.equal(failed.metrics.of('failed_gpu_scale_ups_total', gpu), 1)
+  })
+
   test('CAS-56 CAS-13 a refusal is told, backs the group off and does not throw', async () => {
     const { result, events, registry, metrics, sizes } = await scaleUp({
       groups: [{ group: aGroup('g'), node: aNode('t') }],

@@ -1,14 +1,15 @@
 /** Adds nodes for pods that find no place (cluster-autoscaler.md 4). */
-import { ownValue, parseResource, type Pod } from '@tenon/api'
+import type { Pod } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import type { NodeGroup, NodeGroups } from '@tenon/provider'
 import { type Clock, inSlices, type Logger, type Slicing } from '@tenon/runtime'
+import { type GpuLabels, gpuLabels } from '../gpu.ts'
 import type { EventSink, LoopView, MetricSink } from '../model.ts'
 import type { ScaleUpOptions } from '../options/options.ts'
-import { gpuResources } from '../pods/classes.ts'
 import type { PodGroup } from '../pods/equivalence.ts'
 import { nodeLike } from '../templates/node-templates.ts'
 import type { GroupIncrease } from './balancing.ts'
+import { messageOf } from '../registry/effects.ts'
 import { increasesFor } from './increases.ts'
 import { increasesToMinSize } from './min-sizes.ts'
 import type { ExpansionOption } from './option.ts'
@@ -217,7 +218,9 @@ export class ScaleUp {
       return this.#failed(group, delta, error, view)
     }
     cloud.registry.registerScaleUp(group.id, delta, this.#nowMs())
-    outlets.metrics.add('scaled_up_nodes_total', delta, gpuLabels(view, group.id))
+    const labels = labelsOf(view, group.id)
+    outlets.metrics.add('scaled_up_nodes_total', delta, { ...labels, dra_drivers: '' })
+    if (labels.gpu_name !== '') outlets.metrics.add('scaled_up_gpu_nodes_total', delta, labels)
     outlets.events.status('Normal', 'ScaledUpGroup', `Scale-up: group ${group.id} size set to ${from}`)
     outlets.logger.info('scaled up', { group: group.id, name: group.name, size: newSize, delta })
     return undefined
@@ -225,15 +228,17 @@ export class ScaleUp {
 
   #failed(group: NodeGroup, delta: number, error: unknown, view: LoopView): string {
     const { cloud, outlets } = this.#deps
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     outlets.events.status(
       'Warning',
       'FailedToScaleUpGroup',
       `Scale-up failed for group ${group.id}: ${message}`,
     )
     outlets.logger.warn('failed to scale up', { group: group.id, name: group.name, delta, error: message })
-    const labels = gpuLabels(view, group.id)
-    outlets.metrics.add('failed_scale_ups_total', 1, { reason: cloudError, ...labels })
+    const labels = labelsOf(view, group.id)
+    outlets.metrics.add('failed_scale_ups_total', 1, { reason: cloudError, ...labels, dra_drivers: '' })
+    if (labels.gpu_name !== '')
+      outlets.metrics.add('failed_gpu_scale_ups_total', 1, { reason: cloudError, ...labels })
     outlets.metrics.add('failed_node_creations_total', delta, { reason: cloudError })
     cloud.registry.registerFailedScaleUp(group.id, { code: cloudError, message }, this.#nowMs())
     return message
@@ -304,11 +309,9 @@ function sizeText({ group, newSize }: GroupIncrease): string {
   return `{${group.id} ${group.targetSize}->${newSize} (max: ${group.maxSize})}`
 }
 
-/** Labels of counters about nodes with a GPU; on a group without one they are empty. */
-function gpuLabels({ templates }: LoopView, groupId: string): Readonly<Record<string, string>> {
-  const allocatable = templates.get(groupId)?.node.status?.allocatable ?? {}
-  const gpu = gpuResources.find((name) => parseResource(name, ownValue(allocatable, name) ?? 0) > 0)
-  return { gpu_resource_name: gpu ?? '', gpu_name: gpu === undefined ? '' : 'generic', dra_drivers: '' }
+/** What the nodes of a group offer, as labels of counters. */
+function labelsOf({ templates }: LoopView, groupId: string): GpuLabels {
+  return gpuLabels(templates.get(groupId)?.node)
 }
 
 function isText(value: string | undefined): value is string {

@@ -39,11 +39,3 @@ export function daemonPodOn(daemonSet: DaemonSet, node: Node, reader: PodReader)
   const alone = new Snapshot({ reader, volumes: new VolumeIndex(), namespaces: new Map() })
   return checkNodeItself(reader.factsOf(pod), alone.setNode(node)) === undefined ? pod : undefined
 }
-
-/** Whether a DaemonSet controls the pod. */
-export function isDaemonSetPod(pod: Pod): boolean {
-  return (
-    pod.metadata.ownerReferences?.some((owner) => owner.controller === true && owner.kind === 'DaemonSet') ??
-    false
-  )
-}

@@ -4,8 +4,9 @@ import type { PodReader } from '@tenon/filters'
 import { annotations, templateNodeLabel } from '../names.ts'
 import type { NodeGroupIndex, NodeTemplate } from '../model.ts'
 import type { TemplateOptions } from '../options/options.ts'
+import { isDaemonSetPod, isMirrorPod } from '../pods/pod-traits.ts'
 import { isBeingDeleted, isNodeReady } from '../registry/node-state.ts'
-import { daemonPodOn, isDaemonSetPod } from './daemon-pods.ts'
+import { daemonPodOn } from './daemon-pods.ts'
 import type { TaintRules } from './taint-rules.ts'
 
 const hostname = 'kubernetes.io/hostname'
@@ -92,7 +93,7 @@ export class NodeTemplates {
       },
     }
     const running = podsOn(example.metadata.name).filter(
-      (pod) => pod.metadata.deletionTimestamp === undefined && (isMirror(pod) || isDaemonSetPod(pod)),
+      (pod) => pod.metadata.deletionTimestamp === undefined && (isMirrorPod(pod) || isDaemonSetPod(pod)),
     )
     const controllers = new Set(
       running.flatMap((pod) => pod.metadata.ownerReferences?.map(({ uid }) => uid) ?? []),
@@ -125,10 +126,6 @@ export function nodeLike(template: NodeTemplate, name: string, isUpcoming: boole
     },
     pods: pods.map((pod) => copyOf(pod, name)),
   }
-}
-
-function isMirror(pod: Pod): boolean {
-  return pod.metadata.annotations?.[annotations.mirror] !== undefined
 }
 
 function copyOf(pod: Pod, nodeName: string): Pod {

@@ -2,8 +2,8 @@
 import type { Clock, Logger } from '@tenon/runtime'
 import type { EventSink, MetricSink } from '../../model.ts'
 import { messageOf } from '../../registry/effects.ts'
-import { nameOf } from '../drain/pod-traits.ts'
-import { gpuResourceOf } from '../nodes/gpu.ts'
+import { nameOf } from '../../pods/pod-traits.ts'
+import { gpuLabels } from '../../gpu.ts'
 import { renderUtilization } from '../nodes/utilization.ts'
 import type { DeletionFailure, DeletionJob, DeletionResult } from './deletion-job.ts'
 import type { DeletionTracker } from './deletion-tracker.ts'
@@ -99,13 +99,13 @@ export class Deleter {
   #succeed(job: DeletionJob): void {
     const { events, metrics } = this.#deps
     const { name } = job.node.metadata
-    const gpu = gpuResourceOf(job.node)
-    const labels = { gpu_resource_name: gpu ?? '', gpu_name: gpu === undefined ? '' : 'generic' }
+    const labels = gpuLabels(job.node)
     events.object(job.node, 'Normal', 'ScaleDown', `node ${name} was removed from its node group`)
     if (job.kind === 'empty') events.status('Normal', 'ScaleDownEmpty', `empty node ${name} removed`)
     else events.status('Normal', 'ScaleDown', `node ${name} removed with drain`)
     metrics.add('scaled_down_nodes_total', 1, { reason: job.reason, ...labels, dra_drivers: '' })
-    if (gpu !== undefined) metrics.add('scaled_down_gpu_nodes_total', 1, { reason: job.reason, ...labels })
+    if (labels.gpu_name !== '')
+      metrics.add('scaled_down_gpu_nodes_total', 1, { reason: job.reason, ...labels })
     this.#end(job, undefined)
   }
 

@@ -3,7 +3,7 @@ import { ownValue, type Pod } from '@tenon/api'
 import { annotations } from '../../names.ts'
 import type { ScaleDownOptions } from '../../options/options.ts'
 import type { Drain } from '../drain/node-drain.ts'
-import { graceSeconds } from '../drain/pod-traits.ts'
+import { graceSeconds } from '../../pods/pod-traits.ts'
 import type { DeletionKind } from './deletion-job.ts'
 
 /** So much longer than its grace a pod may take to be gone. */

@@ -2,7 +2,7 @@
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ClusterWriter, EventSink, MetricSink } from '../../model.ts'
 import { messageOf } from '../../registry/effects.ts'
-import { nameOf } from '../drain/pod-traits.ts'
+import { nameOf } from '../../pods/pod-traits.ts'
 import type { ClusterReader } from './cluster-reader.ts'
 import type { Eviction, EvictionGroup, EvictionPlan } from './eviction-plan.ts'
 

@@ -11,7 +11,7 @@ import {
   isMirrorPod,
   localVolumes,
   safeToEvict,
-} from './pod-traits.ts'
+} from '../../pods/pod-traits.ts'
 
 export type BlockingReason =
   | 'ControllerNotFound'

@@ -2,8 +2,8 @@
 import type { Node } from '@tenon/api'
 import { cpuSlot, memorySlot, type NodeEntry, type PodFacts, type ResourceTable } from '@tenon/filters'
 import type { ScaleDownOptions } from '../../options/options.ts'
-import { isDaemonSetPod, isLongTerminating, isMirrorPod } from '../drain/pod-traits.ts'
-import { gpuResourceOf } from './gpu.ts'
+import { isDaemonSetPod, isLongTerminating, isMirrorPod } from '../../pods/pod-traits.ts'
+import { gpuResourceOf } from '../../gpu.ts'
 
 export type Utilization =
   | { readonly kind: 'gpu'; readonly resource: string; readonly ratio: number }

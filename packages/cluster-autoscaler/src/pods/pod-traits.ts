@@ -1,6 +1,6 @@
 /** What drain rules, utilization and evictions read from a pod. */
 import { type OwnerReference, ownValue, type Pod } from '@tenon/api'
-import { annotations } from '../../names.ts'
+import { annotations } from '../names.ts'
 
 const defaultGraceSeconds = 30
 /** So long after its deadline a pod that is being deleted still counts (cluster-autoscaler.md 6.4). */
@@ -19,6 +19,7 @@ export function isMirrorPod(pod: Pod): boolean {
   return ownValue(pod.metadata.annotations, annotations.mirror) !== undefined
 }
 
+/** A DaemonSet controls the pod, or it says so itself. */
 export function isDaemonSetPod(pod: Pod): boolean {
   if (controllerReference(pod)?.kind === 'DaemonSet') return true
   return ownValue(pod.metadata.annotations, annotations.daemonSetPod) === 'true'
