@@ -37,13 +37,18 @@ export interface AwaitedNodes {
   readonly count: number
 }
 
+/** Name that stands for a node of a group that is on its way. */
+export function awaitedName(groupId: string, index: number): string {
+  return `upcoming-node-${index}-of-${groupId}`
+}
+
 /** Adds nodes that are on their way, so that pods can count on them. @returns their names. */
 export function addAwaited(
   snapshot: Snapshot,
   { groupId, template, count }: AwaitedNodes,
 ): readonly string[] {
   return Array.from({ length: count }, (_, index) => {
-    const name = `upcoming-node-${index}-of-${groupId}`
+    const name = awaitedName(groupId, index)
     const { node, pods } = nodeLike(template, name, true)
     snapshot.setNode(node)
     for (const pod of pods) snapshot.assign(pod, name)

@@ -6,6 +6,7 @@ import type { Clock, Random, Turns } from '@tenon/runtime'
 import type { ClusterWriter } from '../model.ts'
 import { priorityExpanderConfigMap } from '../names.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
+import { PodPlans } from '../placement/pod-plans.ts'
 import { ClusterStateRegistry } from '../registry/cluster-state.ts'
 import { GroupMembers } from '../registry/members.ts'
 import { InstanceRemover } from '../registry/removal.ts'
@@ -58,6 +59,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   const taints = new TaintRules(options.taints)
   const registry = new ClusterStateRegistry(options.registry)
   const members = new GroupMembers({ groups: nodeGroups, clock, logger })
+  const plans = new PodPlans(options.registry.maxNodeProvisionTimeMs)
   const slicing = { clock, turns, sliceMs }
   const priority = priorityExpander({
     configMap: () => cluster.cache.configMap(options.status.namespace, priorityExpanderConfigMap),
@@ -66,6 +68,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   const scaleUp = new ScaleUp({
     options: options.scaleUp,
     cloud: { nodeGroups, registry, isDryRun: options.isDryRun },
+    plans,
     outlets: { events, metrics, logger },
     chooser: expanderChain(options.scaleUp.expanders, { reader, random, priority, grpc: parts.grpcExpander }),
     reader,
@@ -99,7 +102,13 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   return new Autoscaler({
     options,
     sources: { cache: cluster.cache, nodeGroups, reader },
-    state: { registry, members, templates: new NodeTemplates(options.templates, taints, reader), taints },
+    state: {
+      registry,
+      members,
+      templates: new NodeTemplates(options.templates, taints, reader),
+      taints,
+      plans,
+    },
     actions: { scaleUp, scaleDown, remover },
     outlets: reporting,
     slicing,

@@ -4,6 +4,7 @@ import type { NodeGroups } from '@tenon/provider'
 import type { Clock, Logger, Slicing } from '@tenon/runtime'
 import type { EventSink, MetricSink } from '../model.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
+import type { PodPlans } from '../placement/pod-plans.ts'
 import type { ClusterStateRegistry } from '../registry/cluster-state.ts'
 import type { GroupMembers } from '../registry/members.ts'
 import type { InstanceRemover } from '../registry/removal.ts'
@@ -29,6 +30,7 @@ interface LoopState {
   readonly members: GroupMembers
   readonly templates: NodeTemplates
   readonly taints: TaintRules
+  readonly plans: PodPlans
 }
 
 /** What changes the cloud. */

@@ -4,14 +4,14 @@ import type { Snapshot } from '@tenon/filters'
 import { inSlices } from '@tenon/runtime'
 import type { LoopView } from '../model.ts'
 import type { PodClasses } from '../pods/classes.ts'
-import { type PlacementHints, pendingPods } from '../pods/pending-pods.ts'
+import { type PlacementHints, type PlannedPlaces, pendingPods } from '../pods/pending-pods.ts'
 import { unbound } from '../pods/unbound.ts'
 import { areAllNew, oldEnough } from '../pods/young-pods.ts'
 import { isNodeReady } from '../registry/node-state.ts'
 import { renderSkipReason } from '../scale-up/reasons.ts'
 import { notTriggeredText } from '../scale-up/scale-up.ts'
 import type { AutoscalerDependencies } from './dependencies.ts'
-import { addAwaited } from './cluster-snapshot.ts'
+import { addAwaited, awaitedName } from './cluster-snapshot.ts'
 import { seconds, Stopwatch } from './stopwatch.ts'
 
 type Dependencies = Pick<
@@ -64,7 +64,8 @@ export class Growth {
     const moving = drained.filter((pod) => isOn(view.snapshot, pod)).map(unbound)
     const wanted = [...classes.unschedulable, ...classes.unprocessed, ...moving]
     const cutoff = options.loop.expendablePodsPriorityCutoff
-    const steps = pendingPods(wanted, view.snapshot, this.#hints, cutoff)
+    const planned = this.#planned(wanted, view)
+    const steps = pendingPods(wanted, view.snapshot, this.#hints, planned, cutoff)
     const { pods, overflowing } = await inSlices(steps, slicing)
     outlets.metrics.set('overflowing_controllers_count', overflowing)
     done()
@@ -104,6 +105,14 @@ export class Growth {
       outlets.logger.warn('failed to scale up', { error: result.message, isTransient: result.isTransient })
     }
     return false
+  }
+
+  /** Where pods go for which nodes were asked for. */
+  #planned(waiting: readonly Pod[], { nodes, index, snapshot, nowMs }: LoopView): PlannedPlaces {
+    const { plans } = this.#deps.state
+    const uids = new Set(waiting.map(({ metadata }) => metadata.uid ?? ''))
+    plans.update({ nodes, groupOf: index.groupOf, waiting: uids, nowMs })
+    return plans.places(awaitedName, (name) => snapshot.node(name) !== undefined)
   }
 
   /** Whether there are as many ready nodes as there may be in all: `--max-nodes-total`. */

@@ -18,21 +18,28 @@ export interface PendingPods {
 /** Where each pod found a place last, by UID. */
 export type PlacementHints = Map<string, string>
 
+/** Where pods go for which nodes were asked for, by UID. */
+export type PlannedPlaces = ReadonlyMap<string, string>
+
 /**
  * Puts pods on nodes that are there or on their way; they stay there in the snapshot.
  * @param unschedulable pods of the scheduler, and copies of those whose node is being drained.
+ * @param planned comes before other pods of the same priority: who comes first may not take the room that was meant
+ *   for others, as no further node would be asked for if all went where they were planned.
  * @returns those that need another node, the most important first.
  */
 export function* pendingPods(
   unschedulable: readonly Pod[],
   snapshot: Snapshot,
   hints: PlacementHints,
+  planned: PlannedPlaces,
   priorityCutoff: number,
 ): Generator<void, PendingPods> {
+  const turnOf = ({ metadata: { uid = '' } }: Pod) => (planned.has(uid) ? 0 : 1)
   const wanted = unschedulable
     .filter((pod) => !isExpendable(pod, priorityCutoff))
     .map(withoutTpus)
-    .toSorted((a, b) => (b.spec.priority ?? 0) - (a.spec.priority ?? 0))
+    .toSorted((a, b) => (b.spec.priority ?? 0) - (a.spec.priority ?? 0) || turnOf(a) - turnOf(b))
   const refused = new Map<string, Set<string>>()
   const overflowing = new Set<string>()
   const left: Pod[] = []
@@ -42,7 +49,7 @@ export function* pendingPods(
     const controller = controllerOf(pod)
     const kinds = controller === undefined ? undefined : refused.get(controller)
     const isRefused = kinds?.has(kindOf(pod)) ?? false
-    const entry = isRefused ? undefined : placeFor(pod, snapshot, hints.get(uid))
+    const entry = isRefused ? undefined : placeFor(pod, snapshot, planned.get(uid) ?? hints.get(uid))
     if (entry !== undefined) {
       snapshot.assign(pod, entry.name)
       places.set(uid, entry.name)

@@ -34,7 +34,9 @@ function left(
   })
   for (const node of nodes) snapshot.setNode(node)
   for (const pod of running) snapshot.assign(pod, pod.spec.nodeName ?? '')
-  const { pods: pending, overflowing } = finished(pendingPods(unschedulable, snapshot, new Map(), cutoff))
+  const { pods: pending, overflowing } = finished(
+    pendingPods(unschedulable, snapshot, new Map(), new Map(), cutoff),
+  )
   return { names: pending.map(({ metadata }) => metadata.name), overflowing, snapshot }
 }
 

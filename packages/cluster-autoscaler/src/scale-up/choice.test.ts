@@ -19,7 +19,8 @@ const reader = new PodReader()
 
 function anOption(groupId: string, nodeCount: number, podCount: number, cpu = '1'): ExpansionOption {
   const template = { node: aNode(`t-${groupId}`), pods: [] }
-  return { groupId, nodeCount, pods: pods(groupId, podCount, { cpu }), template }
+  const placed = pods(groupId, podCount, { cpu })
+  return { groupId, nodeCount, pods: placed, podsByNode: [placed], template }
 }
 
 function priorities(text: string | undefined): ConfigMap {

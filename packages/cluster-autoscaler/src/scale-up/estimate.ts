@@ -9,6 +9,8 @@ export interface Estimate {
   /** New nodes with at least one of the pods. */
   readonly nodeCount: number
   readonly pods: readonly Pod[]
+  /** The pods of each of these nodes; pods for which a node was there already are on none. */
+  readonly podsByNode: readonly (readonly Pod[])[]
 }
 
 export interface EstimateQuestion {
@@ -42,10 +44,10 @@ class Packing {
   readonly #snapshot: Snapshot
   readonly #added: NodeEntry[] = []
   readonly #isNew = new Set<NodeEntry>()
-  readonly #used = new Set<NodeEntry>()
+  readonly #used = new Map<NodeEntry, Pod[]>()
   readonly #placed: Pod[] = []
-  /** Nodes that were counted without being packed one by one. */
-  #extrapolated = 0
+  /** Pods of nodes that were counted without being packed one by one. */
+  #extrapolated: readonly (readonly Pod[])[] = []
   #next = 0
 
   constructor(question: EstimateQuestion) {
@@ -63,7 +65,8 @@ class Packing {
         yield* this.#extrapolate(group)
       else yield* this.#pack(group.pods)
     }
-    return { nodeCount: this.#used.size + this.#extrapolated, pods: this.#placed }
+    const podsByNode = [...this.#used.values(), ...this.#extrapolated]
+    return { nodeCount: podsByNode.length, pods: this.#placed, podsByNode }
   }
 
   /** How much of a node the pods of a group take; the greatest are packed first. */
@@ -125,13 +128,16 @@ class Packing {
     this.#snapshot.assign(pod, entry.name)
     this.#placed.push(pod)
     // A pod may have gone to a node that was there before: that one is not among the new ones.
-    if (this.#isNew.has(entry)) this.#used.add(entry)
+    if (!this.#isNew.has(entry)) return true
+    const pods = this.#used.get(entry)
+    if (pods === undefined) this.#used.set(entry, [pod])
+    else pods.push(pod)
     return true
   }
 
   #add(): NodeEntry | undefined {
     const { groupId, template, permits } = this.#question
-    if (this.#added.length + this.#extrapolated >= permits) return undefined
+    if (this.#added.length + this.#extrapolated.length >= permits) return undefined
     const name = `new-node-${this.#added.length}-of-${groupId}`
     const { node, pods } = nodeLike(template, name, false)
     const entry = this.#snapshot.setNode(node)
@@ -161,8 +167,11 @@ class Packing {
     }
     if (perNode === 0) return
     const more = Math.ceil((left.length - perNode) / perNode)
-    this.#extrapolated = Math.min(more, this.#question.permits - this.#added.length)
-    this.#placed.push(...left.slice(perNode, perNode * (1 + this.#extrapolated)))
+    const counted = Math.min(more, this.#question.permits - this.#added.length)
+    this.#extrapolated = Array.from({ length: counted }, (_, at) =>
+      left.slice(perNode * (at + 1), perNode * (at + 2)),
+    )
+    this.#placed.push(...this.#extrapolated.flat())
   }
 }
 

@@ -6,5 +6,7 @@ export interface ExpansionOption {
   readonly groupId: string
   readonly nodeCount: number
   readonly pods: readonly Pod[]
+  /** The pods of each of these nodes. */
+  readonly podsByNode: readonly (readonly Pod[])[]
   readonly template: NodeTemplate
 }

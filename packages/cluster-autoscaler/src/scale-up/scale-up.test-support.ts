@@ -8,6 +8,7 @@ import { defaultOptions, type ScaleUpOptions } from '../options/options.ts'
 import { FakeGroups } from '../testing/fake-groups.test-support.ts'
 import { startMs } from '../testing/objects.test-support.ts'
 import { KeptEvents, KeptMetrics } from '../testing/sinks.test-support.ts'
+import { PodPlans } from '../placement/pod-plans.ts'
 import { expanderChain } from './expanders.ts'
 import { ScaleUp, type ScaleUpRegistry, type ScaleUpResult } from './scale-up.ts'
 import type { GroupSafety } from './search.ts'
@@ -56,6 +57,7 @@ export async function scaleUp(scene: Scene): Promise<Played> {
   const scaling = new ScaleUp({
     options,
     cloud: { nodeGroups: cloud, registry, isDryRun: false },
+    plans: new PodPlans(options.maxBinpackingMs),
     outlets: { events, metrics, logger: silentLogger },
     chooser: expanderChain(options.expanders, { reader, random, priority: unused, grpc: unused }),
     reader,

@@ -6,6 +6,7 @@ import { type Clock, inSlices, type Logger, type Slicing } from '@tenon/runtime'
 import { type GpuLabels, gpuLabels } from '../gpu.ts'
 import type { EventSink, LoopView, MetricSink } from '../model.ts'
 import type { ScaleUpOptions } from '../options/options.ts'
+import { type PodPlans, plannedNodes } from '../placement/pod-plans.ts'
 import type { PodGroup } from '../pods/equivalence.ts'
 import { nodeLike } from '../templates/node-templates.ts'
 import type { GroupIncrease } from './balancing.ts'
@@ -45,6 +46,8 @@ interface Outlets {
 export interface ScaleUpDependencies {
   readonly options: ScaleUpOptions
   readonly cloud: Cloud
+  /** Told which pods the new nodes are for. */
+  readonly plans: Pick<PodPlans, 'add'>
   readonly outlets: Outlets
   readonly chooser: (
     options: readonly ExpansionOption[],
@@ -166,7 +169,7 @@ export class ScaleUp {
     search: SearchQuestion,
     signal: AbortSignal,
   ): Promise<{ readonly result: ScaleUpResult; readonly helped: ReadonlySet<Pod> }> {
-    const { options, outlets, cloud } = this.#deps
+    const { options, outlets, cloud, plans } = this.#deps
     const failure = options.parallelScaleUp
       ? (await Promise.all(increases.map((each) => this.#execute(each, search.view, signal)))).find(isText)
       : await this.#oneByOne(increases, search.view, signal)
@@ -175,6 +178,14 @@ export class ScaleUp {
     if (cloud.isDryRun) {
       const groups = increases.map(sizeText).join(' ')
       outlets.logger.info('dry run: would scale up', { groups, pods: best.pods.length })
+    } else {
+      const grown = increases.map(({ group: { id, targetSize }, newSize }) => ({
+        groupId: id,
+        delta: newSize - targetSize,
+      }))
+      const { nodes, nowMs } = search.view
+      const before = new Set(nodes.map(({ metadata }) => metadata.name))
+      plans.add(plannedNodes(best.podsByNode, grown), before, nowMs)
     }
     const text = increases.map(sizeText).join(' ')
     const message = `pod triggered scale-up: [${text}]`

@@ -141,7 +141,7 @@ function* optionOf(
   const { view, options, monotonic } = question
   const { group, template, takes } = valid
   const start = monotonic()
-  const { nodeCount, pods } = yield* estimate({
+  const { nodeCount, pods, podsByNode } = yield* estimate({
     groupId: group.id,
     template,
     groups: [...takes],
@@ -150,7 +150,7 @@ function* optionOf(
     isOver: () => monotonic() - start > options.maxNodeGroupBinpackingMs,
     extrapolates: options.fastpathBinpacking,
   })
-  return { groupId: group.id, nodeCount, pods, template }
+  return { groupId: group.id, nodeCount, pods, podsByNode, template }
 }
 
 /** Most nodes that may be added for one option. */

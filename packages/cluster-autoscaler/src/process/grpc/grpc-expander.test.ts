@@ -10,6 +10,7 @@ const options: readonly ExpansionOption[] = ['pool-a', 'pool-b'].map((groupId) =
   groupId,
   nodeCount: 2,
   pods: [aPod('p', { cpu: '1' })],
+  podsByNode: [],
   template: { node: aNode(`template-of-${groupId}`), pods: [] },
 }))
 
