@@ -1,0 +1,28 @@
+/** The options that choose the simulated cloud of `tenon up` and `tenon devcluster`. */
+import { CliError } from '../errors.ts'
+import { builtInProviders } from '../providers.ts'
+
+const simulatedNames = builtInProviders
+  .filter(({ simulator }) => simulator !== undefined)
+  .map(({ name }) => name)
+
+export const simulatedProvider = `cloud to simulate: ${[...simulatedNames, 'a provider module or package'].join(', ')} (default: ${simulatedNames[0] ?? 'none'})`
+
+export interface CloudFlag {
+  readonly provider?: string
+  readonly cloud?: string
+}
+
+/** Reads `--cloud` as `--provider`. */
+export function withProvider<O extends CloudFlag>({ cloud, ...options }: O): Omit<O, 'cloud'> {
+  if (cloud === undefined) return options
+  const { provider = cloud } = options
+  if (provider !== cloud)
+    throw new CliError(`--cloud=${cloud} and --provider=${provider} are different; use one of them`)
+  return { ...options, provider }
+}
+
+/** What help says of a port that is left open. */
+export function usually(number: number): string {
+  return `default: ${number}, or a free one if that is in use`
+}
