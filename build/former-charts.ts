@@ -15,7 +15,7 @@ export async function addFormerCharts(files: Files, provider: ChartedProvider): 
     const from = `${ownChart}${suffix}`
     const to = `${name}${suffix}`
     for (const path of ['.helmignore', 'values.yaml', 'values.schema.json', ...templatesOf(from)])
-      files.set(`charts/${to}/${path}`, read(`charts/${from}/${path}`))
+      files.set(`charts/${to}/${path}`, files.get(`charts/${from}/${path}`) ?? read(`charts/${from}/${path}`))
     const manifest = read(`charts/${from}/Chart.yaml`).replace(/^name: .*$/m, `name: ${to}`)
     const description = `$&, for ${module.title} and with the values of its chart ${name}`
     files.set(`charts/${to}/Chart.yaml`, manifest.replace(/^description: .*$/m, description))

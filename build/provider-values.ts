@@ -1,5 +1,5 @@
 /** What the modules of clouds add to the chart: its values, their schema, and the data its templates read. */
-import type { FormerChart, ProviderChart, ProviderModule } from '@tenon/provider'
+import { clusterRulesOf, type FormerChart, type ProviderChart, type ProviderModule } from '@tenon/provider'
 import { yamlDocument } from '../packages/cli/src/commands/crds.ts'
 
 /** A cloud that can be installed with the chart. */
@@ -20,15 +20,10 @@ const notice = 'Written by npm run charts from the module of the provider.'
 
 /** The file of `providers/` that the templates read. */
 export function providerFile({ module, chart }: ChartedProvider): string {
-  const reading = module.nodeClasses.map(({ group, plural }) => ({
-    apiGroups: [group],
-    resources: [plural],
-    verbs: ['get', 'list', 'watch'],
-  }))
   const data = {
     nodeClasses: module.nodeClasses.map(({ plural, group }) => `${plural}.${group}`),
     values: chart.values.map(({ name, needed, to }) => ({ name, ...(needed && { needed }), ...to })),
-    clusterRoleRules: [...reading, ...chart.rules],
+    clusterRoleRules: clusterRulesOf(module.nodeClasses, chart),
     roles: chart.roles,
     ...(chart.preferredNodes && { preferredNodes: expressionsOf(chart.preferredNodes) }),
     ...(chart.takesOver && { takesOver: takenOver(chart.takesOver) }),

@@ -1,4 +1,5 @@
 /** What a cloud adds to the chart that installs Tenon; `npm run charts` writes it there. */
+import type { NodeClass, ResourceType } from '@tenon/api'
 
 /** A rule of a Role or ClusterRole, as Kubernetes writes it. */
 export interface AccessRule {
@@ -70,4 +71,17 @@ export interface ProviderChart {
   readonly takesOver?: FormerChart
   /** Told after an installation. */
   readonly note?: string
+}
+
+/** Rights in the whole cluster that a cloud needs: those of its chart, and to read its node classes. */
+export function clusterRulesOf(
+  nodeClasses: readonly ResourceType<NodeClass>[],
+  chart: Pick<ProviderChart, 'rules'>,
+): readonly AccessRule[] {
+  const reading = nodeClasses.map(({ group, plural }) => ({
+    apiGroups: [group],
+    resources: [plural],
+    verbs: ['get', 'list', 'watch'],
+  }))
+  return [...reading, ...chart.rules]
 }

@@ -81,7 +81,14 @@ export {
   uuid,
 } from '@tenon/runtime'
 export { CatalogueGate, catalogueRecheckMs, type CatalogueVerdict } from './catalogue-gate.ts'
-export type { AccessRule, ChartTarget, ChartValue, FormerChart, ProviderChart } from './chart.ts'
+export {
+  type AccessRule,
+  type ChartTarget,
+  type ChartValue,
+  clusterRulesOf,
+  type FormerChart,
+  type ProviderChart,
+} from './chart.ts'
 export {
   type CloudProvider,
   isProviderError,

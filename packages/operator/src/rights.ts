@@ -1,0 +1,109 @@
+/**
+ * The rights that the controller needs in its cluster, whatever the provider: `npm run charts` makes the roles of the
+ * chart from them, and `tenon preflight` asks for each. Reading is granted for whatever a
+ * setting may ask for; rights beyond that come with the setting that uses them.
+ */
+import { karpenterKinds } from '@tenon/api'
+import type { AccessRule } from '@tenon/provider'
+
+/** A setting that some rights come with. */
+export type RightsSetting = 'plannedPlacement' | 'capacityBuffer' | 'dynamicResources'
+
+/** A rule of the controller's roles. */
+export interface CoreRule extends AccessRule {
+  /** Needed only while this is on; always, without it. */
+  readonly with?: RightsSetting
+  /** Why, where that is not plain. */
+  readonly because?: string
+}
+
+const { group } = karpenterKinds.nodePool
+const reading = ['list', 'watch']
+
+/** Rights in the whole cluster. */
+export const clusterRights: readonly CoreRule[] = [
+  { apiGroups: [group], resources: ['nodepools', 'nodeclaims', 'nodeoverlays'], verbs: reading },
+  { apiGroups: [group], resources: ['nodeclaims'], verbs: ['get', 'create', 'patch', 'delete'] },
+  { apiGroups: [group], resources: ['nodepools'], verbs: ['patch'] },
+  {
+    apiGroups: [group],
+    resources: ['nodepools/status', 'nodeclaims/status', 'nodeoverlays/status'],
+    verbs: ['patch'],
+  },
+  {
+    because:
+      'Asked for by the admission plugin OwnerReferencesPermissionEnforcement: NodeClaims are owned by NodePools, Nodes by NodeClaims, and both keep their owner from going first.',
+    apiGroups: [group],
+    resources: ['nodepools/finalizers', 'nodeclaims/finalizers'],
+    verbs: ['update'],
+  },
+  {
+    apiGroups: [''],
+    resources: [
+      'pods',
+      'nodes',
+      'namespaces',
+      'persistentvolumes',
+      'persistentvolumeclaims',
+      'services',
+      'replicationcontrollers',
+    ],
+    verbs: reading,
+  },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'patch', 'delete'] },
+  { apiGroups: [''], resources: ['pods'], verbs: ['delete'] },
+  { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
+  {
+    with: 'plannedPlacement',
+    because: "Nominations are part of the pods' status.",
+    apiGroups: [''],
+    resources: ['pods/status'],
+    verbs: ['patch'],
+  },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+  {
+    apiGroups: ['storage.k8s.io'],
+    resources: ['storageclasses', 'csinodes', 'volumeattachments'],
+    verbs: reading,
+  },
+  { apiGroups: ['apps'], resources: ['daemonsets', 'replicasets', 'statefulsets'], verbs: reading },
+  { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: reading },
+  {
+    with: 'capacityBuffer',
+    apiGroups: ['autoscaling.x-k8s.io'],
+    resources: ['capacitybuffers'],
+    verbs: reading,
+  },
+  {
+    with: 'capacityBuffer',
+    apiGroups: ['autoscaling.x-k8s.io'],
+    resources: ['capacitybuffers/status'],
+    verbs: ['patch'],
+  },
+  { with: 'capacityBuffer', apiGroups: [''], resources: ['podtemplates'], verbs: reading },
+  { with: 'capacityBuffer', apiGroups: ['apps'], resources: ['deployments'], verbs: reading },
+  {
+    with: 'dynamicResources',
+    apiGroups: ['resource.k8s.io'],
+    resources: ['resourceslices'],
+    verbs: reading,
+  },
+]
+
+/**
+ * Rights in the controller's own namespace, for the lease that decides which replica leads.
+ * @param leaseName name of the lease.
+ */
+export function leaseRights(leaseName: string): readonly CoreRule[] {
+  const [apiGroups, resources] = [['coordination.k8s.io'], ['leases']]
+  return [
+    {
+      because:
+        'Rights of a name do not reach objects yet to be made, so that creating is granted for all of them.',
+      apiGroups,
+      resources,
+      verbs: ['get', 'create'],
+    },
+    { apiGroups, resources, resourceNames: [leaseName], verbs: ['watch', 'patch'] },
+  ]
+}
