@@ -5,6 +5,10 @@ export {
   type SchedulingDecider,
 } from './decider/decider.ts'
 export { ThreadDecider, type ThreadDeciderOptions } from './decider/thread-decider.ts'
+export type { JournalEntry, JournalKind, JournalNote, JournalPods, JournalPrices } from './journal/entry.ts'
+export { podsNoted } from './journal/entry.ts'
+export { entryFrom, lineOf } from './journal/entry-line.ts'
+export { Journal } from './journal/journal.ts'
 export { addProcessMetrics } from './metrics/framework/framework-process.ts'
 export type { BuildInfo } from './metrics/metrics.ts'
 export { metricTable } from './metrics/table.ts'

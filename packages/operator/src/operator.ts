@@ -8,6 +8,7 @@ import { checkedPrices } from './cloud/checked-prices.ts'
 import { overlaidProvider, overlayLayer } from './nodeoverlay/overlaid-provider.ts'
 import { DisruptionAnswers, type NodeDecision } from './disruption/answers.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
+import { Journal } from './journal/journal.ts'
 import type { DrainReport } from './node/termination/drain-report.ts'
 import { drainReports } from './node/termination/drain-state.ts'
 import { correctionsShown } from './nodepool/learning.ts'
@@ -87,6 +88,8 @@ export class Operator {
   readonly learnedCapacity: LearnedCapacity | undefined
   /** How long work has been waiting for a complete pass. */
   readonly passAges: PassAges
+  /** What this operator has done while it leads. */
+  readonly journal: Journal
   readonly #claimSweep: SweepGuard
   readonly #decider: SchedulingDecider
   readonly #unreadable: UnreadableObjects
@@ -104,6 +107,7 @@ export class Operator {
     this.caches = openCaches(deps.kubernetes.registry, deps.provider, deps.settings, this.#unreadable.note)
     const { provider, settings, build } = deps
     this.passAges = new PassAges(clock)
+    this.journal = new Journal({ clock, currency: () => provider.currency?.() })
     this.#claimSweep = claimSweepGuard(clock)
     this.launchGuard = new LaunchGuard(provider, clock, { learns: settings.compatibility !== 'karpenter' })
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
@@ -194,6 +198,7 @@ export class Operator {
           followedPods: this.#followedPods,
           framework: this.framework,
           passAges: this.passAges,
+          journal: this.journal,
         },
         process: { clock, turns: eventLoopTurns, random, logger, settings },
       },

@@ -75,6 +75,10 @@ export class CleverCloudProvider implements CloudProvider {
     this.#deps.news.add(listener)
   }
 
+  currency(): string {
+    return this.#deps.catalogue.priceUnit
+  }
+
   ownsProviderID(providerID: string): boolean {
     return nodeGroupIn(providerID) !== undefined
   }

@@ -90,6 +90,10 @@ export class ClusterApiProvider implements CloudProvider {
     return this.#deps.view.hub.awayUntilMs
   }
 
+  currency(): string | undefined {
+    return this.#deps.catalogue.currency
+  }
+
   /** Every infrastructure provider has a form of its own. */
   ownsProviderID(providerID: string): boolean {
     return providerID !== ''

@@ -129,6 +129,10 @@ class ExoscaleProvider implements CloudProvider {
     return this.#garbage.guards
   }
 
+  currency(): string {
+    return this.#deps.options.currency
+  }
+
   ownsProviderID(providerID: string): boolean {
     return parseProviderId(providerID).kind === 'instance'
   }

@@ -177,6 +177,8 @@ export interface CloudProvider {
   /** Guards of this provider's own sweeps, for metrics. */
   readonly sweeps?: readonly SweepGuard[]
   readonly metrics?: readonly ProviderMetric[]
+  /** Of its prices, as ISO 4217 or another name; undefined, or absent: not known. */
+  readonly currency?: () => string | undefined
   /**
    * What the provider waits for before it can launch anything, as a clause without a full stop; undefined once it has
    * it. Absent: nothing.

@@ -7,6 +7,7 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { SchedulingDecider } from '../decider/decider.ts'
 import { sliceMs } from '../decider/slice.ts'
 import type { DisruptionAnswers } from '../disruption/answers.ts'
+import type { Journal } from '../journal/journal.ts'
 import type { Kubernetes } from '../kubernetes.ts'
 import type { FollowedPods } from '../metrics/cluster/followed-pods.ts'
 import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
@@ -36,7 +37,7 @@ interface Decisions {
   readonly answers: DisruptionAnswers
 }
 
-/** What is measured. */
+/** What is measured, and noted. */
 interface Telemetry {
   readonly metrics: Metrics
   /** What the metrics of pods show. */
@@ -44,6 +45,7 @@ interface Telemetry {
   /** Told what controllers do. */
   readonly framework: FrameworkMetrics
   readonly passAges: PassAges
+  readonly journal: Journal
 }
 
 /** What this process gives to everyone who asks. */

@@ -68,6 +68,11 @@ export class Catalogue {
     this.#deps = deps
   }
 
+  /** Of the price file; undefined where it names none. */
+  get currency(): string | undefined {
+    return this.#deps.prices.currency
+  }
+
   /** What the members of a class turned out to be. */
   async readingsOf(nodeClass: ClusterAPINodeClass): Promise<Readings> {
     const { hub } = this.#deps
