@@ -31,10 +31,12 @@ describe('the check of dependencies', () => {
     )
   })
 
-  test('takes what is inherited, or put together of others, for too much', () => {
+  test('counts members that are picked; takes what is inherited or joined for too much', () => {
     const [extended] = found('interface Dependencies extends Many { readonly one: Clock }').asked
     const [joined] = found('type Dependencies = Many & Others').asked
+    const [picked] = found("type Dependencies = Pick<Many, 'one' | 'two'>").asked
     assert.deepEqual([extended?.fields, joined?.fields], [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY])
+    assert.equal(picked?.fields, 2)
   })
 
   test('finds members that others fill in', () => {

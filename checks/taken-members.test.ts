@@ -30,6 +30,16 @@ describe('what files take of wide objects', () => {
     assert.deepEqual(unused(`${picked}class Search { constructor(deps: Dependencies) {} }`), ['state'])
   })
 
+  test('a field that is picked of other dependencies and that nobody reads is found', () => {
+    const text = `type Dependencies = Pick<Many, 'one' | 'two'>
+    const f = ({ one }: Dependencies) => one.run()`
+    assert.deepEqual(unused(text), ['two'])
+  })
+
+  test('an interface that no code of its file uses is left to the files that do', () => {
+    assert.deepEqual(unused(picked), [])
+  })
+
   test('what is passed to functions of the same file has to be used there', () => {
     const text = `${picked}
     class Search { run() { return find(this.#deps) } }

@@ -11,7 +11,7 @@ import {
 } from 'oxc-parser'
 
 /** Interfaces that list dependencies. */
-const dependencies = /(Dependencies|Parts)$/
+const dependencies = /(Dependencies|Deps|Parts)$/
 /** Objects of which nobody needs everything. */
 const wide: ReadonlySet<string> = new Set([
   'Caches',
@@ -36,14 +36,28 @@ export interface Taken {
   readonly unused: readonly string[]
 }
 
+/** Members that `Pick<X, 'a' | 'b'>` names; none for another type. */
+export function pickedBy(type: TSType): readonly string[] {
+  if (type.type !== 'TSTypeReference' || nameOf(type) !== 'Pick') return []
+  return literalsOf(type.typeArguments?.params[1])
+}
+
 /** Reads one source file. */
 export function takenIn(path: string, text: string): readonly Taken[] {
   const { program } = parseSync(path, text)
   const listed: TSInterfaceDeclaration[] = []
+  const picked: { readonly field: string; readonly start: number }[] = []
   const uses = new Uses()
   new Visitor({
     TSInterfaceDeclaration(node) {
       if (dependencies.test(node.id.name)) listed.push(node)
+    },
+    TSTypeAliasDeclaration({ id, typeAnnotation: type, start }) {
+      if (!dependencies.test(id.name)) return
+      for (const field of pickedBy(type)) picked.push({ field, start })
+    },
+    TSTypeReference(type) {
+      uses.types.add(nameOf(type))
     },
     MemberExpression({ computed, property }) {
       if (!computed && 'name' in property) uses.used.add(property.name)
@@ -68,20 +82,27 @@ export function takenIn(path: string, text: string): readonly Taken[] {
     ReturnStatement: ({ argument }) => uses.passOn(argument === null ? [] : [argument]),
   }).visit(program)
   const lineOf = (offset: number) => text.slice(0, offset).split('\n').length
-  return listed.flatMap(({ body: { body } }) =>
+  const ofPicks = picked.map(({ field, start }): Taken => {
+    return { field, line: lineOf(start), whole: [], members: [], unused: uses.unusedOf(field, []) }
+  })
+  const ofInterfaces = listed.flatMap(({ id, body: { body } }) =>
     body.flatMap((member): readonly Taken[] => {
       if (member.type !== 'TSPropertySignature' || member.key.type !== 'Identifier') return []
       const { name: field } = member.key
       const { whole, members } = takenOf(member.typeAnnotation?.typeAnnotation)
-      const unused = uses.unusedOf(field, members)
+      // What is declared here for other files is used there.
+      const unused = uses.types.has(id.name) ? uses.unusedOf(field, members) : []
       return [{ field, line: lineOf(member.start), whole, members, unused }]
     }),
   )
+  return [...ofPicks, ...ofInterfaces]
 }
 
 /** What is done with names anywhere in a file. */
 class Uses {
   readonly used = new Set<string>()
+  /** Names of types that something in the file has. */
+  readonly types = new Set<string>()
   /** Functions of this file: what they are given is used here. */
   readonly local = new Set<string>()
   /** By name, the functions that are given it; undefined for what is no plain call. */
@@ -98,7 +119,7 @@ class Uses {
 
   unusedOf(field: string, members: readonly string[]): readonly string[] {
     // Whoever is given all of it may use any of it.
-    if (this.#isPassedOn('deps')) return []
+    if (['deps', 'dependencies', 'parts'].some((name) => this.#isPassedOn(name))) return []
     if (!this.used.has(field)) return [field]
     // Caches are a member of the Kubernetes API, and those that are read are picked beside it.
     return this.#isPassedOn(field) || this.#isPassedOn('caches')

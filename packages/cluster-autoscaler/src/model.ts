@@ -2,6 +2,7 @@
 import type { DaemonSet, KubeObject, Node, Pod, PodDisruptionBudget } from '@tenon/api'
 import type { Snapshot } from '@tenon/filters'
 import type { GroupInstance, NodeGroup } from '@tenon/provider'
+import type { Logger } from '@tenon/runtime'
 
 /** What a new node of a group will be: the node and the pods that come with it (cluster-autoscaler.md 2.6). */
 export interface NodeTemplate {
@@ -113,6 +114,13 @@ export interface MetricSink {
   clear(name: GaugeName): void
   add(name: CounterName, by: number, labels?: MetricLabels): void
   observe(name: HistogramName, value: number, labels?: MetricLabels): void
+}
+
+/** Where actions are reported. */
+export interface Outlets {
+  readonly events: EventSink
+  readonly metrics: MetricSink
+  readonly logger: Logger
 }
 
 /** Writes to the cluster. A dry run has one that writes nothing. */

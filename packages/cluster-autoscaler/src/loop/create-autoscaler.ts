@@ -55,6 +55,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   const { options, cluster, nodeGroups, reporting, capabilities } = parts
   const { clock, turns, random } = capabilities
   const { events, metrics, logger } = reporting
+  const outlets = { events, metrics, logger }
   const reader = new PodReader()
   const taints = new TaintRules(options.taints)
   const registry = new ClusterStateRegistry(options.registry)
@@ -67,9 +68,8 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   })
   const scaleUp = new ScaleUp({
     options: options.scaleUp,
-    cloud: { nodeGroups, registry, isDryRun: options.isDryRun },
-    plans,
-    outlets: { events, metrics, logger },
+    cloud: { nodeGroups, registry, plans, isDryRun: options.isDryRun },
+    outlets,
     chooser: expanderChain(options.scaleUp.expanders, { reader, random, priority, grpc: parts.grpcExpander }),
     reader,
     slicing,
@@ -77,13 +77,9 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   const scaleDown = new ScaleDown({
     options,
     nodeGroups,
-    writer: cluster.writer,
-    reader: cluster.reader,
-    events,
-    metrics,
-    clock,
-    turns,
-    logger,
+    cluster,
+    outlets,
+    slicing,
     ended: ({ kind, groupId }) => {
       if (kind !== 'deleted') return
       registry.registerDeletion(groupId, clock.now())
@@ -94,9 +90,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
     groups: nodeGroups,
     listNodes: cluster.listNodes,
     members,
-    events,
-    metrics,
-    logger,
+    outlets,
     belowMinimum: options.registry.forceDeleteUnregisteredNodes,
   })
   return new Autoscaler({

@@ -243,9 +243,7 @@ class AutoscalerProcess {
         client: this.#client,
         transport: kubernetes.transport,
         registry,
-        clock,
-        random,
-        logger,
+        runtime: { clock, random, logger },
         configMap: needsPriorities
           ? { namespace: options.status.namespace, name: priorityExpanderConfigMap }
           : undefined,

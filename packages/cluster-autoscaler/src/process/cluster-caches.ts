@@ -25,9 +25,11 @@ export interface ClusterCachesDependencies {
   /** The client's own way to the server. */
   readonly transport: Transport
   readonly registry: CacheRegistry
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
+  readonly runtime: {
+    readonly clock: Clock
+    readonly random: Random
+    readonly logger: Logger
+  }
   /** A ConfigMap that is followed, as the priority expander needs it. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined
 }
@@ -76,8 +78,8 @@ export async function openClusterCaches(
   dependencies: ClusterCachesDependencies,
   signal: AbortSignal,
 ): Promise<ClusterCaches> {
-  const { registry } = dependencies
-  const readable = new Set(await readableKinds(optionalKinds, dependencies, signal))
+  const { transport, registry, runtime } = dependencies
+  const readable = new Set(await readableKinds(optionalKinds, { transport, ...runtime }, signal))
   const pods = registry.cache(kinds.pod, { fields: usualFields })
   const nodes = registry.cache(kinds.node, { fields: usualFields })
   const budgets = registry.cache(kinds.podDisruptionBudget)
@@ -137,13 +139,13 @@ function labelsOf(namespaces: Cache<KubeObject> | undefined): ReadonlyMap<string
 
 /** One ConfigMap: there may be no right to those of other namespaces. It is not waited for. */
 function followConfigMap(
-  { client, clock, random, logger, configMap }: ClusterCachesDependencies,
+  { client, runtime, configMap }: ClusterCachesDependencies,
   signal: AbortSignal,
 ): Cache<ConfigMap> | undefined {
   if (configMap === undefined) return undefined
   const { namespace, name } = configMap
   const fieldSelector = `metadata.name=${name}`
-  const cache = createCache(client, kinds.configMap, { clock, random, logger, namespace, fieldSelector })
+  const cache = createCache(client, kinds.configMap, { ...runtime, namespace, fieldSelector })
   cache.start(signal)
   return cache
 }

@@ -21,17 +21,19 @@ function stage(options: { readonly nodes?: readonly Node[]; readonly failing?: r
     },
     listNodes: () => Promise.resolve(options.nodes ?? []),
     members: { invalidate: (groupId) => void told.push(`invalidated ${groupId}`) },
-    events: {
-      status: (type, reason, message) => void told.push(`${type} ${reason}: ${message}`),
-      object: () => undefined,
+    outlets: {
+      events: {
+        status: (type, reason, message) => void told.push(`${type} ${reason}: ${message}`),
+        object: () => undefined,
+      },
+      metrics: {
+        set: () => undefined,
+        clear: () => undefined,
+        observe: () => undefined,
+        add: (name, by) => void told.push(`${name} ${by}`),
+      },
+      logger: silentLogger,
     },
-    metrics: {
-      set: () => undefined,
-      clear: () => undefined,
-      observe: () => undefined,
-      add: (name, by) => void told.push(`${name} ${by}`),
-    },
-    logger: silentLogger,
     belowMinimum: false,
   })
   return { remover, told, deletions, signal: new AbortController().signal }

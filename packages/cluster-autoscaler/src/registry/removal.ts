@@ -1,8 +1,7 @@
 /** Removes members that never became nodes, beside the loop (cluster-autoscaler.md 2.4). */
 import type { Node } from '@tenon/api'
 import type { GroupInstance, NodeGroups } from '@tenon/provider'
-import type { Logger } from '@tenon/runtime'
-import type { EventSink, MetricSink } from '../model.ts'
+import type { Outlets } from '../model.ts'
 import type { UnregisteredRemoval } from './cluster-state.ts'
 import { messageOf } from './effects.ts'
 import type { GroupMembers } from './members.ts'
@@ -13,9 +12,7 @@ export interface RemovalDependencies {
   /** All nodes as the API server has them now: the second witness that an instance has none. */
   readonly listNodes: (signal: AbortSignal) => Promise<readonly Node[]>
   readonly members: Pick<GroupMembers, 'invalidate'>
-  readonly events: EventSink
-  readonly metrics: MetricSink
-  readonly logger: Logger
+  readonly outlets: Outlets
   /** `--force-delete-unregistered-nodes`. */
   readonly belowMinimum: boolean
 }
@@ -42,10 +39,13 @@ export class InstanceRemover {
       const { groupId } = removal
       if (removal.kind === 'remove') this.#begin(groupId, removal.instances, signal)
       else
-        this.#dependencies.logger.info('unregistered instances are kept: the group has its minimum size', {
-          nodeGroup: groupId,
-          instances: removal.count,
-        })
+        this.#dependencies.outlets.logger.info(
+          'unregistered instances are kept: the group has its minimum size',
+          {
+            nodeGroup: groupId,
+            instances: removal.count,
+          },
+        )
     }
   }
 
@@ -68,7 +68,8 @@ export class InstanceRemover {
   }
 
   async #remove(groupId: string, instances: readonly Removable[], signal: AbortSignal): Promise<void> {
-    const { groups, events, metrics, members, logger, belowMinimum } = this.#dependencies
+    const { groups, members, outlets, belowMinimum } = this.#dependencies
+    const { events, metrics, logger } = outlets
     let doomed: readonly Removable[] = instances
     try {
       const isRegistered = registeredIn(await this.#dependencies.listNodes(signal))

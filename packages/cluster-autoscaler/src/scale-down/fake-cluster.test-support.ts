@@ -90,13 +90,9 @@ export class FakeCluster {
         },
         instances: async (groupId) => await Promise.resolve(this.#instances(groupId)),
       },
-      writer: this.#writer,
-      reader: this.#reader,
-      events: this.#events,
-      metrics: this.#metrics,
-      clock: this.clock,
-      turns: eventLoopTurns,
-      logger: silentLogger,
+      cluster: { reader: this.#reader, writer: this.#writer },
+      outlets: { events: this.#events, metrics: this.#metrics, logger: silentLogger },
+      slicing: { clock: this.clock, turns: eventLoopTurns, sliceMs: 8 },
       ended: (result) => this.ended.push(result),
     })
   }

@@ -1,8 +1,8 @@
 /** Scale-down of the Cluster Autoscaler mode: what one loop does, and what goes on beside it (cluster-autoscaler.md 6). */
 import type { Node, Pod } from '@tenon/api'
 import type { NodeGroups } from '@tenon/provider'
-import { type Clock, inSlices, type Logger, type Turns } from '@tenon/runtime'
-import type { ClusterWriter, EventSink, LoopView, MetricSink, NodeGroupIndex } from '../model.ts'
+import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
+import type { ClusterWriter, LoopView, NodeGroupIndex, Outlets } from '../model.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
 import { type Choice, chooseNodes } from './choice/choose.ts'
 import { delayedGroups, isInCooldown } from './choice/cooldown.ts'
@@ -26,19 +26,15 @@ import { ScaleDownMetrics } from './scale-down-metrics.ts'
 export interface ScaleDownDependencies {
   readonly options: AutoscalerOptions
   readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'instances'>
-  readonly writer: ClusterWriter
-  readonly reader: ClusterReader
-  readonly events: EventSink
-  readonly metrics: MetricSink
-  readonly clock: Clock
-  readonly turns: Turns
-  readonly logger: Logger
+  readonly cluster: {
+    readonly reader: ClusterReader
+    readonly writer: ClusterWriter
+  }
+  readonly outlets: Outlets
+  readonly slicing: Slicing & { readonly clock: Clock }
   /** Called when a deletion has ended; not for those that the signal ended. */
   readonly ended: (result: DeletionResult) => void
 }
-
-/** The thread is given up after so long. */
-const sliceMs = 8
 
 export class ScaleDown {
   readonly #deps: ScaleDownDependencies
@@ -54,21 +50,33 @@ export class ScaleDown {
 
   constructor(deps: ScaleDownDependencies) {
     this.#deps = deps
-    const { options, clock, logger, reader } = deps
+    const { options, nodeGroups, cluster, outlets, ended } = deps
+    const { reader, writer } = cluster
+    const { events, logger } = outlets
+    const { clock } = deps.slicing
     const { maxPodEvictionMs, nodeDeletionBatcherIntervalMs: batchIntervalMs } = options.scaleDown
     this.#planner = new Planner(options.scaleDown)
-    this.#marker = new NodeMarker({ ...deps, cordons: options.scaleDown.cordonNodeBeforeTerminating })
+    this.#marker = new NodeMarker({ writer, events, clock, logger, cordons: this.#cordons })
     const deletion = new NodeDeletion({
       options,
       reader,
-      evictor: new Evictor({ ...deps, maxPodEvictionMs }),
-      remover: new CloudRemover({ ...deps, batchIntervalMs }),
-      latency: new TaintLatency(reader, clock),
+      steps: {
+        latency: new TaintLatency(reader, clock),
+        evictor: new Evictor({ reader, writer, outlets, clock, maxPodEvictionMs }),
+        remover: new CloudRemover({ nodeGroups, reader, clock, logger, batchIntervalMs }),
+      },
       clock,
       logger,
     })
-    this.#deleter = new Deleter({ ...deps, deletion, marker: this.#marker, tracker: this.#tracker })
-    this.#metrics = new ScaleDownMetrics(deps.metrics, clock, options.scaleDown)
+    this.#deleter = new Deleter({
+      marker: this.#marker,
+      deletion,
+      tracker: this.#tracker,
+      outlets,
+      clock,
+      ended,
+    })
+    this.#metrics = new ScaleDownMetrics(outlets.metrics, clock, options.scaleDown)
   }
 
   /**
@@ -76,7 +84,8 @@ export class ScaleDown {
    * timers as far as `--node-deletion-candidate-ttl` tells.
    */
   async startUp(nodes: readonly Node[], index: NodeGroupIndex, signal: AbortSignal): Promise<void> {
-    const { options, clock } = this.#deps
+    const { options, slicing } = this.#deps
+    const { clock } = slicing
     this.#planner.restore(nodes, clock.now())
     for (const { metadata } of hardTainted(nodes)) this.#uncleaned.add(metadata.name)
     await this.#clean(nodes, index, signal)
@@ -133,7 +142,8 @@ export class ScaleDown {
   }
 
   async #plan(input: ScaleDownInput, signal: AbortSignal): Promise<Plan> {
-    const { options, clock, turns } = this.#deps
+    const { options, slicing } = this.#deps
+    const { clock } = slicing
     const { view, candidates: nodes, lastScaleUpMsByGroup } = input
     const startMs = clock.monotonic()
     const endMs = startMs + options.scaleDown.simulationTimeoutMs
@@ -145,7 +155,7 @@ export class ScaleDown {
       delayedUntilMs: delayedGroups(view.nowMs, lastTimes, options.scaleDown),
       shouldStop: () => signal.aborted || clock.monotonic() > endMs,
     })
-    const plan = await inSlices(steps, { clock, turns, sliceMs })
+    const plan = await inSlices(steps, slicing)
     signal.throwIfAborted()
     this.#metrics.duration('findUnneeded', startMs)
     return plan
@@ -164,7 +174,8 @@ export class ScaleDown {
   }
 
   async #start(choice: Choice, nowMs: number, signal: AbortSignal): Promise<ScaleDownStep> {
-    const { options, logger, clock } = this.#deps
+    const { options, outlets, slicing } = this.#deps
+    const { clock } = slicing
     if (choice.empty.length + choice.drain.length === 0) return { kind: 'nothingToDelete' }
     const step = {
       kind: 'started',
@@ -172,7 +183,7 @@ export class ScaleDown {
       drain: choice.drain.map(nameOf),
     } as const
     if (options.isDryRun) {
-      logger.info('dry run: would remove nodes', { empty: step.empty, drain: step.drain })
+      outlets.logger.info('dry run: would remove nodes', { empty: step.empty, drain: step.drain })
       return step
     }
     const startMs = clock.monotonic()
@@ -191,7 +202,8 @@ export class ScaleDown {
   }
 
   async #softTaint(plan: Plan, { view }: ScaleDownInput, signal: AbortSignal): Promise<void> {
-    const { options, writer, clock, logger } = this.#deps
+    const { options, cluster, outlets, slicing } = this.#deps
+    const { clock } = slicing
     const { maxBulkSoftTaintCount: maxCount, maxBulkSoftTaintMs: maxMs } = options.scaleDown
     if (maxCount <= 0) return
     const startMs = clock.monotonic()
@@ -200,7 +212,8 @@ export class ScaleDown {
       unneeded: new Set(plan.unneeded.map(nameOf)),
       going: this.#tracker.goingNodes(),
     })
-    await writeSoftTaints(changes, { writer, clock, logger, maxCount, maxMs }, signal)
+    const writing = { writer: cluster.writer, clock, logger: outlets.logger, maxCount, maxMs }
+    await writeSoftTaints(changes, writing, signal)
     this.#metrics.duration('scaleDown:softTaintUnneeded', startMs)
   }
 
@@ -217,8 +230,18 @@ export class ScaleDown {
     }
   }
 
+  get #cordons(): boolean {
+    return this.#deps.options.scaleDown.cordonNodeBeforeTerminating
+  }
+
   #cleanup(): Parameters<typeof cleanHardTaint>[1] {
-    return { ...this.#deps, cordons: this.#deps.options.scaleDown.cordonNodeBeforeTerminating }
+    const { cluster, outlets } = this.#deps
+    return {
+      writer: cluster.writer,
+      events: outlets.events,
+      logger: outlets.logger,
+      cordons: this.#cordons,
+    }
   }
 
   #outcome(step: ScaleDownStep, plan: Plan, refused: readonly UnremovableNode[]): ScaleDownOutcome {

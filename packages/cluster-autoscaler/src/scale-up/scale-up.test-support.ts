@@ -56,8 +56,7 @@ export async function scaleUp(scene: Scene): Promise<Played> {
   const unused = () => Promise.reject(new Error('this expander is not in the test'))
   const scaling = new ScaleUp({
     options,
-    cloud: { nodeGroups: cloud, registry, isDryRun: false },
-    plans: new PodPlans(options.maxBinpackingMs),
+    cloud: { nodeGroups: cloud, registry, plans: new PodPlans(options.maxBinpackingMs), isDryRun: false },
     outlets: { events, metrics, logger: silentLogger },
     chooser: expanderChain(options.expanders, { reader, random, priority: unused, grpc: unused }),
     reader,

@@ -2,9 +2,9 @@
 import type { Pod } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import type { NodeGroup, NodeGroups } from '@tenon/provider'
-import { type Clock, inSlices, type Logger, type Slicing } from '@tenon/runtime'
+import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import { type GpuLabels, gpuLabels } from '../gpu.ts'
-import type { EventSink, LoopView, MetricSink } from '../model.ts'
+import type { LoopView, Outlets } from '../model.ts'
 import type { ScaleUpOptions } from '../options/options.ts'
 import { type PodPlans, plannedNodes } from '../placement/pod-plans.ts'
 import type { PodGroup } from '../pods/equivalence.ts'
@@ -28,26 +28,19 @@ export interface ScaleUpRegistry {
   ): void
 }
 
-/** What increases are carried out with. */
+/** Carries out increases, and keeps a record of them. */
 interface Cloud {
   readonly nodeGroups: NodeGroups
   readonly registry: ScaleUpRegistry
+  /** Keeps which pods the new nodes are for. */
+  readonly plans: Pick<PodPlans, 'add'>
   /** Nothing is asked of the cloud. */
   readonly isDryRun: boolean
-}
-
-/** What is told of scale-ups. */
-interface Outlets {
-  readonly events: EventSink
-  readonly metrics: MetricSink
-  readonly logger: Logger
 }
 
 export interface ScaleUpDependencies {
   readonly options: ScaleUpOptions
   readonly cloud: Cloud
-  /** Told which pods the new nodes are for. */
-  readonly plans: Pick<PodPlans, 'add'>
   readonly outlets: Outlets
   readonly chooser: (
     options: readonly ExpansionOption[],
@@ -169,7 +162,7 @@ export class ScaleUp {
     search: SearchQuestion,
     signal: AbortSignal,
   ): Promise<{ readonly result: ScaleUpResult; readonly helped: ReadonlySet<Pod> }> {
-    const { options, outlets, cloud, plans } = this.#deps
+    const { options, outlets, cloud } = this.#deps
     const failure = options.parallelScaleUp
       ? (await Promise.all(increases.map((each) => this.#execute(each, search.view, signal)))).find(isText)
       : await this.#oneByOne(increases, search.view, signal)
@@ -185,7 +178,7 @@ export class ScaleUp {
       }))
       const { nodes, nowMs } = search.view
       const before = new Set(nodes.map(({ metadata }) => metadata.name))
-      plans.add(plannedNodes(best.podsByNode, grown), before, nowMs)
+      cloud.plans.add(plannedNodes(best.podsByNode, grown), before, nowMs)
     }
     const text = increases.map(sizeText).join(' ')
     const message = `pod triggered scale-up: [${text}]`

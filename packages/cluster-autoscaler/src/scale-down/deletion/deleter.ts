@@ -1,6 +1,6 @@
 /** Starts deletions, lets them run beside the loop, and tells how they end (cluster-autoscaler.md 6.6). */
-import type { Clock, Logger } from '@tenon/runtime'
-import type { EventSink, MetricSink } from '../../model.ts'
+import type { Clock } from '@tenon/runtime'
+import type { Outlets } from '../../model.ts'
 import { messageOf } from '../../registry/effects.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
 import { gpuLabels } from '../../gpu.ts'
@@ -14,10 +14,8 @@ export interface DeleterDependencies {
   readonly marker: NodeMarker
   readonly deletion: NodeDeletion
   readonly tracker: DeletionTracker
-  readonly events: EventSink
-  readonly metrics: MetricSink
+  readonly outlets: Outlets
   readonly clock: Clock
-  readonly logger: Logger
   /** Called once for each node that {@link Deleter.start} was given, unless its signal aborts before. */
   readonly ended: (result: DeletionResult) => void
 }
@@ -68,7 +66,8 @@ export class Deleter {
   }
 
   async #run(job: DeletionJob, taintValue: string, signal: AbortSignal): Promise<void> {
-    const { deletion, marker, events, logger } = this.#deps
+    const { deletion, marker, outlets } = this.#deps
+    const { events, logger } = outlets
     const { name } = job.node.metadata
     try {
       const failure = await deletion.run(job, taintValue, signal).catch((error: unknown): DeletionFailure => {
@@ -97,7 +96,7 @@ export class Deleter {
   }
 
   #succeed(job: DeletionJob): void {
-    const { events, metrics } = this.#deps
+    const { events, metrics } = this.#deps.outlets
     const { name } = job.node.metadata
     const labels = gpuLabels(job.node)
     events.object(job.node, 'Normal', 'ScaleDown', `node ${name} was removed from its node group`)
@@ -110,16 +109,16 @@ export class Deleter {
   }
 
   #announce(job: DeletionJob): void {
+    const { events, logger } = this.#deps.outlets
     const { name } = job.node.metadata
     const utilization = renderUtilization(job.utilization)
-    if (job.kind === 'empty')
-      this.#deps.events.status('Normal', 'ScaleDownEmpty', `removing empty node ${name}`)
+    if (job.kind === 'empty') events.status('Normal', 'ScaleDownEmpty', `removing empty node ${name}`)
     else {
       const pods = job.pods.map(nameOf).join(',')
       const message = `removing node ${name} with drain, utilization: ${utilization}, pods to move: ${pods}`
-      this.#deps.events.status('Normal', 'ScaleDown', message)
+      events.status('Normal', 'ScaleDown', message)
     }
-    this.#deps.logger.info('removing a node', {
+    logger.info('removing a node', {
       node: name,
       nodeGroup: job.groupId,
       kind: job.kind,
@@ -142,6 +141,7 @@ export class Deleter {
   }
 
   #countPending(): void {
-    this.#deps.metrics.set('pending_node_deletions', this.#deps.tracker.count)
+    const { outlets, tracker } = this.#deps
+    outlets.metrics.set('pending_node_deletions', tracker.count)
   }
 }

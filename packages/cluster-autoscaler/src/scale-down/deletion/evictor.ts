@@ -1,6 +1,6 @@
 /** Evicts the pods of a node and waits until they are gone (cluster-autoscaler.md 6.6). */
-import type { Clock, Logger } from '@tenon/runtime'
-import type { ClusterWriter, EventSink, MetricSink } from '../../model.ts'
+import type { Clock } from '@tenon/runtime'
+import type { ClusterWriter, Outlets } from '../../model.ts'
 import { messageOf } from '../../registry/effects.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
 import type { ClusterReader } from './cluster-reader.ts'
@@ -12,10 +12,8 @@ const pollMs = 5_000
 export interface EvictorDependencies {
   readonly writer: Pick<ClusterWriter, 'evict'>
   readonly reader: Pick<ClusterReader, 'podsOf'>
-  readonly events: EventSink
-  readonly metrics: MetricSink
+  readonly outlets: Outlets
   readonly clock: Clock
-  readonly logger: Logger
   /** `--max-pod-eviction-time`. */
   readonly maxPodEvictionMs: number
 }
@@ -43,7 +41,7 @@ export class Evictor {
   }
 
   async #evictAll({ evictions }: EvictionGroup, signal: AbortSignal): Promise<string | undefined> {
-    const { events, metrics } = this.#deps
+    const { events, metrics } = this.#deps.outlets
     const failures = await Promise.all(
       evictions.map(async (eviction) => {
         const { pod } = eviction
@@ -62,7 +60,7 @@ export class Evictor {
 
   /** One try at least, then one every 10 s until the time is up. @returns the last failure. */
   async #call({ pod, graceSeconds }: Eviction, signal: AbortSignal): Promise<string | undefined> {
-    const { writer, clock, logger, maxPodEvictionMs } = this.#deps
+    const { writer, clock, outlets, maxPodEvictionMs } = this.#deps
     const endMs = clock.monotonic() + maxPodEvictionMs
     for (;;) {
       try {
@@ -70,7 +68,7 @@ export class Evictor {
         return undefined
       } catch (error) {
         if (signal.aborted) throw error
-        logger.debug('a pod could not be evicted', { pod: nameOf(pod), error })
+        outlets.logger.debug('a pod could not be evicted', { pod: nameOf(pod), error })
         if (clock.monotonic() + retryMs > endMs) return messageOf(error)
       }
       await clock.sleep(retryMs, signal)
@@ -101,7 +99,7 @@ export class Evictor {
       return new Set((await this.#deps.reader.podsOf(nodeName, signal)).map(nameOf))
     } catch (error) {
       if (signal.aborted) throw error
-      this.#deps.logger.debug('the pods of a node that is drained could not be read', {
+      this.#deps.outlets.logger.debug('the pods of a node that is drained could not be read', {
         node: nodeName,
         error,
       })

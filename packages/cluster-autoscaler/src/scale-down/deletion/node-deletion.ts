@@ -20,9 +20,11 @@ const pollMs = 5_000
 export interface NodeDeletionDependencies {
   readonly options: Pick<AutoscalerOptions, 'loop' | 'scaleDown'>
   readonly reader: ClusterReader
-  readonly evictor: Evictor
-  readonly remover: CloudRemover
-  readonly latency: TaintLatency
+  readonly steps: {
+    readonly latency: TaintLatency
+    readonly evictor: Evictor
+    readonly remover: CloudRemover
+  }
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -36,24 +38,25 @@ export class NodeDeletion {
 
   /** @returns why the node stays; undefined when its instance is gone. Rejects when the signal aborts. */
   async run(job: DeletionJob, taintValue: string, signal: AbortSignal): Promise<DeletionFailure | undefined> {
-    const { evictor, remover, options } = this.#deps
+    const { steps, options } = this.#deps
     const { name } = job.node.metadata
     await this.#delay(name, signal)
     const drain = await this.#recheck(job, signal)
     if ('stage' in drain) return drain
     const plan = evictionPlan(drain, job.kind, options.scaleDown)
-    const message = await evictor.drain(name, plan, signal)
+    const message = await steps.evictor.drain(name, plan, signal)
     if (message !== undefined) return { stage: 'drain', message }
     await this.#awaitAnnotations(name, signal)
-    return await remover.remove({ node: job.node, groupId: job.groupId, taintValue }, signal)
+    return await steps.remover.remove({ node: job.node, groupId: job.groupId, taintValue }, signal)
   }
 
   /** The scheduler may have chosen the node before it learnt of the taint. */
   async #delay(nodeName: string, signal: AbortSignal): Promise<void> {
     const { deleteDelayAfterTaintMs, dynamicDeleteDelayAfterTaint } = this.#deps.options.scaleDown
-    if (dynamicDeleteDelayAfterTaint) await this.#deps.latency.observe(nodeName, signal)
-    const dynamicMs = dynamicDeleteDelayAfterTaint ? this.#deps.latency.delayMs() : undefined
-    await this.#deps.clock.sleep(dynamicMs ?? deleteDelayAfterTaintMs, signal)
+    const { clock, steps } = this.#deps
+    if (dynamicDeleteDelayAfterTaint) await steps.latency.observe(nodeName, signal)
+    const dynamicMs = dynamicDeleteDelayAfterTaint ? steps.latency.delayMs() : undefined
+    await clock.sleep(dynamicMs ?? deleteDelayAfterTaintMs, signal)
   }
 
   /** Reads pods and budgets again, and asks the drain rules once more. */
