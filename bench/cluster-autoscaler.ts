@@ -176,7 +176,11 @@ function loopOver(nodes: readonly Node[], pods: { list: readonly Pod[] }, turns:
         cachedNode: () => undefined,
       },
       listNodes: () => Promise.resolve(nodes),
-      writer: { updateNode: () => Promise.resolve(undefined), evict: () => Promise.resolve() },
+      writer: {
+        updateNode: () => Promise.resolve(undefined),
+        evict: () => Promise.resolve(),
+        nominate: () => Promise.resolve(),
+      },
     },
     nodeGroups: cloud,
     reporting: {

@@ -115,6 +115,15 @@ describe('CAS-106 the chart cluster-autoscaler', () => {
     }
   })
 
+  test('grants what --planned-placement takes only with that flag', async () => {
+    const role = async (extraArgs: Values) =>
+      JSON.stringify((await objects({ ...usual, extraArgs })).find(({ kind }) => kind === 'ClusterRole'))
+    for (const value of [true, 'true', null])
+      assert.match(await role({ 'planned-placement': value }), /"pods\/status"\],"verbs":\["update"\]/)
+    for (const extraArgs of [{}, { 'planned-placement': false }])
+      assert.ok(!(await role(extraArgs)).includes('pods/status'))
+  })
+
   test('names the lease and the status of its flags in the Role', async () => {
     const extraArgs = { 'leader-elect-resource-name': 'other', 'status-config-map-name': 'state' }
     const role = JSON.stringify((await objects({ ...usual, extraArgs })).find(({ kind }) => kind === 'Role'))

@@ -138,6 +138,11 @@ export interface ClusterWriter {
   ): Promise<Node | undefined>
   /** Resolves when the server has accepted, or there is no such pod. Rejects with a KubeError otherwise. */
   evict(pod: Pod, graceSeconds: number, signal: AbortSignal): Promise<void>
+  /**
+   * Tells the scheduler which node a pod should go to, as long as the pod is as it was read. Rejects with a KubeError:
+   * `conflict` when it has changed.
+   */
+  nominate(pod: Pod, node: string, signal: AbortSignal): Promise<void>
 }
 
 /** How a loop ended: a type of `errors_total`, or not in an error. */

@@ -41,6 +41,11 @@ export interface WriteOptions {
   readonly lane?: Lane
 }
 
+export interface UpdateOptions extends WriteOptions {
+  /** Replaces the status alone. */
+  readonly subresource?: 'status'
+}
+
 export interface PatchOptions extends WriteOptions {
   readonly subresource?: 'status'
   /** Default `merge` (RFC 7386). */
@@ -86,7 +91,7 @@ export interface KubeClient {
    * Replaces a whole object that was read before; a `conflict` error when it has changed since.
    * @throws TypeError for an object without a resourceVersion, which would overwrite what others wrote.
    */
-  update<T extends KubeObject>(type: ResourceType<T>, object: T, options?: WriteOptions): Promise<T>
+  update<T extends KubeObject>(type: ResourceType<T>, object: T, options?: UpdateOptions): Promise<T>
   patch(
     type: ResourceType,
     key: ObjectKey,

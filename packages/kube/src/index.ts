@@ -40,6 +40,7 @@ export {
   type PatchOptions,
   type ReadFields,
   type ReconcileResult,
+  type UpdateOptions,
   type WriteOptions,
 } from './contract.ts'
 export {

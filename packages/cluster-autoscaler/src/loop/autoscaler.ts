@@ -42,6 +42,11 @@ export class Autoscaler {
     return times.length === 0 ? undefined : Math.max(...times)
   }
 
+  /** Nodes or pods have changed: those that wait may have to be told where to go. */
+  noteChange(signal: AbortSignal): void {
+    void this.#deps.actions.nominator?.look(signal)
+  }
+
   /** Rejects only when the signal aborts. */
   async runOnce(signal: AbortSignal): Promise<LoopOutcome> {
     const { outlets, slicing } = this.#deps
@@ -52,6 +57,7 @@ export class Autoscaler {
     const isSnapshotWanted = outlets.debugging.snapshotz.isWanted
     const outcome = await this.#attempt(nowMs, signal)
     signal.throwIfAborted()
+    this.noteChange(signal)
     const endMs = slicing.clock.now()
     if (isSnapshotWanted && outlets.debugging.snapshotz.isWanted)
       outlets.debugging.snapshotz.fail(

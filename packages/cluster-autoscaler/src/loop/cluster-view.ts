@@ -51,8 +51,12 @@ export class ClusterViewer {
   }
 
   async pods(): Promise<PodClasses> {
-    const { sources, options, slicing } = this.#deps
-    return await inSlices(classify(sources.cache.pods(), options.loop, this.#readable.isReadablePod), slicing)
+    const { sources, options, slicing, state } = this.#deps
+    const judge = {
+      isReadable: this.#readable.isReadablePod,
+      isPlanned: (pod: Pod) => state.plans.isOurs(pod),
+    }
+    return await inSlices(classify(sources.cache.pods(), options.loop, judge), slicing)
   }
 
   async view(

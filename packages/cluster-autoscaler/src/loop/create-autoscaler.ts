@@ -6,6 +6,7 @@ import type { Clock, Random, Turns } from '@tenon/runtime'
 import type { ClusterWriter } from '../model.ts'
 import { priorityExpanderConfigMap } from '../names.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
+import { Nominator } from '../placement/nominator.ts'
 import { PodPlans } from '../placement/pod-plans.ts'
 import { ClusterStateRegistry } from '../registry/cluster-state.ts'
 import { GroupMembers } from '../registry/members.ts'
@@ -93,6 +94,9 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
     outlets,
     belowMinimum: options.registry.forceDeleteUnregisteredNodes,
   })
+  const nominator = options.loop.plannedPlacement
+    ? new Nominator({ plans, cache: cluster.cache, nodeGroups, writer: cluster.writer, clock, logger })
+    : undefined
   return new Autoscaler({
     options,
     sources: { cache: cluster.cache, nodeGroups, reader },
@@ -103,7 +107,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
       taints,
       plans,
     },
-    actions: { scaleUp, scaleDown, remover },
+    actions: { scaleUp, scaleDown, remover, nominator },
     outlets: reporting,
     slicing,
   })

@@ -4,6 +4,7 @@ import type { NodeGroups } from '@tenon/provider'
 import type { Clock, Logger, Slicing } from '@tenon/runtime'
 import type { EventSink, MetricSink } from '../model.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
+import type { Nominator } from '../placement/nominator.ts'
 import type { PodPlans } from '../placement/pod-plans.ts'
 import type { ClusterStateRegistry } from '../registry/cluster-state.ts'
 import type { GroupMembers } from '../registry/members.ts'
@@ -38,6 +39,8 @@ interface LoopActions {
   readonly scaleUp: ScaleUp
   readonly scaleDown: ScaleDown
   readonly remover: InstanceRemover
+  /** With `--planned-placement`. */
+  readonly nominator: Nominator | undefined
 }
 
 /** What is told of an iteration. */

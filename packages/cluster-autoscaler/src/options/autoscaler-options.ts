@@ -43,6 +43,7 @@ function loopOptions(values: FlagValues): LoopOptions {
     allowedSchedulerNames: values.list('allowed-scheduler-names'),
     bypassedSchedulerNames: values.list('bypassed-scheduler-names'),
     newPodScaleUpDelayMs: values.durationMs('new-pod-scale-up-delay'),
+    plannedPlacement: values.isOn('planned-placement'),
   }
 }
 

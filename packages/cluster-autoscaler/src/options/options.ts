@@ -22,6 +22,8 @@ export interface LoopOptions {
   readonly allowedSchedulerNames: readonly string[]
   readonly bypassedSchedulerNames: readonly string[]
   readonly newPodScaleUpDelayMs: number
+  /** `--planned-placement`: the scheduler is told which new node a pod is for. */
+  readonly plannedPlacement: boolean
 }
 
 export interface TaintOptions {
@@ -163,6 +165,7 @@ export const defaultOptions: AutoscalerOptions = {
     allowedSchedulerNames: [],
     bypassedSchedulerNames: [],
     newPodScaleUpDelayMs: 0,
+    plannedPlacement: false,
   },
   taints: { startupTaints: [], startupTaintPrefixes: [], statusTaints: [] },
   templates: {

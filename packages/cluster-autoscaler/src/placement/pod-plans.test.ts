@@ -62,6 +62,15 @@ describe('plans for pods', () => {
     assert.equal(late.plans.awaitsNodes, false)
   })
 
+  test('a node whose pods have all come is no place for others', () => {
+    const { plans, pods } = plansForTwo()
+    look(plans, ['old', 'n1'], pods)
+    look(plans, ['old', 'n1'], [pods[1]])
+    assert.deepEqual(plans.wishes, [])
+    look(plans, ['old', 'n1', 'n2'], [pods[1]])
+    assert.deepEqual(plans.wishes, [{ uid: 'uid-small', node: 'n2' }])
+  })
+
   test('the latest plan of a pod counts', () => {
     const { plans, pods } = plansForTwo()
     plans.add([{ groupId: 'h', pods: [pods[0]] }], new Set(), startMs)

@@ -44,6 +44,8 @@ export interface PlannedPod {
 export class PodPlans {
   readonly #lifetimeMs: number
   #places: readonly Place[] = []
+  /** Names of nodes that were some place, whether its pods have come or not. */
+  readonly #taken = new Set<string>()
   /** The nomination that was written, by UID of the pod. */
   readonly #nominations = new Map<string, string>()
 
@@ -71,6 +73,12 @@ export class PodPlans {
     return this.#places.some(({ node }) => node === undefined)
   }
 
+  /** Whether a node of this name may be one that pods are planned for and that was still to come. */
+  mayBe(name: string): boolean {
+    if (this.#taken.has(name)) return false
+    return this.#places.some(({ node, before }) => node === undefined && !before.has(name))
+  }
+
   /** Drops plans that have ended, and finds nodes that have come. */
   update({ nodes, groupOf, waiting, nowMs }: SeenCluster): void {
     const names = new Set(nodes.map(({ metadata }) => metadata.name))
@@ -78,15 +86,15 @@ export class PodPlans {
       .filter(({ endsAtMs, node }) => nowMs < endsAtMs && (node === undefined || names.has(node)))
       .map((place) => withPods(place, (uid) => waiting.has(uid)))
       .filter(hasPods)
-    const taken = new Set(standing.flatMap(({ node }) => node ?? []))
+    for (const name of this.#taken) if (!names.has(name)) this.#taken.delete(name)
     const free = nodes.toSorted(olderFirst).map(({ metadata }) => metadata.name)
     const byGroup = Map.groupBy(free, (name) => groupOf.get(name))
     this.#places = standing.map((place) => {
       if (place.node !== undefined) return place
-      const isNew = (name: string) => !taken.has(name) && !place.before.has(name)
+      const isNew = (name: string) => !this.#taken.has(name) && !place.before.has(name)
       const node = byGroup.get(place.groupId)?.find(isNew)
       if (node === undefined) return place
-      taken.add(node)
+      this.#taken.add(node)
       return { ...place, node }
     })
     for (const uid of this.#nominations.keys()) if (!waiting.has(uid)) this.#nominations.delete(uid)

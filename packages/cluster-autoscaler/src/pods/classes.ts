@@ -15,6 +15,13 @@ export interface PodClasses {
 
 type PodClass = keyof PodClasses
 
+/** What is known of pods beyond what they tell. */
+interface PodJudge {
+  readonly isReadable: (pod: Pod) => boolean
+  /** Whether its nomination only tells where it is planned: the scheduler makes no room there. */
+  readonly isPlanned: (pod: Pod) => boolean
+}
+
 /** Pods between two looks at the clock. */
 const atOnce = 200
 
@@ -22,7 +29,7 @@ const atOnce = 200
 export function* classify(
   pods: readonly Pod[],
   options: LoopOptions,
-  isReadable: (pod: Pod) => boolean,
+  { isReadable, isPlanned }: PodJudge,
 ): Generator<void, PodClasses> {
   const classes: Record<PodClass, Pod[]> = {
     scheduled: [],
@@ -36,7 +43,7 @@ export function* classify(
     if (index % atOnce === atOnce - 1) yield
     const scheduler = schedulerOf(pod)
     if (hasEnded(pod) || !isReadable(pod) || (allowed.size > 0 && !allowed.has(scheduler))) continue
-    const found = classOf(pod, bypassed.has(scheduler))
+    const found = classOf(pod, bypassed.has(scheduler), isPlanned)
     if (found !== undefined) classes[found].push(pod)
   }
   return classes
@@ -52,10 +59,10 @@ function schedulerOf({ spec }: Pod): string {
     : spec.schedulerName
 }
 
-function classOf(pod: Pod, isBypassed: boolean): PodClass | undefined {
+function classOf(pod: Pod, isBypassed: boolean, isPlanned: PodJudge['isPlanned']): PodClass | undefined {
   if ((pod.spec.nodeName ?? '') !== '') return 'scheduled'
   if (pod.metadata.deletionTimestamp !== undefined) return undefined
-  if ((pod.status?.nominatedNodeName ?? '') !== '') return 'nominated'
+  if ((pod.status?.nominatedNodeName ?? '') !== '' && !isPlanned(pod)) return 'nominated'
   const condition = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled')
   if (condition?.status === 'False' && condition.reason === 'Unschedulable') return 'unschedulable'
   const isUnprocessed =

@@ -12,7 +12,13 @@ import { unbound } from './unbound.ts'
 import { areAllNew, oldEnough } from './young-pods.ts'
 
 function classOf(pod: Pod, options: Partial<LoopOptions> = {}): string | undefined {
-  const classes = finished(classify([pod], { ...defaultOptions.loop, ...options }, () => true))
+  const classes = finished(
+    classify(
+      [pod],
+      { ...defaultOptions.loop, ...options },
+      { isReadable: () => true, isPlanned: () => false },
+    ),
+  )
   return Object.entries(classes).find(([, list]) => list.length > 0)?.[0]
 }
 

@@ -62,7 +62,9 @@ export interface AutoscalerPlan {
   /** Asks the server of `--grpc-expander-url`. */
   readonly grpcExpander?: Expander
   /** The loop; another one in tests. */
-  readonly createLoop?: (parts: AutoscalerParts) => Pick<Autoscaler, 'runOnce' | 'lastChangeMs'>
+  readonly createLoop?: (
+    parts: AutoscalerParts,
+  ) => Pick<Autoscaler, 'runOnce' | 'lastChangeMs'> & Partial<Pick<Autoscaler, 'noteChange'>>
   /** Opens the port of `--address`; rejects when that is taken. */
   readonly serve: (handler: HttpHandler) => Promise<SocketServer>
   /** With `--profiling`. */
@@ -299,11 +301,15 @@ class AutoscalerProcess {
     const { clock, logger, options, createLoop = createAutoscaler } = this.#plan
     const autoscaler = createLoop(this.#partsOfLoop(caches, nodeGroups))
     const trigger = new LoopTrigger(options.loop, clock)
-    const unsubscribe = caches.podChanges.onChange((pod) => {
-      trigger.observe(pod)
-    })
+    const unsubscribes = [
+      caches.podChanges.onChange((pod) => {
+        trigger.observe(pod)
+        autoscaler.noteChange?.(signal)
+      }),
+      caches.nodeChanges.onChange(() => autoscaler.noteChange?.(signal)),
+    ]
     await driveLoop({ autoscaler, trigger, metrics: this.#metrics, clock, logger }, signal)
-    unsubscribe()
+    for (const unsubscribe of unsubscribes) unsubscribe()
   }
 
   #partsOfLoop({ cache, cachedNode }: ClusterCaches, nodeGroups: NodeGroups): AutoscalerParts {

@@ -14,10 +14,10 @@ import type { PodController } from '../model.ts'
 import { readableKinds } from './readable-kinds.ts'
 import { followVolumes, volumeKinds } from './volume-caches.ts'
 
-/** Pods that came or changed, for what starts the next loop. */
-interface PodChanges {
-  /** Calls `listener` for each pod that is new or has changed; answers the unsubscriber. */
-  onChange(listener: (pod: Pod) => void): () => void
+/** Objects that came or changed. */
+interface Changes<T> {
+  /** Calls `listener` for each one that is new or has changed; answers the unsubscriber. */
+  onChange(listener: (object: T) => void): () => void
 }
 
 export interface ClusterCachesDependencies {
@@ -37,7 +37,8 @@ export interface ClusterCachesDependencies {
 /** A running set of caches. */
 export interface ClusterCaches {
   readonly cache: ClusterCache
-  readonly podChanges: PodChanges
+  readonly podChanges: Changes<Pod>
+  readonly nodeChanges: Changes<Node>
   readonly cachedNode: (name: string) => Node | undefined
   /** Resolves when a complete list of the nodes has arrived. */
   nodesListed(signal: AbortSignal): Promise<void>
@@ -110,16 +111,21 @@ export async function openClusterCaches(
         return daemonSets.list()
       },
     },
-    podChanges: {
-      onChange: (listener) =>
-        pods.onChange(({ kind, object }) => {
-          if (kind !== 'deleted') listener(object)
-        }),
-    },
+    podChanges: changesOf(pods),
+    nodeChanges: changesOf(nodes),
     cachedNode: (name) => nodes.get({ name }),
     nodesListed: (until) => nodes.synced(until),
     synced: (until) => registry.synced(until),
     waitingFor: () => registry.waitingFor,
+  }
+}
+
+function changesOf<T extends KubeObject>(cache: Cache<T>): Changes<T> {
+  return {
+    onChange: (listener) =>
+      cache.onChange(({ kind, object }) => {
+        if (kind !== 'deleted') listener(object)
+      }),
   }
 }
 

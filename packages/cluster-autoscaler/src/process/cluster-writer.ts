@@ -47,6 +47,10 @@ export function createClusterWriter({ client, clock }: ClusterWriterDependencies
         throw error
       }
     },
+    nominate: async (pod, nominatedNodeName, signal) => {
+      const changed = { ...pod, status: { ...pod.status, nominatedNodeName } }
+      await client.update(kinds.pod, changed, { subresource: 'status', lane: 'urgent', signal })
+    },
   }
 }
 
@@ -64,6 +68,10 @@ export function createDryRunWriter(client: Pick<KubeClient, 'get'>, logger: Logg
     },
     evict: async ({ metadata: { name, namespace } }: Pod, graceSeconds) => {
       logger.info('dry run: would evict pod', { pod: `${namespace}/${name}`, graceSeconds })
+      await Promise.resolve()
+    },
+    nominate: async ({ metadata: { name, namespace } }, node) => {
+      logger.info('dry run: would nominate pod', { pod: `${namespace}/${name}`, node })
       await Promise.resolve()
     },
   }

@@ -135,6 +135,7 @@ export class FakeCluster {
   }
 
   readonly #writer: ClusterWriter = {
+    nominate: () => Promise.reject(new Error('scale-down nominates no pod')),
     updateNode: async (name, change) => {
       await this.clock.sleep(10)
       const node = this.nodes.get(name)

@@ -34,6 +34,11 @@ export class FakeCluster {
   readonly nodes = new Map<string, Node>()
   readonly pods = new Map<string, Pod>()
   readonly evicted: string[] = []
+  /** `pod node`, in the order in which it was asked for. */
+  readonly nominated: string[] = []
+  nominationError: Error | undefined
+  /** Messages of warnings. */
+  readonly warnings: string[] = []
   daemonSets: readonly DaemonSet[] = []
   disruptionBudgets: readonly PodDisruptionBudget[] = []
   configMaps = new Map<string, ConfigMap>()
@@ -64,7 +69,7 @@ export class FakeCluster {
       reporting: {
         events: this.events,
         metrics: this.metrics,
-        logger: silentLogger,
+        logger: { ...silentLogger, warn: (message) => this.warnings.push(message) },
         status: {
           write: (report) => {
             this.reports.push(report)
@@ -98,6 +103,12 @@ export class FakeCluster {
     const outcome = await this.autoscaler.runOnce(this.#stopping.signal)
     await this.clock.advance(0)
     return outcome
+  }
+
+  /** Nodes or pods have changed, and time passes. */
+  async look(ms = 0): Promise<void> {
+    this.autoscaler.noteChange(this.#stopping.signal)
+    await this.clock.advance(ms)
   }
 
   /** Iterations every ten seconds for so long. */
@@ -145,6 +156,14 @@ export class FakeCluster {
         const changed = node && change(node)
         if (changed !== undefined) this.nodes.set(name, changed)
         return Promise.resolve(changed ?? node)
+      },
+      nominate: async ({ metadata: { name } }, node) => {
+        this.nominated.push(`${name} ${node}`)
+        if (this.nominationError !== undefined) throw this.nominationError
+        const pod = this.pods.get(name)
+        if (pod !== undefined)
+          this.pods.set(name, { ...pod, status: { ...pod.status, nominatedNodeName: node } })
+        await Promise.resolve()
       },
       evict: ({ metadata: { name } }) => {
         this.evicted.push(name)

@@ -7,6 +7,7 @@ import type {
   ObjectKey,
   PatchOptions,
   ReadFields,
+  UpdateOptions,
   WriteOptions,
 } from '../contract.ts'
 import { isKubeError } from '../contract.ts'
@@ -158,7 +159,7 @@ class HttpKubeClient implements WatchingKubeClient {
   async update<T extends KubeObject>(
     type: ResourceType<T>,
     object: T,
-    { signal, lane }: WriteOptions = {},
+    { signal, lane, subresource }: UpdateOptions = {},
   ): Promise<T> {
     const { name, namespace, resourceVersion = '' } = object.metadata
     if (resourceVersion === '')
@@ -166,7 +167,7 @@ class HttpKubeClient implements WatchingKubeClient {
     const key = { name, ...(namespace !== undefined && { namespace }) }
     return await this.#requester.json<T>({
       method: 'PUT',
-      path: objectPath(type, key),
+      path: objectPath(type, key, subresource),
       body: withType(type, object),
       signal,
       lane,

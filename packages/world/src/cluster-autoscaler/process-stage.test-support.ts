@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Node } from '@tenon/api'
+import type { Node, Pod } from '@tenon/api'
 import { type AutoscalerPlan, readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import { type ApiServer, createApiServer } from '@tenon/devcluster'
 import type { GroupOfNode, NodeGroup, NodeGroupModule, NodeGroups } from '@tenon/provider'
@@ -21,6 +21,8 @@ import { parseAllDocuments } from 'yaml'
 interface Manifest {
   readonly kind: string
   readonly metadata: { readonly name: string; readonly namespace?: string }
+  /** Of a role. */
+  readonly rules?: readonly { readonly resources: readonly string[] }[]
   readonly spec?: {
     readonly template: {
       readonly spec: { readonly containers: readonly { readonly command: readonly string[] }[] }
@@ -34,6 +36,18 @@ const examples = resolve(import.meta.dirname, '../../../../examples/cluster-auto
 export function exampleManifests(file: string): readonly Manifest[] {
   return parseAllDocuments(readFileSync(resolve(examples, file), 'utf8')).map(
     (each) => each.toJS() as Manifest,
+  )
+}
+
+/** The same without the rules about these resources. */
+export function withoutRights(
+  manifests: readonly Manifest[],
+  ...resources: readonly string[]
+): readonly Manifest[] {
+  const isKept = ({ resources: granted }: { readonly resources: readonly string[] }) =>
+    !granted.some((each) => resources.includes(each))
+  return manifests.map((each) =>
+    each.rules === undefined ? each : { ...each, rules: each.rules.filter(isKept) },
   )
 }
 
@@ -101,7 +115,9 @@ class OneGroup implements NodeGroups {
 
   async increaseSize(groupId: string, delta: number) {
     this.changes.push(`${groupId} +${delta}`)
-    return await Promise.resolve({ targetSize: this.group0.targetSize + delta, settled: Promise.resolve() })
+    const targetSize = this.group0.targetSize + delta
+    this.group0 = { ...this.group0, targetSize }
+    return await Promise.resolve({ targetSize, settled: Promise.resolve() })
   }
 
   async deleteInstances(groupId: string, providerIds: readonly string[]): Promise<void> {
@@ -122,6 +138,7 @@ export class ProcessStage {
   readonly seen: Seen[] = []
   readonly #server: ApiServer
   #token = ''
+  #isStarted = false
 
   /** @param manifests of which the rights are granted. */
   static async open(
@@ -168,7 +185,7 @@ export class ProcessStage {
     return answer
   }
 
-  /** Registered nodes of the group, ready and empty. */
+  /** Registered nodes of the group, ready and empty: for an hour, or from now on once a replica runs. */
   async addNodes(...names: readonly string[]): Promise<void> {
     const resources = { cpu: '4', memory: '8Gi', pods: '110' }
     for (const name of names) {
@@ -178,7 +195,7 @@ export class ProcessStage {
         metadata: { name, labels: { 'kubernetes.io/hostname': name } },
         spec: { providerID: `cloud://${name}` },
       })
-      const since = new Date(this.clock.now() - 3_600_000).toISOString()
+      const since = new Date(this.clock.now() - (this.#isStarted ? 0 : 3_600_000)).toISOString()
       const conditions = [{ type: 'Ready', status: 'True' as const, lastTransitionTime: since }]
       // Admission gives it the taint of a node that is not ready.
       await this.#change(name, '', (node) => ({ ...node, spec: { ...node.spec, taints: [] } }))
@@ -187,6 +204,27 @@ export class ProcessStage {
     }
     this.cloud.nodes = [...this.cloud.nodes, ...names]
     this.cloud.group0 = { ...this.cloud.group0, targetSize: this.cloud.nodes.length }
+  }
+
+  /** Pods by name, with the CPUs they ask for; without a node, the scheduler has found no place for them. */
+  async addPods(cpus: Readonly<Record<string, string>>, nodeName?: string): Promise<void> {
+    for (const [name, cpu] of Object.entries(cpus)) {
+      const containers = [{ name: 'app', image: 'registry.k8s.io/pause', resources: { requests: { cpu } } }]
+      const { body } = await this.must('POST', '/api/v1/namespaces/default/pods', {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: 'default' },
+        spec: { containers, ...(nodeName !== undefined && { nodeName }) },
+      })
+      if (nodeName !== undefined) continue
+      const lastTransitionTime = new Date(this.clock.now()).toISOString()
+      const conditions = [
+        { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', lastTransitionTime },
+      ]
+      const path = `/api/v1/namespaces/default/pods/${name}/status`
+      const pod = body as Pod
+      await this.must('PUT', path, { ...pod, status: { ...pod.status, conditions } })
+    }
   }
 
   async #change(name: string, part: string, change: (node: Node) => Node): Promise<void> {
@@ -205,6 +243,7 @@ export class ProcessStage {
       .spec.containers[0]?.command
     const asked = readOptions([...(command ?? []).slice(1), ...args], ['exoscale'])
     if (asked.kind !== 'options') throw new Error('message' in asked ? asked.message : asked.kind)
+    this.#isStarted = true
     let isCut = false
     let pages: HttpHandler | undefined
     const transport: Transport = {

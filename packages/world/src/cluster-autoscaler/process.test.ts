@@ -1,7 +1,13 @@
 /** The process of the Cluster Autoscaler mode against an API server that enforces the rights of the manifests. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exampleManifests, leasePath, ProcessStage, statusPath } from './process-stage.test-support.ts'
+import {
+  exampleManifests,
+  leasePath,
+  ProcessStage,
+  statusPath,
+  withoutRights,
+} from './process-stage.test-support.ts'
 
 const second = 1000
 const minute = 60 * second
@@ -125,14 +131,7 @@ test('a dry run decides, and writes nothing', async () => {
 })
 
 test('kinds that may not be read are done without', async () => {
-  const manifests = exampleManifests('regular.yaml').map((each) => {
-    if (each.kind !== 'ClusterRole') return each
-    const { rules } = each as unknown as { rules: readonly { resources: readonly string[] }[] }
-    const kept = rules.filter(
-      ({ resources }) => !resources.includes('namespaces') && !resources.includes('csinodes'),
-    )
-    return { ...each, rules: kept }
-  })
+  const manifests = withoutRights(exampleManifests('regular.yaml'), 'namespaces', 'csinodes')
   const stage = await ProcessStage.open(manifests)
   await stage.addNodes('a')
   const replica = stage.start('one')
@@ -143,4 +142,34 @@ test('kinds that may not be read are done without', async () => {
   replica.end()
   await stage.clock.advance(2 * second)
   assert.equal(await replica.ended, undefined)
+})
+
+/** Waits for two new nodes with pods of which each node holds two of three sizes, and gives the requests about them. */
+async function nominations(manifests = exampleManifests('regular.yaml')): Promise<readonly string[]> {
+  const stage = await ProcessStage.open(manifests)
+  await stage.addNodes('a')
+  const replica = stage.start('one', ['--planned-placement'])
+  await stage.clock.advance(30 * second)
+  await stage.addPods({ large: '3', middle: '2', other: '2', small: '1' })
+  await stage.addPods({ full: '4' }, 'a')
+  await stage.clock.advance(15 * second)
+  await stage.addNodes('b', 'c')
+  await stage.clock.advance(15 * minute)
+  const asked = stage.seen.filter(({ method, path }) => method === 'PUT' && path.endsWith('/status'))
+  assert.match((await stage.call('GET', statusPath)).body.data.status, /autoscalerStatus: Running/)
+  replica.end()
+  await stage.clock.advance(2 * second)
+  assert.equal(await replica.ended, undefined)
+  return asked.map(({ path, status }) => `${path.split('/').at(-2)} ${status}`)
+}
+
+test('the example manifest grants what --planned-placement takes', async () => {
+  assert.deepEqual(await nominations(), ['large 200', 'small 200', 'middle 200', 'other 200'])
+})
+
+test('--planned-placement goes on without its right, and asks for it only now and then', async () => {
+  const manifests = withoutRights(exampleManifests('regular.yaml'), 'pods/status')
+  const asked = await nominations(manifests)
+  assert.ok(asked.length > 0 && asked.length <= 8, asked.join())
+  assert.ok(asked.every((each) => each.endsWith(' 403')))
 })

@@ -32,6 +32,12 @@ export const scaleUpFlags: FlagGroup = {
       ['max-binpacking-time', 'duration', '5m', 'longest estimate for all groups'],
       ['fastpath-binpacking-enabled', 'boolean', 'false', 'estimate equal pods from one node'],
       ['parallel-scale-up', 'boolean', 'false', 'grow several groups at the same time'],
+      [
+        'planned-placement',
+        'boolean',
+        'false',
+        'nominate pods for the new node they are for, which takes the right to update pods/status; Kubernetes 1.35',
+      ],
       ['salvo-scale-up', 'boolean', 'false', 'grow further groups in the same loop'],
       ['salvo-scale-up-budget', 'duration', '1m', 'longest time for that'],
       [
