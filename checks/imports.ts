@@ -14,7 +14,16 @@ const root = resolve(import.meta.dirname, '..')
 const clouds = globSync('packages/provider-*', { cwd: root }).map((path) => basename(path))
 
 const core = ['api', 'kube', 'provider', 'runtime']
-const everything = [...core, 'cluster-autoscaler', 'devcluster', 'engine', 'filters', 'operator', ...clouds]
+const everything = [
+  ...core,
+  'ask',
+  'cluster-autoscaler',
+  'devcluster',
+  'engine',
+  'filters',
+  'operator',
+  ...clouds,
+]
 
 /** Packages of this repository that a package may import. */
 const arrows = new Map<string, readonly string[]>([
@@ -27,6 +36,7 @@ const arrows = new Map<string, readonly string[]>([
   ['operator', ['engine', ...core]],
   ['filters', ['api']],
   ['cluster-autoscaler', ['filters', ...core]],
+  ['ask', ['devcluster', 'engine', 'filters', 'operator', ...core]],
   ['devcluster', ['api', 'filters', 'runtime']],
   ['world', everything],
   ['cli', everything],

@@ -11,7 +11,7 @@ import type { NodeExplainer } from './disruption/explain.ts'
 import { Journal } from './journal/journal.ts'
 import type { DrainReport } from './node/termination/drain-report.ts'
 import { drainReports } from './node/termination/drain-state.ts'
-import { correctionsShown } from './nodepool/learning.ts'
+import { correctionsShown, storedNodes, uselessAnnotation } from './nodepool/learning.ts'
 import { PlacementGate } from './placement/gate.ts'
 import { DecisionFaults } from './decider/decision-faults.ts'
 import { IsolatingDecider } from './decider/isolating-decider.ts'
@@ -29,7 +29,11 @@ import { LearnedCapacity } from './cluster/nodes/learned-capacity.ts'
 import type { OfferingTrouble } from './cloud/offering-health.ts'
 import { claimSweepGuard } from './nodeclaim/garbage-collection.ts'
 import type { Runnable } from './controller.ts'
+import { assemblyOf, type OperatorParts } from './composition/parts.ts'
+import { questionsOf } from './composition/questions.ts'
 import { buildControllers } from './controllers.ts'
+import { type OperatorMemory, recall, rememberedBy } from './questions/memory.ts'
+import type { Questions } from './questions/questions.ts'
 
 /** What an operator runs on. */
 export interface OperatorDependencies {
@@ -95,6 +99,8 @@ export class Operator {
   readonly #unreadable: UnreadableObjects
   readonly #followedPods: FollowedPods
   readonly #stopping = new AbortController()
+  #parts: OperatorParts | undefined
+  #questions: Questions | undefined
   #learning: CapacityLearning | undefined
   #controllers: readonly Runnable[] = []
   #explainer: NodeExplainer | undefined
@@ -166,10 +172,25 @@ export class Operator {
 
   /** Starts deciding and acting; call it once this process leads and has observed. */
   lead(): void {
+    this.#unreadable.lead(this.#deps.kubernetes.events)
+    const controllers = buildControllers(this.#assembled, this.#claimSweep)
+    this.#controllers = controllers.runnables
+    this.#explainer = controllers.explainer
+    this.#countRefusals()
+    for (const controller of this.#controllers) controller.start()
+    this.#deps.provider.startControllers(this.#stopping.signal)
+  }
+
+  /** Made when first asked for: it checks what the provider lists as soon as caches are open. */
+  get #assembled(): OperatorParts {
+    this.#parts ??= this.#assemble()
+    return this.#parts
+  }
+
+  #assemble(): OperatorParts {
     const { kubernetes, runtime, settings } = this.#deps
     const { client, events } = kubernetes
     const { clock, random, logger } = runtime
-    this.#unreadable.lead(events)
     const provider = checkedPrices(this.#deps.provider, logger)
     const overlays = overlayLayer(this.caches, provider)
     const beneath = overlays === undefined ? provider : overlaidProvider(provider, overlays.store)
@@ -178,37 +199,60 @@ export class Operator {
       provider: beneath,
     }
     this.#learning = learning
-    const controllers = buildControllers(
-      {
-        kubernetes: { client, caches: this.caches, events },
-        state: this.state,
-        cloud: {
-          provider: learning === undefined ? beneath : correctedProvider(learning),
-          launchGuard: this.launchGuard,
-          ...(learning && { learning }),
-          ...(overlays && { overlays }),
-        },
-        decisions: {
-          decider: this.#decider,
-          placementGate: new PlacementGate({ client, settings, clock, logger }),
-          answers: new DisruptionAnswers(),
-        },
-        telemetry: {
-          metrics: this.metrics,
-          followedPods: this.#followedPods,
-          framework: this.framework,
-          passAges: this.passAges,
-          journal: this.journal,
-        },
-        process: { clock, turns: eventLoopTurns, random, logger, settings },
+    return {
+      kubernetes: { client, caches: this.caches, events },
+      state: this.state,
+      cloud: {
+        provider: learning === undefined ? beneath : correctedProvider(learning),
+        launchGuard: this.launchGuard,
+        ...(learning && { learning }),
+        ...(overlays && { overlays }),
       },
-      this.#claimSweep,
-    )
-    this.#controllers = controllers.runnables
-    this.#explainer = controllers.explainer
-    this.#countRefusals()
-    for (const controller of this.#controllers) controller.start()
-    this.#deps.provider.startControllers(this.#stopping.signal)
+      decisions: {
+        decider: this.#decider,
+        placementGate: new PlacementGate({ client, settings, clock, logger }),
+        answers: new DisruptionAnswers(),
+      },
+      telemetry: {
+        metrics: this.metrics,
+        followedPods: this.#followedPods,
+        framework: this.framework,
+        passAges: this.passAges,
+        journal: this.journal,
+      },
+      process: { clock, turns: eventLoopTurns, random, logger, settings },
+    }
+  }
+
+  /** Answers what would be decided now; call it once the caches are filled. */
+  questions(): Questions {
+    this.#questions ??= questionsOf(assemblyOf(this.#assembled))
+    return this.#questions
+  }
+
+  /** What this process knows that no object tells. */
+  memory(): OperatorMemory {
+    const { state, launchGuard } = this
+    const pools = this.caches.nodePools.list().map(({ metadata }) => metadata.name)
+    return {
+      ...rememberedBy(state, pools, this.#deps.runtime.clock.now()),
+      offeringsOnTrial: launchGuard.onTrial(),
+      podsOnTrial: Object.fromEntries(state.evidence.onTrial),
+      isSteering: this.#assembled.decisions.placementGate.isOn,
+    }
+  }
+
+  /** Takes over what another process knew; call it once the caches are filled, and before anything is decided. */
+  recall(memory: OperatorMemory): void {
+    for (const { metadata } of this.caches.nodePools.list())
+      for (const each of storedNodes(metadata.annotations?.[uselessAnnotation]))
+        this.state.evidence.restore(each)
+    recall(this.state, memory)
+    this.launchGuard.putOnTrial(memory.offeringsOnTrial)
+  }
+
+  get settings(): Settings {
+    return this.#deps.settings
   }
 
   /** Offerings that launches avoid because they had no capacity. */

@@ -45,6 +45,8 @@ export class LaunchGuard {
   readonly #wellKnown: ReadonlySet<string>
   readonly #windows: LaunchWindows
   readonly #learns: boolean
+  /** Offerings that another process had on trial. */
+  #recalled: readonly OfferingRef[] = []
   /** The same answer for the same type and the same shortages is the same object: decisions keep types. */
   readonly #reduced = new WeakMap<InstanceType, Map<string, InstanceType>>()
   /** Every offering that was refused. */
@@ -99,7 +101,12 @@ export class LaunchGuard {
 
   /** Offerings that failed lately: one launch tries each of them before decisions count on it again. */
   onTrial(): readonly OfferingRef[] {
-    return this.#learns ? this.health.troubles(this.#clock.now()) : []
+    return this.#learns ? [...this.health.troubles(this.#clock.now()), ...this.#recalled] : []
+  }
+
+  /** Takes over offerings that another process has on trial. */
+  putOnTrial(offerings: readonly OfferingRef[]): void {
+    this.#recalled = offerings
   }
 
   /** Launches as the provider wants it; what it is refused is remembered all the same. */

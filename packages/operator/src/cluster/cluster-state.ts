@@ -328,6 +328,16 @@ export class ClusterState {
   }
 
   /** Marks an instance as going away, before any object says so. */
+  /** Provider IDs of the instances that are to be removed. */
+  marked(): Iterable<string> {
+    return this.#marked
+  }
+
+  /** Claims that this process created and no cache has shown yet. */
+  seeded(): Iterable<NodeClaim> {
+    return this.#seeded.values()
+  }
+
   mark(providerID: string): void {
     this.#marked.add(providerID)
     this.#stateNodes.see(providerID)

@@ -36,7 +36,7 @@ interface Dependencies {
 
 /** On NodePools, for the next process. */
 const capacityAnnotation = 'tenon.sh/learned-capacity'
-const uselessAnnotation = 'tenon.sh/launched-in-vain'
+export const uselessAnnotation = 'tenon.sh/launched-in-vain'
 /** What is remembered ends without any event. */
 const periodMs = 5 * 60_000
 /** Bounds the annotations to some 50 kB. */
@@ -235,7 +235,8 @@ function storedTypes(text: string | undefined): readonly StoredType[] {
   return listIn(text).filter(isStoredType)
 }
 
-function storedNodes(text: string | undefined): readonly UselessNode[] {
+/** Nodes that proved useless, as the annotation of a NodePool names them. */
+export function storedNodes(text: string | undefined): readonly UselessNode[] {
   return listIn(text).filter(isUselessNode)
 }
 

@@ -53,6 +53,11 @@ export class LimitReservations {
     return reservation
   }
 
+  /** Takes over what another process had reserved; it is never given back. */
+  restore(pool: string, amounts: Resources): void {
+    this.#count({ pool, amounts }, 1)
+  }
+
   /** What is reserved of the limits of a NodePool. */
   of(pool: string): Resources {
     return Object.fromEntries(this.#totals.get(pool) ?? [])

@@ -19,6 +19,8 @@ export class ReadinessPauses {
   readonly #failures: FailureBackoff
   /** When the last failure that counts was noted, by NodePool; Unix milliseconds. */
   readonly #failedMs = new Map<string, number>()
+  /** Pauses that another process began, by NodePool; Unix milliseconds. */
+  readonly #restoredUntilMs = new Map<string, number>()
 
   constructor(
     caches: Pick<Caches, 'nodePools' | 'nodeClasses' | 'nodeClaims'>,
@@ -52,11 +54,18 @@ export class ReadinessPauses {
 
   /** For how many milliseconds nothing is launched for the pool. */
   leftMs(pool: string): number {
-    return this.#failures.leftMs(pool)
+    const restoredMs = (this.#restoredUntilMs.get(pool) ?? 0) - this.#clock.now()
+    return Math.max(this.#failures.leftMs(pool), restoredMs, 0)
+  }
+
+  /** Takes over a pause. */
+  restore(pool: string, untilMs: number): void {
+    this.#restoredUntilMs.set(pool, untilMs)
   }
 
   #forget(pool: string): void {
     this.#failedMs.delete(pool)
+    this.#restoredUntilMs.delete(pool)
     this.#failures.forget([pool])
   }
 

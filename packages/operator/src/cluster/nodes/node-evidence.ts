@@ -89,12 +89,23 @@ export class NodeEvidence {
   /** Workloads known here that have pods waiting. */
   readonly #awaited = new Set<string>()
   #ground = ''
+  #onTrial: ReadonlyMap<string, number> = new Map()
   /** Names of NodePools of which something new is known. */
   readonly changes: Listeners<string> = new Listeners()
 
   constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.#clock = clock
     this.#failures = new FailureBackoff(clock, backoff)
+  }
+
+  /** By key of the workload for how many of its pods there are nodes that may yet take them, when last looked at. */
+  get onTrial(): ReadonlyMap<string, number> {
+    return this.#onTrial
+  }
+
+  /** Notes the same. */
+  try(onTrial: ReadonlyMap<string, number>): void {
+    this.#onTrial = onTrial
   }
 
   /** Notes what NodePools and node classes are like now. */

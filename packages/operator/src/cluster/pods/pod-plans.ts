@@ -90,12 +90,17 @@ export class PodPlans {
       this.planned.notify(uid)
       return
     }
+    this.restore(uid, { ...plan, madeMs: this.#clock.now() })
+    this.planned.notify(uid)
+  }
+
+  /** Takes over a plan that another process made; nobody is told. */
+  restore(uid: string, plan: PodPlan): void {
     this.drop(uid)
-    this.#plans.set(uid, { ...plan, madeMs: this.#clock.now() })
+    this.#plans.set(uid, plan)
     const key = keyOf(plan.target)
     const uids = this.#byTarget.get(key) ?? new Set()
     this.#byTarget.set(key, uids.add(uid))
-    this.planned.notify(uid)
   }
 
   /** Every plan that holds now. */

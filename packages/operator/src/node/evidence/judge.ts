@@ -98,6 +98,7 @@ export class NodeEvidenceJudge {
     }
     await this.#judgePlans(signal)
     report.held(waiting)
+    evidence.try(onTrial)
     return onTrial
   }
 

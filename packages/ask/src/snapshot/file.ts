@@ -1,0 +1,46 @@
+/** Snapshots as files; those whose names end in `.gz` are compressed. */
+import { open, readFile, rename, rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { createGzip, gunzip } from 'node:zlib'
+import { type ReadSnapshot, readSnapshotText, snapshotLines } from './lines.ts'
+import type { Snapshot } from './snapshot.ts'
+
+const unpack = promisify(gunzip)
+
+const isCompressed = (path: string): boolean => path.endsWith('.gz')
+
+/** It holds names and plans: only its owner may read it. */
+const mode = 0o600
+
+/** Writes a file that is whole or not there. Rejects with the error of the file system. */
+export async function writeSnapshot(path: string, snapshot: Snapshot): Promise<void> {
+  const unfinished = `${path}.part`
+  const file = await open(unfinished, 'w', mode)
+  try {
+    const lines = Readable.from(withEnds(snapshotLines(snapshot)))
+    const target = file.createWriteStream({ flush: true })
+    await (isCompressed(path) ? pipeline(lines, createGzip(), target) : pipeline(lines, target))
+    await rename(unfinished, path)
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    throw error
+  }
+}
+
+function* withEnds(lines: Iterable<string>): Generator<string, void, undefined> {
+  for (const line of lines) yield `${line}\n`
+}
+
+/** Reads a file. Rejects with the error of the file system when it cannot be read at all. */
+export async function readSnapshot(path: string): Promise<ReadSnapshot> {
+  const bytes = await readFile(path)
+  if (!isCompressed(path)) return readSnapshotText(bytes.toString())
+  try {
+    return readSnapshotText((await unpack(bytes)).toString())
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    return { problem: { line: 1, message: `the file cannot be unpacked: ${why}` } }
+  }
+}

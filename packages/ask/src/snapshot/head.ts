@@ -1,0 +1,94 @@
+/** The first line of a snapshot. */
+import { ownValue } from '@tenon/api'
+import { defaultSettings, emptyMemory, type OperatorMemory, type Settings } from '@tenon/operator'
+import type { Snapshot, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
+
+/** All of a snapshot that has no lines of its own. */
+export type SnapshotHead = Omit<Snapshot, 'objects' | 'catalogues' | 'nodeDecisions'>
+
+type Fields = Readonly<Record<string, unknown>>
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The first field that is missing or wrong; undefined when there is none. */
+export function headProblem(value: Fields): string | undefined {
+  const { takenAtMs, program, origin, cloud, settings, memory } = value
+  if (typeof takenAtMs !== 'number' || !Number.isFinite(takenAtMs)) return wrong('takenAtMs', 'a time')
+  if (typeof program !== 'string') return wrong('program', 'a text')
+  if (!isOrigin(origin)) return wrong('origin', 'an origin')
+  if (!isCloud(cloud)) return wrong('cloud', 'a cloud')
+  if (!isFields(settings)) return wrong('settings', 'settings')
+  return isFields(memory) ? undefined : wrong('memory', 'a memory')
+}
+
+const wrong = (field: string, what: string): string => `"${field}" is missing or not ${what}`
+
+/** @param value one that {@link headProblem} finds nothing wrong with. */
+export function readHead(value: Fields): SnapshotHead {
+  const { takenAtMs, program, origin, cloud, settings, memory } = value
+  if (!isOrigin(origin) || !isCloud(cloud)) throw new TypeError('the head of the snapshot was not checked')
+  return {
+    takenAtMs: Number(takenAtMs),
+    program: String(program),
+    origin,
+    cloud,
+    settings: readLike(defaultSettings, settings),
+    memory: readLike(emptyMemory, memory),
+  }
+}
+
+/** Takes over what has the type of the default in its place. Settings of other releases fall back to the default. */
+function readLike<T extends Settings | OperatorMemory | Settings['featureGates']>(
+  defaults: T,
+  given: unknown,
+): T {
+  if (!isFields(given)) return defaults
+  const entries = Object.entries(defaults).map(([name, fallback]: [string, unknown]) => {
+    const value = ownValue(given, name)
+    return [name, readValue(name, fallback, value)]
+  })
+  return { ...defaults, ...Object.fromEntries(entries) }
+}
+
+/** Settings that may have another type than their default. */
+const otherTypes: ReadonlySet<string> = new Set(['plannedPlacement'])
+
+function readValue(name: string, fallback: unknown, value: unknown): unknown {
+  if (value === 'Infinity' && typeof fallback === 'number') return Number.POSITIVE_INFINITY
+  if (otherTypes.has(name) && typeof value === 'boolean') return value
+  if (Array.isArray(fallback)) return Array.isArray(value) ? value : fallback
+  if (name === 'featureGates') return readLike(defaultSettings.featureGates, value)
+  if (isFields(fallback)) return isFields(value) ? value : fallback
+  return typeof value === typeof fallback ? value : fallback
+}
+
+function isOrigin(value: unknown): value is SnapshotOrigin {
+  if (!isFields(value)) return false
+  if (value['kind'] === 'controller')
+    return typeof value['identity'] === 'string' && typeof value['isLeading'] === 'boolean'
+  return (
+    value['kind'] === 'objects' &&
+    typeof value['server'] === 'string' &&
+    typeof value['catalogue'] === 'string'
+  )
+}
+
+function isCloud(value: unknown): value is SnapshotCloud {
+  return (
+    isFields(value) &&
+    typeof value['name'] === 'string' &&
+    isTexts(value['wellKnownLabels']) &&
+    Array.isArray(value['nodeClasses']) &&
+    value['nodeClasses'].every(
+      (type) =>
+        isFields(type) &&
+        ['group', 'version', 'kind', 'plural'].every((name) => typeof ownValue(type, name) === 'string'),
+    )
+  )
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
+}

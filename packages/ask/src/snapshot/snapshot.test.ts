@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { defaultSettings, emptyMemory } from '@tenon/operator'
+import { SeededRandom } from '@tenon/runtime'
+import { readSnapshot, writeSnapshot } from './file.ts'
+import { readSnapshotText, snapshotLines } from './lines.ts'
+import type { Snapshot } from './snapshot.ts'
+
+const snapshot: Snapshot = {
+  takenAtMs: Date.parse('2026-11-26T12:00:00Z'),
+  program: 'tenon 1.0.0',
+  origin: { kind: 'controller', identity: 'node_1', isLeading: true },
+  cloud: {
+    name: 'my-cloud',
+    nodeClasses: [
+      { group: 'my.cloud', version: 'v1', kind: 'MyNodeClass', plural: 'mynodeclasses', namespaced: false },
+    ],
+    wellKnownLabels: ['my.cloud/size'],
+    repairPolicies: [],
+    priceUnit: 'EUR',
+  },
+  settings: { ...defaultSettings, initializationTimeoutMs: Number.POSITIVE_INFINITY },
+  objects: [
+    { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p"\n\u2028é', namespace: 'default', uid: 'u' } },
+    { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' } },
+  ],
+  catalogues: [
+    {
+      nodePools: ['default'],
+      instanceTypes: [
+        {
+          name: 'small',
+          requirements: [],
+          offerings: [{ requirements: [], pricePerHour: undefined, available: true }],
+          capacity: { cpu: 1000 },
+          overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+        },
+      ],
+    },
+    { nodePools: ['other'], instanceTypes: undefined, problem: 'the cloud does not answer' },
+  ],
+  memory: { ...emptyMemory, marked: ['my://1'], pausedUntilMs: { default: 5 } },
+  nodeDecisions: [
+    { nodeClaim: 'c', nodePool: 'default', cause: 'price', message: 'No.', at: '2026-11-26T11:59:00Z' },
+  ],
+}
+
+const text = [...snapshotLines(snapshot)].join('\n')
+
+async function folder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'tenon-snapshot-'))
+  t.after(() => rm(path, { recursive: true }))
+  return path
+}
+
+function problemOf(changed: string): string {
+  const read = readSnapshotText(changed)
+  assert.ok('problem' in read)
+  return `${read.problem.line}: ${read.problem.message}`
+}
+
+test('a snapshot is read as it was written, plain and compressed', async (t) => {
+  const path = await folder(t)
+  for (const name of ['a.jsonl', 'a.jsonl.gz']) {
+    await writeSnapshot(join(path, name), snapshot)
+    const read = await readSnapshot(join(path, name))
+    assert.ok('ok' in read)
+    // An unknown price has no word in JSON, and needs none.
+    assert.deepEqual(JSON.parse(JSON.stringify(read.ok)), JSON.parse(JSON.stringify(snapshot)))
+    assert.equal(read.ok.settings.initializationTimeoutMs, Number.POSITIVE_INFINITY)
+  }
+  assert.deepEqual((await readdir(path)).toSorted(), ['a.jsonl', 'a.jsonl.gz'], 'nothing else is left')
+})
+
+test('EXP-30 a snapshot of a later version is refused with both versions', () => {
+  assert.match(
+    problemOf(text.replace('"version":1', '"version":7')),
+    /^1: the snapshot has version 7, and this program reads versions up to 1/,
+  )
+})
+
+test('EXP-30 a snapshot that was cut off names the line at which it ends', async (t) => {
+  const lines = text.split('\n')
+  for (let kept = 1; kept < lines.length; kept++)
+    assert.equal(
+      problemOf(lines.slice(0, kept).join('\n')),
+      `${kept}: the file ends after line ${kept}; the rest is missing`,
+    )
+  assert.match(problemOf(text.slice(0, text.length - 5)), /^7: the line is not a JSON object$/)
+  assert.equal(problemOf(''), '1: the file is empty')
+  const path = join(await folder(t), 'cut.gz')
+  await writeSnapshot(path, snapshot)
+  await writeFile(path, (await readFile(path)).subarray(0, 200))
+  const read = await readSnapshot(path)
+  assert.ok('problem' in read)
+  assert.match(read.problem.message, /^the file cannot be unpacked: /)
+})
+
+test('what is no snapshot is refused by name', () => {
+  assert.match(problemOf('{"kind":"List"}'), /this is not a Snapshot of tenon\.sh\/v1alpha1/)
+  assert.match(problemOf('hello'), /^1: the line is not a JSON object$/)
+  const withoutCloud = text.replace('"name":"my-cloud",', '')
+  assert.match(problemOf(withoutCloud), /^1: "cloud" is missing or not a cloud$/)
+})
+
+test('a snapshot that was edited by hand is read once its sum is removed', () => {
+  const edited = text.replace('"cpu":1000', '"cpu":2000')
+  assert.match(problemOf(edited), /^7: the snapshot was changed after it was written; .*remove "sha256"/)
+  const read = readSnapshotText(edited.replace(/,"sha256":"[0-9a-f]+"/, ''))
+  assert.ok('ok' in read)
+  assert.equal(read.ok.catalogues[0]?.instanceTypes?.[0]?.capacity['cpu'], 2000)
+})
+
+test('settings of another release fall back to defaults, and unknown ones are left out', () => {
+  const other = text
+    .replace('"batchMaxMs":10000', '"batchMaxMs":"long","soon":1')
+    .replace(/,"sha256":"[0-9a-f]+"/, '')
+  const read = readSnapshotText(other)
+  assert.ok('ok' in read)
+  assert.equal(read.ok.settings.batchMaxMs, defaultSettings.batchMaxMs)
+  assert.equal('soon' in read.ok.settings, false)
+})
+
+test('any damage is a problem with its line, or changes nothing', () => {
+  const random = new SeededRandom('damage')
+  const bytes = Buffer.from(text)
+  for (let attempt = 0; attempt < 500; attempt++) {
+    const damaged = Buffer.from(bytes)
+    const at = random.uint32() % damaged.length
+    damaged[at] = random.uint32() % 256
+    const read = readSnapshotText(damaged.toString())
+    if ('ok' in read) assert.deepEqual(read, readSnapshotText(text))
+    else assert.ok(read.problem.line >= 1 && read.problem.message.length > 0)
+  }
+})

@@ -1,0 +1,118 @@
+/** Takes snapshots. */
+import { apiVersionOf, type InstanceType, type KubeObject, type Pod, type ResourceType } from '@tenon/api'
+import type { Cache } from '@tenon/kube'
+import type { Operator, PoolCatalogue } from '@tenon/operator'
+import type { CloudProvider } from '@tenon/provider'
+import { isFields } from './head.ts'
+import type { Snapshot, SnapshotCatalogue, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
+
+/** What a snapshot is taken of. */
+export interface SnapshotSource {
+  readonly operator: Pick<Operator, 'caches' | 'decisions' | 'memory' | 'questions' | 'settings'>
+  readonly provider: CloudProvider
+  readonly origin: SnapshotOrigin
+  /** Name and version of this program. */
+  readonly program: string
+  readonly clock: { now(): number }
+}
+
+/** Call it once the operator's caches are filled. All but the catalogue and the verdicts on nodes is of one moment. */
+export async function takeSnapshot(source: SnapshotSource, signal: AbortSignal): Promise<Snapshot> {
+  const { operator, provider, origin, program, clock } = source
+  const catalogues = gathered(await operator.questions().catalogue(signal))
+  const nodeDecisions = await operator.decisions()
+  const memory = operator.memory()
+  return {
+    takenAtMs: clock.now(),
+    program,
+    origin,
+    cloud: cloudOf(provider),
+    settings: operator.settings,
+    objects: [...objectsOf(operator), ...memory.unseenClaims],
+    catalogues,
+    memory,
+    nodeDecisions,
+  }
+}
+
+function cloudOf(provider: CloudProvider): SnapshotCloud {
+  const priceUnit = provider.priceUnit?.()
+  const {
+    name,
+    nodeClasses,
+    wellKnownLabels,
+    repairPolicies,
+    restrictedLabels,
+    restrictedDomains,
+    labelAliases,
+    unsupportedProvisioners,
+    unsupportedTopologyKeys,
+    reservationLabel,
+    defaultTerminationGracePeriodMs,
+  } = provider
+  return {
+    name,
+    nodeClasses,
+    wellKnownLabels,
+    repairPolicies,
+    ...(restrictedLabels && { restrictedLabels }),
+    ...(restrictedDomains && { restrictedDomains }),
+    ...(labelAliases && { labelAliases }),
+    ...(unsupportedProvisioners && { unsupportedProvisioners }),
+    ...(unsupportedTopologyKeys && { unsupportedTopologyKeys }),
+    ...(reservationLabel !== undefined && { reservationLabel }),
+    ...(defaultTerminationGracePeriodMs !== undefined && { defaultTerminationGracePeriodMs }),
+    ...(priceUnit !== undefined && { priceUnit }),
+  }
+}
+
+/** NodePools that may buy the same share one list. */
+function gathered(pools: readonly PoolCatalogue[]): readonly SnapshotCatalogue[] {
+  const lists = new Map<string, SnapshotCatalogue & { readonly nodePools: string[] }>()
+  const texts = new WeakMap<readonly InstanceType[], string>()
+  for (const { nodePool, instanceTypes, problem, defaults } of pools) {
+    const text =
+      instanceTypes === undefined ? '' : (texts.get(instanceTypes) ?? JSON.stringify(instanceTypes))
+    if (instanceTypes !== undefined) texts.set(instanceTypes, text)
+    const key = JSON.stringify([text, problem, defaults])
+    const known = lists.get(key)
+    if (known !== undefined) known.nodePools.push(nodePool.metadata.name)
+    else
+      lists.set(key, {
+        nodePools: [nodePool.metadata.name],
+        instanceTypes,
+        ...(problem !== undefined && { problem }),
+        ...(defaults && { defaults }),
+      })
+  }
+  return [...lists.values()]
+}
+
+function objectsOf({ caches }: Pick<Operator, 'caches'>): readonly KubeObject[] {
+  const { applications, nodeClasses, pods, ...others } = caches
+  const all: readonly Pick<Cache<KubeObject>, 'list' | 'type'>[] = [
+    ...Object.values(others),
+    ...nodeClasses,
+    ...Object.values(applications ?? {}),
+  ]
+  return [
+    ...all.flatMap((cache) => cache.list().map((object) => ({ ...object, ...typeOf(cache.type) }))),
+    ...pods.list().map((pod) => ({ ...withoutForeignAnnotations(pod), ...typeOf(pods.type) })),
+  ]
+}
+
+function typeOf(type: ResourceType): Pick<KubeObject, 'apiVersion' | 'kind'> {
+  return { apiVersion: apiVersionOf(type), kind: type.kind }
+}
+
+/** Annotations of pods that decisions, or those who explain them, read. Others may hold anything. */
+const readAnnotation = /^([a-z-]+\.)*(karpenter\.sh|tenon\.sh|kubernetes\.io)\//
+
+function withoutForeignAnnotations(pod: Pod): Pod {
+  const { annotations } = pod.metadata
+  if (!isFields(annotations)) return pod
+  const kept = Object.entries(annotations).filter(
+    ([key]) => readAnnotation.test(key) && key !== 'kubectl.kubernetes.io/last-applied-configuration',
+  )
+  return { ...pod, metadata: { ...pod.metadata, annotations: Object.fromEntries(kept) } }
+}

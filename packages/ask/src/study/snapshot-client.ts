@@ -1,0 +1,98 @@
+/** The API server of a snapshot: it is read, never changes, and refuses every write. */
+import { apiVersionOf, type KubeObject, matchesSelector, type ResourceType } from '@tenon/api'
+import {
+  KubeError,
+  type ListOptions,
+  type ObjectKey,
+  type WatchingKubeClient,
+  type WriteOptions,
+} from '@tenon/kube'
+
+/** Version of every list; objects keep theirs. */
+const resourceVersion = '1'
+
+export class SnapshotClient implements WatchingKubeClient {
+  /** By API version and kind. */
+  readonly #objects: ReadonlyMap<string, readonly KubeObject[]>
+  readonly #gitVersion: string
+
+  /** @param gitVersion what the server says of itself, such as `v1.36.3`. */
+  constructor(objects: readonly KubeObject[], gitVersion: string) {
+    this.#objects = Map.groupBy(objects, ({ apiVersion, kind }) => `${apiVersion}/${kind}`)
+    this.#gitVersion = gitVersion
+  }
+
+  get<T extends KubeObject>(type: ResourceType<T>, key: ObjectKey): Promise<T | undefined> {
+    const found = this.#of(type).find(
+      ({ metadata }) => metadata.name === key.name && (metadata.namespace ?? '') === (key.namespace ?? ''),
+    )
+    return Promise.resolve(found)
+  }
+
+  list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<T[]> {
+    const { namespace, labelSelector } = options
+    return Promise.resolve(
+      this.#of(type).filter(
+        ({ metadata }) =>
+          (namespace === undefined || metadata.namespace === namespace) &&
+          (labelSelector === undefined || matchesSelector(labelSelector, metadata.labels ?? {})),
+      ),
+    )
+  }
+
+  async listing<T extends KubeObject, K>(
+    type: ResourceType<T>,
+    options: ListOptions & WriteOptions,
+    keep: (object: T) => K,
+  ): Promise<{ readonly items: K[]; readonly resourceVersion: string }> {
+    return { items: (await this.list(type, options)).map(keep), resourceVersion }
+  }
+
+  /** Nothing ever happens; it ends when its signal aborts. */
+  watch(_type: ResourceType, { signal }: WriteOptions): Promise<AsyncIterable<never>> {
+    const ended = new Promise<void>((resolve) => {
+      if (signal === undefined || signal.aborted) resolve()
+      else
+        signal.addEventListener('abort', () => {
+          resolve()
+        })
+    })
+    const nothing = { done: true as const, value: undefined }
+    return Promise.resolve({
+      [Symbol.asyncIterator]: () => ({ next: () => ended.then(() => nothing) }),
+    })
+  }
+
+  create(): Promise<never> {
+    return refused()
+  }
+
+  update(): Promise<never> {
+    return refused()
+  }
+
+  patch(): Promise<never> {
+    return refused()
+  }
+
+  delete(): Promise<never> {
+    return refused()
+  }
+
+  evict(): Promise<never> {
+    return refused()
+  }
+
+  serverVersion(): Promise<string> {
+    return Promise.resolve(this.#gitVersion)
+  }
+
+  /** Objects of a kind are of its type, as far as anybody may rely on objects of a server. */
+  #of<T extends KubeObject>(type: ResourceType<T>): readonly T[] {
+    return (this.#objects.get(`${apiVersionOf(type)}/${type.kind}`) ?? []) as readonly T[]
+  }
+}
+
+function refused(): Promise<never> {
+  return Promise.reject(new KubeError('forbidden', 403, 'a snapshot cannot be written to'))
+}

@@ -1,0 +1,82 @@
+/** A snapshot that is open for questions: the state and the engine of the controller, fed from it (ask.md 1). */
+import { createCacheRegistry } from '@tenon/kube'
+import { InlineDecider, onTrialOf, Operator, type PendingDecision, type Settings } from '@tenon/operator'
+import { type Clock, SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import { CatalogueProvider } from './catalogue-provider.ts'
+import { SnapshotClient } from './snapshot-client.ts'
+
+/** It is always the time of the snapshot, however long something takes. */
+class StandingClock extends SystemClock implements Clock {
+  readonly #nowMs: number
+
+  constructor(nowMs: number) {
+    super()
+    this.#nowMs = nowMs
+  }
+
+  override now(): number {
+    return this.#nowMs
+  }
+}
+
+/** Its scheduler honours nominations, so that settings alone decide whether pods are steered. */
+const gitVersion = 'v1.36.0'
+
+export class Study {
+  readonly snapshot: Snapshot
+  readonly operator: Operator
+  readonly clock: Clock
+  readonly #closed = new AbortController()
+
+  private constructor(snapshot: Snapshot) {
+    this.snapshot = snapshot
+    this.clock = new StandingClock(snapshot.takenAtMs)
+    const { clock } = this
+    const random = new SeededRandom(1)
+    const logger = silentLogger
+    const client = new SnapshotClient(snapshot.objects, gitVersion)
+    this.operator = new Operator({
+      kubernetes: {
+        client,
+        registry: createCacheRegistry({ client, clock, logger, random, useStreamedList: false }),
+        events: { record: () => undefined },
+      },
+      provider: new CatalogueProvider(snapshot),
+      runtime: { clock, random, logger },
+      decider: new InlineDecider(clock),
+      settings: studied(snapshot),
+    })
+  }
+
+  /** Close it to let go of what it holds. */
+  static async open(snapshot: Snapshot): Promise<Study> {
+    const study = new Study(snapshot)
+    await study.operator.observe(study.#closed.signal)
+    study.operator.recall(snapshot.memory)
+    return study
+  }
+
+  /**
+   * Decides about the pods that wait.
+   * @param deadlineMs a decision that takes longer ends with what it has.
+   */
+  async decide(deadlineMs: number = this.snapshot.settings.solveTimeoutMs): Promise<PendingDecision> {
+    const onTrial = onTrialOf(this.snapshot.memory)
+    return await this.operator.questions().pending(onTrial, deadlineMs, this.#closed.signal)
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(new Error('the study is closed'))
+    await this.operator.stop()
+  }
+}
+
+/** The settings of decisions on the snapshot. What it lists has the overlays on it. */
+function studied({ settings, memory }: Snapshot): Settings {
+  return {
+    ...settings,
+    clusterStateObservability: false,
+    featureGates: { ...settings.featureGates, nodeOverlay: false, plannedPlacement: memory.isSteering },
+  }
+}

@@ -1,0 +1,94 @@
+/** What an operator knows that no object tells, as far as decisions depend on it. */
+import type { NodeClaim, OfferingRef, Resources } from '@tenon/api'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { PodPlan } from '../cluster/pods/pod-plans.ts'
+import type { OnTrial } from '../node/evidence/judge.ts'
+
+/** A pod's plan. What the pod asked for is not part of it. */
+interface RememberedPlan extends Pick<PodPlan, 'madeMs' | 'steering' | 'target'> {
+  readonly uid: string
+}
+
+/** Plain data: it survives a way through JSON. */
+export interface OperatorMemory {
+  /** Provider IDs of the instances that commands are about to remove. */
+  readonly marked: readonly string[]
+  /** Claims that were created and that no list has shown yet. */
+  readonly unseenClaims: readonly NodeClaim[]
+  readonly plans: readonly RememberedPlan[]
+  /** By NodePool what claims on their way take of its limits. */
+  readonly reserved: Readonly<Record<string, Resources>>
+  /** By NodePool until when nothing is launched, as its nodes did not take pods; Unix milliseconds. */
+  readonly pausedUntilMs: Readonly<Record<string, number>>
+  /** Offerings of which one launch is to find out whether they can be bought again. */
+  readonly offeringsOnTrial: readonly OfferingRef[]
+  /** By workload for how many pods there are nodes that may yet take them, as the last pass found. */
+  readonly podsOnTrial: Readonly<Record<string, number>>
+  /** Whether pods are steered to the nodes they are planned for. */
+  readonly isSteering: boolean
+}
+
+/** Remembers nothing, and steers pods. */
+export const emptyMemory: OperatorMemory = {
+  marked: [],
+  unseenClaims: [],
+  plans: [],
+  reserved: {},
+  pausedUntilMs: {},
+  offeringsOnTrial: [],
+  podsOnTrial: {},
+  isSteering: true,
+}
+
+/** What state holds of a memory. */
+type Remembered = Pick<OperatorMemory, 'marked' | 'unseenClaims' | 'plans' | 'reserved' | 'pausedUntilMs'>
+
+/** @param pools names of the NodePools. */
+export function rememberedBy(
+  state: Pick<ClusterState, 'limitReservations' | 'marked' | 'plans' | 'readinessPauses' | 'seeded'>,
+  pools: readonly string[],
+  nowMs: number,
+): Remembered {
+  const byPool = <T>(valueOf: (pool: string) => T | undefined): Record<string, T> =>
+    Object.fromEntries(
+      pools.flatMap((pool) => {
+        const value = valueOf(pool)
+        return value === undefined ? [] : [[pool, value]]
+      }),
+    )
+  return {
+    marked: [...state.marked()],
+    unseenClaims: [...state.seeded()],
+    plans: Array.from(state.plans.entries(), ([uid, { target, madeMs, steering }]) => ({
+      uid,
+      target,
+      madeMs,
+      steering,
+    })),
+    reserved: byPool((pool) => {
+      const amounts = state.limitReservations.of(pool)
+      return Object.values(amounts).some((amount) => amount > 0) ? amounts : undefined
+    }),
+    pausedUntilMs: byPool((pool) => {
+      const leftMs = state.readinessPauses.leftMs(pool)
+      return leftMs > 0 ? nowMs + leftMs : undefined
+    }),
+  }
+}
+
+/** Puts what was remembered into a state whose caches are filled. Unseen claims have to be among its objects. */
+export function recall(
+  state: Pick<ClusterState, 'limitReservations' | 'mark' | 'plans' | 'readinessPauses'>,
+  memory: Remembered,
+): void {
+  for (const providerID of memory.marked) state.mark(providerID)
+  for (const { uid, ...plan } of memory.plans) state.plans.restore(uid, plan)
+  for (const [pool, amounts] of Object.entries(memory.reserved))
+    state.limitReservations.restore(pool, amounts)
+  for (const [pool, untilMs] of Object.entries(memory.pausedUntilMs))
+    state.readinessPauses.restore(pool, untilMs)
+}
+
+export function onTrialOf({ podsOnTrial }: Pick<OperatorMemory, 'podsOnTrial'>): OnTrial {
+  return new Map(Object.entries(podsOnTrial))
+}
