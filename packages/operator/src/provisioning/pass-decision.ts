@@ -45,7 +45,8 @@ export class PassDecision {
     if (!input.hasEligiblePool) {
       const pods = [...input.pods, ...input.refused.map(({ pod }) => pod)]
       await inSlices(report.withoutPools(pods), slicing)
-      report.noPools(inputs.unreadyPools())
+      const waiting = inputs.unreadyPools().map(({ nodePool, because }) => `${nodePool}: ${because}`)
+      report.noPools(waiting.toSorted())
       return undefined
     }
     preferences.warn(input.pods)

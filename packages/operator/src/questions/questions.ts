@@ -1,11 +1,12 @@
 /** Answers what would be decided now, and carries out nothing of it. */
-import type { InstanceType, NodePool } from '@tenon/api'
-import type { SchedulingResult } from '@tenon/engine'
+import type { InstanceType, NodePool, Pod } from '@tenon/api'
+import type { PoolInput, SchedulingResult } from '@tenon/engine'
 import { type CloudProvider, isProviderError, type NodeDefaults } from '@tenon/provider'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { SchedulingDecider } from '../decider/decider.ts'
 import type { PlacementGate } from '../placement/gate.ts'
+import type { UnreadyPool } from '../provisioning/input/eligible-pools.ts'
 import type { GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import type { OnTrial } from '../node/evidence/judge.ts'
 
@@ -72,8 +73,18 @@ export class Questions {
     return { input, result: await decider.decide(input, { deadlineMs, signal }) }
   }
 
-  /** NodePools that launch nothing, each with what it waits for. */
-  unreadyPools(): readonly string[] {
+  /** NodePools that launch nothing now. */
+  unreadyPools(): readonly UnreadyPool[] {
     return this.#deps.inputs.unreadyPools()
+  }
+
+  /** A pod that can be read, as decisions read it. */
+  readPod(pod: Pod): Pod {
+    return this.#deps.inputs.readPod(pod)
+  }
+
+  /** A NodePool as decisions read it; undefined while nothing is known of its types. */
+  async readPool(pool: NodePool, signal: AbortSignal): Promise<PoolInput | undefined> {
+    return await this.#deps.inputs.readPool(pool, signal)
   }
 }

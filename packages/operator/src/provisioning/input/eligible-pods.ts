@@ -93,6 +93,11 @@ export class PodEligibility {
     this.#deps = deps
   }
 
+  /** A pod that can be read, as decisions read it. */
+  read(pod: Pod): Pod {
+    return podReader(this.#deps)(pod)
+  }
+
   /**
    * Sorts pods in steps by what becomes of them. Pending pods are validated; of pods on leaving nodes only what
    * is needed to read them is checked.
@@ -106,20 +111,32 @@ export class PodEligibility {
   }
 }
 
+/** Reads pods as decisions do: with what is known of their nodes, and with the spread that is the default. */
+function podReader({ provider, settings, caches, state }: Dependencies): (pod: Pod) => Pod {
+  const applications = caches.applications === undefined ? undefined : applicationLookups(caches.applications)
+  return (pod) => {
+    const readable = canonicalPod(state.evidence.adjusted(pod), provider.labelAliases)
+    const served = settings.ignoreDraRequests ? readable : withoutResourceClaims(readable)
+    return applications === undefined
+      ? served
+      : withDefaultSpread(served, settings.defaultSpread, applications)
+  }
+}
+
 function* eligiblePods(
-  { provider, settings, caches, state }: Dependencies,
+  deps: Dependencies,
   pending: readonly Pod[],
   leaving: readonly LeavingPod[],
   lookups: VolumeLookups,
 ): Generator<undefined, EligiblePods, undefined> {
+  const { provider, state } = deps
   const policy = eligibilityPolicy(provider)
   const ignored: IgnoredPod[] = []
   const refused: RefusedPod[] = []
   const pods: Pod[] = []
   const origins = new Map<string, PodOrigin>()
   const volumes = new Map<string, PodVolumes>()
-  const applications = caches.applications === undefined ? undefined : applicationLookups(caches.applications)
-
+  const read = podReader(deps)
   const freeVolumes = new FreeVolumes(lookups)
   const take = (pod: Pod): void => {
     if ((pod.spec.volumes ?? []).length > 0) {
@@ -130,11 +147,7 @@ function* eligiblePods(
       }
       volumes.set(pod.metadata.uid ?? '', resolved)
     }
-    const readable = canonicalPod(state.evidence.adjusted(pod), provider.labelAliases)
-    const served = settings.ignoreDraRequests ? readable : withoutResourceClaims(readable)
-    pods.push(
-      applications === undefined ? served : withDefaultSpread(served, settings.defaultSpread, applications),
-    )
+    pods.push(read(pod))
   }
   for (const pod of pending) if (state.isWellFormed(pod)) noteFreeVolumes(pod, lookups, freeVolumes)
   for (const pod of pending) {

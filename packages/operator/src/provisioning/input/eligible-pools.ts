@@ -58,26 +58,45 @@ export class EligiblePools {
     return this.#deps.launchGuard.onTrial()
   }
 
-  /** Why no pool is eligible, for the log: the pools that cannot launch and what they wait for. */
-  unready(): readonly string[] {
+  /** The pools that cannot launch, and what each waits for; in the order of the cache. */
+  unready(): readonly UnreadyPool[] {
     return unreadyPools(this.#deps)
   }
 }
 
+/** A NodePool that launches nothing now. */
+export interface UnreadyPool {
+  readonly nodePool: string
+  readonly code: 'stuck' | 'invalid' | 'paused' | 'notReady' | 'deleting' | 'static'
+  /** A clause without a full stop. */
+  readonly because: string
+}
+
 function eligiblePools(deps: Dependencies): readonly NodePool[] {
   const stuck = deps.state.stuckPools()
-  return deps.caches.nodePools.list().filter((pool) => {
-    const ref = pool.spec.template.spec.nodeClassRef
-    return (
-      deps.provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind) &&
-      pool.spec.replicas === undefined &&
-      !stuck.has(pool.metadata.name) &&
-      deps.state.readinessPauses.leftMs(pool.metadata.name) === 0 &&
-      isConditionTrue(pool, 'Ready') &&
-      validatePool(pool, deps.provider).length === 0 &&
-      pool.metadata.deletionTimestamp === undefined
-    )
-  })
+  return deps.caches.nodePools
+    .list()
+    .filter((pool) => deps.state.isManaged(pool) && obstacle(deps, stuck, pool) === undefined)
+}
+
+/** What keeps a NodePool of this provider from launching; undefined when nothing does. */
+function obstacle(
+  { provider, state }: Dependencies,
+  stuck: ReadonlySet<string>,
+  pool: NodePool,
+): Omit<UnreadyPool, 'nodePool'> | undefined {
+  const { name, deletionTimestamp } = pool.metadata
+  if (stuck.has(name)) return { code: 'stuck', because: 'a NodeClaim of it cannot be launched' }
+  const [problem] = validatePool(pool, provider)
+  if (problem !== undefined) return { code: 'invalid', because: problem }
+  if (state.readinessPauses.leftMs(name) > 0)
+    return { code: 'paused', because: 'its last nodes did not take pods' }
+  if (!isConditionTrue(pool, 'Ready'))
+    return { code: 'notReady', because: conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet' }
+  if (deletionTimestamp !== undefined) return { code: 'deleting', because: 'it is being deleted' }
+  if (pool.spec.replicas !== undefined)
+    return { code: 'static', because: 'it is static: spec.replicas sets the number of its nodes' }
+  return undefined
 }
 
 async function listTypes(
@@ -126,18 +145,11 @@ const expectedTypes: TypeSource = async (deps, pool, signal) => {
   return learning.capacity.expected(pool, types, await learning.provider.getInstanceTypes(pool, signal))
 }
 
-function unreadyPools({ caches, provider, state }: Dependencies): readonly string[] {
+function unreadyPools(deps: Dependencies): readonly UnreadyPool[] {
+  const { caches, state } = deps
   const stuck = state.stuckPools()
-  return caches.nodePools
-    .list()
-    .flatMap((pool) => {
-      const { name } = pool.metadata
-      if (stuck.has(name)) return [`${name}: a NodeClaim of it cannot be launched`]
-      const [problem] = state.isManaged(pool) ? validatePool(pool, provider) : []
-      if (problem !== undefined) return [`${name}: ${problem}`]
-      if (state.readinessPauses.leftMs(name) > 0) return [`${name}: its last nodes did not take pods`]
-      if (isConditionTrue(pool, 'Ready')) return []
-      return [`${name}: ${conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet'}`]
-    })
-    .toSorted()
+  return caches.nodePools.list().flatMap((pool) => {
+    const found = state.isManaged(pool) ? obstacle(deps, stuck, pool) : undefined
+    return found === undefined ? [] : [{ nodePool: pool.metadata.name, ...found }]
+  })
 }

@@ -7,7 +7,7 @@ import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import type { OnTrial } from '../../node/evidence/judge.ts'
 import { type ClusterInput, isLeaving } from './cluster-input.ts'
 import type { IgnoredPod, LeavingPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
-import type { EligiblePools, Listing } from './eligible-pools.ts'
+import type { EligiblePools, Listing, UnreadyPool } from './eligible-pools.ts'
 import type { SchedulingPolicies } from './scheduling-policies.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
@@ -54,9 +54,21 @@ export class SchedulingInputs {
     return gatherSchedulingInput(this.#deps, onTrial, signal)
   }
 
-  /** Why there is nothing to launch, for the log. */
-  unreadyPools(): readonly string[] {
+  /** NodePools that launch nothing now. */
+  unreadyPools(): readonly UnreadyPool[] {
     return this.#deps.pools.unready()
+  }
+
+  /** A pod as decisions read it. */
+  readPod(pod: Pod): Pod {
+    return this.#deps.pods.read(pod)
+  }
+
+  /** A NodePool as decisions read it; undefined while nothing is known of its types. */
+  async readPool(pool: NodePool, signal: AbortSignal): Promise<PoolInput | undefined> {
+    const { pools, state } = this.#deps
+    const listing = await pools.offered(pool, signal)
+    return listing && { ...listing, ...limitsOf(state, pool, state.stateNodes()) }
   }
 
   /**
