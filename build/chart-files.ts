@@ -2,7 +2,7 @@
 import type { ProviderModule } from '@tenon/provider'
 import { builtInProviders } from '../packages/cli/src/providers.ts'
 import { addDefinitions, addProviders, type Files, ownChart, read } from './chart-parts.ts'
-import { coreClusterRole, leaseRole } from './core-rights.ts'
+import { coreClusterRole, leaseRole, brakeRole } from './core-rights.ts'
 import { type DocumentedValue, documentedValues } from './documented-values.ts'
 import { addFormerCharts } from './former-charts.ts'
 import { chartedProviders } from './provider-values.ts'
@@ -19,6 +19,7 @@ export async function chartFiles(
   addProviders(files, ownChart, providers)
   files.set(`charts/${ownChart}/templates/clusterrole-core.yaml`, coreClusterRole())
   files.set(`charts/${ownChart}/templates/role.yaml`, leaseRole())
+  files.set(`charts/${ownChart}/templates/role-brake.yaml`, brakeRole())
   await addDefinitions(files, ownChart, modules)
   for (const each of providers) await addFormerCharts(files, each)
   for (const chart of [ownChart, `${ownChart}-crd`, 'cluster-autoscaler']) {

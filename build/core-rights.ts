@@ -1,5 +1,5 @@
 /** The roles of the chart that every provider has, made from the rights that the operator asks for. */
-import { type CoreRule, clusterRights, leaseRights, type RightsSetting } from '@tenon/operator'
+import { brakeRights, type CoreRule, clusterRights, leaseRights, type RightsSetting } from '@tenon/operator'
 
 const notice = '# Written by npm run charts from packages/operator/src/rights.ts.'
 const columns = 105
@@ -42,6 +42,22 @@ rules:
 ${rulesText(leaseRights('{{ .Values.settings.leaderElectionName | quote }}'))}---
 {{ include "tenon.roleBinding" (list . $fullname .Release.Namespace) }}
 {{- end }}
+`
+}
+
+/** Template of the Role in the release's namespace for the ConfigMap that pauses disruption. */
+export function brakeRole(): string {
+  return `${notice}
+{{- $fullname := printf "%s-brake" (include "tenon.fullname" .) }}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ $fullname }}
+  namespace: {{ .Release.Namespace }}
+  {{- include "tenon.metadata" (list . nil) | nindent 2 }}
+rules:
+${rulesText(brakeRights)}---
+{{ include "tenon.roleBinding" (list . $fullname .Release.Namespace) }}
 `
 }
 

@@ -199,6 +199,11 @@ export interface CachedCollection<T extends KubeObject> {
   readonly transform?: (object: T, held?: T) => T | undefined
   readonly fields?: ReadFields
   readonly gatherMs?: number
+  /** The part of the collection that is followed; all of it without these. */
+  readonly namespace?: string
+  readonly fieldSelector?: string
+  /** Nothing waits for its first list: there may be no right to read it. */
+  readonly isOptional?: boolean
 }
 
 /** The caches of one process: each type is followed once, whoever asks for it. */

@@ -1,6 +1,9 @@
 /** Every controller and loop of the operator; names, triggers and concurrency as in operations.md 7. */
 import { TurnPace } from '@tenon/kube'
 import type { SweepGuard } from '@tenon/provider'
+import { AutoBrake } from './brake/auto-brake.ts'
+import { PauseNews } from './brake/news.ts'
+import { BrakeReport } from './brake/report.ts'
 import { isExpectedFailure } from './cloud/expected-failures.ts'
 import { guardedProvider } from './cloud/guarded-provider.ts'
 import { measuredProvider } from './cloud/measured-provider.ts'
@@ -78,12 +81,21 @@ function controllerSpecs(
   const staticPools = new StaticPools(parts)
   const objects = new ClaimObjects(parts)
   const staticClaims = new StaticClaims({ ...parts, objects, creations })
+  const autoBrake = autoBrakeOf(parts)
   const { commands, disruption, explainer } = disruptionOf(
     {
       ...measured(parts, 'disruption'),
       decider: measuredDecider(parts.decider, 'disruption', parts),
     },
-    { evictions, deleter, plannedClaims, creations, staticPools, staticClaims },
+    {
+      ...(autoBrake && { autoBrake }),
+      evictions,
+      deleter,
+      plannedClaims,
+      creations,
+      staticPools,
+      staticClaims,
+    },
   )
   const pricing = new PoolPricing(measured(parts, 'state.pricing'))
   const specs = [
@@ -126,6 +138,8 @@ function controllerSpecs(
     new NodePoolReadiness(parts),
     new NodePoolRegistrationHealth(parts),
     new NodePoolRollout(parts),
+    new BrakeReport({ ...parts, news: new PauseNews(parts) }),
+    ...(autoBrake === undefined ? [] : [autoBrake]),
     ...(learning === undefined ? [] : [learningOf(parts, learning)]),
     pricing,
     { name: 'state.pricing', run: (signal: AbortSignal) => pricing.refresh(signal) },
@@ -148,6 +162,12 @@ function controllerSpecs(
     provisionerOf(measured(parts, 'provisioner'), { plannedClaims, creations, limits }),
   ]
   return { specs, explainer }
+}
+
+/** What pauses voluntary disruption by itself, where something does. */
+function autoBrakeOf(parts: Assembly): AutoBrake | undefined {
+  const { autoBrake, compatibility } = parts.settings
+  return autoBrake && compatibility !== 'karpenter' ? new AutoBrake(parts) : undefined
 }
 
 /** The parts of one controller, whose calls to the cloud are measured under its name. */

@@ -1,3 +1,19 @@
+export {
+  Brake,
+  brakeKeys,
+  brakeName,
+  type Pause,
+  pauseAnnotations,
+  pauseSentence,
+} from './brake/brake.ts'
+export {
+  type Included,
+  includable,
+  type PauseReading,
+  pauseText,
+  type PauseValue,
+  readPause,
+} from './brake/pause-value.ts'
 export { nameProblem, poolProblems } from './cluster/nodepools/pool-problems.ts'
 export {
   type DecisionOptions,
@@ -19,5 +35,5 @@ export type { PendingDecision, PoolCatalogue, Questions } from './questions/ques
 export type { UnreadyPool } from './provisioning/input/eligible-pools.ts'
 export { metricsHandler, type ProbeOptions, probesHandler, scrapeHandler } from './probes/probes.ts'
 export { crdProblem } from './probes/crd.ts'
-export { clusterRights, type CoreRule, leaseRights, type RightsSetting } from './rights.ts'
+export { brakeRights, clusterRights, type CoreRule, leaseRights, type RightsSetting } from './rights.ts'
 export { defaultSettings, defaultSpreadOf, type Settings } from './settings.ts'

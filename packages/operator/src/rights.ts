@@ -5,6 +5,7 @@
  */
 import { karpenterKinds } from '@tenon/api'
 import type { AccessRule } from '@tenon/provider'
+import { brakeName } from './brake/brake.ts'
 
 /** A setting that some rights come with. */
 export type RightsSetting = 'plannedPlacement' | 'capacityBuffer' | 'dynamicResources'
@@ -107,3 +108,20 @@ export function leaseRights(leaseName: string): readonly CoreRule[] {
     { apiGroups, resources, resourceNames: [leaseName], verbs: ['watch', 'patch'] },
   ]
 }
+
+/** Rights in the controller's own namespace for the ConfigMap by which disruption is paused (ask.md 8). */
+export const brakeRights: readonly CoreRule[] = [
+  {
+    because:
+      'Rights of a name do not reach objects yet to be made, so that creating is granted for all of them.',
+    apiGroups: [''],
+    resources: ['configmaps'],
+    verbs: ['create'],
+  },
+  {
+    apiGroups: [''],
+    resources: ['configmaps'],
+    resourceNames: [brakeName],
+    verbs: ['list', 'watch', 'patch'],
+  },
+]

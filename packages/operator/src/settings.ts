@@ -59,6 +59,10 @@ export interface Settings {
    * as many as the client's rate lets through in that time.
    */
   readonly maxNominations: number
+  /** Namespace of ConfigMap `tenon-brake`; without it only annotations of NodePools pause anything (ask.md 8). */
+  readonly brakeNamespace?: string
+  /** Whether voluntary disruption pauses by itself when something goes wrong; never with `compatibility: karpenter`. */
+  readonly autoBrake: boolean
 }
 
 /** What holds for settings that nobody gave. */
@@ -92,6 +96,7 @@ export const defaultSettings: Settings = {
   compatibility: 'none',
   nominationHoldMs: 5_000,
   maxNominations: 1_000,
+  autoBrake: true,
 }
 
 /**

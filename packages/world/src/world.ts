@@ -286,7 +286,7 @@ export class World {
       runtime: { clock, random, logger },
       provider: await connecting,
       decider: (this.#options.decider ?? inline)(clock),
-      settings: { ...defaultSettings, ...this.#options.settings },
+      settings: { ...defaultSettings, brakeNamespace: 'kube-system', ...this.#options.settings },
     })
     const observing = operator.observe()
     await clock.advanceUntil(() => operator.waitingFor.length === 0, 60_000)

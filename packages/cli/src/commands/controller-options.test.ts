@@ -55,7 +55,7 @@ describe('defaults and where options come from', () => {
       [nodeRepair, reservedCapacity, spotToSpotConsolidation, nodeOverlay, staticCapacity],
       [false, true, false, false, false],
     )
-    assert.deepEqual(read.settings, defaultSettings)
+    assert.deepEqual(read.settings, { ...defaultSettings, brakeNamespace: 'kube-system' })
     assert.deepEqual([read.logLevel, read.logOutputs, read.logErrorOutputs], ['info', 'stdout', 'stderr'])
     assert.deepEqual([read.isProfiling, read.memoryLimitBytes, read.warnings], [false, 0, []])
   })

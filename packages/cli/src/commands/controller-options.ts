@@ -56,6 +56,7 @@ export function controllerOptions(
     throw refusal(`set the cloud provider: ${names}`)
   }
   const { settings, warnings } = settingsOf(read)
+  const brakeNamespace = read.text('leader-election-namespace') || podNamespace
   return {
     provider: chosen,
     providerEnv: Object.fromEntries(chosen.options.map(({ flag, variable }) => [variable, read.text(flag)])),
@@ -72,7 +73,7 @@ export function controllerOptions(
     logErrorOutputs: read.text('log-error-output-paths'),
     memoryLimitBytes: Math.max(0, read.number('memory-limit')),
     leaderElection: read.isOn('disable-leader-election') ? undefined : leaseOf(read, podNamespace),
-    settings,
+    settings: { ...settings, ...(brakeNamespace !== undefined && { brakeNamespace }) },
     warnings: [...read.warnings, ...warnings],
   }
 }
@@ -101,6 +102,7 @@ function settingsOf(read: ReadOptions): {
       clusterStateObservability: !read.isOn('disable-cluster-state-observability'),
       metricsDetail: read.text('metrics-detail') === 'reduced' ? 'reduced' : 'full',
       compatibility: isCompatible ? 'karpenter' : 'none',
+      autoBrake: read.isOn('auto-brake'),
       cpuRequestsMillis: cpuRequestsMillis > 0 ? cpuRequestsMillis : defaultSettings.cpuRequestsMillis,
       ...(qps > 0 && { maxNominations: Math.floor((qps * defaultSettings.nominationHoldMs) / 1000) }),
     },

@@ -70,7 +70,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
       env: { ...providerDefaults(cloud.module.options), ...running.settings },
       transport: running.cluster.transport,
       server: running.apiUrl,
-      settings: isDemo ? { ...defaultSettings, ...demoPace } : defaultSettings,
+      settings: { ...defaultSettings, ...(isDemo && demoPace), brakeNamespace: 'kube-system' },
       clock,
       random,
       logger,

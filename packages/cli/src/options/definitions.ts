@@ -129,6 +129,11 @@ export const coreOptions: readonly OptionDefinition[] = [
       ['none', 'karpenter'],
       'With karpenter, decisions are those of Karpenter: all additions of Tenon are off.',
     ),
+    boolean(
+      'auto-brake',
+      true,
+      'Pause voluntary disruption for 30 min after three failed replacements in a row in a NodePool, or when over a fifth of at least ten Ready nodes are lost within 5 min. Off with `--compatibility=karpenter`.',
+    ),
   ]),
   ...group('Leader election', [
     boolean('disable-leader-election', false, 'Run without a lease. Only for a single replica.'),

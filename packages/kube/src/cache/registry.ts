@@ -32,6 +32,7 @@ class SharedCaches implements CacheRegistry {
   readonly #caches = new Map<string, FollowingCache<KubeObject>>()
   /** Types whose options are given. */
   readonly #configured = new Set<string>()
+  readonly #optional = new Set<string>()
   readonly #pace: TurnPace
   #signal: AbortSignal | undefined
 
@@ -40,8 +41,14 @@ class SharedCaches implements CacheRegistry {
     this.#pace = new TurnPace(options.clock)
   }
 
-  cache<T extends KubeObject>(type: ResourceType<T>, collection: CachedCollection<T> = {}): Cache<T> {
-    const id = `${apiVersionOf(type)}/${type.plural}`
+  cache<T extends KubeObject>(
+    type: ResourceType<T>,
+    { isOptional = false, ...collection }: CachedCollection<T> = {},
+  ): Cache<T> {
+    const { fieldSelector = '', namespace = '' } = collection
+    const part = namespace + fieldSelector === '' ? '' : `/${namespace}?${fieldSelector}`
+    const id = `${apiVersionOf(type)}/${type.plural}${part}`
+    if (isOptional) this.#optional.add(id)
     // The map is keyed by type, so that what is stored under it has the type's objects.
     const known = this.#caches.get(id) as unknown as FollowingCache<T> | undefined
     const isNew = Object.keys(collection).length > 0 && !this.#configured.has(id)
@@ -69,7 +76,7 @@ class SharedCaches implements CacheRegistry {
   }
 
   async synced(signal?: AbortSignal): Promise<void> {
-    while (this.waitingFor.length > 0) await waitForSync(this.#caches.values(), signal)
+    while (this.waitingFor.length > 0) await waitForSync(this.#awaited(), signal)
   }
 
   get waitingFor(): readonly string[] {
@@ -78,9 +85,13 @@ class SharedCaches implements CacheRegistry {
 
   get arrivals(): ReadonlyMap<string, number> {
     return new Map(
-      [...this.#caches.values()]
+      this.#awaited()
         .filter((cache) => !cache.isSynced)
         .map((cache) => [cache.type.plural, cache.told]),
     )
+  }
+
+  #awaited(): readonly FollowingCache<KubeObject>[] {
+    return [...this.#caches].flatMap(([id, cache]) => (this.#optional.has(id) ? [] : [cache]))
   }
 }

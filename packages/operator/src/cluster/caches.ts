@@ -1,4 +1,5 @@
 import {
+  type ConfigMap,
   type CsiNode,
   type DaemonSet,
   karpenterKinds,
@@ -27,6 +28,7 @@ import {
 import { claimedVolumes } from '@tenon/engine'
 import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
+import { brakeName } from '../brake/brake.ts'
 import type { Settings } from '../settings.ts'
 import {
   daemonSetFields,
@@ -65,6 +67,8 @@ export interface Caches {
   readonly storageClasses: Cache<StorageClass>
   readonly csiNodes: Cache<CsiNode>
   readonly nodeClasses: readonly Cache<NodeClass>[]
+  /** The one ConfigMap `tenon-brake`; absent where the namespace of the controller is not known. */
+  readonly brakeConfigMaps?: Cache<ConfigMap>
   /** Followed only with the feature gate of the same name. */
   readonly nodeOverlays?: Cache<NodeOverlay>
   /** Devices of nodes; followed only when pods with resource claims are served. */
@@ -102,7 +106,7 @@ const podGatherMs = 50
 export function openCaches(
   registry: Pick<CacheRegistry, 'cache'>,
   provider: Pick<CloudProvider, 'nodeClasses'>,
-  settings: Pick<Settings, 'defaultSpread' | 'featureGates' | 'ignoreDraRequests'>,
+  settings: Pick<Settings, 'brakeNamespace' | 'defaultSpread' | 'featureGates' | 'ignoreDraRequests'>,
   onRead: Reading = () => undefined,
 ): Caches {
   const trimmer = new PodTrimmer()
@@ -143,6 +147,13 @@ export function openCaches(
       nodeOverlays: trimmed(karpenterKinds.nodeOverlay),
     }),
     nodeClasses: provider.nodeClasses.map((type) => trimmed(type, standInForNodeClass)),
+    ...(settings.brakeNamespace !== undefined && {
+      brakeConfigMaps: registry.cache(kinds.configMap, {
+        namespace: settings.brakeNamespace,
+        fieldSelector: `metadata.name=${brakeName}`,
+        isOptional: true,
+      }),
+    }),
   }
   const optional = (value: string | undefined) => (value === undefined || value === '' ? [] : [value])
   caches.pods.addIndex(indexes.byNode, nodeNamesOfPod)

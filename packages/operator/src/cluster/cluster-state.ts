@@ -22,6 +22,7 @@ import { MovedPods } from './pods/moved-pods.ts'
 import { RecentlyFilledNodes } from './nodes/recently-filled-nodes.ts'
 import { ReadinessPauses } from './nodepools/readiness-pauses.ts'
 import { Rollouts } from './nodepools/rollouts.ts'
+import { Brake } from '../brake/brake.ts'
 import { NodeEvidence } from './nodes/node-evidence.ts'
 import { NominatedPods } from './pods/nominated-pods.ts'
 import { PodDecisions } from './pods/pod-decisions.ts'
@@ -98,6 +99,8 @@ export class ClusterState {
   /** How many volumes nodes attach. */
   readonly attachLimits: AttachLimits
   readonly recentlyFilledNodes: RecentlyFilledNodes
+  /** What is paused. */
+  readonly brake: Brake
   /** Replacements of drifted nodes. */
   readonly rollouts: Rollouts
   /** By NodePool what its last launch failed with; gone once one succeeds. */
@@ -143,6 +146,7 @@ export class ClusterState {
     this.movedPods = new MovedPods(clock)
     this.attachLimits = new AttachLimits(caches, clock)
     this.recentlyFilledNodes = new RecentlyFilledNodes(clock)
+    this.brake = new Brake(caches, clock)
     this.rollouts = new Rollouts(caches, clock)
     this.readinessPauses = new ReadinessPauses(caches, clock)
     caches.nodeClaims.onChange((change) => {

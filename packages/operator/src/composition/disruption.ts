@@ -31,6 +31,7 @@ import { DisruptionRemarks } from '../disruption/remarks.ts'
 import { RemovalSimulation } from '../disruption/simulation.ts'
 import { MoveValidation } from '../disruption/validation.ts'
 import { NodeVerdicts } from '../disruption/verdicts.ts'
+import type { AutoBrake } from '../brake/auto-brake.ts'
 import type { EvictionQueue } from '../node/termination/eviction-queue.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import type { StaticClaims } from '../nodepool/static/static-claims.ts'
@@ -44,6 +45,8 @@ import { inputsOf } from './provisioning.ts'
 
 /** What the disruption loop shares with other controllers. */
 export interface Shared {
+  /** Absent where nothing pauses by itself. */
+  readonly autoBrake?: AutoBrake
   readonly evictions: EvictionQueue
   readonly deleter: ClaimDeleter
   readonly plannedClaims: PlannedClaims
@@ -109,8 +112,12 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
   }
 }
 
-function commandsOf(parts: Assembly, { deleter, evictions }: Shared, marks: DisruptionMarks): Commands {
-  const replacements = new Replacements(parts)
+function commandsOf(
+  parts: Assembly,
+  { autoBrake, deleter, evictions }: Shared,
+  marks: DisruptionMarks,
+): Commands {
+  const replacements = new Replacements({ ...parts, ...(autoBrake && { autoBrake }) })
   const report = new CommandReport(parts)
   const traces = new CommandTraces(parts)
   const moves = new PodMoves({ ...parts, evictions })

@@ -3,6 +3,7 @@ import type { EventRecorder } from '@tenon/kube'
 import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
 import { allowedDisruptions, unreadableBudget } from '@tenon/engine'
 import { type Clock, type Logger, perObject } from '@tenon/runtime'
+import { type Pause, pauseSentence } from '../brake/brake.ts'
 import { isNodeReady, labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -11,7 +12,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'isManaged' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'stateNodes'>
   readonly events: EventRecorder
   readonly metrics: Pick<Metrics, 'allowedDisruptions' | 'nodesConsumingBudgets'>
   readonly clock: Clock
@@ -24,6 +25,8 @@ const eventDedupeMs = 60_000
 interface BudgetState {
   readonly allowed: number
   readonly disrupting: number
+  /** What pauses voluntary disruption of the pool; then nothing is allowed. */
+  readonly pause: Pause | undefined
 }
 
 const noNodes = { total: 0, disrupting: 0 }
@@ -54,7 +57,9 @@ export class DisruptionBudgets {
     const { clock, state } = this.#deps
     const { total, disrupting } = countsOf(state.stateNodes()).get(pool.metadata.name) ?? noNodes
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
-    return { allowed: allowedDisruptions(budgets, reason, total, clock.now()), disrupting }
+    const pause = state.brake.holding(pool.metadata.name, 'voluntary')
+    const allowed = pause === undefined ? allowedDisruptions(budgets, reason, total, clock.now()) : 0
+    return { allowed, disrupting, pause }
   }
 
   /** Says of every NodePool with a budget that cannot be read which one it is. */
@@ -83,7 +88,8 @@ function remainingDisruptions(
     const { name, uid } = pool.metadata
     const { total, disrupting } = counts.get(name) ?? { total: 0, disrupting: 0 }
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
-    const allowed = allowedDisruptions(budgets, reason, total, clock.now())
+    const pause = state.brake.holding(name, 'voluntary')
+    const allowed = pause === undefined ? allowedDisruptions(budgets, reason, total, clock.now()) : 0
     metrics.allowedDisruptions.set({ nodepool: name, reason }, allowed)
     metrics.nodesConsumingBudgets.set({ nodepool: name, reason }, disrupting)
     remaining.set(name, Math.max(0, allowed - disrupting))
@@ -92,7 +98,10 @@ function remainingDisruptions(
       object: pool,
       type: 'Normal',
       reason: 'DisruptionBlocked',
-      message: `No budget of the NodePool allows a disruption for reason ${reason} now`,
+      message:
+        pause === undefined
+          ? `No budget of the NodePool allows a disruption for reason ${reason} now`
+          : pauseSentence(pause),
       dedupe: [uid ?? name, reason],
       dedupeTtlMs: eventDedupeMs,
     })

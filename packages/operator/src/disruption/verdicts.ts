@@ -1,5 +1,6 @@
 /** What stands against the disruption of a node now, or has been found out about it. */
 import { type DisruptionReason, isConditionTrue, type NodePool } from '@tenon/api'
+import { pauseSentence } from '../brake/brake.ts'
 import type { StateNode } from '../cluster/nodes/state-node.ts'
 import type { DisruptionAnswers, Verdict } from './answers.ts'
 import type { DisruptionBudgets } from './budget.ts'
@@ -69,9 +70,10 @@ function budgetTexts(budgets: DisruptionBudgets): BudgetText {
     const { name } = pool.metadata
     const key = `${name}/${reason}`
     if (!known.has(key)) {
-      const { allowed, disrupting } = budgets.stateOf(pool, reason)
+      const { allowed, disrupting, pause } = budgets.stateOf(pool, reason)
       const details = `NodePool=${name}, allowed=${allowed}, disrupted=${disrupting}`
-      known.set(key, allowed > disrupting ? undefined : `No budget is left for reason ${reason} (${details})`)
+      const used = allowed > disrupting ? undefined : `No budget is left for reason ${reason} (${details})`
+      known.set(key, pause === undefined ? used : pauseSentence(pause))
     }
     return known.get(key)
   }

@@ -352,6 +352,20 @@ const own: readonly MetricRow[] = [
     help: 'Whether drifted nodes are not replaced for a while, as a node that came in place of one was drifted itself',
   },
   {
+    name: 'tenon_paused',
+    type: 'gauge',
+    labels: ['nodepool', 'what', 'by'],
+    unit: '1',
+    help: '1 for each thing that is paused for a NodePool, or for the whole cluster (nodepool=""): voluntary (disruption), launches, expiration, repair; by whom: person, automatic',
+  },
+  {
+    name: 'tenon_pauses_unreadable',
+    type: 'gauge',
+    labels: ['nodepool'],
+    unit: '1',
+    help: '1 for each NodePool with a pause that cannot be read completely, and for the whole cluster (nodepool=""), also when ConfigMap tenon-brake itself cannot be read',
+  },
+  {
     name: 'tenon_offerings_launch_refusals_total',
     type: 'counter',
     labels: offering,

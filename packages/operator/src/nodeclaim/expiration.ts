@@ -4,6 +4,7 @@ import type { CloudProvider, PoolRules } from '@tenon/provider'
 import { labels, type NodeClaim, parseNillableDuration } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
+import { leftOf } from '../brake/brake.ts'
 import type { ClaimDeleter } from './lifecycle/delete-claim.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
@@ -13,7 +14,7 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
-  readonly state: Pick<ClusterState, 'isManaged'>
+  readonly state: Pick<ClusterState, 'brake' | 'isManaged'>
   readonly provider: PoolRules & Pick<CloudProvider, 'nodeClasses'>
   readonly deleter: ClaimDeleter
   readonly clock: Clock
@@ -24,6 +25,8 @@ interface Dependencies {
 const longestWaitMs = 24 * 60 * 60_000
 /** Nodes of a pool that is not valid stay, as it can launch none for their pods. */
 const invalidPoolMs = 60_000
+/** A pause without an end is looked at again after this, and when it changes. */
+const longestHoldMs = 60_000
 
 /** Reconciles the age of one NodeClaim. */
 export class NodeClaimExpiration implements ControllerSpec {
@@ -36,7 +39,12 @@ export class NodeClaimExpiration implements ControllerSpec {
   }
 
   watch(enqueue: Enqueue): void {
-    enqueueChanged(this.#deps.caches.nodeClaims, enqueue, isOfItsLife)
+    const { caches, state } = this.#deps
+    enqueueChanged(caches.nodeClaims, enqueue, isOfItsLife)
+    state.brake.changes.add((pool) => {
+      const claims = caches.nodeClaims.list().filter((claim) => pool === '' || poolOf(claim) === pool)
+      for (const { metadata } of claims) enqueue(metadata.name)
+    })
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {
@@ -48,7 +56,9 @@ export class NodeClaimExpiration implements ControllerSpec {
     if (!Number.isFinite(expiresMs)) return done
     const leftMs = expiresMs - clock.now()
     if (leftMs > 0) return { kind: 'after', delayMs: Math.min(leftMs, longestWaitMs) }
-    const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
+    const pause = state.brake.holding(poolOf(claim), 'expiration')
+    if (pause !== undefined) return { kind: 'after', delayMs: leftOf(pause, clock.now(), longestHoldMs) }
+    const pool = caches.nodePools.get({ name: poolOf(claim) })
     if (pool !== undefined && validatePool(pool, provider).length > 0)
       return { kind: 'after', delayMs: invalidPoolMs }
     if (await deleter.delete(claim, 'expired')) {
@@ -57,6 +67,8 @@ export class NodeClaimExpiration implements ControllerSpec {
     return done
   }
 }
+
+const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''
 
 function expiryOf(claim: NodeClaim): number {
   const after = parseNillableDuration(claim.spec.expireAfter)

@@ -1,6 +1,7 @@
 /** How a command goes on and ends: replacements come up, and the claims of its nodes go (disruption.md 15). */
 import type { NodeClaim } from '@tenon/api'
 import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
+import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Candidate } from '../candidates.ts'
 import { type Command, policyLabel } from './command.ts'
 import type { CommandReport } from './command-report.ts'
@@ -85,6 +86,10 @@ export class CommandEnd {
 
   succeeded(id: string): void {
     this.#deps.report.succeeded(id)
+  }
+
+  tookBack(id: string, command: Command, paused: Overtaken): void {
+    this.#deps.report.tookBack(id, command, paused)
   }
 
   gaveUp(id: string, command: Command, outcome: { readonly late: number; readonly because: string }): void {

@@ -37,6 +37,15 @@ export class CommandReport {
     })
   }
 
+  /** Whose nodes stay, although the command was under way. */
+  tookBack(id: string, { candidates }: Command, overtaken: Overtaken): void {
+    this.#deps.logger.info('took back the disruption of node(s)', {
+      'command-id': id,
+      Nodes: candidates.map(({ node }) => node.metadata.name),
+      because: overtakenText(overtaken),
+    })
+  }
+
   marksStay({ metadata: { name } }: Node, error: unknown): void {
     const fields = { Node: { name }, error }
     this.#deps.logger.debug('marks of a command that was not started stay until the next pass', fields)

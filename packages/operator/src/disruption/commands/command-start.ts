@@ -2,9 +2,10 @@
 import type { NodeClaim } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { type Random, uuid } from '@tenon/runtime'
+import { pauseSentence } from '../../brake/brake.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Candidate } from '../candidates.ts'
-import type { Command, Replacement } from './command.ts'
+import { type Command, poolsOf, type Replacement } from './command.ts'
 import type { CommandReport } from './command-report.ts'
 import type { DisruptionMarks } from './marks.ts'
 import type { Replacements } from './replacements.ts'
@@ -14,7 +15,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'poolClaims'>
+  readonly state: Pick<ClusterState, 'brake' | 'poolClaims'>
   readonly marks: DisruptionMarks
   readonly replacements: Replacements
   readonly report: CommandReport
@@ -30,6 +31,20 @@ export class CommandStart {
 
   newId(): string {
     return uuid(this.#deps.random)
+  }
+
+  /** Why the command is not to go on: a NodePool of its nodes is paused. */
+  pausedBy(command: Command): Extract<Overtaken, { readonly kind: 'paused' }> | undefined {
+    for (const nodePool of poolsOf(command)) {
+      const pause = this.#deps.state.brake.holding(nodePool, 'voluntary')
+      if (pause !== undefined) return { kind: 'paused', nodePool, because: pauseSentence(pause) }
+    }
+    return undefined
+  }
+
+  /** Calls back when something may have been paused. */
+  onPause(listener: () => void): void {
+    this.#deps.state.brake.changes.add(listener)
   }
 
   /** The candidates that carry the marks; all of them where something has to come in their place. */
@@ -70,7 +85,8 @@ export class CommandStart {
     const results = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
     const overtaken = results.find((result) => result.kind !== 'created')
     const isConflict = failed !== undefined && isKubeError(failed.reason, 'conflict')
-    if ((failed ?? overtaken) !== undefined && !signal.aborted && !isConflict)
+    const isPaused = failed === undefined && overtaken?.kind === 'paused'
+    if ((failed ?? overtaken) !== undefined && !signal.aborted && !isConflict && !isPaused)
       this.#deps.replacements.failed(replacements.map(({ nodePool }) => nodePool))
     if (failed !== undefined) throw failed.reason
     return overtaken ?? results.flatMap((result) => (result.kind === 'created' ? [result.claim] : []))

@@ -58,6 +58,9 @@ export class Commands implements ControllerSpec {
 
   watch(enqueue: Enqueue): void {
     this.#due.add(enqueue)
+    this.#deps.start.onPause(() => {
+      for (const id of this.#underWay.keys()) this.#due.notify(id)
+    })
   }
 
   /** A claim goes: a command that counts on it is looked at before anybody decides on what is left. */
@@ -111,7 +114,7 @@ export class Commands implements ControllerSpec {
           : { kind: 'commandUnderWay', node: queued.node.metadata.name }
       if (overtaken === undefined) return undefined
       start.tellOvertaken(command, overtaken)
-      if (queued === undefined && !signal.aborted) await this.#retreat(command)
+      if (queued === undefined && !signal.aborted) await this.#retreat(command, overtaken.kind === 'paused')
       return overtaken
     } catch (error) {
       if (!signal.aborted) await this.#retreat(command, isKubeError(error, 'conflict'))
@@ -129,9 +132,14 @@ export class Commands implements ControllerSpec {
   ): Promise<Overtaken | undefined> {
     const { clock, moves, start, traces } = this.#deps
     const id = start.newId()
+    const paused = start.pausedBy(command)
+    if (paused !== undefined) return paused
     const marked = await start.mark(command)
     const going = marked.filter((candidate) => command.mayStillGo?.(candidate) ?? true)
     if (going.length === 0) return undefined
+    // The marks took time to write.
+    const pausedNow = start.pausedBy(command)
+    if (pausedNow !== undefined) return pausedNow
     const successors = await start.create(command, untried, signal)
     if ('kind' in successors) return successors
     // Not before: the provisioner would launch nodes for the same pods.
@@ -152,9 +160,9 @@ export class Commands implements ControllerSpec {
     return undefined
   }
 
-  /** @param isConflict whether somebody else has changed an object meanwhile: the nodes are tried again at once. */
-  async #retreat(command: Command, isConflict = false): Promise<void> {
-    if (!isConflict) this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
+  /** @param isNoFailure whether an object has changed meanwhile, or a pause has begun: the nodes may be tried at once. */
+  async #retreat(command: Command, isNoFailure = false): Promise<void> {
+    if (!isNoFailure) this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
     await this.#deps.start.retreat(command)
   }
 
@@ -162,6 +170,13 @@ export class Commands implements ControllerSpec {
   async reconcile(id: string): Promise<ReconcileResult> {
     const underWay = this.#underWay.get(id)
     if (underWay === undefined) return done
+    const paused = this.#deps.start.pausedBy(underWay.command)
+    return paused === undefined
+      ? await this.#advance(id, underWay)
+      : await this.#takeBack(id, underWay, paused)
+  }
+
+  async #advance(id: string, underWay: UnderWay): Promise<ReconcileResult> {
     const { clock, end, replacements, traces } = this.#deps
     const { command, successors, initialized } = underWay
     for (const successor of successors) {
@@ -198,15 +213,28 @@ export class Commands implements ControllerSpec {
     return { kind: 'after', delayMs: isReady && !haveMoved ? wavePollMs : pollMs }
   }
 
-  /** Lets the nodes stay. Replacements that exist stay too, and serve pods. */
-  async #giveUp(id: string, underWay: UnderWay, because: string, isLate = false): Promise<ReconcileResult> {
-    const { end, replacements, traces } = this.#deps
-    const { command, successors, launched, initialized, deleted } = underWay
+  /** Lets the nodes stay that do not drain yet: nobody has failed. */
+  async #takeBack(id: string, underWay: UnderWay, paused: Overtaken): Promise<ReconcileResult> {
+    await this.#release(underWay)
+    this.#deps.end.tookBack(id, underWay.command, paused)
+    this.#forget(id, underWay)
+    return done
+  }
+
+  async #release({ command, deleted }: UnderWay): Promise<void> {
+    const { end, traces } = this.#deps
     // What drains already must not take pods again.
     const staying = command.candidates.filter(({ claim }) => !deleted.has(claim.metadata.name))
     // First, as nodes that are marked count as gone where limits are kept.
     traces.released(staying)
     for (const candidate of staying) await end.takeOff(candidate)
+  }
+
+  /** Lets the nodes stay. Replacements that exist stay too, and serve pods. */
+  async #giveUp(id: string, underWay: UnderWay, because: string, isLate = false): Promise<ReconcileResult> {
+    const { end, replacements } = this.#deps
+    const { command, successors, launched, initialized } = underWay
+    await this.#release(underWay)
     this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
     const late = successors.filter(({ metadata }) => !initialized.has(metadata.name))
     // One that had an instance and is gone by now was taken away by somebody.

@@ -2,6 +2,7 @@
 import type { Clock } from '@tenon/runtime'
 import type { Unavailability } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
+import type { AutoBrake } from '../../brake/auto-brake.ts'
 import { FailureBackoff } from '../../cluster/failure-backoff.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
@@ -10,6 +11,8 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'launchFailures'>
+  /** Absent where nothing pauses by itself. */
+  readonly autoBrake?: Pick<AutoBrake, 'replacementFailed' | 'replacementSucceeded'>
   readonly events: EventRecorder
   readonly clock: Clock
 }
@@ -41,11 +44,13 @@ export class Replacements {
       this.#failures.note([pool])
       this.#until.set(pool, this.#deps.clock.now() + this.leftMs(pool))
       this.#tell(pool)
+      this.#deps.autoBrake?.replacementFailed(pool)
     }
   }
 
   succeeded(pool: string): void {
     this.#failures.forget([pool])
+    this.#deps.autoBrake?.replacementSucceeded(pool)
     this.#until.delete(pool)
   }
 

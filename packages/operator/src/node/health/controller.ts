@@ -5,6 +5,7 @@ import { done, type EventRecorder, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { NodeRepair } from './repair.ts'
 import { ailmentOf, isHealthChange } from './unhealthy.ts'
+import { leftOf } from '../../brake/brake.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
@@ -12,7 +13,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools' | 'nodes'>
-  readonly state: Pick<ClusterState, 'claimOf'>
+  readonly state: Pick<ClusterState, 'brake' | 'claimOf'>
   readonly provider: Pick<CloudProvider, 'nodeClasses' | 'repairPolicies'>
   readonly events: EventRecorder
   readonly repair: NodeRepair
@@ -22,6 +23,8 @@ interface Dependencies {
 /** Of the nodes considered, rounded up; with more, something else than the nodes is broken. */
 const mostUnhealthy = 0.2
 const blockedMs = 5 * 60_000
+/** Until it is looked at again whether repair is still paused. */
+const heldMs = 10_000
 const blockedEventTtlMs = 15 * 60_000
 
 /** The nodes among which a share of unhealthy ones is looked for. */
@@ -57,6 +60,8 @@ export class NodeHealth implements ControllerSpec {
     if (claim === undefined || ailment === undefined) return done
     const leftMs = ailment.repairAtMs - clock.now()
     if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
+    const pause = state.brake.holding(claim.metadata.labels?.[labels.nodePool] ?? '', 'repair')
+    if (pause !== undefined) return { kind: 'after', delayMs: leftOf(pause, clock.now(), heldMs) }
     const scope = this.#scopeOf(node, claim)
     const unhealthy = scope.nodes.filter((each) => ailmentOf(each, provider.repairPolicies) !== undefined)
     if (unhealthy.length > Math.ceil(mostUnhealthy * scope.nodes.length)) {

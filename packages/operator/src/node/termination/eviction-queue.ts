@@ -1,5 +1,5 @@
 /** Evicts pods of draining nodes within their PDBs, and by force past the deadline (lifecycle.md 4.2). */
-import { conditionOf, isConditionTrue, kinds, type Pod } from '@tenon/api'
+import { conditionOf, isConditionTrue, kinds, labels, type Pod } from '@tenon/api'
 import {
   done,
   type EventRecorder,
@@ -21,7 +21,7 @@ import type { Metrics } from '../../metrics/metrics.ts'
 interface Dependencies {
   readonly client: Pick<KubeClient, 'delete' | 'evict'>
   readonly caches: Pick<Caches, 'nodes' | 'pods'>
-  readonly state: Pick<ClusterState, 'claimOf'>
+  readonly state: Pick<ClusterState, 'brake' | 'claimOf'>
   readonly events: EventRecorder
   readonly metrics: Pick<Metrics, 'podsDrained' | 'podsEvictionRequests'>
   readonly clock: Clock
@@ -100,7 +100,9 @@ export class EvictionQueue implements ControllerSpec {
     if (isForceEligible(pod, entry.deadlineMs, now)) return await this.#forceDelete(pod, entry, key)
     if (!isActive(pod)) return this.#drop(key, entry)
     this.#tellDoNotDisrupt(pod, entry, now)
-    if (!isEvictable(pod, now)) return backoff
+    const held = this.#heldFor(pod)
+    if (held === 'stays') return this.#drop(key, entry)
+    if (held === 'waits' || !isEvictable(pod, now)) return backoff
     return await this.#evict(pod, entry, key, signal)
   }
 
@@ -191,6 +193,23 @@ export class EvictionQueue implements ControllerSpec {
     // One that was told to go before was counted then.
     if (!isTerminating(pod)) metrics.podsDrained.inc({ reason: this.#reasonOf(pod) })
     return this.#leave(key, entry)
+  }
+
+  /**
+   * Whether a pause keeps the pod where it is: its node goes by Tenon's own wish, or was to. Such a node that is
+   * being deleted cannot be kept any more; its pods wait for the end of the pause, or of their grace period.
+   */
+  #heldFor(pod: Pod): 'stays' | 'waits' | undefined {
+    const { caches, state } = this.#deps
+    const node = caches.nodes.get({ name: pod.spec.nodeName ?? '' })
+    const claim = node === undefined ? undefined : state.claimOf(node)
+    if (claim === undefined) return undefined
+    const isDeleted =
+      claim.metadata.deletionTimestamp !== undefined || node?.metadata.deletionTimestamp !== undefined
+    if (isDeleted && !isConditionTrue(claim, 'DisruptionReason')) return undefined
+    const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
+    if (state.brake.holding(pool, 'voluntary') === undefined) return undefined
+    return isDeleted ? 'waits' : 'stays'
   }
 
   /** Why the pod's node goes, as in metric `karpenter_pods_drained_total`. */

@@ -10,7 +10,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly provider: Pick<CloudProvider, 'create'>
-  readonly state: Pick<ClusterState, 'launchFailures'>
+  readonly state: Pick<ClusterState, 'brake' | 'launchFailures'>
   readonly deadlines: Pick<LifecycleDeadlines, 'isOverdue'>
   readonly clock: Clock
 }
@@ -21,6 +21,8 @@ const messageLimitBytes = 300
 const retry = { baseMs: 1000, capMs: 60_000 }
 /** A launch that begins when it should be over has this long to find the instance of an earlier one. */
 const overdueLaunchMs = 60_000
+/** Until it is looked at again whether launches are still paused. */
+const heldMs = 5_000
 
 type LaunchOutcome =
   | { readonly kind: 'launched'; readonly instance: ProviderInstance }
@@ -51,6 +53,8 @@ export class InstanceLaunches {
     this.#sweep()
     const known = this.#results.get(uid)
     if (known !== undefined) return { kind: 'launched', instance: known.instance }
+    if (state.brake.holding(poolOf(claim), 'launches') !== undefined)
+      return { kind: 'postponed', forMs: heldMs }
     const forMs = (this.#failures.get(uid)?.nextMs ?? 0) - clock.now()
     if (forMs > 0) return { kind: 'postponed', forMs }
     try {

@@ -13,7 +13,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
-  readonly state: Pick<ClusterState, 'decidable' | 'hasSynced' | 'poolClaims' | 'readinessPauses'>
+  readonly state: Pick<ClusterState, 'brake' | 'decidable' | 'hasSynced' | 'poolClaims' | 'readinessPauses'>
   readonly pools: StaticPools
   readonly claims: StaticClaims
   readonly pauses: LaunchPauses
@@ -23,6 +23,8 @@ interface Dependencies {
 const unsyncedMs = 1000
 const settledMs = 60_000
 const limitedMs = 30_000
+/** Until it is looked at again whether launches are still paused. */
+const heldMs = 5_000
 const probePollMs = 1000
 const parallelCreates = 20
 /** Claims created in one go, at most; the next go follows at once. */
@@ -67,7 +69,7 @@ export class StaticProvisioning implements ControllerSpec {
       this.#learned.add(pool.metadata.uid ?? '')
       return { kind: 'after', delayMs: 0 }
     }
-    const pauseMs = Math.max(pauses.leftMs(name), state.readinessPauses.leftMs(name))
+    const pauseMs = this.#pauseMs(name)
     if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
     const { active, pendingDisruption } = state.poolClaims.of(name)
     const unsettled = state.poolClaims.unsettled(name)
@@ -89,6 +91,13 @@ export class StaticProvisioning implements ControllerSpec {
     }
     if (isProbing) return { kind: 'after', delayMs: probePollMs }
     return { kind: 'after', delayMs: names.length === batchLimit ? 0 : settledMs }
+  }
+
+  /** How long nothing is launched for the pool. */
+  #pauseMs(name: string): number {
+    const { pauses, state } = this.#deps
+    const failedMs = Math.max(pauses.leftMs(name), state.readinessPauses.leftMs(name))
+    return state.brake.holding(name, 'launches') === undefined ? failedMs : Math.max(failedMs, heldMs)
   }
 
   #readyPool(name: string): StaticPool | undefined {
@@ -124,6 +133,7 @@ export class StaticProvisioning implements ControllerSpec {
     const { name, uid } = pool.metadata
     const current = this.#readyPool(name)
     if (current === undefined || current.metadata.uid !== uid) return undefined
+    if (this.#deps.state.brake.holding(name, 'launches') !== undefined) return undefined
     return this.#deps.state.poolClaims.occupied(name) > nodeLimit(current) ? undefined : current
   }
 

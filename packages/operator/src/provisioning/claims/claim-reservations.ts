@@ -2,6 +2,7 @@
 import { type NodePool, parseResources, type Resources } from '@tenon/api'
 import { type DeferredClaim, exceededLimit, type NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
+import { pauseSentence } from '../../brake/brake.ts'
 import type { LimitReservation } from '../../cluster/nodepools/limit-reservations.ts'
 import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
 import type { Overtaken } from './overtaken.ts'
@@ -12,7 +13,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly plannedClaims: Pick<PlannedClaims, 'pool'>
-  readonly state: Pick<ClusterState, 'limitReservations' | 'parsed' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'brake' | 'limitReservations' | 'parsed' | 'stateNodes'>
   readonly logger: Logger
 }
 
@@ -95,12 +96,14 @@ export class ClaimReservations {
     return []
   }
 
-  /** The NodePool, whose limits may have been lowered meanwhile: then the reservation is given back. */
+  /** The NodePool, whose limits may have been lowered meanwhile, or which may have been paused: then the reservation is given back. */
   poolWithin({ claim: { nodePool }, usage, reservation }: ReservedClaim): PoolWithin | Overtaken {
     const pool = this.#deps.plannedClaims.pool(nodePool)
     const exceeded = pool && exceededLimit(parseResources(pool.spec.limits), [usage])
-    if (pool !== undefined && exceeded === undefined) return { kind: 'within', pool }
+    const pause = this.#deps.state.brake.holding(nodePool, 'launches')
+    if (pool !== undefined && exceeded === undefined && pause === undefined) return { kind: 'within', pool }
     this.#deps.state.limitReservations.giveBack(reservation)
+    if (pause !== undefined) return { kind: 'paused', nodePool, because: pauseSentence(pause) }
     return exceeded === undefined
       ? { kind: 'poolGone', nodePool }
       : { kind: 'limitExceeded', nodePool, limit: exceeded }

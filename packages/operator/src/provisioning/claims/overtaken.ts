@@ -7,6 +7,8 @@ export type Overtaken =
   | { readonly kind: 'limitExceeded'; readonly nodePool: string; readonly limit: string }
   /** The NodePool has less left below its limit for this resource than the claim may take. */
   | { readonly kind: 'limitReached'; readonly nodePool: string; readonly limit: string }
+  /** The NodePool has been paused since. */
+  | { readonly kind: 'paused'; readonly nodePool: string; readonly because: string }
   /** Another command is about this Node. */
   | { readonly kind: 'commandUnderWay'; readonly node: string }
 
@@ -18,6 +20,8 @@ export function overtakenText(overtaken: Overtaken): string {
       return `NodePool ${overtaken.nodePool} exceeds its limit for ${overtaken.limit}`
     case 'limitReached':
       return `NodePool ${overtaken.nodePool} has no room left below its limit for ${overtaken.limit}`
+    case 'paused':
+      return `NodePool ${overtaken.nodePool}: ${overtaken.because}`
     case 'commandUnderWay':
       return `node ${overtaken.node} is being disrupted already`
   }

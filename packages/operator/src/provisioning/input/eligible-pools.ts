@@ -9,13 +9,14 @@ import { isExpectedFailure } from '../../cloud/expected-failures.ts'
 import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
 import { canonicalPool } from '../../decider/canonical-keys.ts'
 import { nodeDefaults } from './node-defaults.ts'
+import { pauseSentence } from '../../brake/brake.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'isManaged' | 'readinessPauses' | 'stuckPools'>
+  readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'readinessPauses' | 'stuckPools'>
   readonly provider: Pick<
     CloudProvider,
     'getInstanceTypes' | 'labelAliases' | 'nodeClasses' | 'nodeDefaults' | keyof PoolRules
@@ -91,6 +92,8 @@ function obstacle(
   if (problem !== undefined) return { code: 'invalid', because: problem }
   if (state.readinessPauses.leftMs(name) > 0)
     return { code: 'paused', because: 'its last nodes did not take pods' }
+  const pause = state.brake.holding(name, 'launches')
+  if (pause !== undefined) return { code: 'paused', because: pauseSentence(pause) }
   if (!isConditionTrue(pool, 'Ready'))
     return { code: 'notReady', because: conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet' }
   if (deletionTimestamp !== undefined) return { code: 'deleting', because: 'it is being deleted' }
