@@ -79,7 +79,7 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
   const common = { ...parts, plans, claims: plannedClaims, creations: shared.creations }
   const replacements = new PlannedReplacements({ ...common, objects: new ClaimObjects(parts) })
   const admission = () => new ConsolidationAdmission({ policy, remarks, clock: parts.clock })
-  const moves = new ConsolidationMoves({ replacements, plans })
+  const moves = new ConsolidationMoves({ ...parts, replacements, plans })
   const validation = new MoveValidation({ ...parts, ...cheaper })
   const consolidation = (kind: 'global' | 'multi' | 'single'): MethodTurn => ({
     reader: cheaper.reader,

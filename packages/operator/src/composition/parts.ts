@@ -7,6 +7,8 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { SchedulingDecider } from '../decider/decider.ts'
 import { sliceMs } from '../decider/slice.ts'
 import type { DisruptionAnswers } from '../disruption/answers.ts'
+import { ClaimJournal } from '../journal/claim-journal.ts'
+import { CommandJournal } from '../journal/command-journal.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Kubernetes } from '../kubernetes.ts'
 import type { FollowedPods } from '../metrics/cluster/followed-pods.ts'
@@ -72,7 +74,14 @@ export type Assembly = Kubernetes &
   Cloud &
   Decisions &
   Telemetry &
-  ProcessParts & { readonly slicing: Slicing & { readonly clock: Clock } }
+  ProcessParts &
+  Journals & { readonly slicing: Slicing & { readonly clock: Clock } }
+
+/** What notes in the journal for others. */
+interface Journals {
+  readonly claimJournal: ClaimJournal
+  readonly commandJournal: CommandJournal
+}
 
 export function assemblyOf(parts: OperatorParts): Assembly {
   const { kubernetes, state, cloud, decisions, telemetry, process } = parts
@@ -85,6 +94,8 @@ export function assemblyOf(parts: OperatorParts): Assembly {
     ...decisions,
     ...telemetry,
     ...process,
+    claimJournal: new ClaimJournal({ journal: telemetry.journal, state }),
+    commandJournal: new CommandJournal(telemetry),
     slicing: { clock, turns, sliceMs },
   }
 }

@@ -35,6 +35,7 @@ export class Journal {
   /** When a failure or a refusal was noted last, by what it says; in milliseconds. */
   readonly #repeated = new Map<string, number>()
   #count = 0
+  #order = 0
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -42,22 +43,37 @@ export class Journal {
 
   /** Notes what has just happened. A failure or a refusal that was noted a moment ago is not noted again. */
   note(note: JournalNote): void {
+    this.#noteAs(undefined, note)
+  }
+
+  /** Notes a decision. @returns its id, for what is done about it. */
+  decided(note: Omit<JournalNote, 'decision'>): string {
+    const id = this.#newId(this.#deps.clock.now())
+    this.#noteAs(id, { ...note, decision: id })
+    return id
+  }
+
+  #newId(nowMs: number): string {
+    return `${Math.floor(nowMs).toString(36)}-${(this.#count++).toString(36)}`
+  }
+
+  #noteAs(givenId: string | undefined, note: JournalNote): void {
     const nowMs = this.#deps.clock.now()
     if (isTrouble(note) && this.#isRepeated(note, nowMs)) return
     const currency = this.#deps.currency()
     const entry = entryOf(note, {
-      id: `${Math.floor(nowMs).toString(36)}-${(this.#count++).toString(36)}`,
+      id: givenId ?? this.#newId(nowMs),
       at: rfc3339Micro(nowMs),
       ...(currency !== undefined && { currency }),
     })
     const line = lineOf(entry)
-    this.#ringOf(entry).add({ atMs: nowMs, order: this.#count, line })
+    this.#ringOf(entry).add({ atMs: nowMs, order: this.#order++, line })
     this.noted.notify({ entry, line })
   }
 
   /** Takes an entry up that an earlier process has noted; they come before all that this one notes. */
   restore(entry: JournalEntry, line: string): void {
-    this.#ringOf(entry).add({ atMs: Date.parse(entry.at), order: this.#count++, line })
+    this.#ringOf(entry).add({ atMs: Date.parse(entry.at), order: this.#order++, line })
   }
 
   /** Lines of the entries from this time on, oldest first; in steps, as there may be many. */

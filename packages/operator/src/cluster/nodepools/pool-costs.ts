@@ -67,6 +67,12 @@ export class PoolCosts {
     return { pricePerHour, unpriced }
   }
 
+  /** Price an hour of the claim's instance; undefined while it is not known. */
+  priceOf(claim: NodeClaim): PricePerHour {
+    const bought = boughtFor(claim)
+    return bought && this.#prices.get(poolOf(claim))?.get(keyOf(bought))
+  }
+
   /** Whether the claim says what it is, and its price was not looked for yet. */
   lacksPrice(claim: NodeClaim): boolean {
     const bought = boughtFor(claim)

@@ -1,10 +1,11 @@
 /** Tells of commands: events, metrics and the log (disruption.md 18). */
-import type { KubeObject, Node } from '@tenon/api'
+import type { KubeObject, Node, NodeClaim } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import { isExpectedFailure } from '../../cloud/expected-failures.ts'
 import { type Overtaken, overtakenText } from '../../provisioning/claims/overtaken.ts'
 import { type Command, decisionOf, logFields, poolsOf } from './command.ts'
+import type { CommandJournal } from '../../journal/command-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
@@ -15,6 +16,7 @@ interface Dependencies {
     'disruptionDecisions' | 'disruptionDecisionsByPool' | 'disruptionQueueFailures'
   >
   readonly logger: Logger
+  readonly commandJournal: CommandJournal
 }
 
 export class CommandReport {
@@ -24,12 +26,16 @@ export class CommandReport {
     this.#deps = deps
   }
 
-  begun(id: string, command: Command): void {
+  /** @param successors claims in place of its nodes. */
+  begun(id: string, command: Command, successors: readonly NodeClaim[]): void {
+    this.#deps.commandJournal.begun(id, command, successors)
     this.#deps.logger.info('disrupting node(s)', logFields(id, command))
     this.#count(command)
   }
 
-  overtaken({ reason, candidates }: Command, overtaken: Overtaken): void {
+  overtaken(command: Command, overtaken: Overtaken): void {
+    const { reason, candidates } = command
+    this.#deps.commandJournal.refused(command, overtakenText(overtaken))
     this.#deps.logger.info('did not start to disrupt node(s)', {
       reason,
       Nodes: candidates.map(({ node }) => node.metadata.name),
@@ -53,8 +59,9 @@ export class CommandReport {
 
   /** @param name of a NodeClaim. */
   deletionFailed(name: string, error: unknown): void {
-    const { logger } = this.#deps
+    const { commandJournal, logger } = this.#deps
     const fields = { NodeClaim: { name }, error }
+    commandJournal.deletionFailed(name, error)
     if (isExpectedFailure(error)) logger.warn('deleting a disrupted nodeclaim failed', fields)
     else logger.error('deleting a disrupted nodeclaim failed', fields)
   }
@@ -69,7 +76,8 @@ export class CommandReport {
     command: Command,
     { late, because }: { readonly late: number; readonly because: string },
   ): void {
-    const { logger, metrics } = this.#deps
+    const { commandJournal, logger, metrics } = this.#deps
+    commandJournal.gaveUp(id, command, because)
     const decision = decisionOf(command)
     // Users of Karpenter know the decision under this label, too (operations.md 9.1).
     const series = { decision, reason: command.reason.toLowerCase(), consolidation_type: decision }

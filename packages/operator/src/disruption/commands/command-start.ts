@@ -107,8 +107,9 @@ export class CommandStart {
     )
   }
 
-  tell(id: string, command: Command): void {
-    this.#deps.report.begun(id, command)
+  /** @param successors claims in place of its nodes. */
+  tell(id: string, command: Command, successors: readonly NodeClaim[]): void {
+    this.#deps.report.begun(id, command, successors)
   }
 
   tellOvertaken(command: Command, overtaken: Overtaken): void {

@@ -1,5 +1,12 @@
 /** A decision as data: nodes that go, what comes in their place, and how it is told. */
-import { type DisruptionReason, labels, type NodeClaim, type Pod, type Requirement } from '@tenon/api'
+import {
+  type DisruptionReason,
+  labels,
+  type NodeClaim,
+  type Pod,
+  type PricePerHour,
+  type Requirement,
+} from '@tenon/api'
 import type { LogFields } from '@tenon/runtime'
 import { labelsOf, type StateNode } from '../../cluster/nodes/state-node.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
@@ -17,6 +24,8 @@ export interface Replacement {
   readonly requirements: readonly Requirement[]
   /** Cheapest first; empty when they are not narrowed. */
   readonly instanceTypes: readonly string[]
+  /** As expected. Absent: not known. */
+  readonly pricePerHour?: PricePerHour
   /**
    * Where there is no claim, whatever was set aside for it is given back.
    * @param replaced the claims whose nodes go for it.
@@ -87,7 +96,7 @@ function commandText(command: Command): string {
 }
 
 /** Names of the NodePools of the nodes. */
-export function poolsOf({ candidates }: Command): readonly string[] {
+export function poolsOf({ candidates }: Pick<Command, 'candidates'>): readonly string[] {
   return [...new Set(candidates.map(({ pool }) => pool.metadata.name))].toSorted()
 }
 

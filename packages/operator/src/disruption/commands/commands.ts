@@ -155,7 +155,7 @@ export class Commands implements ControllerSpec {
       waves: moves.of(going, command.waves),
     })
     moves.begun({ ...command, candidates: going }, successors)
-    start.tell(id, command)
+    start.tell(id, { ...command, candidates: going }, successors)
     this.#due.notify(id)
     return undefined
   }

@@ -32,11 +32,12 @@ export class PlannedReplacements {
    * @returns what creates the claim, unless its NodePool is gone or at a limit by then.
    */
   of(claim: NewClaim, reason: DisruptionReason, kept: readonly Pod[] = []): Replacement {
-    const { requirements, instanceTypes, nodePool, minValuesRelaxed } = claim
+    const { requirements, instanceTypes, nodePool, minValuesRelaxed, pricePerHour } = claim
     return {
       nodePool,
       requirements,
       instanceTypes,
+      pricePerHour,
       create: async (replaced, signal) => {
         const { claims, creations, objects, plans, state } = this.#deps
         const pool = claims.pool(nodePool)
@@ -62,6 +63,8 @@ export class PlannedReplacements {
           nodePool,
           reason: reason.toLowerCase(),
           minValuesRelaxed,
+          pods: claim.pods,
+          pricePerHour,
           details: { 'instance-types': shortened(instanceTypes) },
         })
         return { kind: 'created', claim: created }

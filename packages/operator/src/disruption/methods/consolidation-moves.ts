@@ -1,6 +1,7 @@
 /** Moves of consolidation as commands. */
 import type { ConsolidationResult } from '@tenon/engine'
 import type { KeptPlans } from '../../placement/kept-plans.ts'
+import type { CommandJournal } from '../../journal/command-journal.ts'
 import type { Command } from '../commands/command.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import { destinationsOf, type RemovalGround } from '../simulation.ts'
@@ -9,6 +10,7 @@ import { destinationsOf, type RemovalGround } from '../simulation.ts'
 interface Dependencies {
   readonly replacements: PlannedReplacements
   readonly plans: KeptPlans
+  readonly commandJournal: CommandJournal
 }
 
 type Move = ConsolidationResult['moves'][number]
@@ -37,6 +39,11 @@ export class ConsolidationMoves {
       savings: move.savings,
       ...(move.waves && { waves: move.waves }),
     }
+  }
+
+  /** The move does not hold any more. */
+  rejected(nodes: Pick<Command, 'candidates' | 'reason'>, because: string): void {
+    this.#deps.commandJournal.refused(nodes, because)
   }
 
   /** The move has begun. */

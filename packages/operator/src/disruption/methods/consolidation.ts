@@ -20,6 +20,14 @@ interface Dependencies {
 
 const reason = 'Underutilized'
 
+const rejectionTexts = {
+  budget: 'the disruption budget allows no more nodes now',
+  scheduling: 'their pods do not find the same places any more',
+  churn: 'they changed since the decision',
+  price: 'the new nodes no longer cost less',
+  unknown: 'the second look came to no result',
+} as const
+
 export class Consolidation implements DisruptionMethod {
   readonly reason = reason
   /** Metrics count what a global search finds as `multi`. */
@@ -81,6 +89,7 @@ export class Consolidation implements DisruptionMethod {
       const counts = rejection === 'churn' || rejection === 'budget'
       const summary = { replacements: move.claims.length, savings: move.savings }
       remarks.rejected(nodes, summary, rejection, counts ? this.type : undefined)
+      if (rejection !== 'outdone') moves.rejected({ candidates: nodes, reason }, rejectionTexts[rejection])
       // The better move is looked for at once.
       return rejection === 'outdone' ? 'begun' : 'nothing'
     }

@@ -2,6 +2,7 @@ import { karpenterKinds, labels, type NodeClaim, parseDuration } from '@tenon/ap
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { isReschedulable } from '../../cluster/pods/pods.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
@@ -9,6 +10,7 @@ interface Dependencies {
   readonly client: Pick<KubeClient, 'delete'>
   readonly state: Pick<ClusterState, 'podsOn' | 'noteDeletion'>
   readonly metrics: Pick<Metrics, 'nodeClaimsDisrupted' | 'podsDisruptionInitiated'>
+  readonly claimJournal: ClaimJournal
 }
 
 /** Causes that hit claims with pods on them, whose number is counted too. */
@@ -36,7 +38,7 @@ export interface DeletionAccount {
   readonly movedPods?: number
 }
 
-/** Deletes NodeClaims, and counts why. */
+/** Deletes NodeClaims, and counts and notes why. */
 export class ClaimDeleter {
   readonly #deps: Dependencies
 
@@ -56,7 +58,7 @@ export class ClaimDeleter {
     tags: Readonly<Record<string, string>> = claim.metadata.labels ?? {},
     { policy = '', movedPods = 0 }: DeletionAccount = {},
   ): Promise<boolean> {
-    const { client, metrics, state } = this.#deps
+    const { claimJournal, client, metrics, state } = this.#deps
     const nodeName = claim.status?.nodeName ?? ''
     const pods = nodeName === '' ? [] : state.podsOn(nodeName).filter(isReschedulable)
     try {
@@ -80,6 +82,7 @@ export class ClaimDeleter {
       termination_mode: terminationMode(claim),
     }
     metrics.nodeClaimsDisrupted.inc(series)
+    claimJournal.deleting(claim, reason, pods.length + movedPods)
     if (causesWithPods.has(reason)) metrics.podsDisruptionInitiated.inc(series, pods.length + movedPods)
     return true
   }

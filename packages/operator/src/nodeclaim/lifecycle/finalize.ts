@@ -21,6 +21,7 @@ import { transitionMs } from '../../cluster/nodes/state-node.ts'
 import { nodeClaimConditions } from './conditions.ts'
 import { wasRegistered } from './standing.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
+import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
@@ -30,6 +31,7 @@ interface Dependencies {
   readonly metrics: Pick<Metrics, 'claimTermination' | 'instanceTermination' | 'nodeClaimsTerminated'>
   readonly clock: Clock
   readonly logger: Logger
+  readonly claimJournal: ClaimJournal
 }
 
 const backoff: ReconcileResult = { kind: 'backoff' }
@@ -259,10 +261,11 @@ async function removesFinalizer(deps: Dependencies, claim: NodeClaim): Promise<b
 }
 
 function tellTerminated(
-  { clock, logger, metrics }: Dependencies,
+  { claimJournal, clock, logger, metrics }: Dependencies,
   claim: NodeClaim,
   instanceSinceMs: number | undefined,
 ): void {
+  claimJournal.gone(claim)
   const tags = claim.metadata.labels ?? {}
   const nodepool = tags[labels.nodePool] ?? ''
   const secondsSince = (ms: number) => Math.max(0, clock.now() - ms) / 1000

@@ -17,6 +17,7 @@ import { type Caches, indexes } from '../../cluster/caches.ts'
 import { isNodeReady } from '../../cluster/nodes/state-node.ts'
 import { unpublishedDriver } from './device-pools.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
+import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
@@ -26,6 +27,7 @@ interface Dependencies {
   readonly state: Pick<ClusterState, 'nodeOf'>
   readonly clock: Clock
   readonly logger: Logger
+  readonly claimJournal: ClaimJournal
 }
 
 /** Devices are published as ResourceSlices, where these are served. */
@@ -50,7 +52,7 @@ export class Initialization implements LifecycleStage {
 }
 
 async function initialize(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
-  const { clock, state, client, logger } = deps
+  const { claimJournal, clock, state, client, logger } = deps
   const { claim, conditions } = draft
   if (!conditions.isUnknown('Initialized')) {
     return {
@@ -76,6 +78,7 @@ async function initialize(deps: Dependencies, draft: ClaimDraft): Promise<StageR
     kind: 'continue',
     draft: { ...draft, conditions: conditions.set({ type: 'Initialized', status: 'True' }, clock.now()) },
     afterStore: () => {
+      claimJournal.initialized(claim, node.metadata.name)
       logger.info('initialized nodeclaim', {
         NodeClaim: { name: claim.metadata.name },
         Node: { name: node.metadata.name },

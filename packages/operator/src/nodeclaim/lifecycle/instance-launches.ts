@@ -3,8 +3,10 @@ import { labels, type NodeClaim } from '@tenon/api'
 import { withDeadline } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type ProviderInstance } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
+import { upperCamel } from '../../journal/upper-camel.ts'
 import type { LifecycleDeadlines } from './deadlines.ts'
 import type { ClaimDraft } from './stage.ts'
+import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
@@ -13,6 +15,7 @@ interface Dependencies {
   readonly state: Pick<ClusterState, 'brake' | 'launchFailures'>
   readonly deadlines: Pick<LifecycleDeadlines, 'isOverdue'>
   readonly clock: Clock
+  readonly claimJournal: ClaimJournal
 }
 
 const resultTtlMs = 60 * 60_000
@@ -47,7 +50,7 @@ export class InstanceLaunches {
 
   /** @throws what the provider throws once `signal` aborts; before that a failure is an outcome. */
   async launch(draft: ClaimDraft, signal: AbortSignal): Promise<LaunchOutcome> {
-    const { clock, deadlines, state } = this.#deps
+    const { claimJournal, clock, deadlines, state } = this.#deps
     const { claim } = draft
     const uid = claim.metadata.uid ?? ''
     this.#sweep()
@@ -62,11 +65,14 @@ export class InstanceLaunches {
       this.#failures.delete(uid)
       state.launchFailures.delete(poolOf(claim))
       this.#results.set(uid, { instance, expiresMs: clock.now() + resultTtlMs })
+      claimJournal.launched(withLabelsOf(claim, instance))
       return { kind: 'launched', instance }
     } catch (error) {
       if (signal.aborted) throw error
       const detail = isProviderError(error) ? error.detail : String(error)
       state.launchFailures.set(poolOf(claim), truncated(detail))
+      const reason = isProviderError(error) ? upperCamel(error.kind) : 'LaunchFailed'
+      claimJournal.launchFailed(claim, reason, truncated(detail))
       this.#postpone(uid)
       return { kind: 'failed', error }
     }
@@ -97,6 +103,11 @@ export class InstanceLaunches {
       if (nextMs + resultTtlMs <= now) this.#failures.delete(uid)
     for (const [uid, { expiresMs }] of this.#results) if (expiresMs <= now) this.#results.delete(uid)
   }
+}
+
+function withLabelsOf(claim: NodeClaim, instance: ProviderInstance): NodeClaim {
+  const { metadata } = claim
+  return { ...claim, metadata: { ...metadata, labels: { ...instance.labels, ...metadata.labels } } }
 }
 
 const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''

@@ -4,6 +4,7 @@ import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import { wasRegistered } from './standing.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
@@ -12,6 +13,7 @@ interface Dependencies {
   readonly state: Pick<ClusterState, 'registrationHealth'>
   readonly metrics: Pick<Metrics, 'nodesCreated'>
   readonly logger: Logger
+  readonly claimJournal: ClaimJournal
 }
 
 export class RegistrationReport {
@@ -35,7 +37,7 @@ export class RegistrationReport {
 
   /** The Node of a claim that was registered before is not one more. */
   registered(claim: NodeClaim, node: Node): void {
-    const { metrics, logger, state } = this.#deps
+    const { claimJournal, metrics, logger, state } = this.#deps
     if (wasRegistered(claim)) {
       logger.info('registered nodeclaim again', {
         NodeClaim: { name: claim.metadata.name },
@@ -45,6 +47,7 @@ export class RegistrationReport {
       return
     }
     state.registrationHealth.record(claim)
+    claimJournal.registered(claim, node.metadata.name)
     metrics.nodesCreated.inc({
       nodepool: claim.metadata.labels?.[labels.nodePool] ?? '',
       zone: claim.metadata.labels?.[labels.zone] ?? '',

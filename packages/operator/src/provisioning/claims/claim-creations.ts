@@ -1,24 +1,22 @@
 import type { Logger, LogFields } from '@tenon/runtime'
+import type { ClaimJournal, CreatedClaim } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly metrics: Pick<Metrics, 'nodeClaimsCreated'>
   readonly logger: Logger
+  readonly claimJournal: ClaimJournal
 }
 
 /** Which claim was created, and why. */
-interface Creation {
-  readonly name: string
-  readonly nodePool: string
-  /** As in metric `karpenter_nodeclaims_created_total`. */
-  readonly reason: string
+interface Creation extends CreatedClaim {
   readonly minValuesRelaxed: boolean
   /** What the log says of it beside. */
   readonly details?: LogFields
 }
 
-/** Counts claims that were created, and tells of them. */
+/** Counts claims that were created, notes them in the journal, and tells of them. */
 export class ClaimCreations {
   readonly #deps: Dependencies
 
@@ -26,8 +24,10 @@ export class ClaimCreations {
     this.#deps = deps
   }
 
-  note({ name, nodePool, reason, minValuesRelaxed, details }: Creation): void {
-    const { logger, metrics } = this.#deps
+  note({ minValuesRelaxed, details, ...created }: Creation): void {
+    const { claimJournal, logger, metrics } = this.#deps
+    const { name, nodePool, reason } = created
+    claimJournal.created(created)
     metrics.nodeClaimsCreated.inc({
       reason,
       nodepool: nodePool,

@@ -42,7 +42,8 @@ export class ClaimLaunches {
     { plan, placement }: { readonly plan: DecisionPlan; readonly placement: 'planned' | 'free' },
     signal: AbortSignal,
   ): Promise<LaunchOutcome> {
-    const { logger, refused, reservations } = this.#deps
+    const { logger, refused, report, reservations } = this.#deps
+    const decision = claims.length > 0 ? report.decided(claims) : ''
     if (claims.length > 0)
       logger.info('computed new nodeclaim(s) to fit pod(s)', {
         nodeclaims: claims.length,
@@ -57,7 +58,7 @@ export class ClaimLaunches {
     const worker = async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         try {
-          const by = await this.#createOne(next, plan, signal)
+          const by = await this.#createOne(next, { plan, decision }, signal)
           if (by !== undefined) late.push({ claim: next.claim, by })
         } catch (error) {
           if (isKubeError(error, 'invalid', 'forbidden')) refused.note(next.claim, error.message)
@@ -85,7 +86,7 @@ export class ClaimLaunches {
 
   async #createOne(
     reserved: ReservedClaim,
-    plan: DecisionPlan,
+    { plan, decision }: { readonly plan: DecisionPlan; readonly decision: string },
     signal: AbortSignal,
   ): Promise<Overtaken | undefined> {
     const { objects, plannedClaims, refused, report, reservations } = this.#deps
@@ -97,7 +98,7 @@ export class ClaimLaunches {
     const created = await plannedClaims.create(pool, object, reservation, signal)
     plan.launched(created, claim.pods)
     refused.forget(claim.pods)
-    report.created(claim, created, pool)
+    report.created(claim, created, pool, decision)
     return undefined
   }
 }

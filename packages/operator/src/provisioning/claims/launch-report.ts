@@ -1,10 +1,13 @@
 /** Tells of claims that were created for pods. */
-import type { NodeClaim, NodePool } from '@tenon/api'
+import { type NodeClaim, type NodePool, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { ClaimCreations } from './claim-creations.ts'
+import { keyOf } from '../../cluster/pods/pods.ts'
+import { podsNoted } from '../../journal/entry.ts'
 import { podList, type SchedulingReport, shortened } from '../reports/scheduling-report.ts'
+import type { Journal } from '../../journal/journal.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
@@ -14,6 +17,7 @@ interface Dependencies {
   readonly state: Pick<ClusterState, 'movedPods' | 'recentlyFilledNodes'>
   readonly events: EventRecorder
   readonly logger: Logger
+  readonly journal: Pick<Journal, 'decided'>
 }
 
 export class LaunchReport {
@@ -23,8 +27,24 @@ export class LaunchReport {
     this.#deps = deps
   }
 
-  /** @param pool as the decision saw it. */
-  created(claim: NewClaim, created: NodeClaim, pool: NodePool): void {
+  /** @returns the id of the decision to create these claims, none of which is created yet. */
+  decided(claims: readonly NewClaim[]): string {
+    const pods = claims.flatMap((claim) => claim.pods.map(({ metadata }) => keyOf(metadata)))
+    const { pricePerHour, unpriced } = sumOfPrices(claims.map((claim) => claim.pricePerHour))
+    return this.#deps.journal.decided({
+      kind: 'decision',
+      reason: 'Provisioned',
+      message: `${claims.length} NodeClaim(s) are created for ${pods.length} pod(s)`,
+      pods: podsNoted(pods),
+      pricePerHour: { before: 0, ...(unpriced === 0 && { after: pricePerHour }) },
+    })
+  }
+
+  /**
+   * @param pool as the decision saw it.
+   * @param decision id of the decision.
+   */
+  created(claim: NewClaim, created: NodeClaim, pool: NodePool, decision: string): void {
     const { creations, logger, report, state } = this.#deps
     const { name } = created.metadata
     if (claim.pricePerHour === undefined) this.#unpriced(created, claim)
@@ -39,6 +59,9 @@ export class LaunchReport {
       name,
       nodePool: claim.nodePool,
       reason: 'provisioned',
+      decision,
+      pods: claim.pods,
+      pricePerHour: claim.pricePerHour,
       minValuesRelaxed: claim.minValuesRelaxed,
       details: {
         requests: created.spec.resources?.requests,

@@ -1,0 +1,113 @@
+/** Notes in the journal what becomes of NodeClaims. */
+import { labels, type NodeClaim, type Pod, type PricePerHour } from '@tenon/api'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import { keyOf } from '../cluster/pods/pods.ts'
+import { type JournalNote, type JournalPrices, podsNoted } from './entry.ts'
+import type { Journal } from './journal.ts'
+import { upperCamel } from './upper-camel.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly journal: Pick<Journal, 'note'>
+  readonly state: Pick<ClusterState, 'poolCosts'>
+}
+
+/** A claim that was created, and what for. */
+export interface CreatedClaim {
+  readonly name: string
+  readonly nodePool: string
+  /** As in metric `karpenter_nodeclaims_created_total`. */
+  readonly reason: string
+  readonly pods?: readonly Pod[]
+  readonly pricePerHour?: PricePerHour
+  readonly decision?: string
+}
+
+export class ClaimJournal {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  created({ name, nodePool, reason, pods = [], pricePerHour, decision }: CreatedClaim): void {
+    const forPods = pods.length === 0 ? '' : ` for ${pods.length} pod(s)`
+    this.#deps.journal.note({
+      kind: 'launch',
+      reason: upperCamel(reason),
+      message: `NodeClaim ${name} was created${forPods}`,
+      nodePool,
+      nodeClaims: [name],
+      ...(pods.length > 0 && { pods: podsNoted(pods.map(({ metadata }) => keyOf(metadata))) }),
+      // Where there was nothing, nothing was paid.
+      pricePerHour: { before: 0, ...(pricePerHour !== undefined && { after: pricePerHour }) },
+      ...(decision !== undefined && { decision }),
+    })
+  }
+
+  /** @param claim with the labels of its instance. */
+  launched(claim: NodeClaim): void {
+    const tags = claim.metadata.labels ?? {}
+    const what = [labels.instanceType, labels.zone, labels.capacityType].map((key) => tags[key] ?? 'unknown')
+    this.#note(claim, {
+      kind: 'launched',
+      reason: 'Launched',
+      message: `An instance was launched: ${what.join(', ')}`,
+      pricePerHour: this.#pricesAfter(claim),
+    })
+  }
+
+  launchFailed(claim: NodeClaim, reason: string, message: string): void {
+    this.#note(claim, { kind: 'failure', reason, message: `No instance was launched: ${message}` })
+  }
+
+  registered(claim: NodeClaim, node: string): void {
+    const message = `Node ${node} joined and was registered`
+    const pricePerHour = this.#pricesAfter(claim)
+    this.#note(claim, { kind: 'registered', reason: 'Registered', message, nodes: [node], pricePerHour })
+  }
+
+  initialized(claim: NodeClaim, node: string): void {
+    const message = `Node ${node} can run pods`
+    const pricePerHour = this.#pricesAfter(claim)
+    this.#note(claim, { kind: 'initialized', reason: 'Initialized', message, nodes: [node], pricePerHour })
+  }
+
+  /**
+   * The claim was deleted, and its node drains.
+   * @param reason as in metric `karpenter_nodeclaims_disrupted_total`.
+   * @param pods that have to move, or have moved for it.
+   */
+  deleting(claim: NodeClaim, reason: string, pods: number): void {
+    const before = this.#deps.state.poolCosts.priceOf(claim)
+    this.#note(claim, {
+      kind: 'removal',
+      reason: upperCamel(reason),
+      message: `NodeClaim ${claim.metadata.name} was deleted`,
+      pods: { count: pods, names: [] },
+      pricePerHour: { ...(before !== undefined && { before }), after: 0 },
+    })
+  }
+
+  /** The claim and its instance are gone, whoever deleted it. */
+  gone(claim: NodeClaim): void {
+    const message = `NodeClaim ${claim.metadata.name} and its instance are gone`
+    this.#note(claim, { kind: 'removed', reason: 'Terminated', message })
+  }
+
+  #pricesAfter(claim: NodeClaim): JournalPrices {
+    const after = this.#deps.state.poolCosts.priceOf(claim)
+    return after === undefined ? {} : { after }
+  }
+
+  #note({ metadata, status }: NodeClaim, note: JournalNote): void {
+    const nodePool = metadata.labels?.[labels.nodePool] ?? ''
+    const node = status?.nodeName ?? ''
+    this.#deps.journal.note({
+      ...(nodePool !== '' && { nodePool }),
+      nodeClaims: [metadata.name],
+      ...(node !== '' && { nodes: [node] }),
+      ...note,
+    })
+  }
+}

@@ -1,0 +1,96 @@
+/** Notes commands in the journal: moves that have begun, and what came to nothing. */
+import { type NodeClaim, type PricePerHour, sumOfPrices } from '@tenon/api'
+import type { Candidate } from '../disruption/candidates.ts'
+import { type Command, poolsOf } from '../disruption/commands/command.ts'
+import { keyOf } from '../cluster/pods/pods.ts'
+import { type JournalNote, type JournalPrices, podsNoted } from './entry.ts'
+import type { Journal } from './journal.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly journal: Pick<Journal, 'note'>
+}
+
+/** Of a command, what it is about. */
+type About = Pick<Command, 'candidates' | 'reason'>
+
+export class CommandJournal {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** @param successors claims in place of the nodes. */
+  begun(id: string, command: Command, successors: readonly NodeClaim[]): void {
+    this.#note(command, {
+      kind: 'move',
+      reason: command.reason,
+      message: moveText(command),
+      replacements: successors.map(({ metadata }) => metadata.name),
+      pods: podsOf(command),
+      pricePerHour: pricesOf(command),
+      decision: id,
+    })
+  }
+
+  /** A command was not begun. */
+  refused(about: About, because: string): void {
+    const names = about.candidates.map(({ name }) => name).join(', ')
+    const message = `${about.reason}: [${names}] stay: ${because}`
+    this.#note(about, { kind: 'refusal', reason: 'NotBegun', message })
+  }
+
+  /** A command that had begun has come to nothing. */
+  gaveUp(id: string, command: Command, because: string): void {
+    const message = `${moveText(command)} was given up: ${because}`
+    this.#note(command, { kind: 'refusal', reason: 'GivenUp', message, decision: id })
+  }
+
+  /** @param name of a NodeClaim. */
+  deletionFailed(name: string, error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error)
+    this.#deps.journal.note({
+      kind: 'failure',
+      reason: 'DeletionFailed',
+      message: `NodeClaim ${name} of a disrupted node was not deleted: ${why}`,
+      nodeClaims: [name],
+    })
+  }
+
+  #note(about: About, note: JournalNote): void {
+    const [nodePool, ...others] = poolsOf(about)
+    this.#deps.journal.note({
+      // Where there are several, the message names the nodes.
+      ...(nodePool !== undefined && others.length === 0 && { nodePool }),
+      nodeClaims: about.candidates.map(({ claim }) => claim.metadata.name),
+      nodes: about.candidates.map(({ node }) => node.metadata.name),
+      ...note,
+    })
+  }
+}
+
+/** `replace: [node-1, node-2] -> [1 replacement]`. */
+export function moveText({ candidates, replacements }: Pick<Command, 'candidates' | 'replacements'>): string {
+  const nodes = `[${candidates.map(({ node }) => node.metadata.name).join(', ')}]`
+  const { length } = replacements
+  return length === 0
+    ? `delete: ${nodes}`
+    : `replace: ${nodes} -> [${length} replacement${length > 1 ? 's' : ''}]`
+}
+
+export function podsOf({ candidates }: Pick<Command, 'candidates'>) {
+  return podsNoted(candidates.flatMap(({ pods }) => pods.map(({ metadata }) => keyOf(metadata))))
+}
+
+/** Of all nodes that go, and of all that come in their place; a sum with an unknown part is unknown. */
+export function pricesOf({ candidates, replacements }: Command): JournalPrices {
+  const before = wholeSum(candidates.map(({ pricePerHour }: Candidate) => pricePerHour))
+  const after = wholeSum(replacements.map(({ pricePerHour }) => pricePerHour))
+  return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) }
+}
+
+function wholeSum(prices: readonly PricePerHour[]): PricePerHour {
+  const { pricePerHour, unpriced } = sumOfPrices(prices)
+  return unpriced === 0 ? pricePerHour : undefined
+}
