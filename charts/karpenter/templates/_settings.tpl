@@ -87,6 +87,10 @@
   value: {{ .Values.settings.disableClusterStateObservability | quote }}
 - name: ENABLE_PROFILING
   value: {{ .Values.settings.enableProfiling | quote }}
+{{- with .Values.settings.journalPath }}
+- name: JOURNAL_PATH
+  value: {{ . | quote }}
+{{- end }}
 {{- with .Values.settings.kubeClientQPS }}
 - name: KUBE_CLIENT_QPS
   value: {{ . | quote }}

@@ -313,6 +313,11 @@ export class Operator {
     return (await this.#explainer?.explain(this.#stopping.signal)) ?? []
   }
 
+  /** The journal, and the clock of its times. */
+  get journaled(): { readonly journal: Journal; readonly clock: Clock } {
+    return { journal: this.journal, clock: this.#deps.runtime.clock }
+  }
+
   /** Every drain under way, with what it waits for. */
   drains(): readonly DrainReport[] {
     const { provider, runtime } = this.#deps

@@ -21,6 +21,8 @@ export interface ControllerOptions {
   readonly healthProbePort: number
   /** 0 for none. */
   readonly debugPort: number
+  /** Empty for none. */
+  readonly journalPath: string
   readonly maxConnections: number
   readonly isProfiling: boolean
   readonly logLevel: LogLevel
@@ -66,6 +68,7 @@ export function controllerOptions(
     metricsPort: port(read, 'metrics-port'),
     healthProbePort: port(read, 'health-probe-port'),
     debugPort: port(read, 'debug-port'),
+    journalPath: read.text('journal-path'),
     maxConnections: Math.max(1, read.number('max-connections')),
     isProfiling: read.isOn('enable-profiling'),
     logLevel: logLevel(read.text('log-level')),

@@ -33,6 +33,7 @@ import { Leadership } from './controller-leadership.ts'
 import { guardMemory } from './controller-memory.ts'
 import { type ControllerOptions, controllerOptions } from './controller-options.ts'
 import { controllerPages } from './controller-pages.ts'
+import { keepJournal } from './controller-journal.ts'
 import { commitOf, podNamespace } from './controller-surroundings.ts'
 
 /** A probe that asks the API server does not wait longer. */
@@ -80,6 +81,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   }).catch(asStartUpError)
   addProcessMetrics(operator.metrics.registry)
   const pages = controllerPages(level, await profiles(options, clock))
+  const journalFiles = await keepJournal(options.journalPath, operator.journal, logger)
   const servers = [...(await listen(options, scrapeHandler(operator), probes(operator, config.transport)))]
   try {
     const [metricsPort, healthProbePort] = servers.map(({ port }) => port)
@@ -101,7 +103,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     }
     await leadership.run(operator, leaseClient, io.interrupted)
   } finally {
-    await Promise.all(servers.map((server) => server.close()))
+    await Promise.all([journalFiles?.close(), ...servers.map((server) => server.close())])
     outputs.log.close()
     outputs.errors.close()
   }

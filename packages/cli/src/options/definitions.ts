@@ -164,6 +164,11 @@ export const coreOptions: readonly OptionDefinition[] = [
     integer('metrics-port', 8080, 'Port of /metrics; 0 for a free one.'),
     integer('health-probe-port', 8081, 'Port of /healthz and /readyz; 0 for a free one.'),
     integer('debug-port', 8082, 'Port of /debug, only on the loopback address; 0 to disable.'),
+    text(
+      'journal-path',
+      'DIR',
+      'Directory for the journal, 256 MiB at most, so that it outlives the process; without one it is kept in memory only.',
+    ),
     integer(
       'max-connections',
       100,

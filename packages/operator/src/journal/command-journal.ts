@@ -71,7 +71,7 @@ export class CommandJournal {
 }
 
 /** `replace: [node-1, node-2] -> [1 replacement]`. */
-export function moveText({ candidates, replacements }: Pick<Command, 'candidates' | 'replacements'>): string {
+function moveText({ candidates, replacements }: Pick<Command, 'candidates' | 'replacements'>): string {
   const nodes = `[${candidates.map(({ node }) => node.metadata.name).join(', ')}]`
   const { length } = replacements
   return length === 0
@@ -79,12 +79,12 @@ export function moveText({ candidates, replacements }: Pick<Command, 'candidates
     : `replace: ${nodes} -> [${length} replacement${length > 1 ? 's' : ''}]`
 }
 
-export function podsOf({ candidates }: Pick<Command, 'candidates'>) {
+function podsOf({ candidates }: Pick<Command, 'candidates'>) {
   return podsNoted(candidates.flatMap(({ pods }) => pods.map(({ metadata }) => keyOf(metadata))))
 }
 
 /** Of all nodes that go, and of all that come in their place; a sum with an unknown part is unknown. */
-export function pricesOf({ candidates, replacements }: Command): JournalPrices {
+function pricesOf({ candidates, replacements }: Command): JournalPrices {
   const before = wholeSum(candidates.map(({ pricePerHour }: Candidate) => pricePerHour))
   const after = wholeSum(replacements.map(({ pricePerHour }) => pricePerHour))
   return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) }

@@ -1,5 +1,5 @@
 /** The leader's journal: what it did lately, in memory. */
-import { type Clock, Listeners, rfc3339Micro } from '@tenon/runtime'
+import { type Clock, rfc3339Micro } from '@tenon/runtime'
 import { entryFrom, lineOf } from './entry-line.ts'
 import { entryOf, type JournalEntry, type JournalNote } from './entry.ts'
 import { type KeptLine, LineRing } from './line-ring.ts'
@@ -27,13 +27,12 @@ const mostRepeated = 10_000
 
 /** Keeps the newest entries. */
 export class Journal {
-  /** Told of each entry as it is noted. */
-  readonly noted: Listeners<Noted> = new Listeners()
   readonly #deps: Dependencies
   readonly #deeds = new LineRing(mostBytes - mostTroubleBytes)
   readonly #troubles = new LineRing(mostTroubleBytes)
   /** When a failure or a refusal was noted last, by what it says; in milliseconds. */
   readonly #repeated = new Map<string, number>()
+  readonly #followers = new Set<(noted: Noted) => void>()
   #count = 0
   #order = 0
 
@@ -68,7 +67,22 @@ export class Journal {
     })
     const line = lineOf(entry)
     this.#ringOf(entry).add({ atMs: nowMs, order: this.#order++, line })
-    this.noted.notify({ entry, line })
+    for (const follower of this.#followers) follower({ entry, line })
+  }
+
+  /**
+   * Calls `follower` for each entry as it is noted.
+   * @returns what ends that.
+   */
+  follow(follower: (noted: Noted) => void): () => void {
+    // One who subscribes twice is called twice.
+    const own = (noted: Noted) => {
+      follower(noted)
+    }
+    this.#followers.add(own)
+    return () => {
+      this.#followers.delete(own)
+    }
   }
 
   /** Takes an entry up that an earlier process has noted; they come before all that this one notes. */

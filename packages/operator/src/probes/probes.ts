@@ -2,6 +2,7 @@
 import { ownValue } from '@tenon/api'
 import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
 import { shortened } from '../provisioning/reports/scheduling-report.ts'
+import { journalPage } from '../journal/journal-page.ts'
 import { scrapeResponse } from '../metrics/scrape.ts'
 import type { Operator } from '../operator.ts'
 import { type Check, serveChecks } from './checks.ts'
@@ -22,7 +23,8 @@ export function scrapeHandler(operator: Pick<Operator, 'metrics'>): HttpHandler 
 /**
  * Answers scrapes, and what only the owner of the process may see. As JSON, `/debug/drains` tells what each drain waits for,
  * `/debug/decisions` why each node is still there, `/debug/offerings` what launches avoid because it had no
- * capacity and which instance types are smaller than they say, and `/debug/waiting` what decisions wait for, or go on without.
+ * capacity and which instance types are smaller than they say, and `/debug/waiting` what decisions wait for, or go on without. `/debug/journal` is
+ * the journal as JSON lines.
  * @param others answers other paths; without it there are none.
  */
 export function metricsHandler(operator: Operator, others: HttpHandler = notFound): HttpHandler {
@@ -32,6 +34,7 @@ export function metricsHandler(operator: Operator, others: HttpHandler = notFoun
     '/debug/decisions': async () => json({ decisions: await operator.decisions() }),
     '/debug/offerings': async () =>
       json({ avoided: operator.offerings(), smaller: await operator.smallerTypes() }),
+    '/debug/journal': (request, signal) => journalPage(operator.journaled, request, signal),
     '/debug/waiting': () => json(operator.blockage()),
   }
   return async (request, signal) => {

@@ -1,0 +1,93 @@
+/** `GET /debug/journal?since=1h&follow=true`: entries as JSON lines, oldest first. */
+import { parseDuration } from '@tenon/api'
+import { type Clock, type HttpRequest, type HttpResponse, oneChunk } from '@tenon/runtime'
+import type { Journal } from './journal.ts'
+
+/** A follower that falls behind by more is cut off: its stream ends. */
+const mostWaiting = 20_000
+/** So much is handed over at a time, so that other work runs in between. */
+const linesPerChunk = 200
+
+/** @param signal ends a stream that follows. */
+export function journalPage(
+  { journal, clock }: { readonly journal: Journal; readonly clock: Pick<Clock, 'now'> },
+  { path }: Pick<HttpRequest, 'path'>,
+  signal?: AbortSignal,
+): HttpResponse {
+  const query = new URLSearchParams(path.split('?')[1] ?? '')
+  const since = query.get('since')
+  const sinceMs = since === null ? Number.NEGATIVE_INFINITY : timeOf(since, clock.now())
+  if (sinceMs === undefined)
+    return {
+      status: 400,
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      body: oneChunk(
+        `since: "${since}" is no duration such as 1h30m and no time such as 2026-11-26T08:00:00Z\n`,
+      ),
+    }
+  const body =
+    query.get('follow') === 'true' ? followed(journal, sinceMs, signal) : chunks(journal.lines(sinceMs))
+  return { status: 200, headers: { 'content-type': 'application/x-ndjson' }, body }
+}
+
+/** @returns Unix milliseconds; undefined for a text that is neither a duration nor a time. */
+function timeOf(text: string, nowMs: number): number | undefined {
+  const agoMs = parseDuration(text)
+  if (agoMs !== undefined) return nowMs - agoMs
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+async function* chunks(lines: Iterable<string>): AsyncGenerator<string, void, undefined> {
+  let part: string[] = []
+  for (const line of lines) {
+    part.push(line)
+    if (part.length < linesPerChunk) continue
+    yield textOf(part)
+    part = []
+  }
+  if (part.length > 0) yield textOf(part)
+}
+
+async function* followed(
+  journal: Journal,
+  sinceMs: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<string, void, undefined> {
+  const waiting: string[] = []
+  let wake: () => void = () => undefined
+  let isBehind = false
+  const forget = journal.follow(({ line }) => {
+    if (waiting.length < mostWaiting) waiting.push(line)
+    else isBehind = true
+    wake()
+  })
+  const aborted = () => {
+    wake()
+  }
+  signal?.addEventListener('abort', aborted, { once: true })
+  try {
+    // All that is kept is taken at once, before anything more can be noted.
+    const known = journal.lines(sinceMs)
+    const first = known.next()
+    if (first.done !== true) {
+      yield textOf([first.value])
+      yield* chunks(known)
+    }
+    const goesOn = () => signal?.aborted !== true && !isBehind
+    while (goesOn()) {
+      if (waiting.length > 0) yield textOf(waiting.splice(0, linesPerChunk))
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+    }
+  } finally {
+    forget()
+    signal?.removeEventListener('abort', aborted)
+  }
+}
+
+function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('')
+}
