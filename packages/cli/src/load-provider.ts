@@ -71,6 +71,7 @@ const isRecord = (value: unknown): value is Loose => typeof value === 'object' &
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 const isFunction = (value: unknown): boolean => typeof value === 'function'
+const isOptionalFunction = (value: unknown): boolean => value === undefined || isFunction(value)
 const isListOf = (fields: readonly string[]) => (value: unknown) =>
   Array.isArray(value) &&
   value.every((each) => isRecord(each) && fields.every((field) => isText(ownValue(each, field))))
@@ -97,7 +98,9 @@ const form: readonly (readonly [keyof ProviderModule, (value: unknown) => boolea
   ['crds', isFunction, 'a function'],
   ['open', isFunction, 'a function'],
   ['offline', isFunction, 'a function'],
-  ['simulator', (value) => value === undefined || isFunction(value), 'a function, or absent'],
+  ['simulator', isOptionalFunction, 'a function, or absent'],
+  ['survey', isOptionalFunction, 'a function, or absent'],
+  ['preflight', isOptionalFunction, 'a function, or absent'],
 ]
 
 function moduleIn(exported: unknown, asked: string): ProviderModule {

@@ -6,6 +6,7 @@ import { addClusterAutoscaler } from './program/cluster-autoscaler.ts'
 import { addController } from './program/controller.ts'
 import { addCrds } from './program/crds.ts'
 import { addDevCluster } from './program/devcluster.ts'
+import { addPreflight } from './program/preflight.ts'
 import { addUp } from './program/up.ts'
 import { addValidate } from './program/validate.ts'
 import { addVersion } from './program/version.ts'
@@ -20,6 +21,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addClusterAutoscaler,
   addCrds,
   addValidate,
+  addPreflight,
   addVersion,
 ]
 

@@ -4,6 +4,12 @@ export { type CacheOptions, createCache, type FollowingCache } from './cache/cac
 export { type CacheRegistryOptions, createCacheRegistry, waitForSync } from './cache/registry.ts'
 export type { ReflectorOptions } from './cache/reflector.ts'
 export {
+  type AccessReviews,
+  type AccessRight,
+  type AccessSubject,
+  createAccessReviews,
+} from './client/access-reviews.ts'
+export {
   createKubeClient,
   type KubeClientOptions,
   type Listing,

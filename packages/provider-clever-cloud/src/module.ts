@@ -57,4 +57,12 @@ export const cleverCloud: ProviderModule = {
     const { simulator } = await import('./simulator/provider-simulator.ts')
     return simulator
   },
+  survey: async () => {
+    const { surveyModule } = await import('./survey.ts')
+    return surveyModule
+  },
+  preflight: async () => {
+    const { preflightModule } = await import('./preflight.ts')
+    return preflightModule
+  },
 }

@@ -100,4 +100,12 @@ export const clusterApi: ProviderModule = {
     const { simulator } = await import('./simulator/provider-simulator.ts')
     return simulator
   },
+  survey: async () => {
+    const { surveyModule } = await import('./survey.ts')
+    return surveyModule
+  },
+  preflight: async () => {
+    const { preflightModule } = await import('./preflight.ts')
+    return preflightModule
+  },
 }

@@ -54,4 +54,12 @@ export const exoscale: ProviderModule = {
     const { simulator } = await import('./simulator/provider-simulator.ts')
     return simulator
   },
+  survey: async () => {
+    const { surveyModule } = await import('./survey/survey.ts')
+    return surveyModule
+  },
+  preflight: async () => {
+    const { preflightModule } = await import('./preflight/preflight.ts')
+    return preflightModule
+  },
 }

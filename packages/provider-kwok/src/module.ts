@@ -55,4 +55,8 @@ export const kwok: ProviderModule = {
     const { offlineCatalogue } = await import('./offline.ts')
     return await offlineCatalogue(env, readText)
   },
+  survey: async () => {
+    const { surveyModule } = await import('./survey.ts')
+    return surveyModule
+  },
 }

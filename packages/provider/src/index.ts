@@ -148,3 +148,11 @@ export {
   type NodeGroups,
   unboundedGroupSize,
 } from './node-groups.ts'
+export type {
+  CloudAccess,
+  CloudOperation,
+  OperationAnswer,
+  PreflightDependencies,
+  PreflightModule,
+} from './preflight.ts'
+export type { ExistingGroup, Recognition, Survey, SurveyDependencies, SurveyModule } from './survey.ts'

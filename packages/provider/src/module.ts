@@ -4,7 +4,9 @@ import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
 import type { ProviderChart } from './chart.ts'
 import type { CloudProvider, PoolRules } from './contract.ts'
 import type { NodeGroupModule } from './node-groups.ts'
+import type { PreflightModule } from './preflight.ts'
 import type { ProviderSimulator } from './simulator.ts'
+import type { SurveyModule } from './survey.ts'
 
 /** Environment variables, those of a module's options included. */
 export type ProviderEnvironment = Readonly<Record<string, string | undefined>>
@@ -122,6 +124,10 @@ export interface ProviderModule {
   readonly nodeGroups?: () => Promise<NodeGroupModule>
   /** For the chart that installs Tenon; absent when that does not offer the cloud. */
   readonly chart?: () => Promise<ProviderChart>
+  /** For `tenon init`; absent when its node groups are not known. */
+  readonly survey?: () => Promise<SurveyModule>
+  /** For `tenon preflight`; absent when there is nothing to ask of the cloud. */
+  readonly preflight?: () => Promise<PreflightModule>
 }
 
 /** A setting of a provider is missing or wrong. The message names the setting and the fix, and holds no secret. */

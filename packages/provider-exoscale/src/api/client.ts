@@ -146,6 +146,11 @@ export class ExoscaleClient {
     return this.#get(`/instance-pool/${encodeURIComponent(id)}`, poolCheck(id), signal)
   }
 
+  /** Those of nodepools included. */
+  listInstancePools(signal?: AbortSignal): Promise<readonly InstancePool[]> {
+    return this.#list('/instance-pool', 'instance-pools', signal)
+  }
+
   scaleInstancePool(id: string, request: ScaleRequest, signal?: AbortSignal): Promise<Operation> {
     return this.#change(`/instance-pool/${encodeURIComponent(id)}:scale`, request, signal)
   }

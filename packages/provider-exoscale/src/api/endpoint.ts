@@ -2,9 +2,10 @@
 import type { Clock, Transport } from '@tenon/runtime'
 import type { ExoscaleOptions } from '../options.ts'
 import { ExoscaleClient } from './client.ts'
+import type { HttpOptions } from './http.ts'
 
-const defaultEndpoint = 'https://api-ch-gva-2.exoscale.com/v2'
-const preProductionEndpoint = 'https://ppapi-ch-gva-2.exoscale.com/v2'
+export const defaultEndpoint = 'https://api-ch-gva-2.exoscale.com/v2'
+export const preProductionEndpoint = 'https://ppapi-ch-gva-2.exoscale.com/v2'
 
 export interface ConnectDependencies {
   readonly options: ExoscaleOptions
@@ -13,6 +14,8 @@ export interface ConnectDependencies {
   readonly clock: Clock
   /** `name/version` of the program, for the User-Agent. */
   readonly userAgent?: string
+  /** How soon a call gives up; the client's own when absent. */
+  readonly patience?: Pick<HttpOptions, 'maxAttempts' | 'attemptTimeoutMs'>
 }
 
 /**
@@ -52,5 +55,6 @@ function clientOf(deps: ConnectDependencies, endpoint: string): ExoscaleClient {
     credentials: { key: options.apiKey, secret: options.apiSecret },
     clock,
     userAgent: deps.userAgent ?? 'tenon',
+    ...deps.patience,
   })
 }

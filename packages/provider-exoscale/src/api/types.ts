@@ -65,7 +65,17 @@ interface Manager {
   readonly type?: string
 }
 
-export interface InstancePool {
+/** What the members of a pool are like. */
+interface PoolShape {
+  readonly 'instance-type'?: Partial<Reference>
+  /** GiB. */
+  readonly 'disk-size'?: number
+  readonly 'security-groups'?: readonly Reference[]
+  readonly 'anti-affinity-groups'?: readonly Reference[]
+  readonly 'private-networks'?: readonly Reference[]
+}
+
+export interface InstancePool extends PoolShape {
   readonly id: string
   readonly name?: string
   /** `running`, `scaling-up`, `scaling-down`, …; new values may appear. */
@@ -74,11 +84,10 @@ export interface InstancePool {
   readonly size?: number
   /** Absent when there are none. */
   readonly instances?: readonly Reference[]
-  readonly 'instance-type'?: Partial<Reference>
   readonly manager?: Manager
 }
 
-export interface SksNodepool {
+export interface SksNodepool extends PoolShape {
   readonly id: string
   readonly name?: string
   readonly size?: number

@@ -20,9 +20,10 @@ function argumentsOf(method: string): readonly unknown[] {
   return method.startsWith('attach') ? [id, id] : [id]
 }
 
-/** Methods of the Cluster Autoscaler mode, whose roles are in examples/cluster-autoscaler/iam. */
+/** Methods of the Cluster Autoscaler mode, whose roles are in examples/cluster-autoscaler/iam, and of `tenon init`. */
 const ofNodeGroups: ReadonlySet<string> = new Set([
   'getInstancePool',
+  'listInstancePools',
   'listSksClusters',
   'scaleInstancePool',
   'scaleSksNodepool',

@@ -1,0 +1,62 @@
+/** Asks the API server who may do what. Reviews are answered and not kept. */
+import { type AnswerCheck, isJsonFields } from '@tenon/runtime'
+import type { KubeClientOptions } from './client.ts'
+import { Requester } from './requester.ts'
+
+/** One verb on one resource. */
+export interface AccessRight {
+  readonly verb: string
+  readonly group: string
+  readonly resource: string
+  readonly subresource?: string
+  /** Absent for all namespaces, and for what is in none. */
+  readonly namespace?: string
+  readonly name?: string
+}
+
+/** Somebody else. */
+export interface AccessSubject {
+  readonly user: string
+  readonly groups: readonly string[]
+}
+
+/** Answers questions about rights. */
+export interface AccessReviews {
+  /**
+   * Whether the subject may do something; who asks, without one.
+   * @throws KubeError when there is no answer, or one that cannot be understood.
+   */
+  isAllowed(right: AccessRight, subject?: AccessSubject, signal?: AbortSignal): Promise<boolean>
+}
+
+interface Review {
+  readonly status: { readonly allowed: boolean }
+}
+
+const group = 'authorization.k8s.io/v1'
+
+const reviewCheck: AnswerCheck = (body) =>
+  isJsonFields(body) && isJsonFields(body.status) && typeof body.status.allowed === 'boolean'
+    ? undefined
+    : 'the answer has no status.allowed, which a review has'
+
+/** Makes {@link AccessReviews} over one server. */
+export function createAccessReviews(options: KubeClientOptions): AccessReviews {
+  const requester = new Requester(options)
+  return {
+    isAllowed: async (right, subject, signal) => {
+      const kind = subject === undefined ? 'SelfSubjectAccessReview' : 'SubjectAccessReview'
+      const { status } = await requester.json<Review>({
+        method: 'POST',
+        path: `/apis/${group}/${kind.toLowerCase()}s`,
+        body: { apiVersion: group, kind, spec: { resourceAttributes: right, ...subject } },
+        contentType: 'application/json',
+        signal,
+        // It changes nothing, so that it may be asked again.
+        retry: 'read',
+        check: reviewCheck,
+      })
+      return status.allowed
+    },
+  }
+}

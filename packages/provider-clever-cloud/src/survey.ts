@@ -1,0 +1,48 @@
+/** The NodeGroups that users have made, for `tenon init`. */
+import { ownValue } from '@tenon/api'
+import { isKubeError } from '@tenon/kube'
+import type { ExistingGroup, Survey, SurveyDependencies, SurveyModule } from '@tenon/provider'
+import { nodeGroupIn, platformLabels } from './names.ts'
+import { cleverNodeClassKind } from './nodeclass/types.ts'
+import { isManaged } from './nodegroup/ownership.ts'
+import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
+
+async function survey({ kube }: SurveyDependencies, signal: AbortSignal): Promise<Survey> {
+  try {
+    const groups = await kube.list(nodeGroupKind, { signal })
+    return { groups: groups.filter((group) => !isManaged(group)).map(groupOf), remarks: [] }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!isKubeError(error)) throw error
+    const why = error.kind === 'notFound' ? 'the cluster does not serve them' : error.message
+    return { groups: [], remarks: [`NodeGroups cannot be read: ${why}.`] }
+  }
+}
+
+/** Its node class may be empty: labels of the group go to the NodePool. */
+function groupOf({ metadata, spec }: NodeGroup): ExistingGroup {
+  return {
+    source: 'NodeGroup',
+    name: metadata.name,
+    otherNames: [],
+    instanceType: spec.flavor,
+    size: spec.nodeCount,
+    labels: spec.labels ?? {},
+    taints: spec.taints ?? [],
+    nodeClassSpec: {},
+    remarks: [],
+  }
+}
+
+export const surveyModule: SurveyModule = {
+  recognizes: ({ metadata, spec }) => {
+    const isOurs =
+      nodeGroupIn(spec?.providerID ?? '') !== undefined ||
+      // The platform gives its nodes no provider ID.
+      ownValue(metadata.labels, platformLabels.flavor) !== undefined
+    return isOurs ? 'instance' : 'none'
+  },
+  nodeClass: cleverNodeClassKind,
+  nodeClassSpecOf: () => ({}),
+  survey,
+}

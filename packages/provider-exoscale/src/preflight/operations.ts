@@ -1,0 +1,102 @@
+/** The operations that the IAM role has to allow, each with a call that changes nothing (docs/exoscale/iam.md). */
+import type { CloudOperation, OperationAnswer } from '@tenon/provider'
+import type { ExoscaleClient } from '../api/client.ts'
+import { isApiError } from '../api/errors.ts'
+
+type Connect = (signal: AbortSignal) => Promise<ExoscaleClient>
+type Call = (client: ExoscaleClient, signal: AbortSignal) => Promise<unknown>
+
+/** Nothing has this id: what is asked about it is answered with 404, once the role has been asked. */
+const nobody = '00000000-0000-4000-8000-000000000000'
+
+/** Any version does: whether there is a template is not the question. */
+const someVersion = '1.34.0'
+
+const securityGroups = 'node classes cannot name security groups'
+const antiAffinityGroups = 'node classes cannot name anti-affinity groups'
+const privateNetworks = 'node classes cannot name private networks'
+
+const calls: readonly (readonly [name: string, call: Call, optional?: string])[] = [
+  ['list-instance-types', (client, signal) => client.listInstanceTypes(signal)],
+  ['get-template', (client, signal) => client.getTemplate(nobody, signal)],
+  [
+    'get-active-nodepool-template',
+    (client, signal) => client.getActiveNodepoolTemplate(someVersion, 'standard', signal),
+  ],
+  ['list-security-groups', (client, signal) => client.listSecurityGroups(signal), securityGroups],
+  ['get-security-group', (client, signal) => client.getSecurityGroup(nobody, signal), securityGroups],
+  [
+    'list-anti-affinity-groups',
+    (client, signal) => client.listAntiAffinityGroups(signal),
+    antiAffinityGroups,
+  ],
+  [
+    'get-anti-affinity-group',
+    (client, signal) => client.getAntiAffinityGroup(nobody, signal),
+    antiAffinityGroups,
+  ],
+  ['list-private-networks', (client, signal) => client.listPrivateNetworks(signal), privateNetworks],
+  ['get-private-network', (client, signal) => client.getPrivateNetwork(nobody, signal), privateNetworks],
+  [
+    'attach-instance-to-private-network',
+    (client, signal) => client.attachInstanceToPrivateNetwork(nobody, nobody, signal),
+    privateNetworks,
+  ],
+  ['list-instances', (client, signal) => client.listInstances(signal)],
+  ['get-instance', (client, signal) => client.getInstance(nobody, signal)],
+  // No instance can be made of a type and a template that do not exist.
+  [
+    'create-instance',
+    (client, signal) =>
+      client.createInstance(
+        {
+          name: 'tenon-preflight',
+          'disk-size': 50,
+          'instance-type': { id: nobody },
+          template: { id: nobody },
+        },
+        signal,
+      ),
+  ],
+  ['update-instance', (client, signal) => client.updateInstance(nobody, {}, signal)],
+  ['delete-instance', (client, signal) => client.deleteInstance(nobody, signal)],
+  ['get-operation', (client, signal) => client.getOperation(nobody, signal)],
+  [
+    'get-quota',
+    (client, signal) => client.getQuota('instance', signal),
+    'messages about refused launches do not name the quota',
+  ],
+]
+
+/** @param connect finds the endpoint of the zone; asked once. */
+export function operationsOf(connect: Connect): readonly CloudOperation[] {
+  let connecting: Promise<ExoscaleClient> | undefined
+  const connected: Connect = (signal) => (connecting ??= connect(signal))
+  const zones: CloudOperation = {
+    name: 'list-zones',
+    attempt: (signal) => answered(() => connected(signal), signal),
+  }
+  const others = calls.map(
+    ([name, call, optional]): CloudOperation => ({
+      name,
+      ...(optional !== undefined && { optional }),
+      attempt: (signal) => answered(async () => call(await connected(signal), signal), signal),
+    }),
+  )
+  return [zones, ...others]
+}
+
+async function answered(call: () => Promise<unknown>, signal: AbortSignal): Promise<OperationAnswer> {
+  try {
+    await call()
+    return { kind: 'allowed' }
+  } catch (error) {
+    signal.throwIfAborted()
+    const message = error instanceof Error ? error.message : String(error)
+    if (isApiError(error, 'unauthorized')) return { kind: 'unauthorized', message }
+    if (isApiError(error, 'forbidden')) return { kind: 'refused', message }
+    // The role has let it pass: it is the object that is not there, or not of the kind.
+    if (isApiError(error, 'not-found', 'bad-request', 'conflict', 'unprocessable')) return { kind: 'allowed' }
+    return { kind: 'unknown', message }
+  }
+}
