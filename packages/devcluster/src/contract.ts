@@ -212,6 +212,8 @@ export interface KubeletSpec {
   readonly systemUuid: string
   /** Pods started at once on this node at most; 0 means no bound. */
   readonly maxParallelStarts?: number
+  /** The node was Ready before this kubelet took it over, and goes on so. */
+  readonly wasReady?: boolean
   /** The node registers and reports, but never as Ready. */
   readonly neverReady?: boolean
 }

@@ -21,7 +21,20 @@ export interface ControllerSettings {
   readonly leastRestMs: number
   /** Whether controllers write Events. */
   readonly recordsEvents: boolean
+  /** Controllers that do not run, by the names of `kube-controller-manager`: somebody else does their work. */
+  readonly without: readonly WorkloadControllerName[]
 }
+
+/** Controllers of workloads, as `kube-controller-manager --controllers` names them. */
+export type WorkloadControllerName =
+  | 'cronjob-controller'
+  | 'deployment-controller'
+  | 'endpoints-controller'
+  | 'horizontal-pod-autoscaler-controller'
+  | 'job-controller'
+  | 'replicaset-controller'
+  | 'replicationcontroller-controller'
+  | 'statefulset-controller'
 
 /** What holds for settings that nobody gave; the times are those of a real cluster. */
 export const defaultSettings: ControllerSettings = {
@@ -33,6 +46,7 @@ export const defaultSettings: ControllerSettings = {
   turnBudgetMs: 4,
   leastRestMs: 0,
   recordsEvents: true,
+  without: [],
 }
 
 /** What every controller is given. */

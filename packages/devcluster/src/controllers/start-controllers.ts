@@ -1,6 +1,11 @@
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
-import { type ControllerContext, type ControllerSettings, defaultSettings } from './context.ts'
+import {
+  type ControllerContext,
+  type ControllerSettings,
+  defaultSettings,
+  type WorkloadControllerName,
+} from './context.ts'
 import { autoscalers } from './autoscaling/autoscaler-controller.ts'
 import { cronJobs } from './cronjob/cronjob-controller.ts'
 import { daemonSets } from './daemonset/daemonset-controller.ts'
@@ -26,22 +31,25 @@ export type { ControllerSettings } from './context.ts'
 
 const turnSteps = 256
 
-const controllers = [
-  deployments,
-  replicaSets,
-  replicationControllers,
-  statefulSets,
+type StartController = (context: ControllerContext) => void
+
+/** In the order in which they start; those with a name may be left out. */
+const controllers: readonly (StartController | readonly [WorkloadControllerName, StartController])[] = [
+  ['deployment-controller', deployments],
+  ['replicaset-controller', replicaSets],
+  ['replicationcontroller-controller', replicationControllers],
+  ['statefulset-controller', statefulSets],
   daemonSets,
-  jobs,
-  cronJobs,
-  autoscalers,
+  ['job-controller', jobs],
+  ['cronjob-controller', cronJobs],
+  ['horizontal-pod-autoscaler-controller', autoscalers],
   disruptionBudgets,
   namespaces,
   namespaceDefaults,
   nodeLifecycle,
   taintEviction,
   podGarbageCollection,
-  serviceEndpoints,
+  ['endpoints-controller', serviceEndpoints],
   loadBalancers,
   ephemeralVolumes,
   volumeBinding,
@@ -65,7 +73,10 @@ export function startControllers(options: {
   const store = new ClusterStore(api)
   const events = new EventRecorder(api, clock, logger, settings.recordsEvents)
   const context: ControllerContext = { store, loop, events, clock, random, log: logger, settings }
-  for (const start of controllers) start(context)
+  for (const controller of controllers) {
+    if (typeof controller === 'function') controller(context)
+    else if (!settings.without.includes(controller[0])) controller[1](context)
+  }
   const collector = garbageCollection(context)
   store.start()
   return {

@@ -65,9 +65,10 @@ export class Kubelet implements KubeletHandle {
   /** Registers the Node and begins to keep it. */
   begin(): void {
     const { clock, random, settings, timers } = this.#context
+    this.#ready = this.#spec.wasReady === true
     this.#register()
     timers.after(draw(random, settings.readyDelay), () => {
-      if (this.#stopped || this.#spec.neverReady === true) return
+      if (this.#stopped || this.#ready || this.#spec.neverReady === true) return
       this.#ready = true
       this.#reportStatus(clock.now())
     })
