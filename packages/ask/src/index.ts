@@ -8,3 +8,16 @@ export type {
 } from './snapshot/snapshot.ts'
 export { type SnapshotSource, takeSnapshot } from './snapshot/take.ts'
 export { Study } from './study/study.ts'
+export type { BilledHour } from './play/bill.ts'
+export type { Catalogue } from './play/catalogue.ts'
+export {
+  defaultPlayTimes,
+  Play,
+  type PlayChange,
+  type PlayOptions,
+  type PlayTimes,
+  type TimedChange,
+} from './play/play.ts'
+export { playSnapshot, type SnapshotPlayOptions, type SnapshotPlayReport } from './play/play-snapshot.ts'
+export type { PlayReport } from './play/report.ts'
+export type { Durations } from './play/tally.ts'

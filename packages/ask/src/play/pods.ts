@@ -1,0 +1,175 @@
+/** Keeps the pods of a play alive: what a workload's controller does, with the lifetimes of a trace. */
+import { kinds, type KubeObject, type Pod } from '@tenon/api'
+import type { LocalApi } from '@tenon/devcluster'
+import type { Clock } from '@tenon/runtime'
+import { replacementOf } from './played-objects.ts'
+import type { Tally } from './tally.ts'
+
+interface PlayedPod {
+  readonly pod: Pod
+  readonly replacement: 'none' | 'renamed' | 'sameName'
+  /** How often it was put back. */
+  generation: number
+  /** The name under which it lives now. */
+  name: string
+  createdMs: number
+  /** Its end is wanted. */
+  isOver: boolean
+  isReady: boolean
+}
+
+/**
+ * The pods by an id that stays when they are evicted: a pod that goes before its end is put back at once, as its
+ * controller would.
+ */
+export class PlayedPods {
+  readonly #api: LocalApi
+  readonly #clock: Clock
+  readonly #tally: Tally
+  readonly #byId = new Map<string, PlayedPod>()
+  readonly #idByKey = new Map<string, string>()
+  readonly #stop: () => void
+
+  constructor(api: LocalApi, clock: Clock, tally: Tally) {
+    this.#api = api
+    this.#clock = clock
+    this.#tally = tally
+    this.#stop = api.subscribe<Pod>(kinds.pod, {
+      updated: (pod, old) => this.#updated(pod, old),
+      deleted: (pod) => this.#gone(pod),
+    })
+  }
+
+  stop(): void {
+    this.#stop()
+  }
+
+  /** Pods that are meant to run now. */
+  get size(): number {
+    return this.#byId.size
+  }
+
+  /** A pod comes. */
+  add(id: string, pod: Pod): void {
+    const entry = this.#enter(id, pod, pod.metadata.name)
+    this.#create(id, entry)
+    this.#tally.podAdded(this.#clock.now())
+  }
+
+  /** A pod of the cluster as it was at the beginning. */
+  adopt(pod: Pod): void {
+    const id = keyOf(pod)
+    const entry = this.#enter(id, withoutLife(pod), pod.metadata.name)
+    entry.isReady = isReady(pod)
+    this.#idByKey.set(id, id)
+    this.#tally.podAdded(this.#clock.now())
+  }
+
+  /** A pod has done its work, or is no longer wanted. */
+  end(id: string): void {
+    const entry = this.#byId.get(id)
+    if (entry === undefined) return
+    entry.isOver = true
+    this.#forget(id)
+    const { namespace } = entry.pod.metadata
+    if (this.#api.get(kinds.pod, namespace, entry.name) !== undefined)
+      this.#api.delete(kinds.pod, namespace, entry.name)
+  }
+
+  #enter(id: string, pod: Pod, name: string): PlayedPod {
+    const entry: PlayedPod = {
+      pod,
+      replacement: replacementOf(pod),
+      generation: 0,
+      name,
+      createdMs: this.#clock.now(),
+      isOver: false,
+      isReady: false,
+    }
+    this.#byId.set(id, entry)
+    return entry
+  }
+
+  #create(id: string, entry: PlayedPod): void {
+    const { metadata } = entry.pod
+    entry.createdMs = this.#clock.now()
+    entry.isReady = false
+    this.#idByKey.set(`${metadata.namespace ?? 'default'}/${entry.name}`, id)
+    this.#api.create<KubeObject>(kinds.pod, { ...entry.pod, metadata: { ...metadata, name: entry.name } })
+  }
+
+  #updated(pod: Pod, old: Pod): void {
+    const id = this.#idByKey.get(keyOf(pod))
+    const entry = id === undefined ? undefined : this.#byId.get(id)
+    if (id === undefined || entry === undefined) return
+    if (!entry.isReady && isReady(pod)) {
+      entry.isReady = true
+      this.#tally.podReady(this.#clock.now() - entry.createdMs)
+    }
+    const isGoing = pod.metadata.deletionTimestamp !== undefined
+    if (isGoing && old.metadata.deletionTimestamp === undefined) this.#evicted(id, entry)
+    else if (!isGoing && pod.status?.phase === 'Failed' && old.status?.phase !== 'Failed') {
+      this.#tally.podRejected()
+      this.#api.delete(kinds.pod, pod.metadata.namespace, pod.metadata.name)
+    }
+  }
+
+  #evicted(id: string, entry: PlayedPod): void {
+    this.#tally.podEvicted()
+    if (entry.replacement === 'none') this.#forget(id)
+    else if (entry.replacement === 'renamed') this.#replace(id, entry)
+  }
+
+  /** One that went without a word, such as a pending pod, was not seen going. */
+  #gone(pod: Pod): void {
+    const key = keyOf(pod)
+    const id = this.#idByKey.get(key)
+    this.#idByKey.delete(key)
+    const entry = id === undefined ? undefined : this.#byId.get(id)
+    if (id === undefined || entry === undefined || entry.name !== pod.metadata.name) return
+    if (pod.metadata.deletionTimestamp === undefined) this.#evicted(id, entry)
+    else if (entry.replacement === 'sameName') this.#create(id, entry)
+  }
+
+  #replace(id: string, entry: PlayedPod): void {
+    this.#idByKey.delete(`${entry.pod.metadata.namespace ?? 'default'}/${entry.name}`)
+    entry.generation++
+    entry.name = `${entry.pod.metadata.name.slice(0, 240)}-r${entry.generation}`
+    this.#create(id, entry)
+  }
+
+  #forget(id: string): void {
+    const entry = this.#byId.get(id)
+    if (entry === undefined) return
+    this.#byId.delete(id)
+    this.#idByKey.delete(`${entry.pod.metadata.namespace ?? 'default'}/${entry.name}`)
+    this.#tally.podRemoved(this.#clock.now())
+  }
+}
+
+function keyOf({ metadata }: Pod): string {
+  return `${metadata.namespace ?? 'default'}/${metadata.name}`
+}
+
+function isReady({ status }: Pod): boolean {
+  return status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') ?? false
+}
+
+/** What a controller would create in its place. */
+function withoutLife({ apiVersion, kind, metadata, spec }: Pod): Pod {
+  const { name, namespace, labels, annotations, ownerReferences } = metadata
+  // Admission finds the priority by its class.
+  const { nodeName: _node, priority: _priority, preemptionPolicy: _policy, ...rest } = spec
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+      ...(ownerReferences && { ownerReferences }),
+    },
+    spec: rest,
+  }
+}
