@@ -1,0 +1,87 @@
+/**
+ * A month of a public trace on virtual time, beside what it could cost at least:
+ *
+ *   npm run bench:trace -- [--apps-share 0.25] [--days 31] [--traces ../shared/data/traces]
+ *                          [--compatibility none|karpenter|both] [--seed 1] [--json]
+ *
+ * `--apps-share` keeps that share of the applications, evenly over all sizes. A quarter takes some tens of minutes.
+ * Progress goes to the standard error.
+ */
+import { parseArgs } from 'node:util'
+import type { PlayReport } from '@tenon/ask'
+import { type BoundHour, hourlyBounds } from './trace/bound.ts'
+import { playTrace } from './trace/play-trace.ts'
+import { readTrace } from './trace/read-trace.ts'
+
+const { values } = parseArgs({
+  options: {
+    'apps-share': { type: 'string', default: '1' },
+    days: { type: 'string', default: '31' },
+    traces: { type: 'string', default: '../shared/data/traces' },
+    compatibility: { type: 'string', default: 'both' },
+    seed: { type: 'string', default: '1' },
+    json: { type: 'boolean', default: false },
+  },
+})
+const days = Number(values.days)
+const instances = readTrace(values.traces, Number(values['apps-share']))
+const bounds = await hourlyBounds(instances, Math.ceil(24 * days))
+const sumOf = (of: (hour: BoundHour) => number): number => bounds.reduce((sum, hour) => sum + of(hour), 0)
+const bound = { perRole: sumOf((hour) => hour.perRole), together: sumOf((hour) => hour.together) }
+process.stderr.write(
+  `${instances.length} instances, ${days} days; bound ${bound.perRole.toFixed(0)} per role, ${bound.together.toFixed(0)} together\n`,
+)
+const modes = (['none', 'karpenter'] as const).filter(
+  (mode) => values.compatibility === 'both' || values.compatibility === mode,
+)
+const rows: Record<string, string | number>[] = []
+for (const compatibility of modes) {
+  const startedMs = performance.now()
+  const seconds = (): number => Math.round((performance.now() - startedMs) / 1000)
+  const report = await playTrace({
+    instances,
+    days,
+    compatibility,
+    seed: Number(values.seed),
+    progress: (day, { cost, launches, evictions, instances: nodes, pending }) => {
+      const part = bounds.slice(0, 24 * day).reduce((sum, { perRole }) => sum + perRole, 0)
+      process.stderr.write(
+        `${compatibility === 'none' ? 'Tenon' : 'Karpenter'} day ${day}/${days}: ${(cost / part).toFixed(4)} of the bound, ${nodes} nodes, ${launches} launches, ${evictions} evictions, pending p99 ${(pending.p99Ms ?? 0) / 1000} s; ${seconds()} s\n`,
+      )
+    },
+  })
+  rows.push(rowOf(compatibility === 'none' ? 'defaults' : '--compatibility=karpenter', report, seconds()))
+}
+if (values.json) for (const row of rows) process.stdout.write(`${JSON.stringify(row)}\n`)
+else process.stdout.write(table(rows))
+
+function rowOf(name: string, report: PlayReport, seconds: number): Record<string, string | number> {
+  const { pending, podDays } = report
+  const per1000 = (count: number): string => ((1000 * count) / podDays).toFixed(2)
+  const inSeconds = (ms: number | undefined): string => (ms === undefined ? '-' : (ms / 1000).toFixed(1))
+  return {
+    settings: name,
+    price: report.cost.toFixed(0),
+    'of the bound': (report.cost / bound.perRole).toFixed(4),
+    'of the bound together': (report.cost / bound.together).toFixed(4),
+    'launches/1000 pod-days': per1000(report.launches),
+    'moves/1000 pod-days': per1000(report.movesTotal),
+    'evictions/1000 pod-days': per1000(report.evictions),
+    'pending median s': inSeconds(pending.medianMs),
+    'pending p99 s': inSeconds(pending.p99Ms),
+    'pending max s': inSeconds(pending.maxMs),
+    'peak nodes': report.peakInstances,
+    'mean nodes': (report.instanceHours / (report.elapsedMs / 3_600_000)).toFixed(0),
+    'run s': seconds,
+  }
+}
+
+/** Measures as lines, settings as columns: a terminal is narrow. */
+function table(all: readonly Record<string, string | number>[]): string {
+  const measures = Object.keys(all[0] ?? {})
+  const lines = measures.map((measure) => [measure, ...all.map((row) => String(row[measure] ?? ''))])
+  const widths = (lines[0] ?? []).map((_, column) =>
+    Math.max(...lines.map((line) => (line[column] ?? '').length)),
+  )
+  return `${lines.map((line) => line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  ')).join('\n')}\n`
+}

@@ -1,0 +1,78 @@
+/**
+ * The least that the pods of a trace could cost in each hour: nodes may be bought in parts, and all pods of a role
+ * are one heap of resources.
+ */
+import type { Resources } from '@tenon/api'
+import { LinearProgram } from '../scheduling/linear-program.ts'
+import { traceTypes } from './catalogue.ts'
+import type { TraceInstance } from './read-trace.ts'
+
+const hourSeconds = 3600
+const units: Resources = { cpu: 1000, memory: 1024 ** 3, 'ephemeral-storage': 1024 ** 3 }
+const roles = ['CN', 'HN'] as const
+
+/** The bound of one hour, in money. */
+export interface BoundHour {
+  /** Each role on nodes of its own. */
+  readonly perRole: number
+  /** Roles may share nodes: nothing whole can be cheaper. */
+  readonly together: number
+}
+
+/** The bound of every hour; a pod counts for the part of the hour in which it is wanted. */
+export async function hourlyBounds(
+  instances: readonly TraceInstance[],
+  hours: number,
+): Promise<readonly BoundHour[]> {
+  const sums = hourlySums(instances, hours)
+  const bounds: BoundHour[] = []
+  for (let hour = 0; hour < hours; hour++) {
+    const [cpu, gpus] = roles.map((role) => sums.get(role)?.[hour] ?? new Map<string, number>())
+    const all = new Map(cpu)
+    for (const [name, amount] of gpus ?? []) all.set(name, (all.get(name) ?? 0) + amount)
+    bounds.push({
+      perRole: (await leastPrice(cpu ?? new Map())) + (await leastPrice(gpus ?? new Map())),
+      together: await leastPrice(all),
+    })
+  }
+  return bounds
+}
+
+type Sums = ReadonlyMap<string, readonly Map<string, number>[]>
+
+/** Mean amounts over each hour, by role. */
+function hourlySums(instances: readonly TraceInstance[], hours: number): Sums {
+  const sums = new Map(
+    roles.map((role) => [role as string, Array.from({ length: hours }, () => new Map<string, number>())]),
+  )
+  for (const { role, requests, startSeconds, endSeconds } of instances) {
+    const end = Math.min(endSeconds ?? Number.POSITIVE_INFINITY, hours * hourSeconds)
+    for (let hour = Math.floor(startSeconds / hourSeconds); hour * hourSeconds < end; hour++) {
+      const from = Math.max(startSeconds, hour * hourSeconds)
+      const share = (Math.min(end, (hour + 1) * hourSeconds) - from) / hourSeconds
+      const sum = sums.get(role)?.[hour]
+      if (sum === undefined || share <= 0) continue
+      for (const [name, amount] of Object.entries({ ...requests, pods: 1 }))
+        sum.set(name, (sum.get(name) ?? 0) + amount * share)
+    }
+  }
+  return sums
+}
+
+async function leastPrice(demand: ReadonlyMap<string, number>): Promise<number> {
+  if (demand.size === 0) return 0
+  const problem = new LinearProgram()
+  const rows = Array.from(demand, ([name, amount]) => {
+    const unit = units[name] ?? 1
+    return { name, unit, row: problem.addRow(amount / unit, Number.POSITIVE_INFINITY) }
+  })
+  for (const { capacity, offerings } of traceTypes) {
+    const price = offerings[0]?.pricePerHour ?? Number.NaN
+    const entries = rows.flatMap(({ name, unit, row }): [row: number, value: number][] => {
+      const amount = capacity[name] ?? 0
+      return amount === 0 ? [] : [[row, amount / unit]]
+    })
+    problem.addColumn(price, entries)
+  }
+  return await problem.solve()
+}

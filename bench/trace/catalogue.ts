@@ -1,0 +1,68 @@
+/** The catalogue of the trace: three zones, on-demand only, nothing reserved. */
+import { capacityTypes, type InstanceType, labels, type Offering, type Requirement } from '@tenon/api'
+import type { Catalogue } from '@tenon/ask'
+
+/** Extended resources of the trace. */
+export const gpu = 'nvidia.com/gpu'
+export const rdma = 'example.com/rdma'
+
+const zones = ['zone-a', 'zone-b', 'zone-c'] as const
+const gib = 1024 ** 3
+const coresOfAll = [8, 16, 32, 48, 64, 96, 128, 192, 256] as const
+const families = [
+  { name: 'c', gibPerCore: 2, pricePerCore: 0.034, cores: coresOfAll, coresPerGpu: undefined },
+  { name: 'm', gibPerCore: 4, pricePerCore: 0.04, cores: coresOfAll, coresPerGpu: undefined },
+  { name: 'r', gibPerCore: 8, pricePerCore: 0.053, cores: coresOfAll, coresPerGpu: undefined },
+  { name: 'g', gibPerCore: 10, pricePerCore: 0.044, cores: [16, 32, 64, 128], coresPerGpu: 16 },
+] as const
+const pricePerGpu = 0.6
+
+/** A resource of which a node has as many as it may hold pods of the service. */
+export const seatOf = (service: string): string => `seats.example.com/${service}`
+
+/** Every type. */
+export const traceTypes: readonly InstanceType[] = families.flatMap(
+  ({ name, gibPerCore, pricePerCore, cores, coresPerGpu }) =>
+    cores.map((count): InstanceType => {
+      const gpus = coresPerGpu === undefined ? 0 : count / coresPerGpu
+      return {
+        name: `${name}.${count}`,
+        requirements: [
+          is(labels.instanceType, `${name}.${count}`),
+          is(labels.arch, 'amd64'),
+          is(labels.os, 'linux'),
+          is(labels.zone, ...zones),
+          is(labels.capacityType, capacityTypes.onDemand),
+        ],
+        offerings: zones.map((zone) => offering(zone, pricePerCore * count + pricePerGpu * gpus)),
+        capacity: {
+          cpu: count * 1000,
+          memory: count * gibPerCore * gib,
+          pods: 110,
+          'ephemeral-storage': 4096 * gib,
+          [rdma]: 100,
+          ...(gpus > 0 && { [gpu]: gpus }),
+        },
+        overhead: { kubeReserved: {}, systemReserved: {}, evictionThreshold: {} },
+      }
+    }),
+)
+
+/** What every NodePool of the trace can buy. @param seats of services that limit their pods on a node. */
+export function traceCatalogue(seats: ReadonlyMap<string, number>): Catalogue {
+  const more = Object.fromEntries(Array.from(seats, ([service, most]) => [seatOf(service), most]))
+  const others = traceTypes.map((type) => ({ ...type, capacity: { ...type.capacity, ...more } }))
+  return { byNodePool: new Map(), others }
+}
+
+function offering(zone: string, pricePerHour: number): Offering {
+  return {
+    requirements: [is(labels.zone, zone), is(labels.capacityType, capacityTypes.onDemand)],
+    pricePerHour,
+    available: true,
+  }
+}
+
+function is(key: string, ...values: readonly string[]): Requirement {
+  return { key, operator: 'In', values }
+}
