@@ -153,7 +153,7 @@ const goldens: Readonly<Record<string, Values>> = {
 describe('the charts', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenon-chart-'))
   const chart = join(chartsFolder, 'tenon')
-  const allCharts = ['tenon', 'tenon-crd', 'karpenter', 'karpenter-crd'].map((name) =>
+  const allCharts = ['tenon', 'tenon-crd', 'karpenter', 'karpenter-crd', 'cluster-autoscaler'].map((name) =>
     join(chartsFolder, name),
   )
   let helm: Helm

@@ -124,6 +124,66 @@ describe('CAS-106 the chart cluster-autoscaler', () => {
       assert.ok(!(await role(extraArgs)).includes('pods/status'))
   })
 
+  test('takes values of Cluster Autoscaler for other clouds without a word, and refuses what nobody knows', async () => {
+    const whole = {
+      ...usual,
+      autoDiscovery: { clusterName: 'dummy', namespace: null, labels: [], roles: ['worker'], tags: [] },
+      awsRegion: '',
+      azureVMType: 'vmss',
+      civoApiUrl: 'x',
+      clusterAPIMode: 'incluster-incluster',
+      cloudConfigPath: '',
+      magnumClusterName: '',
+      kwokConfigMapName: 'x',
+      kubeTargetVersionOverride: '',
+      rbac: { clusterScoped: true, pspEnabled: false },
+    }
+    assert.ok(await container(whole))
+    const refused = async (values: Values, told: RegExp) => {
+      const { code, err } = await helm.run(['template', 'ca', chart], { ...usual, ...values })
+      assert.notEqual(code, 0, JSON.stringify(values))
+      assert.match(err, told)
+    }
+    await refused({ replicas: 2 }, /additional properties 'replicas' not allowed/)
+    await refused({ cloudProvider: 'aws' }, /\/cloudProvider.*'exoscale'/)
+    await refused({ autoscalingGroups: [{ name: 'a', minSize: 1 }] }, /missing property 'maxSize'/)
+    await refused({ extraArgs: { nodes: ['1:2:a'] } }, /\/extraArgs\/nodes/)
+    await refused({ serviceMonitor: { interval: 10 } }, /\/serviceMonitor\/interval/)
+  })
+
+  test('has alerts, a scrape target and a vertical autoscaler only where they are asked for', async () => {
+    const optional = ['PrometheusRule', 'ServiceMonitor', 'VerticalPodAutoscaler']
+    const made = async (values: Values) =>
+      (await objects({ ...usual, ...values })).filter(({ kind }) => optional.includes(kind))
+    assert.deepEqual(await made({}), [])
+    const [rule, monitor, vertical] = (
+      await made({
+        prometheusRule: { enabled: true, interval: '1m', additionalLabels: { release: 'prometheus' } },
+        serviceMonitor: { enabled: true, metricRelabelings: [{ action: 'labeldrop', regex: 'pod' }] },
+        vpa: { enabled: true, containerPolicy: { minAllowed: { memory: '100Mi' } } },
+      })
+    ).toSorted((a, b) => (a.kind < b.kind ? -1 : 1))
+    assert.equal(rule?.metadata.labels?.['release'], 'prometheus')
+    const [group] = rule?.spec?.['groups'] as readonly { interval: string; rules: readonly object[] }[]
+    assert.deepEqual([group?.interval, group?.rules.length], ['1m', 5])
+    assert.match(JSON.stringify(monitor), /"metricRelabelings":\[\{"action":"labeldrop","regex":"pod"\}\]/)
+    const workload = await container(usual)
+    assert.deepEqual(vertical?.spec, {
+      targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'ca-exoscale-cluster-autoscaler' },
+      updatePolicy: { updateMode: 'Auto' },
+      resourcePolicy: {
+        containerPolicies: [{ containerName: workload?.name, minAllowed: { memory: '100Mi' } }],
+      },
+    })
+    assert.deepEqual(
+      await objects({ vpa: { enabled: true } }).then((all) =>
+        all.filter(({ kind }) => kind === 'VerticalPodAutoscaler'),
+      ),
+      [],
+      'without a Deployment there is nothing to size',
+    )
+  })
+
   test('names the lease and the status of its flags in the Role', async () => {
     const extraArgs = { 'leader-elect-resource-name': 'other', 'status-config-map-name': 'state' }
     const role = JSON.stringify((await objects({ ...usual, extraArgs })).find(({ kind }) => kind === 'Role'))

@@ -40,3 +40,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- $found -}}
 {{- end -}}
+
+{{/* Not empty when something is to be scaled, so that there is a Deployment. */}}
+{{- define "cluster-autoscaler.scales" -}}
+{{- $discovery := .Values.autoDiscovery -}}
+{{- if or $discovery.clusterName $discovery.namespace $discovery.labels .Values.autoscalingGroups -}}true{{- end -}}
+{{- end -}}

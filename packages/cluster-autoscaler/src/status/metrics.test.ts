@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { createMetrics } from './metrics.ts'
 
@@ -85,5 +86,21 @@ test('groups have metrics of their own only when asked for', async () => {
       (await samples(metrics, 'node_group')).some((line) => line.endsWith(' 3')),
       emitPerNodeGroup,
     )
+  }
+})
+
+test('the alerts of the chart look at metrics and series that there are', async () => {
+  const values = new URL('../../../../charts/cluster-autoscaler/values.yaml', import.meta.url)
+  const asked = readFileSync(values, 'utf8').matchAll(/(cluster_autoscaler_\w+)(?:\{(\w+)="(\w+)"\})?/g)
+  const metrics = createMetrics({ emitPerNodeGroup: true })
+  metrics.set('last_activity', 1, { activity: 'mainSuccessful' })
+  metrics.set('unschedulable_pods_count', 1, { type: 'unschedulable' })
+  const text = await metrics.registry.metrics()
+  const all = [...asked]
+  assert.equal(all.length, 5)
+  for (const [, name = '', label, value] of all) {
+    assert.ok(text.includes(`# TYPE ${name} `), name)
+    if (label !== undefined)
+      assert.ok(text.includes(`${name}{${label}="${value}"} `), `${name} ${label}=${value}`)
   }
 })
