@@ -1,5 +1,5 @@
 /** A cluster of node groups in a simulated Exoscale, and `tenon cluster-autoscaler` on virtual time. */
-import { kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
+import { kinds, type KubeObject, type Lease, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import { createCredentials, type Credentials, startDevCluster } from '@tenon/devcluster'
 import type { NodeGroupDependencies, NodeGroups } from '@tenon/provider'
@@ -19,7 +19,8 @@ import {
   type Transport,
   VirtualClock,
 } from '@tenon/runtime'
-import { Mortality } from '../mortality.ts'
+import { ProcessClock } from '../simulation/process/process-clock.ts'
+import { ProcessPort } from '../simulation/process/process-port.ts'
 
 const host = '127.0.0.1'
 const apiPort = 6443
@@ -62,20 +63,27 @@ export interface AutoscalerWorldOptions {
   readonly credentials?: Credentials
   readonly cloudSettings?: Partial<ExoscaleSettings>
   readonly logger?: Logger
+  /** Time of the world; one of its own unless given. */
+  readonly clock?: VirtualClock
   /** What stands between the process and the servers, and what it is given of `--nodes`. */
   readonly ports?: Partial<WorldPorts>
 }
 
 interface WorldPorts {
-  readonly api: (inner: Transport) => Transport
-  readonly cloud: (inner: Transport) => Transport
+  readonly api: (inner: Transport, identity: string) => Transport
+  readonly cloud: (inner: Transport, identity: string) => Transport
   readonly specs: (specs: readonly string[]) => readonly string[]
   readonly groups: (inner: NodeGroups) => NodeGroups
 }
 
 /** A process of the autoscaler. */
 export interface AutoscalerProcess {
-  readonly process: Mortality
+  /** As in the lease. */
+  readonly identity: string
+  /** What it hears of time, and whether it gets any. */
+  readonly clock: ProcessClock
+  /** All that it sends; it dies here. */
+  readonly port: ProcessPort
   /** Asks it to end, and waits for it. */
   readonly end: () => Promise<void>
   /** Why it ended by itself; undefined while it runs. */
@@ -109,7 +117,7 @@ export class AutoscalerWorld {
 
   /** Starts the cluster with the first members of its pools, and waits until they are ready. */
   static async start(options: AutoscalerWorldOptions): Promise<AutoscalerWorld> {
-    const clock = new VirtualClock(undefined, 1)
+    const { clock = new VirtualClock(undefined, 1) } = options
     const credentials = options.credentials ?? (await createCredentials(clock.now()))
     const cluster = startDevCluster({
       clock,
@@ -133,17 +141,20 @@ export class AutoscalerWorld {
 
   /** Starts a process; several stand for one lease. */
   startAutoscaler(): AutoscalerProcess {
-    const { clock } = this
+    const clock = new ProcessClock(this.clock)
     const { ports = {}, flags = [], seed, logger = silentLogger } = this.#options
     const { api = unchanged, cloud = unchanged, specs = unchanged, groups = unchanged } = ports
     const nodes = this.pools.map(({ min, max, name }) => `${min}:${max}:${name}`)
     const read = readOptions([...specs(nodes).map((spec) => `--nodes=${spec}`), ...flags], ['exoscale'])
     if (read.kind !== 'options') throw new Error(`the flags are refused: ${JSON.stringify(read)}`)
-    const process = new Mortality(Number.POSITIVE_INFINITY, 'after')
+    const port = new ProcessPort(clock)
     const number = this.#processes++
-    const transport = process.guard(api(this.kubeTransport()))
+    const identity = `autoscaler-${number}`
+    const transport = port.guard(api(this.kubeTransport(), identity))
     const ending = new AbortController()
-    const exoscale = nodeGroupModuleOver(() => process.guard(cloud({ send: this.cluster.cloud.handle })))
+    const exoscale = nodeGroupModuleOver(() =>
+      port.guard(cloud({ send: this.cluster.cloud.handle }, identity)),
+    )
     const plan = {
       options: read.autoscaler,
       process: read.process,
@@ -159,7 +170,7 @@ export class AutoscalerWorld {
       },
       kubernetes: { transport, leaseTransport: transport, server: `https://${host}:${apiPort}` },
       serve: () => Promise.resolve(noServer),
-      identity: `autoscaler-${number}`,
+      identity,
       userAgent: 'tenon/world',
       clock,
       random: new SeededRandom(`autoscaler-${seed}-${number}`),
@@ -178,11 +189,13 @@ export class AutoscalerWorld {
     }
     const running = run()
     return {
-      process,
+      identity,
+      clock,
+      port,
       failure: () => failure,
       end: async () => {
         ending.abort(new Error('asked to end'))
-        await clock.advanceUntil(() => isOver, 60_000)
+        await this.clock.advanceUntil(() => isOver, 60_000)
         await running
       },
     }
@@ -206,6 +219,11 @@ export class AutoscalerWorld {
     return this.cluster.cloud
       .instances()
       .flatMap(({ id, instancePoolId }) => (instancePoolId === poolId ? [id] : []))
+  }
+
+  /** The lease that replicas stand for. */
+  lease(): Lease | undefined {
+    return this.cluster.server.local.get(kinds.lease, 'kube-system', 'cluster-autoscaler')
   }
 
   nodes(): readonly Node[] {

@@ -11,6 +11,7 @@ export interface Violation {
     | 'onlyDrainedMembersGo'
     | 'onlyEvictionsRemovePods'
     | 'exactSizeAtRest'
+    | 'onlyTheLeaderActs'
   /** A sentence that names the objects. */
   readonly text: string
   /** Virtual time. */
@@ -39,10 +40,11 @@ export class Checker {
     this.#world = world
   }
 
-  /** What the process sends to the API server. */
-  api(inner: Transport): Transport {
+  /** What a process sends to the API server. */
+  api(inner: Transport, identity: string): Transport {
     return {
       send: async (request, signal) => {
+        this.#checkLeader(request, identity)
         const isObject = /\/(?:pods|nodes)\/[^/?]+(?:\?|$)/.test(request.path)
         if (request.method === 'DELETE' && isObject)
           this.#tell('onlyEvictionsRemovePods', `the autoscaler sends DELETE ${request.path}`)
@@ -51,10 +53,11 @@ export class Checker {
     }
   }
 
-  /** What the process sends to the cloud. What the cloud refuses breaks nothing. */
-  cloud(inner: Transport): Transport {
+  /** What a process sends to the cloud. What the cloud refuses breaks nothing. */
+  cloud(inner: Transport, identity: string): Transport {
     return {
       send: async (request, signal) => {
+        this.#checkLeader(request, identity)
         const problem = this.#problemOf(request)
         try {
           const response = await inner.send(request, signal)
@@ -67,6 +70,20 @@ export class Checker {
         }
       },
     }
+  }
+
+  /** Whoever changes anything holds the lease, and it has not run out. */
+  #checkLeader({ method, path }: HttpRequest, identity: string): void {
+    const world = this.#world
+    if (world === undefined || method === 'GET' || path.includes('/leases')) return
+    const { holderIdentity = '', renewTime = '', leaseDurationSeconds = 0 } = world.lease()?.spec ?? {}
+    const leftMs = Date.parse(renewTime) + leaseDurationSeconds * 1000 - world.clock.now()
+    if (holderIdentity === identity && leftMs >= 0) return
+    const holder = holderIdentity === '' ? 'nobody' : `${holderIdentity} for ${leftMs} ms`
+    this.#tell(
+      'onlyTheLeaderActs',
+      `${identity} sends ${method} ${path} while the lease is held by ${holder}`,
+    )
   }
 
   /** Nothing happens any more: sizes, nodes and pods agree, and nothing is left that is not needed. */

@@ -18,7 +18,7 @@ const reads = [
   'get-operation',
 ] as const
 
-type Play = (world: AutoscalerWorld, supervisor: Supervisor, dice: Random) => void
+type Play = (world: AutoscalerWorld, supervisor: Supervisor, dice: Random) => void | Promise<void>
 
 const plays: readonly Play[] = [
   /** Reads fail for a while. */
@@ -67,13 +67,19 @@ const plays: readonly Play[] = [
     const { name, min, max } = pick(dice, world.pools)
     world.cluster.cloud.interventions.resizePool(world.poolId(name), integerBetween(dice, min, max))
   },
-  (_, supervisor) => {
-    supervisor.crash()
+  (_, supervisor, dice) => {
+    supervisor.crash(dice)
+  },
+  (_, supervisor, dice) => {
+    supervisor.hang(dice)
+  },
+  async (_, supervisor) => {
+    await supervisor.restart()
   },
 ]
 
-export const playFault: Play = (world, supervisor, dice) => {
-  pick(dice, plays)(world, supervisor, dice)
+export const playFault: Play = async (world, supervisor, dice) => {
+  await pick(dice, plays)(world, supervisor, dice)
 }
 
 /** Faults end, and an administrator does away with instances that broke and with changes that hang. */

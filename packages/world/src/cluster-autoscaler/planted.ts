@@ -8,6 +8,8 @@ export interface PlantedMistake {
   readonly mistake: string
   /** It shows only where something else goes wrong. */
   readonly needsFaults?: true
+  /** Processes that stand for the lease; one unless given. */
+  readonly replicas?: number
   readonly api?: (inner: Transport) => Transport
   readonly groups?: (inner: NodeGroups) => NodeGroups
   readonly specs?: (specs: readonly string[]) => readonly string[]
@@ -71,6 +73,12 @@ export const plantedMistakes: readonly PlantedMistake[] = [
     needsFaults: true,
     api: withKeptMarks,
   },
+  {
+    name: 'lease-imagined',
+    mistake: 'every process takes the lease to be its own',
+    replicas: 2,
+    api: withOwnLease,
+  },
 ]
 
 function changed(inner: Transport, change: (request: HttpRequest) => HttpRequest): Transport {
@@ -130,6 +138,24 @@ function withKeptMarks(inner: Transport): Transport {
       const text = String(request.body)
       if (text.includes('ToBeDeletedByClusterAutoscaler')) return await inner.send(request, signal)
       return answer(200, JSON.parse(text) as object)
+    },
+  }
+}
+
+/** Of the lease, the process sees what it wrote itself, and nobody else does. */
+function withOwnLease(inner: Transport): Transport {
+  let own: object | undefined
+  return {
+    send: async (request, signal) => {
+      if (!request.path.includes('/leases')) return await inner.send(request, signal)
+      if (request.method !== 'GET') {
+        const { metadata, ...rest } = JSON.parse(String(request.body)) as { readonly metadata: object }
+        own = { ...rest, metadata: { uid: 'own', ...metadata, resourceVersion: '1' } }
+        return answer(request.method === 'POST' ? 201 : 200, own)
+      }
+      if (own !== undefined && !request.path.includes('watch=')) return answer(200, own)
+      const status = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 }
+      return answer(404, status)
     },
   }
 }

@@ -34,11 +34,11 @@ async function playMany(
   let failed = 0
   for (const seed of seeds) {
     const outcome = await playStory({ seed, minutes, hasFaults: true }, { credentials })
-    const { violation, failedCalls, processes, nodesAtMost } = outcome
+    const { violation, failedCalls, failedRequests, processes, nodesAtMost } = outcome
     if (violation !== undefined) failed++
     io.say(
       violation === undefined
-        ? `seed ${seed}: well; ${nodesAtMost} nodes at most, ${failedCalls} failed calls, ${processes} processes`
+        ? `seed ${seed}: well; ${nodesAtMost} nodes at most, ${failedCalls} failed calls, ${failedRequests} faults of the API server, ${processes} processes`
         : `seed ${seed}: FAILED ${violation.invariant} after ${(violation.atMs / 60_000).toFixed(1)} min: ${violation.text}`,
     )
   }

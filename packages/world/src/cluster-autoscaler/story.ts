@@ -1,6 +1,9 @@
 /** One run of the Cluster Autoscaler mode: workload, faults, and then a calm in which all has to become well. */
 import type { Credentials } from '@tenon/devcluster'
-import { integerBetween, type Random, SeededRandom, unit } from '@tenon/runtime'
+import { integerBetween, type Random, SeededRandom, type Transport, unit, VirtualClock } from '@tenon/runtime'
+import { EventLog } from '../simulation/event-log.ts'
+import { faultyApi } from '../simulation/faults/api-faults.ts'
+import { Weather } from '../simulation/faults/weather.ts'
 import { AutoscalerWorld, type WorldPool } from './autoscaler-world.ts'
 import { Checker, type Violation } from './checker.ts'
 import { playFault, repair } from './faults.ts'
@@ -22,6 +25,8 @@ export interface StoryOutcome {
   readonly violation: Violation | undefined
   /** Calls that the cloud did not answer with success. */
   readonly failedCalls: number
+  /** Requests to the API server, and watches, that something went wrong with. */
+  readonly failedRequests: number
   readonly processes: number
   readonly nodesAtMost: number
 }
@@ -43,21 +48,30 @@ export async function playStory(
   const dice = new SeededRandom(`autoscaler-story-${seed}`)
   const pools = drawPools(dice.fork('pools'))
   const checker = new Checker(pools)
+  const clock = new VirtualClock(undefined, 1)
+  const weather = new Weather(clock, dice.fork('weather'), {
+    faults: hasFaults ? 'high' : 'none',
+    withoutFaults: [],
+  })
+  const log = new EventLog(clock)
+  const faulty = (inner: Transport) => faultyApi(inner, { weather, clock, log })
   const world = await AutoscalerWorld.start({
     seed,
     pools,
     credentials,
+    clock,
     flags: ['--scan-interval=20s'],
     ports: {
-      api: (inner) => (mistake?.api ?? same)(checker.api(inner)),
-      cloud: (inner) => checker.cloud(inner),
+      api: (inner, identity) => (mistake?.api ?? same)(checker.api(faulty(inner), identity)),
+      cloud: (inner, identity) => checker.cloud(inner, identity),
       groups: mistake?.groups ?? same,
       specs: mistake?.specs ?? same,
     },
   })
   checker.observe(world)
   const workload = new Workload(world, dice.fork('workload'))
-  const supervisor = new Supervisor(world)
+  const replicas = mistake?.replicas ?? (hasFaults ? integerBetween(dice.fork('replicas'), 1, 2) : 1)
+  const supervisor = new Supervisor(world, replicas)
   const end = world.clock.now() + minutes * minute
   const pace = dice.fork('pace')
   let nodesAtMost = 0
@@ -67,10 +81,11 @@ export async function playStory(
     nodesAtMost = Math.max(nodesAtMost, world.nodes().length)
     supervisor.look()
     workload.step()
-    if (hasFaults && unit(pace) < 0.5) playFault(world, supervisor, pace)
+    if (hasFaults && unit(pace) < 0.5) await playFault(world, supervisor, pace)
   }
   if (checker.violation === undefined) {
     repair(world)
+    weather.clearUp()
     supervisor.look()
     for (let passed = 0; passed < calmMs && checker.violation === undefined; passed += 5 * minute) {
       await world.clock.advance(5 * minute)
@@ -84,6 +99,7 @@ export async function playStory(
     violation: checker.violation,
     failedCalls: world.cluster.cloud.calls().filter(({ status }) => status >= 400).length,
     processes: supervisor.processes,
+    failedRequests: [...weather.struck().values()].reduce((sum, each) => sum + each, 0),
     nodesAtMost,
   }
 }

@@ -80,7 +80,11 @@ export class Weather {
   readonly #struck = new Map<FaultKind, number>()
   #isOver = false
 
-  constructor(clock: Pick<Clock, 'monotonic'>, random: Random, story: Story) {
+  constructor(
+    clock: Pick<Clock, 'monotonic'>,
+    random: Random,
+    story: Pick<Story, 'faults' | 'withoutFaults'>,
+  ) {
     this.#clock = clock
     this.#climate = story.faults === 'none' ? undefined : climates[story.faults]
     this.#without = new Set(story.withoutFaults)
