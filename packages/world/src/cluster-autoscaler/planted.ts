@@ -1,6 +1,6 @@
 /** Mistakes that an autoscaler of node groups could make; the world has to find each of them. */
 import type { NodeGroups } from '@tenon/provider'
-import { type HttpRequest, oneChunk, type Transport } from '@tenon/runtime'
+import { type HttpRequest, oneChunk, readText, type Transport } from '@tenon/runtime'
 
 /** Made at the ports of the process: the code under test stays as it is. */
 export interface PlantedMistake {
@@ -74,6 +74,11 @@ export const plantedMistakes: readonly PlantedMistake[] = [
     api: withKeptMarks,
   },
   {
+    name: 'pods-remembered',
+    mistake: 'which pods are on a node is asked once, and remembered',
+    api: withRememberedPods,
+  },
+  {
     name: 'lease-imagined',
     mistake: 'every process takes the lease to be its own',
     replicas: 2,
@@ -138,6 +143,23 @@ function withKeptMarks(inner: Transport): Transport {
       const text = String(request.body)
       if (text.includes('ToBeDeletedByClusterAutoscaler')) return await inner.send(request, signal)
       return answer(200, JSON.parse(text) as object)
+    },
+  }
+}
+
+/** The pods of a node are those of the first answer about it. */
+function withRememberedPods(inner: Transport): Transport {
+  const answers = new Map<string, string>()
+  return {
+    send: async (request, signal) => {
+      const isAsked = request.method === 'GET' && /\/pods\?.*fieldSelector=spec\.nodeName/.test(request.path)
+      if (!isAsked) return await inner.send(request, signal)
+      const known = answers.get(request.path)
+      if (known !== undefined) return answer(200, JSON.parse(known) as object)
+      const response = await inner.send(request, signal)
+      const text = await readText(response.body)
+      if (response.status === 200) answers.set(request.path, text)
+      return answer(response.status, JSON.parse(text) as object)
     },
   }
 }

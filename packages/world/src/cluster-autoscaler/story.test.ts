@@ -10,7 +10,9 @@ for (const seed of [1, 2])
   test(`must-hold 6: a cluster of node groups becomes well again after the faults of seed ${seed}`, async () => {
     const outcome = await playStory({ seed, minutes: 60, hasFaults: true }, { credentials })
     assert.equal(outcome.violation, undefined)
-    assert.ok(outcome.failedCalls > 0, 'something went wrong')
+    assert.ok(outcome.failedCalls > 0, 'the cloud failed')
+    assert.ok(outcome.failedRequests > 100, 'the API server failed')
+    assert.ok(outcome.processes > 2, 'processes died, hung or handed over')
     assert.ok(outcome.nodesAtMost > 2, 'the cluster grew')
   })
 
@@ -21,6 +23,7 @@ const found = {
   'minimum-off-by-one': 'neverBelowMinimum',
   'maximum-off-by-one': 'neverAboveMaximum',
   'pods-deleted': 'onlyEvictionsRemovePods',
+  'lease-imagined': 'onlyTheLeaderActs',
 } as const
 
 for (const [name, invariant] of Object.entries(found))
