@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from 'node:http'
 import { Agent, request } from 'node:https'
 import type { KubeConfig } from '@kubernetes/client-node'
 
@@ -27,12 +28,14 @@ export async function createSender(config: KubeConfig): Promise<{ send: Send; cl
   const options: Parameters<KubeConfig['applyToHTTPSOptions']>[0] = {}
   await config.applyToHTTPSOptions(options)
   const { ca, cert, key } = options
+  // The library sets fields, and no list of lines.
+  const credentials = options.headers as OutgoingHttpHeaders | undefined
   const agent = new Agent({ keepAlive: true, ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) })
   const send: Send = (method, path, body, contentType = 'application/json') =>
     new Promise((resolve, reject) => {
       const payload = body === undefined ? '' : JSON.stringify(body)
       const headers = {
-        ...options.headers,
+        ...credentials,
         accept: 'application/json',
         'content-type': contentType,
         // Node sends the body of a DELETE without framing unless told its length.

@@ -10,4 +10,19 @@ export class CliError extends Error {
     this.name = 'CliError'
     this.exitCode = options?.exitCode ?? 1
   }
+
+  /** What is printed. */
+  get line(): string {
+    return `tenon: ${this.message}`
+  }
+}
+
+/**
+ * A failure in kubectl's words, such as `Error from server (NotFound): nodes "a" not found`.
+ * Scripts look for these words at the start of a line, so that nothing stands before them.
+ */
+export class KubectlError extends CliError {
+  override get line(): string {
+    return this.message
+  }
 }

@@ -57,13 +57,11 @@ try {
     exitCode = error.exitCode
   } else if (!interrupted.signal.aborted) {
     exitCode = error instanceof CliError ? error.exitCode : 1
-    const message =
+    const line =
       error instanceof CliError
-        ? error.message
-        : error instanceof Error
-          ? (error.stack ?? error.message)
-          : String(error)
-    io.err(`tenon: ${message}\n`)
+        ? error.line
+        : `tenon: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
+    io.err(`${line}\n`)
   }
 }
 process.exitCode = exitCode

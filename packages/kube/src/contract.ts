@@ -136,12 +136,20 @@ export class KubeError extends Error {
   readonly retryAfterMs: number | undefined
   /** Fields that the server names as wrong, such as `spec.replicas`; undefined when it names none. */
   readonly fields: readonly string[] | undefined
+  /** What the server said in its Status, without what was asked for. */
+  readonly serverMessage: string | undefined
 
   constructor(
     kind: KubeErrorKind,
     status: number,
     message: string,
-    details: { reason?: string; retryAfterMs?: number; fields?: readonly string[]; cause?: unknown } = {},
+    details: {
+      reason?: string
+      retryAfterMs?: number
+      fields?: readonly string[]
+      serverMessage?: string
+      cause?: unknown
+    } = {},
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'KubeError'
@@ -150,6 +158,7 @@ export class KubeError extends Error {
     this.reason = details.reason
     this.retryAfterMs = details.retryAfterMs
     this.fields = details.fields
+    this.serverMessage = details.serverMessage
   }
 }
 

@@ -69,5 +69,7 @@ export {
   type LeaderElector,
   type LeaderElectorOptions,
 } from './lease/leader-election.ts'
+export type { PodPort } from './port-forward/pod-port.ts'
+export { podTransport } from './port-forward/pod-transport.ts'
 export { mergePatchOf } from './merge-patch.ts'
 export type { Rate } from './token-bucket.ts'

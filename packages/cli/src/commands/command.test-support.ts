@@ -32,8 +32,7 @@ export async function runCommand(
     return { code: 0, out, err }
   } catch (error) {
     if (error instanceof CommanderError) return { code: error.exitCode, out, err }
-    if (error instanceof CliError)
-      return { code: error.exitCode, out, err: `${err}tenon: ${error.message}\n` }
+    if (error instanceof CliError) return { code: error.exitCode, out, err: `${err}${error.line}\n` }
     throw error
   }
 }

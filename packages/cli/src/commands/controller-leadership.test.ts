@@ -100,7 +100,7 @@ function replica(server: LeaseServer, clock: VirtualClock, identity: string) {
     framework: { leads: (name: string, isLeading: boolean) => told.push(`${name} ${isLeading}`) },
   }
   const ending = new AbortController()
-  const run = leadership.run(operator, createKubeClient({ transport, clock }), ending.signal)
+  const run = leadership.run(operator, { client: createKubeClient({ transport, clock }) }, ending.signal)
   const outcome = run.then(
     () => 'ended well',
     (error: unknown) => (error instanceof CliError ? `${error.exitCode}: ${error.message}` : String(error)),

@@ -9,7 +9,7 @@ import type { Operator } from '@tenon/operator'
 import { type Clock, type Logger, type Random, StructuredError } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 
-const lease = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 }
+const pace = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 }
 /** Who does not know the cluster by then stands for the lease all the same: perhaps nobody else does. */
 const headStartMs = 10_000
 /** A leader gives up when nothing has come for so long of a list that it needs (operations.md 1). */
@@ -26,6 +26,13 @@ export interface LeadershipOptions {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
+}
+
+/** How the lease is held. */
+export interface LeaseAccess {
+  readonly client: WatchingKubeClient
+  /** Those of the lease while this process leads. */
+  readonly annotations?: Readonly<Record<string, string>>
 }
 
 /** What leads. */
@@ -51,10 +58,10 @@ export class Leadership {
 
   /**
    * Runs the operator until `signal` aborts.
-   * @param leaseClient a client of its own, which neither the operator's rate nor its fence holds back.
+   * @param lease.client a client of its own, which neither the operator's rate nor its fence holds back.
    * @throws CliError when the lease is lost, or a leader cannot follow the cluster.
    */
-  async run(operator: Led, leaseClient: WatchingKubeClient, signal: AbortSignal): Promise<void> {
+  async run(operator: Led, lease: LeaseAccess, signal: AbortSignal): Promise<void> {
     const { election, clock, logger } = this.#options
     const failed = new AbortController()
     const ending = AbortSignal.any([signal, failed.signal])
@@ -65,7 +72,7 @@ export class Leadership {
         failed.abort(error)
       })
     }
-    const events = createEventRecorder({ ...this.#options, client: leaseClient })
+    const events = createEventRecorder({ ...this.#options, client: lease.client })
     if (election === undefined) lead()
     else {
       const { name } = election
@@ -74,8 +81,8 @@ export class Leadership {
       this.#elector = createLeaderElector({
         ...this.#options,
         ...election,
+        ...pace,
         ...lease,
-        client: leaseClient,
         events,
         onStarted: () => {
           operator.framework.leads(name, true)

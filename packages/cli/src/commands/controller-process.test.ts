@@ -47,7 +47,7 @@ async function freePort(): Promise<number> {
   return server.port
 }
 
-test('RPT-41 the ports of metrics and probes have nothing under /debug, and the log level stays', async (t) => {
+test('EXP-12 RPT-41 the ports of metrics and probes have nothing under /debug, and the log level stays', async (t) => {
   const cwd = await temporaryDirectory(t)
   await startCluster(t, cwd, 'devcluster')
   const { KUBECONFIG = '' } = await controllerSettings(cwd)
@@ -67,7 +67,17 @@ test('RPT-41 the ports of metrics and probes have nothing under /debug, and the 
     () => controller.out() + controller.err(),
   )
   for (const port of [start['metricsPort'], start['healthProbePort']]) {
-    for (const page of ['drains', 'decisions', 'offerings', 'waiting', 'log-level', 'pprof/heap', ''])
+    for (const page of [
+      'drains',
+      'decisions',
+      'offerings',
+      'waiting',
+      'snapshot',
+      'journal',
+      'log-level',
+      'pprof/heap',
+      '',
+    ])
       assert.equal((await ask(port, `/debug/${page}`)).status, 404, page)
     assert.equal((await ask(port, '/debug/log-level', { method: 'PUT', body: 'debug' })).status, 404)
   }

@@ -27,6 +27,7 @@ import {
 import { CliError, startUpExitCode } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { loadProviders, providerAsked } from '../load-provider.ts'
+import { annotationsOf } from '../leader-annotations.ts'
 import { controllerHelp } from '../options/help.ts'
 import { composeOperator } from './compose-operator.ts'
 import { Leadership } from './controller-leadership.ts'
@@ -101,7 +102,9 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
       const memory = { limitBytes: options.memoryLimitBytes, ...processMemory(), clock, logger }
       void guardMemory(memory, io.interrupted)
     }
-    await leadership.run(operator, leaseClient, io.interrupted)
+    const place = debug && { port: debug.port, isInPod: podNamespace() !== undefined }
+    const annotations = annotationsOf(identity, place)
+    await leadership.run(operator, { client: leaseClient, annotations }, io.interrupted)
   } finally {
     await Promise.all([journalFiles?.close(), ...servers.map((server) => server.close())])
     outputs.log.close()

@@ -1,3 +1,4 @@
+import { kinds } from '@tenon/api'
 import { metricsHandler, type Operator, probesHandler, defaultSettings } from '@tenon/operator'
 import {
   type Clock,
@@ -6,12 +7,14 @@ import {
   type HttpResponse,
   JsonLogger,
   oneChunk,
+  rfc3339Micro,
   SystemClock,
   SystemRandom,
 } from '@tenon/runtime'
 import type { GuidedTour } from '@tenon/provider'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { leaderAnnotations, leaseName } from '../leader-annotations.ts'
 import { parseManifests, readManifests } from '../manifests.ts'
 import { providerDefaults } from '../options/read.ts'
 import { allCrds } from './crds.ts'
@@ -78,6 +81,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
     operator = composed.operator
     await operator.observe(io.interrupted)
     operator.lead()
+    if (running.pagesUrl !== undefined) announceLeader(running.cluster, running.pagesUrl, clock)
     const header = aligned([
       ['Kubernetes API', running.apiUrl],
       ['kubeconfig', `${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`],
@@ -100,6 +104,23 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
     await operator?.stop()
     await running.stop()
   }
+}
+
+/** Lets other commands find this process: it leads without asking, and nobody renews this lease. */
+function announceLeader({ server }: RunningCluster['cluster'], url: string, clock: Clock): void {
+  const identity = 'tenon up'
+  const key = { namespace: 'kube-system', name: leaseName }
+  const annotations = { [leaderAnnotations.leader]: identity, [leaderAnnotations.url]: url }
+  const spec = { holderIdentity: identity, leaseDurationSeconds: 15, renewTime: rfc3339Micro(clock.now()) }
+  const { local } = server
+  if (local.get(kinds.lease, key.namespace, key.name) === undefined)
+    local.create(kinds.lease, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { ...key, annotations },
+      spec,
+    })
+  else local.patch(kinds.lease, key.namespace, key.name, { metadata: { annotations }, spec })
 }
 
 interface Demonstration {

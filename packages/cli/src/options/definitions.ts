@@ -1,5 +1,6 @@
 /** Every option of `tenon controller`, for its parser, its help and docs/options.md (operations.md 2). */
 import type { ProviderModule, ProviderOption } from '@tenon/provider'
+import { leaseName } from '../leader-annotations.ts'
 
 export interface OptionDefinition extends Omit<ProviderOption, 'variable' | 'kind'> {
   readonly variable?: string
@@ -139,7 +140,7 @@ export const coreOptions: readonly OptionDefinition[] = [
     boolean('disable-leader-election', false, 'Run without a lease. Only for a single replica.'),
     text('leader-election-name', 'NAME', 'Name of the Lease.', {
       kind: 'name',
-      fallback: 'karpenter-leader-election',
+      fallback: leaseName,
     }),
     text('leader-election-namespace', 'NAME', "Namespace of the Lease; in a pod the pod's own without this."),
     boolean(

@@ -49,6 +49,8 @@ export function aligned(rows: readonly Whereabouts[]): string {
 export interface RunningCluster {
   readonly cluster: Cluster
   readonly apiUrl: string
+  /** Where other pages than the API are served, if anywhere. */
+  readonly pagesUrl?: string
   /** Path to show to the user. */
   readonly kubeconfig: string
   /** Where the cloud is, and other pages: what it is, and its place. */
@@ -114,6 +116,7 @@ export async function startCluster(
     return {
       cluster,
       apiUrl: api.url,
+      ...(pages !== undefined && { pagesUrl: pages.url }),
       kubeconfig,
       whereabouts: whereaboutsOf(title, cloudUrl, pages),
       settings: simulator.settings(place),

@@ -70,6 +70,7 @@ export function errorOfStatus(
   return new KubeError(kind, httpStatus, `${asked}: ${message}`, {
     ...(reason !== undefined && { reason }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    serverMessage: message,
     ...fieldsOf(status),
   })
 }

@@ -45,6 +45,13 @@ interface TlsOptions {
   readonly rejectUnauthorized?: boolean
 }
 
+/** Where and as whom to open a connection of another protocol. */
+export interface UpgradeAddress {
+  readonly url: URL
+  readonly agent: http.Agent
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** One reading of the credentials, shared by the requests of its time. */
 interface CredentialsReading {
   readonly startedAt: number
@@ -74,6 +81,15 @@ export class HttpTransport implements Transport {
     if (isSame(renewed, credentials)) return response
     await readText(response.body)
     return this.#exchangeSafely(request, renewed, signal)
+  }
+
+  /** What a connection that is upgraded to another protocol needs; `path` begins with a slash. */
+  async upgradeTo(path: string): Promise<UpgradeAddress> {
+    const { server } = this.#options
+    const { agent, headers } = await this.#currentReading().credentials
+    const url = new URL(`${server.origin}${server.pathname.replace(/\/$/, '')}${path}`)
+    url.protocol = server.protocol === 'http:' ? 'ws:' : 'wss:'
+    return { url, agent, headers }
   }
 
   /** Closes the connections that are idle; others close when their request ends. */
@@ -242,7 +258,7 @@ function isLostReuse(error: unknown): boolean {
   return error instanceof LostReuseError
 }
 
-function plainHeaders(headers: http.IncomingHttpHeaders): Record<string, string> {
+export function plainHeaders(headers: http.IncomingHttpHeaders): Record<string, string> {
   const plain: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined) setOwn(plain, name, Array.isArray(value) ? value.join(', ') : value)

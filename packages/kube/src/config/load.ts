@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Cluster, User } from '@kubernetes/client-node'
 import { type Clock, SystemClock, type Transport } from '@tenon/runtime'
 import { newClusterAccess } from './cluster-access.ts'
-import { HttpTransport } from './http-transport.ts'
+import { HttpTransport, type UpgradeAddress } from './http-transport.ts'
 import { inClusterContent } from './in-cluster.ts'
 import { KubeConfigError } from './kubeconfig-errors.ts'
 import { type KubeConfigContent, readKubeConfigFiles } from './kubeconfig-files.ts'
@@ -22,6 +22,8 @@ export interface KubeConfigOptions {
 export interface LoadedKubeConfig {
   /** Sends with the credentials of the context, which are read again when they change. */
   readonly transport: Transport
+  /** For connections that do not speak HTTP to their end, with the same credentials. */
+  upgradeTo(path: string): Promise<UpgradeAddress>
   /** URL of the API server. */
   readonly server: string
   /** PEM, when the configuration names one. */
@@ -86,6 +88,7 @@ function loaded(
   const certificateAuthority = authorityOf(content, cluster)
   return {
     transport,
+    upgradeTo: (path) => transport.upgradeTo(path),
     server: server.href.replace(/\/$/, ''),
     ...(certificateAuthority !== undefined && { certificateAuthority }),
     namespace: namespace ?? 'default',

@@ -24,6 +24,8 @@ export interface LeaderElectorOptions {
   readonly writes?: 'patch' | 'update'
   /** Labels that the lease gets when it is created. */
   readonly labels?: Readonly<Record<string, string>>
+  /** Annotations that the lease gets when it is taken. */
+  readonly annotations?: Readonly<Record<string, string>>
   readonly events?: EventRecorder
   readonly onStarted: () => void
   /** Leadership is over, lost or released; nothing may be written any more. Called once. */
@@ -218,14 +220,19 @@ class LeaseElector implements LeaderElector {
   }
 
   async #create(signal: AbortSignal): Promise<boolean> {
-    const { client, name, namespace, labels } = this.#options
+    const { client, name, namespace, labels, annotations } = this.#options
     const wanted = this.#ownSpec(undefined)
     const lease = await client.create(
       kinds.lease,
       {
         apiVersion: 'coordination.k8s.io/v1',
         kind: 'Lease',
-        metadata: { name, namespace, ...(labels !== undefined && { labels }) },
+        metadata: {
+          name,
+          namespace,
+          ...(labels !== undefined && { labels }),
+          ...(annotations !== undefined && { annotations }),
+        },
         spec: wanted,
       },
       { signal, lane },
@@ -262,15 +269,34 @@ class LeaseElector implements LeaderElector {
     if (writes === 'patch') return await this.#patch(spec, held, signal)
     const found = held ?? (await client.get(kinds.lease, this.#key(), { signal, lane }))
     if (found === undefined) throw new KubeError('notFound', 404, `there is no lease ${this.#options.name}`)
-    return await client.update(kinds.lease, { ...found, spec: { ...found.spec, ...spec } }, { signal, lane })
+    const annotations = this.#annotationsFor(spec, found)
+    return await client.update(
+      kinds.lease,
+      {
+        ...found,
+        ...(annotations !== undefined && {
+          metadata: { ...found.metadata, annotations: { ...found.metadata.annotations, ...annotations } },
+        }),
+        spec: { ...found.spec, ...spec },
+      },
+      { signal, lane },
+    )
+  }
+
+  /** What is written beside the spec: nothing for a renewal, and nothing when the lease is given back. */
+  #annotationsFor(spec: LeaseSpec, held: Lease | undefined): Readonly<Record<string, string>> | undefined {
+    const { annotations, identity } = this.#options
+    const isTaken = spec.holderIdentity === identity && held?.spec?.holderIdentity !== identity
+    return isTaken ? annotations : undefined
   }
 
   #patch(spec: LeaseSpec, held: Lease | undefined, signal: AbortSignal): Promise<Lease> {
     const resourceVersion = held?.metadata.resourceVersion
+    const annotations = this.#annotationsFor(spec, held)
     return this.#options.client.patch(
       kinds.lease,
       this.#key(),
-      { spec },
+      { ...(annotations !== undefined && { metadata: { annotations } }), spec },
       {
         signal,
         lane,

@@ -1,0 +1,45 @@
+/** Spans of time as kubectl prints them. */
+
+const secondMs = 1000
+const minuteMs = 60 * secondMs
+const hourMs = 60 * minuteMs
+const dayMs = 24 * hourMs
+const yearMs = 365 * dayMs
+
+interface Unit {
+  readonly ms: number
+  readonly letter: string
+  /** Next smaller unit. */
+  readonly rest: { readonly ms: number; readonly letter: string }
+  /** The smaller unit is told below this. */
+  readonly exactBelowMs: number
+}
+
+const second = { ms: secondMs, letter: 's' }
+const minute: Unit = { ms: minuteMs, letter: 'm', rest: second, exactBelowMs: 10 * minuteMs }
+const hour: Unit = { ms: hourMs, letter: 'h', rest: minute, exactBelowMs: 8 * hourMs }
+const day: Unit = { ms: dayMs, letter: 'd', rest: hour, exactBelowMs: 8 * dayMs }
+const year: Unit = { ms: yearMs, letter: 'y', rest: day, exactBelowMs: 8 * yearMs }
+
+/** The unit of spans below the limit; years without one. */
+const units: readonly { readonly belowMs: number; readonly unit: Unit }[] = [
+  { belowMs: 3 * hourMs, unit: minute },
+  { belowMs: 2 * dayMs, unit: hour },
+  { belowMs: 2 * yearMs, unit: day },
+]
+
+/** `119s`, `5m30s`, `3h12m`, `47h`, `6d4h`, `400d`, `2y17d`; `<invalid>` for what is yet to come. */
+export function humanDuration(ms: number): string {
+  if (ms <= -2 * secondMs || Number.isNaN(ms)) return '<invalid>'
+  if (ms < 2 * minuteMs) return `${Math.max(0, Math.trunc(ms / secondMs))}s`
+  const unit = units.find(({ belowMs }) => ms < belowMs)?.unit ?? year
+  const whole = `${Math.floor(ms / unit.ms)}${unit.letter}`
+  const rest = Math.floor((ms % unit.ms) / unit.rest.ms)
+  return ms < unit.exactBelowMs && rest > 0 ? `${whole}${rest}${unit.rest.letter}` : whole
+}
+
+/** Time since a timestamp; `<unknown>` without one. */
+export function age(timestamp: string | undefined, nowMs: number): string {
+  const ms = Date.parse(timestamp ?? '')
+  return Number.isNaN(ms) ? '<unknown>' : humanDuration(nowMs - ms)
+}

@@ -1,0 +1,19 @@
+/** Colours, where they are wanted (https://no-color.org). */
+import type { Io } from '../io.ts'
+import type { ColorChoice } from './flags.ts'
+
+const codes = { red: 31, green: 32, yellow: 33, cyan: 36, bold: 1, dim: 2 } as const
+
+type Style = keyof typeof codes
+
+/** Puts a text into a colour, or leaves it as it is. */
+export type Paint = (style: Style, text: string) => string
+
+/** On a terminal without `NO_COLOR`, or when asked for. Colour is never the only sign. */
+export function paintFor(
+  { env, isTerminal }: Pick<Io, 'env' | 'isTerminal'>,
+  choice: ColorChoice = 'auto',
+): Paint {
+  const isWanted = choice === 'always' || (choice === 'auto' && isTerminal && (env['NO_COLOR'] ?? '') === '')
+  return isWanted ? (style, text) => `\u001b[${codes[style]}m${text}\u001b[0m` : (_style, text) => text
+}

@@ -1,0 +1,63 @@
+/** The cluster that a command asks. */
+import { createKubeClient, type LoadedKubeConfig, loadKubeConfig, type WatchingKubeClient } from '@tenon/kube'
+import { type Clock, SystemClock } from '@tenon/runtime'
+import type { Io } from '../io.ts'
+import type { ClusterFlags, NamespaceFlags } from './flags.ts'
+import { commandError } from './server-errors.ts'
+
+/** A cluster, and how it is asked. */
+export interface ClusterConnection {
+  readonly client: WatchingKubeClient
+  readonly config: LoadedKubeConfig
+  readonly clock: Clock
+}
+
+/** From this `-v` on, each request is told. */
+const requestsFrom = 6
+/** Longer than any answer takes. */
+const unlimitedMs = 24 * 3_600_000
+
+/**
+ * Runs `work` on the cluster that the flags name, and closes the connection.
+ * @throws KubectlError when there is none, or it refuses.
+ */
+export async function onCluster<T>(
+  io: Pick<Io, 'env' | 'err'>,
+  flags: ClusterFlags,
+  work: (connection: ClusterConnection) => Promise<T>,
+): Promise<T> {
+  let config: LoadedKubeConfig | undefined
+  try {
+    config = loadKubeConfig({ env: io.env, ...flags })
+    return await work(connectionOf(io, flags, config))
+  } catch (cause) {
+    throw commandError(cause, config?.server ?? 'the API server')
+  } finally {
+    config?.close()
+  }
+}
+
+function connectionOf(io: Pick<Io, 'err'>, flags: ClusterFlags, config: LoadedKubeConfig): ClusterConnection {
+  const { requestTimeout = 0, verbosity = 0 } = flags
+  const clock = new SystemClock()
+  const client = createKubeClient({
+    transport: config.transport,
+    clock,
+    requestTimeoutMs: requestTimeout === 0 ? unlimitedMs : requestTimeout,
+    ...(verbosity >= requestsFrom && {
+      onRequest: ({ method, path, status, durationMs }) => {
+        const outcome = status === 0 ? 'failed' : String(status)
+        io.err(`${method} ${config.server}${path} ${outcome} in ${Math.round(durationMs)} ms\n`)
+      },
+    }),
+  })
+  return { client, config, clock }
+}
+
+/** The namespace that flags and context choose; undefined for all. */
+export function namespaceOf(
+  { namespace, allNamespaces }: NamespaceFlags,
+  { config }: Pick<ClusterConnection, 'config'>,
+): string | undefined {
+  return allNamespaces === true ? undefined : (namespace ?? config.namespace)
+}

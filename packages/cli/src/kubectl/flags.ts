@@ -1,0 +1,142 @@
+/** Flags in the shape of kubectl's: the same for every command that has them. */
+import { parseDuration } from '@tenon/api'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+
+/** Which cluster, as whom, and what is known of it besides. */
+export interface ClusterFlags {
+  readonly kubeconfig?: string
+  readonly context?: string
+  /** Milliseconds; 0 for as long as it takes. */
+  readonly requestTimeout?: number
+  readonly verbosity?: number
+}
+
+/** Where facts come from. */
+export interface SourceFlags extends ClusterFlags {
+  /** File that is asked in place of a cluster. */
+  readonly snapshot?: string
+  /** File with the instance types, for a cluster without Tenon. */
+  readonly catalogue?: string
+  /** URL of the controller's debug port. */
+  readonly controller?: string
+}
+
+export interface NamespaceFlags {
+  readonly namespace?: string
+  readonly allNamespaces?: true
+}
+
+export interface SelectionFlags extends NamespaceFlags {
+  readonly selector?: string
+  readonly fieldSelector?: string
+}
+
+export interface OutputFlags {
+  readonly output?: string
+  readonly color?: ColorChoice
+}
+
+export interface ListFlags extends OutputFlags {
+  readonly sortBy?: string
+  /** False when no titles are wanted. */
+  readonly headers?: boolean
+  readonly showLabels?: true
+}
+
+export interface WatchFlags {
+  readonly watch?: true
+}
+
+/** When output has colours. */
+export type ColorChoice = 'auto' | 'always' | 'never'
+
+/** Adds {@link ClusterFlags}. */
+function withClusterFlags(command: Command): Command {
+  return command
+    .option('--kubeconfig <path>', 'kubeconfig of the cluster; several as in KUBECONFIG', text)
+    .option('--context <name>', 'context of the kubeconfig', text)
+    .option('--request-timeout <duration>', 'limit of each request, such as 5s; 0 for none', timeout, 0)
+    .addOption(
+      new Option('-v, --verbosity <level>', 'detail on stderr, 0 to 9; requests are told from 6').argParser(
+        verbosity,
+      ),
+    )
+}
+
+/** Adds {@link SourceFlags}. */
+export function withSourceFlags(command: Command): Command {
+  return withClusterFlags(command)
+    .option('-s, --snapshot <file>', 'answer from a snapshot instead of a cluster', text)
+    .option('--catalogue <file>', 'instance types of a cluster without Tenon', text)
+    .option('--controller <url>', "address of the controller's debug port", url)
+}
+
+/** Adds {@link NamespaceFlags}. */
+function withNamespaceFlags(command: Command): Command {
+  return command
+    .option('-n, --namespace <name>', 'namespace (default: that of the context)', text)
+    .option('-A, --all-namespaces', 'objects of all namespaces')
+}
+
+/** Adds {@link SelectionFlags}. */
+export function withSelectionFlags(command: Command): Command {
+  return withNamespaceFlags(command)
+    .option('-l, --selector <query>', 'only objects with these labels, such as app=web,tier!=db', text)
+    .option('--field-selector <query>', 'only objects with these fields, such as status.phase=Pending', text)
+}
+
+/** Adds {@link OutputFlags}. */
+export function withOutputFlags(command: Command): Command {
+  return command
+    .option(
+      '-o, --output <format>',
+      'wide, json, yaml, name, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,…',
+      text,
+    )
+    .addOption(
+      new Option('--color <when>', 'colours in the output: never with NO_COLOR, unless always')
+        .choices(['auto', 'always', 'never'])
+        .default('auto'),
+    )
+}
+
+/** Adds {@link ListFlags}. */
+export function withListFlags(command: Command): Command {
+  return withOutputFlags(command)
+    .option('--sort-by <path>', 'order of objects, such as .metadata.creationTimestamp', text)
+    .option('--no-headers', 'no titles above the columns')
+    .option('--show-labels', 'labels as the last column')
+}
+
+/** Adds {@link WatchFlags}. */
+export function withWatchFlag(command: Command): Command {
+  return command.option('-w, --watch', 'go on with changes after the answer, until Ctrl-C')
+}
+
+/** kubectl takes `-o=json` for `-o json`. */
+function text(value: string): string {
+  return value.replace(/^=/, '')
+}
+
+function timeout(value: string): number {
+  const given = text(value)
+  const ms = /^\d+$/.test(given) ? Number(given) * 1000 : parseDuration(given)
+  if (ms === undefined || ms < 0)
+    throw new InvalidArgumentError('Use a duration such as 5s or 2m, or 0 for no limit.')
+  return ms
+}
+
+function verbosity(value: string): number {
+  const level = Number(text(value))
+  if (!Number.isInteger(level) || level < 0 || level > 9)
+    throw new InvalidArgumentError('Use a level from 0 to 9.')
+  return level
+}
+
+function url(value: string): string {
+  const given = text(value)
+  const parsed = URL.parse(given)
+  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol))
+    throw new InvalidArgumentError('Use a URL such as http://127.0.0.1:8082.')
+  return given.replace(/\/+$/, '')
+}

@@ -1,0 +1,53 @@
+/** The kinds that commands speak of, under all the names that kubectl takes. */
+import { karpenterKinds, kinds, type ResourceType } from '@tenon/api'
+import { KubectlError } from '../errors.ts'
+
+/** A kind by its names on a command line. */
+export interface NamedKind {
+  readonly type: ResourceType
+  readonly singular: string
+  readonly shortNames: readonly string[]
+}
+
+function named(type: ResourceType, ...shortNames: readonly string[]): NamedKind {
+  return { type, singular: type.kind.toLowerCase(), shortNames }
+}
+
+const podKind: NamedKind = named(kinds.pod, 'po')
+const nodeKind: NamedKind = named(kinds.node, 'no')
+const nodeClaimKind: NamedKind = named(karpenterKinds.nodeClaim)
+export const nodePoolKind: NamedKind = named(karpenterKinds.nodePool)
+
+/** What explain and get answer about. */
+export const askedKinds: readonly NamedKind[] = [podKind, nodeKind, nodeClaimKind, nodePoolKind]
+
+/** `nodes`, `nodepools.karpenter.sh`. */
+function qualifiedPlural({ plural, group }: ResourceType): string {
+  return group === '' ? plural : `${plural}.${group}`
+}
+
+/** `node/a`, `nodepool.karpenter.sh/a`, as `-o name` prints them. */
+export function qualifiedName({ type, singular }: NamedKind, name: string): string {
+  return `${type.group === '' ? singular : `${singular}.${type.group}`}/${name}`
+}
+
+/**
+ * The kind of that name: singular, plural or short, in any case, alone or with its group (and version).
+ * @throws KubectlError when it is not among `kinds`.
+ */
+export function kindNamed(text: string, among: readonly NamedKind[] = askedKinds): NamedKind {
+  const asked = text.toLowerCase()
+  const found = among.find(({ type, singular, shortNames }) => {
+    const { plural, group, version } = type
+    return [plural, singular, ...shortNames].some(
+      (name) => asked === name || asked === `${name}.${group}` || asked === `${name}.${version}.${group}`,
+    )
+  })
+  if (found === undefined) throw new KubectlError(`error: the server doesn't have a resource type "${text}"`)
+  return found
+}
+
+/** The error about an object that is not there. */
+export function notFound({ type }: NamedKind, name: string): KubectlError {
+  return new KubectlError(`Error from server (NotFound): ${qualifiedPlural(type)} "${name}" not found`)
+}
