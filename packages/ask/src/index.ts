@@ -21,3 +21,11 @@ export {
 export { playSnapshot, type SnapshotPlayOptions, type SnapshotPlayReport } from './play/play-snapshot.ts'
 export type { PlayReport } from './play/report.ts'
 export type { Durations } from './play/tally.ts'
+export {
+  explainPending,
+  PendingExplainer,
+  type PendingExplanation,
+  type PoolAnswer,
+} from './explain/pending.ts'
+export type { Misses, NearestMiss } from './misses/find.ts'
+export { type ObjectPatch, patchCommand, patchOf } from './misses/patch.ts'

@@ -21,7 +21,13 @@ export { exceededLimit } from './scheduling/claims/limits.ts'
 export { TypeReader } from './scheduling/types/instance-rows.ts'
 export { resultInSteps, schedule } from './scheduling/schedule.ts'
 export { type Solution, solve } from './scheduling/solver.ts'
-export { type PodReason, renderPodReason, renderShortage, type TemplateReason } from './reasons/reasons.ts'
+export {
+  type PodReason,
+  renderPodReason,
+  renderShortage,
+  renderTemplateReason,
+  type TemplateReason,
+} from './reasons/reasons.ts'
 export { allowsAbsence, anyValue, has, oneOf, type ValueSet, valueSet } from './requirements/requirement.ts'
 export {
   compatible,

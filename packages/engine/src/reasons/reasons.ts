@@ -157,7 +157,7 @@ const deferredWords = {
 } as const
 
 /** The clause that says why one NodePool's template cannot take a pod. */
-function renderTemplateReason(reason: TemplateReason, nodePool: string): string {
+export function renderTemplateReason(reason: TemplateReason, nodePool: string): string {
   switch (reason.kind) {
     case 'untoleratedTaints':
       return `the pod does not tolerate ${reason.taints.map(taintText).join(', ')}; add to its spec.tolerations`

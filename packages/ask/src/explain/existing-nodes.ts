@@ -1,0 +1,54 @@
+/** Why nodes that exist do not take a pod, in the words of kube-scheduler. */
+import type { Pod } from '@tenon/api'
+import { PodReader, type Rejection, Snapshot, unavailableMessage, VolumeIndex } from '@tenon/filters'
+import type { Operator } from '@tenon/operator'
+
+/** What the nodes of a cluster say to a pod. */
+export interface NodesAnswer {
+  /** Names of the nodes that would take it. */
+  readonly fitting: readonly string[]
+  /** `0/5 nodes are available: 2 Insufficient cpu, …`; absent when some node would take it. */
+  readonly message?: string
+}
+
+/** Holds a picture of the nodes and of the pods on them. */
+export class ExistingNodes {
+  readonly #filters: Snapshot
+  readonly #count: number
+
+  constructor({ caches }: Pick<Operator, 'caches'>) {
+    const volumes = new VolumeIndex()
+    for (const claim of caches.persistentVolumeClaims.list()) volumes.setClaim(claim)
+    for (const volume of caches.persistentVolumes.list()) volumes.setVolume(volume)
+    for (const storageClass of caches.storageClasses.list()) volumes.setClass(storageClass)
+    for (const csiNode of caches.csiNodes.list()) volumes.setCsiNode(csiNode)
+    const namespaces = new Map(
+      caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
+    )
+    this.#filters = new Snapshot({ reader: new PodReader(), volumes, namespaces })
+    const nodes = caches.nodes.list()
+    this.#count = nodes.length
+    for (const node of nodes) this.#filters.setNode(node)
+    for (const pod of caches.pods.list()) {
+      const { nodeName = '' } = pod.spec
+      const hasEnded = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
+      if (nodeName !== '' && !hasEnded && this.#filters.node(nodeName) !== undefined)
+        this.#filters.assign(pod, nodeName)
+    }
+  }
+
+  answer(pod: Pod): NodesAnswer {
+    const fitting: string[] = []
+    const rejections: Rejection[] = []
+    for (const entry of this.#filters.nodes) {
+      const rejection = this.#filters.check(pod, entry)
+      if (rejection === undefined) fitting.push(entry.name)
+      else rejections.push(rejection)
+    }
+    const message = unavailableMessage(
+      this.#count,
+      rejections.map(({ reasons }) => reasons),
+    )
+    return fitting.length > 0 ? { fitting: fitting.toSorted() } : { fitting, message }
+  }
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { labels, type Pod } from '@tenon/api'
+import { patchCommand, patchOf } from '../misses/patch.ts'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import { Study } from '../study/study.ts'
+import { aNode, aPending, aPool, aSnapshot, aType } from '../testing/clusters.test-support.ts'
+import { explainPending, type PendingExplanation } from './pending.ts'
+
+async function explained(snapshot: Snapshot, name: string): Promise<PendingExplanation> {
+  const study = await Study.open(snapshot)
+  const pod = study.operator.caches.pods.get({ namespace: 'default', name })
+  assert.ok(pod)
+  const answer = await explainPending(study, await study.decide(), pod)
+  await study.close()
+  assert.ok(answer)
+  return answer
+}
+
+const taint = { key: 'dedicated', value: 'batch', effect: 'NoSchedule' } as const
+const types = [aType('small', 2), aType('large', 8)]
+
+test('EXP-1 a pod that one NodePool refuses by taint and another by size: both are named, and what would help', async () => {
+  const web: Pod = aPending('web-1', { cpu: '6', memory: '1Gi' }, {}, 'web')
+  const snapshot = aSnapshot(
+    [
+      aPool('batch', { weight: 10 }, { taints: [taint] }),
+      aPool('small', {}, { requirements: [{ key: labels.instanceType, operator: 'In', values: ['small'] }] }),
+      aNode('node-1', '1'),
+      web,
+    ],
+    types,
+  )
+  const { summary, nodePools, nodes, misses } = await explained(snapshot, 'web-1')
+  assert.equal(summary, 'No NodePool can launch a node for it')
+  assert.deepEqual(
+    nodePools.map(({ nodePool, code }) => [nodePool, code]),
+    [
+      ['batch', 'untoleratedTaints'],
+      ['small', 'noInstanceType'],
+    ],
+  )
+  assert.match(
+    nodePools[0]?.message ?? '',
+    /does not tolerate dedicated=batch:NoSchedule; add to its spec\.tolerations/,
+  )
+  assert.match(nodePools[1]?.message ?? '', /no instance type has enough resources .*requests: cpu=6/)
+  assert.equal(nodes?.message, '0/1 nodes are available: 1 Insufficient cpu.')
+  const told = misses.map(({ change, place, pricePerHour }) => [change.words, place, pricePerHour])
+  assert.deepEqual(told.slice(0, 3), [
+    ['request 2 of cpu instead of 6', { kind: 'claim', nodePool: 'small', instanceType: 'small' }, 0.1],
+    [
+      'allow large for node.kubernetes.io/instance-type in NodePool small',
+      { kind: 'claim', nodePool: 'small', instanceType: 'large' },
+      0.4,
+    ],
+    [
+      'leave out the requirement for node.kubernetes.io/instance-type of NodePool small',
+      { kind: 'claim', nodePool: 'small', instanceType: 'large' },
+      0.4,
+    ],
+  ])
+  const toleration = misses.find(({ change }) => change.kind === 'addToleration')
+  assert.ok(toleration)
+  const patch = patchOf(toleration.change, web)
+  assert.ok(patch)
+  assert.equal(
+    patchCommand(patch),
+    `kubectl patch replicaset/web-7d9f -n default --type=json -p '[{"op":"add","path":"/spec/template/spec/tolerations","value":[{"key":"dedicated","operator":"Equal","value":"batch","effect":"NoSchedule"}]}]'`,
+  )
+})
+
+test('EXP-2 the largest request that fits beside the rest of the node is a quantity a person would write', async () => {
+  const snapshot = aSnapshot([aPool('default'), aPending('db', { cpu: '1', memory: '50Gi' })], types)
+  const { misses } = await explained(snapshot, 'db')
+  assert.deepEqual(
+    misses.map(({ change }) => change.words),
+    ['request 32Gi of memory instead of 50Gi'],
+  )
+})
+
+test('EXP-2 a limit is raised to what is enough, and a NodePool that is not ready is one to be made ready', async () => {
+  const unready = {
+    ...aPool('waiting'),
+    status: {
+      conditions: [
+        {
+          type: 'Ready',
+          status: 'False' as const,
+          reason: 'NodeClassNotReady',
+          message: 'NodeClass missing',
+          lastTransitionTime: '2026-11-26T11:00:00Z',
+        },
+      ],
+    },
+  }
+  const snapshot = aSnapshot(
+    [aPool('full', { limits: { cpu: '1' } }), unready, aPending('api', { cpu: '1500m', memory: '1Gi' })],
+    types,
+  )
+  const { nodePools, misses } = await explained(snapshot, 'api')
+  assert.deepEqual(
+    nodePools.map(({ nodePool, code }) => [nodePool, code]),
+    [
+      ['full', 'limits'],
+      ['waiting', 'notReady'],
+    ],
+  )
+  const words = misses.map(({ change }) => change.words)
+  assert.ok(words.includes('raise the limit of cpu of NodePool full to 2'), words.join('; '))
+  assert.ok(words.includes('make NodePool waiting ready (NodeClass missing)'), words.join('; '))
+})
+
+test('a pod for which a node is launched anyway is told so, and nothing else is tried', async () => {
+  const snapshot = aSnapshot([aPool('default'), aPending('api', { cpu: '1', memory: '1Gi' })], types)
+  const { case: what, summary, misses } = await explained(snapshot, 'api')
+  assert.deepEqual([what, misses], ['newNode', []])
+  assert.equal(summary, 'The next decision launches a node of NodePool default for it (small)')
+})

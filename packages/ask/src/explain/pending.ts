@@ -1,0 +1,165 @@
+/** Why a pod waits (ask.md 2). */
+import type { NodePool, Pod } from '@tenon/api'
+import { type Deferral, type PodReason, renderPodReason, renderTemplateReason } from '@tenon/engine'
+import type { PendingDecision, UnreadyPool } from '@tenon/operator'
+import { findMisses, type Misses } from '../misses/find.ts'
+import type { Study } from '../study/study.ts'
+import { ExistingNodes, type NodesAnswer } from './existing-nodes.ts'
+
+/** What one NodePool has against a pod. */
+export interface PoolAnswer {
+  readonly nodePool: string
+  readonly weight: number
+  /** The engine's reason, or what keeps the NodePool from launching. */
+  readonly code: string
+  readonly message: string
+}
+
+/**
+ * What the next decision makes of a pod. `waits`: it finds no place. `deferred`: its node is not to be launched yet.
+ * `newNode`, `node`: it gets a new one, or goes to one that is there or on its way. `leftOut`: nothing is decided
+ * about it. `undecided`: time was up.
+ */
+type PendingCase = 'waits' | 'deferred' | 'newNode' | 'node' | 'leftOut' | 'undecided'
+
+export interface PendingExplanation extends Misses {
+  readonly case: PendingCase
+  /** Code of the reason for the pod as a whole. */
+  readonly code: string
+  /** What is the case, in one sentence. */
+  readonly summary: string
+  /** In order of weight. */
+  readonly nodePools: readonly PoolAnswer[]
+  /** What the nodes that exist say; absent unless the pod waits. */
+  readonly nodes?: NodesAnswer
+}
+
+/** How much is found out. */
+export interface PendingOptions {
+  /** Milliseconds for trying what would help; 0 tries nothing. */
+  readonly missesMs: number
+}
+
+/** Explains pods of one decision. */
+export class PendingExplainer {
+  readonly #study: Study
+  readonly #decision: PendingDecision
+  readonly #pools: ReadonlyMap<string, NodePool>
+  readonly #unready: readonly UnreadyPool[]
+  #nodes: ExistingNodes | undefined
+
+  constructor(study: Study, decision: PendingDecision) {
+    this.#study = study
+    this.#decision = decision
+    const { operator } = study
+    this.#pools = new Map(operator.caches.nodePools.list().map((pool) => [pool.metadata.name, pool]))
+    this.#unready = operator.questions().unreadyPools()
+  }
+
+  /** @returns undefined for a pod that does not wait for a node. */
+  async explain(pod: Pod, { missesMs }: PendingOptions): Promise<PendingExplanation | undefined> {
+    const outcome = this.#outcomeOf(pod)
+    if (outcome === undefined) return undefined
+    if (outcome.case !== 'waits') return { ...outcome, nodePools: [], misses: [], untried: 0 }
+    this.#nodes ??= new ExistingNodes(this.#study.operator)
+    const nodes = this.#nodes.answer(pod)
+    const nodePools = this.#poolAnswers(outcome.reason)
+    const found =
+      missesMs > 0
+        ? await findMisses(this.#study, this.#decision, pod, { limitMs: missesMs })
+        : { misses: [], untried: 0 }
+    const { case: what, code } = outcome
+    return { case: what, code, summary: summaryOf(outcome.summary, nodes), nodePools, nodes, ...found }
+  }
+
+  #outcomeOf(pod: Pod): Outcome | undefined {
+    const { input, result } = this.#decision
+    const { uid } = pod.metadata
+    const isIt = (each: Pod): boolean => each.metadata.uid === uid
+    const failure = result.failures.find((each) => isIt(each.pod))
+    if (failure !== undefined) return waits(failure.reason)
+    const claim = result.claims.find(({ pods }) => pods.some(isIt))
+    if (claim !== undefined)
+      return {
+        case: 'newNode',
+        code: 'newNode',
+        summary: `The next decision launches a node of NodePool ${claim.nodePool} for it (${claim.instanceTypes[0] ?? ''})`,
+      }
+    const deferred = result.deferred.find((each) => each.claim.pods.some(isIt))
+    if (deferred !== undefined)
+      return {
+        case: 'deferred',
+        code: deferred.because.kind,
+        summary: deferralText(deferred.because, deferred.claim.nodePool),
+      }
+    const placement = result.placements.find((each) => isIt(each.pod))
+    if (placement !== undefined)
+      return { case: 'node', code: 'placed', summary: `It has a place on node ${placement.node}` }
+    const leftOut = [...input.ignored, ...input.refused].find((each) => isIt(each.pod))
+    if (leftOut !== undefined)
+      return { case: 'leftOut', code: 'leftOut', summary: `Nothing is launched for it: ${leftOut.reason}` }
+    if (result.undecided.some(isIt))
+      return {
+        case: 'undecided',
+        code: 'undecided',
+        summary: 'The decision ended before it came to this pod',
+      }
+    return undefined
+  }
+
+  #poolAnswers(reason: PodReason | undefined): readonly PoolAnswer[] {
+    const answers: Omit<PoolAnswer, 'weight'>[] =
+      reason?.kind === 'noTemplate'
+        ? reason.templates.map((each) => ({
+            nodePool: each.nodePool,
+            code: each.reason.kind,
+            message: renderTemplateReason(each.reason, each.nodePool),
+          }))
+        : []
+    const unready = this.#unready.map(({ nodePool, code, because }) => ({ nodePool, code, message: because }))
+    return [...answers, ...unready]
+      .map((answer) => ({ ...answer, weight: this.#pools.get(answer.nodePool)?.spec.weight ?? 0 }))
+      .toSorted((a, b) => b.weight - a.weight || (a.nodePool < b.nodePool ? -1 : 1))
+  }
+}
+
+interface Outcome {
+  readonly case: PendingCase
+  readonly code: string
+  readonly summary: string
+  readonly reason?: PodReason
+}
+
+function waits(reason: PodReason): Outcome {
+  const summary =
+    reason.kind === 'noTemplate'
+      ? 'No NodePool can launch a node for it'
+      : `It waits: ${renderPodReason(reason)}`
+  return { case: 'waits', code: reason.kind, summary, reason }
+}
+
+function summaryOf(summary: string, { fitting }: NodesAnswer): string {
+  if (fitting.length === 0) return summary
+  const [first = ''] = fitting
+  return `${summary}, but kube-scheduler can place it on ${fitting.length === 1 ? `node ${first}` : `${fitting.length} nodes, ${first} among them`}`
+}
+
+function deferralText(because: Deferral, nodePool: string): string {
+  switch (because.kind) {
+    case 'offeringsOnTrial':
+      return `Its node of NodePool ${nodePool} waits for another launch to find out whether the offering can be bought again`
+    case 'podsOnTrial':
+      return 'Nodes that were launched for pods like it may yet take it'
+    case 'limitReserved':
+      return `Nodes on their way take what is left of the limit of ${because.limit} of NodePool ${nodePool}`
+  }
+}
+
+export async function explainPending(
+  study: Study,
+  decision: PendingDecision,
+  pod: Pod,
+  options: PendingOptions = { missesMs: 5000 },
+): Promise<PendingExplanation | undefined> {
+  return await new PendingExplainer(study, decision).explain(pod, options)
+}

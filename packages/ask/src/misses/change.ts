@@ -1,0 +1,46 @@
+/** Single changes that might let a pod run. */
+import { applyPatch, type Operation } from 'rfc6902'
+
+/** What a change does (ask.md 2). */
+type ChangeKind =
+  | 'addToleration'
+  | 'dropNodeSelector'
+  | 'dropNodeAffinity'
+  | 'widenNodeAffinity'
+  | 'dropPodAffinity'
+  | 'dropPodAntiAffinity'
+  | 'lowerRequest'
+  | 'relaxSpread'
+  | 'dropPreference'
+  | 'raiseLimit'
+  | 'labelPool'
+  | 'dropPoolRequirement'
+  | 'widenPoolRequirement'
+  | 'readyPool'
+
+/** Which object is changed: the pod, with the others of its workload, or a NodePool. */
+export type ChangeTarget = { readonly kind: 'pod' } | { readonly kind: 'nodePool'; readonly name: string }
+
+export interface Change {
+  readonly kind: ChangeKind
+  readonly target: ChangeTarget
+  /** Path of the field in the object, such as `spec.tolerations`. */
+  readonly field: string
+  /** What to do, as an order without a full stop. */
+  readonly words: string
+  /** JSON Patch of the object. Empty for `readyPool`, which no patch achieves. */
+  readonly operations: readonly Operation[]
+}
+
+/** The object with a change. @throws TypeError when the change is not for such an object. */
+export function edited<T extends object>(object: T, operations: readonly Operation[]): T {
+  const copy = structuredClone(object)
+  const failed = applyPatch(copy, [...operations]).find((error) => error !== null)
+  if (failed !== undefined && failed !== null) throw new TypeError(failed.message)
+  return copy
+}
+
+/** A JSON Pointer of these names. */
+export function pointer(...names: readonly (string | number)[]): string {
+  return names.map((name) => `/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+}

@@ -1,0 +1,271 @@
+/** Nearest misses: single changes that would let a pending pod run, each decided again (ask.md 2). */
+import {
+  type InstanceType,
+  type NodePool,
+  ownValue,
+  parseResource,
+  parseResources,
+  type Pod,
+  type Resources,
+  type Taint,
+  tolerates,
+} from '@tenon/api'
+import type { PodReason, TemplateReason } from '@tenon/engine'
+import type { PendingDecision } from '@tenon/operator'
+import type { Study } from '../study/study.ts'
+import { type Change, pointer } from './change.ts'
+import {
+  nodeAffinities,
+  nodeSelectors,
+  podAffinities,
+  preferences,
+  spreads,
+  tolerations,
+} from './pod-changes.ts'
+import { poolLabel, poolLimit, poolReady, poolRequirements } from './pool-changes.ts'
+import { amountText, lastThat, roundAmounts } from './quantities.ts'
+import { Trial, type TrialOutcome } from './trial.ts'
+
+/** A change with what comes of it. */
+export interface NearestMiss extends TrialOutcome {
+  readonly change: Change
+}
+
+export interface Misses {
+  /** Cheapest first; those whose price is not known come last. */
+  readonly misses: readonly NearestMiss[]
+  /** Changes that were not tried, as time was up. */
+  readonly untried: number
+}
+
+export interface MissOptions {
+  /** Milliseconds after which no other change is tried. */
+  readonly limitMs: number
+}
+
+/** Values of one label that are tried, at most. */
+const triedValues = 6
+
+/** @param pod one that the decision leaves waiting, as the decision has it. */
+export async function findMisses(
+  study: Study,
+  decision: PendingDecision,
+  pod: Pod,
+  { limitMs }: MissOptions,
+): Promise<Misses> {
+  const endMs = study.clock.monotonic() + limitMs
+  const isOver = (): boolean => study.clock.monotonic() >= endMs
+  const trial = new Trial(study, decision, pod, isOver)
+  const misses: NearestMiss[] = []
+  let untried = 0
+  for (const candidate of candidates(study, decision, pod)) {
+    if (isOver()) {
+      untried++
+      continue
+    }
+    const change = 'settle' in candidate ? await candidate.settle(trial) : candidate
+    if (change === undefined) continue
+    if (!trial.needsOthers && (await trial.of(change, 'workload')) === undefined) continue
+    const outcome = await trial.of(change, 'all')
+    if (outcome !== undefined) misses.push({ change, ...outcome })
+    else if (isOver()) untried++
+  }
+  return { misses: misses.toSorted(cheapestFirst), untried }
+}
+
+function cheapestFirst(a: NearestMiss, b: NearestMiss): number {
+  return (
+    (a.pricePerHour ?? Number.POSITIVE_INFINITY) - (b.pricePerHour ?? Number.POSITIVE_INFINITY) ||
+    (a.change.words < b.change.words ? -1 : 1)
+  )
+}
+
+/** A change whose amount is found out by trials. */
+interface OpenChange {
+  readonly settle: (trial: Trial) => Promise<Change | undefined>
+}
+
+function* candidates(
+  study: Study,
+  { input, result }: PendingDecision,
+  pod: Pod,
+): Generator<Change | OpenChange, void, undefined> {
+  const { operator } = study
+  const original = operator.caches.pods.get({
+    namespace: pod.metadata.namespace ?? '',
+    name: pod.metadata.name,
+  })
+  if (original === undefined) return
+  const uid = pod.metadata.uid
+  const reason = result.failures.find((failure) => failure.pod.metadata.uid === uid)?.reason
+  const reasons = templateReasons(reason)
+  yield* tolerations(original, [...taintsOf(reasons.values()), ...taintsOfNodes(input.nodes, original)])
+  yield* nodeSelectors(original)
+  yield* podAffinities(original)
+  yield* spreads(original)
+  yield* preferences(original)
+  const values = new LabelValues(input.pools)
+  yield* nodeAffinities(original, (key) => values.of(key))
+  for (const resource of resourcesOf(original)) yield loweredRequest(original, resource)
+  for (const { nodePool: name, because } of operator.questions().unreadyPools()) {
+    const pool = operator.caches.nodePools.get({ name })
+    if (pool !== undefined) yield poolReady(pool, because)
+  }
+  for (const [name, why] of reasons) {
+    const pool = operator.caches.nodePools.get({ name })
+    if (pool !== undefined) yield* poolCandidates(pool, why, original, values)
+  }
+}
+
+function templateReasons(reason: PodReason | undefined): ReadonlyMap<string, TemplateReason> {
+  return new Map(
+    reason?.kind === 'noTemplate' ? reason.templates.map((each) => [each.nodePool, each.reason]) : [],
+  )
+}
+
+function taintsOf(reasons: Iterable<TemplateReason>): readonly Taint[] {
+  const taints = new Map<string, Taint>()
+  for (const reason of reasons)
+    if (reason.kind === 'untoleratedTaints')
+      for (const taint of reason.taints)
+        taints.set(JSON.stringify([taint.key, taint.value, taint.effect]), taint)
+  return [...taints.values()]
+}
+
+/** Taints of nodes that are there which the pod does not tolerate; not those that nodes have while something is wrong. */
+function taintsOfNodes(nodes: PendingDecision['input']['nodes'], { spec }: Pod): readonly Taint[] {
+  const taints = new Map<string, Taint>()
+  for (const node of nodes) {
+    const [taint, ...others] = node.taints.filter(
+      (each) =>
+        each.effect !== 'PreferNoSchedule' && !(spec.tolerations ?? []).some((one) => tolerates(one, each)),
+    )
+    if (taint === undefined || others.length > 0 || isSystemTaint(taint)) continue
+    taints.set(JSON.stringify([taint.key, taint.value, taint.effect]), taint)
+    if (taints.size === triedValues) break
+  }
+  return [...taints.values()]
+}
+
+function isSystemTaint({ key }: Taint): boolean {
+  return /^(node|node-role)\.(kubernetes|cloudprovider\.kubernetes)\.io\//.test(key)
+}
+
+function* poolCandidates(
+  pool: NodePool,
+  reason: TemplateReason,
+  pod: Pod,
+  values: LabelValues,
+): Generator<Change | OpenChange, void, undefined> {
+  if (reason.kind === 'incompatibleRequirements' && reason.conflict.kind === 'unknownLabel') {
+    const { key } = reason.conflict
+    for (const value of wantedValues(pod, key)) yield poolLabel(pool, key, value)
+  }
+  if (reason.kind === 'limits' || reason.kind === 'nodeLimit')
+    for (const resource of Object.keys(pool.spec.limits ?? {})) yield raisedLimit(pool, resource)
+  yield* poolRequirements(pool, (key) => [...new Set([...wantedValues(pod, key), ...values.of(key)])])
+}
+
+/** Values that the pod asks for, of a label. */
+function wantedValues({ spec }: Pod, key: string): readonly string[] {
+  const selected = ownValue(spec.nodeSelector, key)
+  const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms
+  const required = (terms ?? []).flatMap(({ matchExpressions = [] }) =>
+    matchExpressions.flatMap((each) =>
+      each.key === key && each.operator === 'In' ? (each.values ?? []) : [],
+    ),
+  )
+  return [...new Set([...(selected === undefined ? [] : [selected]), ...required])].slice(0, triedValues)
+}
+
+/** Values of labels that new nodes could have. */
+class LabelValues {
+  readonly #pools: PendingDecision['input']['pools']
+  readonly #known = new Map<string, readonly string[]>()
+
+  constructor(pools: PendingDecision['input']['pools']) {
+    this.#pools = pools
+  }
+
+  of(key: string): readonly string[] {
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const values = new Set<string>()
+    for (const { instanceTypes, nodePool } of this.#pools) {
+      const label = ownValue(nodePool.spec.template.metadata?.labels, key)
+      if (label !== undefined) values.add(label)
+      for (const type of instanceTypes) for (const value of valuesOfType(type, key)) values.add(value)
+    }
+    const some = [...values].toSorted().slice(0, triedValues)
+    this.#known.set(key, some)
+    return some
+  }
+}
+
+function valuesOfType({ requirements, offerings }: InstanceType, key: string): readonly string[] {
+  return [...requirements, ...offerings.flatMap((offering) => offering.requirements)].flatMap((each) =>
+    each.key === key && each.operator === 'In' ? (each.values ?? []) : [],
+  )
+}
+
+function resourcesOf({ spec }: Pod): readonly string[] {
+  const names = spec.containers.flatMap(({ resources }) => Object.keys(resources?.requests ?? {}))
+  return [...new Set(names)]
+}
+
+/** The largest round amount that fits, in the container that asks for most. */
+function loweredRequest(pod: Pod, resource: string): OpenChange {
+  const requests = pod.spec.containers.map(({ resources }) => amountOf(resources?.requests, resource))
+  const most = Math.max(...requests)
+  const index = requests.indexOf(most)
+  const amounts = roundAmounts(resource, most)
+  const change = (amount: number): Change => ({
+    kind: 'lowerRequest',
+    target: { kind: 'pod' },
+    field: `spec.containers[${index}].resources.requests[${resource}]`,
+    words: `request ${amountText(resource, amount)} of ${resource} instead of ${amountText(resource, most)}`,
+    operations: [
+      {
+        op: 'replace',
+        path: pointer('spec', 'containers', index, 'resources', 'requests', resource),
+        value: amountText(resource, amount),
+      },
+    ],
+  })
+  return {
+    settle: async (trial) => {
+      if (!(most > 0) || amounts.length === 0) return undefined
+      const scope = trial.needsOthers ? 'all' : 'workload'
+      const last = await lastThat(
+        amounts.length,
+        async (at) => (await trial.of(change(amounts.at(at)), scope)) !== undefined,
+      )
+      return last === undefined ? undefined : change(amounts.at(last))
+    },
+  }
+}
+
+function amountOf(requests: Readonly<Record<string, string>> | undefined, resource: string): number {
+  const text = ownValue(requests, resource)
+  return text === undefined ? 0 : parseResource(resource, text)
+}
+
+/** The least round limit that is enough. */
+function raisedLimit(pool: NodePool, resource: string): OpenChange {
+  const limits: Resources = parseResources(pool.spec.limits)
+  const now = ownValue(limits, resource) ?? 0
+  return {
+    settle: async (trial) => {
+      if ((await trial.of(poolLimit(pool, resource, undefined), 'all')) === undefined) return undefined
+      // Doubled until it is enough, then halved down to a round amount.
+      const enough = async (amount: number): Promise<boolean> =>
+        (await trial.of(poolLimit(pool, resource, amount), 'all')) !== undefined
+      let most = Math.max(now, 1)
+      for (let doubled = 0; doubled < 40 && !(await enough(most)); doubled++) most *= 2
+      const amounts = roundAmounts(resource, most * 2)
+      const tooLittle = await lastThat(amounts.length, async (at) => !(await enough(amounts.at(at))))
+      const least = tooLittle === undefined ? 0 : tooLittle + 1
+      return least < amounts.length ? poolLimit(pool, resource, amounts.at(least)) : undefined
+    },
+  }
+}
