@@ -16,9 +16,10 @@ const mostFields = 6
 /** Interfaces that list dependencies. */
 const dependencies = /(Dependencies|Deps|Parts)$/
 /** Packages that are held to this. */
-const sources = 'packages/{operator,cluster-autoscaler}/src/**/*.ts'
+const sources = 'packages/{operator,provider,provider-*,cluster-autoscaler,devcluster,cli}/src/**/*.ts'
 /** Puts objects together, and is given all that there is. */
-const composition = /^packages\/operator\/src\/(composition\/[^/]+|controllers|operator)\.ts$/
+const composition =
+  /^packages\/(operator\/src\/(composition\/[^/]+|controllers|operator)|cli\/src\/commands\/compose-operator)\.ts$/
 
 /** What an interface of dependencies lists, or a class is given. */
 export interface Asked {
@@ -135,10 +136,10 @@ function isFunctionType(type: TSType | undefined): boolean {
   return type.type === 'TSFunctionType'
 }
 
-/** Something of a type with a name may have functions. */
+/** Something of a type with a name may have functions; a record of data has none. */
 function isNamedType(type: TSType | undefined): boolean {
   if (type?.type === 'TSUnionType') return type.types.some(isNamedType)
-  return type?.type === 'TSTypeReference'
+  return type?.type === 'TSTypeReference' && nameOf(type) !== 'Record'
 }
 
 async function check(): Promise<void> {

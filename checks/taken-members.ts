@@ -45,19 +45,21 @@ export function pickedBy(type: TSType): readonly string[] {
 /** Reads one source file. */
 export function takenIn(path: string, text: string): readonly Taken[] {
   const { program } = parseSync(path, text)
+  const interfaces: TSInterfaceDeclaration[] = []
   const listed: TSInterfaceDeclaration[] = []
   const picked: { readonly field: string; readonly start: number }[] = []
   const uses = new Uses()
   new Visitor({
     TSInterfaceDeclaration(node) {
+      interfaces.push(node)
       if (dependencies.test(node.id.name)) listed.push(node)
     },
     TSTypeAliasDeclaration({ id, typeAnnotation: type, start }) {
       if (!dependencies.test(id.name)) return
       for (const field of pickedBy(type)) picked.push({ field, start })
     },
-    TSTypeReference(type) {
-      uses.types.add(nameOf(type))
+    TSTypeAnnotation({ typeAnnotation: type, start }) {
+      if (type.type === 'TSTypeReference') uses.typed.push({ name: nameOf(type), start })
     },
     MemberExpression({ computed, property }) {
       if (!computed && 'name' in property) uses.used.add(property.name)
@@ -82,6 +84,8 @@ export function takenIn(path: string, text: string): readonly Taken[] {
     ReturnStatement: ({ argument }) => uses.passOn(argument === null ? [] : [argument]),
   }).visit(program)
   const lineOf = (offset: number) => text.slice(0, offset).split('\n').length
+  const isInInterface = (at: number) => interfaces.some(({ start, end }) => start < at && at < end)
+  const code = new Set(uses.typed.filter(({ start }) => !isInInterface(start)).map(({ name }) => name))
   const ofPicks = picked.map(({ field, start }): Taken => {
     return { field, line: lineOf(start), whole: [], members: [], unused: uses.unusedOf(field, []) }
   })
@@ -91,7 +95,7 @@ export function takenIn(path: string, text: string): readonly Taken[] {
       const { name: field } = member.key
       const { whole, members } = takenOf(member.typeAnnotation?.typeAnnotation)
       // What is declared here for other files is used there.
-      const unused = uses.types.has(id.name) ? uses.unusedOf(field, members) : []
+      const unused = code.has(id.name) ? uses.unusedOf(field, members) : []
       return [{ field, line: lineOf(member.start), whole, members, unused }]
     }),
   )
@@ -101,8 +105,8 @@ export function takenIn(path: string, text: string): readonly Taken[] {
 /** What is done with names anywhere in a file. */
 class Uses {
   readonly used = new Set<string>()
-  /** Names of types that something in the file has. */
-  readonly types = new Set<string>()
+  /** Types of parameters and members, and where. */
+  readonly typed: { readonly name: string; readonly start: number }[] = []
   /** Functions of this file: what they are given is used here. */
   readonly local = new Set<string>()
   /** By name, the functions that are given it; undefined for what is no plain call. */

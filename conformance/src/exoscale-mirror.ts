@@ -58,12 +58,12 @@ export class ExoscaleMirror {
         start: (parts) =>
           createExoscale({
             clock,
-            random: parts.random.fork('exoscale'),
+            random: parts.runtime.random.fork('exoscale'),
             logger: silentLogger,
-            joiner: parts.joiner,
-            api: parts.apiAs('exoscale-cloud-controller-manager'),
+            joiner: parts.nodes.joiner,
+            api: parts.api.as('exoscale-cloud-controller-manager'),
             zone,
-            clusterVersion: parts.kubernetesVersion,
+            clusterVersion: parts.api.version,
             credentials: [{ key, secret: new Secret(secret), operations: options.operations }],
             settings: {
               operationDelay: { minMs: 300, maxMs: 600 },

@@ -86,7 +86,7 @@ export class DrainStand {
         events: createEventRecorder({ client, clock, logger, random }),
       },
       runtime: { clock, random, logger },
-      provider: new KwokProvider({ client, clock, random, logger }),
+      provider: new KwokProvider({ client, runtime: { clock, random, logger } }),
       decider: new ThreadDecider({ clock, turns: eventLoopTurns, logger }),
       settings: defaultSettings,
     })

@@ -123,7 +123,7 @@ export class Stand {
     const operator = new Operator({
       kubernetes: { client, registry: createCacheRegistry({ client, clock, logger, random }), events: notes },
       runtime: { clock, random, logger },
-      provider: new KwokProvider({ client, clock, random, logger }),
+      provider: new KwokProvider({ client, runtime: { clock, random, logger } }),
       decider: new ThreadDecider({ clock, turns: eventLoopTurns, logger }),
       settings: { ...defaultSettings, ...settings },
     })

@@ -86,7 +86,7 @@ export class Autoscaler {
     await applyCrds(administrator, clock)
     const journal = new Journal(clock)
     const registry = createCacheRegistry({ client, clock, logger: journal, random })
-    const provider = new ShutteredProvider({ client, clock, random, logger: journal })
+    const provider = new ShutteredProvider({ client, runtime: { clock, random, logger: journal } })
     const operator = new Operator({
       kubernetes: { client, registry, events: journal },
       runtime: { clock, random, logger: journal },

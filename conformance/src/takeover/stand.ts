@@ -77,14 +77,11 @@ export class Stand {
     const registry = createCacheRegistry({ client, clock, logger, random })
     const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const runtime = { clock, random, logger }
-    const process = {
-      server: 'https://cluster',
-      fenced: (inner: Transport) => inner,
-      userAgent: fieldManager,
-    }
+    const kubernetes = { client, registry, events, server: 'https://cluster' }
+    const access = { fenced: (inner: Transport) => inner, userAgent: fieldManager }
     const provider =
-      (await this.#cloud?.open({ ...process, ...runtime, kube: client, registry, events })) ??
-      new KwokProvider({ client, ...runtime })
+      (await this.#cloud?.open({ kubernetes, cloud: access, runtime })) ??
+      new KwokProvider({ client, runtime })
     const operator = new Operator({
       kubernetes: { client, registry, events },
       runtime,

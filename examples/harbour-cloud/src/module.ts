@@ -53,20 +53,21 @@ export const provider: ProviderModule = {
 }
 
 async function open(dependencies: ProviderDependencies): Promise<HarbourProvider> {
-  const { env, kube, registry, clock, logger, fenced, server, userAgent } = dependencies
+  const { env, kubernetes, cloud, runtime } = dependencies
+  const { clock, logger } = runtime
   // Secrets come by the environment, and not as options that `ps` shows.
   const { HARBOUR_URL: url = '', HARBOUR_TOKEN: token = '', HARBOUR_JOIN_TOKEN: joinToken = '' } = env
   if (url === '') throw new ProviderSettingError('give the URL of the cloud', 'HARBOUR_URL')
   if (token === '') throw new ProviderSettingError('give a token of the cloud', 'HARBOUR_TOKEN')
-  const api = new CloudApi(fenced(overHttp(url)), token, userAgent)
+  const api = new CloudApi(cloud.fenced(overHttp(url)), token, cloud.userAgent)
   return await Promise.resolve(
     new HarbourProvider({
       api,
-      kube,
-      nodeClasses: registry.cache(harbourNodeClass),
+      kube: kubernetes.client,
+      nodeClasses: kubernetes.registry.cache(harbourNodeClass),
       catalogue: new Catalogue(api, clock),
       cluster: env['HARBOUR_CLUSTER'] ?? 'default',
-      join: { server, token: joinToken },
+      join: { server: kubernetes.server, token: joinToken },
       clock,
       logger,
     }),

@@ -5,23 +5,23 @@ import { allocatableOf, instanceTypeOf } from './catalogue.ts'
 import type { Server } from './cloud-api.ts'
 import { SimulatedCloud, sizes } from './simulated-cloud.ts'
 
-type KubeletSpec = Parameters<SimulatorParts['kubelets']['start']>[0]
+type KubeletSpec = Parameters<SimulatorParts['nodes']['kubelets']['start']>[0]
 
 export const simulator: ProviderSimulator = {
   cloud: ({ bootDelayMs }) => ({
     prepare: () => {},
-    start: ({ clock, kubelets, kubernetesVersion }) => {
+    start: ({ runtime, nodes, api }) => {
       const running = new Map<string, { stop(): void }>()
       const instances = {
         boot: (server: Server, script: string) => {
-          running.set(server.id, kubelets.start(kubeletOf(server, script, `v${kubernetesVersion}`)))
+          running.set(server.id, nodes.kubelets.start(kubeletOf(server, script, `v${api.version}`)))
         },
         end: (server: Server) => {
           running.get(server.id)?.stop()
           running.delete(server.id)
         },
       }
-      const cloud = new SimulatedCloud(clock, instances, bootDelayMs)
+      const cloud = new SimulatedCloud(runtime.clock, instances, bootDelayMs)
       return {
         api: { path: '/v1', handle: (request) => cloud.send(request), announce: () => {} },
         instances: () =>

@@ -37,14 +37,14 @@ function anIo(write: (text: string) => void, isTerminal: boolean, env: Io['env']
 type Open = (dependencies: ProviderDependencies, cloud: SimulatedProvider) => Promise<CloudProvider>
 
 /** Its own `open` would reach the cloud through a socket. */
-const openSimulatedExoscale: Open = async ({ env, server, ...parts }, { api }) => {
+const openSimulatedExoscale: Open = async ({ env, kubernetes, runtime }, { api }) => {
   const options = readExoscaleOptions(env)
   assert.ok('ok' in options && api !== undefined)
   return await openExoscale({
-    ...parts,
+    kubernetes,
+    runtime,
     options: options.ok,
     connect: () => ({ send: api.handle }),
-    clusterEndpoint: server,
   })
 }
 
@@ -82,15 +82,9 @@ async function played(
     const provider = await open(
       {
         env: simulator.settings({ apiUrl, cloudUrl, kubeconfig: '/nowhere' }),
-        kube: client,
-        registry,
-        events,
-        clock,
-        random,
-        logger,
-        server: apiUrl,
-        fenced: (transport) => transport,
-        userAgent: 'tenon/demo',
+        kubernetes: { client, registry, events, server: apiUrl },
+        cloud: { fenced: (transport) => transport, userAgent: 'tenon/demo' },
+        runtime: { clock, random, logger },
       },
       cluster.cloud,
     )

@@ -1,5 +1,5 @@
 /** A whole cluster in one process: API server, controllers, scheduler, kubelets, and a simulated cloud. */
-import type { Clock, Logger, Random, Secret, Transport } from '@tenon/runtime'
+import type { Clock, Logger, Random, Runtime, Secret, Transport } from '@tenon/runtime'
 import {
   type ApiServer,
   type ApiServerOptions,
@@ -16,22 +16,28 @@ import { type SchedulerSettings, startScheduler } from './scheduler/scheduler.ts
 
 /** What a simulated cloud gets of its cluster. */
 export interface SimulatorParts {
-  readonly clock: Clock
-  /** Forked by the simulator under a name of its own. */
-  readonly random: Random
-  readonly logger: Logger
-  /** Lets booted instances into the cluster. */
-  readonly joiner: NodeJoiner
-  /** Runs nodes that need not join: those of a cloud that makes the Node objects itself. */
-  readonly kubelets: KubeletRunner
-  /** The API server for a user, such as the cloud controller manager. */
-  readonly apiAs: (user: string) => LocalApi
-  /** The API server over HTTP as its administrator, without a socket: for a cloud that is an operator itself. */
-  readonly transport: Transport
-  /** Without `v`. */
-  readonly kubernetesVersion: string
+  /** Its random source is forked by the simulator under a name of its own. */
+  readonly runtime: Runtime
+  /** How instances become nodes. */
+  readonly nodes: {
+    /** Lets booted instances into the cluster. */
+    readonly joiner: NodeJoiner
+    /** Runs nodes that need not join: those of a cloud that creates the Node objects itself. */
+    readonly kubelets: KubeletRunner
+  }
+  readonly api: SimulatorApi
   /** Where instances are stored; absent when they end with the process. */
   readonly keptInstances?: <R extends InstanceRecord>() => KeptInstances<R>
+}
+
+/** The API server as a simulated cloud uses it. */
+interface SimulatorApi {
+  /** The API server for a user, such as the cloud controller manager. */
+  readonly as: (user: string) => LocalApi
+  /** The API server over HTTP as its administrator, without a socket: for a cloud that is an operator itself. */
+  readonly transport: Transport
+  /** Of the API server, without `v`. */
+  readonly version: string
 }
 
 /** A simulated cloud in a cluster. */
@@ -124,13 +130,13 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
   const joiner = createJoiner(server, kubelets, { isEndpoint, certificateAuthority })
   const transport = administratorOf(server, credentials.adminToken)
   const cloud = simulator.start({
-    ...parts,
-    random,
-    joiner,
-    kubelets,
-    apiAs: (user) => server.localAs(user),
-    transport,
-    kubernetesVersion: gitVersion.replace(/^v/, ''),
+    runtime: { ...parts, random },
+    nodes: { joiner, kubelets },
+    api: {
+      as: (user) => server.localAs(user),
+      transport,
+      version: gitVersion.replace(/^v/, ''),
+    },
     ...(options.keepsInstances === true && { keptInstances: () => keptInstances(server.store) }),
   })
   return {

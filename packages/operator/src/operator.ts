@@ -1,5 +1,5 @@
 /** The running autoscaler: caches, state, controllers, and the order in which they start and stop. */
-import { type Clock, eventLoopTurns, type Logger, type Random } from '@tenon/runtime'
+import { type Clock, eventLoopTurns, type Runtime } from '@tenon/runtime'
 import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type SweepGuard } from '@tenon/provider'
 import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
@@ -41,7 +41,7 @@ export interface OperatorDependencies {
   readonly provider: CloudProvider
   /** Closed when the operator stops; without one, decisions are made in this thread. */
   readonly decider?: SchedulingDecider
-  readonly runtime: OperatorRuntime
+  readonly runtime: Runtime
   readonly settings: Settings
   /** What the metrics say of this program. */
   readonly build?: BuildInfo
@@ -53,13 +53,6 @@ interface OperatorApi {
   /** Caches not started yet; the operator adds its own and starts all of them. */
   readonly registry: CacheRegistry
   readonly events: EventRecorder
-}
-
-/** What an operator takes from its process. */
-interface OperatorRuntime {
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
 }
 
 /** Why nothing may be happening. */

@@ -1,7 +1,7 @@
 /** Builds the provider from its parts. */
 import type { Controller, ControllerOptions, EventRecorder, KubeClient } from '@tenon/kube'
 import type { OfferingNews } from '@tenon/provider'
-import { type Clock, Listeners, type Logger } from '@tenon/runtime'
+import { Listeners, type Runtime } from '@tenon/runtime'
 import { CapacityReports } from './capacity-reports.ts'
 import type { Catalogue } from './catalogue/catalogue.ts'
 import { type CleverCaches, CleverControllers } from './controllers.ts'
@@ -18,45 +18,45 @@ import { ProviderIds } from './provider-ids.ts'
 
 /** What the provider is built on. */
 export interface CleverCloudParts {
-  readonly kube: KubeClient
-  readonly caches: CleverCaches
-  readonly catalogue: Catalogue
-  readonly region: string
+  readonly kubernetes: {
+    readonly client: KubeClient
+    readonly events: EventRecorder
+    readonly caches: CleverCaches
+  }
+  /** What is known of the platform. */
+  readonly platform: {
+    readonly region: string
+    readonly catalogue: Catalogue
+  }
   readonly metrics?: CleverMetrics
-  readonly events: EventRecorder
-  readonly clock: Clock
-  readonly logger: Logger
+  readonly runtime: Pick<Runtime, 'clock' | 'logger'>
   /** Makes a controller of the process's kind, not started. */
   readonly createController: (options: ControllerOptions) => Controller
 }
 
 /** Makes the provider; nothing runs before its controllers are started. */
 export function createCleverCloudProvider({
-  caches,
+  kubernetes,
+  platform,
   metrics = new CleverMetrics(),
+  runtime,
   createController,
-  ...parts
 }: CleverCloudParts): CleverCloudProvider {
-  const { catalogue } = parts
-  const deps = { ...parts, ...caches, metrics }
+  const { client: kube, events, caches } = kubernetes
+  const { catalogue } = platform
+  const { clock, logger } = runtime
+  const deps = { kube, events, ...caches, ...platform, metrics, clock, logger }
   const news = new Listeners<OfferingNews>()
   const refusals = new Refusals({ ...deps, sizes: () => catalogue.sizes() })
   const loops = {
     nodeClassStatus: new NodeClassStatus(deps),
     providerIds: new ProviderIds(deps),
     capacityReports: new CapacityReports(deps),
-    followUp: new FollowUp({ ...deps, refusals, news }),
+    followUp: new FollowUp({ ...deps, caches, outcomes: { refusals, news } }),
     garbage: new GarbageCollection(deps),
   }
-  return new CleverCloudProvider({
-    ...deps,
-    news,
-    launcher: new Launcher({
-      ...deps,
-      refusals,
-      acceptance: new Acceptance(deps),
-      turns: new Turns(parts.clock),
-    }),
-    controllers: new CleverControllers(loops, caches, createController),
-  })
+  const answers = { acceptance: new Acceptance(deps), refusals, turns: new Turns(clock) }
+  const launcher = new Launcher({ ...deps, answers, reports: { metrics, events, logger } })
+  const controllers = new CleverControllers(loops, caches, createController)
+  return new CleverCloudProvider({ ...deps, launcher, controllers, reports: { news, metrics } })
 }

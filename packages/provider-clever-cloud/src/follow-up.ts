@@ -25,10 +25,15 @@ const conflictRetryMs = 1000
 /** What a {@link FollowUp} works with. */
 export interface FollowUpDependencies {
   readonly kube: Pick<KubeClient, 'delete' | 'get'>
-  readonly nodeGroups: () => Cache<NodeGroup>
-  readonly nodeClaims: Pick<Cache<NodeClaim>, 'get'>
-  readonly refusals: Refusals
-  readonly news: Listeners<OfferingNews>
+  readonly caches: {
+    readonly nodeGroups: () => Cache<NodeGroup>
+    readonly nodeClaims: Pick<Cache<NodeClaim>, 'get'>
+  }
+  /** Record a refusal, and tell the core of it. */
+  readonly outcomes: {
+    readonly refusals: Refusals
+    readonly news: Listeners<OfferingNews>
+  }
   readonly metrics: Pick<CleverMetrics, 'syncOverdue'>
   readonly events: EventRecorder
   readonly clock: Clock
@@ -44,7 +49,7 @@ export class FollowUp {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { nodeGroups, nodeClaims } = this.#deps
+    const { nodeGroups, nodeClaims } = this.#deps.caches
     const followed = followedPair(nodeGroups().get({ name }), nodeClaims.get({ name }))
     if (followed === undefined) return this.#end(name)
     const { group, claim } = followed
@@ -67,7 +72,7 @@ export class FollowUp {
 
   /** Both are read from the server first: a cache alone ends nothing. */
   async #giveUp(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { kube, refusals, news } = this.#deps
+    const { kube, outcomes } = this.#deps
     const followed = followedPair(
       await kube.get(nodeGroupKind, { name }, { signal }),
       await kube.get(karpenterKinds.nodeClaim, { name }, { signal }),
@@ -88,8 +93,8 @@ export class FollowUp {
       if (isKubeError(error, 'conflict')) return { kind: 'after', delayMs: conflictRetryMs }
       if (!isKubeError(error, 'notFound')) throw error
     }
-    const { offerings, detail } = refusals.note(claim, group.spec.flavor, state)
-    news.notify({ kind: 'refused', offerings, because: detail })
+    const { offerings, detail } = outcomes.refusals.note(claim, group.spec.flavor, state)
+    outcomes.news.notify({ kind: 'refused', offerings, because: detail })
     return this.#end(name)
   }
 

@@ -15,11 +15,11 @@ import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 /** Makes the provider of `tenon controller`. A file of flavors that cannot be used is told, and left aside. */
 export async function openCleverCloud({
   env,
-  kube,
-  registry,
-  ...parts
+  kubernetes,
+  runtime,
 }: ProviderDependencies): Promise<CloudProvider> {
-  const { clock, logger, random } = parts
+  const { client, registry, events } = kubernetes
+  const { logger } = runtime
   const region = env['CLEVER_CLOUD_REGION'] ?? defaultRegion
   const metrics = new CleverMetrics()
   const overrides = await readFlavors(env['FLAVORS_CONFIG_PATH'] ?? '', logger)
@@ -27,18 +27,20 @@ export async function openCleverCloud({
   // A cluster without the kind must not keep this process from starting: it is followed once it is needed.
   let nodeGroups: Cache<NodeGroup> | undefined
   return createCleverCloudProvider({
-    ...parts,
-    kube,
-    region,
-    metrics,
-    catalogue: new Catalogue({ region, overrides: overrides ?? noOverrides, logger }),
-    caches: {
-      nodeClasses: registry.cache(cleverNodeClassKind),
-      nodeClaims: registry.cache(karpenterKinds.nodeClaim),
-      nodes: registry.cache(kinds.node),
-      nodeGroups: () => (nodeGroups ??= registry.cache(nodeGroupKind)),
+    platform: { region, catalogue: new Catalogue({ region, overrides: overrides ?? noOverrides, logger }) },
+    kubernetes: {
+      client,
+      events,
+      caches: {
+        nodeClasses: registry.cache(cleverNodeClassKind),
+        nodeClaims: registry.cache(karpenterKinds.nodeClaim),
+        nodes: registry.cache(kinds.node),
+        nodeGroups: () => (nodeGroups ??= registry.cache(nodeGroupKind)),
+      },
     },
-    createController: (options) => createController(options, { clock, logger, random }),
+    metrics,
+    runtime,
+    createController: (options) => createController(options, runtime),
   })
 }
 

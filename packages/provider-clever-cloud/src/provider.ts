@@ -45,9 +45,11 @@ export interface CleverCloudDependencies {
   readonly catalogue: Catalogue
   readonly launcher: Launcher
   readonly controllers: CleverControllers
-  /** Heard by the core. */
-  readonly news: Listeners<OfferingNews>
-  readonly metrics: CleverMetrics
+  /** What the core is told. */
+  readonly reports: {
+    readonly news: Listeners<OfferingNews>
+    readonly metrics: CleverMetrics
+  }
 }
 
 /** The provider `clevercloud`: a node is a NodeGroup of one, called like its claim. */
@@ -68,11 +70,11 @@ export class CleverCloudProvider implements CloudProvider {
   }
 
   get metrics(): readonly ProviderMetric[] {
-    return this.#deps.metrics.all()
+    return this.#deps.reports.metrics.all()
   }
 
   onOfferingNews(listener: (news: OfferingNews) => void): void {
-    this.#deps.news.add(listener)
+    this.#deps.reports.news.add(listener)
   }
 
   currency(): string {
@@ -98,7 +100,7 @@ export class CleverCloudProvider implements CloudProvider {
   }
 
   async #delete(claim: NodeClaim, signal: AbortSignal | undefined): Promise<void> {
-    const { kube, news } = this.#deps
+    const { kube, reports } = this.#deps
     const own = nodeGroupIn(claim.status?.providerID ?? '')
     const name = own ?? claim.metadata.name
     const group = await this.#read(name, signal)
@@ -121,7 +123,7 @@ export class CleverCloudProvider implements CloudProvider {
       if (isKubeError(error, 'notFound')) throw notFound(name)
       throw error
     }
-    if (mayHoldCapacity(group)) news.notify({ kind: 'released' })
+    if (mayHoldCapacity(group)) reports.news.notify({ kind: 'released' })
   }
 
   async get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance> {
@@ -194,10 +196,10 @@ export class CleverCloudProvider implements CloudProvider {
   }
 
   #typeOf({ spec }: NodeGroup): InstanceType {
-    const { catalogue, metrics } = this.#deps
+    const { catalogue, reports } = this.#deps
     const flavor = typeof spec?.flavor === 'string' ? spec.flavor : ''
     const { isServed, type } = catalogue.typeOf(flavor)
-    if (!isServed) metrics.unknownFlavors.count()
+    if (!isServed) reports.metrics.unknownFlavors.count()
     return type
   }
 }

@@ -2,7 +2,7 @@
 import { type InstanceType, kinds } from '@tenon/api'
 import type { Cache, Controller, ControllerOptions, EventRecorder, KubeClient } from '@tenon/kube'
 import { type OfferingNews, ProviderError } from '@tenon/provider'
-import { type Clock, Listeners, type Logger } from '@tenon/runtime'
+import { Listeners, type Runtime } from '@tenon/runtime'
 import { candidatesFor } from './catalogue/candidates.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { instanceTypesOf } from './catalogue/instance-types.ts'
@@ -26,34 +26,46 @@ import { ClusterApiProvider } from './provider.ts'
 /** What the provider is built on. */
 export interface ClusterApiParts {
   readonly hub: Hub & { start(signal: AbortSignal): void }
-  /** Of the workload cluster. */
-  readonly kube: Pick<KubeClient, 'get' | 'list' | 'patch'>
-  readonly nodeClasses: Cache<ClusterAPINodeClass>
-  readonly prices: PriceList
-  readonly architecture: Architecture
-  readonly events: EventRecorder
-  readonly clock: Clock
-  readonly logger: Logger
+  /** The workload cluster. */
+  readonly kubernetes: {
+    readonly client: Pick<KubeClient, 'get' | 'list' | 'patch'>
+    readonly nodeClasses: Cache<ClusterAPINodeClass>
+    readonly events: EventRecorder
+  }
+  /** What instance types are made of, beside the objects of the hub. */
+  readonly defaults: {
+    readonly prices: PriceList
+    readonly architecture: Architecture
+  }
+  readonly runtime: Pick<Runtime, 'clock' | 'logger'>
   /** Makes a controller of the process's kind, not started. */
   readonly createController: (options: ControllerOptions) => Controller
 }
 
 /** Makes the provider; nothing runs before its controllers are started. */
 export function createClusterApiProvider(parts: ClusterApiParts): ClusterApiProvider {
-  const { hub, kube, nodeClasses, clock, logger, events } = parts
+  const { hub, kubernetes, defaults, runtime } = parts
+  const { client: kube, nodeClasses, events } = kubernetes
+  const { clock, logger } = runtime
   const reads = new HubReads(hub)
   const followed = new FollowedMachines(hub)
-  const templates = new InfrastructureTemplates(parts)
-  const catalogue = new Catalogue({ ...parts, templates })
+  const templates = new InfrastructureTemplates({ hub, clock, logger })
+  const catalogue = new Catalogue({ hub, templates, nodeClasses, ...defaults, logger })
   const identity = clusterIdentity(kube)
   const news = new Listeners<OfferingNews>()
   const metrics = new ClusterApiMetrics(() => hub.state.kind === 'open')
   const machines = new MachineFinder(hub, reads, followed)
   const deployments = new Deployments({ hub, reads, identity, clock, logger }, followed)
   const workload = { kube, nodeClasses, events, identity, candidates: candidatesOf(catalogue) }
-  const launcher = new Launcher({ hub, reads, workload, machines, deployments, followed, clock })
+  const launcher = new Launcher({ view: { hub, reads }, workload, machines, deployments, followed, clock })
   const releaser = new Releaser({ hub, machines, deployments, launcher, news, clock })
-  const nodeClassStatus = new NodeClassStatus({ ...parts, catalogue, names: hub.names })
+  const nodeClassStatus = new NodeClassStatus({
+    kube,
+    nodeClasses,
+    deployments: { catalogue, prices: defaults.prices, names: hub.names },
+    events,
+    clock,
+  })
   const view = { hub, reads, deployments, identity }
   const sweep = new MachineSweep({ hub: view, kube, releaser, metrics, process: { clock, logger } })
   return new ClusterApiProvider({

@@ -17,34 +17,37 @@ import { clusterAPINodeClassKind } from './nodeclass/types.ts'
  * @throws ProviderSettingError for a setting that cannot be used.
  */
 export async function openClusterApi(dependencies: ProviderDependencies): Promise<CloudProvider> {
-  const { env, kube, registry, server, fenced, userAgent, ...parts } = dependencies
-  const { clock, logger, random } = parts
+  const { env, kubernetes, cloud, runtime } = dependencies
+  const { client, registry, events } = kubernetes
+  const { clock, logger, random } = runtime
   const { config, ...settings } = readHubSettings(env, clock, logger)
   const prices = await readPrices(env['CLUSTER_API_PRICES_PATH'] ?? '')
   const health = new HubHealth(clock)
   const hub = new HubConnection({
     ...settings,
-    server: config?.server ?? server,
+    server: config?.server ?? kubernetes.server,
     kube: config
       ? toldApart(
-          createKubeClient({ transport: fenced(config.transport), clock, userAgent }),
+          createKubeClient({
+            transport: cloud.fenced(config.transport),
+            clock,
+            userAgent: cloud.userAgent,
+          }),
           config.server,
           health,
         )
-      : kube,
+      : client,
     clock,
     random: random.fork('hub'),
     health,
     logger,
   })
   return createClusterApiProvider({
-    ...parts,
     hub,
-    kube,
-    prices,
-    architecture: defaultArchitecture(env['CAPI_SCALE_ZERO_DEFAULT_ARCH']),
-    nodeClasses: registry.cache(clusterAPINodeClassKind),
-    createController: (options) => createController(options, { clock, logger, random }),
+    kubernetes: { client, nodeClasses: registry.cache(clusterAPINodeClassKind), events },
+    defaults: { prices, architecture: defaultArchitecture(env['CAPI_SCALE_ZERO_DEFAULT_ARCH']) },
+    runtime,
+    createController: (options) => createController(options, runtime),
   })
 }
 

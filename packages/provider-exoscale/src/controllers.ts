@@ -1,36 +1,21 @@
 /** The controllers of the provider, and their triggers. */
-import type { Node, NodeClaim } from '@tenon/api'
-import type {
-  Cache,
-  Controller,
-  ControllerOptions,
-  EventRecorder,
-  KubeClient,
-  ReconcileResult,
-} from '@tenon/kube'
-import type { Clock, Logger } from '@tenon/runtime'
-import type { ExoscaleClient } from './api/client.ts'
+import type { Node } from '@tenon/api'
+import type { Cache, Controller, ControllerOptions, ReconcileResult } from '@tenon/kube'
 import type { GarbageCollection } from './garbage-collection.ts'
-import type { BootstrapTokens } from './launch/bootstrap-token.ts'
-import { FirstHeartbeat } from './launch/first-heartbeat.ts'
-import { TokenCleanup } from './launch/token-cleanup.ts'
-import { NodeClassDeletion } from './nodeclass/deletion.ts'
-import { NodeClassStatusController } from './nodeclass/status-controller.ts'
-import type { TemplateResolver } from './nodeclass/template.ts'
+import type { FirstHeartbeat } from './launch/first-heartbeat.ts'
+import type { TokenCleanup } from './launch/token-cleanup.ts'
+import type { NodeClassStatusController } from './nodeclass/status-controller.ts'
 import type { ExoscaleNodeClass } from './nodeclass/types.ts'
 
 export interface ProviderControllerDependencies {
-  readonly api: ExoscaleClient
-  readonly kube: KubeClient
-  readonly nodeClasses: Cache<ExoscaleNodeClass>
-  readonly nodeClaims: Cache<NodeClaim>
-  readonly nodes: Cache<Node>
-  readonly templates: TemplateResolver
-  readonly tokens: BootstrapTokens
-  readonly garbage: GarbageCollection
-  readonly events: EventRecorder
-  readonly clock: Clock
-  readonly logger: Logger
+  readonly loops: {
+    readonly nodeClassStatus: NodeClassStatusController
+    readonly firstHeartbeat: FirstHeartbeat
+    readonly tokenCleanup: TokenCleanup
+    readonly garbage: GarbageCollection
+  }
+  readonly nodeClasses: Pick<Cache<ExoscaleNodeClass>, 'onChange'>
+  readonly nodes: Pick<Cache<Node>, 'onChange'>
   readonly createController: (options: ControllerOptions) => Controller
 }
 
@@ -38,27 +23,24 @@ const backoff = { baseMs: 1000, capMs: 5 * 60_000 }
 
 /** Starts every loop of the provider and stops them when `signal` aborts. */
 export function startProviderControllers(deps: ProviderControllerDependencies, signal: AbortSignal): void {
-  const deletion = new NodeClassDeletion(deps)
-  const status = new NodeClassStatusController({ ...deps, deletion })
-  const heartbeat = new FirstHeartbeat(deps)
+  const { loops } = deps
   const nodeClass = deps.createController({
     name: 'exoscale.nodeclass',
     concurrency: 5,
     backoff,
-    reconcile: (name, stopping) => status.reconcile(name, stopping),
+    reconcile: (name, stopping) => loops.nodeClassStatus.reconcile(name, stopping),
   })
   const firstHeartbeat = deps.createController({
     name: 'exoscale.firstheartbeat',
     concurrency: 5,
     backoff,
-    reconcile: (name, stopping) => heartbeat.reconcile(name, stopping),
+    reconcile: (name, stopping) => loops.firstHeartbeat.reconcile(name, stopping),
   })
-  const tokenCleanup = new TokenCleanup(deps)
   const controllers = [
     nodeClass,
     firstHeartbeat,
-    pass(deps, 'exoscale.tokencleanup', (stopping) => tokenCleanup.run(stopping)),
-    pass(deps, 'exoscale.garbagecollection', (stopping) => deps.garbage.run(stopping)),
+    pass(deps, 'exoscale.tokencleanup', (stopping) => loops.tokenCleanup.run(stopping)),
+    pass(deps, 'exoscale.garbagecollection', (stopping) => loops.garbage.run(stopping)),
   ]
   const unsubscribe = [
     deps.nodeClasses.onChange((change) => {
@@ -80,11 +62,11 @@ export function startProviderControllers(deps: ProviderControllerDependencies, s
 
 /** A loop over everything: a controller with one key. */
 function pass(
-  deps: ProviderControllerDependencies,
+  { createController }: Pick<ProviderControllerDependencies, 'createController'>,
   name: string,
   run: (signal: AbortSignal) => Promise<ReconcileResult>,
 ): Controller {
-  const controller = deps.createController({
+  const controller = createController({
     name,
     concurrency: 1,
     backoff,

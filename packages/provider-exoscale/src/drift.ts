@@ -4,7 +4,7 @@ import { type EventRecorder, isKubeError, type KubeClient } from '@tenon/kube'
 import type { ExoscaleClient } from './api/client.ts'
 import type { ExoscaleInstance, Reference } from './api/types.ts'
 import { exoscaleAnnotations } from './identifiers.ts'
-import { wantedInstanceLabels } from './launch/launcher.ts'
+import { wantedInstanceLabels } from './launch/boot-requests.ts'
 import { nodeClassHash } from './nodeclass/settings.ts'
 import type { TemplateResolver } from './nodeclass/template.ts'
 import type { ExoscaleNodeClass } from './nodeclass/types.ts'
@@ -72,8 +72,8 @@ function missingBaseline(
 }
 
 export interface DriftDependencies {
-  readonly api: ExoscaleClient
-  readonly kube: KubeClient
+  readonly api: Pick<ExoscaleClient, 'getInstance' | 'updateInstance' | 'waitForOperation'>
+  readonly kube: Pick<KubeClient, 'patch'>
   readonly templates: TemplateResolver
   readonly events: EventRecorder
   readonly clusterId: string

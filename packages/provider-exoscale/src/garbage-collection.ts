@@ -1,20 +1,14 @@
 /** Deletes instances without a claim, and claims whose instance does not exist. */
 import { karpenterKinds, kinds, type NodeClaim, terminationFinalizer } from '@tenon/api'
-import {
-  type Cache,
-  type EventRecorder,
-  isKubeError,
-  type KubeClient,
-  type ReconcileResult,
-} from '@tenon/kube'
-import { heldMessage, SweepGuard, type SweepRound } from '@tenon/provider'
+import { isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { SweepGuard } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ExoscaleClient } from './api/client.ts'
 import { isApiError } from './api/errors.ts'
 import type { Fleet } from './fleet/fleet.ts'
 import type { OwnedInstance } from './fleet/owned-instance.ts'
 import { parseProviderId, providerIdOf } from './identifiers.ts'
-import type { ExoscaleNodeClass } from './nodeclass/types.ts'
+import type { SweepReport } from './sweep-report.ts'
 
 const periodMs = 5 * 60_000
 /** While a sweep of many is held back, it is looked at more often than it may go. */
@@ -25,10 +19,9 @@ const stuckAfterMs = 10 * 60_000
 
 export interface GarbageCollectionDependencies {
   readonly api: Pick<ExoscaleClient, 'getInstance'>
-  readonly kube: KubeClient
+  readonly kube: Pick<KubeClient, 'get' | 'list' | 'patch'>
   readonly fleet: Fleet
-  readonly nodeClasses: Pick<Cache<ExoscaleNodeClass>, 'list'>
-  readonly events: EventRecorder
+  readonly report: SweepReport
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -82,7 +75,7 @@ export class GarbageCollection {
       alive.filter((owned) => isOld(owned) && isLeaked(owned, owners)).map((owned) => [owned.id, owned]),
     )
     const round = this.guards[0].admit([...orphans.keys()], alive.length)
-    this.#tell('instances have no NodeClaim', 'InstanceSweepHeld', round, alive.length)
+    this.#deps.report.held('instances have no NodeClaim', 'InstanceSweepHeld', round, alive.length)
     const deleted: string[] = []
     for (const id of round.admitted) {
       const owned = orphans.get(id)
@@ -147,7 +140,7 @@ export class GarbageCollection {
         .map((claim) => [claim.metadata.name, claim]),
     )
     const round = this.guards[1].admit([...stuck.keys()], claims.length)
-    this.#tell(
+    this.#deps.report.held(
       'NodeClaims wait for an instance that does not exist',
       'NodeClaimSweepHeld',
       round,
@@ -190,16 +183,6 @@ export class GarbageCollection {
       if (isApiError(error, 'not-found')) return true
       throw error
     }
-  }
-
-  /** Where people look who run this provider: at its node classes. */
-  #tell(what: string, reason: string, round: SweepRound, present: number): void {
-    if (round.held.length === 0) return
-    const { nodeClasses, events, logger } = this.#deps
-    const message = heldMessage(what, round, present)
-    logger.warn(message, { held: round.held.slice(0, 20) })
-    for (const object of nodeClasses.list())
-      events.record({ object, type: 'Warning', reason, message, dedupe: [reason] })
   }
 }
 

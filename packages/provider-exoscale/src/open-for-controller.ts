@@ -9,16 +9,17 @@ import { readExoscaleOptions } from './options.ts'
  */
 export async function openForController({
   env,
-  server,
-  fenced,
-  ...dependencies
+  kubernetes,
+  cloud,
+  runtime,
 }: ProviderDependencies): Promise<CloudProvider> {
   const options = readExoscaleOptions(env)
   if ('error' in options) throw new ProviderSettingError(options.error)
   return await openExoscale({
-    ...dependencies,
     options: options.ok,
-    connect: (endpoint) => fenced(new HttpsTransport(endpoint)),
-    clusterEndpoint: options.ok.clusterEndpoint ?? server,
+    kubernetes,
+    runtime,
+    connect: (endpoint) => cloud.fenced(new HttpsTransport(endpoint)),
+    userAgent: cloud.userAgent,
   })
 }

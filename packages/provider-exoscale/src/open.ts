@@ -1,24 +1,22 @@
 import { readFile } from 'node:fs/promises'
 import { karpenterKinds, kinds } from '@tenon/api'
-import { type CacheRegistry, createController, type EventRecorder, type KubeClient } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
-import type { Clock, Logger, Random } from '@tenon/runtime'
-import { type ConnectDependencies, connectExoscale } from './api/endpoint.ts'
+import { createController } from '@tenon/kube'
+import type { CloudProvider, ProviderKubernetes } from '@tenon/provider'
+import type { Runtime, Transport } from '@tenon/runtime'
+import { connectExoscale } from './api/endpoint.ts'
 import { parsePriceFile, type PriceFile } from './catalogue/prices.ts'
 import { exoscaleNodeClassKind } from './nodeclass/types.ts'
+import type { ExoscaleOptions } from './options.ts'
 import { createExoscaleProvider } from './provider.ts'
 
-export interface OpenDependencies extends ConnectDependencies {
-  readonly kube: KubeClient
-  /** The caches of this process, not started yet. */
-  readonly registry: CacheRegistry
-  readonly events: EventRecorder
-  readonly clock: Clock
-  /** Cryptographically strong outside simulations: it makes bootstrap tokens. */
-  readonly random: Random
-  readonly logger: Logger
-  /** URL of the API server as new nodes see it; the option of the same name wins. */
-  readonly clusterEndpoint: string
+export interface OpenDependencies {
+  readonly options: ExoscaleOptions
+  readonly kubernetes: ProviderKubernetes
+  readonly runtime: Runtime
+  /** Opens a transport to `endpoint` (scheme, host and port count; the path is sent in requests). */
+  readonly connect: (endpoint: string) => Transport
+  /** `name/version` of the program, for the User-Agent. */
+  readonly userAgent?: string
 }
 
 /**
@@ -26,20 +24,26 @@ export interface OpenDependencies extends ConnectDependencies {
  * @throws Error when the zone is not known, the API cannot be reached or the price file cannot be read.
  */
 export async function openExoscale(deps: OpenDependencies, signal?: AbortSignal): Promise<CloudProvider> {
-  const { registry, clock, logger, random } = deps
-  const { priceFile: path } = deps.options
+  const { options, kubernetes, runtime } = deps
+  const { client, registry, events, server } = kubernetes
+  const { priceFile: path } = options
   const priceFile = path === undefined ? {} : await readPriceFile(path)
-  const api = await connectExoscale(deps, signal)
+  const api = await connectExoscale({ ...deps, clock: runtime.clock }, signal)
   return createExoscaleProvider({
-    ...deps,
-    api,
-    priceFile,
-    caches: {
-      nodeClasses: registry.cache(exoscaleNodeClassKind),
-      nodeClaims: registry.cache(karpenterKinds.nodeClaim),
-      nodes: registry.cache(kinds.node),
+    options,
+    cloud: { api, priceFile },
+    kubernetes: {
+      client,
+      events,
+      caches: {
+        nodeClasses: registry.cache(exoscaleNodeClassKind),
+        nodeClaims: registry.cache(karpenterKinds.nodeClaim),
+        nodes: registry.cache(kinds.node),
+      },
     },
-    createController: (options) => createController(options, { clock, logger, random }),
+    joining: { clusterEndpoint: server },
+    runtime,
+    createController: (of) => createController(of, runtime),
   })
 }
 

@@ -17,7 +17,7 @@ import {
   type RepairPolicy,
   type SweepGuard,
 } from '@tenon/provider'
-import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { Runtime } from '@tenon/runtime'
 import type { ExoscaleClient } from './api/client.ts'
 import { isApiError } from './api/errors.ts'
 import { Catalogue, type CatalogueEntry } from './catalogue/catalogue.ts'
@@ -30,11 +30,21 @@ import { providerErrorFrom } from './errors.ts'
 import { Fleet } from './fleet/fleet.ts'
 import { GarbageCollection } from './garbage-collection.ts'
 import { choosableLabels, parseProviderId, providerName } from './identifiers.ts'
+import { BootRequests } from './launch/boot-requests.ts'
 import { BootstrapTokens } from './launch/bootstrap-token.ts'
 import { readCertificateAuthority } from './launch/certificate-authority.ts'
+import { FirstHeartbeat } from './launch/first-heartbeat.ts'
+import { InstanceCreation } from './launch/instance-creation.ts'
+import { Introduction } from './launch/introduction.ts'
 import { Launcher } from './launch/launcher.ts'
+import { Refusals } from './launch/refusals.ts'
+import { TokenCleanup } from './launch/token-cleanup.ts'
+import { TypeChoice } from './launch/type-choice.ts'
+import { NodeClassDeletion } from './nodeclass/deletion.ts'
 import { formerSettings } from './nodeclass/former-settings.ts'
 import { diskSizeGib, kubeletSettings } from './nodeclass/settings.ts'
+import { resolutionSteps } from './nodeclass/resolution-steps.ts'
+import { NodeClassStatusController } from './nodeclass/status-controller.ts'
 import { TemplateResolver } from './nodeclass/template.ts'
 import {
   type ExoscaleNodeClass,
@@ -42,32 +52,39 @@ import {
   type ExoscaleNodeClassSpec,
 } from './nodeclass/types.ts'
 import type { ExoscaleOptions } from './options.ts'
+import { SweepReport } from './sweep-report.ts'
 
 const minute = 60_000
 
 export interface ExoscaleProviderDependencies {
   readonly options: ExoscaleOptions
-  /** From `connectExoscale`. */
-  readonly api: ExoscaleClient
-  readonly kube: KubeClient
-  readonly caches: {
-    readonly nodeClasses: Cache<ExoscaleNodeClass>
-    readonly nodeClaims: Cache<NodeClaim>
-    readonly nodes: Cache<Node>
+  readonly cloud: {
+    /** From `connectExoscale`. */
+    readonly api: ExoscaleClient
+    /** Prices that replace the built-in ones. */
+    readonly priceFile?: PriceFile
   }
-  readonly events: EventRecorder
-  readonly clock: Clock
-  /** Cryptographically strong outside simulations: it makes bootstrap tokens. */
-  readonly random: Random
-  readonly logger: Logger
+  readonly kubernetes: {
+    readonly client: KubeClient
+    readonly events: EventRecorder
+    readonly caches: ExoscaleCaches
+  }
+  /** How new nodes join. */
+  readonly joining: {
+    /** URL of the API server as new nodes see it; the option of the same name wins. */
+    readonly clusterEndpoint: string
+    /** PEM; read from the cluster when absent. */
+    readonly certificateAuthority?: string
+  }
+  readonly runtime: Runtime
   /** Makes a controller of the process's kind, not started. */
   readonly createController: (options: ControllerOptions) => Controller
-  /** URL of the API server as new nodes see it; the option of the same name wins. */
-  readonly clusterEndpoint: string
-  /** PEM; read from the cluster when absent. */
-  readonly certificateAuthority?: string
-  /** Prices that replace the built-in ones. */
-  readonly priceFile?: PriceFile
+}
+
+interface ExoscaleCaches {
+  readonly nodeClasses: Cache<ExoscaleNodeClass>
+  readonly nodeClaims: Cache<NodeClaim>
+  readonly nodes: Cache<Node>
 }
 
 /** Instances of Exoscale Compute that join an SKS cluster. */
@@ -102,26 +119,46 @@ class ExoscaleProvider implements CloudProvider {
   readonly #garbage: GarbageCollection
 
   constructor(deps: ExoscaleProviderDependencies) {
-    const { options, clock } = deps
+    const { options, cloud, kubernetes, runtime } = deps
+    const { zone, clusterId } = options
+    const { api } = cloud
+    const { client: kube, caches } = kubernetes
+    const { clock, logger } = runtime
     this.#deps = deps
-    const prices = pricesByType(options.currency, deps.priceFile)
-    this.#catalogue = new Catalogue({ ...deps, zone: options.zone, prices, inUse: () => this.#typesInUse() })
+    const prices = pricesByType(options.currency, cloud.priceFile)
+    this.#catalogue = new Catalogue({ api, clock, logger, zone, prices, inUse: () => this.#typesInUse() })
     this.#unavailable = new UnavailableOfferings(clock)
-    this.#templates = new TemplateResolver(deps)
-    this.#tokens = new BootstrapTokens(deps)
-    this.#fleet = new Fleet({ api: deps.api, catalogue: this.#catalogue, ...options })
-    this.#garbage = new GarbageCollection({ ...deps, ...deps.caches, fleet: this.#fleet })
-    this.#launcher = new Launcher({
-      ...deps,
-      ...options,
-      nodeClasses: deps.caches.nodeClasses,
-      catalogue: this.#catalogue,
-      unavailable: this.#unavailable,
-      templates: this.#templates,
-      tokens: this.#tokens,
-      fleet: this.#fleet,
-      clusterEndpoint: options.clusterEndpoint ?? deps.clusterEndpoint,
-      certificateAuthority: async () => deps.certificateAuthority ?? readCertificateAuthority(deps.kube),
+    this.#templates = new TemplateResolver({ api, kube, clock })
+    this.#tokens = new BootstrapTokens({ kube, ...runtime })
+    this.#fleet = new Fleet({ api, catalogue: this.#catalogue, zone, clusterId })
+    const report = new SweepReport({ ...caches, events: kubernetes.events, logger })
+    this.#garbage = new GarbageCollection({ api, kube, fleet: this.#fleet, report, clock, logger })
+    this.#launcher = this.#createLauncher()
+  }
+
+  #createLauncher(): Launcher {
+    const { options, cloud, kubernetes, joining, runtime } = this.#deps
+    const { zone, clusterId } = options
+    const { api } = cloud
+    const { client: kube, caches } = kubernetes
+    const { clock, logger } = runtime
+    const unavailable = this.#unavailable
+    const fleet = this.#fleet
+    const cluster = {
+      id: clusterId,
+      domain: options.clusterDomain,
+      endpoint: options.clusterEndpoint ?? joining.clusterEndpoint,
+      certificateAuthority: async () => joining.certificateAuthority ?? readCertificateAuthority(kube),
+    }
+    const boot = new BootRequests({ api, templates: this.#templates, tokens: this.#tokens, cluster, logger })
+    const refusals = new Refusals({ api, unavailable, zone })
+    return new Launcher({
+      kube,
+      nodeClasses: caches.nodeClasses,
+      types: new TypeChoice({ catalogue: this.#catalogue, unavailable, zone }),
+      creation: new InstanceCreation({ api, fleet, boot, refusals, clock, logger }),
+      introduction: new Introduction({ api, kube, fleet, clock, logger }),
+      instancePrefix: options.instancePrefix,
     })
   }
 
@@ -158,7 +195,7 @@ class ExoscaleProvider implements CloudProvider {
   async get(providerID: string, signal?: AbortSignal): Promise<ProviderInstance> {
     return this.#speak(async () => {
       const id = instanceIdIn(providerID)
-      return this.#fleet.describe(await notFoundIsGone(id, this.#deps.api.getInstance(id, signal)))
+      return this.#fleet.describe(await notFoundIsGone(id, this.#deps.cloud.api.getInstance(id, signal)))
     }, signal)
   }
 
@@ -192,7 +229,7 @@ class ExoscaleProvider implements CloudProvider {
 
   nodeDefaults(pool: NodePool): NodeDefaults {
     const { name } = pool.spec.template.spec.nodeClassRef
-    const nodeClass = this.#deps.caches.nodeClasses.get({ name })
+    const nodeClass = this.#deps.kubernetes.caches.nodeClasses.get({ name })
     if (nodeClass === undefined) return { labels: {}, taints: [] }
     const { nodeLabels, nodeTaints } = formerSettings(nodeClass.spec)
     return { labels: nodeLabels, taints: nodeTaints }
@@ -202,34 +239,38 @@ class ExoscaleProvider implements CloudProvider {
     return this.#speak(async () => {
       const nodeClass = this.#nodeClass(claim.spec.nodeClassRef.name)
       const id = instanceIdIn(claim.status?.providerID ?? '')
-      const { api, kube, events, options } = this.#deps
-      const deps = { api, kube, events, templates: this.#templates, clusterId: options.clusterId }
+      const { options, cloud, kubernetes } = this.#deps
+      const { client: kube, events } = kubernetes
+      const deps = { api: cloud.api, kube, events, templates: this.#templates, clusterId: options.clusterId }
       return notFoundIsGone(id, checkDrift(deps, claim, nodeClass, id, signal))
     }, signal)
   }
 
   startControllers(signal: AbortSignal): void {
-    startProviderControllers(
-      {
-        ...this.#deps,
-        ...this.#deps.caches,
-        templates: this.#templates,
-        tokens: this.#tokens,
-        garbage: this.#garbage,
-      },
-      signal,
-    )
+    const { cloud, kubernetes, runtime, createController } = this.#deps
+    const { api } = cloud
+    const { client: kube, events, caches } = kubernetes
+    const { clock, logger } = runtime
+    const deletion = new NodeClassDeletion({ kube, ...caches, garbage: this.#garbage, events })
+    const steps = resolutionSteps({ api, templates: this.#templates, clock })
+    const loops = {
+      nodeClassStatus: new NodeClassStatusController({ kube, ...caches, steps, deletion, events, clock }),
+      firstHeartbeat: new FirstHeartbeat({ kube, ...caches, events, clock }),
+      tokenCleanup: new TokenCleanup({ kube, tokens: this.#tokens, caches, events, clock, logger }),
+      garbage: this.#garbage,
+    }
+    startProviderControllers({ loops, ...caches, createController }, signal)
   }
 
   *#typesInUse(): Iterable<string> {
-    for (const { metadata, status } of this.#deps.caches.nodeClaims.list()) {
+    for (const { metadata, status } of this.#deps.kubernetes.caches.nodeClaims.list()) {
       const type = metadata.labels?.[labels.instanceType]
       if (type !== undefined && status?.providerID !== undefined) yield type
     }
   }
 
   #nodeClass(name: string): ExoscaleNodeClass {
-    const nodeClass = this.#deps.caches.nodeClasses.get({ name })
+    const nodeClass = this.#deps.kubernetes.caches.nodeClasses.get({ name })
     if (nodeClass === undefined) throw new ProviderError('other', `ExoscaleNodeClass ${name} does not exist`)
     return nodeClass
   }

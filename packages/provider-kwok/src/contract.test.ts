@@ -48,9 +48,7 @@ async function open(): Promise<ContractWorld> {
       provider: new KwokProvider({
         client: client(kube),
         nodeClasses,
-        clock,
-        random,
-        logger: silentLogger,
+        runtime: { clock, random, logger: silentLogger },
         instanceTypes,
       }),
       isDead,

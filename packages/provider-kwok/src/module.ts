@@ -47,9 +47,9 @@ export const kwok: ProviderModule = {
     const { chart } = await import('./chart.ts')
     return chart
   },
-  open: async ({ env, kube, ...dependencies }) => {
+  open: async ({ env, ...dependencies }) => {
     const { openKwok } = await import('./open.ts')
-    return openKwok(env, { ...dependencies, client: kube })
+    return openKwok(env, dependencies)
   },
   offline: async (env, readText) => {
     const { offlineCatalogue } = await import('./offline.ts')

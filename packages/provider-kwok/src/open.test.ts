@@ -38,7 +38,7 @@ function open(env: Readonly<Record<string, string>>) {
   const transport = { send: () => Promise.reject(new Error('there is no server')) }
   const client = createKubeClient({ transport, clock, userAgent: 'test' })
   const registry = createCacheRegistry({ client, clock, logger, random })
-  const provider = openKwok(env, { client, registry, clock, random, logger })
+  const provider = openKwok(env, { kubernetes: { client, registry }, runtime: { clock, random, logger } })
   const names = async () => (await provider.getInstanceTypes(pool)).map(({ name }) => name)
   return { provider, errors, names }
 }

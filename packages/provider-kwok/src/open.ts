@@ -1,28 +1,29 @@
 /** Opens the KWOK provider with its settings, which are environment variables. */
 import { readFileSync } from 'node:fs'
 import type { InstanceType } from '@tenon/api'
-import type { CacheRegistry } from '@tenon/kube'
-import { type ProviderEnvironment, ProviderSettingError } from '@tenon/provider'
-import type { Logger } from '@tenon/runtime'
+import { type ProviderEnvironment, type ProviderKubernetes, ProviderSettingError } from '@tenon/provider'
+import type { Logger, Runtime } from '@tenon/runtime'
 import { readCatalogue } from './catalogue-file.ts'
 import { kwokNodeClassKind } from './nodeclass.ts'
-import { type KwokDependencies, KwokProvider } from './provider.ts'
+import { KwokProvider } from './provider.ts'
 
 /** Of a label's value, which a partition's name becomes. */
 const partitionForm = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 
-type Dependencies = Omit<KwokDependencies, 'instanceTypes' | 'nodeClasses' | 'partitions'> & {
-  readonly registry: CacheRegistry
+interface Dependencies {
+  readonly kubernetes: Pick<ProviderKubernetes, 'client' | 'registry'>
+  readonly runtime: Runtime
 }
 
 /** @throws ProviderSettingError naming the variable that is wrong; a catalogue that cannot be read is only logged. */
-export function openKwok(env: ProviderEnvironment, { registry, ...deps }: Dependencies): KwokProvider {
+export function openKwok(env: ProviderEnvironment, { kubernetes, runtime }: Dependencies): KwokProvider {
   const path = env['INSTANCE_TYPES_FILE_PATH'] ?? ''
   return new KwokProvider({
-    ...deps,
-    nodeClasses: registry.cache(kwokNodeClassKind),
+    client: kubernetes.client,
+    runtime,
+    nodeClasses: kubernetes.registry.cache(kwokNodeClassKind),
     partitions: partitions(env['KWOK_PARTITIONS'] ?? ''),
-    ...(path !== '' && { instanceTypes: catalogue(path, deps.logger) }),
+    ...(path !== '' && { instanceTypes: catalogue(path, runtime.logger) }),
   })
 }
 

@@ -6,7 +6,10 @@ import { kwokNodeClassKind } from './nodeclass.ts'
 import { type KwokDependencies, KwokProvider } from './provider.ts'
 import { FakeKube } from './testing/fake-kube.test-support.ts'
 
-function open(options: Partial<KwokDependencies> = {}) {
+function open({
+  logger = silentLogger,
+  ...options
+}: Partial<KwokDependencies> & { readonly logger?: Logger } = {}) {
   const clock = new VirtualClock()
   const client = new FakeKube(clock)
   const annotate = (annotations: Readonly<Record<string, string>>) =>
@@ -18,7 +21,7 @@ function open(options: Partial<KwokDependencies> = {}) {
   annotate({})
   const nodeClasses = { get: () => client.all(kwokNodeClassKind)[0] }
   const random = new SeededRandom(1)
-  const deps = { client, nodeClasses, clock, random, logger: silentLogger, ...options }
+  const deps = { client, nodeClasses, runtime: { clock, random, logger }, ...options }
   return { clock, client, annotate, provider: new KwokProvider(deps) }
 }
 

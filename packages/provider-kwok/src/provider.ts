@@ -23,7 +23,7 @@ import {
   replaceUnready,
   withProviderErrors,
 } from '@tenon/provider'
-import { type Clock, integerBetween, type Logger, type Random, unit } from '@tenon/runtime'
+import { integerBetween, type Runtime, unit } from '@tenon/runtime'
 import { defaultCatalogue } from './catalogue.ts'
 import { Failures } from './failures.ts'
 import type { FailureSettings } from './failure-settings.ts'
@@ -60,12 +60,10 @@ const instanceFields: ReadFields = {
 
 /** What the provider runs on; without `instanceTypes` it offers its own catalogue. */
 export interface KwokDependencies {
-  readonly client: KubeClient
+  readonly client: Pick<KubeClient, 'create' | 'delete' | 'get' | 'list'>
   /** Node classes as this process follows them; without them only launches fail when they are told to. */
   readonly nodeClasses?: Pick<Cache<KwokNodeClass>, 'get'>
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
+  readonly runtime: Runtime
   readonly instanceTypes?: readonly InstanceType[]
   /** Names of the kwok controllers; each Node goes to one of them by chance. Only `a` unless given. */
   readonly partitions?: readonly string[]
@@ -92,7 +90,7 @@ export class KwokProvider implements CloudProvider {
   constructor(deps: KwokDependencies) {
     this.#deps = deps
     this.#types = deps.instanceTypes ?? defaultCatalogue()
-    this.#failures = new Failures(deps)
+    this.#failures = new Failures(deps.runtime)
     this.#partitions = deps.partitions ?? ['a']
     this.wellKnownLabels = choosableLabels(this.#types)
   }
@@ -110,7 +108,7 @@ export class KwokProvider implements CloudProvider {
     signal: AbortSignal | undefined,
     told: readonly InstanceType[] | undefined,
   ): Promise<ProviderInstance> {
-    const { client, random } = this.#deps
+    const { client, runtime } = this.#deps
     const { name: className } = claim.spec.nodeClassRef
     const existing = (await this.#instances.ask()).find((node) => claimNameOf(node) === claim.metadata.name)
     if (existing !== undefined) return this.#asLaunched(existing, claim)
@@ -133,8 +131,8 @@ export class KwokProvider implements CloudProvider {
     }
     this.#failures.refuse(choice, failures)
     const node = simulatedNode(claim, choice, {
-      name: nodeName(claim, this.#sequence++, random),
-      partition: this.#partitions[integerBetween(random, 0, this.#partitions.length - 1)] ?? 'a',
+      name: nodeName(claim, this.#sequence++, runtime.random),
+      partition: this.#partitions[integerBetween(runtime.random, 0, this.#partitions.length - 1)] ?? 'a',
       annotations: failures.image === undefined ? {} : { [imageAnnotation]: failures.image },
       shares: failures.instanceShares,
     }) as Node
@@ -226,7 +224,7 @@ export class KwokProvider implements CloudProvider {
 
   /** What others say of a type decides which is taken; the instance is what this provider makes of it. */
   #choice(claim: NodeClaim, instanceTypes: readonly InstanceType[]): Choice | undefined {
-    const choice = cheapestChoice(claim, instanceTypes, this.#deps.random)
+    const choice = cheapestChoice(claim, instanceTypes, this.#deps.runtime.random)
     const type = this.#types.find(({ name }) => name === choice?.type.name)
     return choice === undefined || type === undefined ? undefined : { type, offering: choice.offering }
   }
@@ -272,7 +270,7 @@ export class KwokProvider implements CloudProvider {
     if (delayMs === 0 && (await this.#attempt(node, 1))) return
     this.#coming.set(name, calledOff)
     const rest = async (): Promise<void> => {
-      const { clock } = this.#deps
+      const { clock } = this.#deps.runtime
       try {
         await clock.sleep(delayMs, signal)
         for (let attempt = delayMs === 0 ? 2 : 1; attempt <= creation.attempts; attempt++) {
@@ -299,14 +297,18 @@ export class KwokProvider implements CloudProvider {
     } catch (error) {
       if (isKubeError(error, 'alreadyExists')) return true
       const { name } = node.metadata
-      this.#deps.logger.error('creating the simulated node failed', { Node: { name }, attempt, error })
+      this.#deps.runtime.logger.error('creating the simulated node failed', {
+        Node: { name },
+        attempt,
+        error,
+      })
       return false
     }
   }
 
   #pauseMs(attempt: number): number {
     const { pauseMs, growth, jitter } = creation
-    return pauseMs * growth ** (attempt - 2) * (1 + jitter * unit(this.#deps.random))
+    return pauseMs * growth ** (attempt - 2) * (1 + jitter * unit(this.#deps.runtime.random))
   }
 }
 

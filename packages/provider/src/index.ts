@@ -45,6 +45,7 @@ export {
   textSchema,
   unregisteredTaint,
 } from '@tenon/api'
+export type { CloudRequests } from './cloud-requests.ts'
 export type { CloudSimulator, SimulatedCloud, SimulatorParts } from '@tenon/devcluster'
 export {
   type Cache,
@@ -123,6 +124,7 @@ export {
   type OfflineFinding,
   type OfflineTypes,
   type ProviderDependencies,
+  type ProviderKubernetes,
   type ProviderEnvironment,
   type ProviderModule,
   type ProviderOption,

@@ -1,7 +1,8 @@
 import type { InstanceType, KubeObject, NodeClass, ResourceType } from '@tenon/api'
 import type { CacheRegistry, EventRecorder, WatchingKubeClient } from '@tenon/kube'
-import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
+import type { Runtime } from '@tenon/runtime'
 import type { ProviderChart } from './chart.ts'
+import type { CloudRequests } from './cloud-requests.ts'
 import type { CloudProvider, PoolRules } from './contract.ts'
 import type { NodeGroupModule } from './node-groups.ts'
 import type { PreflightModule } from './preflight.ts'
@@ -30,20 +31,19 @@ export interface ProviderOption {
 /** What a provider is opened with. */
 export interface ProviderDependencies {
   readonly env: ProviderEnvironment
-  readonly kube: WatchingKubeClient
+  readonly kubernetes: ProviderKubernetes
+  readonly cloud: CloudRequests
+  readonly runtime: Runtime
+}
+
+/** The Kubernetes API as a provider uses it. */
+export interface ProviderKubernetes {
+  readonly client: WatchingKubeClient
   /** The caches of this process, not started yet. */
   readonly registry: CacheRegistry
   readonly events: EventRecorder
-  readonly clock: Clock
-  /** Cryptographically strong outside simulations. */
-  readonly random: Random
-  readonly logger: Logger
   /** URL of the API server as this process sees it. */
   readonly server: string
-  /** Wraps a transport to the cloud so that nothing is changed there once this process no longer leads. */
-  readonly fenced: (transport: Transport) => Transport
-  /** Of requests to the cloud. */
-  readonly userAgent: string
 }
 
 /** A problem that `tenon validate` reports of an object. */

@@ -1,6 +1,7 @@
 /** What the Cluster Autoscaler mode asks of a cloud: node groups that have a size (cluster-autoscaler.md 1). */
 import type { Node } from '@tenon/api'
-import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
+import type { Runtime } from '@tenon/runtime'
+import type { CloudRequests } from './cloud-requests.ts'
 
 /** The maximum size of a group that nothing bounds; the largest that the status ConfigMap can tell. */
 export const unboundedGroupSize = 2_147_483_647
@@ -106,12 +107,8 @@ export interface NodeGroupDependencies {
   readonly nodeGroupSpecs: readonly string[]
   /** `--allow-scale-to-zero`: minimum 0 is admitted, and groups that `--nodes` names are found without a node. */
   readonly allowsEmptyGroups: boolean
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
-  /** Wraps a transport to the cloud so that nothing is changed there once this process no longer leads. */
-  readonly fenced: (transport: Transport) => Transport
-  readonly userAgent: string
+  readonly cloud: CloudRequests
+  readonly runtime: Runtime
 }
 
 /** Node groups of a cloud, for `tenon cluster-autoscaler`. */

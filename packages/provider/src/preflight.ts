@@ -40,8 +40,8 @@ export interface CloudAccess {
 /** What a {@link PreflightModule} is given. */
 export interface PreflightDependencies {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Of the cluster. */
-  readonly kube: KubeClient
+  /** Of the cluster; preflight only reads. */
+  readonly kube: Pick<KubeClient, 'get' | 'list'>
   readonly clock: Clock
   readonly logger: Logger
   readonly userAgent: string

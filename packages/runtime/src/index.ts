@@ -23,6 +23,7 @@ export {
   readText,
   type Transport,
 } from './transport.ts'
+export type { Runtime } from './runtime.ts'
 export { eventLoopTurns, inSlices, type Slicing, type Turns } from './turns.ts'
 export { VirtualClock } from './virtual-clock.ts'
 export {

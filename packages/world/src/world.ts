@@ -390,30 +390,25 @@ export class World {
 
   async #openProvider(deps: ProviderParts): Promise<CloudProvider> {
     const { client, registry, events, random } = deps
-    const { clock } = this
-    const logger = this.#logger
+    const runtime = { clock: this.clock, random, logger: this.#logger }
+    const kubernetes = { client, registry, events, server: clusterEndpoint }
     if (typeof this.#options.provider !== 'string') return this.#options.provider
     if (this.#options.provider === 'kwok') {
       const nodeClasses = registry.cache(kwokNodeClassKind)
-      return new KwokProvider({ client, nodeClasses, clock, random, logger, ...this.#options.kwok })
+      return new KwokProvider({ client, nodeClasses, runtime, ...this.#options.kwok })
     }
     if (this.#options.provider === 'clever-cloud' || this.#options.provider === 'cluster-api') {
-      const process = { server: clusterEndpoint, fenced: direct, userAgent: 'karpenter/world', env: {} }
+      const access = { fenced: direct, userAgent: 'karpenter/world' }
       const open = this.#options.provider === 'clever-cloud' ? openCleverCloud : openClusterApi
-      return await open({ ...process, kube: client, registry, events, clock, random, logger })
+      return await open({ env: {}, kubernetes, cloud: access, runtime })
     }
     const cloudPath = this.#options.cloudPath ?? direct
     const cloudTransport = deps.process.guard(cloudPath({ send: this.cluster.cloud.handle }))
     return await openExoscale({
       options: exoscaleOptions(this.#options.zone),
       connect: () => cloudTransport,
-      kube: client,
-      registry,
-      events,
-      clock,
-      random,
-      logger,
-      clusterEndpoint,
+      kubernetes,
+      runtime,
     })
   }
 

@@ -11,31 +11,43 @@ import { Operator, type Settings, ThreadDecider } from '@tenon/operator'
 import {
   type CloudProvider,
   isProviderSettingError,
+  type ProviderEnvironment,
+  type ProviderKubernetes,
   type ProviderModule,
   type ProviderSettingError,
 } from '@tenon/provider'
-import { type Clock, eventLoopTurns, type Logger, type Random, type Transport } from '@tenon/runtime'
+import { eventLoopTurns, type Runtime, type Transport } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import { build, version } from '../version.ts'
 
-export interface OperatorPlan {
-  readonly provider: ProviderModule
-  /** Provider settings, as environment variables. */
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly transport: Transport
-  /** A way of its own for the lease; the same one without it. */
-  readonly leaseTransport?: Transport
-  /** Whether the cloud may be told to change anything; always, without it. */
+/** An operator is composed of these. */
+export interface OperatorParts {
+  readonly cloud: {
+    readonly module: ProviderModule
+    /** Provider settings, as environment variables. */
+    readonly env: ProviderEnvironment
+  }
+  readonly api: ApiAccess
+  /** Whether requests may change anything in the cloud; always, without it. */
   readonly mayAct?: () => boolean
   /** Revision of this program; empty when it is not known. */
   readonly commit?: string
-  /** URL of the API server as this process sees it. */
-  readonly server: string
   readonly settings: Settings
-  readonly rate?: { readonly perSecond: number; readonly burst: number }
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
+  readonly runtime: Runtime
+}
+
+/** The API server as this process reaches it. */
+interface ApiAccess {
+  readonly server: string
+  readonly transport: Transport
+  /** A separate connection for the lease; the same one without it. */
+  readonly leaseTransport?: Transport
+  readonly rate?: RequestRate
+}
+
+interface RequestRate {
+  readonly perSecond: number
+  readonly burst: number
 }
 
 export interface ComposedOperator {
@@ -48,15 +60,17 @@ export interface ComposedOperator {
 const leaseRequestTimeoutMs = 5000
 
 /** @throws CliError naming the setting that is missing or wrong. */
-export async function composeOperator(plan: OperatorPlan): Promise<ComposedOperator> {
-  const { clock, random, logger, transport, rate, settings } = plan
+export async function composeOperator(parts: OperatorParts): Promise<ComposedOperator> {
+  const { api, settings, runtime } = parts
+  const { transport, rate } = api
+  const { clock, random, logger } = runtime
   const server = { transport, clock, userAgent: `karpenter/${version}` }
   let operator: Operator | undefined
   const onRequest = (sample: RequestSample) => operator?.requests.requested(sample)
   const client = createKubeClient({ ...server, onRequest, ...(rate && { rate }) })
   const leaseClient = createKubeClient({
     ...server,
-    ...(plan.leaseTransport && { transport: plan.leaseTransport }),
+    ...(api.leaseTransport && { transport: api.leaseTransport }),
     onRequest,
     requestTimeoutMs: leaseRequestTimeoutMs,
   })
@@ -64,50 +78,42 @@ export async function composeOperator(plan: OperatorPlan): Promise<ComposedOpera
   const eventClient = createKubeClient({ ...server, onRequest, ...(rate && { rate: eventRate(rate) }) })
   const events = createEventRecorder({ client: eventClient, clock, logger, random, component: 'karpenter' })
   const registry = createCacheRegistry({ client, clock, logger, random })
-  const provider = await createProvider(plan, client, registry, events)
+  const provider = await createProvider(parts, { client, registry, events, server: api.server })
   const decider = new ThreadDecider({ clock, turns: eventLoopTurns, logger })
   operator = new Operator({
     kubernetes: { client, registry, events },
-    runtime: { clock, random, logger },
+    runtime,
     provider,
     decider,
     settings,
-    build: { ...build, commit: plan.commit ?? '' },
+    build: { ...build, commit: parts.commit ?? '' },
   })
   return { operator, leaseClient }
 }
 
-function eventRate({
-  perSecond,
-  burst,
-}: NonNullable<OperatorPlan['rate']>): NonNullable<OperatorPlan['rate']> {
+function eventRate({ perSecond, burst }: RequestRate): RequestRate {
   return { perSecond: perSecond / 4, burst: Math.ceil(burst / 4) }
 }
 
 async function createProvider(
-  plan: OperatorPlan,
-  client: WatchingKubeClient,
-  registry: ReturnType<typeof createCacheRegistry>,
-  events: ReturnType<typeof createEventRecorder>,
+  { cloud, runtime, mayAct = () => true }: OperatorParts,
+  kubernetes: ProviderKubernetes,
 ): Promise<CloudProvider> {
-  const { provider, clock, random, logger, env, mayAct = () => true } = plan
+  const { module, env } = cloud
   try {
-    return await provider.open({
+    return await module.open({
       env,
-      kube: client,
-      registry,
-      events,
-      clock,
-      random,
-      logger,
-      server: plan.server,
-      fenced: (transport) => fencedTransport(transport, mayAct),
-      userAgent: `tenon/${version}`,
+      kubernetes,
+      cloud: {
+        fenced: (transport) => fencedTransport(transport, mayAct),
+        userAgent: `tenon/${version}`,
+      },
+      runtime,
     })
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
     throw new CliError(
-      `${isProviderSettingError(cause) ? settingOf(cause, provider) : `${provider.title}: `}${why}`,
+      `${isProviderSettingError(cause) ? settingOf(cause, module) : `${module.title}: `}${why}`,
       { cause },
     )
   }

@@ -67,18 +67,17 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   const config = clusterOf(io, options)
   const lease = clusterOf(io, options)
   const { operator, leaseClient } = await composeOperator({
-    provider: options.provider,
-    env: { ...io.env, ...options.providerEnv },
-    transport: fencedTransport(config.transport, mayAct),
-    leaseTransport: lease.transport,
+    cloud: { module: options.provider, env: { ...io.env, ...options.providerEnv } },
+    api: {
+      server: config.server,
+      transport: fencedTransport(config.transport, mayAct),
+      leaseTransport: lease.transport,
+      ...(options.rate && { rate: options.rate }),
+    },
     mayAct,
-    server: config.server,
     settings: options.settings,
     commit: commit ?? '',
-    ...(options.rate && { rate: options.rate }),
-    clock,
-    random,
-    logger,
+    runtime: { clock, random, logger },
   }).catch(asStartUpError)
   addProcessMetrics(operator.metrics.registry)
   const pages = controllerPages(level, await profiles(options, clock))

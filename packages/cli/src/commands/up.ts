@@ -69,14 +69,13 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
     await applyManifests(running.cluster, crds, clock)
     if (options.apply && !isDemo) await applyManifests(running.cluster, manifests, clock, warn)
     const composed = await composeOperator({
-      provider: cloud.module,
-      env: { ...providerDefaults(cloud.module.options), ...running.settings },
-      transport: running.cluster.transport,
-      server: running.apiUrl,
+      cloud: {
+        module: cloud.module,
+        env: { ...providerDefaults(cloud.module.options), ...running.settings },
+      },
+      api: { server: running.apiUrl, transport: running.cluster.transport },
       settings: { ...defaultSettings, ...(isDemo && demoPace), brakeNamespace: 'kube-system' },
-      clock,
-      random,
-      logger,
+      runtime: { clock, random, logger },
     })
     operator = composed.operator
     await operator.observe(io.interrupted)

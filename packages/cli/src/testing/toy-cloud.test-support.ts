@@ -54,8 +54,8 @@ class ToyProvider {
   repairPolicies = []
   #kube
   #types
-  constructor({ kube, env }) {
-    this.#kube = kube
+  constructor({ kubernetes, env }) {
+    this.#kube = kubernetes.client
     this.#types = catalogue(Number(env.TOY_CPUS))
   }
   ownsProviderID(id) {
@@ -197,12 +197,12 @@ export const provider = {
 class ToySimulator {
   #kubelets = new Map()
   #unsubscribe
-  constructor({ apiAs, kubelets }) {
-    this.#unsubscribe = apiAs('toy').subscribe(node, {
+  constructor({ api, nodes }) {
+    this.#unsubscribe = api.as('toy').subscribe(node, {
       added: ({ metadata, spec, status }) => {
         if (!spec.providerID?.startsWith('toy://')) return
         const { capacity, allocatable } = status
-        this.#kubelets.set(metadata.name, kubelets.start({
+        this.#kubelets.set(metadata.name, nodes.kubelets.start({
           nodeName: metadata.name,
           providerId: spec.providerID,
           labels: metadata.labels,

@@ -164,11 +164,11 @@ class AutoscalerProcess {
       env,
       nodeGroupSpecs: process.nodeGroupSpecs,
       allowsEmptyGroups: process.allowsEmptyGroups,
-      clock,
-      random,
-      logger,
-      fenced: (transport) => fencedTransport(transport, () => this.#mayAct()),
-      userAgent,
+      runtime: { clock, random, logger },
+      cloud: {
+        fenced: (transport) => fencedTransport(transport, () => this.#mayAct()),
+        userAgent,
+      },
     })
     this.#server = await serve(this.#pages())
     logger.info('starting', {

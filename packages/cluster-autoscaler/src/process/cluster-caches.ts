@@ -8,7 +8,7 @@ import {
   type ReadFields,
   type WatchingKubeClient,
 } from '@tenon/kube'
-import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
+import type { Runtime, Transport } from '@tenon/runtime'
 import type { ClusterCache } from '../loop/cluster-cache.ts'
 import type { PodController } from '../model.ts'
 import { readableKinds } from './readable-kinds.ts'
@@ -25,11 +25,7 @@ export interface ClusterCachesDependencies {
   /** The client's own way to the server. */
   readonly transport: Transport
   readonly registry: CacheRegistry
-  readonly runtime: {
-    readonly clock: Clock
-    readonly random: Random
-    readonly logger: Logger
-  }
+  readonly runtime: Runtime
   /** A ConfigMap that is followed, as the priority expander needs it. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined
 }

@@ -111,23 +111,27 @@ class WatchedGroup {
   #wake: (() => void) | undefined
   #isNews = false
   wasSeen = false
-  state: NodeGroupState | { readonly kind: 'vanished' }
+  #state: NodeGroupState | { readonly kind: 'vanished' }
 
   constructor(clock: Clock, group: NodeGroup) {
     this.#clock = clock
     this.#uid = group.metadata.uid
-    this.state = stateOf(group)
+    this.#state = stateOf(group)
+  }
+
+  get state(): NodeGroupState | { readonly kind: 'vanished' } {
+    return this.#state
   }
 
   show(group: NodeGroup): void {
     this.wasSeen = true
-    this.state = stateOf(group)
+    this.#state = stateOf(group)
   }
 
   hear({ kind, object }: Change<NodeGroup>): void {
     if (object.metadata.uid !== this.#uid) return
     this.show(object)
-    if (kind === 'deleted') this.state = { kind: 'vanished' }
+    if (kind === 'deleted') this.#state = { kind: 'vanished' }
     this.#isNews = true
     this.#wake?.()
   }

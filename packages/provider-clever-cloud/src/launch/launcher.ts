@@ -17,12 +17,17 @@ import type { Turns } from './turns.ts'
 export interface LauncherDependencies {
   readonly kube: Pick<KubeClient, 'create' | 'delete' | 'get'>
   readonly nodeClasses: Pick<Cache<CleverNodeClass>, 'get'>
-  readonly acceptance: Acceptance
-  readonly refusals: Refusals
-  readonly turns: Turns
-  readonly metrics: Pick<CleverMetrics, 'acceptanceTimeouts'>
-  readonly events: EventRecorder
-  readonly logger: Logger
+  /** What the platform answers, and how long launches of one flavor wait for it. */
+  readonly answers: {
+    readonly acceptance: Acceptance
+    readonly refusals: Refusals
+    readonly turns: Turns
+  }
+  readonly reports: {
+    readonly metrics: Pick<CleverMetrics, 'acceptanceTimeouts'>
+    readonly events: EventRecorder
+    readonly logger: Logger
+  }
 }
 
 /** Launches nodes. All methods may be repeated after a crash at any point. */
@@ -39,7 +44,7 @@ export class Launcher {
    * @throws ProviderError when the claim gets none, KubeError when the API server fails.
    */
   async launch(claim: NodeClaim, types: readonly InstanceType[], signal?: AbortSignal): Promise<NodeGroup> {
-    const { kube, turns } = this.#deps
+    const { kube, answers } = this.#deps
     const options = signal === undefined ? {} : { signal }
     const existing = await kube.get(nodeGroupKind, { name: claim.metadata.name }, options)
     if (existing !== undefined) return await this.#accepted(claim, existing, signal)
@@ -53,7 +58,7 @@ export class Launcher {
     const flavor = offeringRef(choice).instanceType
     const wanted = newGroup(claim, nodeClass, flavor)
     const create = async () => await this.#accepted(claim, await this.#create(claim, wanted, signal), signal)
-    return await turns.take(flavor, create, signal)
+    return await answers.turns.take(flavor, create, signal)
   }
 
   async #create(
@@ -61,7 +66,7 @@ export class Launcher {
     wanted: NewObject<NodeGroup>,
     signal: AbortSignal | undefined,
   ): Promise<NodeGroup> {
-    const { kube, refusals } = this.#deps
+    const { kube, answers } = this.#deps
     const options = signal === undefined ? {} : { signal }
     try {
       return await kube.create(nodeGroupKind, wanted, options)
@@ -71,7 +76,7 @@ export class Launcher {
         if (group !== undefined) return group
       }
       if (isKubeError(error, 'invalid') && isAboutFlavorAlone(error.fields))
-        throw refusals.note(claim, wanted.spec.flavor, {
+        throw answers.refusals.note(claim, wanted.spec.flavor, {
           kind: 'refused',
           reason: '',
           message: error.message,
@@ -83,9 +88,10 @@ export class Launcher {
   async #accepted(claim: NodeClaim, group: NodeGroup, signal: AbortSignal | undefined): Promise<NodeGroup> {
     if (!isOwnedBy(group, claim)) throw foreignGroup(group, claim)
     if (group.metadata.deletionTimestamp !== undefined) throw goingGroup(group)
-    const { acceptance, metrics, events, logger } = this.#deps
+    const { answers, reports } = this.#deps
+    const { metrics, events, logger } = reports
     const { name } = group.metadata
-    const decision = await acceptance.decisionOn(group, signal)
+    const decision = await answers.acceptance.decisionOn(group, signal)
     switch (decision.kind) {
       case 'ready':
       case 'accepted':
@@ -120,7 +126,9 @@ export class Launcher {
     refusal: Refusal,
     signal: AbortSignal | undefined,
   ): Promise<ProviderError> {
-    const { kube, refusals, turns, logger } = this.#deps
+    const { kube, answers, reports } = this.#deps
+    const { refusals, turns } = answers
+    const { logger } = reports
     const { name, uid } = group.metadata
     const error = refusals.note(claim, group.spec.flavor, refusal)
     if (refusal.kind !== 'refused') turns.refused(group.spec.flavor)

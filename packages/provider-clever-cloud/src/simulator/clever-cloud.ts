@@ -60,16 +60,21 @@ export interface CleverCloud {
 
 /** Starts the platform of a cluster, with what an earlier run left in it. */
 export function startCleverCloud(parts: SimulatorParts, options: CleverCloudOptions = {}): CleverCloud {
-  const { apiAs, clock, kubelets, kubernetesVersion, logger } = parts
+  const { clock, logger } = parts.runtime
   const { controlPlane = outside } = options
-  const random = parts.random.fork('clever-cloud')
-  const api = apiAs('clever-cloud-operator')
+  const random = parts.runtime.random.fork('clever-cloud')
+  const api = parts.api.as('clever-cloud-operator')
   const settings = { ...defaultSettings(), ...options.settings }
   const faults = new Faults(random.fork('faults'))
-  const host = new InstanceHost({ api, kubelets, random: random.fork('machines'), kubernetesVersion })
+  const host = new InstanceHost({
+    api,
+    kubelets: parts.nodes.kubelets,
+    random: random.fork('machines'),
+    kubernetesVersion: parts.api.version,
+  })
   const platform: Platform = {
     api,
-    userApi: apiAs('kubectl'),
+    userApi: parts.api.as('kubectl'),
     clock,
     random: random.fork('groups'),
     logger,

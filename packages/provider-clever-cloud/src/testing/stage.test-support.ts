@@ -88,19 +88,19 @@ export class Stage {
   newProvider(client: KubeClient, catalogue: Catalogue = this.newCatalogue()): CleverCloudProvider {
     const { kube, clock, metrics } = this
     return createCleverCloudProvider({
-      kube: this.platform.client(client),
-      catalogue,
-      region: 'par',
-      metrics,
-      events: kube.recorder,
-      clock,
-      logger: silentLogger,
-      caches: {
-        nodeClasses: kube.cache(cleverNodeClassKind),
-        nodeClaims: kube.cache(karpenterKinds.nodeClaim),
-        nodes: kube.cache(kinds.node),
-        nodeGroups: () => kube.cache(nodeGroupKind),
+      kubernetes: {
+        client: this.platform.client(client),
+        events: kube.recorder,
+        caches: {
+          nodeClasses: kube.cache(cleverNodeClassKind),
+          nodeClaims: kube.cache(karpenterKinds.nodeClaim),
+          nodes: kube.cache(kinds.node),
+          nodeGroups: () => kube.cache(nodeGroupKind),
+        },
       },
+      platform: { region: 'par', catalogue },
+      metrics,
+      runtime: { clock, logger: silentLogger },
       createController: (options) => createController(options, { clock, logger: silentLogger }),
     })
   }

@@ -20,8 +20,10 @@ const pollMs = 1000
 
 /** What a {@link Launcher} works with. */
 export interface LauncherDependencies {
-  readonly hub: Hub
-  readonly reads: HubReads
+  readonly view: {
+    readonly hub: Hub
+    readonly reads: HubReads
+  }
   readonly workload: Workload
   readonly machines: Pick<MachineFinder, 'note' | 'ofClaim'>
   readonly deployments: Pick<Deployments, 'worker'>
@@ -76,7 +78,8 @@ export class Launcher {
   }
 
   async #existing(claim: NodeClaim, signal: AbortSignal | undefined): Promise<Machine | undefined> {
-    const { machines, reads, hub } = this.#deps
+    const { machines, view } = this.#deps
+    const { hub, reads } = view
     const { uid = '' } = claim.metadata
     const machine = await machines.ofClaim(claim, signal)
     if (machine !== undefined) return await this.#adopted(claim, machine, signal)
@@ -92,7 +95,8 @@ export class Launcher {
 
   /** A Machine that another provider bound says from now on which claim it belongs to. */
   async #adopted(claim: NodeClaim, machine: Machine, signal: AbortSignal | undefined): Promise<Machine> {
-    const { hub, workload } = this.#deps
+    const { view, workload } = this.#deps
+    const { hub } = view
     if (bindingOf(machine, hub.names).kind === 'bound') return machine
     const { resourceVersion } = machine.metadata
     return await hub.kube.patch<Machine>(
@@ -146,7 +150,8 @@ export class Launcher {
 
   /** The Machine once the infrastructure has given it a provider ID. */
   async #provisioned(claim: NodeClaim, bound: Machine, signal: AbortSignal | undefined): Promise<Machine> {
-    const { clock, reads, hub, followed } = this.#deps
+    const { clock, view, followed } = this.#deps
+    const { hub, reads } = view
     const endMs = clock.monotonic() + patienceMs
     let machine = bound
     for (;;) {

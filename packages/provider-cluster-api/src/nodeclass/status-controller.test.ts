@@ -21,9 +21,7 @@ class Classes extends CatalogueStage {
     this.#status = new NodeClassStatus({
       kube: this.kube,
       nodeClasses: this.kube.cache(clusterAPINodeClassKind),
-      catalogue: this.catalogue,
-      prices,
-      names,
+      deployments: { catalogue: this.catalogue, prices, names },
       events: this.kube.recorder,
       clock: this.clock,
     })

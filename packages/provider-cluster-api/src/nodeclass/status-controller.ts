@@ -25,9 +25,12 @@ export interface NodeClassStatusDependencies {
   /** Of the workload cluster. */
   readonly kube: Pick<KubeClient, 'patch'>
   readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
-  readonly catalogue: Pick<Catalogue, 'readingsOf'>
-  readonly prices: PriceList
-  readonly names: Pick<ClusterApiNames, 'member'>
+  /** The MachineDeployments that the status lists. */
+  readonly deployments: {
+    readonly catalogue: Pick<Catalogue, 'readingsOf'>
+    readonly prices: PriceList
+    readonly names: Pick<ClusterApiNames, 'member'>
+  }
   readonly events: EventRecorder
   readonly clock: Clock
 }
@@ -52,7 +55,8 @@ export class NodeClassStatus {
   }
 
   async #refresh(nodeClass: ClusterAPINodeClass, signal: AbortSignal): Promise<void> {
-    const { catalogue, events, clock, names, prices } = this.#deps
+    const { deployments, events, clock } = this.#deps
+    const { catalogue, names, prices } = deployments
     const readings = await catalogue.readingsOf(nodeClass)
     const updates = conditionsOf(nodeClass, readings, names.member)
     for (const { status, reason = '', message = '' } of updates)

@@ -45,7 +45,7 @@ export interface ClusterApi {
 /** Starts Cluster API for a workload cluster, with what an earlier run left in it. */
 export function startClusterApi(parts: SimulatorParts, options: ClusterApiOptions = {}): ClusterApi {
   const kinds = simulatedKinds(defaultGroup, options.version ?? 'v1beta2')
-  const hubAs = options.hub?.localAs ?? parts.apiAs
+  const hubAs = options.hub?.localAs ?? parts.api.as
   installKinds(hubAs('kubectl'), kinds)
   const manager = new Manager(parts, hubAs('capi-controller-manager'), kinds, {
     ...defaultSettings(),
@@ -93,21 +93,22 @@ class Manager {
   readonly #subscriptions: (() => void)[] = []
 
   constructor(
-    { apiAs, clock, kubelets, kubernetesVersion, logger, random: seed }: SimulatorParts,
+    { api: workload, nodes, runtime }: SimulatorParts,
     api: LocalApi,
     kinds: SimulatedKinds,
     settings: ClusterApiSettings,
   ) {
-    const random = seed.fork('cluster-api')
+    const { clock, logger } = runtime
+    const random = runtime.random.fork('cluster-api')
     const names = namesOf(defaultGroup)
-    this.#workload = apiAs('capi-controller-manager')
-    this.hub = { api, clock, random: random.fork('objects'), logger, settings, names, kinds }
+    this.#workload = workload.as('capi-controller-manager')
+    this.hub = { api, runtime: { clock, random: random.fork('objects'), logger }, settings, names, kinds }
     this.faults = new Faults(random.fork('faults'), names.deploymentName)
     const room = new MachineRoom(this.hub, {
       workload: this.#workload,
-      kubelets,
+      kubelets: nodes.kubelets,
       random: random.fork('machines'),
-      kubernetesVersion,
+      kubernetesVersion: workload.version,
     })
     this.infrastructure = new Infrastructure(this.hub, this.faults, room)
     const machineParts: MachineParts = {
@@ -255,7 +256,7 @@ class Manager {
       act()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      this.hub.logger.debug('the simulated Cluster API could not write an object', { error })
+      this.hub.runtime.logger.debug('the simulated Cluster API could not write an object', { error })
     }
   }
 }

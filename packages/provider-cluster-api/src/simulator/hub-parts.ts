@@ -1,7 +1,7 @@
 /** What all controllers of the simulated Cluster API share. */
 import { type KubeObject, ownValue, type ResourceType } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
-import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { Runtime } from '@tenon/runtime'
 import type { ClusterApiNames } from '../names.ts'
 import type { SimulatedKinds } from './kinds.ts'
 import type { ClusterApiSettings } from './settings.ts'
@@ -9,9 +9,7 @@ import type { ClusterApiSettings } from './settings.ts'
 export interface HubParts {
   /** API server of the hub. */
   readonly api: LocalApi
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
+  readonly runtime: Runtime
   readonly settings: ClusterApiSettings
   readonly names: ClusterApiNames
   readonly kinds: SimulatedKinds
@@ -25,7 +23,10 @@ interface OfCluster extends KubeObject {
  * Whether controllers leave the object alone: it or its Cluster is paused, or there is no Cluster
  * (cluster-api.md 18). `spec.paused` of a MachineDeployment is another matter: it stops rollouts alone.
  */
-export function isPaused({ api, kinds, names }: HubParts, { metadata, spec }: OfCluster): boolean {
+export function isPaused(
+  { api, kinds, names }: Pick<HubParts, 'api' | 'kinds' | 'names'>,
+  { metadata, spec }: OfCluster,
+): boolean {
   if (ownValue(metadata.annotations, names.paused) !== undefined) return true
   const cluster = api.get(kinds.cluster, metadata.namespace, spec?.clusterName ?? '')
   return cluster === undefined || cluster.spec?.paused === true

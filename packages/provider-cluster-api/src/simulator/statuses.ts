@@ -18,14 +18,15 @@ export function told(type: string, holds: boolean, reasons: readonly [ifSo: stri
 
 /** Writes the parts of a status that have changed; undefined parts are removed. */
 export function tell(
-  { api, clock }: Pick<HubParts, 'api' | 'clock'>,
+  { api, runtime }: Pick<HubParts, 'api' | 'runtime'>,
   type: ResourceType,
   object: WithStatus,
   status: Readonly<Record<string, unknown>>,
   conditions: readonly Told[],
 ): void {
   const old = new Map(Object.entries(object.status ?? {}))
-  const changes = Object.entries({ ...status, conditions: dated(clock.now(), object, conditions) }).filter(
+  const nowMs = runtime.clock.now()
+  const changes = Object.entries({ ...status, conditions: dated(nowMs, object, conditions) }).filter(
     ([part, value]) => !isDeepStrictEqual(old.get(part), value),
   )
   if (changes.length === 0) return

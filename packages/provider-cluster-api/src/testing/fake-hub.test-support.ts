@@ -106,13 +106,9 @@ export class Stage {
     const { kube, clock } = this
     return createClusterApiProvider({
       hub: this.#hub(client),
-      kube: client,
-      nodeClasses: kube.cache(clusterAPINodeClassKind),
-      prices: noPrices,
-      architecture: defaultArchitecture(undefined),
-      events: kube.recorder,
-      clock,
-      logger: silentLogger,
+      kubernetes: { client, nodeClasses: kube.cache(clusterAPINodeClassKind), events: kube.recorder },
+      defaults: { prices: noPrices, architecture: defaultArchitecture(undefined) },
+      runtime: { clock, logger: silentLogger },
       createController: (options) => createController(options, { clock, logger: silentLogger }),
     })
   }

@@ -1,5 +1,5 @@
 /** The instances of this cluster: reading, describing and deleting them. */
-import { capacityTypes, formatResources, labels } from '@tenon/api'
+import { capacityTypes, formatResources, labels, type NodeClaim } from '@tenon/api'
 import type { ProviderInstance } from '@tenon/provider'
 import type { ExoscaleClient } from '../api/client.ts'
 import { ExoscaleOperationError, isApiError } from '../api/errors.ts'
@@ -54,6 +54,11 @@ export class Fleet {
     const present = new Set(instances.map((owned) => owned.id))
     for (const id of this.#deletions.keys()) if (!present.has(id)) this.#deletions.delete(id)
     return described
+  }
+
+  /** Whether the instance is the claim's: which one a launch made, only labels prove. */
+  isOf(claim: NodeClaim, instance: ExoscaleInstance): boolean {
+    return ownedInstance(instance, this.#deps.clusterId)?.nodeClaimName === claim.metadata.name
   }
 
   async describe(instance: ExoscaleInstance): Promise<ProviderInstance> {

@@ -17,11 +17,15 @@ export interface BootstrapToken {
 
 /** Creates and deletes token Secrets. */
 export class BootstrapTokens {
-  readonly #kube: KubeClient
+  readonly #kube: Pick<KubeClient, 'create' | 'delete'>
   readonly #clock: Clock
   readonly #random: Random
 
-  constructor(deps: { readonly kube: KubeClient; readonly clock: Clock; readonly random: Random }) {
+  constructor(deps: {
+    readonly kube: Pick<KubeClient, 'create' | 'delete'>
+    readonly clock: Clock
+    readonly random: Random
+  }) {
     this.#kube = deps.kube
     this.#clock = deps.clock
     this.#random = deps.random

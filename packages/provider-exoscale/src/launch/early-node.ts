@@ -16,7 +16,7 @@ export function hasKubeletReported(node: Node): boolean {
  */
 export async function ensureEarlyNode(
   deps: {
-    readonly kube: KubeClient
+    readonly kube: Pick<KubeClient, 'create' | 'delete' | 'get' | 'patch'>
     readonly clock: Clock
     readonly isAlive: (providerID: string) => Promise<boolean>
   },
@@ -46,7 +46,7 @@ export async function ensureEarlyNode(
   }
 }
 
-async function removeNode(kube: KubeClient, node: Node): Promise<void> {
+async function removeNode(kube: Pick<KubeClient, 'delete' | 'patch'>, node: Node): Promise<void> {
   const key = { name: node.metadata.name }
   const { uid } = node.metadata
   if ((node.metadata.finalizers ?? []).length > 0)

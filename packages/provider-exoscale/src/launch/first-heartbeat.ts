@@ -18,7 +18,7 @@ const firstHeartbeatTimeoutMs = 15 * 60_000
 const recheckMs = 60_000
 
 export interface FirstHeartbeatDependencies {
-  readonly kube: KubeClient
+  readonly kube: Pick<KubeClient, 'delete' | 'get'>
   readonly nodes: Cache<Node>
   readonly nodeClaims: Cache<NodeClaim>
   readonly events: EventRecorder

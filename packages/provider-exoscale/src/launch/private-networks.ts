@@ -4,7 +4,7 @@ import type { ExoscaleInstance } from '../api/types.ts'
 
 /** Attaches the networks in order, each waited for; those attached already are left alone. */
 export async function attachPrivateNetworks(
-  api: ExoscaleClient,
+  api: Pick<ExoscaleClient, 'attachInstanceToPrivateNetwork' | 'getInstance' | 'waitForOperation'>,
   networkIds: readonly string[],
   instance: ExoscaleInstance,
   signal?: AbortSignal,
@@ -23,7 +23,7 @@ export async function attachPrivateNetworks(
 
 /** A repeated call is refused when the first one took effect although its answer was lost. */
 async function isAttached(
-  api: ExoscaleClient,
+  api: Pick<ExoscaleClient, 'getInstance'>,
   networkId: string,
   instanceId: string,
   error: unknown,

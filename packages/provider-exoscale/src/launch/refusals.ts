@@ -14,12 +14,12 @@ import { launchError, launchReasons } from '../errors.ts'
 
 /** Turns a refused or failed launch of one type into the contract's error, remembering shortages. */
 export class Refusals {
-  readonly #api: ExoscaleClient
+  readonly #api: Pick<ExoscaleClient, 'getQuota'>
   readonly #unavailable: UnavailableOfferings
   readonly #zone: string
 
   constructor(deps: {
-    readonly api: ExoscaleClient
+    readonly api: Pick<ExoscaleClient, 'getQuota'>
     readonly unavailable: UnavailableOfferings
     readonly zone: string
   }) {

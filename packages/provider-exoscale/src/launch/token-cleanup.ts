@@ -31,10 +31,12 @@ export function judgeToken(secret: Secret, nowMs: number, isJoined: boolean): To
 }
 
 export interface TokenCleanupDependencies {
-  readonly kube: KubeClient
+  readonly kube: Pick<KubeClient, 'list'>
   readonly tokens: BootstrapTokens
-  readonly nodeClaims: Cache<NodeClaim>
-  readonly nodes: Cache<Node>
+  readonly caches: {
+    readonly nodeClaims: Pick<Cache<NodeClaim>, 'list'>
+    readonly nodes: Pick<Cache<Node>, 'list'>
+  }
   readonly events: EventRecorder
   readonly clock: Clock
   readonly logger: Logger
@@ -88,9 +90,10 @@ export class TokenCleanup {
   }
 
   #joinedNames(): { readonly claimNames: ReadonlySet<string>; readonly secretNames: ReadonlySet<string> } {
-    const joined = this.#deps.nodes.list().filter(hasKubeletReported)
+    const { nodes, nodeClaims } = this.#deps.caches
+    const joined = nodes.list().filter(hasKubeletReported)
     const providerIds = new Set(joined.map((node) => node.spec?.providerID).filter((id) => id !== undefined))
-    const claims = this.#deps.nodeClaims
+    const claims = nodeClaims
       .list()
       .filter((claim) => claim.status?.providerID !== undefined && providerIds.has(claim.status.providerID))
     const secretNames = joined.map((node) => node.metadata.annotations?.[exoscaleAnnotations.bootstrapToken])

@@ -8,7 +8,7 @@ import { type ExoscaleNodeClass, exoscaleNodeClassKind } from './types.ts'
 const blockedRetryMs = 30_000
 
 export interface DeletionDependencies {
-  readonly kube: KubeClient
+  readonly kube: Pick<KubeClient, 'list' | 'patch'>
   readonly nodeClaims: Cache<NodeClaim>
   readonly garbage: Pick<GarbageCollection, 'collectOrphans'>
   readonly events: EventRecorder

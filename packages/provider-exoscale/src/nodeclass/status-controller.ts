@@ -2,51 +2,34 @@
 import { type Condition, isQuantity, type KubeObject } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { unlessOvertaken } from '@tenon/provider'
-import type { Clock, Logger } from '@tenon/runtime'
-import type { ExoscaleClient } from '../api/client.ts'
-import { isApiError } from '../api/errors.ts'
+import type { Clock } from '@tenon/runtime'
 import { nodeClassFinalizer } from '../identifiers.ts'
 import { type ConditionUpdate, holds, readyCondition, withConditions } from './conditions.ts'
 import type { NodeClassDeletion } from './deletion.ts'
 import { formerFieldsOf } from './former-fields.ts'
-import { ResourceResolver } from './resources.ts'
+import type { ResolutionStep, ResolvedLists } from './resolution-steps.ts'
 import { kubeletSettings } from './settings.ts'
-import type { TemplateResolver } from './template.ts'
 import { type ExoscaleNodeClass, exoscaleNodeClassKind } from './types.ts'
 
 const refreshMs = 5 * 60_000
 const invalidRetryMs = 30_000
 
-type StatusList = 'securityGroups' | 'antiAffinityGroups' | 'privateNetworks'
-
-interface Step {
-  readonly condition: string
-  readonly failureReason: string
-  readonly run: (
-    object: ExoscaleNodeClass,
-    signal: AbortSignal,
-  ) => Promise<Partial<Record<StatusList, readonly string[]>>>
-}
-
 export interface StatusControllerDependencies {
-  readonly api: ExoscaleClient
-  readonly kube: KubeClient
-  readonly nodeClasses: Cache<ExoscaleNodeClass>
-  readonly templates: TemplateResolver
+  readonly kube: Pick<KubeClient, 'patch'>
+  readonly nodeClasses: Pick<Cache<ExoscaleNodeClass>, 'get'>
+  /** Run in this order. */
+  readonly steps: readonly ResolutionStep[]
   readonly deletion: NodeClassDeletion
   readonly events: EventRecorder
   readonly clock: Clock
-  readonly logger: Logger
 }
 
 /** Reconciles one ExoscaleNodeClass by name. */
 export class NodeClassStatusController {
   readonly #deps: StatusControllerDependencies
-  readonly #steps: readonly Step[]
 
   constructor(deps: StatusControllerDependencies) {
     this.#deps = deps
-    this.#steps = stepsOf(deps)
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -84,9 +67,9 @@ export class NodeClassStatusController {
       )
       return { kind: 'after', delayMs: invalidRetryMs }
     }
-    const lists: Partial<Record<StatusList, readonly string[]>> = {}
+    const lists: ResolvedLists = {}
     const updates: ConditionUpdate[] = []
-    for (const step of this.#steps) {
+    for (const step of this.#deps.steps) {
       try {
         Object.assign(lists, await step.run(object, signal))
         updates.push(holds(step.condition))
@@ -116,7 +99,7 @@ export class NodeClassStatusController {
   async #write(
     object: ExoscaleNodeClass,
     updates: readonly ConditionUpdate[],
-    lists: Partial<Record<StatusList, readonly string[]>>,
+    lists: ResolvedLists,
     signal: AbortSignal,
   ): Promise<void> {
     const old = object.status?.conditions ?? []
@@ -147,85 +130,6 @@ export class NodeClassStatusController {
   #warnOfFormerFields(object: ExoscaleNodeClass): void {
     for (const { field, message } of formerFieldsOf(object.spec))
       this.#warn(object, 'DeprecatedField', `${field} is ${message}`)
-  }
-}
-
-function stepsOf({ api, templates, clock }: StatusControllerDependencies): readonly Step[] {
-  const securityGroups = new ResourceResolver(
-    {
-      kind: 'security group',
-      list: (signal) => api.listSecurityGroups(signal),
-      get: (id, signal) => api.getSecurityGroup(id, signal),
-    },
-    clock,
-  )
-  const antiAffinityGroups = new ResourceResolver(
-    {
-      kind: 'anti-affinity group',
-      list: (signal) => api.listAntiAffinityGroups(signal),
-      get: (id, signal) => api.getAntiAffinityGroup(id, signal),
-    },
-    clock,
-  )
-  const privateNetworks = new ResourceResolver(
-    {
-      kind: 'private network',
-      list: (signal) => api.listPrivateNetworks(signal),
-      get: (id, signal) => api.getPrivateNetwork(id, signal),
-    },
-    clock,
-  )
-  return [
-    {
-      condition: 'TemplateResolved',
-      failureReason: 'TemplateResolutionFailed',
-      run: async ({ spec }, signal) => {
-        await checkTemplate(api, await templates.resolve(spec, signal), signal)
-        return {}
-      },
-    },
-    {
-      condition: 'SecurityGroupsResolved',
-      failureReason: 'SecurityGroupResolutionFailed',
-      run: async ({ spec }, signal) => ({
-        securityGroups: await securityGroups.resolve(
-          spec.securityGroups ?? [],
-          spec.securityGroupSelectorTerms ?? [],
-          signal,
-        ),
-      }),
-    },
-    {
-      condition: 'AntiAffinityGroupsResolved',
-      failureReason: 'AntiAffinityGroupResolutionFailed',
-      run: async ({ spec }, signal) => ({
-        antiAffinityGroups: await antiAffinityGroups.resolve(
-          spec.antiAffinityGroups ?? [],
-          spec.antiAffinityGroupSelectorTerms ?? [],
-          signal,
-        ),
-      }),
-    },
-    {
-      condition: 'PrivateNetworksResolved',
-      failureReason: 'PrivateNetworkResolutionFailed',
-      run: async ({ spec }, signal) => ({
-        privateNetworks: await privateNetworks.resolve(
-          spec.privateNetworks ?? [],
-          spec.privateNetworkSelectorTerms ?? [],
-          signal,
-        ),
-      }),
-    },
-  ]
-}
-
-async function checkTemplate(api: ExoscaleClient, id: string, signal: AbortSignal): Promise<void> {
-  try {
-    await api.getTemplate(id, signal)
-  } catch (error) {
-    if (!isApiError(error, 'not-found')) throw error
-    throw new Error(`template ${id} does not exist in this zone or is not accessible`, { cause: error })
   }
 }
 

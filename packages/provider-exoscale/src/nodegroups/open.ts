@@ -13,14 +13,15 @@ const patience = { maxAttempts: 3, attemptTimeoutMs: 20_000 } as const
 export function nodeGroupModuleOver(connect: (endpoint: string) => Transport): NodeGroupModule {
   return {
     open(dependencies: NodeGroupDependencies): NodeGroups {
-      const { env, nodeGroupSpecs, allowsEmptyGroups, clock, logger, fenced, userAgent } = dependencies
+      const { env, nodeGroupSpecs, allowsEmptyGroups, cloud, runtime } = dependencies
+      const { clock, logger } = runtime
       const { zone, apiKey, apiSecret, endpoint } = readNodeGroupSettings(env)
       const client = new ExoscaleClient({
-        transport: fenced(connect(endpoint)),
+        transport: cloud.fenced(connect(endpoint)),
         basePath: new URL(endpoint).pathname.replace(/\/+$/, ''),
         credentials: { key: apiKey, secret: apiSecret },
         clock,
-        userAgent,
+        userAgent: cloud.userAgent,
         ...patience,
       })
       return new ExoscaleNodeGroups({

@@ -33,11 +33,8 @@ test('CAS-1 the module refuses to open without them', () => {
   const dependencies = {
     nodeGroupSpecs: [],
     allowsEmptyGroups: false,
-    clock,
-    random: new SeededRandom(1),
-    logger: silentLogger,
-    fenced: <T>(transport: T) => transport,
-    userAgent: 'test',
+    runtime: { clock, random: new SeededRandom(1), logger: silentLogger },
+    cloud: { fenced: <T>(transport: T) => transport, userAgent: 'test' },
   }
   assert.throws(() => nodeGroupModule.open({ ...dependencies, env: {} }), {
     message: 'EXOSCALE_ZONE is not set: set it to the zone of the cluster, for example ch-gva-2',

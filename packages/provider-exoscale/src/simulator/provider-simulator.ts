@@ -65,7 +65,7 @@ export const simulator: ProviderSimulator = {
         const cloud = zone.start(parts)
         cloud.add(exampleResources)
         if (hasNodeGroups) cloud.add(nodeGroupResources)
-        removeLostInstances(parts.apiAs('kubectl'), cloud)
+        removeLostInstances(parts.api.as('kubectl'), cloud)
         return simulatedProvider(cloud)
       },
     }

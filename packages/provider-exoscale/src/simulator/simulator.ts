@@ -31,16 +31,16 @@ export function exoscaleSimulator({
 }: SimulatedZone): CloudSimulator<Exoscale> {
   return {
     prepare: createDefaultStorageClass,
-    start: ({ clock, random, logger, joiner, apiAs, kubernetesVersion, keptInstances }) =>
+    start: ({ runtime, nodes, api, keptInstances }) =>
       createExoscale({
-        clock,
-        logger,
-        random: random.fork('exoscale'),
-        joiner,
-        api: apiAs('exoscale-cloud-controller-manager'),
+        clock: runtime.clock,
+        logger: runtime.logger,
+        random: runtime.random.fork('exoscale'),
+        joiner: nodes.joiner,
+        api: api.as('exoscale-cloud-controller-manager'),
         zone,
         clusterId,
-        clusterVersion: kubernetesVersion,
+        clusterVersion: api.version,
         credentials: [{ key, secret, ...(operations && { operations }) }],
         ...(settings && { settings }),
         ...(keptInstances && { kept: keptInstances<InstanceRecord>() }),

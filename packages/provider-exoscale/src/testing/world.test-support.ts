@@ -68,24 +68,26 @@ export function aWorld(
   const log: string[] = []
   const provider = createExoscaleProvider({
     options: read.ok,
-    priceFile,
-    api,
-    kube: client,
-    caches: {
-      nodeClasses: kube.cache(exoscaleNodeClassKind),
-      nodeClaims: kube.cache(karpenterKinds.nodeClaim),
-      nodes: kube.cache(kinds.node),
+    cloud: { api, priceFile },
+    kubernetes: {
+      client,
+      events: kube.recorder,
+      caches: {
+        nodeClasses: kube.cache(exoscaleNodeClassKind),
+        nodeClaims: kube.cache(karpenterKinds.nodeClaim),
+        nodes: kube.cache(kinds.node),
+      },
     },
-    events: kube.recorder,
-    clock,
-    random: new SeededRandom(1),
-    logger: new JsonLogger(clock, (line) => log.push(line), { value: 'debug' }),
+    joining: { clusterEndpoint: 'https://cluster.example:6443', certificateAuthority: 'PEM' },
+    runtime: {
+      clock,
+      random: new SeededRandom(1),
+      logger: new JsonLogger(clock, (line) => log.push(line), { value: 'debug' }),
+    },
     createController: (options) => {
       controllers.set(options.name, options)
       return idleController(options.name, (key) => woken.push({ controller: options.name, key }))
     },
-    clusterEndpoint: 'https://cluster.example:6443',
-    certificateAuthority: 'PEM',
   })
   provider.startControllers(new AbortController().signal)
   return {

@@ -149,11 +149,8 @@ async function aReplica(world: World, name: string): Promise<Operator> {
   const events = createEventRecorder({ ...common, client, component: name })
   const registry = createCacheRegistry({ ...common, client })
   const provider = await openExoscale({
-    ...common,
-    events,
-    registry,
-    clusterEndpoint,
-    kube: client,
+    kubernetes: { client, registry, events, server: clusterEndpoint },
+    runtime: common,
     options: exoscaleOptions(),
     connect: () => ({ send: world.cluster.cloud.handle }),
   })

@@ -4,7 +4,7 @@ import { kinds, type KubeObject, type ResourceType } from '@tenon/api'
 import { findCondition } from '../objects/conditions.ts'
 import { isActive } from '../objects/pods.ts'
 import { type Autoscaler, type MetricSpec, workloads } from '../objects/workloads.ts'
-import { startWorld, template, type World } from '../testing-world.ts'
+import { startWorld, template, type World } from '../world.test-support.ts'
 
 const minutes = 60_000
 const requests = { cpu: '200m', memory: '100Mi' }

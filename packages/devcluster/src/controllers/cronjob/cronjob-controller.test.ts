@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { isConditionTrue } from '../objects/conditions.ts'
 import { type CronJob, type Job, workloads } from '../objects/workloads.ts'
-import { startWorld, template, type World } from '../testing-world.ts'
+import { startWorld, template, type World } from '../world.test-support.ts'
 
 const minutes = 60_000
 

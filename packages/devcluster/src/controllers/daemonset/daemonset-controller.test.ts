@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { kinds, type Node, type Pod } from '@tenon/api'
 import { isActive } from '../objects/pods.ts'
 import { type DaemonSetObject, workloads } from '../objects/workloads.ts'
-import { addNode, startWorld, template, type World } from '../testing-world.ts'
+import { addNode, startWorld, template, type World } from '../world.test-support.ts'
 import { nodeOf } from './daemon-pod.ts'
 
 function create(world: World, spec: Partial<DaemonSetObject['spec']> = {}): void {

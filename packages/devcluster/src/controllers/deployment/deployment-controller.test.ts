@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { findCondition } from '../objects/conditions.ts'
 import { isActive } from '../objects/pods.ts'
 import { type Deployment, type ReplicaSet, workloads } from '../objects/workloads.ts'
-import { startWorld, template, type World } from '../testing-world.ts'
+import { startWorld, template, type World } from '../world.test-support.ts'
 import { kinds } from '@tenon/api'
 
 function create(world: World, spec: Partial<Deployment['spec']> = {}): void {

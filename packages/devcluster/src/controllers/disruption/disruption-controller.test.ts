@@ -4,7 +4,7 @@ import { kinds, type PodDisruptionBudget } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import { findCondition } from '../objects/conditions.ts'
 import { type WorkloadCondition, workloads } from '../objects/workloads.ts'
-import { startWorld, template, type World } from '../testing-world.ts'
+import { startWorld, template, type World } from '../world.test-support.ts'
 
 function create(world: World, spec: PodDisruptionBudget['spec'], replicas = 10): void {
   world.api.create(workloads.deployment, {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ConfigMap, kinds, type OwnerReference } from '@tenon/api'
-import { startWorld, type World } from '../testing-world.ts'
+import { startWorld, type World } from '../world.test-support.ts'
 
 function create(
   world: World,

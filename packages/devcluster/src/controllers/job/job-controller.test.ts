@@ -4,7 +4,7 @@ import { kinds } from '@tenon/api'
 import { findCondition } from '../objects/conditions.ts'
 import { isActive } from '../objects/pods.ts'
 import { type Job, workloads } from '../objects/workloads.ts'
-import { startWorld, template, type World } from '../testing-world.ts'
+import { startWorld, template, type World } from '../world.test-support.ts'
 
 function create(world: World, spec: Partial<Job['spec']> = {}): void {
   const { metadata, spec: pod } = template('job')

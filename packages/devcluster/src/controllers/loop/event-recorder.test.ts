@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type KubeObject } from '@tenon/api'
 import { silentLogger } from '@tenon/runtime'
-import { startWorld, type World } from '../testing-world.ts'
+import { startWorld, type World } from '../world.test-support.ts'
 import { EventRecorder } from './event-recorder.ts'
 
 interface RecordedEvent extends KubeObject {

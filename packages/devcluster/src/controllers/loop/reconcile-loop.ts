@@ -35,8 +35,8 @@ interface Item {
   failures: number
   /** Monotonic time before which changes only wait. */
   notBefore: number
-  wakeAt: number
-  cancelWake: (() => void) | undefined
+  /** When the key is looked at without a change, and what prevents it. */
+  wake: { readonly at: number; readonly cancel: () => void } | undefined
   steps: Steps | undefined
 }
 
@@ -93,8 +93,7 @@ export class ReconcileLoop {
           dirty: false,
           failures: 0,
           notBefore: 0,
-          wakeAt: Number.POSITIVE_INFINITY,
-          cancelWake: undefined,
+          wake: undefined,
           steps: undefined,
         }
         items.set(key, item)
@@ -111,7 +110,7 @@ export class ReconcileLoop {
   stop(): void {
     this.#stopped = true
     this.#cancelTurn?.()
-    for (const items of this.#all) for (const item of items.values()) item.cancelWake?.()
+    for (const items of this.#all) for (const item of items.values()) item.wake?.cancel()
     this.#ready = []
   }
 
@@ -136,14 +135,13 @@ export class ReconcileLoop {
     // Whole milliseconds: a fraction may be lost against the clock's own size, and never pass.
     const ms = Math.ceil(delayMs)
     const at = this.#clock.monotonic() + ms
-    if (at >= item.wakeAt) return
-    item.cancelWake?.()
-    item.wakeAt = at
-    item.cancelWake = this.#clock.after(ms, () => {
-      item.wakeAt = Number.POSITIVE_INFINITY
-      item.cancelWake = undefined
+    if (item.wake !== undefined && at >= item.wake.at) return
+    item.wake?.cancel()
+    const cancel = this.#clock.after(ms, () => {
+      item.wake = undefined
       this.#add(item)
     })
+    item.wake = { at, cancel }
   }
 
   #scheduleTurn(): void {
@@ -226,13 +224,12 @@ export class ReconcileLoop {
       this.#add(item)
     }
     const isWaiting = item.notBefore > this.#clock.monotonic()
-    if (item.state === 'idle' && item.cancelWake === undefined && !isWaiting) item.items.delete(item.key)
+    if (item.state === 'idle' && item.wake === undefined && !isWaiting) item.items.delete(item.key)
   }
 
   #clearWake(item: Item): void {
-    item.cancelWake?.()
-    item.cancelWake = undefined
-    item.wakeAt = Number.POSITIVE_INFINITY
+    item.wake?.cancel()
+    item.wake = undefined
   }
 }
 

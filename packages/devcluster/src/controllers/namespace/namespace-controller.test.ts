@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { type ConfigMap, kinds, type KubeObject, type Namespace } from '@tenon/api'
 import { findCondition } from '../objects/conditions.ts'
 import { type WorkloadCondition, workloads } from '../objects/workloads.ts'
-import { startWorld, template, type World } from '../testing-world.ts'
+import { startWorld, template, type World } from '../world.test-support.ts'
 
 type Spaced = Namespace & {
   readonly spec?: { readonly finalizers?: readonly string[] }

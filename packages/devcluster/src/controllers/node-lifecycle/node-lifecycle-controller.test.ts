@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type Node, type Pod, type Toleration } from '@tenon/api'
 import { conditionOf, isTerminating } from '../objects/pods.ts'
-import { addNode, beat, startWorld, template, type World } from '../testing-world.ts'
+import { addNode, beat, startWorld, template, type World } from '../world.test-support.ts'
 
 const node = (world: World, name = 'node-a') => world.api.get(kinds.node, undefined, name) as Node
 const taints = (world: World) =>

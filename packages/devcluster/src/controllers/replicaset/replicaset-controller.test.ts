@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
 import { isActive } from '../objects/pods.ts'
 import { type ReplicaSet, workloads } from '../objects/workloads.ts'
-import { startWorld, template, type World } from '../testing-world.ts'
+import { startWorld, template, type World } from '../world.test-support.ts'
 
 function create(world: World, spec: Partial<ReplicaSet['spec']> = {}): void {
   world.api.create(workloads.replicaSet, {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type KubeObject } from '@tenon/api'
 import { type ReplicaSet, workloads } from '../objects/workloads.ts'
-import { startWorld, template, type World } from '../testing-world.ts'
+import { startWorld, template, type World } from '../world.test-support.ts'
 
 interface Slice extends KubeObject {
   readonly endpoints?: readonly {

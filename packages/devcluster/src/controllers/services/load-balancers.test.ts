@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Service, workloads } from '../objects/workloads.ts'
-import { startWorld, type World } from '../testing-world.ts'
+import { startWorld, type World } from '../world.test-support.ts'
 
 function open(t: TestContext): World {
   const world = startWorld({ nodes: [] })

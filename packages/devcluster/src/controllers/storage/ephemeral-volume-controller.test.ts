@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
 import { type Claim, workloads } from '../objects/workloads.ts'
-import { startWorld, template, type World } from '../testing-world.ts'
+import { startWorld, template, type World } from '../world.test-support.ts'
 
 function createPod(world: World, name = 'cache'): Pod {
   return world.api.create(kinds.pod, {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Claim, type PersistentVolumeObject, workloads } from '../objects/workloads.ts'
-import { startWorld, type World } from '../testing-world.ts'
+import { startWorld, type World } from '../world.test-support.ts'
 
 const marker = 'storageclass.kubernetes.io/is-default-class'
 

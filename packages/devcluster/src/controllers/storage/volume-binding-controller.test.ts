@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
 import { type Claim, type PersistentVolumeObject, workloads } from '../objects/workloads.ts'
-import { addNode, startWorld, template, type World } from '../testing-world.ts'
+import { addNode, startWorld, template, type World } from '../world.test-support.ts'
 
 function createClass(world: World, name: string, volumeBindingMode: string): void {
   world.api.create(workloads.storageClass, {

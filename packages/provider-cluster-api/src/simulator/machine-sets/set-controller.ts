@@ -48,7 +48,8 @@ function shrink(
 }
 
 function newMachine(parts: HubParts, set: FullSet): FullMachine {
-  const { kinds, names, random } = parts
+  const { kinds, names } = parts
+  const { random } = parts.runtime
   const { name, namespace = '' } = set.metadata
   const { clusterName = '', template } = set.spec ?? {}
   return {

@@ -28,10 +28,11 @@ export class Infrastructure {
     const { uid = '', creationTimestamp = '' } = machine.metadata
     const known = this.#records.get(uid)
     if (known !== undefined) return known
-    const { clock } = this.#hub
+    const { runtime, settings } = this.#hub
+    const { clock, random } = runtime
     const isOld = machine.status?.phase !== undefined
     const ageMs = isOld ? Math.max(0, clock.now() - Date.parse(creationTimestamp)) : 0
-    const parts = { faults: this.#faults, random: this.#hub.random, settings: this.#hub.settings }
+    const parts = { faults: this.#faults, random, settings }
     const record = newRecord(machine, clock.monotonic() - ageMs, parts)
     this.#records.set(uid, record)
     const providerId = machine.spec?.providerID
@@ -53,7 +54,8 @@ export class Infrastructure {
 
   /** Makes the machine when it is due and there is room; answers in how many milliseconds to ask again. */
   provide(record: MachineRecord): number | undefined {
-    const { api, clock, kinds } = this.#hub
+    const { api, kinds } = this.#hub
+    const { clock } = this.#hub.runtime
     const nowMs = clock.monotonic()
     if (record.providerId !== undefined || record.isLost) return undefined
     if (failureOf(record, nowMs) !== undefined) return undefined
@@ -71,7 +73,7 @@ export class Infrastructure {
   boot(machine: FullMachine, record: MachineRecord): number | undefined {
     const { bootsAtMs, isLost, kubelet, name } = record
     if (bootsAtMs === undefined || isLost || kubelet !== undefined) return undefined
-    const waitMs = bootsAtMs - this.#hub.clock.monotonic()
+    const waitMs = bootsAtMs - this.#hub.runtime.clock.monotonic()
     if (waitMs > 0) return waitMs
     // Nodes of one name cannot run at once.
     if (this.records().some((other) => other.kubelet !== undefined && other.name === name)) return roomRetryMs
@@ -102,7 +104,8 @@ export class Infrastructure {
   }
 
   #hasRoom({ effects, sinceMs, template }: MachineRecord): boolean {
-    const { clock, settings } = this.#hub
+    const { settings } = this.#hub
+    const { clock } = this.#hub.runtime
     const fault = effectOf(effects, 'noRoom')
     if (fault !== undefined && clock.monotonic() < sinceMs + (fault.forMs ?? Number.POSITIVE_INFINITY))
       return false

@@ -56,7 +56,8 @@ function isOwn({ hub, infrastructure }: MachineParts, record: MachineRecord, nod
 }
 
 /** Milliseconds until what happens to a Machine without an event. */
-function laterOf({ clock }: HubParts, record: MachineRecord): readonly number[] {
+function laterOf({ runtime }: HubParts, record: MachineRecord): readonly number[] {
+  const { clock } = runtime
   const failures = record.effects.flatMap((effect) =>
     effect.kind === 'fails' ? [record.sinceMs + effect.afterMs] : [],
   )
@@ -71,7 +72,8 @@ function soonest(delays: readonly (number | undefined)[]): number | undefined {
 /** Drains the Node, then ends the machine, then deletes the Node. */
 function end(parts: MachineParts, machine: FullMachine, record: MachineRecord): number | undefined {
   const { hub, infrastructure } = parts
-  const { api, clock, kinds, settings } = hub
+  const { api, runtime, kinds, settings } = hub
+  const { clock } = runtime
   if (machine.metadata.finalizers?.includes(finalizers.machine) !== true) return undefined
   const node = nodeOf(parts, record)
   const { isUpToDate } = revisionOf(hub, machine, node)
@@ -102,9 +104,10 @@ function isDrained(
   node: Node | undefined,
 ): boolean {
   if (record.drainedAtMs !== undefined || drainedBefore(hub, machine) !== undefined) return true
-  if (node === undefined || failureOf(record, hub.clock.monotonic()) !== undefined) return true
+  if (node === undefined || failureOf(record, hub.runtime.clock.monotonic()) !== undefined) return true
   if (ownValue(machine.metadata.annotations, excludeFromDrain) !== undefined) return true
-  const { api, clock, kinds } = hub
+  const { api, runtime, kinds } = hub
+  const { clock } = runtime
   const startedAt = machine.status?.deletion?.nodeDrainStartTime
   const { deletion, nodeDrainTimeout = '0' } = machine.spec ?? {}
   const timeoutMs = deletion?.nodeDrainTimeoutSeconds
@@ -123,12 +126,14 @@ function isDrained(
 }
 
 /** The instant that an earlier run has stored. */
-function drainedBefore({ clock }: HubParts, { status }: FullMachine): number | undefined {
+function drainedBefore({ runtime }: HubParts, { status }: FullMachine): number | undefined {
+  const { clock } = runtime
   const at = status?.deletion?.waitForNodeVolumeDetachStartTime
   return at === undefined ? undefined : clock.monotonic() - Math.max(0, clock.now() - Date.parse(at))
 }
 
-function markDrained({ api, clock, kinds }: HubParts, { metadata }: FullMachine): number {
+function markDrained({ api, runtime, kinds }: HubParts, { metadata }: FullMachine): number {
+  const { clock } = runtime
   const waitForNodeVolumeDetachStartTime = rfc3339(clock.now())
   const status = { deletion: { waitForNodeVolumeDetachStartTime } }
   api.patch(kinds.machine, metadata.namespace, metadata.name, { status }, 'status')

@@ -18,7 +18,8 @@ export interface Seen {
 
 /** Writes phase, Node and conditions of a Machine. */
 export function tellMachine(parts: HubParts, machine: FullMachine, record: MachineRecord, seen: Seen): void {
-  const { kinds, clock } = parts
+  const { kinds } = parts
+  const { clock } = parts.runtime
   const nowMs = clock.monotonic()
   const failure = failureOf(record, nowMs)
   const hasData = nowMs >= record.bootstrapAtMs

@@ -30,9 +30,12 @@ export interface RecordedCall {
 export interface HandlerParts {
   readonly context: CloudContext
   readonly routes: readonly Route[]
-  readonly credentials: readonly Credential[]
+  /** Who may call, and how often. */
+  readonly access: {
+    readonly credentials: readonly Credential[]
+    readonly limit: CallLimit
+  }
   readonly faults: Faults
-  readonly limit: CallLimit
   /** The log of calls, oldest first; the handler appends to it. */
   readonly calls: RecordedCall[]
   readonly latencyRandom: Random
@@ -78,7 +81,7 @@ function perform(
   match: Match,
   effects: readonly FaultEffect[],
 ): unknown {
-  parts.limit.take()
+  parts.access.limit.take()
   authorise(request, match, parts)
   if (match.kind === 'unknownPath') throw refused(404, 'no such resource')
   if (match.kind === 'wrongMethod') throw refused(405, `${request.method} is not allowed here`)
@@ -118,13 +121,13 @@ function report({ method, path, headers, body = '' }: HttpRequest, status: numbe
 function authorise(
   request: HttpRequest,
   match: Match,
-  { context, credentials }: Pick<HandlerParts, 'context' | 'credentials'>,
+  { context, access }: Pick<HandlerParts, 'access' | 'context'>,
 ): void {
   const { clock, settings } = context
   const nowMs = clock.now() + settings.clockSkewMs
   const operation = match.kind === 'route' ? match.route.operation : ''
   const { method, path, body = '' } = request
-  const result = verify(request.headers['authorization'], { method, path, body }, credentials, nowMs)
+  const result = verify(request.headers['authorization'], { method, path, body }, access.credentials, nowMs)
   if (result.kind === 'unsigned') {
     if (operation === 'list-zones') return
     throw refused(401, 'the request is not signed')

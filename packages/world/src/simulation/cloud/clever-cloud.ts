@@ -8,7 +8,7 @@ import {
   ownNames,
   platformLabels,
 } from '@tenon/provider-clever-cloud'
-import { clusterEndpoint, type World } from '../../world.ts'
+import type { World } from '../../world.ts'
 import { isPrivate, playPlatformFaults } from '../faults/platform-faults.ts'
 import type { CloudInstance, Wares, WorldCloud } from './world-cloud.ts'
 
@@ -75,9 +75,7 @@ export function cleverCloudIn(world: World): WorldCloud {
       await openCleverCloud({
         ...parts,
         env: {},
-        server: clusterEndpoint,
-        fenced: (transport) => transport,
-        userAgent: 'karpenter/world',
+        cloud: { fenced: (transport) => transport, userAgent: 'karpenter/world' },
       }),
     // A group that is being deleted counts as gone: the platform waits for its Node, which waits for this.
     instances: () =>

@@ -3,7 +3,7 @@ import { type KubeObject, type Node, ownValue } from '@tenon/api'
 import { clusterAPINodeClassKind, openClusterApi, ownNames } from '@tenon/provider-cluster-api'
 import type { FullMachine, MachineShape } from '@tenon/provider-cluster-api/simulator'
 import { rfc3339 } from '@tenon/runtime'
-import { clusterEndpoint, type World } from '../../world.ts'
+import type { World } from '../../world.ts'
 import { playHubFaults } from '../faults/hub-faults.ts'
 import {
   boundTo,
@@ -86,9 +86,7 @@ export function clusterApiIn(world: World): WorldCloud {
       await openClusterApi({
         ...parts,
         env: {},
-        server: clusterEndpoint,
-        fenced: (transport) => transport,
-        userAgent: 'karpenter/world',
+        cloud: { fenced: (transport) => transport, userAgent: 'karpenter/world' },
       }),
     instances: () =>
       memberMachinesIn(world).map(

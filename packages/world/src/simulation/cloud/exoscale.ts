@@ -1,7 +1,7 @@
 /** The simulated Exoscale in a simulation. */
 import { kinds, type KubeObject } from '@tenon/api'
 import { exoscaleNodeClassKind, openExoscale, pricesByType } from '@tenon/provider-exoscale'
-import { clusterEndpoint, exoscaleOptions, type World } from '../../world.ts'
+import { exoscaleOptions, type World } from '../../world.ts'
 import { CloudAdministrator } from '../faults/cloud-administrator.ts'
 import { playCloudFaults } from '../faults/cloud-faults.ts'
 import type { CloudDeps, CloudInstance, Wares, WorldCloud } from './world-cloud.ts'
@@ -55,7 +55,6 @@ export function exoscaleIn(world: World, deps: CloudDeps): WorldCloud {
         ...parts,
         options: exoscaleOptions(),
         connect: () => transport,
-        clusterEndpoint,
       }),
     instances: () =>
       cloud.instances().map(

@@ -1,8 +1,7 @@
 /** The interface of a cloud in a simulation. */
 import type { KubeObject, Node, ResourceType } from '@tenon/api'
-import type { CacheRegistry, createKubeClient, EventRecorder } from '@tenon/kube'
-import type { CloudProvider } from '@tenon/provider'
-import type { Clock, HttpRequest, Logger, Random, Transport } from '@tenon/runtime'
+import type { CloudProvider, ProviderKubernetes } from '@tenon/provider'
+import type { Clock, HttpRequest, Logger, Random, Runtime, Transport } from '@tenon/runtime'
 import type { FaultDependencies } from '../faults/api-faults.ts'
 
 /** Whoever changes the cloud or the cluster as a person does. */
@@ -53,12 +52,8 @@ export interface CloudDemand {
 
 /** What a process opens its provider with. */
 interface ProviderParts {
-  readonly kube: ReturnType<typeof createKubeClient>
-  readonly registry: CacheRegistry
-  readonly events: EventRecorder
-  readonly clock: Clock
-  readonly random: Random
-  readonly logger: Logger
+  readonly kubernetes: ProviderKubernetes
+  readonly runtime: Runtime
   /** The way to the cloud's own API. */
   readonly cloud: Transport
 }

@@ -11,7 +11,7 @@ import {
 } from '@tenon/kube'
 import { defaultSettings, InlineDecider, Operator, type Settings } from '@tenon/operator'
 import type { Clock, Logger, Random, Transport } from '@tenon/runtime'
-import type { World } from '../../world.ts'
+import { clusterEndpoint, type World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { PlantedBug } from '../planted/planted-bug.ts'
 import { ProcessClock } from './process-clock.ts'
@@ -125,12 +125,13 @@ export class OperatorProcess {
     const registry = createCacheRegistry({ client, clock, logger, random })
     const opened = await worldCloud.openProvider({
       cloud,
-      kube: bug?.providerApi === undefined ? client : clientOf(bug.providerApi(api, { world })),
-      registry,
-      events,
-      clock,
-      random,
-      logger,
+      kubernetes: {
+        client: bug?.providerApi === undefined ? client : clientOf(bug.providerApi(api, { world })),
+        registry,
+        events,
+        server: clusterEndpoint,
+      },
+      runtime: { clock, random, logger },
     })
     const decider = new InlineDecider(clock)
     const operator = new Operator({

@@ -1,0 +1,145 @@
+/** What the cloud is asked for when an instance is created: its user data lets it join the cluster. */
+import { labels as coreLabels, type NodeClaim } from '@tenon/api'
+import { ProviderError } from '@tenon/provider'
+import type { Logger } from '@tenon/runtime'
+import type { ExoscaleClient } from '../api/client.ts'
+import type { CreateInstanceRequest } from '../api/types.ts'
+import type { CatalogueEntry } from '../catalogue/catalogue.ts'
+import { launchError, launchReasons } from '../errors.ts'
+import { instanceLabels, managedByValue } from '../identifiers.ts'
+import { diskSizeGib, kubeletSettings } from '../nodeclass/settings.ts'
+import type { TemplateResolver } from '../nodeclass/template.ts'
+import type { ExoscaleNodeClass } from '../nodeclass/types.ts'
+import type { BootstrapToken, BootstrapTokens } from './bootstrap-token.ts'
+import { encodedUserData } from './user-data.ts'
+
+const groupCapacity = 8
+
+/** The cluster as its new nodes know it. */
+interface JoinedCluster {
+  /** UUID of the SKS cluster. */
+  readonly id: string
+  readonly domain: string
+  /** URL of the API server. */
+  readonly endpoint: string
+  /** PEM. */
+  readonly certificateAuthority: () => Promise<string>
+}
+
+/** What is settled before anything is made. */
+export interface LaunchPlan {
+  readonly claim: NodeClaim
+  readonly nodeClass: ExoscaleNodeClass
+  readonly name: string
+  readonly entry: CatalogueEntry
+}
+
+/** All that a request needs. */
+export interface PreparedRequest {
+  /** Exists in the cluster. */
+  readonly token: BootstrapToken
+  /** @throws RangeError when the user data is too long or not complete. */
+  readonly request: () => CreateInstanceRequest
+}
+
+export interface BootRequestsDependencies {
+  readonly api: Pick<ExoscaleClient, 'getAntiAffinityGroup'>
+  readonly templates: Pick<TemplateResolver, 'resolve'>
+  readonly tokens: Pick<BootstrapTokens, 'create' | 'delete'>
+  readonly cluster: JoinedCluster
+  readonly logger: Logger
+}
+
+/** Prepares requests for new instances. */
+export class BootRequests {
+  readonly #deps: BootRequestsDependencies
+
+  constructor(deps: BootRequestsDependencies) {
+    this.#deps = deps
+  }
+
+  /** Creates the token last: nothing has to be deleted when an earlier step fails. */
+  async prepare(plan: LaunchPlan, signal: AbortSignal | undefined): Promise<PreparedRequest> {
+    const { cluster, templates, tokens } = this.#deps
+    let template: string
+    let authority: string
+    try {
+      await this.#checkGroups(plan.nodeClass, signal)
+      template = await templates.resolve(plan.nodeClass.spec, signal)
+      authority = await cluster.certificateAuthority()
+    } catch (error) {
+      throw launchError(error, launchReasons.instance)
+    }
+    const token = await tokens.create(plan.claim, signal).catch((error: unknown) => {
+      throw launchError(error, launchReasons.token)
+    })
+    return { token, request: () => this.#request(plan, template, authority, token) }
+  }
+
+  /** Deletes the token of an instance that was not made. */
+  async discard(token: BootstrapToken): Promise<void> {
+    try {
+      await this.#deps.tokens.delete(token.secretName)
+    } catch (error) {
+      this.#deps.logger.warn('unused bootstrap token could not be deleted', {
+        secret: token.secretName,
+        error,
+      })
+    }
+  }
+
+  async #checkGroups(nodeClass: ExoscaleNodeClass, signal: AbortSignal | undefined): Promise<void> {
+    for (const id of nodeClass.status?.antiAffinityGroups ?? []) {
+      const group = await this.#deps.api.getAntiAffinityGroup(id, signal)
+      const members = group.instances?.length ?? 0
+      if (members < groupCapacity) continue
+      throw new ProviderError(
+        'insufficientCapacity',
+        `anti-affinity group ${id} (${group.name ?? 'unnamed'}) is full: ${members}/${groupCapacity} instances; give the NodePool a node class with another group`,
+      )
+    }
+  }
+
+  #request(
+    plan: LaunchPlan,
+    template: string,
+    authority: string,
+    token: BootstrapToken,
+  ): CreateInstanceRequest {
+    const { claim, nodeClass, entry } = plan
+    const { cluster } = this.#deps
+    const securityGroups = nodeClass.status?.securityGroups ?? []
+    const antiAffinityGroups = nodeClass.status?.antiAffinityGroups ?? []
+    return {
+      name: plan.name,
+      'instance-type': { id: entry.id },
+      template: { id: template },
+      'disk-size': diskSizeGib(nodeClass.spec),
+      'user-data': encodedUserData({
+        apiServer: cluster.endpoint,
+        bootstrapToken: token.token.reveal(),
+        certificateAuthority: authority,
+        clusterDomain: cluster.domain,
+        kubelet: kubeletSettings(nodeClass.spec),
+        taints: claim.spec.taints ?? [],
+        labels: claim.metadata.labels ?? {},
+      }),
+      labels: wantedInstanceLabels(claim, cluster.id),
+      ...(securityGroups.length > 0 && { 'security-groups': securityGroups.map((id) => ({ id })) }),
+      ...(antiAffinityGroups.length > 0 && {
+        'anti-affinity-groups': antiAffinityGroups.map((id) => ({ id })),
+      }),
+    }
+  }
+}
+
+/** The labels every instance of a claim wears, and by which it is found again. */
+export function wantedInstanceLabels(claim: NodeClaim, clusterId: string): Readonly<Record<string, string>> {
+  const pool = claim.metadata.labels?.[coreLabels.nodePool]
+  return {
+    [instanceLabels.managedBy]: managedByValue,
+    [instanceLabels.clusterId]: clusterId,
+    [instanceLabels.nodeClaim]: claim.metadata.name,
+    ...(pool !== undefined && { [instanceLabels.nodePool]: pool }),
+  }
+}

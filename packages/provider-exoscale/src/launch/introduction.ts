@@ -1,0 +1,105 @@
+/** Makes a new instance part of the cluster: its private networks, and its Node. */
+import { formatResources, ownValue, parseResources, type ResourceList } from '@tenon/api'
+import type { KubeClient } from '@tenon/kube'
+import type { ProviderInstance } from '@tenon/provider'
+import type { Clock, Logger } from '@tenon/runtime'
+import type { ExoscaleClient } from '../api/client.ts'
+import { isApiError } from '../api/errors.ts'
+import type { ExoscaleInstance } from '../api/types.ts'
+import { reservedResources } from '../catalogue/instance-types.ts'
+import { isOutcomeUnknown, launchError, launchReasons } from '../errors.ts'
+import type { Fleet } from '../fleet/fleet.ts'
+import { exoscaleAnnotations, parseProviderId } from '../identifiers.ts'
+import { kubeletSettings, nodeClassHash } from '../nodeclass/settings.ts'
+import type { ExoscaleNodeClass } from '../nodeclass/types.ts'
+import { ensureEarlyNode } from './early-node.ts'
+import { attachPrivateNetworks } from './private-networks.ts'
+
+export interface IntroductionDependencies {
+  readonly api: Pick<ExoscaleClient, 'attachInstanceToPrivateNetwork' | 'getInstance' | 'waitForOperation'>
+  readonly kube: Pick<KubeClient, 'create' | 'delete' | 'get' | 'patch'>
+  readonly fleet: Pick<Fleet, 'describe' | 'requestDeletion'>
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+export class Introduction {
+  readonly #deps: IntroductionDependencies
+
+  constructor(deps: IntroductionDependencies) {
+    this.#deps = deps
+  }
+
+  /** An instance whose networks are refused is deleted. */
+  async attachNetworks(
+    nodeClass: ExoscaleNodeClass,
+    instance: ExoscaleInstance,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { api, fleet, logger } = this.#deps
+    try {
+      await attachPrivateNetworks(api, nodeClass.status?.privateNetworks ?? [], instance, signal)
+    } catch (error) {
+      // Where the networks may be attached all the same, the next attempt continues with this instance.
+      if (signal?.aborted !== true && !isOutcomeUnknown(error)) {
+        await fleet.requestDeletion(instance.id).catch((cause: unknown) => {
+          logger.warn('instance without its networks could not be deleted', {
+            instance: instance.id,
+            error: cause,
+          })
+        })
+      }
+      throw launchError(error, launchReasons.instance)
+    }
+  }
+
+  /** Makes the instance known to the cluster and tells what it is. */
+  async introduce(
+    name: string,
+    nodeClass: ExoscaleNodeClass,
+    instance: ExoscaleInstance,
+  ): Promise<ProviderInstance> {
+    const { kube, clock, fleet } = this.#deps
+    const owned = await fleet.describe(instance)
+    const described = { ...owned, allocatable: allocatableOf(owned.capacity, nodeClass) }
+    try {
+      await ensureEarlyNode({ kube, clock, isAlive: (id) => this.#isAlive(id) }, name, instance, described)
+    } catch (error) {
+      throw launchError(error, launchReasons.node)
+    }
+    const { imageID } = described
+    return {
+      ...described,
+      annotations: {
+        [exoscaleAnnotations.nodeClassHash]: nodeClassHash(nodeClass.spec),
+        ...(imageID !== undefined && { [exoscaleAnnotations.resolvedTemplate]: imageID }),
+      },
+    }
+  }
+
+  async #isAlive(providerID: string): Promise<boolean> {
+    const parsed = parseProviderId(providerID)
+    if (parsed.kind !== 'instance') return true
+    try {
+      await this.#deps.api.getInstance(parsed.instanceId)
+      return true
+    } catch (error) {
+      if (isApiError(error, 'not-found')) return false
+      throw error
+    }
+  }
+}
+
+/** What is left for pods; the kubelet will report the same once it is up. */
+function allocatableOf(capacity: ResourceList, nodeClass: ExoscaleNodeClass): ResourceList {
+  const { kubeReserved, systemReserved } = kubeletSettings(nodeClass.spec)
+  const reserved = [reservedResources(kubeReserved), reservedResources(systemReserved)]
+  const left = Object.entries(parseResources(capacity)).map(([name, amount]): [string, number] => [
+    name,
+    Math.max(
+      0,
+      reserved.reduce((rest, part) => rest - (ownValue(part, name) ?? 0), amount),
+    ),
+  ])
+  return formatResources(Object.fromEntries(left))
+}
