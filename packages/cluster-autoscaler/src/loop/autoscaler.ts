@@ -1,9 +1,10 @@
 /** One iteration after the other over the cluster and its node groups (cluster-autoscaler.md 2.3). */
 import type { Node } from '@tenon/api'
+import { messageOf } from '@tenon/runtime'
 import { gpuLabels } from '../gpu.ts'
 import type { LoopView } from '../model.ts'
 import type { PodClasses } from '../pods/classes.ts'
-import { applyUpdate, fixSizes, messageOf } from '../registry/effects.ts'
+import { applyUpdate, fixSizes } from '../registry/effects.ts'
 import { isNodeReady } from '../registry/node-state.ts'
 import { ClusterViewer } from './cluster-view.ts'
 import type { AutoscalerDependencies } from './dependencies.ts'

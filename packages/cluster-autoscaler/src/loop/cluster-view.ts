@@ -1,9 +1,8 @@
 /** Reads what an iteration decides on (cluster-autoscaler.md 2.3). */
 import type { Node, Pod } from '@tenon/api'
-import { inSlices } from '@tenon/runtime'
+import { inSlices, messageOf } from '@tenon/runtime'
 import type { LoopView, NodeTemplate } from '../model.ts'
 import { classify, isExpendable, type PodClasses } from '../pods/classes.ts'
-import { messageOf } from '../registry/effects.ts'
 import type { AutoscalerDependencies } from './dependencies.ts'
 import { buildSnapshot, podsByNode } from './cluster-snapshot.ts'
 import { GroupFaults } from './group-faults.ts'

@@ -1,6 +1,6 @@
 /** What follows from an update of the registry: events, counters, and sizes taken back (cluster-autoscaler.md 2.4). */
 import type { NodeGroups } from '@tenon/provider'
-import type { Logger } from '@tenon/runtime'
+import { type Logger, messageOf } from '@tenon/runtime'
 import type { EventSink } from '../model.ts'
 import type { RegistryUpdate, SizeFix } from './cluster-state.ts'
 import type { ScaleUpRequest } from './scale-up-requests.ts'
@@ -78,8 +78,4 @@ export async function fixSizes(
     }
   }
   return isAnyFixed
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,9 +1,9 @@
 /** Removes members that never became nodes, beside the loop (cluster-autoscaler.md 2.4). */
 import type { Node } from '@tenon/api'
 import type { GroupInstance, NodeGroups } from '@tenon/provider'
+import { messageOf } from '@tenon/runtime'
 import type { Outlets } from '../model.ts'
 import type { UnregisteredRemoval } from './cluster-state.ts'
-import { messageOf } from './effects.ts'
 import type { GroupMembers } from './members.ts'
 import { registeredIn } from './unregistered.ts'
 

@@ -2,6 +2,7 @@
 import { RE2JS } from 're2js'
 import { parse } from 'yaml'
 import type { ConfigMap } from '@tenon/api'
+import { messageOf } from '@tenon/runtime'
 import type { EventSink } from '../model.ts'
 import type { Expander } from './expanders.ts'
 import type { ExpansionOption } from './option.ts'
@@ -82,7 +83,7 @@ function readPriorities(
     document = parse(text)
   } catch (error) {
     return {
-      problem: `key "priorities" is not YAML: ${error instanceof Error ? error.message : String(error)}`,
+      problem: `key "priorities" is not YAML: ${messageOf(error)}`,
     }
   }
   if (typeof document !== 'object' || document === null || Array.isArray(document))

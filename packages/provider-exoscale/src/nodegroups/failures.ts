@@ -1,5 +1,6 @@
 /** The one place where failures of calls become the contract's error (cluster-autoscaler.md 1.1, 1.2). */
 import { NodeGroupError } from '@tenon/provider'
+import { messageOf } from '@tenon/runtime'
 import { ExoscaleOperationError, isApiError } from '../api/errors.ts'
 
 /** The nine operations that this mode uses, as IAM roles name them. */
@@ -51,8 +52,4 @@ export function hasOperationFailed(error: unknown): boolean {
 
 function causeOf(error: unknown): unknown {
   return error instanceof NodeGroupError ? error.cause : error
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

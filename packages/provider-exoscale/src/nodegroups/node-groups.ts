@@ -9,10 +9,9 @@ import {
   NodeGroupError,
   type NodeGroups,
 } from '@tenon/provider'
-import type { Clock, Logger } from '@tenon/runtime'
+import { type Clock, type Logger, messageOf } from '@tenon/runtime'
 import type { NodeGroupApi } from './call-api.ts'
 import { exampleNode } from './example-node.ts'
-import { messageOf } from './failures.ts'
 import type { KnownPool } from './known-pool.ts'
 import { MemberReader } from './member-reader.ts'
 import { instanceIdOf, Resolver } from './resolver.ts'

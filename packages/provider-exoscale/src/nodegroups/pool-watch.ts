@@ -1,9 +1,9 @@
 /** Looks at one pool until it is as it should be (cluster-autoscaler.md 1.4). */
 import { NodeGroupError } from '@tenon/provider'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, messageOf } from '@tenon/runtime'
 import type { Operation } from '../api/types.ts'
 import type { NodeGroupApi, PoolRef, SizedPool } from './call-api.ts'
-import { hasOperationFailed, messageOf } from './failures.ts'
+import { hasOperationFailed } from './failures.ts'
 
 /** Longer than the minute after which Cluster Autoscaler gives an operation up: pools grow on after it. */
 const operationMs = 10 * 60_000

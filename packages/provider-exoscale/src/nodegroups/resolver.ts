@@ -1,11 +1,10 @@
 /** From a node to its pool (cluster-autoscaler.md 1.3). What was asked in this loop is not asked again. */
 import type { Node } from '@tenon/api'
 import type { GroupOfNode } from '@tenon/provider'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, messageOf } from '@tenon/runtime'
 import type { ExoscaleInstance, SksCluster, SksNodepool } from '../api/types.ts'
 import { isUuid } from '../identifiers.ts'
 import type { NodeGroupApi } from './call-api.ts'
-import { messageOf } from './failures.ts'
 import { Gate } from './gate.ts'
 import { type FoundNodepool, KnownPool } from './known-pool.ts'
 import type { ParsedSpec } from './specs.ts'

@@ -1,8 +1,7 @@
 /** Removes members of groups at the cloud, one call after the other in each group (cluster-autoscaler.md 6.6). */
 import type { Node } from '@tenon/api'
 import type { NodeGroups } from '@tenon/provider'
-import type { Clock, Logger } from '@tenon/runtime'
-import { messageOf } from '../../registry/effects.ts'
+import { type Clock, type Logger, messageOf } from '@tenon/runtime'
 import { hardTaintOf } from '../nodes/taints.ts'
 import { isScaleDownDisabled } from '../planning/eligibility.ts'
 import type { ClusterReader } from './cluster-reader.ts'

@@ -1,7 +1,6 @@
 /** Starts deletions, lets them run beside the loop, and tells how they end (cluster-autoscaler.md 6.6). */
-import type { Clock } from '@tenon/runtime'
+import { type Clock, messageOf } from '@tenon/runtime'
 import type { Outlets } from '../../model.ts'
-import { messageOf } from '../../registry/effects.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
 import { gpuLabels } from '../../gpu.ts'
 import { renderUtilization } from '../nodes/utilization.ts'

@@ -1,7 +1,6 @@
 /** Evicts the pods of a node and waits until they are gone (cluster-autoscaler.md 6.6). */
-import type { Clock } from '@tenon/runtime'
+import { type Clock, messageOf } from '@tenon/runtime'
 import type { ClusterWriter, Outlets } from '../../model.ts'
-import { messageOf } from '../../registry/effects.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
 import type { ClusterReader } from './cluster-reader.ts'
 import type { Eviction, EvictionGroup, EvictionPlan } from './eviction-plan.ts'

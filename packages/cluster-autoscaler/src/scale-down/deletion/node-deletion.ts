@@ -1,9 +1,8 @@
 /** The deletion of one marked node, from the delay after its taint to its last event (cluster-autoscaler.md 6.6). */
-import type { Clock, Logger } from '@tenon/runtime'
+import { type Clock, type Logger, messageOf } from '@tenon/runtime'
 import { delayDeletionPrefix } from '../../names.ts'
 import type { AutoscalerOptions } from '../../options/options.ts'
 import { hasEnded, isExpendable } from '../../pods/classes.ts'
-import { messageOf } from '../../registry/effects.ts'
 import { DisruptionBudgets } from '../drain/disruption-budgets.ts'
 import { type Drain, drainOf } from '../drain/node-drain.ts'
 import { nameOf } from '../../pods/pod-traits.ts'

@@ -1,8 +1,7 @@
 /** Marks nodes as being deleted, and takes the marks back (cluster-autoscaler.md 6.6). */
 import type { Node } from '@tenon/api'
-import type { Clock, Logger } from '@tenon/runtime'
+import { type Clock, type Logger, messageOf } from '@tenon/runtime'
 import type { ClusterWriter, EventSink } from '../../model.ts'
-import { messageOf } from '../../registry/effects.ts'
 import { hardTaintOf, taintValue, withHardTaint, withoutHardTaint } from '../nodes/taints.ts'
 import { inParallel } from './parallel.ts'
 

@@ -1,8 +1,7 @@
 /** Takes back what a process before this one left on nodes (cluster-autoscaler.md 2.3). */
 import type { Node } from '@tenon/api'
-import type { Logger } from '@tenon/runtime'
+import { type Logger, messageOf } from '@tenon/runtime'
 import type { ClusterWriter, EventSink } from '../../model.ts'
-import { messageOf } from '../../registry/effects.ts'
 import { hardTaintOf, softTaintOf, taintTimeMs, withoutHardTaint, withoutSoftTaint } from '../nodes/taints.ts'
 
 export interface CleanupDependencies {
