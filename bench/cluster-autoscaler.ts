@@ -167,6 +167,8 @@ function loopOver(nodes: readonly Node[], pods: { list: readonly Pod[] }, turns:
         controllerOf: () => ({ replicas: 10_000 }),
         disruptionBudgets: [],
         daemonSets: [],
+        deviceUse: new Map(),
+        applications: undefined,
       },
       reader: {
         node: () => Promise.resolve(undefined),

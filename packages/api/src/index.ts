@@ -50,6 +50,7 @@ export {
   scaledQuantity,
 } from './quantity.ts'
 export { isLabelValue, labelValueProblem, qualifiedNameProblem } from './label-syntax.ts'
+export { type SelectorLookups, withDefaultSpread } from './default-spread.ts'
 export { matchesSelector } from './selector.ts'
 export {
   comparePrices,

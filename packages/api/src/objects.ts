@@ -382,6 +382,23 @@ export interface ResourceSlice extends KubeObject {
     }
     /** Absent for pools that several nodes share. */
     readonly nodeName?: string
+    readonly devices?: readonly { readonly name: string }[]
+  }
+}
+
+/** Devices that were asked for, and those that were given. */
+export interface ResourceClaim extends KubeObject {
+  readonly status?: {
+    readonly allocation?: {
+      readonly devices?: {
+        readonly results?: readonly {
+          readonly driver: string
+          readonly pool: string
+          readonly device: string
+          readonly adminAccess?: boolean
+        }[]
+      }
+    }
   }
 }
 

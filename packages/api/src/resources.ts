@@ -11,6 +11,7 @@ import type {
   Pod,
   PodDisruptionBudget,
   ReplicationController,
+  ResourceClaim,
   ResourceSlice,
   Secret,
   SelectingWorkload,
@@ -92,4 +93,5 @@ export const kinds = {
     false,
   ),
   resourceSlice: grouped<ResourceSlice>('resource.k8s.io', 'v1', 'ResourceSlice', 'resourceslices', false),
+  resourceClaim: grouped<ResourceClaim>('resource.k8s.io', 'v1', 'ResourceClaim', 'resourceclaims', true),
 } as const

@@ -2,6 +2,7 @@
 import type { DaemonSet, KubeObject, Node, Pod, PodDisruptionBudget } from '@tenon/api'
 import type { Snapshot } from '@tenon/filters'
 import type { GroupInstance, NodeGroup } from '@tenon/provider'
+import type { DeviceUse } from './scale-down/nodes/device-use.ts'
 import type { Logger } from '@tenon/runtime'
 
 /** What a new node of a group will be: the node and the pods that come with it (cluster-autoscaler.md 2.6). */
@@ -21,6 +22,8 @@ export interface Lookups {
   readonly controllerOf: (kind: string, namespace: string, name: string) => PodController | undefined
   readonly disruptionBudgets: readonly PodDisruptionBudget[]
   readonly daemonSets: readonly DaemonSet[]
+  /** By node name; of nodes without devices, nothing. */
+  readonly deviceUse: ReadonlyMap<string, DeviceUse>
 }
 
 /** The group of each node, resolved before the loop decides anything. */

@@ -90,7 +90,6 @@ export type {
   SchedulingResult,
   Fault,
 } from './input/result.ts'
-export { type SelectorLookups, withDefaultSpread } from './eligibility/default-spread.ts'
 export { effectiveZone } from './eligibility/effective-zones.ts'
 export type { EligibilityPolicy, VolumeLookups } from './eligibility/lookups.ts'
 export {

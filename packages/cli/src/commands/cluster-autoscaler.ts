@@ -13,6 +13,7 @@ import {
   type ProcessOptions,
   readOptions,
   readSchedulerProfile,
+  type SchedulerProfile,
   runAutoscaler,
 } from '@tenon/cluster-autoscaler'
 import { isProviderSettingError, type NodeGroupModule } from '@tenon/provider'
@@ -67,7 +68,7 @@ function cloudNames(): readonly string[] {
 
 async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<void> {
   const clock = new SystemClock()
-  const profileWarnings = schedulerWarnings(process.schedulerConfigFile)
+  const defaultConstraints = defaultConstraintsOf(process.schedulerConfigFile)
   const logs = openLogsOf(process, clock, io)
   const cloud = await cloudOf(process)
   try {
@@ -76,9 +77,9 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
     const expander = grpcExpanderOf(autoscaler.scaleUp, clock, logs.logger)
     await runAutoscaler(
       {
-        options: autoscaler,
+        options: { ...autoscaler, loop: { ...autoscaler.loop, defaultConstraints } },
         process,
-        warnings: [...warnings, ...profileWarnings],
+        warnings,
         cloud,
         env: io.env,
         kubernetes,
@@ -145,7 +146,7 @@ function openLogsOf({ logs }: ProcessOptions, clock: SystemClock, io: Io): Retur
 }
 
 /** @throws CliError for a file that cannot be used. */
-function schedulerWarnings(path: string): readonly string[] {
+function defaultConstraintsOf(path: string): SchedulerProfile['defaultConstraints'] {
   if (path === '') return []
   let text: string
   try {
@@ -157,9 +158,7 @@ function schedulerWarnings(path: string): readonly string[] {
   }
   const read = readSchedulerProfile(text)
   if ('problem' in read) throw new CliError(`--scheduler-config-file=${path}: ${read.problem}`)
-  return read.profile.defaultConstraints.length === 0
-    ? []
-    : [`--scheduler-config-file=${path}: default constraints of PodTopologySpread are not looked at`]
+  return read.profile.defaultConstraints
 }
 
 /** What profiles need is loaded only when they are asked for. */

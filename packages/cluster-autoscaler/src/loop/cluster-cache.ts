@@ -1,4 +1,4 @@
-import type { ConfigMap, Node, Pod } from '@tenon/api'
+import type { ConfigMap, Node, Pod, SelectorLookups } from '@tenon/api'
 import type { Labels, VolumeIndex } from '@tenon/filters'
 import type { Lookups } from '../model.ts'
 
@@ -10,6 +10,8 @@ export interface ClusterCache extends Lookups {
   /** Labels of every namespace. */
   namespaces(): ReadonlyMap<string, Labels>
   volumes(): VolumeIndex
+  /** What tells which pods are one application; followed only where default constraints need it. */
+  readonly applications: SelectorLookups | undefined
   /** Undefined when there is none, or it may not be read. */
   configMap(namespace: string, name: string): ConfigMap | undefined
 }

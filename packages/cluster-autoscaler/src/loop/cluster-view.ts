@@ -2,6 +2,7 @@
 import type { Node, Pod } from '@tenon/api'
 import { inSlices, messageOf } from '@tenon/runtime'
 import type { LoopView, NodeTemplate } from '../model.ts'
+import { DefaultSpread } from '../pods/default-spread.ts'
 import { classify, isExpendable, type PodClasses } from '../pods/classes.ts'
 import type { AutoscalerDependencies } from './dependencies.ts'
 import { buildSnapshot, podsByNode } from './cluster-snapshot.ts'
@@ -26,12 +27,14 @@ export interface SeenNodes {
 export class ClusterViewer {
   readonly #deps: Dependencies
   readonly #faults: GroupFaults
+  readonly #defaultSpread: DefaultSpread
   readonly #readable: ReadableObjects
   readonly #stopwatch: Stopwatch
 
   constructor(deps: Dependencies) {
     this.#deps = deps
     this.#faults = new GroupFaults(deps.outlets)
+    this.#defaultSpread = new DefaultSpread(deps.options.loop.defaultConstraints)
     this.#readable = new ReadableObjects(deps.sources.reader, deps.outlets.logger)
     this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.outlets.metrics)
   }
@@ -51,9 +54,11 @@ export class ClusterViewer {
 
   async pods(): Promise<PodClasses> {
     const { sources, options, slicing, state } = this.#deps
+    const { applications } = sources.cache
     const judge = {
       isReadable: this.#readable.isReadablePod,
       isPlanned: (pod: Pod) => state.plans.isOurs(pod),
+      read: (pod: Pod) => this.#defaultSpread.read(pod, applications),
     }
     return await inSlices(classify(sources.cache.pods(), options.loop, judge), slicing)
   }
@@ -81,8 +86,8 @@ export class ClusterViewer {
       daemonSets: cache.daemonSets,
     })
     const byGroup = await this.#withExamples(seen, index, signal)
-    const { controllerOf, disruptionBudgets, daemonSets } = cache
-    const lookups = { controllerOf, disruptionBudgets, daemonSets }
+    const { controllerOf, disruptionBudgets, daemonSets, deviceUse } = cache
+    const lookups = { controllerOf, disruptionBudgets, daemonSets, deviceUse }
     return { nowMs, nodes, index, templates: byGroup, instances, snapshot, lookups }
   }
 

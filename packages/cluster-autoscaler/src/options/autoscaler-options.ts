@@ -43,6 +43,7 @@ function loopOptions(values: FlagValues): LoopOptions {
     allowedSchedulerNames: values.list('allowed-scheduler-names'),
     bypassedSchedulerNames: values.list('bypassed-scheduler-names'),
     newPodScaleUpDelayMs: values.durationMs('new-pod-scale-up-delay'),
+    defaultConstraints: defaultOptions.loop.defaultConstraints,
     plannedPlacement: values.isOn('planned-placement'),
   }
 }
@@ -121,6 +122,7 @@ function scaleDownOptions(values: FlagValues): ScaleDownOptions {
     ignoreMirrorPodsUtilization: values.isOn('ignore-mirror-pods-utilization'),
     simulationTimeoutMs: values.durationMs('scale-down-simulation-timeout'),
     unremovableNodeRecheckTimeoutMs: values.durationMs('unremovable-node-recheck-timeout'),
+    tracksSkippedNodes: values.isOn('max-node-skip-eval-time-tracker-enabled'),
     maxParallelism: parallelismOf(values),
     maxDrainParallelism: values.integer('max-drain-parallelism'),
     maxGracefulTerminationSeconds: Math.max(0, values.integer('max-graceful-termination-sec')),

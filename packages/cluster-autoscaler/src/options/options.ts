@@ -1,4 +1,5 @@
 /** Settings of the Cluster Autoscaler mode, as its flags give them (cluster-autoscaler.md 8). Times in milliseconds. */
+import type { TopologySpreadConstraint } from '@tenon/api'
 
 /** Most and least of a resource over the whole cluster. */
 export interface ResourceRange {
@@ -22,6 +23,8 @@ export interface LoopOptions {
   readonly allowedSchedulerNames: readonly string[]
   readonly bypassedSchedulerNames: readonly string[]
   readonly newPodScaleUpDelayMs: number
+  /** Of `--scheduler-config-file`: how pods must spread that do not say so themselves. */
+  readonly defaultConstraints: readonly TopologySpreadConstraint[]
   /** `--planned-placement`: the scheduler is told which new node a pod is for. */
   readonly plannedPlacement: boolean
 }
@@ -102,6 +105,8 @@ export interface ScaleDownOptions extends DrainOptions {
   readonly ignoreMirrorPodsUtilization: boolean
   readonly simulationTimeoutMs: number
   readonly unremovableNodeRecheckTimeoutMs: number
+  /** `--max-node-skip-eval-time-tracker-enabled` */
+  readonly tracksSkippedNodes: boolean
   readonly maxParallelism: number
   readonly maxDrainParallelism: number
   /** 0 = as long as the pod asks for. */
@@ -165,6 +170,7 @@ export const defaultOptions: AutoscalerOptions = {
     allowedSchedulerNames: [],
     bypassedSchedulerNames: [],
     newPodScaleUpDelayMs: 0,
+    defaultConstraints: [],
     plannedPlacement: false,
   },
   taints: { startupTaints: [], startupTaintPrefixes: [], statusTaints: [] },
@@ -225,6 +231,7 @@ export const defaultOptions: AutoscalerOptions = {
     ignoreMirrorPodsUtilization: false,
     simulationTimeoutMs: 30 * second,
     unremovableNodeRecheckTimeoutMs: 5 * minute,
+    tracksSkippedNodes: false,
     maxParallelism: 10,
     maxDrainParallelism: 1,
     maxGracefulTerminationSeconds: 600,

@@ -33,16 +33,27 @@ test('the one profile of a scheduler configuration is read', () => {
   )
 })
 
+test('of default constraints, those that may be broken do not count', () => {
+  const soft = '{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}'
+  const read = readSchedulerProfile(
+    `${head}profiles: [{pluginConfig: [{name: PodTopologySpread, args: {defaultingType: List, defaultConstraints: [${soft}]}}]}]\n`,
+  )
+  assert.deepEqual('profile' in read && read.profile.defaultConstraints, [])
+})
+
 test('a configuration that cannot be used is refused with what is wrong', () => {
   assert.match(problemOf('a: ['), /not valid YAML/)
   assert.match(problemOf('[]'), /no KubeSchedulerConfiguration/)
   assert.match(problemOf('apiVersion: v1\nkind: Pod\n'), /it is v1 Pod; write apiVersion/)
   assert.match(problemOf(head), /exactly one profile/)
   assert.match(problemOf(`${head}profiles: [{}, {}]\n`), /exactly one profile/)
+  const spread = (args: string) =>
+    `${head}profiles: [{pluginConfig: [{name: PodTopologySpread, args: {${args}}}]}]\n`
+  const zonal = 'maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule'
+  assert.match(problemOf(spread('defaultConstraints: [{maxSkew: 0}]')), /must have maxSkew, topologyKey/)
   assert.match(
-    problemOf(
-      `${head}profiles: [{pluginConfig: [{name: PodTopologySpread, args: {defaultConstraints: [{maxSkew: 0}]}}]}]\n`,
-    ),
-    /defaultConstraints of PodTopologySpread/,
+    problemOf(spread(`defaultingType: List, defaultConstraints: [{${zonal}, labelSelector: {}}]`)),
+    /no labelSelector/,
   )
+  assert.match(problemOf(spread(`defaultConstraints: [{${zonal}}]`)), /take defaultingType: List/)
 })

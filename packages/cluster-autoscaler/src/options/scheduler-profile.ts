@@ -5,7 +5,7 @@ import { parseDocument } from 'yaml'
 /** The one profile of a configuration. */
 export interface SchedulerProfile {
   readonly schedulerName: string
-  /** Spread of pods that ask for none. */
+  /** Spread that pods which ask for none must keep to; wishes are left out. */
   readonly defaultConstraints: readonly TopologySpreadConstraint[]
 }
 
@@ -39,17 +39,23 @@ function profileOf(profile: Readonly<Record<string, unknown>>): ReadProfile {
   const spread = pluginConfig.filter(isMap).find(({ name }) => name === 'PodTopologySpread')
   const args = spread?.['args']
   const constraints = isMap(args) ? (ownValue(args, 'defaultConstraints') ?? []) : []
+  const defaulting = isMap(args) ? (ownValue(args, 'defaultingType') ?? 'System') : 'System'
   if (!Array.isArray(constraints) || !constraints.every(isConstraint))
     return {
-      problem: 'defaultConstraints of PodTopologySpread must have maxSkew, topologyKey and whenUnsatisfiable',
+      problem:
+        'defaultConstraints of PodTopologySpread must have maxSkew, topologyKey and whenUnsatisfiable, and no labelSelector',
     }
-  return { profile: { schedulerName, defaultConstraints: constraints } }
+  if (constraints.length > 0 && defaulting !== 'List')
+    return { problem: 'defaultConstraints of PodTopologySpread take defaultingType: List' }
+  const isHard = ({ whenUnsatisfiable }: TopologySpreadConstraint) => whenUnsatisfiable === 'DoNotSchedule'
+  return { profile: { schedulerName, defaultConstraints: constraints.filter(isHard) } }
 }
 
 function isConstraint(value: unknown): value is TopologySpreadConstraint {
   if (!isMap(value)) return false
-  const { maxSkew, topologyKey, whenUnsatisfiable } = value
+  const { maxSkew, topologyKey, whenUnsatisfiable, labelSelector } = value
   return (
+    (labelSelector === undefined || labelSelector === null) &&
     Number.isInteger(maxSkew) &&
     (maxSkew as number) >= 1 &&
     typeof topologyKey === 'string' &&

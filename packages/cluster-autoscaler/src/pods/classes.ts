@@ -20,6 +20,8 @@ interface PodJudge {
   readonly isReadable: (pod: Pod) => boolean
   /** Whether its nomination only tells where it is planned: the scheduler makes no room there. */
   readonly isPlanned: (pod: Pod) => boolean
+  /** The pod as the scheduler reads it. */
+  readonly read: (pod: Pod) => Pod
 }
 
 /** Pods between two looks at the clock. */
@@ -29,7 +31,7 @@ const atOnce = 200
 export function* classify(
   pods: readonly Pod[],
   options: LoopOptions,
-  { isReadable, isPlanned }: PodJudge,
+  { isReadable, isPlanned, read }: PodJudge,
 ): Generator<void, PodClasses> {
   const classes: Record<PodClass, Pod[]> = {
     scheduled: [],
@@ -44,7 +46,7 @@ export function* classify(
     const scheduler = schedulerOf(pod)
     if (hasEnded(pod) || !isReadable(pod) || (allowed.size > 0 && !allowed.has(scheduler))) continue
     const found = classOf(pod, bypassed.has(scheduler), isPlanned)
-    if (found !== undefined) classes[found].push(pod)
+    if (found !== undefined) classes[found].push(read(pod))
   }
   return classes
 }

@@ -239,6 +239,7 @@ class AutoscalerProcess {
   async #openCaches(): Promise<ClusterCaches> {
     const { clock, random, logger, kubernetes, options } = this.#plan
     const needsPriorities = options.scaleUp.expanders.includes('priority')
+    const followsServices = options.loop.defaultConstraints.length > 0
     const registry = createCacheRegistry({ client: this.#client, clock, logger, random })
     return await openClusterCaches(
       {
@@ -246,6 +247,7 @@ class AutoscalerProcess {
         transport: kubernetes.transport,
         registry,
         runtime: { clock, random, logger },
+        followsServices,
         configMap: needsPriorities
           ? { namespace: options.status.namespace, name: priorityExpanderConfigMap }
           : undefined,

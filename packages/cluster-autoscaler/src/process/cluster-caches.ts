@@ -1,5 +1,13 @@
 /** The cluster as its caches have it, with the rights of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5). */
-import { type ConfigMap, kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
+import {
+  type ConfigMap,
+  kinds,
+  type KubeObject,
+  type Node,
+  type Pod,
+  type ResourceType,
+  type SelectorLookups,
+} from '@tenon/api'
 import type { Labels, VolumeIndex } from '@tenon/filters'
 import {
   type Cache,
@@ -11,6 +19,7 @@ import {
 import type { Runtime, Transport } from '@tenon/runtime'
 import type { ClusterCache } from '../loop/cluster-cache.ts'
 import type { PodController } from '../model.ts'
+import { deviceKinds, followDevices } from './device-caches.ts'
 import { readableKinds } from './readable-kinds.ts'
 import { followVolumes, volumeKinds } from './volume-caches.ts'
 
@@ -28,6 +37,8 @@ export interface ClusterCachesDependencies {
   readonly runtime: Runtime
   /** A ConfigMap that is followed, as the priority expander needs it. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined
+  /** Whether Services are followed, which tell which pods are one application. */
+  readonly followsServices: boolean
 }
 
 /** A running set of caches. */
@@ -54,11 +65,11 @@ const job: ResourceType = {
   namespaced: true,
 }
 
-/** Of controllers, drain rules look at no more. */
+/** Of controllers, nothing else is looked at. */
 const controllerFields: ReadFields = {
   members: {
     metadata: { members: { managedFields: false, annotations: false }, others: true },
-    spec: { members: { replicas: true }, others: false },
+    spec: { members: { replicas: true, selector: true }, others: false },
     status: false,
   },
   others: true,
@@ -67,8 +78,9 @@ const usualFields: ReadFields = {
   members: { metadata: { members: { managedFields: false }, others: true } },
   others: true,
 }
+const byNamespace = 'namespace'
 /** Kinds that may be missing. */
-const optionalKinds: readonly ResourceType[] = [kinds.namespace, ...volumeKinds]
+const optionalKinds: readonly ResourceType[] = [kinds.namespace, ...volumeKinds, ...deviceKinds]
 
 /** Begins to follow the cluster until `signal` aborts. @throws the signal's reason. */
 export async function openClusterCaches(
@@ -81,14 +93,26 @@ export async function openClusterCaches(
   const nodes = registry.cache(kinds.node, { fields: usualFields })
   const budgets = registry.cache(kinds.podDisruptionBudget)
   const daemonSets = registry.cache(kinds.daemonSet, { fields: usualFields })
+  const replicaSets = scaled(registry, kinds.replicaSet)
+  const statefulSets = scaled(registry, kinds.statefulSet)
+  const replicationControllers = scaled(registry, kinds.replicationController)
   const controllers = new Map<string, Cache<KubeObject>>([
     ['DaemonSet', daemonSets],
-    ['ReplicaSet', scaled(registry, kinds.replicaSet)],
-    ['StatefulSet', scaled(registry, kinds.statefulSet)],
-    ['ReplicationController', scaled(registry, kinds.replicationController)],
+    ['ReplicaSet', replicaSets],
+    ['StatefulSet', statefulSets],
+    ['ReplicationController', replicationControllers],
     ['Job', scaled(registry, job)],
   ])
   const volumes = followVolumes(registry, readable)
+  const devices = followDevices(registry, readable)
+  const services = dependencies.followsServices ? followServices(registry) : undefined
+  const applications = services && {
+    services,
+    replicaSet: (namespace: string, name: string) => replicaSets.get({ namespace, name }),
+    statefulSet: (namespace: string, name: string) => statefulSets.get({ namespace, name }),
+    replicationController: (namespace: string, name: string) =>
+      replicationControllers.get({ namespace, name }),
+  }
   const namespaces = readable.has(kinds.namespace) ? registry.cache(kinds.namespace) : undefined
   const configMaps = followConfigMap(dependencies, signal)
   registry.start(signal)
@@ -106,6 +130,10 @@ export async function openClusterCaches(
       get daemonSets() {
         return daemonSets.list()
       },
+      get deviceUse() {
+        return devices()
+      },
+      applications,
     },
     podChanges: changesOf(pods),
     nodeChanges: changesOf(nodes),
@@ -137,6 +165,13 @@ function controllerOf(object: KubeObject | undefined): PodController | undefined
 
 function labelsOf(namespaces: Cache<KubeObject> | undefined): ReadonlyMap<string, Labels> {
   return new Map((namespaces?.list() ?? []).map(({ metadata: { name, labels = {} } }) => [name, labels]))
+}
+
+/** Services by namespace. */
+function followServices(registry: CacheRegistry): SelectorLookups['services'] {
+  const services = registry.cache(kinds.service, { fields: usualFields })
+  services.addIndex(byNamespace, ({ metadata }) => [metadata.namespace ?? ''])
+  return (namespace) => services.byIndex(byNamespace, namespace)
 }
 
 /** One ConfigMap: there may be no right to those of other namespaces. It is not waited for. */

@@ -32,6 +32,8 @@ export class ScaleDownMetrics {
   ): void {
     this.#sink.set('unneeded_nodes_count', plan.unneeded.length)
     this.#sink.set('scale_down_in_cooldown', isCooling ? 1 : 0)
+    if (this.#options.tracksSkippedNodes)
+      this.#sink.set('max_node_skip_eval_duration_seconds', plan.longestSkipMs / 1000)
     this.#unremovable(plan, choice)
     this.#follow(plan, choice, { isCooling, nowMs })
     for (const { reason } of choice?.refused ?? []) {

@@ -5,6 +5,7 @@ import type { NodeGroup } from '@tenon/provider'
 import { annotations, toBeDeletedTaint } from '../names.ts'
 import type { LoopView, PodController } from '../model.ts'
 import { defaultOptions, type ScaleDownOptions } from '../options/options.ts'
+import type { DeviceUse } from './nodes/device-use.ts'
 import { type Plan, Planner, type PlannerInput } from './planning/planner.ts'
 import type { UnremovableReason } from './reasons.ts'
 
@@ -154,6 +155,7 @@ export interface ClusterFacts {
   readonly controllerOf?: (kind: string, namespace: string, name: string) => PodController | undefined
   readonly atMs?: number
   readonly reader?: PodReader
+  readonly deviceUse?: ReadonlyMap<string, DeviceUse>
 }
 
 export function aView(facts: ClusterFacts): LoopView {
@@ -186,6 +188,7 @@ export function aView(facts: ClusterFacts): LoopView {
       controllerOf: facts.controllerOf ?? (() => ({ replicas: 1 })),
       disruptionBudgets: facts.budgets ?? [],
       daemonSets: [],
+      deviceUse: facts.deviceUse ?? new Map(),
     },
   }
 }

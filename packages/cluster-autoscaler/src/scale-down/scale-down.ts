@@ -259,7 +259,7 @@ export class ScaleDown {
   }
 }
 
-const noPlan: Plan = { unneeded: [], unremovable: [], isCut: false }
+const noPlan: Plan = { unneeded: [], unremovable: [], isCut: false, longestSkipMs: 0 }
 
 function idleStep(isCooling: boolean): ScaleDownStep {
   return { kind: isCooling ? 'cooldown' : 'nothingToDelete' }

@@ -96,6 +96,6 @@ function viewOf(scene: Omit<Scene, 'pods'>, reader: PodReader): LoopView {
     templates,
     instances: new Map(),
     snapshot,
-    lookups: { controllerOf: () => undefined, disruptionBudgets: [], daemonSets: [] },
+    lookups: { controllerOf: () => undefined, disruptionBudgets: [], daemonSets: [], deviceUse: new Map() },
   }
 }

@@ -1,5 +1,5 @@
 /** A cluster in memory with node groups that become nodes, and the loop on it, on virtual time. */
-import type { ConfigMap, DaemonSet, Node, Pod, PodDisruptionBudget } from '@tenon/api'
+import type { ConfigMap, DaemonSet, Node, Pod, PodDisruptionBudget, SelectorLookups } from '@tenon/api'
 import { VolumeIndex } from '@tenon/filters'
 import type { NodeGroup } from '@tenon/provider'
 import { eventLoopTurns, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
@@ -40,6 +40,7 @@ export class FakeCluster {
   /** Messages of warnings. */
   readonly warnings: string[] = []
   daemonSets: readonly DaemonSet[] = []
+  applications: SelectorLookups | undefined
   disruptionBudgets: readonly PodDisruptionBudget[] = []
   configMaps = new Map<string, ConfigMap>()
   /** By `Kind namespace/name`; others have as many replicas as anybody wants. */
@@ -192,6 +193,12 @@ class FakeCache implements ClusterCache {
 
   get disruptionBudgets(): readonly PodDisruptionBudget[] {
     return this.#cluster.disruptionBudgets
+  }
+
+  readonly deviceUse = new Map()
+
+  get applications(): SelectorLookups | undefined {
+    return this.#cluster.applications
   }
 
   get daemonSets(): readonly DaemonSet[] {

@@ -7,13 +7,14 @@ import {
   type Pod,
   type ReplicationController,
   type SelectingWorkload,
+  type SelectorLookups,
   type Service,
   type TopologySpreadConstraint,
+  withDefaultSpread,
 } from '@tenon/api'
 import { schedule } from '../scheduling/schedule.ts'
 import type { SchedulingInput } from '../input/input.ts'
 import { anInput, aPod, aPoolInput, aType } from '../testing/builders.ts'
-import { type SelectorLookups, withDefaultSpread } from './default-spread.ts'
 
 const zonal: TopologySpreadConstraint = {
   maxSkew: 1,

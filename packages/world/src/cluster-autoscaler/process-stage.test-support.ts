@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Node, Pod } from '@tenon/api'
+import type { Node, Pod, TopologySpreadConstraint } from '@tenon/api'
 import { type AutoscalerPlan, readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import { type ApiServer, createApiServer } from '@tenon/devcluster'
 import type { GroupOfNode, NodeGroup, NodeGroupModule, NodeGroups } from '@tenon/provider'
@@ -213,7 +213,7 @@ export class ProcessStage {
       const { body } = await this.must('POST', '/api/v1/namespaces/default/pods', {
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { name, namespace: 'default' },
+        metadata: { name, namespace: 'default', labels: { tier: 'web' } },
         spec: { containers, ...(nodeName !== undefined && { nodeName }) },
       })
       if (nodeName !== undefined) continue
@@ -237,8 +237,15 @@ export class ProcessStage {
     return this.seen.filter(({ status }) => status === 403).map(({ method, path }) => `${method} ${path}`)
   }
 
-  /** Starts one with the command of the manifest, and more arguments. */
-  start(identity: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Replica {
+  /**
+   * Starts one with the command of the manifest, and more arguments.
+   * @param defaultConstraints as from the file of `--scheduler-config-file`.
+   */
+  start(
+    identity: string,
+    args: readonly string[] = [],
+    defaultConstraints: readonly TopologySpreadConstraint[] = [],
+  ): Replica {
     const command = exampleManifests('regular.yaml').find(({ kind }) => kind === 'Deployment')?.spec?.template
       .spec.containers[0]?.command
     const asked = readOptions([...(command ?? []).slice(1), ...args], ['exoscale'])
@@ -251,11 +258,11 @@ export class ProcessStage {
     }
     const module: NodeGroupModule = { open: () => this.cloud }
     const plan: AutoscalerPlan = {
-      options: asked.autoscaler,
+      options: { ...asked.autoscaler, loop: { ...asked.autoscaler.loop, defaultConstraints } },
       process: asked.process,
       warnings: asked.warnings,
       cloud: module,
-      env,
+      env: {},
       kubernetes: { transport, leaseTransport: transport, server: 'https://embedded' },
       serve: async (handler) => {
         pages = handler

@@ -1,6 +1,7 @@
 /** The process of the Cluster Autoscaler mode against an API server that enforces the rights of the manifests. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { TopologySpreadConstraint } from '@tenon/api'
 import {
   exampleManifests,
   leasePath,
@@ -35,7 +36,11 @@ test('CAS-105 the example manifest starts under its rights, and removes what is 
   )
   assert.ok(reasons.has('ScaleDown') && reasons.has('ScaleDownEmpty'), [...reasons].join())
   const refused = stage.refused().filter((each) => !each.includes('/leases?'))
-  assert.deepEqual(refused, [])
+  // Rights that Cluster Autoscaler's manifests do not grant are asked for once, and done without.
+  assert.deepEqual(refused.toSorted(), [
+    'GET /apis/resource.k8s.io/v1/resourceclaims?limit=1',
+    'GET /apis/resource.k8s.io/v1/resourceslices?limit=1',
+  ])
   const verbs = new Set(stage.seen.map(({ method }) => method))
   assert.ok(verbs.has('PUT'))
   replica.end()
@@ -172,4 +177,29 @@ test('--planned-placement goes on without its right, and asks for it only now an
   const asked = await nominations(manifests)
   assert.ok(asked.length > 0 && asked.length <= 8, asked.join())
   assert.ok(asked.every((each) => each.endsWith(' 403')))
+})
+
+test('default constraints of the scheduler spread the pods of a Service over new nodes', async () => {
+  const grown = async (constraints: readonly TopologySpreadConstraint[]) => {
+    const stage = await ProcessStage.open()
+    await stage.addNodes('a')
+    await stage.addPods({ full: '4' }, 'a')
+    await stage.must('POST', '/api/v1/namespaces/default/services', {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web' },
+      spec: { selector: { tier: 'web' }, ports: [{ port: 80 }] },
+    })
+    const replica = stage.start('one', [], constraints)
+    await stage.addPods({ one: '1', two: '1', three: '1' })
+    await stage.clock.advance(30 * second)
+    replica.end()
+    await stage.clock.advance(2 * second)
+    await replica.ended
+    return stage.cloud.changes
+  }
+  assert.deepEqual(await grown([]), ['pool +1'])
+  const hard = { topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'DoNotSchedule' } as const
+  // Of the pods that are counted, one runs on the node that is full.
+  assert.deepEqual(await grown([{ ...hard, maxSkew: 1 }]), ['pool +2'])
 })

@@ -85,7 +85,12 @@ export const loopFlags: FlagGroup = {
     ],
     ['allowed-scheduler-names', 'commas', '', 'only pods of these schedulers count'],
     ['bypassed-scheduler-names', 'commas', '', 'pods of these schedulers count before they were tried'],
-    ['scheduler-config-file', 'text', '', 'configuration of kube-scheduler, with one profile'],
+    [
+      'scheduler-config-file',
+      'text',
+      '',
+      'configuration of kube-scheduler, with one profile; its default spread is kept to',
+    ],
     ['scale-up-from-zero', 'boolean', 'true', 'scale up while no node is ready'],
     ['enforce-node-group-min-size', 'boolean', 'false', 'raise groups that are below their minimum'],
   ),

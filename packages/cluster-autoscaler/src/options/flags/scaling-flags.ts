@@ -133,6 +133,12 @@ export const scaleDownFlags: FlagGroup = {
         '5m',
         'a node that cannot go is looked at again after this',
       ],
+      [
+        'max-node-skip-eval-time-tracker-enabled',
+        'boolean',
+        'false',
+        'measure for how long candidates have not been looked at for want of time',
+      ],
       ['max-scale-down-parallelism', 'integer', '10', 'most nodes removed at the same time'],
       ['max-drain-parallelism', 'integer', '1', 'most nodes drained at the same time'],
       [
@@ -193,9 +199,11 @@ export const scaleDownFlags: FlagGroup = {
         'removed: nodes are drained side by side, see --max-drain-parallelism',
       ],
     ),
-    ...withoutEffectIfChanged(
-      ['node-removal-latency-tracking-enabled', 'boolean', 'false', 'this is not measured'],
-      ['max-node-skip-eval-time-tracker-enabled', 'boolean', 'false', 'this is not measured'],
-    ),
+    ...withoutEffectIfChanged([
+      'node-removal-latency-tracking-enabled',
+      'boolean',
+      'false',
+      'this is not measured',
+    ]),
   ],
 }

@@ -4,9 +4,11 @@ import { cpuSlot, memorySlot, type NodeEntry, type PodFacts, type ResourceTable 
 import type { ScaleDownOptions } from '../../options/options.ts'
 import { isDaemonSetPod, isLongTerminating, isMirrorPod } from '../../pods/pod-traits.ts'
 import { gpuResourceOf } from '../../gpu.ts'
+import type { DeviceUse } from './device-use.ts'
 
 export type Utilization =
   | { readonly kind: 'gpu'; readonly resource: string; readonly ratio: number }
+  | ({ readonly kind: 'devices' } & DeviceUse)
   /** `ratio` is the larger of the two. */
   | { readonly kind: 'cpuMemory'; readonly cpu: number; readonly memory: number; readonly ratio: number }
   /** The node does not say how much it has of a resource. */
@@ -26,15 +28,19 @@ interface Question {
   readonly table: ResourceTable
   readonly options: Options
   readonly nowMs: number
+  /** By node name. */
+  readonly deviceUse: ReadonlyMap<string, DeviceUse>
 }
 
-export function utilizationOf({ node, entry, table, options, nowMs }: Question): Utilization {
+export function utilizationOf({ node, entry, table, options, nowMs, deviceUse }: Question): Utilization {
   const pods = [...entry.pods.values()].filter(({ pod }) => !isLongTerminating(pod, nowMs))
   const gpu = gpuResourceOf(node)
   if (gpu !== undefined) {
     const slot = table.slotOf(gpu)
     return { kind: 'gpu', resource: gpu, ratio: requested(pods, slot) / (entry.allocatable[slot] ?? 0) || 0 }
   }
+  const devices = deviceUse.get(node.metadata.name)
+  if (devices !== undefined) return { kind: 'devices', ...devices }
   const ignored = pods.filter(({ pod }) => isIgnored(pod, options))
   const counted = ignored.length === 0 ? pods : pods.filter((facts) => !ignored.includes(facts))
   const ratios = [cpuSlot, memorySlot].map((slot) => {
@@ -59,6 +65,8 @@ export function renderUtilization(utilization: Utilization): string {
   switch (utilization.kind) {
     case 'gpu':
       return `${utilization.resource} ${percent(utilization.ratio)}`
+    case 'devices':
+      return `devices of ${utilization.driver} ${percent(utilization.ratio)}`
     case 'cpuMemory':
       return `cpu ${percent(utilization.cpu)}, memory ${percent(utilization.memory)}`
     case 'unknown':

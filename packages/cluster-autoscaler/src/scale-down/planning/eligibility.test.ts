@@ -53,6 +53,16 @@ test('mirror pods leave both sides of the fraction when they are ignored', () =>
   assert.ok(unneededNames(onePlan(busy(small), { ignoreMirrorPodsUtilization: true })).includes('n'))
 })
 
+test('a node with devices of drivers is judged by those in use alone', () => {
+  const full = [aPod('p', { node: 'n', cpu: '1' })]
+  const using = (ratio: number) =>
+    onePlan({ ...busy(full), deviceUse: new Map([['n', { driver: 'gpu.example.com', pool: 'n', ratio }]]) })
+  const found = using(0.5).unneeded.find(({ node }) => node.metadata.name === 'n')
+  assert.equal(found?.utilization.kind, 'devices')
+  assert.equal(reasonOf(using(0.51), 'n'), 'NotUnderutilized')
+  assert.equal(reasonOf(onePlan(busy(full)), 'n'), 'NotUnderutilized')
+})
+
 test('CAS-68 a node with graphics processors that nobody requests is at 0, however full its CPU is', () => {
   const gpu = aNode('n', { extra: { 'nvidia.com/gpu': '2' } })
   const plan = onePlan(busy([aPod('p', { node: 'n', cpu: '1' })], gpu))

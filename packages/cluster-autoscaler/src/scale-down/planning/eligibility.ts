@@ -1,6 +1,7 @@
 /** Whether it is worth simulating the removal of a candidate (cluster-autoscaler.md 6.2). */
 import { type Node, ownValue } from '@tenon/api'
 import type { Snapshot } from '@tenon/filters'
+import type { LoopView } from '../../model.ts'
 import { annotations } from '../../names.ts'
 import type { ScaleDownOptions } from '../../options/options.ts'
 import { isNodeReady } from '../../registry/node-state.ts'
@@ -15,6 +16,7 @@ export interface EligibilityContext {
   readonly nowMs: number
   readonly snapshot: Snapshot
   readonly options: ScaleDownOptions
+  readonly deviceUse: LoopView['lookups']['deviceUse']
   readonly recentlyUnremovable: (node: Node) => UnremovableReason | undefined
 }
 
@@ -23,13 +25,13 @@ export type Eligibility =
   | { readonly kind: 'refused'; readonly reason: UnremovableReason }
 
 export function eligibilityOf(node: Node, context: EligibilityContext): Eligibility {
-  const { snapshot, options, nowMs } = context
+  const { snapshot, options, nowMs, deviceUse } = context
   const entry = snapshot.node(node.metadata.name)
   if (entry === undefined)
     return refused({ kind: 'UnexpectedError', message: 'the node is not in the snapshot' })
   const reason = refusal(node, context)
   if (reason !== undefined) return refused(reason)
-  const utilization = utilizationOf({ node, entry, table: snapshot.table, options, nowMs })
+  const utilization = utilizationOf({ node, entry, table: snapshot.table, options, nowMs, deviceUse })
   if (utilization.kind === 'unknown') {
     const message = `the node has no allocatable ${utilization.resource}`
     return refused({ kind: 'UnexpectedError', message })

@@ -216,6 +216,21 @@ test('a simulation that runs out of time keeps what it has found', () => {
   assert.deepEqual([plan.unneeded.length, plan.isCut], [3, true])
 })
 
+test('candidates that are not looked at in loop after loop are told by how long', () => {
+  const planner = new Planner(someOptions())
+  const nodes = Array.from({ length: 3 }, (_, index) => aNode(`n${index}`))
+  const skipped = (afterMs: number, looks: number) => {
+    let asked = 0
+    const shouldStop = () => ++asked > looks
+    return planOf(planner, { nodes, atMs: startMs + afterMs }, { shouldStop }).longestSkipMs
+  }
+  assert.equal(skipped(0, 3), 0)
+  assert.equal(skipped(minute, 1), 0)
+  assert.equal(skipped(2 * minute, 2), minute)
+  assert.equal(skipped(4 * minute, 1), 3 * minute)
+  assert.equal(skipped(5 * minute, 3), 0)
+})
+
 test('the snapshot is as before, however the steps end', () => {
   const facts: ClusterFacts = {
     nodes: [aNode('a'), aNode('b'), aRoom()],
@@ -234,7 +249,7 @@ test('the snapshot is as before, however the steps end', () => {
       shouldStop: () => false,
     })
     for (let step = 0; step < count && steps.next().done !== true; step++);
-    steps.return({ unneeded: [], unremovable: [], isCut: true })
+    steps.return({ unneeded: [], unremovable: [], isCut: true, longestSkipMs: 0 })
     assert.deepEqual(seen(), before)
   }
 })

@@ -13,6 +13,7 @@ import type { UnremovableNode } from '../reasons.ts'
 import { candidatesOf } from './candidates.ts'
 import { eligibilityOf } from './eligibility.ts'
 import { removableLimit } from './limits.ts'
+import { SkippedNodes } from './skipped-nodes.ts'
 import { PlacementHints } from './placement-hints.ts'
 import { removalOf } from './removal.ts'
 import { UnneededTimers } from './unneeded-timers.ts'
@@ -47,6 +48,8 @@ export interface Plan {
   readonly unremovable: readonly UnremovableNode[]
   /** Whether there are candidates that were not looked at, for want of time or because enough were found. */
   readonly isCut: boolean
+  /** For how long some candidate has not been looked at, in loop after loop; 0 when all were. */
+  readonly longestSkipMs: number
 }
 
 type Found = Omit<UnneededNode, 'sinceMs'>
@@ -56,6 +59,7 @@ export class Planner {
   readonly #memory: UnremovableMemory
   readonly #timers = new UnneededTimers()
   readonly #hints = new PlacementHints()
+  readonly #skipped = new SkippedNodes()
   #shortestIntervalMs: number
   #lastMs: number | undefined
 
@@ -82,7 +86,7 @@ export class Planner {
       this.#timers.update(nodes, nowMs)
       this.#hints.turn()
       const unneeded = found.map((each) => ({ ...each, sinceMs: this.#timers.sinceMs(each.node) ?? nowMs }))
-      return { unneeded, unremovable, isCut }
+      return { unneeded, unremovable, isCut, longestSkipMs: this.#skipped.longestMs(nowMs) }
     } finally {
       snapshot.revert(mark)
     }
@@ -134,11 +138,13 @@ export class Planner {
     const context = { snapshot: view.snapshot, drain, destinations, hints: this.#hints }
     const limit = this.#limit()
     const eligible = yield* this.#eligible(candidates.nodes, input, search.unremovable)
+    let looked = 0
     for (const { node, utilization } of eligible) {
       if (search.found.length >= limit || input.shouldStop()) {
         search.isCut = true
         break
       }
+      looked++
       search.marks.push(view.snapshot.mark())
       const removal = yield* removalOf(node, context)
       if (removal.kind === 'unremovable') {
@@ -151,6 +157,10 @@ export class Planner {
       }
       yield
     }
+    this.#skipped.update(
+      eligible.slice(looked).map(({ node }) => node.metadata.name),
+      view.nowMs,
+    )
     return search
   }
 
@@ -160,10 +170,11 @@ export class Planner {
     input: PlannerInput,
     unremovable: UnremovableNode[],
   ): Generator<undefined, readonly Eligible[], undefined> {
-    const { nowMs, snapshot } = input.view
+    const { nowMs, snapshot, lookups } = input.view
     const context = {
       nowMs,
       snapshot,
+      deviceUse: lookups.deviceUse,
       options: this.#options,
       recentlyUnremovable: (node: Node) => this.#memory.recall(node, nowMs),
     }

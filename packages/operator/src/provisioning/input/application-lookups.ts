@@ -1,6 +1,5 @@
 /** What stands behind pods, as the caches hold it. */
-import type { Service } from '@tenon/api'
-import type { SelectorLookups } from '@tenon/engine'
+import type { SelectorLookups, Service } from '@tenon/api'
 import { type ApplicationCaches, indexes } from '../../cluster/caches.ts'
 
 /** Lookups for one pass: Services of a namespace are collected once. */

@@ -1,5 +1,5 @@
 /** Which of the pods that need a place are decided about, and what their volumes ask (scheduling.md 2, 8). */
-import { type Pod, wellKnownLabels } from '@tenon/api'
+import { type Pod, wellKnownLabels, withDefaultSpread } from '@tenon/api'
 import {
   type EligibilityPolicy,
   FreeVolumes,
@@ -14,7 +14,6 @@ import {
   shapeProblems,
   validatePod,
   type VolumeLookups,
-  withDefaultSpread,
 } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 import { applicationLookups } from './application-lookups.ts'

@@ -1,15 +1,15 @@
 /** The cluster's default spread for pods that ask for none (scheduling.md 9.8). */
-import {
-  type LabelSelector,
-  type LabelSelectorRequirement,
-  type OwnerReference,
-  type Pod,
-  type ReplicationController,
-  type SelectingWorkload,
-  type Service,
-  type TopologySpreadConstraint,
-  ownValue,
-} from '@tenon/api'
+import type {
+  LabelSelector,
+  LabelSelectorRequirement,
+  OwnerReference,
+  Pod,
+  ReplicationController,
+  SelectingWorkload,
+  Service,
+  TopologySpreadConstraint,
+} from './objects.ts'
+import { ownValue } from './own.ts'
 
 /** Owners of pods and what exposes them; undefined when there is none, or when it is not known. */
 export interface SelectorLookups {
