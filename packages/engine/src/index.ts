@@ -59,6 +59,7 @@ export type {
 } from './input/input.ts'
 export { balancedThreshold } from './consolidation/balanced.ts'
 export { allowedDisruptions, unlimited, unreadableBudget } from './consolidation/budgets.ts'
+export { type BudgetWindow, budgetWindows } from './consolidation/budget-windows.ts'
 export { isCheaper, isConfirmed } from './consolidation/confirmation.ts'
 export { examine, Examiner } from './consolidation/examine.ts'
 export { savingsOrder } from './consolidation/savings-order.ts'

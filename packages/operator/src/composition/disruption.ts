@@ -132,7 +132,7 @@ function commandsOf(
 }
 
 /** What reads the cluster for methods, with what this provider sells. */
-function readersOf(parts: Assembly, budgets: DisruptionBudgets) {
+export function readersOf(parts: Assembly, budgets: DisruptionBudgets) {
   const catalogue = new CatalogueReader(parts)
   const candidates = new CandidateFinder(parts)
   const simulation = new RemovalSimulation({ ...parts, inputs: inputsOf(parts) })

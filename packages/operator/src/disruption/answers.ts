@@ -7,14 +7,15 @@ export type ObstacleCause = 'node' | 'annotation' | 'nodePool' | 'pod' | 'podDis
 
 /**
  * What decides about a node now. `command`: it goes. `failedCommand`: commands came to nothing, and it is not
- * tried again yet. `budget`: no more nodes of its NodePool may go now. `policy`: its NodePool does not want
+ * tried again yet. `brake`: disruption is paused. `budget`: no more nodes of its NodePool may go now. `policy`: its NodePool does not want
  * it, or not yet. `pods`: they have no other place. `price`: nothing cheaper serves. `score`: the disruption
  * is not worth it. `possible`: it may go. `unknown`: nobody has looked yet.
  */
-type DecisionCause =
+export type DecisionCause =
   | ObstacleCause
   | 'command'
   | 'failedCommand'
+  | 'brake'
   | 'budget'
   | 'policy'
   | 'pods'
@@ -22,6 +23,14 @@ type DecisionCause =
   | 'score'
   | 'possible'
   | 'unknown'
+
+/** One thing that keeps a node where it is. */
+export interface NodeObstacle {
+  readonly cause: DecisionCause
+  readonly message: string
+  /** When it ends by itself, RFC 3339; absent when it does not, or nobody knows. */
+  readonly until?: string
+}
 
 /** The answer for one node. */
 export interface NodeDecision {
@@ -31,12 +40,15 @@ export interface NodeDecision {
   readonly nodePool: string
   readonly cause: DecisionCause
   readonly message: string
+  readonly until?: string
+  /** What else is in its way, in the order in which it would count. */
+  readonly others?: readonly NodeObstacle[]
   /** When this was found out, RFC 3339. */
   readonly at: string
 }
 
 /** An answer without the node it is about; found out just now when there is no time. */
-export interface Verdict extends Pick<NodeDecision, 'cause' | 'message'> {
+export interface Verdict extends NodeObstacle {
   readonly atMs?: number
 }
 
@@ -45,7 +57,7 @@ export class DisruptionAnswers {
   /** By name of the node. */
   readonly #verdicts = new Map<string, Verdict>()
 
-  keep(node: string, verdict: Required<Verdict>): void {
+  keep(node: string, verdict: Verdict & { readonly atMs: number }): void {
     this.#verdicts.set(node, verdict)
   }
 

@@ -1,7 +1,7 @@
 /** What the budgets of the NodePools leave for now (disruption.md 6). */
 import type { EventRecorder } from '@tenon/kube'
 import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
-import { allowedDisruptions, unreadableBudget } from '@tenon/engine'
+import { allowedDisruptions, type BudgetWindow, budgetWindows, unreadableBudget } from '@tenon/engine'
 import { type Clock, type Logger, perObject } from '@tenon/runtime'
 import { type Pause, pauseSentence } from '../brake/brake.ts'
 import { isNodeReady, labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
@@ -25,8 +25,12 @@ const eventDedupeMs = 60_000
 interface BudgetState {
   readonly allowed: number
   readonly disrupting: number
+  /** Whatever is paused. */
+  readonly byBudgets: number
   /** What pauses voluntary disruption of the pool; then nothing is allowed. */
   readonly pause: Pause | undefined
+  /** Nodes of the NodePool that count. */
+  readonly total: number
 }
 
 const noNodes = { total: 0, disrupting: 0 }
@@ -58,8 +62,21 @@ export class DisruptionBudgets {
     const { total, disrupting } = countsOf(state.stateNodes()).get(pool.metadata.name) ?? noNodes
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
     const pause = state.brake.holding(pool.metadata.name, 'voluntary')
-    const allowed = pause === undefined ? allowedDisruptions(budgets, reason, total, clock.now()) : 0
-    return { allowed, disrupting, pause }
+    const byBudgets = allowedDisruptions(budgets, reason, total, clock.now())
+    return { allowed: pause === undefined ? byBudgets : 0, byBudgets, disrupting, total, pause }
+  }
+
+  /** How many may be disrupted at a time from now on, one window after the other. */
+  windows(pool: NodePool, reason: DisruptionReason): Generator<BudgetWindow, undefined, undefined> {
+    const { clock, state } = this.#deps
+    const { total } = countsOf(state.stateNodes()).get(pool.metadata.name) ?? noNodes
+    return budgetWindows(pool.spec.disruption?.budgets ?? defaultBudgets, reason, total, clock.now())
+  }
+
+  /** When the next node may be disrupted, in Unix milliseconds, if only time is in the way. */
+  opensMs(pool: NodePool, reason: DisruptionReason): number | undefined {
+    const { disrupting } = this.stateOf(pool, reason)
+    return this.windows(pool, reason).find(({ allowed }) => allowed > disrupting)?.fromMs
   }
 
   /** Says of every NodePool with a budget that cannot be read which one it is. */

@@ -3,7 +3,6 @@ import type { Clock } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
 import type { PoolRules } from '@tenon/provider'
 import {
-  annotations,
   type InstanceType,
   labels,
   type Node,
@@ -14,13 +13,11 @@ import {
 } from '@tenon/api'
 import { protectionNotice } from './protection-notice.ts'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
-import { doNotDisrupt, isActive, keyOf } from '../cluster/pods/pods.ts'
-import { validatePool } from '../cluster/nodepools/pool-problems.ts'
+import { isActive } from '../cluster/pods/pods.ts'
 import type { PodsToMove } from '../cluster/pods/pods-to-move.ts'
 import { labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'
-import type { ObstacleCause } from './answers.ts'
 import { type Catalogue, nodePrice } from './catalogue.ts'
-import { awaitsPods } from './predecessors.ts'
+import { type DisruptionClass, nodeObstacles, type Obstacle, podObstacles } from './obstacles.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 
@@ -54,12 +51,6 @@ export type Candidate = StateNode & {
   readonly waitsForBusyNodes: boolean
 }
 
-/**
- * How pods count that must not be touched: always, or (`eventual`) not once the claim's own
- * terminationGracePeriod sees to it that the node goes in the end.
- */
-export type DisruptionClass = 'graceful' | 'eventual'
-
 /** Finds nodes that may be disrupted. */
 export class CandidateFinder {
   readonly #deps: Dependencies
@@ -80,13 +71,19 @@ export class CandidateFinder {
     return findCandidates(this.#deps, catalogue, disruptionClass, isWanted)
   }
 
-  /** The candidate, why the node is none, or nothing when nobody needs to be told. */
-  of(
-    stateNode: StateNode,
-    catalogue: Catalogue,
-    disruptionClass: DisruptionClass,
-  ): Candidate | Obstacle | undefined {
-    return candidateOf(this.#deps, stateNode, catalogue, disruptionClass)
+  /** All that keeps a node with a claim from graceful disruption, in the order in which it is asked. */
+  *obstacles(stateNode: StateNode, catalogue: Catalogue): Generator<Obstacle, undefined, undefined> {
+    const { clock, state } = this.#deps
+    if (stateNode.claim === undefined) return
+    yield* nodeObstacles(this.#deps, stateNode, catalogue, 'graceful')
+    const name = stateNode.node?.metadata.name
+    if (name === undefined) return
+    yield* podObstacles(state.podsOnNodes.of(name), state.podsOnNodes.held(name), clock.now())
+  }
+
+  /** The node as a candidate, whatever is in its way; undefined where no NodePool can be asked about it. */
+  described(stateNode: StateNode, catalogue: Catalogue): Candidate | undefined {
+    return describedBy(this.#deps, stateNode, catalogue)
   }
 }
 
@@ -107,42 +104,32 @@ function* findCandidates(
   return candidates
 }
 
-/** What keeps a node from being disrupted. */
-export interface Obstacle {
-  readonly by: ObstacleCause
-  readonly text: string
-}
-
-const blocked = (by: Obstacle['by'], text: string): Obstacle => ({ by, text })
-
 function candidateOf(
   deps: Dependencies,
   stateNode: StateNode,
   catalogue: Catalogue,
   disruptionClass: DisruptionClass,
 ): Candidate | Obstacle | undefined {
+  if (stateNode.claim === undefined) return undefined
+  const { value: against } = nodeObstacles(deps, stateNode, catalogue, disruptionClass).next()
+  if (against !== undefined) return against
+  const found = deps.state.podsOnNodes.of(stateNode.node?.metadata.name ?? '')
+  if (!goesInTheEnd(stateNode.claim, disruptionClass)) {
+    tellProtected(deps, found)
+    const blocking = found.blocking === undefined ? [] : [found.blocking]
+    const { value: held } = podObstacles(found, blocking, deps.clock.now()).next()
+    if (held !== undefined) return held
+  }
+  return describedBy(deps, stateNode, catalogue)
+}
+
+/** @returns undefined for a node that no NodePool can be asked about. */
+function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalogue): Candidate | undefined {
   const { node, claim } = stateNode
-  if (claim === undefined) return undefined
-  if (node === undefined) return blocked('node', 'the NodeClaim has no Node')
-  const busy = ownObstacle(deps, stateNode, claim, disruptionClass)
-  if (busy !== undefined) return busy
-  const { doNotDisrupt: key } = annotations
-  if (node.metadata.annotations?.[key] === 'true')
-    return blocked('annotation', `disruption is blocked by annotation (${key}=true)`)
   const tags = labelsOf(stateNode)
-  const poolName = tags[labels.nodePool] ?? ''
-  if (poolName === '') return blocked('nodePool', `required label is missing (label=${labels.nodePool})`)
-  const listed = catalogue.get(poolName)
-  if (listed === undefined || listed.types.size === 0)
-    return blocked('nodePool', `NodePool not found (NodePool=${poolName})`)
-  const [problem] = validatePool(listed.pool, deps.provider)
-  if (problem !== undefined)
-    return blocked('nodePool', `the NodePool is not valid (NodePool=${poolName}): ${problem}`)
-  const found = deps.state.podsOnNodes.of(node.metadata.name)
-  const goesInTheEnd = disruptionClass === 'eventual' && claim.spec.terminationGracePeriod !== undefined
-  const held = goesInTheEnd ? undefined : obstacleOfPods(deps, found)
-  if (held !== undefined) return held
-  const { pods, movable, disruptionCost } = found
+  const listed = catalogue.get(tags[labels.nodePool] ?? '')
+  if (node === undefined || claim === undefined || listed === undefined) return undefined
+  const { pods, movable, disruptionCost } = deps.state.podsOnNodes.of(node.metadata.name)
   const type = listed.types.get(tags[labels.instanceType] ?? '')
   return {
     ...stateNode,
@@ -158,52 +145,23 @@ function candidateOf(
   }
 }
 
+/** Whether the claim's own time limit sees to it that pods do not keep the node for good. */
+function goesInTheEnd({ spec }: NodeClaim, disruptionClass: DisruptionClass): boolean {
+  return disruptionClass === 'eventual' && spec.terminationGracePeriod !== undefined
+}
+
+/** Users are told of annotations that say until when. */
+function tellProtected({ clock, events }: Dependencies, { annotated }: PodsToMove): void {
+  for (const pod of annotated) {
+    const notice = isActive(pod) ? protectionNotice(pod, clock.now()) : undefined
+    if (notice !== undefined) events.record({ object: pod, ...notice })
+  }
+}
+
 /** Whether the node has been consolidatable for no longer than it takes busy nodes of its NodePool to get there. */
 function isNewlyQuiet({ clock }: Dependencies, claim: NodeClaim, pool: NodePool): boolean {
   const sinceMs = transitionMs(claim, 'Consolidatable')
   return sinceMs !== undefined && clock.now() - sinceMs < consolidateAfterMs(pool) + nextLookMs
-}
-
-/** What the state of a node says against it, whatever is on it. */
-function ownObstacle(
-  deps: Dependencies,
-  stateNode: StateNode,
-  claim: NodeClaim,
-  disruptionClass: DisruptionClass,
-): Obstacle | undefined {
-  const unreadable = deps.state.unreadableNodeText(stateNode)
-  if (unreadable !== undefined) return blocked('node', `the Node cannot be read: ${unreadable}`)
-  if (!stateNode.isInitialized) return blocked('node', 'the Node is not initialized')
-  if (stateNode.isMarkedForDeletion) return blocked('node', 'the Node is being deleted, or about to be')
-  if (deps.state.isNominated(stateNode.providerID))
-    return blocked('node', 'the Node is kept for a pending pod')
-  return disruptionClass === 'graceful' && awaitsPods(deps, claim)
-    ? blocked('node', 'the Node is kept for the pods of nodes that it replaces')
-    : undefined
-}
-
-/** The first pod that must not be touched; users are told of annotations that say until when. */
-function obstacleOfPods(
-  { clock, events }: Dependencies,
-  { annotated, blocking }: PodsToMove,
-): Obstacle | undefined {
-  const now = clock.now()
-  const active = annotated.filter(isActive)
-  for (const pod of active) {
-    const notice = protectionNotice(pod, now)
-    if (notice !== undefined) events.record({ object: pod, ...notice })
-  }
-  const held = active.find((pod) => doNotDisrupt(pod, now).kind === 'active')
-  if (held !== undefined)
-    return blocked('pod', `a pod is annotated with ${annotations.doNotDisrupt} (Pod=${keyOf(held.metadata)})`)
-  if (blocking === undefined) return undefined
-  const names = blocking.budgets.join(',')
-  return blocked(
-    'podDisruptionBudget',
-    blocking.kind === 'several'
-      ? `a pod has several PDBs, which is not supported (Pod=${blocking.pod}, PDBs=${names})`
-      : `a PDB prevents pod evictions (PDB=${names})`,
-  )
 }
 
 /** Whether the node holds no pod that needs another place, whatever moving one costs. */

@@ -2,10 +2,10 @@
 import { labels } from '@tenon/api'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import { labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
-import type { DisruptionAnswers, NodeDecision, Verdict } from './answers.ts'
+import type { DisruptionAnswers, NodeDecision } from './answers.ts'
 import type { CatalogueReader } from './catalogue.ts'
 import type { Commands } from './commands/commands.ts'
-import type { NodeVerdicts } from './verdicts.ts'
+import type { FullVerdict, NodeVerdicts } from './verdicts.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
@@ -42,27 +42,31 @@ async function explainNodes(deps: Dependencies, signal: AbortSignal): Promise<re
   return stateNodes.flatMap((stateNode): readonly NodeDecision[] => {
     const { claim, node } = stateNode
     if (claim === undefined) return []
-    const { cause, message, atMs = now } = verdictOfCommands(stateNode, commands) ?? verdictOn(stateNode)
+    const { atMs = now, ...verdict } = withCommands(stateNode, commands, verdictOn(stateNode))
     return [
       {
         ...(node !== undefined && { node: node.metadata.name }),
         nodeClaim: claim.metadata.name,
         nodePool: labelsOf(stateNode)[labels.nodePool] ?? '',
-        cause,
-        message,
+        ...verdict,
         at: rfc3339(atMs),
       },
     ]
   })
 }
 
-function verdictOfCommands(
+/** A command under way comes before all that stood in its way; one that came to nothing waits before the rest. */
+function withCommands(
   { providerID }: StateNode,
   commands: Dependencies['commands'],
-): Verdict | undefined {
+  verdict: FullVerdict,
+): FullVerdict {
   if (commands.has(providerID))
     return { cause: 'command', message: 'It will be disrupted once its replacement is ready' }
-  return commands.isBackingOff(providerID)
-    ? { cause: 'failedCommand', message: 'Commands for it failed; it is retried later' }
-    : undefined
+  if (!commands.isBackingOff(providerID)) return verdict
+  const { cause, message, until, others = [] } = verdict
+  const isInTheWay = cause !== 'possible' && cause !== 'unknown'
+  const behind = isInTheWay ? [{ cause, message, ...(until !== undefined && { until }) }, ...others] : []
+  const failed = { cause: 'failedCommand', message: 'Commands for it failed; it is retried later' } as const
+  return behind.length === 0 ? failed : { ...failed, others: behind }
 }

@@ -1,6 +1,6 @@
 /** What speaks against consolidation of a node: its NodePool, its labels (disruption.md 8), or a move in vain. */
 import type { Clock } from '@tenon/runtime'
-import { isConditionTrue, labels } from '@tenon/api'
+import { isConditionTrue, labels, type NodePool } from '@tenon/api'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
 import { keyOf } from '../cluster/pods/pods.ts'
 import { labelsOf, transitionMs } from '../cluster/nodes/state-node.ts'
@@ -15,19 +15,43 @@ interface Dependencies {
   readonly settings: Pick<Settings, 'compatibility'>
 }
 
+/** What speaks against it, for how long. */
+export interface Objection {
+  /** A clause without a full stop. */
+  readonly text: string
+  /** When it ends by itself; Unix milliseconds. Absent when it does not. */
+  readonly untilMs?: number
+}
+
 /** Why a node is not consolidated that users are told of; empty ones are left to emptiness. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
+  return shortcomings(candidate).next().value
+}
+
+function* shortcomings(candidate: Candidate): Generator<string, undefined, undefined> {
   const { pool, type } = candidate
   const tags = labelsOf(candidate)
   const { consolidationPolicy } = pool.spec.disruption ?? {}
   const nodePool = `NodePool=${pool.metadata.name}`
-  if (type === undefined) return `instance type not found (instance-type=${tags[labels.instanceType] ?? ''})`
+  if (type === undefined) yield `instance type not found (instance-type=${tags[labels.instanceType] ?? ''})`
   for (const label of [labels.capacityType, labels.zone])
-    if ((tags[label] ?? '') === '') return `the Node has no label ${label} (label=${label})`
-  if (!Number.isFinite(consolidateAfterMs(pool))) return `consolidation is disabled (${nodePool})`
-  return !isEmpty(candidate) && consolidationPolicy === 'WhenEmpty'
-    ? `only empty nodes are consolidated (${nodePool}, consolidationPolicy=WhenEmpty)`
-    : undefined
+    if ((tags[label] ?? '') === '') yield `the Node has no label ${label} (label=${label})`
+  const disabled = disabledText(pool)
+  if (disabled !== undefined) yield disabled
+  if (!isEmpty(candidate) && consolidationPolicy === 'WhenEmpty')
+    yield `only empty nodes are consolidated (${nodePool}, consolidationPolicy=WhenEmpty)`
+}
+
+function disabledText(pool: NodePool): string | undefined {
+  return Number.isFinite(consolidateAfterMs(pool))
+    ? undefined
+    : `consolidation is disabled (NodePool=${pool.metadata.name})`
+}
+
+/** When pods last came to the node or left it. */
+function lastPodEventMs({ claim }: Pick<Candidate, 'claim'>): number | undefined {
+  const { lastPodEventTime } = claim.status ?? {}
+  return lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)
 }
 
 /** What NodePools and settings say of a node. */
@@ -39,28 +63,30 @@ export class ConsolidationPolicy {
   }
 
   /** Why the node's pods are let alone for a while. */
-  restOf({ pods }: Candidate): string | undefined {
-    const backingOff = this.#deps.state.movedPods.backingOff(pods)
+  restOf({ pods }: Candidate): Objection | undefined {
+    const { clock, state } = this.#deps
+    const backingOff = state.movedPods.backingOff(pods)
     if (backingOff === undefined) return undefined
     const minutes = Math.ceil(backingOff.forMs / 60_000)
-    return `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(backingOff.pod.metadata)})`
+    const text = `pods of the same workload needed a new node when they were moved last; it is tried again in ${minutes} min (Pod=${keyOf(backingOff.pod.metadata)})`
+    return { text, untilMs: clock.now() + backingOff.forMs }
   }
 
   /** Why the node is not consolidated yet though its NodePool would have it: its pods have just started. */
-  freshnessOf({ claim, pool }: Candidate): string | undefined {
+  freshnessOf(candidate: Candidate): string | undefined {
+    return this.#freshness(candidate)?.text
+  }
+
+  #freshness(candidate: Candidate): Objection | undefined {
+    const { claim, pool } = candidate
     const { clock, settings, state } = this.#deps
     if (settings.compatibility === 'karpenter') return undefined
-    const { lastPodEventTime } = claim.status ?? {}
-    const sinceMs =
-      lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)
-    const leftMs = state.recentlyFilledNodes.leftMs(
-      claim.metadata.name,
-      sinceMs ?? clock.now(),
-      consolidateAfterMs(pool),
-    )
-    return leftMs > 0
-      ? 'its pods were recently placed there by a decision, and none has left since'
-      : undefined
+    const nowMs = clock.now()
+    const sinceMs = lastPodEventMs(candidate) ?? nowMs
+    const leftMs = state.recentlyFilledNodes.leftMs(claim.metadata.name, sinceMs, consolidateAfterMs(pool))
+    if (leftMs <= 0) return undefined
+    const text = 'its pods were recently placed there by a decision, and none has left since'
+    return { text, untilMs: nowMs + leftMs }
   }
 
   /**
@@ -73,19 +99,33 @@ export class ConsolidationPolicy {
   }
 
   /** Why the NodePool wants the node as it is, or wants it so for now; drift is another matter. */
-  against(candidate: Candidate): string | undefined {
+  *against(candidate: Candidate): Generator<Objection, undefined, undefined> {
     const { pool } = candidate
     const { name } = pool.metadata
     if (pool.spec.replicas !== undefined)
-      return `the NodePool has a fixed number of replicas (NodePool=${name}, replicas=${pool.spec.replicas})`
+      yield {
+        text: `the NodePool has a fixed number of replicas (NodePool=${name}, replicas=${pool.spec.replicas})`,
+      }
+    const disabled = disabledText(pool)
+    if (disabled !== undefined) yield { text: disabled }
+    if (!isEmpty(candidate)) {
+      for (const text of shortcomings(candidate)) if (text !== disabled) yield { text }
+      const fresh = this.#freshness(candidate)
+      if (fresh !== undefined) yield fresh
+    }
+    // It never comes to rest where consolidation is disabled, nor where replicas are fixed.
+    if (disabled === undefined && pool.spec.replicas === undefined && !this.isAtRest(candidate))
+      yield this.#unrest(candidate)
+  }
+
+  #unrest(candidate: Candidate): Objection {
+    const { pool } = candidate
     const { consolidateAfter = '0s' } = pool.spec.disruption ?? {}
-    if (!Number.isFinite(consolidateAfterMs(pool))) return `consolidation is disabled (NodePool=${name})`
-    const against = isEmpty(candidate)
-      ? undefined
-      : (unconsolidatable(candidate) ?? this.freshnessOf(candidate))
-    if (against !== undefined) return against
-    return this.isAtRest(candidate)
-      ? undefined
-      : `the node has not been at rest for long enough (NodePool=${name}, consolidateAfter=${consolidateAfter})`
+    const sinceMs = lastPodEventMs(candidate)
+    const untilMs = (sinceMs ?? 0) + consolidateAfterMs(pool)
+    return {
+      text: `the node has not been at rest for long enough (NodePool=${pool.metadata.name}, consolidateAfter=${consolidateAfter})`,
+      ...(sinceMs !== undefined && untilMs > this.#deps.clock.now() && { untilMs }),
+    }
   }
 }

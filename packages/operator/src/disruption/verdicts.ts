@@ -1,12 +1,13 @@
 /** What stands against the disruption of a node now, or has been found out about it. */
 import { type DisruptionReason, isConditionTrue, type NodePool } from '@tenon/api'
 import { pauseSentence } from '../brake/brake.ts'
+import { rfc3339 } from '@tenon/runtime'
 import type { StateNode } from '../cluster/nodes/state-node.ts'
-import type { DisruptionAnswers, Verdict } from './answers.ts'
+import type { DisruptionAnswers, NodeObstacle, Verdict } from './answers.ts'
 import type { DisruptionBudgets } from './budget.ts'
 import { type Candidate, type CandidateFinder, isEmpty } from './candidates.ts'
 import type { Catalogue } from './catalogue.ts'
-import type { ConsolidationPolicy } from './policy.ts'
+import type { ConsolidationPolicy, Objection } from './policy.ts'
 import { sentence } from './refusals.ts'
 
 /** What this file works with. */
@@ -17,7 +18,12 @@ interface Dependencies {
   readonly answers: Pick<DisruptionAnswers, 'verdictOn'>
 }
 
-type BudgetText = (pool: NodePool, reason: DisruptionReason) => string | undefined
+/** The first thing in the way of a node, and what is behind it. */
+export interface FullVerdict extends Verdict {
+  readonly others?: readonly NodeObstacle[]
+}
+
+type BudgetObstacles = (pool: NodePool, reason: DisruptionReason) => readonly NodeObstacle[]
 
 const unknown: Verdict = {
   cause: 'unknown',
@@ -32,49 +38,85 @@ export class NodeVerdicts {
   }
 
   /** Answers for nodes, as things are now: each budget is looked up once. */
-  now(catalogue: Catalogue): (stateNode: StateNode) => Verdict {
+  now(catalogue: Catalogue): (stateNode: StateNode) => FullVerdict {
     const { budgets, candidates } = this.#deps
-    const budgetText = budgetTexts(budgets)
+    const obstaclesOf = budgetObstacles(budgets)
     return (stateNode) => {
-      const found = candidates.of(stateNode, catalogue, 'graceful')
-      if (found === undefined) return unknown
-      return 'by' in found
-        ? { cause: found.by, message: sentence(found.text) }
-        : this.#verdictOnCandidate(found, budgetText)
+      const candidate = candidates.described(stateNode, catalogue)
+      const found: Verdict[] = []
+      for (const { by, text, untilMs } of candidates.obstacles(stateNode, catalogue))
+        found.push({ cause: by, message: sentence(text), ...endOf(untilMs) })
+      if (candidate !== undefined) found.push(...this.#against(candidate, obstaclesOf))
+      const [first, ...others] = found
+      if (first !== undefined)
+        return others.length === 0 ? first : { ...first, others: others.map(withoutTime) }
+      return candidate === undefined ? unknown : unopposed(candidate)
     }
   }
 
-  #verdictOnCandidate(candidate: Candidate, budgetText: BudgetText): Verdict {
+  /** What its NodePool and searches have against it, in the order in which it counts. */
+  *#against(candidate: Candidate, obstaclesOf: BudgetObstacles): Generator<Verdict, undefined, undefined> {
     const { answers, policy } = this.#deps
-    const { claim, pool, name } = candidate
-    const isDrifted = isConditionTrue(claim, 'Drifted')
-    const reason: DisruptionReason = isDrifted ? 'Drifted' : isEmpty(candidate) ? 'Empty' : 'Underutilized'
-    const against = isDrifted ? undefined : policy.against(candidate)
-    if (against !== undefined) return { cause: 'policy', message: sentence(against) }
-    const budget = budgetText(pool, reason)
-    if (budget !== undefined) return { cause: 'budget', message: budget }
-    if (reason === 'Empty') return { cause: 'possible', message: `It can be disrupted (reason=${reason})` }
+    const reason = reasonFor(candidate)
+    const isDrifted = reason === 'Drifted'
+    if (!isDrifted) for (const objection of policy.against(candidate)) yield obstacleOf('policy', objection)
+    yield* obstaclesOf(candidate.pool, reason)
+    if (reason === 'Empty') return
     const rest = isDrifted ? undefined : policy.restOf(candidate)
-    if (rest !== undefined) return { cause: 'failedCommand', message: sentence(rest) }
-    return (
-      answers.verdictOn(name) ??
-      (isDrifted ? { cause: 'possible', message: `It can be disrupted (reason=${reason})` } : unknown)
-    )
+    if (rest !== undefined) yield obstacleOf('failedCommand', rest)
+    const found = answers.verdictOn(candidate.name)
+    if (found !== undefined) yield found
   }
 }
 
-/** Says where a budget is used up; each is looked up once. */
-function budgetTexts(budgets: DisruptionBudgets): BudgetText {
-  const known = new Map<string, string | undefined>()
+/** What the node would be disrupted for. */
+export function reasonFor(candidate: Candidate): DisruptionReason {
+  if (isConditionTrue(candidate.claim, 'Drifted')) return 'Drifted'
+  return isEmpty(candidate) ? 'Empty' : 'Underutilized'
+}
+
+function unopposed(candidate: Candidate): Verdict {
+  const reason = reasonFor(candidate)
+  return reason === 'Underutilized'
+    ? unknown
+    : { cause: 'possible', message: `It can be disrupted (reason=${reason})` }
+}
+
+function obstacleOf(cause: NodeObstacle['cause'], { text, untilMs }: Objection): NodeObstacle {
+  return { cause, message: sentence(text), ...endOf(untilMs) }
+}
+
+function endOf(untilMs: number | undefined): Pick<NodeObstacle, 'until'> {
+  return untilMs === undefined ? {} : { until: rfc3339(untilMs) }
+}
+
+function withoutTime({ cause, message, until: end }: Verdict): NodeObstacle {
+  return { cause, message, ...(end !== undefined && { until: end }) }
+}
+
+/** Says where a budget is used up, or disruption is paused; each is looked up once. */
+function budgetObstacles(budgets: DisruptionBudgets): BudgetObstacles {
+  const known = new Map<string, readonly NodeObstacle[]>()
   return (pool, reason) => {
-    const { name } = pool.metadata
-    const key = `${name}/${reason}`
-    if (!known.has(key)) {
-      const { allowed, disrupting, pause } = budgets.stateOf(pool, reason)
-      const details = `NodePool=${name}, allowed=${allowed}, disrupted=${disrupting}`
-      const used = allowed > disrupting ? undefined : `No budget is left for reason ${reason} (${details})`
-      known.set(key, pause === undefined ? used : pauseSentence(pause))
-    }
-    return known.get(key)
+    const key = `${pool.metadata.name}/${reason}`
+    const found = known.get(key) ?? [...poolObstacles(budgets, pool, reason)]
+    known.set(key, found)
+    return found
+  }
+}
+
+function* poolObstacles(
+  budgets: DisruptionBudgets,
+  pool: NodePool,
+  reason: DisruptionReason,
+): Generator<NodeObstacle, undefined, undefined> {
+  const { byBudgets, disrupting, pause } = budgets.stateOf(pool, reason)
+  if (pause !== undefined) yield { cause: 'brake', message: pauseSentence(pause), ...endOf(pause.untilMs) }
+  if (byBudgets > disrupting) return
+  const details = `NodePool=${pool.metadata.name}, allowed=${byBudgets}, disrupted=${disrupting}`
+  yield {
+    cause: 'budget',
+    message: `No budget is left for reason ${reason} (${details})`,
+    ...endOf(budgets.opensMs(pool, reason)),
   }
 }

@@ -1,24 +1,15 @@
 /** Answers what would be decided now, and carries out nothing of it. */
-import type { InstanceType, NodePool, Pod } from '@tenon/api'
+import type { NodePool, Pod } from '@tenon/api'
 import type { PoolInput, SchedulingResult } from '@tenon/engine'
-import { type CloudProvider, isProviderError, type NodeDefaults } from '@tenon/provider'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { SchedulingDecider } from '../decider/decider.ts'
+import type { NodeDecision } from '../disruption/answers.ts'
+import type { NodeExplainer } from '../disruption/explain.ts'
 import type { PlacementGate } from '../placement/gate.ts'
 import type { UnreadyPool } from '../provisioning/input/eligible-pools.ts'
 import type { GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import type { OnTrial } from '../node/evidence/judge.ts'
-
-/** What a NodePool may buy now, as decisions see it. */
-export interface PoolCatalogue {
-  readonly nodePool: NodePool
-  /** Undefined when the provider cannot tell now. */
-  readonly instanceTypes: readonly InstanceType[] | undefined
-  /** Why it cannot. */
-  readonly problem?: string
-  readonly defaults?: NodeDefaults
-}
+import type { NodeAnswer, NodeQuestions } from './node-questions.ts'
+import type { PoolCatalogue, PoolQuestions } from './pool-questions.ts'
 
 /** What would be decided about the pods that wait. */
 export interface PendingDecision {
@@ -28,37 +19,26 @@ export interface PendingDecision {
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'isManaged'>
-  readonly provider: Pick<CloudProvider, 'getInstanceTypes' | 'nodeDefaults'>
+  readonly pools: PoolQuestions
   readonly inputs: SchedulingInputs
   readonly decider: Pick<SchedulingDecider, 'decide'>
   readonly placementGate: Pick<PlacementGate, 'settled'>
+  readonly explainer: NodeExplainer
+  readonly nodes: NodeQuestions
 }
 
 export class Questions {
   readonly #deps: Dependencies
+  readonly pools: PoolQuestions
 
   constructor(deps: Dependencies) {
     this.#deps = deps
+    this.pools = deps.pools
   }
 
   /** What each NodePool of this provider may buy. */
   async catalogue(signal: AbortSignal): Promise<readonly PoolCatalogue[]> {
-    const { caches, provider, state } = this.#deps
-    const pools = caches.nodePools.list().filter((pool) => state.isManaged(pool))
-    return await Promise.all(
-      pools.map(async (nodePool): Promise<PoolCatalogue> => {
-        const defaults = provider.nodeDefaults?.(nodePool)
-        const pool = { nodePool, ...(defaults && { defaults }) }
-        try {
-          return { ...pool, instanceTypes: await provider.getInstanceTypes(nodePool, signal) }
-        } catch (error) {
-          if (!isProviderError(error)) throw error
-          return { ...pool, instanceTypes: undefined, problem: error.message }
-        }
-      }),
-    )
+    return await this.pools.catalogue(signal)
   }
 
   /**
@@ -86,5 +66,19 @@ export class Questions {
   /** A NodePool as decisions read it; undefined while nothing is known of its types. */
   async readPool(pool: NodePool, signal: AbortSignal): Promise<PoolInput | undefined> {
     return await this.#deps.inputs.readPool(pool, signal)
+  }
+
+  /** Why each node is still there, as far as objects tell. */
+  async nodes(signal: AbortSignal): Promise<readonly NodeDecision[]> {
+    return await this.#deps.explainer.explain(signal)
+  }
+
+  /**
+   * Why one node is still there, and what a search for it would find now.
+   * @param name of its Node or its NodeClaim.
+   * @returns undefined when no such node has a NodeClaim.
+   */
+  async node(name: string, signal: AbortSignal): Promise<NodeAnswer | undefined> {
+    return await this.#deps.nodes.answer(name, signal)
   }
 }

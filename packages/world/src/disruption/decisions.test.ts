@@ -24,6 +24,8 @@ interface Answer {
   readonly nodePool: string
   readonly cause: string
   readonly message: string
+  readonly until?: string
+  readonly others?: readonly { readonly cause: string; readonly message: string; readonly until?: string }[]
   readonly at: string
 }
 
@@ -100,6 +102,32 @@ test('for every node there is an answer that names the pod, PDB, budget or polic
   assert.equal('node' in (all['new'] ?? {}), false)
   const ageMs = stage.now - Date.parse(all['best']?.at ?? '')
   assert.ok(ageMs > 0 && ageMs < minutes, `found out ${ageMs} ms ago`)
+})
+
+test('EXP-6 all that keeps a node is told in the order in which it counts, with when it ends', async (t) => {
+  const stage = await openReplacing(t, { types: [small] })
+  await aNodeOf(stage, 'a', small)
+  await running(stage, 'held', 'node-a', '100m', { labels: { app: 'held' } })
+  await running(stage, 'guarded', 'node-a', '100m', { labels: { app: 'guarded' } })
+  stage.world.create(kinds.podDisruptionBudget, {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'guard', namespace: 'default' },
+    spec: { minAvailable: 1, selector: { matchLabels: { app: 'guarded' } } },
+  })
+  const protectedPod = { metadata: { annotations: { [annotations.doNotDisrupt]: 'true' } } }
+  stage.patch(kinds.pod, 'held', protectedPod, undefined, 'default')
+  const budgets = [{ nodes: '0', schedule: '0 0 * * *', duration: '23h' }, { nodes: '1' }]
+  setDisruption(stage, { consolidateAfter: '2h', budgets })
+  await stage.pass(minutes)
+  const { cause, others = [] } = (await decisions(stage))['a'] ?? {}
+  assert.deepEqual(
+    [cause, ...others.map((each) => each.cause)],
+    ['pod', 'podDisruptionBudget', 'policy', 'budget'],
+  )
+  const leftMs = Date.parse(others[1]?.until ?? '') - stage.now
+  assert.ok(leftMs > 0 && leftMs < 120 * minutes, 'consolidateAfter has not passed')
+  assert.match(others[2]?.until ?? '', /T23:00:00Z$/)
 })
 
 test('a node that goes says so, and one whose commands came to nothing waits', async (t) => {

@@ -89,6 +89,13 @@ export class PodsOnNodes {
     return this.#budgets
   }
 
+  /** All that PDBs hold of the node's pods, one after the other. */
+  *held(nodeName: string): Generator<BlockingBudgets, undefined, undefined> {
+    const pods = this.#caches.pods.byIndex(indexes.byNode, nodeName)
+    const wellFormed = pods.filter((pod) => this.#facts.isWellFormed(pod))
+    yield* blockingBudgets(wellFormed, this.budgets(), this.#clock.now())
+  }
+
   of(nodeName: string): PodsToMove {
     const known = this.#known.get(nodeName)
     if (known !== undefined) return known
@@ -119,7 +126,7 @@ export class PodsOnNodes {
       disruptionCost += Math.max(0, cost)
       if (isCurrentlyReschedulable(pod, budgets, nowMs)) movable.push(pod)
     }
-    const blocking = blockingBudgets(wellFormed, budgets, nowMs)
+    const blocking = blockingBudgets(wellFormed, budgets, nowMs).next().value
     return { annotated, blocking, pods, movable, disruptionCost, isEmpty }
   }
 

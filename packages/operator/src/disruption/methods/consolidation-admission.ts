@@ -24,7 +24,7 @@ export class ConsolidationAdmission {
   accepts(candidate: Candidate): boolean {
     const { policy } = this.#deps
     if (candidate.pool.spec.replicas !== undefined) return false
-    const because = unconsolidatable(candidate) ?? policy.restOf(candidate)
+    const because = unconsolidatable(candidate) ?? policy.restOf(candidate)?.text
     if (because !== undefined) this.#tellWhyNot(candidate, because)
     else if (!isEmpty(candidate))
       return policy.isAtRest(candidate) && policy.freshnessOf(candidate) === undefined

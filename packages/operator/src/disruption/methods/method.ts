@@ -1,7 +1,8 @@
 /** What the ways to find nodes that may go have in common (disruption.md 2). */
 import type { DisruptionReason } from '@tenon/api'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import type { Candidate, DisruptionClass } from '../candidates.ts'
+import type { Candidate } from '../candidates.ts'
+import type { DisruptionClass } from '../obstacles.ts'
 import type { Catalogue } from '../catalogue.ts'
 import type { Command, ConsolidationType } from '../commands/command.ts'
 import type { RemovalGround } from '../simulation.ts'

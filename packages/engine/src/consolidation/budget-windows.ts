@@ -1,0 +1,62 @@
+/** How the budgets of a NodePool change with time (disruption.md 6, ask.md 2). */
+import { type Budget, type DisruptionReason, parseDuration, parseSchedule } from '@tenon/api'
+import { allowedDisruptions } from './budgets.ts'
+
+/** A time in which a NodePool allows the same number of disruptions. */
+export interface BudgetWindow {
+  /** Unix milliseconds; that of the question for the first one. */
+  readonly fromMs: number
+  /** Undefined when nothing is known to change it. */
+  readonly untilMs: number | undefined
+  /** As of {@link allowedDisruptions}. */
+  readonly allowed: number
+}
+
+/** What is looked at ahead; a schedule may be due on 29 February only. */
+const horizonMs = 5 * 366 * 24 * 3_600_000
+/** Budgets that begin and end all the time are followed for so many of their beginnings and ends. */
+const mostChanges = 500
+
+/**
+ * Windows from now on, one after the other; the number of nodes is taken to stay.
+ * @param total nodes of the pool that count.
+ */
+export function* budgetWindows(
+  budgets: readonly Budget[],
+  reason: DisruptionReason,
+  total: number,
+  nowMs: number,
+): Generator<BudgetWindow, undefined, undefined> {
+  let fromMs = nowMs
+  let allowed = allowedDisruptions(budgets, reason, total, nowMs)
+  let atMs: number | undefined = nowMs
+  for (let changes = 0; changes < mostChanges && fromMs - nowMs < horizonMs; changes++) {
+    atMs = nextChangeMs(budgets, reason, atMs)
+    if (atMs === undefined) break
+    const then = allowedDisruptions(budgets, reason, total, atMs)
+    if (then === allowed) continue
+    yield { fromMs, untilMs: atMs, allowed }
+    fromMs = atMs
+    allowed = then
+  }
+  yield { fromMs, untilMs: undefined, allowed }
+}
+
+/** When one of the budgets next begins or ends. */
+function nextChangeMs(
+  budgets: readonly Budget[],
+  reason: DisruptionReason,
+  nowMs: number,
+): number | undefined {
+  const times = budgets.flatMap(({ schedule, duration, reasons }) => {
+    const durationMs = parseDuration(duration ?? '')
+    const cron = parseSchedule(schedule ?? '')
+    const isOther = reasons !== undefined && !reasons.includes(reason)
+    if (cron === undefined || durationMs === undefined || isOther) return []
+    const begunMs = cron.nextRun(new Date(nowMs - durationMs))?.getTime()
+    if (begunMs === undefined) return []
+    // The end of a window that is open now is the first moment after it.
+    return [begunMs > nowMs ? begunMs : begunMs + durationMs]
+  })
+  return times.length === 0 ? undefined : Math.min(...times)
+}

@@ -1,0 +1,119 @@
+/** What keeps a node from being disrupted, whatever the reason (disruption.md 3). */
+import { annotations, labels, type NodeClaim } from '@tenon/api'
+import type { PoolRules } from '@tenon/provider'
+import type { Clock } from '@tenon/runtime'
+import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import { validatePool } from '../cluster/nodepools/pool-problems.ts'
+import { labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
+import type { BlockingBudgets } from '../cluster/pods/pod-budgets.ts'
+import { doNotDisrupt, isActive, keyOf } from '../cluster/pods/pods.ts'
+import type { PodsToMove } from '../cluster/pods/pods-to-move.ts'
+import type { ObstacleCause } from './answers.ts'
+import type { Catalogue } from './catalogue.ts'
+import { awaitsPods } from './predecessors.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Pick<Caches, 'nodeClaims'>
+  readonly state: Pick<ClusterState, 'isNominated' | 'unreadableNodeText'>
+  readonly provider: PoolRules
+  readonly clock: Clock
+}
+
+/** What keeps a node from being disrupted. */
+export interface Obstacle {
+  readonly by: ObstacleCause
+  readonly text: string
+  /** When it ends by itself; Unix milliseconds. Absent when it does not, or nobody knows. */
+  readonly untilMs?: number
+}
+
+/**
+ * How pods count that must not be touched: always, or (`eventual`) not once the claim's own
+ * terminationGracePeriod sees to it that the node goes in the end.
+ */
+export type DisruptionClass = 'graceful' | 'eventual'
+
+type Obstacles = Generator<Obstacle, undefined, undefined>
+
+const blocked = (by: Obstacle['by'], text: string): Obstacle => ({ by, text })
+
+/** What the node itself and its NodePool say against it, in the order in which it counts. */
+export function* nodeObstacles(
+  deps: Dependencies,
+  stateNode: StateNode,
+  catalogue: Catalogue,
+  disruptionClass: DisruptionClass,
+): Obstacles {
+  const { node, claim } = stateNode
+  if (node === undefined) {
+    yield blocked('node', 'the NodeClaim has no Node')
+    return
+  }
+  if (claim !== undefined) yield* stateObstacles(deps, stateNode, claim, disruptionClass)
+  const { doNotDisrupt: key } = annotations
+  if (node.metadata.annotations?.[key] === 'true')
+    yield blocked('annotation', `disruption is blocked by annotation (${key}=true)`)
+  yield* poolObstacles(deps, stateNode, catalogue)
+}
+
+/** What the state of a node says against it, whatever is on it. */
+function* stateObstacles(
+  deps: Dependencies,
+  stateNode: StateNode,
+  claim: NodeClaim,
+  disruptionClass: DisruptionClass,
+): Obstacles {
+  const { state } = deps
+  const unreadable = state.unreadableNodeText(stateNode)
+  if (unreadable !== undefined) yield blocked('node', `the Node cannot be read: ${unreadable}`)
+  if (!stateNode.isInitialized) yield blocked('node', 'the Node is not initialized')
+  if (stateNode.isMarkedForDeletion) yield blocked('node', 'the Node is being deleted, or about to be')
+  if (state.isNominated(stateNode.providerID)) yield blocked('node', 'the Node is kept for a pending pod')
+  if (disruptionClass === 'graceful' && awaitsPods(deps, claim))
+    yield blocked('node', 'the Node is kept for the pods of nodes that it replaces')
+}
+
+function* poolObstacles({ provider }: Dependencies, stateNode: StateNode, catalogue: Catalogue): Obstacles {
+  const name = labelsOf(stateNode)[labels.nodePool] ?? ''
+  const listed = catalogue.get(name)
+  if (name === '') yield blocked('nodePool', `required label is missing (label=${labels.nodePool})`)
+  else if (listed === undefined || listed.types.size === 0)
+    yield blocked('nodePool', `NodePool not found (NodePool=${name})`)
+  else {
+    const [problem] = validatePool(listed.pool, provider)
+    if (problem !== undefined)
+      yield blocked('nodePool', `the NodePool is not valid (NodePool=${name}): ${problem}`)
+  }
+}
+
+/**
+ * Pods that must not be touched.
+ * @param blocking what PDBs hold.
+ */
+export function* podObstacles(
+  { annotated }: Pick<PodsToMove, 'annotated'>,
+  blocking: Iterable<BlockingBudgets>,
+  nowMs: number,
+): Obstacles {
+  for (const pod of annotated) {
+    const protection = isActive(pod) ? doNotDisrupt(pod, nowMs) : undefined
+    if (protection?.kind !== 'active') continue
+    const { untilMs } = protection
+    const name = keyOf(pod.metadata)
+    yield {
+      ...blocked('pod', `a pod is annotated with ${annotations.doNotDisrupt} (Pod=${name})`),
+      ...(Number.isFinite(untilMs) && { untilMs }),
+    }
+  }
+  for (const { kind, pod, budgets } of blocking) {
+    const names = budgets.join(',')
+    yield blocked(
+      'podDisruptionBudget',
+      kind === 'several'
+        ? `a pod has several PDBs, which is not supported (Pod=${pod}, PDBs=${names})`
+        : `a PDB prevents pod evictions (PDB=${names})`,
+    )
+  }
+}
