@@ -6,6 +6,7 @@ import { addClusterAutoscaler } from './program/cluster-autoscaler.ts'
 import { addController } from './program/controller.ts'
 import { addCrds } from './program/crds.ts'
 import { addDevCluster } from './program/devcluster.ts'
+import { addInit } from './program/init.ts'
 import { addPreflight } from './program/preflight.ts'
 import { addUp } from './program/up.ts'
 import { addValidate } from './program/validate.ts'
@@ -21,6 +22,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addClusterAutoscaler,
   addCrds,
   addValidate,
+  addInit,
   addPreflight,
   addVersion,
 ]

@@ -352,7 +352,16 @@ test('the help of every command shows examples on stdout', async (t) => {
   const commands = [
     ...overview.matchAll(/^ {2}([a-z]+)(?: \[options(?:\.\.\.)?\])?(?: <path\.\.\.>)? {2,}/gm),
   ].map(([, name = '']) => name)
-  assert.deepEqual(commands, ['up', 'devcluster', 'controller', 'crds', 'validate', 'version'])
+  assert.deepEqual(commands, [
+    'up',
+    'devcluster',
+    'controller',
+    'crds',
+    'validate',
+    'init',
+    'preflight',
+    'version',
+  ])
   for (const command of commands) {
     const { out, err, code } = await runTenon(t, cwd, [command, '--help'])
     assert.match(out, new RegExp(`\nExamples:\n.*tenon ${command}`, 's'))

@@ -17,6 +17,7 @@ export interface Deployment extends KubeObject {
 interface StartedContainer extends Container {
   readonly command?: readonly string[]
   readonly args?: readonly string[]
+  readonly env?: readonly { readonly name: string; readonly value?: string }[]
 }
 
 export const deploymentKind: ResourceType<Deployment> = {
@@ -40,7 +41,13 @@ export type RunningAutoscaler = {
   readonly namespace: string
   readonly name: string
 } & (
-  | { readonly kind: 'tenon'; readonly serviceAccount: string; readonly provider: string }
+  | {
+      readonly kind: 'tenon'
+      readonly serviceAccount: string
+      readonly provider: string
+      /** Flags and variables of the controller: a flag beats its variable. */
+      readonly setting: (flag: string, variable: string) => string
+    }
   | { readonly kind: 'karpenter' }
   | { readonly kind: 'clusterAutoscaler'; readonly nodes: readonly NodesFlag[] }
 )
@@ -60,6 +67,8 @@ export function autoscalerIn(deployment: Deployment): RunningAutoscaler | undefi
         kind: 'tenon',
         serviceAccount: serviceAccountOf(deployment),
         provider: flagValues(words, 'provider').at(-1) ?? '',
+        setting: (flag, variable) =>
+          flagValues(words, flag).at(-1) ?? container.env?.find(({ name }) => name === variable)?.value ?? '',
       }
     if (isKarpenter(container)) return { ...at, kind: 'karpenter' }
   }

@@ -1,5 +1,6 @@
 /** What the checks of `tenon preflight` are made of. */
 import type { AccessReviews, KubeClient } from '@tenon/kube'
+import type { RightsSetting } from '@tenon/operator'
 import type { CloudAccess, ProviderModule } from '@tenon/provider'
 import type { Clock, Transport } from '@tenon/runtime'
 import type { RunningAutoscaler } from '../cluster/autoscalers.ts'
@@ -22,6 +23,8 @@ export interface Installation {
   readonly replicas: number
   /** Requests of each pod of the controller, in canonical units. */
   readonly requests: Readonly<Record<string, number>>
+  /** Settings that are on and come with rights of their own. */
+  readonly settings: ReadonlySet<RightsSetting>
   /** `NAMESPACE/NAME`; absent when there is none yet. */
   readonly serviceAccount?: string
 }

@@ -1,6 +1,7 @@
 /** Finds out what the checks of `tenon preflight` start from: cloud, installation, autoscalers. */
 import { kinds, type Node, parseResources, type Resources } from '@tenon/api'
 import { type AccessReviews, type KubeClient, withDeadline } from '@tenon/kube'
+import type { RightsSetting } from '@tenon/operator'
 import { isProviderSettingError, type ProviderModule } from '@tenon/provider'
 import { type Clock, silentLogger, type Transport } from '@tenon/runtime'
 import { autoscalerIn, deploymentKind, type RunningAutoscaler } from '../cluster/autoscalers.ts'
@@ -115,6 +116,20 @@ function installationOf(tenon: RunningAutoscaler | undefined, settings: Prefligh
     leaseName: usualLease,
     replicas: settings.replicas ?? spec?.replicas ?? 1,
     requests: tenon === undefined ? usualRequests : parseResources(requests ?? {}),
+    settings: settingsOf(tenon),
     ...(account !== undefined && { serviceAccount: account }),
   }
+}
+
+/** As the running controller has them; the defaults of the chart without one. */
+function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSetting> {
+  const setting = tenon?.kind === 'tenon' ? tenon.setting : () => ''
+  const gates = setting('feature-gates', 'FEATURE_GATES')
+  return new Set<RightsSetting>([
+    ...(/PlannedPlacement=false/i.test(gates) ? [] : (['plannedPlacement'] as const)),
+    ...(/CapacityBuffer=true/i.test(gates) ? (['capacityBuffer'] as const) : []),
+    ...(/^false$/i.test(setting('ignore-dra-requests', 'IGNORE_DRA_REQUESTS'))
+      ? (['dynamicResources'] as const)
+      : []),
+  ])
 }

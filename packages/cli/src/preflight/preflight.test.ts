@@ -356,6 +356,22 @@ test('a server that answers nothing fails each check at its time limit', async (
   assert.equal(rights?.durationMs, 3_000)
 })
 
+test('rights that come with a setting are asked for when the running controller has it', async (t) => {
+  const stand = await stood(t)
+  const [container] =
+    stand.api.get(deploymentKind, 'kube-system', 'karpenter')?.spec?.template?.spec?.containers ?? []
+  const env = [
+    { name: 'FEATURE_GATES', value: 'CapacityBuffer=true,PlannedPlacement=false' },
+    { name: 'IGNORE_DRA_REQUESTS', value: 'false' },
+  ]
+  stand.api.patch(deploymentKind, 'kube-system', 'karpenter', {
+    spec: { template: { spec: { containers: [{ ...container, env }] } } },
+  })
+  const rights = (await stand.run()).find(({ name }) => name === 'rights')
+  assert.match(rights?.findings[0]?.message ?? '', /list, watch capacitybuffers\.autoscaling\.x-k8s\.io; /)
+  assert.match(rights?.findings[0]?.message ?? '', /list, watch resourceslices\.resource\.k8s\.io$/)
+})
+
 test('without credentials the cloud is not asked, and the missing variable is named', async (t) => {
   const stand = await stood(t)
   const results = await stand.run({ env: { EXOSCALE_API_KEY: '' } })

@@ -27,8 +27,8 @@ export const rights: Check = {
 }
 
 async function wantedRights(cloud: Cloud, installation: Installation): Promise<readonly Right[]> {
-  const { namespace, leaseName } = installation
-  const core = clusterRights.filter((rule) => rule.with !== 'capacityBuffer')
+  const { namespace, leaseName, settings } = installation
+  const core = clusterRights.filter((rule) => rule.with === undefined || settings.has(rule.with))
   const chart = cloud.kind === 'unknown' ? undefined : await cloud.module.chart?.()
   const ofCloud =
     chart === undefined || cloud.kind === 'unknown' ? [] : clusterRulesOf(cloud.module.nodeClasses, chart)

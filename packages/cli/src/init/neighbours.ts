@@ -1,0 +1,100 @@
+/** Which instance types are the next smaller and the next larger ones. */
+import {
+  comparePrices,
+  type InstanceType,
+  labels,
+  lowestPrice,
+  ownValue,
+  type PricePerHour,
+} from '@tenon/api'
+
+/** Resources that every type has; what a type has besides, such as GPUs, makes it one of another kind. */
+const common: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
+
+/** Names of a type and its neighbours, from small to large; the type alone when nothing is known of it. */
+export function withNeighbours(name: string, types: readonly InstanceType[]): readonly string[] {
+  const type = types.find((each) => each.name === name)
+  if (type === undefined || !isSized(type)) return [name]
+  const alike = types.filter((each) => each.name !== name && isSized(each) && isAlike(each, type))
+  const smaller = nearest(
+    type,
+    alike.filter((each) => isWithin(each, type)),
+  )
+  const larger = nearest(
+    type,
+    alike.filter((each) => isWithin(type, each)),
+  )
+  return [smaller, type, larger].flatMap((each) => (each === undefined ? [] : [each.name]))
+}
+
+function isSized({ capacity }: InstanceType): boolean {
+  return (ownValue(capacity, 'cpu') ?? 0) > 0 && (ownValue(capacity, 'memory') ?? 0) > 0
+}
+
+/** Same architecture, operating system and kinds of devices. */
+function isAlike(a: InstanceType, b: InstanceType): boolean {
+  const kindOf = ({ requirements, capacity }: InstanceType) =>
+    JSON.stringify([
+      ...[labels.arch, labels.os].map((key) =>
+        requirements.filter((each) => each.key === key).flatMap(({ values = [] }) => values.toSorted()),
+      ),
+      devicesOf(capacity).toSorted(),
+    ])
+  return kindOf(a) === kindOf(b)
+}
+
+function devicesOf(capacity: InstanceType['capacity']): readonly string[] {
+  return Object.keys(capacity).filter((name) => !common.has(name) && (ownValue(capacity, name) ?? 0) > 0)
+}
+
+/** Sizes that are compared. */
+function sizesOf({ capacity }: InstanceType): readonly string[] {
+  return ['cpu', 'memory', ...devicesOf(capacity)]
+}
+
+/** Whether `a` is nowhere larger than `b`, and somewhere smaller. */
+function isWithin(a: InstanceType, b: InstanceType): boolean {
+  const of = (type: InstanceType, name: string) => ownValue(type.capacity, name) ?? 0
+  const names = sizesOf(b)
+  return names.every((name) => of(a, name) <= of(b, name)) && names.some((name) => of(a, name) < of(b, name))
+}
+
+function nearest(type: InstanceType, others: readonly InstanceType[]): InstanceType | undefined {
+  return others.toSorted(
+    (a, b) =>
+      Number(isOfFamily(b, type)) - Number(isOfFamily(a, type)) ||
+      ratioDistance(a, type) - ratioDistance(b, type) ||
+      distance(a, type) - distance(b, type) ||
+      comparePrices(priceOf(a), priceOf(b)) ||
+      (a.name < b.name ? -1 : 1),
+  )[0]
+}
+
+/** In doublings of one size. */
+function distance(a: InstanceType, b: InstanceType): number {
+  const sizes = sizesOf(b).map((name) =>
+    Math.abs(Math.log2((ownValue(a.capacity, name) ?? 1) / (ownValue(b.capacity, name) ?? 1))),
+  )
+  return sizes.reduce((sum, each) => sum + each, 0)
+}
+
+/** How much the ratio of memory to CPU differs, in hundredths of a doubling. */
+function ratioDistance(a: InstanceType, b: InstanceType): number {
+  const ratio = ({ capacity }: InstanceType) =>
+    Math.log2((ownValue(capacity, 'memory') ?? 1) / (ownValue(capacity, 'cpu') ?? 1))
+  return Math.round(100 * Math.abs(ratio(a) - ratio(b)))
+}
+
+function isOfFamily(a: InstanceType, b: InstanceType): boolean {
+  return familyOf(a.name) === familyOf(b.name)
+}
+
+/** What comes before the size in names such as `standard.large`. */
+function familyOf(name: string): string {
+  return name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : ''
+}
+
+/** Of the cheapest offering. */
+export function priceOf({ offerings }: InstanceType): PricePerHour {
+  return lowestPrice(offerings.map(({ pricePerHour }) => pricePerHour))
+}

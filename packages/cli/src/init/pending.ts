@@ -1,0 +1,61 @@
+/** Which instance types pending pods fit. */
+import {
+  type InstanceType,
+  labels,
+  ownValue,
+  type Pod,
+  type Resources,
+  type Taint,
+  untoleratedTaint,
+} from '@tenon/api'
+import { comparePrices } from '@tenon/api'
+import { podRequests } from '@tenon/engine'
+import { allocatableOf } from '@tenon/provider'
+import { priceOf } from './neighbours.ts'
+
+/** Nodes as a NodePool makes them. */
+export interface PoolShape {
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+}
+
+/** Whether a pod may be on nodes of a pool with one of some types. */
+export function isAccepted(pod: Pod, shape: PoolShape): boolean {
+  return untoleratedTaint(shape.taints, pod.spec?.tolerations) === undefined
+}
+
+/** Keys of the pod's node selector that neither pool nor type gives. */
+export function unmetSelectors(pod: Pod, shape: PoolShape, type: InstanceType): readonly string[] {
+  return Object.entries(pod.spec?.nodeSelector ?? {}).flatMap(([key, value]) =>
+    ownValue(shape.labels, key) === value || admits(type, key, value) ? [] : [`${key}=${value}`],
+  )
+}
+
+function admits(type: InstanceType, key: string, value: string): boolean {
+  if (key === labels.instanceType) return type.name === value
+  const all = [...type.requirements, ...type.offerings.flatMap(({ requirements }) => requirements)]
+  return all.some(
+    (each) => each.key === key && each.operator === 'In' && each.values?.includes(value) === true,
+  )
+}
+
+/** Whether an empty node of the type, with its DaemonSets, has room for the pod. */
+export function isRoomFor(pod: Pod, type: InstanceType, daemonRequests: Resources): boolean {
+  if (pod.spec === undefined) return false
+  const allocatable = allocatableOf(type)
+  return Object.entries(podRequests(pod.spec)).every(
+    ([name, amount]) => amount + (ownValue(daemonRequests, name) ?? 0) <= (ownValue(allocatable, name) ?? 0),
+  )
+}
+
+/** The cheapest type for a pod on nodes of a pool; one of unknown price last. */
+export function cheapestFor(
+  pod: Pod,
+  shape: PoolShape,
+  types: readonly InstanceType[],
+  daemonRequests: Resources,
+): InstanceType | undefined {
+  return types
+    .filter((type) => isRoomFor(pod, type, daemonRequests) && unmetSelectors(pod, shape, type).length === 0)
+    .toSorted((a, b) => comparePrices(priceOf(a), priceOf(b)) || (a.name < b.name ? -1 : 1))[0]
+}
