@@ -45,6 +45,9 @@ import { NodePoolHash } from './nodepool/hash.ts'
 import { PoolPricing } from './nodepool/pricing.ts'
 import { NodePoolReadiness } from './nodepool/readiness.ts'
 import { NodePoolRegistrationHealth } from './nodepool/registration-health.ts'
+import { NodePoolCanary } from './nodepool/rollout/controller.ts'
+import { TemplateHistory } from './nodepool/rollout/history.ts'
+import { RolloutNews } from './nodepool/rollout/news.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
@@ -138,6 +141,8 @@ function controllerSpecs(
     new NodePoolReadiness(parts),
     new NodePoolRegistrationHealth(parts),
     new NodePoolRollout(parts),
+    new NodePoolCanary({ ...parts, news: new RolloutNews(parts) }),
+    ...(parts.settings.compatibility === 'karpenter' ? [] : [new TemplateHistory(parts)]),
     new BrakeReport({ ...parts, news: new PauseNews(parts) }),
     ...(autoBrake === undefined ? [] : [autoBrake]),
     ...(learning === undefined ? [] : [learningOf(parts, learning)]),

@@ -1,7 +1,13 @@
 /** Fields of a NodePool that are accepted but have no effect or cannot work. */
-import { type Budget, type NodePool, parseDuration } from '@tenon/api'
+import { type Budget, type NodePool, ownValue, parseDuration } from '@tenon/api'
 import { unreadableBudget } from '@tenon/engine'
-import { poolProblems } from '@tenon/operator'
+import {
+  pauseAnnotations,
+  poolProblems,
+  readPause,
+  rolloutAnnotations,
+  rolloutSettings,
+} from '@tenon/operator'
 import type { PoolRules } from '@tenon/provider'
 import type { Finding } from './problem.ts'
 
@@ -19,7 +25,12 @@ export function poolFindings(
   gates: Gates,
 ): readonly Finding[] {
   const problems = poolProblems(stored, rules).map((each): Finding => ({ severity: 'error', ...each }))
-  return [...problems, ...budgetFindings(stored), ...ignoredFields(written, gates)]
+  return [
+    ...problems,
+    ...budgetFindings(stored),
+    ...annotationFindings(stored),
+    ...ignoredFields(written, gates),
+  ]
 }
 
 function budgetFindings({ spec }: NodePool): readonly Finding[] {
@@ -42,6 +53,18 @@ function budgetFindings({ spec }: NodePool): readonly Finding[] {
       return [{ severity: 'warning', field: `${field}.duration`, message: 'the budget is never active' }]
     return []
   })
+}
+
+/** Annotations by which a rollout is careful, or paused. */
+function annotationFindings(pool: NodePool): readonly Finding[] {
+  const reading = rolloutSettings(pool)
+  const ofRollout = reading.kind === 'invalid' ? reading.problems : []
+  const ofPauses = [pauseAnnotations.person, rolloutAnnotations.paused].flatMap((key) => {
+    const read = readPause(ownValue(pool.metadata.annotations, key) ?? 'false')
+    const field = `metadata.annotations["${key}"]`
+    return read.kind === 'malformed' ? [{ field, message: read.problem }] : []
+  })
+  return [...ofRollout, ...ofPauses].map((each): Finding => ({ severity: 'error', ...each }))
 }
 
 /** The schedule is read with a number that can be, and the number without a schedule. */

@@ -5,6 +5,7 @@ import { allowedDisruptions, type BudgetWindow, budgetWindows, unreadableBudget 
 import { type Clock, type Logger, perObject } from '@tenon/runtime'
 import { type Pause, pauseSentence } from '../brake/brake.ts'
 import { isNodeReady, labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
+import type { RolloutHold } from '../nodepool/rollout/canary.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -12,7 +13,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'rollouts' | 'stateNodes'>
   readonly events: EventRecorder
   readonly metrics: Pick<Metrics, 'allowedDisruptions' | 'nodesConsumingBudgets'>
   readonly clock: Clock
@@ -29,6 +30,8 @@ interface BudgetState {
   readonly byBudgets: number
   /** What pauses voluntary disruption of the pool; then nothing is allowed. */
   readonly pause: Pause | undefined
+  /** What holds its rollout up; then no drifted node may go. */
+  readonly rollout: RolloutHold | undefined
   /** Nodes of the NodePool that count. */
   readonly total: number
 }
@@ -63,7 +66,9 @@ export class DisruptionBudgets {
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
     const pause = state.brake.holding(pool.metadata.name, 'voluntary')
     const byBudgets = allowedDisruptions(budgets, reason, total, clock.now())
-    return { allowed: pause === undefined ? byBudgets : 0, byBudgets, disrupting, total, pause }
+    const rollout = reason === 'Drifted' ? state.rollouts.canaries.holdOf(pool, total) : undefined
+    const allowed = pause === undefined && rollout === undefined ? byBudgets : 0
+    return { allowed, byBudgets, disrupting, total, pause, rollout }
   }
 
   /** How many may be disrupted at a time from now on, one window after the other. */
@@ -105,25 +110,41 @@ function remainingDisruptions(
     const { name, uid } = pool.metadata
     const { total, disrupting } = counts.get(name) ?? { total: 0, disrupting: 0 }
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
-    const pause = state.brake.holding(name, 'voluntary')
-    const allowed = pause === undefined ? allowedDisruptions(budgets, reason, total, clock.now()) : 0
+    const held = heldText({ state }, pool, reason, total)
+    const allowed = held === undefined ? allowedDisruptions(budgets, reason, total, clock.now()) : 0
+    const room = reason === 'Drifted' ? state.rollouts.canaries.room(pool, total) : Infinity
     metrics.allowedDisruptions.set({ nodepool: name, reason }, allowed)
     metrics.nodesConsumingBudgets.set({ nodepool: name, reason }, disrupting)
-    remaining.set(name, Math.max(0, allowed - disrupting))
+    remaining.set(name, Math.max(0, Math.min(room, allowed - disrupting)))
     if (total === 0 || allowed > 0) continue
     events.record({
       object: pool,
       type: 'Normal',
       reason: 'DisruptionBlocked',
-      message:
-        pause === undefined
-          ? `No budget of the NodePool allows a disruption for reason ${reason} now`
-          : pauseSentence(pause),
+      message: held ?? `No budget of the NodePool allows a disruption for reason ${reason} now`,
       dedupe: [uid ?? name, reason],
       dedupeTtlMs: eventDedupeMs,
     })
   }
   return remaining
+}
+
+/** What holds disruption of the pool up beside its budgets, as a clause; undefined when nothing does. */
+function heldText(
+  { state }: Pick<Dependencies, 'state'>,
+  pool: NodePool,
+  reason: DisruptionReason,
+  total: number,
+): string | undefined {
+  const pause = state.brake.holding(pool.metadata.name, 'voluntary')
+  if (pause !== undefined) return pauseSentence(pause)
+  const hold = reason === 'Drifted' ? state.rollouts.canaries.holdOf(pool, total) : undefined
+  return hold && rolloutText(pool, hold)
+}
+
+/** Why drifted nodes of the NodePool stay. */
+export function rolloutText({ metadata }: NodePool, { because }: RolloutHold): string {
+  return `Drifted nodes of NodePool ${metadata.name} are not replaced now: ${because}`
 }
 
 /** By NodePool; the list of instances is the same as long as no instance has changed. */

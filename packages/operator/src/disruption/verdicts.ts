@@ -4,7 +4,7 @@ import { pauseSentence } from '../brake/brake.ts'
 import { rfc3339 } from '@tenon/runtime'
 import type { StateNode } from '../cluster/nodes/state-node.ts'
 import type { DisruptionAnswers, NodeObstacle, Verdict } from './answers.ts'
-import type { DisruptionBudgets } from './budget.ts'
+import { type DisruptionBudgets, rolloutText } from './budget.ts'
 import { type Candidate, type CandidateFinder, isEmpty } from './candidates.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { ConsolidationPolicy, Objection } from './policy.ts'
@@ -110,8 +110,9 @@ function* poolObstacles(
   pool: NodePool,
   reason: DisruptionReason,
 ): Generator<NodeObstacle, undefined, undefined> {
-  const { byBudgets, disrupting, pause } = budgets.stateOf(pool, reason)
+  const { byBudgets, disrupting, pause, rollout } = budgets.stateOf(pool, reason)
   if (pause !== undefined) yield { cause: 'brake', message: pauseSentence(pause), ...endOf(pause.untilMs) }
+  if (rollout !== undefined) yield { cause: 'brake', message: rolloutText(pool, rollout) }
   if (byBudgets > disrupting) return
   const details = `NodePool=${pool.metadata.name}, allowed=${byBudgets}, disrupted=${disrupting}`
   yield {

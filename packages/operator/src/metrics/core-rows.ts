@@ -352,6 +352,13 @@ const own: readonly MetricRow[] = [
     help: 'Whether drifted nodes are not replaced for a while, as a node that came in place of one was drifted itself',
   },
   {
+    name: 'tenon_nodepools_rollout_halted',
+    type: 'gauge',
+    labels: ['nodepool'],
+    unit: '1 or 0',
+    help: 'Whether drifted nodes are not replaced any more, as too many replacements are unhealthy or the settings of the rollout are invalid',
+  },
+  {
     name: 'tenon_paused',
     type: 'gauge',
     labels: ['nodepool', 'what', 'by'],

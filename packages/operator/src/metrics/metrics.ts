@@ -98,6 +98,7 @@ export class Metrics {
   readonly uselessNodes: Counter
   readonly heldWorkloads: Gauge
   readonly rolloutsPaused: Gauge
+  readonly rolloutsHalted: Gauge
   readonly paused: Gauge
   readonly pausesUnreadable: Gauge
 
@@ -158,6 +159,7 @@ export class Metrics {
     this.uselessNodes = make.counter('tenon_nodes_launched_in_vain_total')
     this.heldWorkloads = make.gauge('tenon_workloads_without_launches')
     this.rolloutsPaused = make.gauge('tenon_nodepools_rollout_paused')
+    this.rolloutsHalted = make.gauge('tenon_nodepools_rollout_halted')
     this.paused = make.gauge('tenon_paused')
     this.pausesUnreadable = make.gauge('tenon_pauses_unreadable')
     this.offeringRefusals = make.counter('tenon_offerings_launch_refusals_total')

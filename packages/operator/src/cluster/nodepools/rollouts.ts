@@ -1,7 +1,8 @@
 /** NodePools whose replacements for drifted nodes are drifted themselves. */
-import { isConditionTrue, labels, type NodeClaim, type NodeClass, type NodePool } from '@tenon/api'
+import { isConditionTrue, labels, type NodeClaim, type NodeClass, type NodePool, type Pod } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import { type Clock, Listeners } from '@tenon/runtime'
+import { CanaryRollouts } from '../../nodepool/rollout/canary.ts'
 import type { Caches } from '../caches.ts'
 import { FailureBackoff } from '../failure-backoff.ts'
 
@@ -29,6 +30,8 @@ export class Rollouts {
   readonly #beganMs = new Map<string, number>()
   /** Names of NodePools whose pause begins, changes or ends. */
   readonly changes: Listeners<string> = new Listeners()
+  /** Rollouts that make a few replacements first. */
+  readonly canaries: CanaryRollouts
 
   constructor(
     caches: Pick<Caches, 'nodePools' | 'nodeClasses' | 'nodeClaims'>,
@@ -37,6 +40,7 @@ export class Rollouts {
     this.#clock = clock
     this.#caches = caches
     this.#failures = new FailureBackoff(clock, backoff)
+    this.canaries = new CanaryRollouts({ caches, clock })
     caches.nodePools.onChange((change) => {
       if (isChanged(change)) this.#restart([change.object])
     })
@@ -49,8 +53,9 @@ export class Rollouts {
     })
   }
 
-  /** Nodes of the pool are replaced by these claims because they have drifted. */
-  replace(pool: string, claims: readonly NodeClaim[]): void {
+  /** Nodes of the pool are replaced by these claims because they have drifted. @param pods of the nodes that go. */
+  replace(pool: string, claims: readonly NodeClaim[], pods: readonly Pod[]): void {
+    this.canaries.begun(pool, claims, pods)
     const now = this.#clock.monotonic()
     for (const [name, atMs] of this.#replacements) if (now - atMs >= bornMs) this.#replacements.delete(name)
     for (const { metadata } of claims) this.#replacements.set(metadata.name, now)

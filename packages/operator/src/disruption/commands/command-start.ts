@@ -3,6 +3,7 @@ import type { NodeClaim } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { type Random, uuid } from '@tenon/runtime'
 import { pauseSentence } from '../../brake/brake.ts'
+import type { RolloutHold } from '../../nodepool/rollout/canary.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Candidate } from '../candidates.ts'
 import { type Command, poolsOf, type Replacement } from './command.ts'
@@ -15,7 +16,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'brake' | 'poolClaims'>
+  readonly state: Pick<ClusterState, 'brake' | 'poolClaims' | 'rollouts'>
   readonly marks: DisruptionMarks
   readonly replacements: Replacements
   readonly report: CommandReport
@@ -38,13 +39,22 @@ export class CommandStart {
     for (const nodePool of poolsOf(command)) {
       const pause = this.#deps.state.brake.holding(nodePool, 'voluntary')
       if (pause !== undefined) return { kind: 'paused', nodePool, because: pauseSentence(pause) }
+      const stop = command.reason === 'Drifted' ? this.#stopOf(nodePool) : undefined
+      if (stop !== undefined) return { kind: 'paused', nodePool, because: stop.because }
     }
     return undefined
   }
 
+  #stopOf(nodePool: string): RolloutHold | undefined {
+    const pool = this.#deps.caches.nodePools.get({ name: nodePool })
+    return pool === undefined ? undefined : this.#deps.state.rollouts.canaries.stopOf(pool)
+  }
+
   /** Calls back when something may have been paused. */
   onPause(listener: () => void): void {
-    this.#deps.state.brake.changes.add(listener)
+    const { brake, rollouts } = this.#deps.state
+    brake.changes.add(listener)
+    rollouts.canaries.changes.add(listener)
   }
 
   /** The candidates that carry the marks; all of them where something has to come in their place. */

@@ -34,7 +34,12 @@ export class CommandTraces {
   begun(command: Command, going: readonly Candidate[], successors: readonly NodeClaim[]): void {
     const { settings, state } = this.#deps
     if (command.reason === 'Drifted')
-      for (const pool of poolsOf(command)) state.rollouts.replace(pool, successors)
+      for (const pool of poolsOf(command))
+        state.rollouts.replace(
+          pool,
+          successors,
+          going.flatMap(({ pods }) => pods),
+        )
     for (const { providerID } of going) state.mark(providerID)
     const nominationMs = Math.max(2 * settings.batchMaxMs, 10_000)
     for (const { providerID } of command.destinations)
