@@ -2,7 +2,6 @@
 import {
   controllerOf,
   type KubeObject,
-  type NewObject,
   nodeClaimCrd,
   nodeOverlayCrd,
   nodePoolCrd,
@@ -22,7 +21,9 @@ import { type Logger, rfc3339, SeededRandom, silentLogger, VirtualClock } from '
 import { Bill } from './bill.ts'
 import { CatalogueCloud, type CloudTimes, type CloudTraits } from './catalogue-cloud.ts'
 import type { Catalogue } from './catalogue.ts'
+import { Owners } from './owners.ts'
 import { crdObject, nodeClassCrd, nodeClassKinds, playedObjects } from './played-objects.ts'
+import { putObject, removeObject } from './put-object.ts'
 import { PlayedPods } from './pods.ts'
 import { type PlayReport, reportOf } from './report.ts'
 import { restoreCluster } from './restore-cluster.ts'
@@ -86,20 +87,18 @@ export type PlayChange =
   /** A pod comes; `id` names it for as long as it is wanted. */
   | { readonly kind: 'podAdded'; readonly id: string; readonly pod: Pod }
   | { readonly kind: 'podEnded'; readonly id: string }
-  | { readonly kind: 'created'; readonly type: ResourceType; readonly object: NewObject<KubeObject> }
+  /** An object is now as it says; its status is the cluster's. */
+  | { readonly kind: 'put'; readonly object: KubeObject }
   | {
-      readonly kind: 'patched'
-      readonly type: ResourceType
-      readonly namespace?: string
-      readonly name: string
-      readonly patch: object
-    }
-  | {
-      readonly kind: 'deleted'
-      readonly type: ResourceType
+      readonly kind: 'removed'
+      readonly apiVersion: string
+      readonly objectKind: string
       readonly namespace?: string
       readonly name: string
     }
+
+/** On a pod of the initial objects: the id by which changes name it; `NAMESPACE/NAME` without it. */
+export const playIdAnnotation = 'play.tenon.sh/id'
 
 /** A change with its time, in Unix milliseconds. */
 export interface TimedChange {
@@ -127,9 +126,13 @@ export class Play {
   readonly #parts: PlayParts
   readonly gaps: PlayGaps
 
-  private constructor(parts: PlayParts, gaps: PlayGaps) {
+  /** What was assumed. */
+  readonly times: PlayTimes
+
+  private constructor(parts: PlayParts, gaps: PlayGaps, times: PlayTimes) {
     this.#parts = parts
     this.gaps = gaps
+    this.times = times
   }
 
   /** Restores the cluster, and lets the operator lead. */
@@ -174,8 +177,9 @@ export class Play {
       now: rfc3339(clock.now()),
       kubeletVersion: kubernetesVersion,
     })
-    const pods = new PlayedPods(api, clock, tally)
-    for (const pod of objects.pods) if (isWorkload(pod)) pods.adopt(pod)
+    const pods = new PlayedPods(api, clock, tally, new Owners(cluster.server))
+    for (const pod of objects.pods)
+      if (isWorkload(pod)) pods.adopt(pod, pod.metadata.annotations?.[playIdAnnotation])
     const operator = await startOperator({
       clock,
       random,
@@ -184,7 +188,7 @@ export class Play {
       cloud,
       settings: options.settings,
     })
-    return new Play({ clock, cluster, cloud, operator, bill, tally, pods }, gaps)
+    return new Play({ clock, cluster, cloud, operator, bill, tally, pods }, gaps, times)
   }
 
   /** Unix milliseconds. */
@@ -203,14 +207,11 @@ export class Play {
       case 'podEnded':
         pods.end(change.id)
         return
-      case 'created':
-        api.create(change.type, change.object as KubeObject)
+      case 'put':
+        putObject(api, change.object)
         return
-      case 'patched':
-        api.patch(change.type, change.namespace, change.name, change.patch)
-        return
-      case 'deleted':
-        api.delete(change.type, change.namespace, change.name)
+      case 'removed':
+        removeObject(api, change)
     }
   }
 

@@ -183,24 +183,30 @@ export function missingOwners({ pods, others }: PlayedObjects): readonly KubeObj
     }
     owners.set(owner.uid, { ...entry, replicas: entry.replicas + 1 })
   }
-  return [...owners.values()].map(({ owner, namespace, replicas, pod }) => {
-    const { apiVersion, kind, name, uid } = owner
-    const metadata = {
-      name,
-      namespace,
-      uid,
-      generation: 1,
-      creationTimestamp: pod.metadata.creationTimestamp,
-    }
-    const podLabels = pod.metadata.labels ?? {}
-    const selector = kind === 'ReplicationController' ? podLabels : { matchLabels: podLabels }
-    const spec = {
-      replicas,
-      selector,
-      template: { metadata: { labels: podLabels }, spec: pod.spec },
-    }
-    return { apiVersion, kind, metadata, spec } as KubeObject
-  })
+  return [...owners.values()].map(({ owner, ...of }) => ownerObject(owner, of))
+}
+
+/** A controller as far as others look at it. */
+export function ownerObject(
+  { apiVersion, kind, name, uid }: OwnerReference,
+  { namespace, replicas, pod }: { readonly namespace: string; readonly replicas: number; readonly pod: Pod },
+): KubeObject {
+  const podLabels = pod.metadata.labels ?? {}
+  const { creationTimestamp } = pod.metadata
+  const spec = {
+    replicas,
+    selector: kind === 'ReplicationController' ? podLabels : { matchLabels: podLabels },
+    template: { metadata: { labels: podLabels }, spec: pod.spec },
+  }
+  const metadata = {
+    name,
+    namespace,
+    uid,
+    generation: 1,
+    ...(creationTimestamp !== undefined && { creationTimestamp }),
+  }
+  const object = { apiVersion, kind, metadata, spec }
+  return object
 }
 
 /** Whether a Node takes pods as far as its kubelet is concerned. */

@@ -2,6 +2,7 @@
 import { kinds, type KubeObject, type Pod } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import type { Clock } from '@tenon/runtime'
+import type { Owners } from './owners.ts'
 import { replacementOf } from './played-objects.ts'
 import type { Tally } from './tally.ts'
 
@@ -26,12 +27,14 @@ export class PlayedPods {
   readonly #api: LocalApi
   readonly #clock: Clock
   readonly #tally: Tally
+  readonly #owners: Owners
   readonly #byId = new Map<string, PlayedPod>()
   readonly #idByKey = new Map<string, string>()
   readonly #stop: () => void
 
-  constructor(api: LocalApi, clock: Clock, tally: Tally) {
+  constructor(api: LocalApi, clock: Clock, tally: Tally, owners: Owners) {
     this.#api = api
+    this.#owners = owners
     this.#clock = clock
     this.#tally = tally
     this.#stop = api.subscribe<Pod>(kinds.pod, {
@@ -52,16 +55,18 @@ export class PlayedPods {
   /** A pod comes. */
   add(id: string, pod: Pod): void {
     const entry = this.#enter(id, pod, pod.metadata.name)
+    this.#owners.add(pod)
     this.#create(id, entry)
     this.#tally.podAdded(this.#clock.now())
   }
 
   /** A pod of the cluster as it was at the beginning. */
-  adopt(pod: Pod): void {
-    const id = keyOf(pod)
+  adopt(pod: Pod, id: string = keyOf(pod)): void {
+    const key = keyOf(pod)
     const entry = this.#enter(id, withoutLife(pod), pod.metadata.name)
     entry.isReady = isReady(pod)
-    this.#idByKey.set(id, id)
+    this.#owners.add(entry.pod)
+    this.#idByKey.set(key, id)
     this.#tally.podAdded(this.#clock.now())
   }
 
@@ -142,6 +147,7 @@ export class PlayedPods {
     const entry = this.#byId.get(id)
     if (entry === undefined) return
     this.#byId.delete(id)
+    this.#owners.remove(entry.pod)
     this.#idByKey.delete(`${entry.pod.metadata.namespace ?? 'default'}/${entry.name}`)
     this.#tally.podRemoved(this.#clock.now())
   }

@@ -1,0 +1,58 @@
+/** The controllers of played pods, as far as others look at them. */
+import { apiVersionOf, controllerOf, kinds, type KubeObject, type Pod, type ResourceType } from '@tenon/api'
+import { type ApiServer, restoreObjects } from '@tenon/devcluster'
+import { ownerObject } from './played-objects.ts'
+
+/**
+ * Without its controller a pod would be collected as garbage, and the number of replicas is what a
+ * PodDisruptionBudget in percent is about.
+ */
+export class Owners {
+  readonly #server: Pick<ApiServer, 'local' | 'store'>
+  /** Pods by uid of the controller. */
+  readonly #pods = new Map<string, number>()
+  #types: ReadonlyMap<string, ResourceType> | undefined
+
+  constructor(server: Pick<ApiServer, 'local' | 'store'>) {
+    this.#server = server
+  }
+
+  /** One more pod is wanted. */
+  add(pod: Pod): void {
+    this.#count(pod, 1)
+  }
+
+  /** One pod less is wanted. */
+  remove(pod: Pod): void {
+    this.#count(pod, -1)
+  }
+
+  #count(pod: Pod, change: number): void {
+    const owner = controllerOf(pod)
+    const type = owner && this.#typeOf(owner.apiVersion, owner.kind)
+    if (owner === undefined || type === undefined) return
+    const replicas = (this.#pods.get(owner.uid) ?? 0) + change
+    this.#pods.set(owner.uid, replicas)
+    const { local } = this.#server
+    const namespace = pod.metadata.namespace ?? 'default'
+    if (local.get<KubeObject>(type, namespace, owner.name) === undefined) {
+      const object = ownerObject(owner, { namespace, replicas, pod })
+      restoreObjects(this.#server, [{ type, object }])
+    } else if (this.#isCounted(namespace)) local.patch(type, namespace, owner.name, { spec: { replicas } })
+    if (replicas > 0 || owner.kind !== 'Job') return
+    // There is a Job for every run of a CronJob: they would add up.
+    this.#pods.delete(owner.uid)
+    local.delete(type, namespace, owner.name, { propagationPolicy: 'Orphan' })
+  }
+
+  #isCounted(namespace: string): boolean {
+    return this.#server.local.list(kinds.podDisruptionBudget, { namespace }).length > 0
+  }
+
+  #typeOf(apiVersion: string, kind: string): ResourceType | undefined {
+    this.#types ??= new Map(
+      this.#server.local.definitions().map((each) => [`${apiVersionOf(each)}/${each.kind}`, each]),
+    )
+    return this.#types.get(`${apiVersion}/${kind}`)
+  }
+}

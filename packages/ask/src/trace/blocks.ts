@@ -1,0 +1,105 @@
+/**
+ * The bytes of a recording: a line that names the format, then blocks. A block is its length and a checksum, four
+ * bytes each, and compressed lines of JSON, one for each record. What a crash leaves of the last block is told
+ * apart from what was written whole.
+ */
+import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib'
+import { type TraceRecord, traceVersion } from './records.ts'
+
+const magic = 'tenon-record '
+const headBytes = 8
+/** No block that is written comes near; a damaged length may say anything. */
+const mostBlockBytes = 64 * 1024 ** 2
+
+/** The first line of a file. */
+export function fileHead(): Buffer {
+  return Buffer.from(`${magic}${traceVersion}\n`)
+}
+
+/** Records as one block. */
+export function blockOf(records: readonly TraceRecord[]): Buffer {
+  const text = records.map((record) => `${JSON.stringify(record)}\n`).join('')
+  const payload = deflateRawSync(text)
+  const head = Buffer.alloc(headBytes)
+  head.writeUInt32LE(payload.length, 0)
+  head.writeUInt32LE(checksum(payload), 4)
+  return Buffer.concat([head, payload])
+}
+
+/** The length counts, too. */
+function checksum(payload: Uint8Array): number {
+  return crc32(payload, payload.length)
+}
+
+/** What is wrong with a file as a whole. */
+export interface TraceProblem {
+  readonly kind: 'problem'
+  readonly message: string
+}
+
+/** Where reading ended: at the end of the file, or before what cannot be read. */
+export type TraceEnd =
+  | { readonly kind: 'whole' }
+  | { readonly kind: 'cut'; readonly atByte: number; readonly because: string }
+
+/** A file that begins as a recording does. */
+export interface TraceBytes {
+  readonly kind: 'trace'
+  /** Whole blocks one after the other, each with the byte at which the next begins. */
+  readonly blocks: () => Generator<TraceBlock, TraceEnd, undefined>
+}
+
+interface TraceBlock {
+  readonly records: readonly TraceRecord[]
+  readonly endByte: number
+}
+
+/** Opens the bytes of a file. */
+export function openTrace(bytes: Uint8Array): TraceBytes | TraceProblem {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const lineEnd = buffer.subarray(0, 64).indexOf(0x0a)
+  const line = lineEnd === -1 ? '' : buffer.toString('latin1', 0, lineEnd)
+  if (!line.startsWith(magic) || !/^\d+$/.test(line.slice(magic.length)))
+    return { kind: 'problem', message: 'this is no recording: it does not begin with "tenon-record"' }
+  const version = Number(line.slice(magic.length))
+  if (version > traceVersion || version < 1)
+    return {
+      kind: 'problem',
+      message: `the recording has version ${version}, and this program reads versions up to ${traceVersion}: use a newer tenon`,
+    }
+  return { kind: 'trace', blocks: () => blocksOf(buffer, lineEnd + 1) }
+}
+
+function* blocksOf(buffer: Buffer, startByte: number): Generator<TraceBlock, TraceEnd, undefined> {
+  let at = startByte
+  while (at < buffer.length) {
+    const block = blockAt(buffer, at)
+    if (typeof block === 'string') return { kind: 'cut', atByte: at, because: block }
+    yield block
+    at = block.endByte
+  }
+  return { kind: 'whole' }
+}
+
+/** @returns why there is none. */
+function blockAt(buffer: Buffer, at: number): TraceBlock | string {
+  if (at + headBytes > buffer.length) return 'it ends within a block'
+  const length = buffer.readUInt32LE(at)
+  const endByte = at + headBytes + length
+  if (length > mostBlockBytes) return 'a block is damaged'
+  if (endByte > buffer.length) return 'it ends within a block, or a block is damaged'
+  const payload = buffer.subarray(at + headBytes, endByte)
+  if (checksum(payload) !== buffer.readUInt32LE(at + 4)) return 'a block is damaged'
+  const records = recordsIn(payload)
+  return records === undefined ? 'a block cannot be unpacked' : { records, endByte }
+}
+
+function recordsIn(payload: Uint8Array): readonly TraceRecord[] | undefined {
+  try {
+    const lines = inflateRawSync(payload).toString('utf8').split('\n')
+    return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as TraceRecord)
+  } catch {
+    // The checksum was right by chance, or somebody else wrote it.
+    return undefined
+  }
+}

@@ -1,0 +1,290 @@
+/** Follows a live cluster, and notes what a replay needs. It reads and never writes there (ask.md 6). */
+import {
+  type DaemonSet,
+  karpenterKinds,
+  kinds,
+  type KubeObject,
+  type Node,
+  type NodePool,
+  type Pod,
+  type PodDisruptionBudget,
+  type PricePerHour,
+  type ResourceType,
+} from '@tenon/api'
+import { type Cache, createCacheRegistry, type WatchingKubeClient } from '@tenon/kube'
+import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { SnapshotCatalogue } from '../snapshot/snapshot.ts'
+import { PodLog } from './pod-log.ts'
+import { digestOf, shapeOf } from './shapes.ts'
+import type { TraceSink } from './trace-file.ts'
+import { emptyTraceState, type TraceState } from './trace-state.ts'
+
+/** Blocks are written this often; a crash loses no more. */
+const flushMs = 30_000
+/** What it costs to look for nothing is the same: pods come in bursts. */
+const gatherMs = 200
+
+/** What a recorder works with. */
+export interface RecorderDependencies {
+  readonly client: WatchingKubeClient
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly sink: TraceSink & { flush(): Promise<void> }
+}
+
+/** What it is told once. */
+export interface RecorderOptions {
+  /** Name and version of this program. */
+  readonly program: string
+  readonly source: string
+  /** What could be bought; absent when nobody knows. */
+  readonly catalogues?: readonly SnapshotCatalogue[]
+  /** The price of a node, if it is known. */
+  readonly priceOf: (node: Node) => PricePerHour
+  /** Where an earlier session ended; absent at the beginning of a recording. */
+  readonly resume?: TraceState
+}
+
+/** Records until it is stopped. */
+export class Recorder {
+  readonly #deps: RecorderDependencies
+  readonly #options: RecorderOptions
+  readonly #stopping = new AbortController()
+  readonly #pods: PodLog
+  readonly #shapes = new Map<string, Pod>()
+  readonly #nodes = new Map<string, string>()
+  #lastMs: number
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(deps: RecorderDependencies, options: RecorderOptions) {
+    this.#deps = deps
+    this.#options = options
+    const resume = options.resume ?? emptyTraceState()
+    this.#pods = new PodLog(deps.sink, deps.clock, resume)
+    for (const [name, { id }] of resume.nodes) this.#nodes.set(name, id)
+    this.#lastMs = resume.atMs
+  }
+
+  /** Resolves once the cluster is known and what was there before is noted. */
+  async start(signal?: AbortSignal): Promise<void> {
+    const { client, clock, logger, random, sink } = this.#deps
+    const { program, source, catalogues, resume } = this.#options
+    const atMs = clock.now()
+    sink.write({ kind: 'session', atMs, program, source })
+    if (resume !== undefined && resume.atMs > 0)
+      sink.write({ kind: 'gap', atMs, fromMs: resume.atMs, because: 'nothing was recorded' })
+    if (catalogues !== undefined) sink.write({ kind: 'catalogue', atMs, catalogues })
+    const registry = createCacheRegistry({ client: this.#noticingGaps(client), clock, logger, random })
+    const pods = registry.cache<Pod>(kinds.pod, {
+      gatherMs,
+      transform: (pod, held) => this.#kept(pod, held),
+    })
+    const nodes = registry.cache<Node>(kinds.node, { gatherMs })
+    const others: readonly Cache<KubeObject>[] = [
+      registry.cache<NodePool>(karpenterKinds.nodePool, { isOptional: true }),
+      registry.cache<DaemonSet>(kinds.daemonSet),
+      registry.cache<PodDisruptionBudget>(kinds.podDisruptionBudget),
+      registry.cache<KubeObject>(priorityClassKind),
+    ]
+    registry.start(this.#stopping.signal)
+    await registry.synced(signal)
+    for (const cache of others) this.#followObjects(cache)
+    this.#followNodes(nodes)
+    this.#followPods(pods)
+    await sink.flush()
+    this.#running = this.#keepAlive()
+  }
+
+  /** Writes what is pending. */
+  async stop(): Promise<void> {
+    this.#stopping.abort(new Error('the recorder is stopping'))
+    await this.#running
+    this.#pods.settle(Number.POSITIVE_INFINITY)
+    this.#deps.sink.write({ kind: 'alive', atMs: this.#deps.clock.now() })
+    await this.#deps.sink.flush()
+  }
+
+  /** A later list of pods is read when the server no longer knew what came after the last event. */
+  #noticingGaps(client: WatchingKubeClient): WatchingKubeClient {
+    let isListed = false
+    const listed = (type: ResourceType): void => {
+      if (type.plural !== kinds.pod.plural) return
+      const atMs = this.#deps.clock.now()
+      if (isListed) {
+        const because = 'the API server no longer had the changes'
+        this.#deps.sink.write({ kind: 'gap', atMs, fromMs: this.#lastMs, because })
+      }
+      isListed = true
+    }
+    const watching: Pick<WatchingKubeClient, 'listing' | 'watch'> = {
+      listing: (type, options, keep) => {
+        listed(type)
+        return client.listing(type, options, keep)
+      },
+      watch: (type, options) => {
+        if (options.sendInitialEvents === true) listed(type)
+        return client.watch(type, options)
+      },
+    }
+    // Caches ask for nothing else, and the rest stays the client's own.
+    return new Proxy(client, {
+      get: (target, name) => {
+        if (name === 'listing' || name === 'watch') return watching[name]
+        const value: unknown = Reflect.get(target, name)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+  }
+
+  /** Of a shape only one copy is kept. */
+  #kept(pod: Pod, before: Pod | undefined): Pod {
+    const { name, namespace, uid, creationTimestamp, deletionTimestamp } = pod.metadata
+    const { phase, conditions } = pod.status ?? {}
+    const shape =
+      before?.metadata.uid === uid && before !== undefined ? undefined : this.#shared(shapeOf(pod))
+    const target = conditions?.find(({ type, status }) => type === 'DisruptionTarget' && status === 'True')
+    return {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        ...(shape?.metadata ?? before?.metadata),
+        name,
+        ...(namespace !== undefined && { namespace }),
+        ...(uid !== undefined && { uid }),
+        ...(creationTimestamp !== undefined && { creationTimestamp }),
+        ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+      },
+      spec: {
+        ...(shape?.spec ?? before?.spec ?? { containers: [] }),
+        ...(pod.spec.nodeName !== undefined && { nodeName: pod.spec.nodeName }),
+      },
+      status: { ...(phase !== undefined && { phase }), ...(target && { conditions: [target] }) },
+    }
+  }
+
+  /** Parts of equal shapes are one object. */
+  #shared(shape: Pod): Pod {
+    const key = JSON.stringify(shape)
+    const known = this.#shapes.get(key)
+    if (known !== undefined) return known
+    // Shapes of Jobs come and go: those of long ago may be kept twice.
+    if (this.#shapes.size >= 2_000) this.#shapes.clear()
+    this.#shapes.set(key, shape)
+    return shape
+  }
+
+  #followPods(cache: Cache<Pod>): void {
+    this.#pods.begin(cache.list().filter((pod) => !isFinished(pod)))
+    cache.onChange(({ kind, object }) => {
+      this.#lastMs = this.#deps.clock.now()
+      if (kind === 'deleted' || isFinished(object)) this.#pods.gone(object)
+      else this.#pods.seen(object)
+    })
+  }
+
+  #followNodes(cache: Cache<Node>): void {
+    const { sink, clock } = this.#deps
+    const came = (node: Node): void => {
+      const { name, uid = '', labels = {}, creationTimestamp = '' } = node.metadata
+      const { allocatable = {}, capacity = {} } = node.status ?? {}
+      // Until its kubelet has reported there is nothing to tell.
+      if (Object.keys(allocatable).length === 0) return
+      const id = digestOf(uid)
+      if (this.#nodes.get(name) === id) return
+      this.#nodes.set(name, id)
+      const pricePerHour = this.#options.priceOf(node)
+      const createdMs = Date.parse(creationTimestamp)
+      sink.write({
+        kind: 'nodeCame',
+        atMs: Number.isNaN(createdMs) ? clock.now() : createdMs,
+        node: name,
+        id,
+        labels,
+        allocatable,
+        capacity,
+        ...(pricePerHour !== undefined && { pricePerHour }),
+      })
+    }
+    const present = new Set(cache.list().map(({ metadata }) => metadata.name))
+    for (const name of this.#nodes.keys()) if (!present.has(name)) this.#nodeGone(name)
+    cache.onChange(({ kind, object }) => {
+      this.#lastMs = clock.now()
+      if (kind === 'deleted') this.#nodeGone(object.metadata.name)
+      else came(object)
+    })
+  }
+
+  #nodeGone(name: string): void {
+    if (!this.#nodes.delete(name)) return
+    this.#deps.sink.write({ kind: 'nodeGone', atMs: this.#deps.clock.now(), node: name })
+  }
+
+  #followObjects(cache: Cache<KubeObject>): void {
+    const { sink, clock } = this.#deps
+    const { group, version, kind } = cache.type
+    const apiVersion = group === '' ? version : `${group}/${version}`
+    const texts = new Map<string, string>()
+    cache.onChange(({ kind: change, object }) => {
+      const { name, namespace } = object.metadata
+      const key = `${namespace ?? ''}/${name}`
+      const atMs = clock.now()
+      if (change === 'deleted') {
+        texts.delete(key)
+        const place = namespace === undefined ? {} : { namespace }
+        sink.write({ kind: 'objectGone', atMs, apiVersion, objectKind: kind, ...place, name })
+        return
+      }
+      const wanted = wantedOf(object, apiVersion, kind)
+      const text = JSON.stringify(wanted)
+      if (texts.get(key) === text) return
+      texts.set(key, text)
+      sink.write({ kind: 'object', atMs, object: wanted })
+    })
+  }
+
+  async #keepAlive(): Promise<void> {
+    const { clock, sink, logger } = this.#deps
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await clock.sleep(flushMs, signal).catch(() => undefined)
+      this.#pods.settle(clock.now())
+      sink.write({ kind: 'alive', atMs: clock.now() })
+      this.#lastMs = clock.now()
+      await sink.flush().catch((error: unknown) => {
+        logger.error('writing the recording failed', { error })
+      })
+    }
+  }
+}
+
+const priorityClassKind: ResourceType = {
+  group: 'scheduling.k8s.io',
+  version: 'v1',
+  kind: 'PriorityClass',
+  plural: 'priorityclasses',
+  namespaced: false,
+}
+
+function isFinished({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed'
+}
+
+/** The object without what the cluster itself says of it. */
+function wantedOf(object: KubeObject, apiVersion: string, kind: string): KubeObject {
+  const { status: _status, metadata, ...rest } = object as KubeObject & { readonly status?: unknown }
+  const { name, namespace, uid, generation, labels, annotations } = metadata
+  return {
+    ...rest,
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      ...(uid !== undefined && { uid }),
+      ...(generation !== undefined && { generation }),
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+    },
+  }
+}
