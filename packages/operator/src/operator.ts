@@ -244,6 +244,11 @@ export class Operator {
     this.launchGuard.putOnTrial(memory.offeringsOnTrial)
   }
 
+  /** The cloud as it was given. */
+  get provider(): CloudProvider {
+    return this.#deps.provider
+  }
+
   get settings(): Settings {
     return this.#deps.settings
   }

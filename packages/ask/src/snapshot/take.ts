@@ -3,6 +3,7 @@ import { apiVersionOf, type InstanceType, type KubeObject, type Pod, type Resour
 import type { Cache } from '@tenon/kube'
 import type { Operator, PoolCatalogue } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
+import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import { isFields } from './head.ts'
 import type { Snapshot, SnapshotCatalogue, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
 
@@ -13,22 +14,27 @@ export interface SnapshotSource {
   readonly origin: SnapshotOrigin
   /** Name and version of this program. */
   readonly program: string
-  readonly clock: { now(): number }
+  readonly clock: Pick<Clock, 'now'>
+  /** How long work is cut. */
+  readonly slicing: Slicing
 }
 
 /** Call it once the operator's caches are filled. All but the catalogue and the verdicts on nodes is of one moment. */
 export async function takeSnapshot(source: SnapshotSource, signal: AbortSignal): Promise<Snapshot> {
-  const { operator, provider, origin, program, clock } = source
+  const { operator, provider, origin, program, clock, slicing } = source
   const catalogues = gathered(await operator.questions().catalogue(signal))
   const nodeDecisions = await operator.decisions()
+  // Objects never change: what is listed here is of one moment, however long it takes to trim them.
   const memory = operator.memory()
+  const takenAtMs = clock.now()
+  const objects = await inSlices(objectsOf(operator), slicing)
   return {
-    takenAtMs: clock.now(),
+    takenAtMs,
     program,
     origin,
     cloud: cloudOf(provider),
     settings: operator.settings,
-    objects: [...objectsOf(operator), ...memory.unseenClaims],
+    objects: [...objects, ...memory.unseenClaims],
     catalogues,
     memory,
     nodeDecisions,
@@ -88,17 +94,27 @@ function gathered(pools: readonly PoolCatalogue[]): readonly SnapshotCatalogue[]
   return [...lists.values()]
 }
 
-function objectsOf({ caches }: Pick<Operator, 'caches'>): readonly KubeObject[] {
+/** Reads everything in its first step, and trims it in those after it. */
+function* objectsOf({ caches }: Pick<Operator, 'caches'>): Generator<undefined, KubeObject[], undefined> {
   const { applications, nodeClasses, pods, ...others } = caches
   const all: readonly Pick<Cache<KubeObject>, 'list' | 'type'>[] = [
     ...Object.values(others),
     ...nodeClasses,
     ...Object.values(applications ?? {}),
   ]
-  return [
-    ...all.flatMap((cache) => cache.list().map((object) => ({ ...object, ...typeOf(cache.type) }))),
-    ...pods.list().map((pod) => ({ ...withoutForeignAnnotations(pod), ...typeOf(pods.type) })),
-  ]
+  const lists = all.map((cache) => ({ type: typeOf(cache.type), objects: cache.list() }))
+  const podList = pods.list()
+  const trimmed: KubeObject[] = []
+  for (const { type, objects } of lists)
+    for (const object of objects) {
+      trimmed.push({ ...object, ...type })
+      yield
+    }
+  for (const pod of podList) {
+    trimmed.push({ ...withoutForeignAnnotations(pod), ...typeOf(pods.type) })
+    yield
+  }
+  return trimmed
 }
 
 function typeOf(type: ResourceType): Pick<KubeObject, 'apiVersion' | 'kind'> {

@@ -1,12 +1,12 @@
 /** Decisions of a controller, made again on snapshots that were taken while it decided. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readSnapshotText, snapshotLines, Study, takeSnapshot } from '@tenon/ask'
+import { readSnapshotText, redacted, snapshotLines, Study, takeSnapshot } from '@tenon/ask'
 import { karpenterKinds } from '@tenon/api'
 import { InlineDecider, type Operator, type SchedulingDecider } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
-import type { VirtualClock } from '@tenon/runtime'
+import { eventLoopTurns, type VirtualClock } from '@tenon/runtime'
 import { aDeployment, aKwokPool, deploymentKind, World } from '../world.ts'
 
 type Decided = Awaited<ReturnType<SchedulingDecider['decide']>>
@@ -27,6 +27,20 @@ function outcome({ claims, deferred, placements, failures }: Decided): object {
   }
 }
 
+/** What a decision comes to, whatever things are called. */
+function plan({ claims, placements, failures, pricePerHour }: Decided): object {
+  return {
+    claims: claims.map(({ instanceTypes, pods, requests }) => ({
+      instanceTypes,
+      requests,
+      pods: pods.map(({ metadata }) => metadata.uid).toSorted(),
+    })),
+    placed: placements.map(({ pod }) => pod.metadata.uid).toSorted(),
+    failed: failures.map(({ pod }) => pod.metadata.uid).toSorted(),
+    pricePerHour,
+  }
+}
+
 /** Takes a snapshot whenever a decision begins. */
 class Watcher {
   readonly seen: { readonly lines: readonly string[]; readonly result: Decided }[] = []
@@ -40,8 +54,12 @@ class Watcher {
         const { operator, provider } = this
         assert.ok(operator !== undefined && provider !== undefined)
         const origin = { kind: 'controller', identity: 'world', isLeading: true } as const
+        const slicing = { clock, turns: eventLoopTurns, sliceMs: 10 }
         const signal = new AbortController().signal
-        const snapshot = await takeSnapshot({ operator, provider, origin, program: 'test', clock }, signal)
+        const snapshot = await takeSnapshot(
+          { operator, provider, origin, program: 'test', clock, slicing },
+          signal,
+        )
         const lines = [...snapshotLines(snapshot)]
         const result = await inner.decide(input, options)
         this.seen.push({ lines, result })
@@ -87,5 +105,12 @@ test('EXP-11 a snapshot that was taken while the controller decided gives the sa
     const decision = await study.decide()
     assert.deepEqual(outcome(decision.result), outcome(result))
     await study.close()
+    const hidden = redacted(snapshot.ok, 'key')
+    const text = [...snapshotLines(hidden)].join('')
+    for (const name of ['web-', 'api-', 'huge-', '"default"', 'world']) assert.ok(!text.includes(name), name)
+    const hiddenStudy = await Study.open(hidden)
+    const again = await hiddenStudy.decide()
+    assert.deepEqual(plan(again.result), plan(result))
+    await hiddenStudy.close()
   }
 })

@@ -168,7 +168,7 @@ export function conditionsAfterPodEvent(
 }
 
 /** Drift that shows in the objects alone. */
-function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
+export function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
   const own = claim.metadata.annotations ?? {}
   const current = pool.metadata.annotations ?? {}
   const hash = own[annotations.nodePoolHash]

@@ -1,0 +1,240 @@
+/** Changes of a snapshot, as if they had been made on the cluster (ask.md 5). */
+import {
+  annotations,
+  controllerOf,
+  karpenterKinds,
+  type KubeObject,
+  type NodePool,
+  nodePoolHash,
+  nodePoolHashVersion,
+  type Pod,
+  type PodSpec,
+} from '@tenon/api'
+import { withRequestsFromLimits } from '@tenon/engine'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+
+/** Names one object; the kind is that of the object, such as `NodePool`. */
+export interface ObjectName {
+  readonly kind: string
+  readonly namespace?: string
+  readonly name: string
+}
+
+export type SnapshotChange =
+  /** An object as the API server would store it. What the object had before in its spec is gone. */
+  | { readonly kind: 'apply'; readonly object: KubeObject }
+  | { readonly kind: 'delete'; readonly object: ObjectName }
+  | { readonly kind: 'scale'; readonly object: ObjectName; readonly replicas: number }
+
+/** The changed snapshot, or why a change cannot be made. */
+export type ChangedSnapshot = { readonly ok: Snapshot } | { readonly problem: string }
+
+/** Makes changes in the order given. */
+export function changedSnapshot(snapshot: Snapshot, changes: readonly SnapshotChange[]): ChangedSnapshot {
+  let current = snapshot
+  for (const change of changes) {
+    const changed = changedOnce(current, change)
+    if ('problem' in changed) return changed
+    current = changed.ok
+  }
+  return { ok: current }
+}
+
+function changedOnce(snapshot: Snapshot, change: SnapshotChange): ChangedSnapshot {
+  switch (change.kind) {
+    case 'apply':
+      return applied(snapshot, change.object)
+    case 'delete':
+      return deleted(snapshot, change.object)
+    case 'scale':
+      return scaled(snapshot, change.object, change.replicas)
+  }
+}
+
+interface Workload extends KubeObject {
+  readonly spec: {
+    readonly replicas?: number
+    readonly parallelism?: number
+    readonly template: { readonly metadata?: KubeObject['metadata']; readonly spec: PodSpec }
+  }
+}
+
+const workloadKinds: ReadonlySet<string> = new Set(['Deployment', 'StatefulSet', 'ReplicaSet', 'Job'])
+
+function isWorkload(object: KubeObject): object is Workload {
+  return workloadKinds.has(object.kind)
+}
+
+function applied(snapshot: Snapshot, object: KubeObject): ChangedSnapshot {
+  if (isWorkload(object)) {
+    const { spec } = object
+    const count = spec.replicas ?? spec.parallelism ?? 1
+    const template = podFrom(object, spec.template)
+    return { ok: withPods(without(snapshot, nameOf(object)), object, template, count) }
+  }
+  if (object.kind === 'Pod') return { ok: replaced(snapshot, waiting(object as Pod)) }
+  if (object.kind !== karpenterKinds.nodePool.kind) return { ok: replaced(snapshot, object) }
+  const before = snapshot.objects.find((each) => isNamed(each, nameOf(object)))
+  return { ok: replaced(snapshot, asController(object as NodePool, before as NodePool | undefined)) }
+}
+
+/** A NodePool with what the controller writes on it; a new one counts as ready. */
+function asController(pool: NodePool, before: NodePool | undefined): NodePool {
+  return {
+    ...pool,
+    metadata: {
+      ...before?.metadata,
+      ...pool.metadata,
+      annotations: {
+        ...pool.metadata.annotations,
+        [annotations.nodePoolHash]: nodePoolHash(pool),
+        [annotations.nodePoolHashVersion]: nodePoolHashVersion,
+      },
+    },
+    status: before?.status ?? { conditions: [{ ...ready, lastTransitionTime: '1970-01-01T00:00:00Z' }] },
+  }
+}
+
+const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: '' } as const
+
+function deleted(snapshot: Snapshot, name: ObjectName): ChangedSnapshot {
+  const isThere = snapshot.objects.some((object) => isNamed(object, name))
+  const pods = podsOf(snapshot, name)
+  if (!isThere && pods.length === 0) return { problem: `${textOf(name)} is not in the snapshot` }
+  return { ok: without(snapshot, name) }
+}
+
+function scaled(snapshot: Snapshot, name: ObjectName, replicas: number): ChangedSnapshot {
+  const pods = podsOf(snapshot, name)
+  const [newest] = pods.toSorted((a, b) => (createdOf(a) < createdOf(b) ? 1 : -1))
+  if (newest === undefined)
+    return { problem: `no pod of ${textOf(name)} is in the snapshot; give its manifest with -f` }
+  const excess = pods.toSorted(byDeletion).slice(0, Math.max(0, pods.length - replicas))
+  const gone = new Set(excess)
+  const kept = { ...snapshot, objects: snapshot.objects.filter((object) => !gone.has(object as Pod)) }
+  const { nodeName: _, ...spec } = newest.spec
+  const template = { ...newest, spec }
+  return { ok: withPods(kept, name, template, Math.max(0, replicas - pods.length)) }
+}
+
+/** Pods that wait go first, then those that are there for the shortest time. */
+function byDeletion(a: Pod, b: Pod): number {
+  const waits = (pod: Pod): number => ((pod.spec.nodeName ?? '') === '' ? 0 : 1)
+  return waits(a) - waits(b) || (createdOf(a) > createdOf(b) ? -1 : 1)
+}
+
+const createdOf = ({ metadata }: Pod): string => metadata.creationTimestamp ?? ''
+
+/** Pods of a workload by their owners; those of a Deployment by those of its ReplicaSets. */
+function podsOf({ objects }: Snapshot, { kind, namespace = '', name }: ObjectName): readonly Pod[] {
+  return objects.filter((object): object is Pod => {
+    if (object.kind !== 'Pod' || (object.metadata.namespace ?? '') !== namespace) return false
+    const owner = controllerOf(object)
+    if (owner === undefined) return false
+    if (kind !== 'Deployment') return owner.kind === kind && owner.name === name
+    return owner.kind === 'ReplicaSet' && owner.name.replace(/-[^-]*$/, '') === name
+  })
+}
+
+/** Adds pods that wait. */
+function withPods(
+  snapshot: Snapshot,
+  {
+    metadata,
+    kind,
+    name = metadata?.name ?? '',
+    namespace = metadata?.namespace ?? 'default',
+  }: Partial<ObjectName> & Partial<KubeObject>,
+  template: Pod,
+  count: number,
+): Snapshot {
+  const owner = controllerOf(template) ?? {
+    apiVersion: 'apps/v1',
+    kind: kind === 'Deployment' ? 'ReplicaSet' : (kind ?? ''),
+    name: kind === 'Deployment' ? `${name}-simulated` : name,
+    uid: `simulated-${namespace}-${name}`,
+    controller: true,
+  }
+  const pods = Array.from({ length: count }, (_, index) =>
+    waiting({
+      ...template,
+      metadata: {
+        ...template.metadata,
+        name: `${owner.name}-simulated-${index}`,
+        namespace,
+        uid: `simulated-${namespace}-${owner.name}-${index}`,
+        ownerReferences: [owner],
+      },
+    }),
+  )
+  return { ...snapshot, objects: [...snapshot.objects, ...pods] }
+}
+
+function podFrom({ metadata }: Workload, template: Workload['spec']['template']): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...template.metadata, name: metadata.name, namespace: metadata.namespace ?? 'default' },
+    spec: template.spec,
+  }
+}
+
+/** A pod that kube-scheduler has found no node for. */
+function waiting(pod: Pod): Pod {
+  const unschedulable = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, namespace: pod.metadata.namespace ?? 'default' },
+    spec: withRequestsFromLimits(pod.spec),
+    status: { phase: 'Pending', conditions: [unschedulable] },
+  }
+}
+
+function replaced(snapshot: Snapshot, object: KubeObject): Snapshot {
+  const name = nameOf(object)
+  const isThere = snapshot.objects.some((each) => isNamed(each, name))
+  const objects = isThere
+    ? snapshot.objects.map((each) =>
+        isNamed(each, name) ? { ...object, metadata: { ...each.metadata, ...object.metadata } } : each,
+      )
+    : [...snapshot.objects, object]
+  return { ...snapshot, objects }
+}
+
+/** Without an object and all that it owns. NodeClaims that go count as being deleted: their nodes drain. */
+function without(snapshot: Snapshot, name: ObjectName): Snapshot {
+  const pods = new Set<KubeObject>(podsOf(snapshot, name))
+  const { objects, takenAtMs } = snapshot
+  const deletionTimestamp = new Date(takenAtMs).toISOString()
+  const leaves = (object: KubeObject): boolean =>
+    isNamed(object, name) ||
+    (name.kind === karpenterKinds.nodePool.kind &&
+      object.kind === karpenterKinds.nodeClaim.kind &&
+      (object.metadata.ownerReferences ?? []).some(
+        (owner) => owner.kind === name.kind && owner.name === name.name,
+      ))
+  return {
+    ...snapshot,
+    objects: objects.flatMap((object) => {
+      if (pods.has(object)) return []
+      if (!leaves(object)) return [object]
+      const drains = object.kind === karpenterKinds.nodeClaim.kind || object.kind === 'Node'
+      return drains ? [{ ...object, metadata: { ...object.metadata, deletionTimestamp } }] : []
+    }),
+  }
+}
+
+function isNamed({ kind, metadata }: KubeObject, name: ObjectName): boolean {
+  return (
+    kind === name.kind && metadata.name === name.name && (metadata.namespace ?? '') === (name.namespace ?? '')
+  )
+}
+
+function nameOf({ kind, metadata }: KubeObject): ObjectName {
+  const { name, namespace } = metadata
+  return { kind, name, ...(namespace !== undefined && { namespace }) }
+}
+
+function textOf({ kind, namespace, name }: ObjectName): string {
+  return `${kind} ${namespace === undefined || namespace === '' ? '' : `${namespace}/`}${name}`
+}

@@ -1,0 +1,170 @@
+/** Snapshots without the names of people's things (ask.md 4). */
+import { createHmac } from 'node:crypto'
+import { isQuantity, type KubeObject, labels, wellKnownLabels } from '@tenon/api'
+import { isFields } from './head.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Members whose text is a word of Kubernetes, or says nothing of anybody. */
+const wordsOfKubernetes: ReadonlySet<string> = new Set([
+  'apiVersion',
+  'kind',
+  'group',
+  'version',
+  'plural',
+  'uid',
+  'resourceVersion',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'lastTransitionTime',
+  'startTime',
+  'finalizers',
+  'operator',
+  'effect',
+  'key',
+  'topologyKey',
+  'whenUnsatisfiable',
+  'nodeAffinityPolicy',
+  'nodeTaintsPolicy',
+  'matchLabelKeys',
+  'phase',
+  'type',
+  'status',
+  'reason',
+  'protocol',
+  'restartPolicy',
+  'preemptionPolicy',
+  'volumeBindingMode',
+  'provisioner',
+  'driver',
+  'accessModes',
+  'unhealthyPodEvictionPolicy',
+  'consolidationPolicy',
+  'schedule',
+  'duration',
+  'consolidateAfter',
+  'expireAfter',
+  'nodes',
+  'reasons',
+  'unit',
+])
+/** Members that are left out: they hold text for people. */
+const textsForPeople: ReadonlySet<string> = new Set(['message', 'addresses', 'nodeInfo', 'annotations'])
+/** Annotations that decisions read, with values that are no names. */
+const readAnnotations = /^([a-z-]+\.)*(karpenter\.sh|kubernetes\.io)\//
+/** Members that are dictionaries of labels, or of resources. */
+const labelMaps: ReadonlySet<string> = new Set(['labels', 'matchLabels', 'nodeSelector', 'selector'])
+/** Labels whose values are names of objects, although they are well known. */
+const nameLabels: ReadonlySet<string> = new Set([labels.hostname, labels.nodePool])
+/** Texts that rules compare as what they are. */
+const plainText = /^(|true|false|[0-9TZ:.+-]+|Never|Infinity)$/
+
+/**
+ * The same cluster with other names. The same text becomes the same pseudonym wherever it stands, and in every snapshot
+ * that is redacted with the same key.
+ */
+export function redacted(snapshot: Snapshot, key: string): Snapshot {
+  const redactor = new Redactor(snapshot, key)
+  const { objects, catalogues, memory, origin, nodeDecisions } = snapshot
+  return {
+    ...snapshot,
+    origin:
+      origin.kind === 'controller'
+        ? { ...origin, identity: redactor.name(origin.identity) }
+        : { ...origin, server: redactor.name(origin.server), catalogue: origin.catalogue },
+    objects: objects.map((object) => redactor.object(object)),
+    catalogues: catalogues.map(({ nodePools, problem: _, ...each }) => ({
+      ...each,
+      nodePools: nodePools.map((name) => redactor.name(name)),
+    })),
+    memory: {
+      ...memory,
+      marked: memory.marked.map((id) => redactor.name(id)),
+      unseenClaims: memory.unseenClaims.map((claim) => redactor.object(claim)),
+      plans: memory.plans.map((plan) => ({
+        ...plan,
+        target: { ...plan.target, name: redactor.name(plan.target.name) },
+      })),
+      reserved: redactor.keyed(memory.reserved),
+      pausedUntilMs: redactor.keyed(memory.pausedUntilMs),
+      // Named after what the pods are like, which is not the same any more.
+      podsOnTrial: {},
+    },
+    nodeDecisions: nodeDecisions.map((decision) => ({
+      ...decision,
+      ...(decision.node !== undefined && { node: redactor.name(decision.node) }),
+      nodeClaim: redactor.name(decision.nodeClaim),
+      nodePool: redactor.name(decision.nodePool),
+      message: decision.cause,
+    })),
+  }
+}
+
+class Redactor {
+  readonly #key: string
+  /** Labels whose values are told. */
+  readonly #told: ReadonlySet<string>
+  readonly #names = new Map<string, string>()
+
+  constructor({ cloud }: Pick<Snapshot, 'cloud'>, key: string) {
+    this.#key = key
+    this.#told = new Set(
+      [...wellKnownLabels, ...cloud.wellKnownLabels].filter((label) => !nameLabels.has(label)),
+    )
+  }
+
+  name(text: string): string {
+    if (plainText.test(text)) return text
+    let pseudonym = this.#names.get(text)
+    if (pseudonym === undefined) {
+      pseudonym = `x${createHmac('sha256', this.#key).update(text).digest('hex').slice(0, 12)}`
+      this.#names.set(text, pseudonym)
+    }
+    return pseudonym
+  }
+
+  keyed<T>(record: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
+    return Object.fromEntries(Object.entries(record).map(([name, value]) => [this.name(name), value]))
+  }
+
+  object<T extends KubeObject>(object: T): T {
+    const walked = this.#walk(object, '')
+    // The shape is that of the object.
+    return walked as T
+  }
+
+  #walk(value: unknown, member: string): unknown {
+    if (typeof value === 'string') return this.#text(value, member)
+    if (Array.isArray(value)) return value.map((each: unknown) => this.#walk(each, member))
+    if (!isFields(value)) return value
+    if (labelMaps.has(member) && Object.values(value).every((each) => typeof each === 'string'))
+      return this.#labels(value)
+    const label = value['key']
+    const entries = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
+      if (name === 'annotations' && isFields(part)) return [[name, annotationsOf(part)]]
+      if (textsForPeople.has(name)) return name === 'message' ? [[name, '']] : []
+      const isTold = typeof label === 'string' && this.#told.has(label)
+      if (name === 'values' || name === 'value') return [[name, isTold ? part : this.#values(part)]]
+      return [[name, this.#walk(part, name)]]
+    })
+    return Object.fromEntries(entries)
+  }
+
+  #labels(record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(
+      Object.entries(record).map(([key, value]) => [key, this.#told.has(key) ? value : this.#values(value)]),
+    )
+  }
+
+  #values(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((each: unknown) => this.#values(each))
+    return typeof value === 'string' ? this.name(value) : value
+  }
+
+  #text(text: string, member: string): string {
+    return wordsOfKubernetes.has(member) || isQuantity(text) ? text : this.name(text)
+  }
+}
+
+function annotationsOf(annotations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => readAnnotations.test(key)))
+}
