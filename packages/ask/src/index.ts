@@ -39,3 +39,16 @@ export { type TraceState, traceStateAfter } from './trace/trace-state.ts'
 export { typesOfNodes } from './snapshot/types-of-nodes.ts'
 export { CatalogueProvider } from './study/catalogue-provider.ts'
 export { redacted } from './snapshot/redact.ts'
+export {
+  type ChangedSnapshot,
+  changedSnapshot,
+  type ObjectName,
+  type SnapshotChange,
+} from './simulate/changes.ts'
+export {
+  type AddedNodes,
+  type LeavingNode,
+  simulate,
+  type SimulatedPrice,
+  type Simulation,
+} from './simulate/simulate.ts'

@@ -8,6 +8,8 @@ import { addCrds } from './program/crds.ts'
 import { addDevCluster } from './program/devcluster.ts'
 import { addInit } from './program/init.ts'
 import { addPreflight } from './program/preflight.ts'
+import { addSimulate } from './program/simulate.ts'
+import { addSnapshot } from './program/snapshot.ts'
 import { addUp } from './program/up.ts'
 import { addValidate } from './program/validate.ts'
 import { addVersion } from './program/version.ts'
@@ -24,6 +26,8 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addValidate,
   addInit,
   addPreflight,
+  addSnapshot,
+  addSimulate,
   addVersion,
 ]
 

@@ -174,8 +174,6 @@ export interface CloudProvider {
   readonly reservationLabel?: string
   /** Grace period of claims whose NodePool sets none; absent = no limit. */
   readonly defaultTerminationGracePeriodMs?: number
-  /** Unit of its prices, such as `EUR`; undefined while that is not known. */
-  readonly priceUnit?: () => string | undefined
   /** Guards of this provider's own sweeps, for metrics. */
   readonly sweeps?: readonly SweepGuard[]
   readonly metrics?: readonly ProviderMetric[]

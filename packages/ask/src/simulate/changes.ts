@@ -74,12 +74,24 @@ function applied(snapshot: Snapshot, object: KubeObject): ChangedSnapshot {
   }
   if (object.kind === 'Pod') return { ok: replaced(snapshot, waiting(object as Pod)) }
   if (object.kind !== karpenterKinds.nodePool.kind) return { ok: replaced(snapshot, object) }
-  const before = snapshot.objects.find((each) => isNamed(each, nameOf(object)))
-  return { ok: replaced(snapshot, asController(object as NodePool, before as NodePool | undefined)) }
+  return { ok: replaced(snapshot, asController(object as NodePool, snapshot)) }
 }
 
-/** A NodePool with what the controller writes on it; a new one counts as ready. */
-function asController(pool: NodePool, before: NodePool | undefined): NodePool {
+/** A NodePool with what the controller writes on it; a new one is ready when its node class is there. */
+function asController(pool: NodePool, { objects, takenAtMs }: Snapshot): NodePool {
+  const before = objects.find((each): each is NodePool => isNamed(each, nameOf(pool)))
+  const { kind, name } = pool.spec.template.spec.nodeClassRef
+  const isClassThere = objects.some((each) => each.kind === kind && each.metadata.name === name)
+  const lastTransitionTime = new Date(takenAtMs).toISOString()
+  const condition = isClassThere
+    ? ({ type: 'Ready', status: 'True', reason: 'Ready', message: '', lastTransitionTime } as const)
+    : ({
+        type: 'Ready',
+        status: 'False',
+        reason: 'NodeClassNotFound',
+        message: `${kind} ${name} does not exist`,
+        lastTransitionTime,
+      } as const)
   return {
     ...pool,
     metadata: {
@@ -91,11 +103,9 @@ function asController(pool: NodePool, before: NodePool | undefined): NodePool {
         [annotations.nodePoolHashVersion]: nodePoolHashVersion,
       },
     },
-    status: before?.status ?? { conditions: [{ ...ready, lastTransitionTime: '1970-01-01T00:00:00Z' }] },
+    status: isClassThere && before?.status !== undefined ? before.status : { conditions: [condition] },
   }
 }
-
-const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: '' } as const
 
 function deleted(snapshot: Snapshot, name: ObjectName): ChangedSnapshot {
   const isThere = snapshot.objects.some((object) => isNamed(object, name))

@@ -72,9 +72,11 @@ export function redacted(snapshot: Snapshot, key: string): Snapshot {
         ? { ...origin, identity: redactor.name(origin.identity) }
         : { ...origin, server: redactor.name(origin.server), catalogue: origin.catalogue },
     objects: objects.map((object) => redactor.object(object)),
-    catalogues: catalogues.map(({ nodePools, problem: _, ...each }) => ({
-      ...each,
+    catalogues: catalogues.map(({ nodePools, instanceTypes, defaults, problem }) => ({
       nodePools: nodePools.map((name) => redactor.name(name)),
+      instanceTypes,
+      ...(defaults && { defaults }),
+      ...(problem !== undefined && { problem: 'not known' }),
     })),
     memory: {
       ...memory,

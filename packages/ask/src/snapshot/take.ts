@@ -42,7 +42,7 @@ export async function takeSnapshot(source: SnapshotSource, signal: AbortSignal):
 }
 
 function cloudOf(provider: CloudProvider): SnapshotCloud {
-  const priceUnit = provider.priceUnit?.()
+  const priceUnit = provider.currency?.()
   const {
     name,
     nodeClasses,

@@ -15,7 +15,7 @@ export function typesOfNodes(nodes: readonly Node[]): readonly InstanceType[] {
 function typeOf(name: string, [first, ...others]: readonly Node[]): InstanceType {
   const nodes = first === undefined ? [] : [first, ...others]
   const valuesOf = (key: string): readonly string[] =>
-    [...new Set(nodes.flatMap(({ metadata }) => metadata.labels?.[key] ?? []))].toSorted()
+    [...new Set(nodes.flatMap(({ metadata }) => ownValue(metadata.labels, key) ?? []))].toSorted()
   const places = new Map(
     nodes.map(({ metadata }) => {
       const zone = metadata.labels?.[labels.zone] ?? ''

@@ -15,7 +15,7 @@ export class CatalogueProvider implements CloudProvider {
   readonly unsupportedTopologyKeys: readonly string[]
   readonly reservationLabel?: string
   readonly defaultTerminationGracePeriodMs?: number
-  readonly priceUnit: () => string | undefined
+  readonly currency: () => string | undefined
   readonly #byPool: ReadonlyMap<string, SnapshotCatalogue>
   /** For NodePools that were not there: by node class that of one that was. */
   readonly #byNodeClass: ReadonlyMap<string, SnapshotCatalogue>
@@ -33,7 +33,7 @@ export class CatalogueProvider implements CloudProvider {
     if (cloud.reservationLabel !== undefined) this.reservationLabel = cloud.reservationLabel
     if (cloud.defaultTerminationGracePeriodMs !== undefined)
       this.defaultTerminationGracePeriodMs = cloud.defaultTerminationGracePeriodMs
-    this.priceUnit = () => cloud.priceUnit
+    this.currency = () => cloud.priceUnit
     this.#byPool = new Map(catalogues.flatMap((each) => each.nodePools.map((name) => [name, each] as const)))
     this.#byNodeClass = new Map(
       objects.flatMap((object) => {

@@ -1,10 +1,15 @@
 /** Small clusters as snapshots, made by hand or at random. */
 import {
+  annotations,
+  formatResources,
   type InstanceType,
   type KubeObject,
   labels,
   type Node,
+  type NodeClaim,
   type NodePool,
+  nodePoolHash,
+  nodePoolHashVersion,
   type Pod,
   type PodSpec,
   parseResources,
@@ -152,6 +157,82 @@ export function aNode(
         { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastTransitionTime: takenAt },
       ],
     },
+  }
+}
+
+/** A node of a NodePool, with its claim. */
+export function aClaimedNode(name: string, pool: NodePool, type: InstanceType): readonly KubeObject[] {
+  const nodeLabels = {
+    [labels.nodePool]: pool.metadata.name,
+    [labels.instanceType]: type.name,
+    [labels.zone]: zones[0],
+    [labels.capacityType]: 'on-demand',
+    [labels.os]: 'linux',
+    [labels.arch]: 'amd64',
+    [`${nodeClassType.group}/${nodeClassType.kind.toLowerCase()}`]: 'default',
+  }
+  const amounts = formatResources(type.capacity)
+  const isTrue = (condition: string) => ({
+    type: condition,
+    status: 'True' as const,
+    reason: condition,
+    message: '',
+    lastTransitionTime: takenAt,
+  })
+  const node: Node = {
+    ...aNode(name, '1'),
+    metadata: {
+      name,
+      uid: `node-${name}`,
+      creationTimestamp: takenAt,
+      labels: {
+        ...nodeLabels,
+        [labels.hostname]: name,
+        [labels.registered]: 'true',
+        [labels.initialized]: 'true',
+      },
+    },
+    status: { capacity: amounts, allocatable: amounts, conditions: [isTrue('Ready')] },
+  }
+  const claim: NodeClaim = {
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: {
+      name: `claim-${name}`,
+      uid: `claim-${name}`,
+      creationTimestamp: takenAt,
+      labels: nodeLabels,
+      annotations: {
+        [annotations.nodePoolHash]: nodePoolHash(pool),
+        [annotations.nodePoolHashVersion]: nodePoolHashVersion,
+      },
+      ownerReferences: [
+        {
+          apiVersion: 'karpenter.sh/v1',
+          kind: 'NodePool',
+          name: pool.metadata.name,
+          uid: pool.metadata.uid ?? '',
+        },
+      ],
+    },
+    spec: { nodeClassRef: pool.spec.template.spec.nodeClassRef, requirements: [] },
+    status: {
+      providerID: `my://${name}`,
+      nodeName: name,
+      capacity: amounts,
+      allocatable: amounts,
+      conditions: ['Launched', 'Registered', 'Initialized', 'Ready'].map(isTrue),
+    },
+  }
+  return [node, claim]
+}
+
+/** A pod that runs on a node. */
+export function aRunning(pod: Pod, node: string): Pod {
+  return {
+    ...pod,
+    spec: { ...pod.spec, nodeName: node },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
   }
 }
 

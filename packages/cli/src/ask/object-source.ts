@@ -101,7 +101,7 @@ async function knownCatalogue(
   pools: readonly NodePool[],
 ): Promise<KnownCatalogue> {
   const refs = pools.map(({ spec }) => spec.template.spec.nodeClassRef)
-  const [module] = builtInProviders.filter(({ nodeClasses }) =>
+  const module = builtInProviders.find(({ nodeClasses }) =>
     nodeClasses.some(({ group, kind }) => refs.some((ref) => ref.group === group && ref.kind === kind)),
   )
   if (file !== undefined) return await catalogueOfFile(resolve(io.cwd, file))
@@ -193,12 +193,12 @@ async function discovered(
     return status === 200 ? JSON.parse(text) : undefined
   }
   const groups = (await get(`/apis/${group}`)) as { preferredVersion?: { version?: string } } | undefined
-  const version = groups?.preferredVersion?.version
-  if (version === undefined) return undefined
-  const list = (await get(`/apis/${group}/${version}`)) as
+  const preferred = groups?.preferredVersion?.version
+  if (preferred === undefined) return undefined
+  const list = (await get(`/apis/${group}/${preferred}`)) as
     | { resources?: readonly { name?: string; kind?: string; namespaced?: boolean }[] }
     | undefined
   const served = list?.resources?.find((each) => each.kind === kind && each.name?.includes('/') === false)
   if (served?.name === undefined) return undefined
-  return { group, version, kind, plural: served.name, namespaced: served.namespaced === true }
+  return { group, version: preferred, kind, plural: served.name, namespaced: served.namespaced === true }
 }

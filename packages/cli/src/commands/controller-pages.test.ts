@@ -11,7 +11,8 @@ import { commitOf, podNamespace } from './controller-surroundings.ts'
 
 async function asking(level: { value: LogLevel }, isProfiling = false) {
   const clock = new SystemClock()
-  const pages = controllerPages(level, isProfiling ? await openProfiles(clock, ['node', 'tenon']) : undefined)
+  const profiles = isProfiling ? await openProfiles(clock, ['node', 'tenon']) : undefined
+  const pages = controllerPages(level, profiles ? { profiles } : {})
   return async (path: string, method = 'GET', body?: string) => {
     const request = { method, path, headers: {}, ...(body !== undefined && { body }) }
     const { status, body: answer } = await pages(request)

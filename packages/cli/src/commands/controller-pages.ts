@@ -1,17 +1,28 @@
 /** Additional pages of the debug port: log level, and profiles. */
+import { snapshotPath } from '../ask/snapshot-page.ts'
 import { type HttpHandler, type HttpResponse, type LogLevel, oneChunk, readText } from '@tenon/runtime'
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'error']
 const logLevelPath = '/debug/log-level'
 const profilingPath = '/debug/pprof'
 
+/** Pages that others make. */
+export interface ControllerPageHandlers {
+  readonly profiles?: HttpHandler
+  readonly snapshot?: HttpHandler
+}
+
 /**
  * Answers {@link logLevelPath}, which `PUT` changes, and with `profiles` everything under
  * {@link profilingPath}.
  */
-export function controllerPages(level: { value: LogLevel }, profiles: HttpHandler | undefined): HttpHandler {
+export function controllerPages(
+  level: { value: LogLevel },
+  { profiles, snapshot }: ControllerPageHandlers,
+): HttpHandler {
   return async (request, signal) => {
     const [path = ''] = request.path.split('?')
+    if (path === snapshotPath && snapshot !== undefined) return await snapshot(request, signal)
     if (path === logLevelPath) return await logLevelPage(level, request)
     const isProfile = path === profilingPath || path.startsWith(`${profilingPath}/`)
     if (isProfile && profiles !== undefined) return await profiles(request, signal)

@@ -24,6 +24,7 @@ import {
   type Transport,
   uuid,
 } from '@tenon/runtime'
+import { snapshotPage } from '../ask/snapshot-page.ts'
 import { CliError, startUpExitCode } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { loadProviders, providerAsked } from '../load-provider.ts'
@@ -80,7 +81,11 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     runtime: { clock, random, logger },
   }).catch(asStartUpError)
   addProcessMetrics(operator.metrics.registry)
-  const pages = controllerPages(level, await profiles(options, clock))
+  const profileHandler = await profiles(options, clock)
+  const pages = controllerPages(level, {
+    ...(profileHandler && { profiles: profileHandler }),
+    snapshot: snapshotPage({ operator, identity, isLeading: mayAct, clock }),
+  })
   const journalFiles = await keepJournal(options.journalPath, operator.journal, logger)
   const servers = [...(await listen(options, scrapeHandler(operator), probes(operator, config.transport)))]
   try {

@@ -17,6 +17,8 @@ import type { Io } from '../io.ts'
 import { leaderAnnotations, leaseName } from '../leader-annotations.ts'
 import { parseManifests, readManifests } from '../manifests.ts'
 import { providerDefaults } from '../options/read.ts'
+import { snapshotPage } from '../ask/snapshot-page.ts'
+import { controllerPages } from './controller-pages.ts'
 import { allCrds } from './crds.ts'
 import { composeOperator } from './compose-operator.ts'
 import { applyManifests } from '../up/apply.ts'
@@ -159,6 +161,11 @@ async function demonstrate(demonstration: Demonstration): Promise<void> {
   }
 }
 
+function snapshotPages(operator: Operator): HttpHandler {
+  const page = snapshotPage({ operator, identity: 'up', isLeading: () => true, clock: new SystemClock() })
+  return controllerPages({ value: 'error' }, { snapshot: page })
+}
+
 function operatorPages(
   operator: Operator | undefined,
   request: HttpRequest,
@@ -172,6 +179,6 @@ function operatorPages(
     })
   }
   const isForMetrics = ['/metrics', '/debug'].some((path) => request.path.startsWith(path))
-  const handler = isForMetrics ? metricsHandler(operator) : probesHandler(operator)
+  const handler = isForMetrics ? metricsHandler(operator, snapshotPages(operator)) : probesHandler(operator)
   return handler(request, signal)
 }

@@ -1,0 +1,135 @@
+/** `tenon simulate`: what a change would do (ask.md 5). It writes to no cluster and to no cloud. */
+import {
+  type ChangedSnapshot,
+  changedSnapshot,
+  type ObjectName,
+  playSnapshot,
+  simulate,
+  type Snapshot,
+  type SnapshotChange,
+} from '@tenon/ask'
+import type { KubeObject, UnstructuredObject } from '@tenon/api'
+import { CliError } from '../errors.ts'
+import type { Io } from '../io.ts'
+import { snapshotFrom } from '../ask/source.ts'
+import type { OutputFlags, SourceFlags } from '../kubectl/flags.ts'
+import { formatOf } from '../kubectl/output/format.ts'
+import { printObjects } from '../kubectl/output/objects.ts'
+import { readManifests } from '../manifests.ts'
+import { loadProviders } from '../load-provider.ts'
+import { playText, simulationDiff, simulationObject, simulationText } from '../ask/simulation-text.ts'
+import { SchemaChecker } from '../validate/schema-check.ts'
+import { allCrds } from './crds.ts'
+
+export interface SimulateFlags extends SourceFlags, OutputFlags {
+  readonly filename: readonly string[]
+  readonly delete: readonly string[]
+  readonly scale: readonly string[]
+  /** Milliseconds. */
+  readonly for?: number
+  readonly observe?: true
+  readonly diff?: true
+  readonly exitCode?: true
+}
+
+const couldNotRun = 2
+const observedMs = 3_600_000
+
+/** @returns the exit code. @throws CliError with exit code 2 when the question cannot be answered. */
+export async function runSimulate(io: Io, flags: SimulateFlags): Promise<0 | 1> {
+  try {
+    return await answer(io, flags)
+  } catch (cause) {
+    if (!(cause instanceof CliError)) throw cause
+    throw cause.exitCode === couldNotRun
+      ? cause
+      : new CliError(cause.message, { cause, exitCode: couldNotRun })
+  }
+}
+
+async function answer(io: Io, flags: SimulateFlags): Promise<0 | 1> {
+  const format = formatOf(flags.output)
+  const changes = [
+    ...(await appliedObjects(io, flags.filename)).map((object) => ({ kind: 'apply', object }) as const),
+    ...flags.delete.map((text) => ({ kind: 'delete', object: objectName(text) }) as const),
+    ...flags.scale.map(scaling),
+  ]
+  const before = await snapshotFrom(io, flags)
+  const after = changed(before, changes)
+  const simulation = await simulate(before, after)
+  const forMs = flags.for ?? (flags.observe === true ? observedMs : undefined)
+  const plays =
+    forMs === undefined
+      ? undefined
+      : { forMs, before: await playSnapshot(before, { forMs }), after: await playSnapshot(after, { forMs }) }
+  if (format.kind !== 'plain')
+    printObjects(io.out, format, {
+      objects: [simulationObject(simulation, plays)],
+      isList: false,
+      nameOf: ({ metadata }) => `simulation/${metadata.name}`,
+    })
+  else {
+    io.out(flags.diff === true ? simulationDiff(simulation) : simulationText(simulation))
+    if (plays !== undefined) io.out(playText(plays, before.cloud.priceUnit))
+  }
+  return flags.exitCode === true && !simulation.changesNothing ? 1 : 0
+}
+
+function changed(before: Snapshot, changes: readonly SnapshotChange[]): Snapshot {
+  const result: ChangedSnapshot = changedSnapshot(before, changes)
+  if ('problem' in result) throw new CliError(result.problem)
+  return result.ok
+}
+
+/** Objects of manifests, as the API server would store them. @throws CliError naming what it would refuse. */
+async function appliedObjects(io: Io, paths: readonly string[]): Promise<readonly KubeObject[]> {
+  if (paths.length === 0) return []
+  const warn = (message: string): void => {
+    io.err(`Warning: ${message}\n`)
+  }
+  const manifests = await readManifests(paths, io.cwd, warn)
+  const schemas = new SchemaChecker(await allCrds((await loadProviders('', io.cwd)).all))
+  return manifests.map(({ object, source }) => {
+    const checked = schemas.check(object)
+    const [wrong] = checked?.findings.filter(({ severity }) => severity === 'error') ?? []
+    if (wrong !== undefined)
+      throw new CliError(`${source}: ${wrong.field}: ${wrong.message}; check it with tenon validate`)
+    return named(checked?.stored ?? object, source)
+  })
+}
+
+function named(object: UnstructuredObject, source: string): KubeObject {
+  const { name } = object.metadata
+  if (name === undefined) throw new CliError(`${source}: metadata.name is missing`)
+  return { ...object, metadata: { ...object.metadata, name } }
+}
+
+/** Kinds that can be deleted or scaled, by the words for them. */
+const kindWords: Readonly<Record<string, { readonly kind: string; readonly isNamespaced: boolean }>> = {
+  pod: { kind: 'Pod', isNamespaced: true },
+  node: { kind: 'Node', isNamespaced: false },
+  nodepool: { kind: 'NodePool', isNamespaced: false },
+  nodeclaim: { kind: 'NodeClaim', isNamespaced: false },
+  deployment: { kind: 'Deployment', isNamespaced: true },
+  replicaset: { kind: 'ReplicaSet', isNamespaced: true },
+  statefulset: { kind: 'StatefulSet', isNamespaced: true },
+  job: { kind: 'Job', isNamespaced: true },
+}
+
+function objectName(text: string): ObjectName {
+  const [word = '', ...rest] = text.split('/')
+  const known = Object.entries(kindWords).find(([name]) => name === word.toLowerCase().replace(/s$/, ''))?.[1]
+  const [namespace, name] =
+    known?.isNamespaced === true ? (rest.length === 2 ? rest : ['default', rest[0]]) : [undefined, rest[0]]
+  if (known === undefined || name === undefined || name === '' || rest.length > (known.isNamespaced ? 2 : 1))
+    throw new CliError(
+      `"${text}" names no object: use KIND/NAME or KIND/NAMESPACE/NAME with one of ${Object.keys(kindWords).join(', ')}`,
+    )
+  return { kind: known.kind, name, ...(namespace !== undefined && { namespace }) }
+}
+
+function scaling(text: string): SnapshotChange {
+  const [, object = '', count = ''] = /^(.*)=(\d+)$/.exec(text) ?? []
+  if (object === '') throw new CliError(`"${text}" is no number of replicas: use KIND/NAMESPACE/NAME=NUMBER`)
+  return { kind: 'scale', object: objectName(object), replicas: Number(count) }
+}
