@@ -88,7 +88,7 @@ test('EXP-26 tenon preflight exits with 1 when a check fails, and writes nothing
   assert.equal((JSON.parse(without.out) as { status: string }).status, 'warn')
 })
 
-test('a cluster that does not answer fails each check; a wrong command line is another matter', async (t) => {
+test('wrong flags and a kubeconfig that does not exist are told, and nothing is checked', async (t) => {
   const { tenon } = await aCluster(t)
   const skip = await tenon('preflight', '--skip', 'everything')
   assert.deepEqual([skip.code, skip.out], [1, ''])
@@ -98,5 +98,5 @@ test('a cluster that does not answer fails each check; a wrong command line is a
   assert.match(account.err, /--service-account karpenter: write NAMESPACE\/NAME/)
   const nowhere = await runCommand(['preflight', '--kubeconfig', '/nowhere'])
   assert.equal(nowhere.code, 1)
-  assert.match(nowhere.err, /^tenon: .*\/nowhere/)
+  assert.match(nowhere.err, /^error: .*\/nowhere/)
 })

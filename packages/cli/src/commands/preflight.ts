@@ -1,15 +1,10 @@
 /** `tenon preflight`: whether Tenon can be installed or upgraded in a cluster. It changes nothing. */
 import { lookup } from 'node:dns/promises'
-import {
-  createAccessReviews,
-  createKubeClient,
-  KubeConfigError,
-  type LoadedKubeConfig,
-  loadKubeConfig,
-} from '@tenon/kube'
-import { SystemClock } from '@tenon/runtime'
+import { createAccessReviews, createKubeClient } from '@tenon/kube'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { onCluster } from '../kubectl/connection.ts'
+import type { ClusterFlags } from '../kubectl/flags.ts'
 import { loadProviders } from '../load-provider.ts'
 import { checks } from '../preflight/checks/all.ts'
 import { openContext } from '../preflight/open-context.ts'
@@ -18,9 +13,7 @@ import { statusOf } from '../preflight/result.ts'
 import { runChecks } from '../preflight/run.ts'
 import { version } from '../version.ts'
 
-export interface PreflightFlags {
-  readonly kubeconfig?: string
-  readonly context?: string
+export interface PreflightFlags extends ClusterFlags {
   readonly namespace?: string
   readonly provider?: string
   readonly serviceAccount?: string
@@ -41,26 +34,29 @@ export async function runPreflight(io: Io, flags: PreflightFlags): Promise<0 | 1
   const unknown = skip.find((name) => !checks.some((check) => check.name === name))
   if (unknown !== undefined)
     throw new CliError(`--skip ${unknown}: use one of ${checks.map(({ name }) => name).join(', ')}`)
+  const settings = settingsOf(flags)
   const providers = await loadProviders(flags.provider ?? io.env['TENON_PROVIDER'] ?? '', io.cwd)
-  const config = configOf(io, flags)
-  try {
-    const clock = new SystemClock()
+  return await onCluster(io, flags, async ({ config, clock }) => {
     const { transport } = config
     const server = { transport, clock, userAgent: `tenon/${version}`, requestTimeoutMs: limitMs }
-    const kube = createKubeClient(server)
-    const access = createAccessReviews(server)
     const resolveHost = async (host: string) => {
       await lookup(host)
     }
-    const surroundings = { transport, kube, access, clock, env: io.env, providers, resolveHost }
-    const context = await openContext(surroundings, settingsOf(flags), io.interrupted)
+    const surroundings = {
+      transport,
+      kube: createKubeClient(server),
+      access: createAccessReviews(server),
+      clock,
+      env: io.env,
+      providers,
+      resolveHost,
+    }
+    const context = await openContext(surroundings, settings, io.interrupted)
     const wanted = checks.filter(({ name }) => !skip.includes(name))
     const results = await runChecks(wanted, context, limitMs, io.interrupted)
     io.out(render(results, output))
     return results.some((result) => statusOf(result) === 'fail') ? 1 : 0
-  } finally {
-    config.close()
-  }
+  })
 }
 
 function settingsOf({ namespace, serviceAccount, replicas, timeout }: PreflightFlags) {
@@ -71,18 +67,5 @@ function settingsOf({ namespace, serviceAccount, replicas, timeout }: PreflightF
     ...(namespace !== undefined && { namespace }),
     ...(serviceAccount !== undefined && { serviceAccount }),
     ...(replicas !== undefined && { replicas }),
-  }
-}
-
-function configOf(io: Io, { kubeconfig, context }: PreflightFlags): LoadedKubeConfig {
-  try {
-    return loadKubeConfig({
-      env: io.env,
-      ...(kubeconfig !== undefined && { kubeconfig }),
-      ...(context !== undefined && { context }),
-    })
-  } catch (cause) {
-    if (cause instanceof KubeConfigError) throw new CliError(cause.message, { cause })
-    throw cause
   }
 }

@@ -33,10 +33,10 @@ function plan({ claims, placements, failures, pricePerHour }: Decided): object {
     claims: claims.map(({ instanceTypes, pods, requests }) => ({
       instanceTypes,
       requests,
-      pods: pods.map(({ metadata }) => metadata.uid).toSorted(),
+      pods: pods.map(({ metadata }) => metadata.uid ?? '').toSorted(),
     })),
-    placed: placements.map(({ pod }) => pod.metadata.uid).toSorted(),
-    failed: failures.map(({ pod }) => pod.metadata.uid).toSorted(),
+    placed: placements.map(({ pod }) => pod.metadata.uid ?? '').toSorted(),
+    failed: failures.map(({ pod }) => pod.metadata.uid ?? '').toSorted(),
     pricePerHour,
   }
 }
