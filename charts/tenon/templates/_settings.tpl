@@ -87,6 +87,10 @@
   value: {{ .Values.settings.disableClusterStateObservability | quote }}
 - name: ENABLE_PROFILING
   value: {{ .Values.settings.enableProfiling | quote }}
+{{- if .Values.settings.observeOnly }}
+- name: OBSERVE_ONLY
+  value: "true"
+{{- end }}
 {{- with .Values.settings.journalPath }}
 - name: JOURNAL_PATH
   value: {{ . | quote }}

@@ -14,9 +14,9 @@ import { type Assembly, assemblyOf, type OperatorParts } from './composition/par
 import { measuredDecider } from './decider/measured-decider.ts'
 import { learningOf } from './composition/nodepool.ts'
 import { nominatorOf } from './composition/placement.ts'
-import { provisionerOf } from './composition/provisioning.ts'
+import { observingProvisionerOf, provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
-import { disruptionOf } from './composition/disruption.ts'
+import { disruptionOf, observedDisruptionOf } from './composition/disruption.ts'
 import { LaunchPauses } from './nodepool/static/launch-pauses.ts'
 import { StaticClaims } from './nodepool/static/static-claims.ts'
 import { StaticPools } from './nodepool/static/static-pool.ts'
@@ -49,6 +49,7 @@ import { NodePoolCanary } from './nodepool/rollout/controller.ts'
 import { TemplateHistory } from './nodepool/rollout/history.ts'
 import { RolloutNews } from './nodepool/rollout/news.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
+import { unwrittenConditions } from './observe/fences.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
 
@@ -64,7 +65,7 @@ export function buildControllers(given: OperatorParts, sweep: SweepGuard): Contr
   const { clock, logger, random, framework, settings } = parts
   const deps = { clock, logger, random, metrics: framework, isExpected: isExpectedFailure }
   reportSync(parts)
-  const { specs, explainer } = controllerSpecs(parts, sweep)
+  const { specs, explainer } = settings.observeOnly ? observerSpecs(parts) : controllerSpecs(parts, sweep)
   const pace = new TurnPace(clock)
   return { runnables: runnables(specs, settings.cpuRequestsMillis, { ...deps, pace }), explainer }
 }
@@ -74,7 +75,7 @@ function controllerSpecs(
   parts: Assembly,
   sweep: SweepGuard,
 ): { readonly specs: readonly RunnableSpec[]; readonly explainer: NodeExplainer } {
-  const { learning, metrics, overlays, provider } = parts
+  const { learning, overlays, provider } = parts
   const { nodeRepair, staticCapacity } = parts.settings.featureGates
   const evictions = new EvictionQueue(parts)
   const deleter = new ClaimDeleter(parts)
@@ -85,21 +86,17 @@ function controllerSpecs(
   const objects = new ClaimObjects(parts)
   const staticClaims = new StaticClaims({ ...parts, objects, creations })
   const autoBrake = autoBrakeOf(parts)
-  const { commands, disruption, explainer } = disruptionOf(
-    {
-      ...measured(parts, 'disruption'),
-      decider: measuredDecider(parts.decider, 'disruption', parts),
-    },
-    {
-      ...(autoBrake && { autoBrake }),
-      evictions,
-      deleter,
-      plannedClaims,
-      creations,
-      staticPools,
-      staticClaims,
-    },
-  )
+  const disruptionParts = {
+    ...measured(parts, 'disruption'),
+    decider: measuredDecider(parts.decider, 'disruption', parts),
+  }
+  const claimSources = { plannedClaims, creations, staticPools, staticClaims }
+  const { commands, disruption, explainer } = disruptionOf(disruptionParts, {
+    ...(autoBrake && { autoBrake }),
+    evictions,
+    deleter,
+    ...claimSources,
+  })
   const pricing = new PoolPricing(measured(parts, 'state.pricing'))
   const specs = [
     new DisruptionConditions(measured(parts, 'nodeclaim.disruption')),
@@ -148,14 +145,7 @@ function controllerSpecs(
     ...(learning === undefined ? [] : [learningOf(parts, learning)]),
     pricing,
     { name: 'state.pricing', run: (signal: AbortSignal) => pricing.refresh(signal) },
-    ...(metrics.cluster === undefined
-      ? []
-      : [
-          new PodMetrics({ ...parts, followed: parts.followedPods, metrics: metrics.cluster }),
-          new NodeMetrics({ ...parts, metrics: metrics.cluster }),
-          new NodePoolMetrics({ ...parts, metrics: metrics.cluster }),
-        ]),
-    ...statusControllers(parts),
+    ...metricsSpecs(parts),
     new NodeClaimGarbageCollection({
       ...measured(parts, 'nodeclaim.garbagecollection'),
       deleter,
@@ -164,6 +154,7 @@ function controllerSpecs(
     new NodePoolCounter(parts),
     commands,
     disruption,
+    observedDisruptionOf(disruptionParts, claimSources).disruption,
     provisionerOf(measured(parts, 'provisioner'), { plannedClaims, creations, limits }),
   ]
   return { specs, explainer }
@@ -173,6 +164,49 @@ function controllerSpecs(
 function autoBrakeOf(parts: Assembly): AutoBrake | undefined {
   const { autoBrake, compatibility } = parts.settings
   return autoBrake && compatibility !== 'karpenter' ? new AutoBrake(parts) : undefined
+}
+
+/** What a process runs that only observes: it decides and measures, and writes nothing. */
+function observerSpecs(parts: Assembly): {
+  readonly specs: readonly RunnableSpec[]
+  readonly explainer: NodeExplainer
+} {
+  const { overlays } = parts
+  const creations = new ClaimCreations(parts)
+  const staticClaims = new StaticClaims({ ...parts, objects: new ClaimObjects(parts), creations })
+  const { disruption, explainer } = observedDisruptionOf(measured(parts, 'disruption'), {
+    plannedClaims: new PlannedClaims(parts),
+    creations,
+    staticPools: new StaticPools(parts),
+    staticClaims,
+  })
+  const pricing = new PoolPricing(measured(parts, 'state.pricing'))
+  const specs = [
+    ...(overlays === undefined
+      ? []
+      : [new NodeOverlayController({ ...parts, client: unwrittenConditions, layer: overlays })]),
+    pricing,
+    { name: 'state.pricing', run: (signal: AbortSignal) => pricing.refresh(signal) },
+    ...metricsSpecs(parts),
+    disruption,
+    observingProvisionerOf(measured(parts, 'provisioner')),
+  ]
+  return { specs, explainer }
+}
+
+/** What measures the cluster. */
+function metricsSpecs(parts: Assembly): readonly RunnableSpec[] {
+  const { metrics } = parts
+  return [
+    ...(metrics.cluster === undefined
+      ? []
+      : [
+          new PodMetrics({ ...parts, followed: parts.followedPods, metrics: metrics.cluster }),
+          new NodeMetrics({ ...parts, metrics: metrics.cluster }),
+          new NodePoolMetrics({ ...parts, metrics: metrics.cluster }),
+        ]),
+    ...statusControllers(parts),
+  ]
 }
 
 /** The parts of one controller, whose calls to the cloud are measured under its name. */

@@ -44,3 +44,4 @@ export { metricsHandler, type ProbeOptions, probesHandler, scrapeHandler } from 
 export { crdProblem } from './probes/crd.ts'
 export { brakeRights, clusterRights, type CoreRule, leaseRights, type RightsSetting } from './rights.ts'
 export { defaultSettings, defaultSpreadOf, type Settings } from './settings.ts'
+export { noEvents } from './observe/fences.ts'

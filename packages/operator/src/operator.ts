@@ -12,6 +12,7 @@ import { Journal } from './journal/journal.ts'
 import type { DrainReport } from './node/termination/drain-report.ts'
 import { drainReports } from './node/termination/drain-state.ts'
 import { correctionsShown, storedNodes, uselessAnnotation } from './nodepool/learning.ts'
+import { noEvents, readingClient, readingProvider } from './observe/fences.ts'
 import { PlacementGate } from './placement/gate.ts'
 import { DecisionFaults } from './decider/decision-faults.ts'
 import { IsolatingDecider } from './decider/isolating-decider.ts'
@@ -91,6 +92,8 @@ export class Operator {
   readonly #decider: SchedulingDecider
   readonly #unreadable: UnreadableObjects
   readonly #followedPods: FollowedPods
+  /** Where nothing may be written, nowhere. */
+  readonly #events: EventRecorder
   readonly #stopping = new AbortController()
   #parts: OperatorParts | undefined
   #questions: Questions | undefined
@@ -101,6 +104,8 @@ export class Operator {
 
   constructor(deps: OperatorDependencies) {
     this.#deps = deps
+    const { observeOnly } = deps.settings
+    this.#events = observeOnly ? noEvents : deps.kubernetes.events
     const { clock, logger } = deps.runtime
     this.#unreadable = new UnreadableObjects(logger)
     this.caches = openCaches(deps.kubernetes.registry, deps.provider, deps.settings, this.#unreadable.note)
@@ -146,7 +151,7 @@ export class Operator {
       inner: deps.decider ?? new InlineDecider(clock),
       clock,
       logger,
-      events: deps.kubernetes.events,
+      events: this.#events,
       faults: new DecisionFaults({ logger, metrics: this.metrics }),
     })
   }
@@ -165,13 +170,19 @@ export class Operator {
 
   /** Starts deciding and acting; call it once this process leads and has observed. */
   lead(): void {
-    this.#unreadable.lead(this.#deps.kubernetes.events)
+    this.#unreadable.lead(this.#events)
     const controllers = buildControllers(this.#assembled, this.#claimSweep)
     this.#controllers = controllers.runnables
     this.#explainer = controllers.explainer
     this.#countRefusals()
     for (const controller of this.#controllers) controller.start()
-    this.#deps.provider.startControllers(this.#stopping.signal)
+    this.#provider.startControllers(this.#stopping.signal)
+  }
+
+  /** As far as this process may use it. */
+  get #provider(): CloudProvider {
+    const { provider, settings } = this.#deps
+    return settings.observeOnly ? readingProvider(provider) : provider
   }
 
   /** Made when first asked for: it checks what the provider lists as soon as caches are open. */
@@ -182,9 +193,10 @@ export class Operator {
 
   #assemble(): OperatorParts {
     const { kubernetes, runtime, settings } = this.#deps
-    const { client, events } = kubernetes
+    const { observeOnly } = settings
+    const client = observeOnly ? readingClient(kubernetes.client) : kubernetes.client
     const { clock, random, logger } = runtime
-    const provider = checkedPrices(this.#deps.provider, logger)
+    const provider = checkedPrices(this.#provider, logger)
     const overlays = overlayLayer(this.caches, provider)
     const beneath = overlays === undefined ? provider : overlaidProvider(provider, overlays.store)
     const learning: CapacityLearning | undefined = this.learnedCapacity && {
@@ -193,7 +205,7 @@ export class Operator {
     }
     this.#learning = learning
     return {
-      kubernetes: { client, caches: this.caches, events },
+      kubernetes: { client, caches: this.caches, events: this.#events },
       state: this.state,
       cloud: {
         provider: learning === undefined ? beneath : correctedProvider(learning),

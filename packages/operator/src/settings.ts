@@ -50,6 +50,8 @@ export interface Settings {
   readonly clusterStateObservability: boolean
   /** With `reduced`, there are no series of single pods and nodes: their number grows with the cluster. */
   readonly metricsDetail: 'full' | 'reduced'
+  /** Everything is decided and noted, and nothing is carried out. */
+  readonly observeOnly: boolean
   /** With `karpenter`, decisions are made as Karpenter makes them, without what Tenon adds. */
   readonly compatibility: 'none' | 'karpenter'
   /** Longest time the registration of a node waits for the nominations of its pods. */
@@ -93,6 +95,7 @@ export const defaultSettings: Settings = {
   },
   clusterStateObservability: true,
   metricsDetail: 'full',
+  observeOnly: false,
   compatibility: 'none',
   nominationHoldMs: 5_000,
   maxNominations: 1_000,

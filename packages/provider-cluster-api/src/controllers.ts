@@ -42,6 +42,11 @@ export class ClusterApiControllers {
     return [this.#loops.sweep.guard]
   }
 
+  /** Opens the hub, and starts no loop. */
+  startReading(signal: AbortSignal): void {
+    this.#sources.hub.start(signal)
+  }
+
   /** Opens the hub and starts every loop; they stop when `signal` aborts. */
   start(signal: AbortSignal): void {
     const { sweep, nodeClassStatus } = this.#loops

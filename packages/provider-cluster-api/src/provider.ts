@@ -165,6 +165,10 @@ export class ClusterApiProvider implements CloudProvider {
     return isOutdated ? 'MachineNotUpToDate' : undefined
   }
 
+  startReading(signal: AbortSignal): void {
+    this.#deps.controllers.startReading(signal)
+  }
+
   startControllers(signal: AbortSignal): void {
     this.#deps.controllers.start(signal)
   }

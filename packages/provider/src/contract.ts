@@ -233,6 +233,11 @@ export interface CloudProvider {
    * instances); called once this process leads. Stops when `signal` aborts.
    */
   startControllers(signal: AbortSignal): void
+  /**
+   * Starts only what the provider reads from, in place of {@link startControllers}, in a process that changes nothing.
+   * Absent: nothing needs to be started.
+   */
+  startReading?(signal: AbortSignal): void
 }
 
 /** What a provider says about the labels that NodePools may use. */

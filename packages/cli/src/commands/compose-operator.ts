@@ -7,7 +7,7 @@ import {
   type RequestSample,
   type WatchingKubeClient,
 } from '@tenon/kube'
-import { Operator, type Settings, ThreadDecider } from '@tenon/operator'
+import { noEvents, Operator, type Settings, ThreadDecider } from '@tenon/operator'
 import {
   type CloudProvider,
   isProviderSettingError,
@@ -76,7 +76,9 @@ export async function composeOperator(parts: OperatorParts): Promise<ComposedOpe
   })
   // Of its own, so that a burst of events holds up no write that nodes or pods wait for.
   const eventClient = createKubeClient({ ...server, onRequest, ...(rate && { rate: eventRate(rate) }) })
-  const events = createEventRecorder({ client: eventClient, clock, logger, random, component: 'karpenter' })
+  const events = settings.observeOnly
+    ? noEvents
+    : createEventRecorder({ client: eventClient, clock, logger, random, component: 'karpenter' })
   const registry = createCacheRegistry({ client, clock, logger, random })
   const provider = await createProvider(parts, { client, registry, events, server: api.server })
   const decider = new ThreadDecider({ clock, turns: eventLoopTurns, logger })

@@ -104,6 +104,7 @@ function settingsOf(read: ReadOptions): {
       featureGates: isCompatible ? withoutOwnGates(gates) : gates,
       clusterStateObservability: !read.isOn('disable-cluster-state-observability'),
       metricsDetail: read.text('metrics-detail') === 'reduced' ? 'reduced' : 'full',
+      observeOnly: read.isOn('observe-only'),
       compatibility: isCompatible ? 'karpenter' : 'none',
       autoBrake: read.isOn('auto-brake'),
       cpuRequestsMillis: cpuRequestsMillis > 0 ? cpuRequestsMillis : defaultSettings.cpuRequestsMillis,

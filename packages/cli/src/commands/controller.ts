@@ -64,7 +64,8 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   for (const { message, fields } of options.warnings) logger.warn(message, fields)
   const identity = `${hostname()}_${uuid(random)}`
   const leadership = new Leadership({ election: options.leaderElection, identity, clock, random, logger })
-  const mayAct = () => leadership.mayAct()
+  // A process that only observes sends nothing but what is about its lease, whatever is wrong with the rest of it.
+  const mayAct = () => !options.settings.observeOnly && leadership.mayAct()
   const config = clusterOf(io, options)
   const lease = clusterOf(io, options)
   const { operator, leaseClient } = await composeOperator({
@@ -124,8 +125,14 @@ function asStartUpError(cause: unknown): never {
 
 /** What a log line at the start tells of the options, so that it need not be guessed from what follows. */
 function settingsOf({ settings, leaderElection }: ControllerOptions): Readonly<Record<string, unknown>> {
-  const { featureGates, compatibility, cpuRequestsMillis } = settings
-  return { featureGates, compatibility, cpuRequestsMillis, leaderElection: leaderElection ?? 'off' }
+  const { featureGates, compatibility, cpuRequestsMillis, observeOnly } = settings
+  return {
+    featureGates,
+    compatibility,
+    observeOnly,
+    cpuRequestsMillis,
+    leaderElection: leaderElection ?? 'off',
+  }
 }
 
 function openOutputs(io: Io, { logOutputs, logErrorOutputs }: ControllerOptions) {

@@ -125,6 +125,11 @@ export const coreOptions: readonly OptionDefinition[] = [
       'Ignore pods with resource claims; with false, they are scheduled without regard to their claims.',
     ),
     text('feature-gates', 'NAME=true,…', 'Feature gates to set, see below.'),
+    boolean(
+      'observe-only',
+      false,
+      'Decide everything, keep it in the journal, and carry out nothing: no write to the cloud, and none to Kubernetes but of the lease. For a single NodePool: annotation `tenon.sh/mode: observe`.',
+    ),
     choice(
       'compatibility',
       ['none', 'karpenter'],

@@ -1,4 +1,5 @@
 /** Decisions about what a cluster state shows. */
+import { ObservedPools } from '../observe/observed-pools.ts'
 import {
   type InstanceType,
   labels,
@@ -85,7 +86,11 @@ export async function gathered(
   const inputs = new SchedulingInputs({
     state,
     cluster: new ClusterInput(observed),
-    pools: new EligiblePools({ ...observed, launchGuard }),
+    pools: new EligiblePools({
+      ...observed,
+      launchGuard,
+      pools: new ObservedPools(observed).choice('acting'),
+    }),
     pods: new PodEligibility(observed),
     policies: new SchedulingPolicies({ ...observed, placementGate }),
     slicing: { clock, turns: eventLoopTurns, sliceMs },

@@ -1,4 +1,6 @@
 /** Builds the disruption loop: its methods, and the commands that carry out what they decide. */
+import { labels } from '@tenon/api'
+import { labelsOf } from '../cluster/nodes/state-node.ts'
 import { soldOutProvider } from '../cloud/sold-out-provider.ts'
 import { DisruptionBudgets } from '../disruption/budget.ts'
 import { CandidateFinder } from '../disruption/candidates.ts'
@@ -15,7 +17,7 @@ import { PodMoves } from '../disruption/commands/pod-moves.ts'
 import { Disruption } from '../disruption/controller.ts'
 import { NodeExplainer } from '../disruption/explain.ts'
 import { LeftMarks } from '../disruption/left-marks.ts'
-import { type MethodTurn, MethodTurns } from '../disruption/method-turns.ts'
+import { type MethodTurn, MethodTurns, type Orders } from '../disruption/method-turns.ts'
 import { Consolidation } from '../disruption/methods/consolidation.ts'
 import { ConsolidationAdmission } from '../disruption/methods/consolidation-admission.ts'
 import { ConsolidationMoves } from '../disruption/methods/consolidation-moves.ts'
@@ -32,6 +34,11 @@ import { RemovalSimulation } from '../disruption/simulation.ts'
 import { MoveValidation } from '../disruption/validation.ts'
 import { NodeVerdicts } from '../disruption/verdicts.ts'
 import type { AutoBrake } from '../brake/auto-brake.ts'
+import { Metrics } from '../metrics/metrics.ts'
+import { noEvents } from '../observe/fences.ts'
+import { ObservedDisruption } from '../observe/observed-disruption.ts'
+import { ObservedMoves } from '../observe/observed-moves.ts'
+import type { PoolKind } from '../observe/observed-pools.ts'
 import type { EvictionQueue } from '../node/termination/eviction-queue.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import type { StaticClaims } from '../nodepool/static/static-claims.ts'
@@ -44,11 +51,15 @@ import type { Assembly } from './parts.ts'
 import { inputsOf } from './provisioning.ts'
 
 /** What the disruption loop shares with other controllers. */
-export interface Shared {
+export interface Shared extends ClaimSources {
   /** Absent where nothing pauses by itself. */
   readonly autoBrake?: AutoBrake
   readonly evictions: EvictionQueue
   readonly deleter: ClaimDeleter
+}
+
+/** What makes claims in place of nodes that go. */
+export interface ClaimSources {
   readonly plannedClaims: PlannedClaims
   readonly creations: ClaimCreations
   readonly staticPools: StaticPools
@@ -63,30 +74,83 @@ interface DisruptionLoop {
 }
 
 export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
-  const { featureGates, compatibility } = parts.settings
-  const { plannedClaims } = shared
   const marks = new DisruptionMarks(parts)
   const commands = commandsOf(parts, shared, marks)
+  const { observed } = parts
+  const orders: Orders = {
+    mayTake: (stateNode) =>
+      !commands.has(stateNode.providerID) &&
+      !commands.isBackingOff(stateNode.providerID) &&
+      !observed.has(labelsOf(stateNode)[labels.nodePool] ?? ''),
+    whyNoLaunch: (pool) => commands.whyNoLaunch(pool),
+    begin: (command, signal) => commands.begin(command, signal),
+  }
+  const { any, budgets, methods, policy } = methodsOf(parts, shared, orders, 'acting')
+  const leftovers = [shared.plannedClaims, new LeftMarks({ ...parts, commands, marks })]
+  const turns = new MethodTurns({ ...parts, orders, methods })
+  const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy })
+  return {
+    commands,
+    disruption: new Disruption({ ...parts, budgets, leftovers, turns }),
+    explainer: new NodeExplainer({ ...parts, catalogue: any.catalogue, commands, verdicts }),
+  }
+}
+
+/** Decides about observed nodes. */
+export function observedDisruptionOf(
+  given: Assembly,
+  shared: ClaimSources,
+): { readonly disruption: ObservedDisruption; readonly explainer: NodeExplainer } {
+  // Of what is only observed, neither events nor metrics tell as if it happened.
+  const parts: Assembly = {
+    ...given,
+    events: noEvents,
+    kubernetes: { ...given.kubernetes, events: noEvents },
+    ...(!given.observed.isAll && { metrics: new Metrics({ clock: given.clock }) }),
+  }
+  const moves = new ObservedMoves(parts)
+  const orders: Orders = {
+    mayTake: (stateNode) => moves.mayTake(stateNode),
+    whyNoLaunch: () => undefined,
+    begin: (command) => Promise.resolve(moves.note(command)),
+  }
+  const { any, budgets, methods, policy } = methodsOf(parts, shared, orders, 'any')
+  const commands = { has: () => false, isBackingOff: () => false }
+  const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy })
+  return {
+    disruption: new ObservedDisruption({
+      ...parts,
+      moves,
+      turns: new MethodTurns({ ...parts, orders, methods }),
+    }),
+    explainer: new NodeExplainer({ ...parts, catalogue: any.catalogue, commands, verdicts }),
+  }
+}
+
+/** The methods in the order of their turns, and what they have in common. */
+function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: PoolKind) {
+  const { featureGates, compatibility } = parts.settings
+  const { plannedClaims } = shared
   const budgets = new DisruptionBudgets(parts)
   const policy = new ConsolidationPolicy(parts)
   const remarks = new DisruptionRemarks({ ...parts })
   const rolloutPause = new RolloutPause(parts)
-  const any = readersOf(parts, budgets)
+  const any = readersOf(parts, budgets, kind)
   // Where nothing is for sale that may not be launched in place of nodes now.
-  const provider = soldOutProvider(parts.provider, (pool) => commands.whyNoLaunch(pool))
-  const cheaper = readersOf({ ...parts, provider }, budgets)
+  const provider = soldOutProvider(parts.provider, (pool) => orders.whyNoLaunch(pool))
+  const cheaper = readersOf({ ...parts, provider }, budgets, kind)
   const plans = new KeptPlans(parts)
   const common = { ...parts, plans, claims: plannedClaims, creations: shared.creations }
   const replacements = new PlannedReplacements({ ...common, objects: new ClaimObjects(parts) })
   const admission = () => new ConsolidationAdmission({ policy, remarks, clock: parts.clock })
   const moves = new ConsolidationMoves({ ...parts, replacements, plans })
   const validation = new MoveValidation({ ...parts, ...cheaper })
-  const consolidation = (kind: 'global' | 'multi' | 'single'): MethodTurn => ({
+  const consolidation = (scope: 'global' | 'multi' | 'single'): MethodTurn => ({
     reader: cheaper.reader,
     method: new Consolidation({
       admission: admission(),
-      memory: new SearchMemory(parts, kind === 'global'),
-      search: new ConsolidationSearch({ ...parts, simulation: cheaper.simulation }, kind),
+      memory: new SearchMemory(parts, scope === 'global'),
+      search: new ConsolidationSearch({ ...parts, simulation: cheaper.simulation }, scope),
       validation,
       moves,
       remarks,
@@ -102,14 +166,7 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
       ? [consolidation('global')]
       : [consolidation('multi'), consolidation('single')]),
   ]
-  const leftovers = [plannedClaims, new LeftMarks({ ...parts, commands, marks })]
-  const turns = new MethodTurns({ ...parts, commands, methods })
-  const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy })
-  return {
-    commands,
-    disruption: new Disruption({ ...parts, budgets, leftovers, turns }),
-    explainer: new NodeExplainer({ ...parts, catalogue: any.catalogue, commands, verdicts }),
-  }
+  return { any, budgets, methods, policy }
 }
 
 function commandsOf(
@@ -132,10 +189,10 @@ function commandsOf(
 }
 
 /** What reads the cluster for methods, with what this provider sells. */
-export function readersOf(parts: Assembly, budgets: DisruptionBudgets) {
+export function readersOf(parts: Assembly, budgets: DisruptionBudgets, kind?: PoolKind) {
   const catalogue = new CatalogueReader(parts)
   const candidates = new CandidateFinder(parts)
-  const simulation = new RemovalSimulation({ ...parts, inputs: inputsOf(parts) })
+  const simulation = new RemovalSimulation({ ...parts, inputs: inputsOf(parts, kind) })
   const reader = new PassReader({ ...parts, catalogue, candidates, budgets, simulation })
   return { catalogue, candidates, simulation, reader }
 }

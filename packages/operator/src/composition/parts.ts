@@ -16,6 +16,7 @@ import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { PassAges } from '../metrics/pass-ages.ts'
 import type { OverlayLayer } from '../nodeoverlay/overlaid-provider.ts'
+import { ObservedPools } from '../observe/observed-pools.ts'
 import type { PlacementGate } from '../placement/gate.ts'
 import type { Settings } from '../settings.ts'
 
@@ -75,10 +76,11 @@ export type Assembly = Kubernetes &
   Decisions &
   Telemetry &
   ProcessParts &
-  Journals & { readonly slicing: Slicing & { readonly clock: Clock } }
+  Made & { readonly slicing: Slicing & { readonly clock: Clock } }
 
-/** What notes in the journal for others. */
-interface Journals {
+/** What is made of the parts, once for all. */
+interface Made {
+  readonly observed: ObservedPools
   readonly claimJournal: ClaimJournal
   readonly commandJournal: CommandJournal
 }
@@ -94,6 +96,7 @@ export function assemblyOf(parts: OperatorParts): Assembly {
     ...decisions,
     ...telemetry,
     ...process,
+    observed: new ObservedPools({ ...kubernetes, ...process }),
     claimJournal: new ClaimJournal({ journal: telemetry.journal, state }),
     commandJournal: new CommandJournal(telemetry),
     slicing: { clock, turns, sliceMs },

@@ -10,6 +10,10 @@ import { PlaceVolumes } from '../node/evidence/place-volumes.ts'
 import { PodRefusals } from '../node/evidence/pod-refusals.ts'
 import { Shortfalls } from '../node/evidence/shortfalls.ts'
 import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
+import { ObservedLaunches } from '../observe/observed-launches.ts'
+import type { PoolKind } from '../observe/observed-pools.ts'
+import { ObservedScheduling } from '../observe/observed-scheduling.ts'
+import { ObservingPasses } from '../observe/observing-passes.ts'
 import { Planner } from '../placement/planner.ts'
 import { Batcher } from '../provisioning/batcher.ts'
 import type { ClaimCreations } from '../provisioning/claims/claim-creations.ts'
@@ -49,11 +53,15 @@ interface Shared {
   readonly limits: LimitReport
 }
 
-export function inputsOf(parts: Assembly): SchedulingInputs {
+/** @param kind which NodePools decisions may choose from; by default those that questions are about. */
+export function inputsOf(
+  parts: Assembly,
+  kind: PoolKind = parts.observed.isAll ? 'any' : 'acting',
+): SchedulingInputs {
   return new SchedulingInputs({
     state: parts.state,
     cluster: new ClusterInput(parts),
-    pools: new EligiblePools(parts),
+    pools: new EligiblePools({ ...parts, pools: parts.observed.choice(kind) }),
     pods: new PodEligibility(parts),
     policies: new SchedulingPolicies(parts),
     slicing: parts.slicing,
@@ -71,6 +79,31 @@ function judgeOf(parts: Assembly): NodeEvidenceJudge {
   const report = new EvidenceReport(parts)
   const findings = new EvidenceFindings({ ...parts, verdicts, shortfalls: new Shortfalls(parts), report })
   return new NodeEvidenceJudge({ ...parts, places: new Places(parts), verdicts, findings, report })
+}
+
+/** Decides about observed NodePools. */
+function observedSchedulingOf(parts: Assembly): ObservedScheduling {
+  return new ObservedScheduling({
+    ...parts,
+    inputs: inputsOf(parts, 'observed'),
+    decider: new TimedDecider(parts),
+    launches: new ObservedLaunches(parts),
+    memory: new DecisionMemory(parts),
+  })
+}
+
+/** The provisioner of a process that only observes. */
+export function observingProvisionerOf(parts: Assembly): Provisioner {
+  const { clock, settings } = parts
+  const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
+  return new Provisioner({
+    batcher,
+    followers: [new Triggers({ ...parts, batcher })],
+    preparations: [new KnownClaims(parts), new StateSync(parts)],
+    pass: new ObservingPasses({ observed: observedSchedulingOf(parts) }),
+    account: new PassAccount(parts),
+    clock,
+  })
 }
 
 export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
@@ -112,7 +145,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     batcher,
     followers: [new Triggers({ ...parts, batcher }), ...(judge === undefined ? [] : [judge])],
     preparations: [new KnownClaims(parts), plannedClaims, new StateSync(parts)],
-    pass,
+    pass: new ObservingPasses({ acting: pass, observed: observedSchedulingOf(parts) }),
     account: new PassAccount(parts),
     clock,
   })

@@ -2,7 +2,9 @@
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import type { StateNode } from '../cluster/nodes/state-node.ts'
 import type { Candidate } from './candidates.ts'
-import type { Commands } from './commands/commands.ts'
+import type { Unavailability } from '@tenon/api'
+import type { Overtaken } from '../provisioning/claims/overtaken.ts'
+import type { Command } from './commands/command.ts'
 import { Consolidation } from './methods/consolidation.ts'
 import type { DisruptionMethod, PassOutcome } from './methods/method.ts'
 import type { PassReader, Seen } from './pass-reader.ts'
@@ -16,10 +18,20 @@ export interface MethodTurn {
   readonly reader: PassReader
 }
 
+/** What becomes of decisions. */
+export interface Orders {
+  /** Whether decisions may be about the instance now. */
+  mayTake(stateNode: StateNode): boolean
+  /** As Commands.whyNoLaunch. */
+  whyNoLaunch(pool: string): Unavailability | undefined
+  /** As Commands.begin. */
+  begin(command: Command, signal: AbortSignal): Promise<Overtaken | undefined>
+}
+
 /** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'consolidation' | 'podsOnNodes' | 'stateNodes'>
-  readonly commands: Commands
+  readonly orders: Orders
   readonly metrics: Pick<Metrics, 'disruptionEligibleNodes' | 'disruptionEvaluation'>
   readonly slicing: Slicing & { readonly clock: Clock }
   readonly settings: Pick<Settings, 'validationDelayMs'>
@@ -63,15 +75,12 @@ export class MethodTurns {
   }
 
   async take({ method, reader }: MethodTurn, round: Round, signal: AbortSignal): Promise<PassOutcome> {
-    const { commands, metrics, settings, slicing, state } = this.#deps
+    const { metrics, orders, settings, slicing, state } = this.#deps
     const { clock } = slicing
     const { reason, type } = method
     const series = { reason: reason.toLowerCase(), consolidation_type: type }
     const start = clock.monotonic()
-    const isWanted = (stateNode: StateNode) =>
-      !commands.has(stateNode.providerID) &&
-      !commands.isBackingOff(stateNode.providerID) &&
-      method.concerns(stateNode)
+    const isWanted = (stateNode: StateNode) => orders.mayTake(stateNode) && method.concerns(stateNode)
     if (method.isQuiet?.() === true) return 'nothing'
     if (!(await inSlices(this.#isAnyOf(isWanted), slicing))) {
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
@@ -94,8 +103,8 @@ export class MethodTurns {
           find,
           budgets: () => reader.budgetsOf(method),
           delay: () => clock.sleep(settings.validationDelayMs, signal),
-          mayNotLaunch: (pool) => commands.whyNoLaunch(pool) !== undefined,
-          begin: (command) => commands.begin(command, signal),
+          mayNotLaunch: (pool) => orders.whyNoLaunch(pool) !== undefined,
+          begin: (command) => orders.begin(command, signal),
         },
         signal,
       )

@@ -8,7 +8,7 @@ import type { Journal } from './journal.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly journal: Pick<Journal, 'note'>
+  readonly journal: Pick<Journal, 'decided' | 'note'>
 }
 
 /** Of a command, what it is about. */
@@ -32,6 +32,25 @@ export class CommandJournal {
       pricePerHour: pricesOf(command),
       decision: id,
     })
+  }
+
+  /** A command would have begun. @returns its id. */
+  observed(command: Command): string {
+    return this.#deps.journal.decided({
+      ...this.#objectsOf(command),
+      kind: 'move',
+      reason: command.reason,
+      message: moveText(command),
+      pods: podsOf(command),
+      pricePerHour: pricesOf(command),
+      observed: true,
+    })
+  }
+
+  /** A command that would have begun does not stand any more. */
+  observedEnd(id: string, command: Command, because: string): void {
+    const message = `${moveText(command)} does not stand any more: ${because}`
+    this.#note(command, { kind: 'refusal', reason: 'PlanEnded', message, decision: id, observed: true })
   }
 
   /** A command was not begun. */
@@ -59,14 +78,17 @@ export class CommandJournal {
   }
 
   #note(about: About, note: JournalNote): void {
+    this.#deps.journal.note({ ...this.#objectsOf(about), ...note })
+  }
+
+  #objectsOf(about: About): Pick<JournalNote, 'nodePool' | 'nodeClaims' | 'nodes'> {
     const [nodePool, ...others] = poolsOf(about)
-    this.#deps.journal.note({
+    return {
       // Where there are several, the message names the nodes.
       ...(nodePool !== undefined && others.length === 0 && { nodePool }),
       nodeClaims: about.candidates.map(({ claim }) => claim.metadata.name),
       nodes: about.candidates.map(({ node }) => node.metadata.name),
-      ...note,
-    })
+    }
   }
 }
 

@@ -3,6 +3,7 @@ import type { Clock, Logger } from '@tenon/runtime'
 import type { CloudProvider, PoolRules } from '@tenon/provider'
 import { labels, type NodeClaim, parseNillableDuration } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
+import { isObserved } from '../observe/mode.ts'
 import { validatePool } from '../cluster/nodepools/pool-problems.ts'
 import { leftOf } from '../brake/brake.ts'
 import type { ClaimDeleter } from './lifecycle/delete-claim.ts'
@@ -23,7 +24,7 @@ interface Dependencies {
 
 /** Longest wait a timer takes safely; a longer one is simply looked at again. */
 const longestWaitMs = 24 * 60 * 60_000
-/** Nodes of a pool that is not valid stay, as it can launch none for their pods. */
+/** Nodes of a pool that is not valid, or only observed, stay, as it can launch none for their pods. */
 const invalidPoolMs = 60_000
 /** A pause without an end is looked at again after this, and when it changes. */
 const longestHoldMs = 60_000
@@ -59,7 +60,7 @@ export class NodeClaimExpiration implements ControllerSpec {
     const pause = state.brake.holding(poolOf(claim), 'expiration')
     if (pause !== undefined) return { kind: 'after', delayMs: leftOf(pause, clock.now(), longestHoldMs) }
     const pool = caches.nodePools.get({ name: poolOf(claim) })
-    if (pool !== undefined && validatePool(pool, provider).length > 0)
+    if (pool !== undefined && (isObserved(pool) || validatePool(pool, provider).length > 0))
       return { kind: 'after', delayMs: invalidPoolMs }
     if (await deleter.delete(claim, 'expired')) {
       logger.info('deleting expired nodeclaim', { NodeClaim: { name }, expireAfter: claim.spec.expireAfter })

@@ -3,7 +3,7 @@ import type { Clock } from '@tenon/runtime'
 import type { LoopSpec } from '../controller.ts'
 import type { Batcher } from './batcher.ts'
 import type { PassAccount } from './pass-account.ts'
-import type { SchedulingPass } from './scheduling-pass.ts'
+import type { LaunchOutcome } from './claims/claim-launches.ts'
 
 /** What has to be seen to before a decision. */
 interface Preparation {
@@ -17,7 +17,7 @@ interface Dependencies {
   readonly followers: readonly { follow(): () => void }[]
   /** In order. */
   readonly preparations: readonly Preparation[]
-  readonly pass: SchedulingPass
+  readonly pass: { run(signal: AbortSignal): Promise<LaunchOutcome> }
   readonly account: PassAccount
   readonly clock: Clock
 }

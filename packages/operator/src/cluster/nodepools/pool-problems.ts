@@ -12,6 +12,7 @@ import {
 } from '@tenon/api'
 import type { PoolRules } from '@tenon/provider'
 import { perObject } from '@tenon/runtime'
+import { modeAnnotation, modeProblem, observeMode } from '../../observe/mode.ts'
 import { unreadableText } from '../readable.ts'
 import { closedValues, contradictions, type PoolProblem } from './pool-contradictions.ts'
 
@@ -30,6 +31,7 @@ export function poolProblems(pool: NodePool, rules: PoolRules): readonly PoolPro
   const unreadable = new Set(ofRequirements.flatMap((problems, i) => (problems.length === 0 ? [] : [i])))
   return [
     ...nameProblems(pool),
+    ...modeProblems(pool),
     ...Object.entries(metadata?.labels ?? {}).flatMap(([key, value]) => labelProblems(key, value, rules)),
     ...taintProblems(spec.taints, spec.startupTaints),
     ...ofRequirements.flat(),
@@ -61,6 +63,15 @@ function nameProblems({ metadata, spec }: NodePool): readonly PoolProblem[] {
     ...nameProblem('metadata.name', metadata.name),
     ...nameProblem('spec.template.spec.nodeClassRef.name', nodeClass),
   ]
+}
+
+/** A mode that is misspelt must not mean that nodes are launched and removed. */
+function modeProblems(pool: NodePool): readonly PoolProblem[] {
+  const message = modeProblem(pool)
+  const field = `metadata.annotations["${modeAnnotation}"]`
+  return message === undefined
+    ? []
+    : [{ field, message, fix: `use "${observeMode}", or remove the annotation` }]
 }
 
 /** What is wrong with a name that becomes the value of a label. */

@@ -7,6 +7,7 @@ import type { NodeRepair } from './repair.ts'
 import { ailmentOf, isHealthChange } from './unhealthy.ts'
 import { leftOf } from '../../brake/brake.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
+import { isObserved } from '../../observe/mode.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
@@ -62,6 +63,7 @@ export class NodeHealth implements ControllerSpec {
     if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
     const pause = state.brake.holding(claim.metadata.labels?.[labels.nodePool] ?? '', 'repair')
     if (pause !== undefined) return { kind: 'after', delayMs: leftOf(pause, clock.now(), heldMs) }
+    if (this.#isOnlyObserved(claim)) return { kind: 'after', delayMs: blockedMs }
     const scope = this.#scopeOf(node, claim)
     const unhealthy = scope.nodes.filter((each) => ailmentOf(each, provider.repairPolicies) !== undefined)
     if (unhealthy.length > Math.ceil(mostUnhealthy * scope.nodes.length)) {
@@ -76,6 +78,11 @@ export class NodeHealth implements ControllerSpec {
     return this.#deps.provider.nodeClasses.some(
       (type) => ownValue(node.metadata.labels, nodeClassLabel(type)) !== undefined,
     )
+  }
+
+  #isOnlyObserved({ metadata }: NodeClaim): boolean {
+    const pool = this.#deps.caches.nodePools.get({ name: metadata.labels?.[labels.nodePool] ?? '' })
+    return pool !== undefined && isObserved(pool)
   }
 
   /** The nodes of the claim's NodePool; those of the whole cluster for a claim without one. */

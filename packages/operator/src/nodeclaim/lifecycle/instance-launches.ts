@@ -4,6 +4,7 @@ import { withDeadline } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type ProviderInstance } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { upperCamel } from '../../journal/upper-camel.ts'
+import type { ObservedPools } from '../../observe/observed-pools.ts'
 import type { LifecycleDeadlines } from './deadlines.ts'
 import type { ClaimDraft } from './stage.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
@@ -16,8 +17,11 @@ interface Dependencies {
   readonly deadlines: Pick<LifecycleDeadlines, 'isOverdue'>
   readonly clock: Clock
   readonly claimJournal: ClaimJournal
+  readonly observed: Pick<ObservedPools, 'has'>
 }
 
+/** A claim of a NodePool that is only observed is looked at again after this long. */
+const observedMs = 60_000
 const resultTtlMs = 60 * 60_000
 const messageLimitBytes = 300
 /** Pauses between attempts of one claim; held here because writing the failure wakes the claim again. */
@@ -50,7 +54,7 @@ export class InstanceLaunches {
 
   /** @throws what the provider throws once `signal` aborts; before that a failure is an outcome. */
   async launch(draft: ClaimDraft, signal: AbortSignal): Promise<LaunchOutcome> {
-    const { claimJournal, clock, deadlines, state } = this.#deps
+    const { claimJournal, clock, deadlines, observed, state } = this.#deps
     const { claim } = draft
     const uid = claim.metadata.uid ?? ''
     this.#sweep()
@@ -58,6 +62,7 @@ export class InstanceLaunches {
     if (known !== undefined) return { kind: 'launched', instance: known.instance }
     if (state.brake.holding(poolOf(claim), 'launches') !== undefined)
       return { kind: 'postponed', forMs: heldMs }
+    if (observed.has(poolOf(claim))) return { kind: 'postponed', forMs: observedMs }
     const forMs = (this.#failures.get(uid)?.nextMs ?? 0) - clock.now()
     if (forMs > 0) return { kind: 'postponed', forMs }
     try {

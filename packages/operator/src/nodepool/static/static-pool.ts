@@ -2,6 +2,7 @@ import type { CloudProvider, PoolRules } from '@tenon/provider'
 import { conditionOf, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
+import { isObserved } from '../../observe/mode.ts'
 import { managedPool } from '../managed-pool.ts'
 import type { Caches } from '../../cluster/caches.ts'
 
@@ -30,10 +31,11 @@ export class StaticPools {
     return pool
   }
 
-  /** As {@link get}, unless what it says is wrong. */
+  /** As {@link get}, unless what it says is wrong, or it is only observed. */
   valid(name: string): StaticPool | undefined {
     const pool = this.get(name)
-    return pool === undefined || validatePool(pool, this.#deps.provider).length > 0 ? undefined : pool
+    if (pool === undefined || isObserved(pool)) return undefined
+    return validatePool(pool, this.#deps.provider).length > 0 ? undefined : pool
   }
 
   /** Name of the static NodePool whose claim this is; undefined when there is none. */

@@ -11,6 +11,8 @@ export type Overtaken =
   | { readonly kind: 'paused'; readonly nodePool: string; readonly because: string }
   /** Another command is about this Node. */
   | { readonly kind: 'commandUnderWay'; readonly node: string }
+  /** It is only noted. */
+  | { readonly kind: 'observed' }
 
 export function overtakenText(overtaken: Overtaken): string {
   switch (overtaken.kind) {
@@ -24,5 +26,7 @@ export function overtakenText(overtaken: Overtaken): string {
       return `NodePool ${overtaken.nodePool}: ${overtaken.because}`
     case 'commandUnderWay':
       return `node ${overtaken.node} is being disrupted already`
+    case 'observed':
+      return 'its NodePool is only observed'
   }
 }

@@ -1,5 +1,5 @@
 /** NodePools that decisions may launch nodes of, with what they sell. */
-import { conditionOf, type InstanceType, isConditionTrue, type NodePool, type OfferingRef } from '@tenon/api'
+import type { InstanceType, NodePool, OfferingRef } from '@tenon/api'
 import type { PoolInput } from '@tenon/engine'
 import { type CloudProvider, isProviderError, type PoolRules } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
@@ -10,12 +10,13 @@ import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
 import { canonicalPool } from '../../decider/canonical-keys.ts'
 import { nodeDefaults } from './node-defaults.ts'
 import { pauseSentence } from '../../brake/brake.ts'
-import type { Caches } from '../../cluster/caches.ts'
+import type { PoolChoice } from '../../observe/observed-pools.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Pick<Caches, 'nodePools'>
+  /** Those that this decision may choose from. */
+  readonly pools: PoolChoice
   readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'readinessPauses' | 'stuckPools'>
   readonly provider: Pick<
     CloudProvider,
@@ -68,21 +69,21 @@ export class EligiblePools {
 /** A NodePool that launches nothing now. */
 export interface UnreadyPool {
   readonly nodePool: string
-  readonly code: 'stuck' | 'invalid' | 'paused' | 'notReady' | 'deleting' | 'static'
+  readonly code: 'stuck' | 'invalid' | 'paused' | 'notReady' | 'observed' | 'deleting' | 'static'
   /** A clause without a full stop. */
   readonly because: string
 }
 
 function eligiblePools(deps: Dependencies): readonly NodePool[] {
   const stuck = deps.state.stuckPools()
-  return deps.caches.nodePools
+  return deps.pools
     .list()
     .filter((pool) => deps.state.isManaged(pool) && obstacle(deps, stuck, pool) === undefined)
 }
 
 /** What keeps a NodePool of this provider from launching; undefined when nothing does. */
 function obstacle(
-  { provider, state }: Dependencies,
+  { pools, provider, state }: Dependencies,
   stuck: ReadonlySet<string>,
   pool: NodePool,
 ): Omit<UnreadyPool, 'nodePool'> | undefined {
@@ -94,8 +95,8 @@ function obstacle(
     return { code: 'paused', because: 'its last nodes did not take pods' }
   const pause = state.brake.holding(name, 'launches')
   if (pause !== undefined) return { code: 'paused', because: pauseSentence(pause) }
-  if (!isConditionTrue(pool, 'Ready'))
-    return { code: 'notReady', because: conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet' }
+  const aside = pools.aside(pool)
+  if (aside !== undefined) return aside
   if (deletionTimestamp !== undefined) return { code: 'deleting', because: 'it is being deleted' }
   if (pool.spec.replicas !== undefined)
     return { code: 'static', because: 'it is static: spec.replicas sets the number of its nodes' }
@@ -149,9 +150,9 @@ const expectedTypes: TypeSource = async (deps, pool, signal) => {
 }
 
 function unreadyPools(deps: Dependencies): readonly UnreadyPool[] {
-  const { caches, state } = deps
+  const { pools, state } = deps
   const stuck = state.stuckPools()
-  return caches.nodePools.list().flatMap((pool) => {
+  return pools.list().flatMap((pool) => {
     const found = state.isManaged(pool) ? obstacle(deps, stuck, pool) : undefined
     return found === undefined ? [] : [{ nodePool: pool.metadata.name, ...found }]
   })

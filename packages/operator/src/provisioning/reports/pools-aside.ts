@@ -1,4 +1,4 @@
-/** Which pods wait for NodePools that take no part because they are not valid. */
+/** Which pods wait for NodePools that take no part because they are not valid, or only observed. */
 import type { CloudProvider } from '@tenon/provider'
 import { type NodePool, type Pod, type PodSpec, tolerates, wellKnownLabels } from '@tenon/api'
 import {
@@ -10,6 +10,8 @@ import {
   type Requirements,
 } from '@tenon/engine'
 import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
+import { isObserved } from '../../observe/mode.ts'
+import { observedText } from '../../observe/observed-pools.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
@@ -20,14 +22,15 @@ interface Dependencies {
   readonly provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>
 }
 
-/** A NodePool that is not valid, with what its template says of each label, contradictions included. */
+/** A NodePool that takes no part, with what its template says of each label, contradictions included. */
 interface PoolAside {
   readonly pool: NodePool
-  readonly problem: string
+  /** Why, as a sentence without a full stop. */
+  readonly text: string
   readonly statements: ReadonlyMap<string, readonly Requirements[]>
 }
 
-/** Tells of NodePools that are not valid. */
+/** Tells of NodePools that take no part. */
 export class PoolsAside {
   readonly #deps: Dependencies
 
@@ -36,8 +39,8 @@ export class PoolsAside {
   }
 
   /**
-   * Answers for a pod with a sentence about the NodePools that could serve it, judged by labels and taints, once
-   * they were valid; undefined when there is none.
+   * Answers for a pod with a sentence about the NodePools that could serve it, judged by labels and taints, if they
+   * took part; undefined when there is none.
    */
   now(): (pod: Pod) => string | undefined {
     return poolsAside(this.#deps)
@@ -49,20 +52,21 @@ function poolsAside(deps: Dependencies): (pod: Pod) => string | undefined {
   const aside = caches.nodePools.list().flatMap((pool): readonly PoolAside[] => {
     if (!state.isManaged(pool) || pool.spec.replicas !== undefined) return []
     if (pool.metadata.deletionTimestamp !== undefined) return []
-    const problems = validatePool(pool, provider)
-    if (problems.length === 0) return []
-    return [{ pool, problem: problems.join('; '), statements: statementsOf(pool) }]
+    const text = textOf(pool, validatePool(pool, provider))
+    return text === undefined ? [] : [{ pool, text, statements: statementsOf(pool) }]
   })
   if (aside.length === 0) return () => undefined
   const wellKnown = new Set([...wellKnownLabels, ...provider.wellKnownLabels])
   return ({ spec }) => {
-    const told = aside
-      .filter((each) => mayServe(each, spec, wellKnown))
-      .map(
-        ({ pool, problem }) => `NodePool ${pool.metadata.name} is ignored because it is invalid: ${problem}`,
-      )
+    const told = aside.filter((each) => mayServe(each, spec, wellKnown)).map(({ text }) => text)
     return told.length === 0 ? undefined : told.join('; ')
   }
+}
+
+function textOf(pool: NodePool, problems: readonly string[]): string | undefined {
+  const { name } = pool.metadata
+  if (problems.length > 0) return `NodePool ${name} is ignored because it is invalid: ${problems.join('; ')}`
+  return isObserved(pool) ? `NodePool ${name} launches nothing: ${observedText}` : undefined
 }
 
 function statementsOf({ spec: { template } }: NodePool): PoolAside['statements'] {

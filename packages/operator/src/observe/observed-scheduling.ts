@@ -1,0 +1,47 @@
+/** Decides which nodes of observed NodePools would be launched, and launches none. */
+import type { NewClaim } from '@tenon/engine'
+import type { OnTrial } from '../node/evidence/judge.ts'
+import type { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
+import type { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
+import { shortened } from '../provisioning/reports/scheduling-report.ts'
+import type { TimedDecider } from '../provisioning/timed-decider.ts'
+import type { ObservedLaunches } from './observed-launches.ts'
+import type { ObservedPools } from './observed-pools.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly observed: Pick<ObservedPools, 'isAny'>
+  /** Of the observed NodePools. */
+  readonly inputs: SchedulingInputs
+  readonly decider: Pick<TimedDecider, 'decide'>
+  readonly launches: ObservedLaunches
+  readonly memory: Pick<DecisionMemory, 'failed'>
+}
+
+const nothingOnTrial: OnTrial = new Map()
+
+export class ObservedScheduling {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { decider, inputs, launches, memory, observed } = this.#deps
+    if (!observed.isAny) return
+    const input = await inputs.forPending(nothingOnTrial, signal)
+    if (input.pods.length === 0 || !input.hasEligiblePool) {
+      launches.note([], input.pods)
+      return
+    }
+    const { claims } = await decider.decide(input, signal)
+    signal.throwIfAborted()
+    launches.note(claims, input.pods)
+    for (const claim of claims) for (const pod of claim.pods) memory.failed(pod, textOf(claim))
+  }
+}
+
+function textOf({ nodePool, instanceTypes }: NewClaim): string {
+  return `NodePool ${nodePool} would launch a node for it (${shortened(instanceTypes)}), but is only observed`
+}
