@@ -7,6 +7,7 @@ import { addController } from './program/controller.ts'
 import { addCrds } from './program/crds.ts'
 import { addDevCluster } from './program/devcluster.ts'
 import { addInit } from './program/init.ts'
+import { addJournal } from './program/journal.ts'
 import { addPreflight } from './program/preflight.ts'
 import { addSimulate } from './program/simulate.ts'
 import { addSnapshot } from './program/snapshot.ts'
@@ -28,6 +29,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addPreflight,
   addSnapshot,
   addSimulate,
+  addJournal,
   addVersion,
 ]
 
