@@ -52,3 +52,5 @@ export {
   type SimulatedPrice,
   type Simulation,
 } from './simulate/simulate.ts'
+export type { Case, CaseExpectations, CaseFailure, CaseStep } from './cases/case.ts'
+export { runCase } from './cases/run.ts'

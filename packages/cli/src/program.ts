@@ -11,6 +11,7 @@ import { addJournal } from './program/journal.ts'
 import { addPreflight } from './program/preflight.ts'
 import { addSimulate } from './program/simulate.ts'
 import { addSnapshot } from './program/snapshot.ts'
+import { addTest } from './program/test.ts'
 import { addUp } from './program/up.ts'
 import { addValidate } from './program/validate.ts'
 import { addVersion } from './program/version.ts'
@@ -27,6 +28,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addValidate,
   addInit,
   addPreflight,
+  addTest,
   addSnapshot,
   addSimulate,
   addJournal,

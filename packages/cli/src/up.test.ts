@@ -349,19 +349,11 @@ test('version -o json is JSON with the version', async (t) => {
 test('the help of every command shows examples on stdout', async (t) => {
   const cwd = await temporaryDirectory(t)
   const { out: overview } = await runTenon(t, cwd, ['--help'])
-  const commands = [
-    ...overview.matchAll(/^ {2}([a-z]+)(?: \[options(?:\.\.\.)?\])?(?: <path\.\.\.>)? {2,}/gm),
-  ].map(([, name = '']) => name)
-  assert.deepEqual(commands, [
-    'up',
-    'devcluster',
-    'controller',
-    'crds',
-    'validate',
-    'init',
-    'preflight',
-    'version',
-  ])
+  const [, listed = ''] = overview.split('Commands:\n')
+  const named = [...listed.matchAll(/^ {2}([a-z]+)(?: .*)?$/gm)].map(([, name = '']) => name)
+  const commands = named.filter((name) => name !== 'help')
+  for (const name of ['up', 'controller', 'validate', 'preflight', 'simulate', 'test', 'version'])
+    assert.ok(commands.includes(name), name)
   for (const command of commands) {
     const { out, err, code } = await runTenon(t, cwd, [command, '--help'])
     assert.match(out, new RegExp(`\nExamples:\n.*tenon ${command}`, 's'))

@@ -165,14 +165,18 @@ function withPods(
     uid: `simulated-${namespace}-${name}`,
     controller: true,
   }
-  const pods = Array.from({ length: count }, (_, index) =>
+  const taken = new Set(snapshot.objects.map((object) => object.metadata.uid))
+  const uidOf = (index: number): string => `simulated-${namespace}-${owner.name}-${index}`
+  let first = 0
+  while (taken.has(uidOf(first))) first++
+  const pods = Array.from({ length: count }, (_, at) => first + at).map((index) =>
     waiting({
       ...template,
       metadata: {
         ...template.metadata,
         name: `${owner.name}-simulated-${index}`,
         namespace,
-        uid: `simulated-${namespace}-${owner.name}-${index}`,
+        uid: uidOf(index),
         ownerReferences: [owner],
       },
     }),

@@ -27,6 +27,7 @@ import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import type { ClusterConnection } from '../kubectl/connection.ts'
 import type { SourceFlags } from '../kubectl/flags.ts'
+import { offlineFacts } from './offline-facts.ts'
 import { builtInProviders } from '../providers.ts'
 import { version } from '../version.ts'
 
@@ -131,25 +132,8 @@ async function catalogueOfModule(
   for (const type of module.nodeClasses)
     for (const nodeClass of await client.list<NodeClass>(type, { signal: io.interrupted }))
       classes.set(`${type.group}/${type.kind}/${nodeClass.metadata.name}`, nodeClass)
-  const catalogues = pools.map(({ metadata, spec }): SnapshotCatalogue => {
-    const { group, kind, name } = spec.template.spec.nodeClassRef
-    const { offered } = offline.typesOf(classes.get(`${group}/${kind}/${name}`), [...classes.values()])
-    return { nodePools: [metadata.name], instanceTypes: offered }
-  })
-  const { wellKnownLabels, restrictedDomains, restrictedLabels, labelAliases } = offline.rules
-  return {
-    cloud: {
-      name: module.name,
-      nodeClasses: module.nodeClasses,
-      wellKnownLabels,
-      repairPolicies: [],
-      ...(restrictedDomains && { restrictedDomains }),
-      ...(restrictedLabels && { restrictedLabels }),
-      ...(labelAliases && { labelAliases }),
-    },
-    catalogues,
-    origin: `what ${module.title} sells by its built-in list`,
-  }
+  const facts = offlineFacts(module, offline, pools, classes)
+  return { ...facts, origin: `what ${module.title} sells by its built-in list` }
 }
 
 /** What the nodes of the cluster are, without prices. */

@@ -11,6 +11,7 @@ import {
 import type { KubeObject, UnstructuredObject } from '@tenon/api'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { objectKinds, objectNameOf } from '../ask/object-names.ts'
 import { snapshotFrom } from '../ask/source.ts'
 import type { OutputFlags, SourceFlags } from '../kubectl/flags.ts'
 import { formatOf } from '../kubectl/output/format.ts'
@@ -104,28 +105,12 @@ function named(object: UnstructuredObject, source: string): KubeObject {
   return { ...object, metadata: { ...object.metadata, name } }
 }
 
-/** Kinds that can be deleted or scaled, by the words for them. */
-const kindWords: Readonly<Record<string, { readonly kind: string; readonly isNamespaced: boolean }>> = {
-  pod: { kind: 'Pod', isNamespaced: true },
-  node: { kind: 'Node', isNamespaced: false },
-  nodepool: { kind: 'NodePool', isNamespaced: false },
-  nodeclaim: { kind: 'NodeClaim', isNamespaced: false },
-  deployment: { kind: 'Deployment', isNamespaced: true },
-  replicaset: { kind: 'ReplicaSet', isNamespaced: true },
-  statefulset: { kind: 'StatefulSet', isNamespaced: true },
-  job: { kind: 'Job', isNamespaced: true },
-}
-
 function objectName(text: string): ObjectName {
-  const [word = '', ...rest] = text.split('/')
-  const known = Object.entries(kindWords).find(([name]) => name === word.toLowerCase().replace(/s$/, ''))?.[1]
-  const [namespace, name] =
-    known?.isNamespaced === true ? (rest.length === 2 ? rest : ['default', rest[0]]) : [undefined, rest[0]]
-  if (known === undefined || name === undefined || name === '' || rest.length > (known.isNamespaced ? 2 : 1))
-    throw new CliError(
-      `"${text}" names no object: use KIND/NAME or KIND/NAMESPACE/NAME with one of ${Object.keys(kindWords).join(', ')}`,
-    )
-  return { kind: known.kind, name, ...(namespace !== undefined && { namespace }) }
+  const name = objectNameOf(text)
+  if (name !== undefined) return name
+  throw new CliError(
+    `"${text}" names no object: use KIND/NAME or KIND/NAMESPACE/NAME with one of ${objectKinds.join(', ')}`,
+  )
 }
 
 function scaling(text: string): SnapshotChange {
