@@ -349,7 +349,7 @@ test('version -o json is JSON with the version', async (t) => {
 test('the help of every command shows examples on stdout', async (t) => {
   const cwd = await temporaryDirectory(t)
   const { out: overview } = await runTenon(t, cwd, ['--help'])
-  const [, listed = ''] = overview.split('Commands:\n')
+  const [listed = ''] = overview.split('Commands:\n')[1]?.split('\n\n') ?? []
   const named = [...listed.matchAll(/^ {2}([a-z]+)(?: .*)?$/gm)].map(([, name = '']) => name)
   const commands = named.filter((name) => name !== 'help')
   for (const name of ['up', 'controller', 'validate', 'preflight', 'simulate', 'test', 'version'])
