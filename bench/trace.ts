@@ -27,9 +27,13 @@ const days = Number(values.days)
 const instances = readTrace(values.traces, Number(values['apps-share']))
 const bounds = await hourlyBounds(instances, Math.ceil(24 * days))
 const sumOf = (of: (hour: BoundHour) => number): number => bounds.reduce((sum, hour) => sum + of(hour), 0)
-const bound = { perRole: sumOf((hour) => hour.perRole), together: sumOf((hour) => hour.together) }
+const bound = {
+  perRole: sumOf((hour) => hour.perRole),
+  together: sumOf((hour) => hour.together),
+  byShape: sumOf((hour) => hour.byShape),
+}
 process.stderr.write(
-  `${instances.length} instances, ${days} days; bound ${bound.perRole.toFixed(0)} per role, ${bound.together.toFixed(0)} together\n`,
+  `${instances.length} instances, ${days} days; bound ${bound.perRole.toFixed(0)} per role, ${bound.together.toFixed(0)} together, ${bound.byShape.toFixed(0)} with pods whole\n`,
 )
 const modes = (['none', 'karpenter'] as const).filter(
   (mode) => values.compatibility === 'both' || values.compatibility === mode,
@@ -64,6 +68,7 @@ function rowOf(name: string, report: PlayReport, seconds: number): Record<string
     price: report.cost.toFixed(0),
     'of the bound': (report.cost / bound.perRole).toFixed(4),
     'of the bound together': (report.cost / bound.together).toFixed(4),
+    'of the bound with pods whole': (report.cost / bound.byShape).toFixed(4),
     'launches/1000 pod-days': per1000(report.launches),
     'moves/1000 pod-days': per1000(report.movesTotal),
     'evictions/1000 pod-days': per1000(report.evictions),

@@ -17,14 +17,17 @@ export interface BoundHour {
   readonly perRole: number
   /** Roles may share nodes: nothing whole can be cheaper. */
   readonly together: number
+  /** As together, but each pod runs on one type: pods are cut in pieces, and their requests are not. */
+  readonly byShape: number
 }
 
-/** The bound of every hour; a pod counts for the part of the hour in which it is wanted. */
+/** The bounds of every hour; a pod counts for the part of the hour in which it is wanted. */
 export async function hourlyBounds(
   instances: readonly TraceInstance[],
   hours: number,
 ): Promise<readonly BoundHour[]> {
   const sums = hourlySums(instances, hours)
+  const shapes = hourlyShapes(instances, hours)
   const bounds: BoundHour[] = []
   for (let hour = 0; hour < hours; hour++) {
     const [cpu, gpus] = roles.map((role) => sums.get(role)?.[hour] ?? new Map<string, number>())
@@ -33,6 +36,7 @@ export async function hourlyBounds(
     bounds.push({
       perRole: (await leastPrice(cpu ?? new Map())) + (await leastPrice(gpus ?? new Map())),
       together: await leastPrice(all),
+      byShape: await leastPriceByShape(shapes[hour] ?? new Map()),
     })
   }
   return bounds
@@ -45,18 +49,75 @@ function hourlySums(instances: readonly TraceInstance[], hours: number): Sums {
   const sums = new Map(
     roles.map((role) => [role as string, Array.from({ length: hours }, () => new Map<string, number>())]),
   )
-  for (const { role, requests, startSeconds, endSeconds } of instances) {
-    const end = Math.min(endSeconds ?? Number.POSITIVE_INFINITY, hours * hourSeconds)
-    for (let hour = Math.floor(startSeconds / hourSeconds); hour * hourSeconds < end; hour++) {
-      const from = Math.max(startSeconds, hour * hourSeconds)
-      const share = (Math.min(end, (hour + 1) * hourSeconds) - from) / hourSeconds
+  for (const instance of instances) {
+    const { role, requests } = instance
+    for (const [hour, share] of hoursOf(instance, hours)) {
       const sum = sums.get(role)?.[hour]
-      if (sum === undefined || share <= 0) continue
+      if (sum === undefined) continue
       for (const [name, amount] of Object.entries({ ...requests, pods: 1 }))
         sum.set(name, (sum.get(name) ?? 0) + amount * share)
     }
   }
   return sums
+}
+
+/** The hours in which an instance is wanted, with the part of each. */
+function* hoursOf(
+  { startSeconds, endSeconds }: TraceInstance,
+  hours: number,
+): Generator<readonly [hour: number, share: number], void, undefined> {
+  const end = Math.min(endSeconds ?? Number.POSITIVE_INFINITY, hours * hourSeconds)
+  for (let hour = Math.floor(startSeconds / hourSeconds); hour * hourSeconds < end; hour++) {
+    const from = Math.max(startSeconds, hour * hourSeconds)
+    const share = (Math.min(end, (hour + 1) * hourSeconds) - from) / hourSeconds
+    if (share > 0) yield [hour, share]
+  }
+}
+
+type Shapes = Map<string, { readonly requests: Resources; count: number }>
+
+/** Pods with equal requests, on average over each hour. */
+function hourlyShapes(instances: readonly TraceInstance[], hours: number): readonly Shapes[] {
+  const all = Array.from({ length: hours }, (): Shapes => new Map())
+  for (const instance of instances) {
+    const requests = { ...instance.requests, pods: 1 }
+    const key = JSON.stringify(Object.entries(requests).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    for (const [hour, share] of hoursOf(instance, hours)) {
+      const shapes = all[hour]
+      const shape = shapes?.get(key)
+      if (shape === undefined) shapes?.set(key, { requests, count: share })
+      else shape.count += share
+    }
+  }
+  return all
+}
+
+async function leastPriceByShape(shapes: Shapes): Promise<number> {
+  if (shapes.size === 0) return 0
+  const problem = new LinearProgram()
+  const demands = Array.from(shapes.values(), ({ requests, count }) => ({
+    requests,
+    row: problem.addRow(count, Number.POSITIVE_INFINITY),
+  }))
+  for (const { capacity, offerings } of traceTypes) {
+    const rows = new Map<string, number>()
+    const nodes = Object.entries(capacity).map(([name, amount]): [row: number, value: number] => {
+      const row = problem.addRow(Number.NEGATIVE_INFINITY, 0)
+      rows.set(name, row)
+      return [row, -amount / (units[name] ?? 1)]
+    })
+    problem.addColumn(offerings[0]?.pricePerHour ?? Number.NaN, nodes)
+    for (const { requests, row } of demands) {
+      const fits = Object.entries(requests).every(([name, amount]) => amount <= (capacity[name] ?? 0))
+      if (!fits) continue
+      const taken = Object.entries(requests).map(([name, amount]): [row: number, value: number] => [
+        rows.get(name) ?? row,
+        amount / (units[name] ?? 1),
+      ])
+      problem.addColumn(0, [[row, 1], ...taken])
+    }
+  }
+  return await problem.solve()
 }
 
 async function leastPrice(demand: ReadonlyMap<string, number>): Promise<number> {

@@ -9,6 +9,8 @@ import { addDevCluster } from './program/devcluster.ts'
 import { addInit } from './program/init.ts'
 import { addJournal } from './program/journal.ts'
 import { addPreflight } from './program/preflight.ts'
+import { addRecord } from './program/record.ts'
+import { addReplay } from './program/replay.ts'
 import { addSimulate } from './program/simulate.ts'
 import { addSnapshot } from './program/snapshot.ts'
 import { addTest } from './program/test.ts'
@@ -32,6 +34,8 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addSnapshot,
   addSimulate,
   addJournal,
+  addRecord,
+  addReplay,
   addVersion,
 ]
 

@@ -51,7 +51,7 @@ export interface WatchFlags {
 export type ColorChoice = 'auto' | 'always' | 'never'
 
 /** Adds {@link ClusterFlags}. */
-function withClusterFlags(command: Command): Command {
+export function withClusterFlags(command: Command): Command {
   return command
     .option('--kubeconfig <path>', 'kubeconfig of the cluster; several as in KUBECONFIG', text)
     .option('--context <name>', 'context of the kubeconfig', text)
