@@ -54,3 +54,14 @@ export {
 } from './simulate/simulate.ts'
 export type { Case, CaseExpectations, CaseFailure, CaseStep } from './cases/case.ts'
 export { runCase } from './cases/run.ts'
+export {
+  type CostDimension,
+  type CostGroup,
+  costDimensions,
+  costReport,
+  type CostReport,
+  hoursPerMonth,
+} from './cost/cost.ts'
+export { ofKind, pricedInstances, PriceList } from './cost/priced.ts'
+export { roundedParts } from './cost/rounding.ts'
+export { type SpentGroup, spentReport, type SpentReport } from './cost/spent.ts'

@@ -14,6 +14,7 @@ import { addReplay } from './program/replay.ts'
 import { addSimulate } from './program/simulate.ts'
 import { addSnapshot } from './program/snapshot.ts'
 import { addTest } from './program/test.ts'
+import { addGet } from './program/get.ts'
 import { addUp } from './program/up.ts'
 import { addValidate } from './program/validate.ts'
 import { addVersion } from './program/version.ts'
@@ -36,6 +37,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addJournal,
   addRecord,
   addReplay,
+  addGet,
   addVersion,
 ]
 

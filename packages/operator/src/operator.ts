@@ -70,6 +70,13 @@ export interface Blockage {
   readonly passAgesSeconds: Readonly<Record<string, number>>
 }
 
+/** Prices per hour of NodeClaims' instances; one that is not listed is not known. */
+export interface ClaimPrices {
+  /** Such as `EUR`; absent when the provider does not say. */
+  readonly currency?: string
+  readonly nodeClaims: readonly { readonly name: string; readonly pricePerHour: number }[]
+}
+
 /** One operator. `start` may be called once, `stop` at any time after it. */
 export class Operator {
   readonly metrics: Metrics
@@ -263,6 +270,17 @@ export class Operator {
 
   get settings(): Settings {
     return this.#deps.settings
+  }
+
+  /** What the instance of each NodeClaim costs an hour, as far as that is known. */
+  prices(): ClaimPrices {
+    const { provider } = this.#deps
+    const currency = provider.currency?.()
+    const nodeClaims = this.caches.nodeClaims.list().flatMap((claim) => {
+      const pricePerHour = this.state.poolCosts.priceOf(claim)
+      return pricePerHour === undefined ? [] : [{ name: claim.metadata.name, pricePerHour }]
+    })
+    return { ...(currency !== undefined && { currency }), nodeClaims }
   }
 
   /** Offerings that launches avoid because they had no capacity. */

@@ -13,8 +13,8 @@ function named(type: ResourceType, ...shortNames: readonly string[]): NamedKind 
   return { type, singular: type.kind.toLowerCase(), shortNames }
 }
 
-const podKind: NamedKind = named(kinds.pod, 'po')
-const nodeKind: NamedKind = named(kinds.node, 'no')
+export const podKind: NamedKind = named(kinds.pod, 'po')
+export const nodeKind: NamedKind = named(kinds.node, 'no')
 const nodeClaimKind: NamedKind = named(karpenterKinds.nodeClaim)
 export const nodePoolKind: NamedKind = named(karpenterKinds.nodePool)
 

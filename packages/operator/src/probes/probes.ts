@@ -24,7 +24,7 @@ export function scrapeHandler(operator: Pick<Operator, 'metrics'>): HttpHandler 
  * Answers scrapes, and what only the owner of the process may see. As JSON, `/debug/drains` tells what each drain waits for,
  * `/debug/decisions` why each node is still there, `/debug/offerings` what launches avoid because it had no
  * capacity and which instance types are smaller than they say, and `/debug/waiting` what decisions wait for, or go on without. `/debug/journal` is
- * the journal as JSON lines.
+ * the journal as JSON lines, and `/debug/prices` what each NodeClaim's instance costs an hour.
  * @param others answers other paths; without it there are none.
  */
 export function metricsHandler(operator: Operator, others: HttpHandler = notFound): HttpHandler {
@@ -35,6 +35,7 @@ export function metricsHandler(operator: Operator, others: HttpHandler = notFoun
     '/debug/offerings': async () =>
       json({ avoided: operator.offerings(), smaller: await operator.smallerTypes() }),
     '/debug/journal': (request, signal) => journalPage(operator.journaled, request, signal),
+    '/debug/prices': () => json(operator.prices()),
     '/debug/waiting': () => json(operator.blockage()),
   }
   return async (request, signal) => {

@@ -1,0 +1,149 @@
+/** What a cluster costs, and whom it serves (ask.md 11). */
+import { ownValue, sumOfPrices } from '@tenon/api'
+import type { PricedInstance, PricedPod } from './priced.ts'
+
+/** A month is so long everywhere (ask.md, trap 5). */
+export const hoursPerMonth = 730
+
+export const costDimensions = ['nodepool', 'namespace', 'owner', 'type', 'zone'] as const
+
+export type CostDimension = (typeof costDimensions)[number]
+
+/** One line of a report. */
+export interface CostGroup {
+  /** Value of the dimension; of an owner `namespace/kind/name`; absent for instances without one. */
+  readonly name?: string
+  readonly instances: number
+  readonly pods: number
+  /** What requests take of the prices, per hour. */
+  readonly requestedPerHour: number
+  /** What nobody has asked for, per hour; 0 in a report by namespace or owner, where it is apart. */
+  readonly idlePerHour: number
+  /** Instances without a known price; in a report by namespace or owner, pods on those. */
+  readonly unpriced: number
+}
+
+export interface CostReport {
+  readonly by: CostDimension
+  /** The most expensive first, then by name. */
+  readonly groups: readonly CostGroup[]
+  /** What nobody has asked for, and no group has. */
+  readonly idlePerHour: number
+  /** The sum of all groups and of what is idle. */
+  readonly totalPerHour: number
+  readonly instances: number
+  /** Instances that cost something nobody knows; they are in no sum. */
+  readonly unpriced: readonly { readonly name: string; readonly type?: string }[]
+}
+
+/** Gathers the prices of instances. */
+export function costReport(instances: readonly PricedInstance[], by: CostDimension): CostReport {
+  const groups = new Map<string | undefined, Totals>()
+  const groupOf = (name: string | undefined) => {
+    const group = groups.get(name) ?? newTotals()
+    groups.set(name, group)
+    return group
+  }
+  let idlePerHour = 0
+  for (const instance of instances) {
+    const shares = sharesOf(instance)
+    if (by === 'namespace' || by === 'owner') {
+      for (const [at, pod] of instance.pods.entries()) addPod(groupOf(podGroup(pod, by)), shares?.pods[at])
+      idlePerHour += shares?.idle ?? 0
+    } else addInstance(groupOf(instanceGroup(instance, by)), instance, shares)
+  }
+  const { pricePerHour } = sumOfPrices(instances.map((each) => each.pricePerHour))
+  return {
+    by,
+    groups: [...groups]
+      .map(([name, totals]) => ({ ...(name !== undefined && { name }), ...totals }))
+      .toSorted(byCost),
+    idlePerHour,
+    totalPerHour: pricePerHour,
+    instances: instances.length,
+    unpriced: instances
+      .filter((each) => each.pricePerHour === undefined)
+      .map(({ name, type }) => ({ name, ...(type !== undefined && { type }) })),
+  }
+}
+
+type Totals = { -readonly [Name in keyof Omit<CostGroup, 'name'>]: number }
+
+function newTotals(): Totals {
+  return { instances: 0, pods: 0, requestedPerHour: 0, idlePerHour: 0, unpriced: 0 }
+}
+
+function addPod(group: Totals, share: number | undefined): void {
+  group.pods++
+  if (share === undefined) group.unpriced++
+  else group.requestedPerHour += share
+}
+
+function addInstance(group: Totals, { pods }: PricedInstance, shares: Shares | undefined): void {
+  group.instances++
+  group.pods += pods.length
+  if (shares === undefined) {
+    group.unpriced++
+    return
+  }
+  group.idlePerHour += shares.idle
+  for (const share of shares.pods) group.requestedPerHour += share
+}
+
+function podGroup({ namespace, owner }: PricedPod, by: 'namespace' | 'owner'): string {
+  return by === 'namespace' ? namespace : `${namespace}/${owner.kind.toLowerCase()}/${owner.name}`
+}
+
+function instanceGroup(
+  { nodePool, type, zone }: PricedInstance,
+  by: 'nodepool' | 'type' | 'zone',
+): string | undefined {
+  switch (by) {
+    case 'nodepool':
+      return nodePool
+    case 'type':
+      return type
+    case 'zone':
+      return zone
+  }
+}
+
+function byCost(a: CostGroup, b: CostGroup): number {
+  const difference = b.requestedPerHour + b.idlePerHour - (a.requestedPerHour + a.idlePerHour)
+  if (difference !== 0) return difference
+  return (a.name ?? '') < (b.name ?? '') ? -1 : 1
+}
+
+/** Parts of a price per hour. */
+interface Shares {
+  /** In the order of the pods. */
+  readonly pods: readonly number[]
+  readonly idle: number
+}
+
+/** They say how many pods there may be, or cost little beside the rest. */
+const uncounted = /^(pods|ephemeral-storage|hugepages-.*|attachable-volumes-.*)$/
+
+/**
+ * Every resource of an instance has the same part of the price: CPU, memory, and each kind of device. A pod has of
+ * it what it asks for of what there is; where pods ask for more than that, they share all of it. Undefined
+ * when the price is not known.
+ */
+function sharesOf({ pricePerHour, allocatable, pods }: PricedInstance): Shares | undefined {
+  if (pricePerHour === undefined) return undefined
+  const resources = Object.keys(allocatable).filter(
+    (name) => !uncounted.test(name) && (ownValue(allocatable, name) ?? 0) > 0,
+  )
+  const shares = pods.map(() => 0)
+  for (const resource of resources) {
+    const asked = pods.map(({ requests }) => ownValue(requests, resource) ?? 0)
+    const most = Math.max(
+      ownValue(allocatable, resource) ?? 0,
+      asked.reduce((sum, amount) => sum + amount, 0),
+    )
+    for (const [at, amount] of asked.entries())
+      shares[at] = (shares[at] ?? 0) + (pricePerHour / resources.length) * (amount / most)
+  }
+  const requested = shares.reduce((sum, share) => sum + share, 0)
+  return { pods: shares, idle: Math.max(0, pricePerHour - requested) }
+}

@@ -1,0 +1,23 @@
+/** What a pod belongs to, as people name it: the Deployment rather than its ReplicaSet. */
+import { controllerOf, type KubeObject, ownValue } from '@tenon/api'
+
+export interface Owner {
+  readonly kind: string
+  readonly name: string
+}
+
+const templateHash = 'pod-template-hash'
+
+/**
+ * The controller of a pod. A ReplicaSet whose name ends in the pod's template hash is made by a Deployment. A pod
+ * without a controller owns itself.
+ */
+export function ownerOf(pod: KubeObject): Owner {
+  const controller = controllerOf(pod)
+  if (controller === undefined) return { kind: 'Pod', name: pod.metadata.name }
+  const { kind, name } = controller
+  const hash = ownValue(pod.metadata.labels, templateHash)
+  if (kind === 'ReplicaSet' && hash !== undefined && name.endsWith(`-${hash}`))
+    return { kind: 'Deployment', name: name.slice(0, -hash.length - 1) }
+  return { kind, name }
+}

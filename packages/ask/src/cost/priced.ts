@@ -1,0 +1,126 @@
+/** The instances of a snapshot, what each costs, and the pods on it. */
+import {
+  apiVersionOf,
+  karpenterKinds,
+  type KubeObject,
+  kinds,
+  labels,
+  ownValue,
+  parseResources,
+  type Pod,
+  type PricePerHour,
+  type Resources,
+  type ResourceType,
+} from '@tenon/api'
+import { podRequests } from '@tenon/engine'
+import { nodePrice } from '@tenon/operator'
+import type { Snapshot } from '../snapshot/snapshot.ts'
+import { ownerOf, type Owner } from './owner.ts'
+
+/** A pod, and what it asks for. */
+export interface PricedPod {
+  readonly namespace: string
+  readonly name: string
+  readonly owner: Owner
+  /** In canonical units. */
+  readonly requests: Resources
+}
+
+/** An instance: a Node, or a NodeClaim whose Node is not there yet. */
+export interface PricedInstance {
+  /** Of the Node, else of the NodeClaim. */
+  readonly name: string
+  readonly nodePool?: string
+  readonly type?: string
+  readonly zone?: string
+  readonly pricePerHour: PricePerHour
+  /** In canonical units. */
+  readonly allocatable: Resources
+  readonly pods: readonly PricedPod[]
+}
+
+/**
+ * All instances that cost something: every Node, and every NodeClaim that was launched and has no Node. A price
+ * is that of the offering in the catalogue (ask.md 11).
+ */
+export function pricedInstances(snapshot: Snapshot): readonly PricedInstance[] {
+  const nodes = ofKind(snapshot, kinds.node)
+  const claims = ofKind(snapshot, karpenterKinds.nodeClaim)
+  const podsOf = Map.groupBy(ofKind(snapshot, kinds.pod).filter(isCounted), ({ spec }) => spec.nodeName ?? '')
+  const known = new Set(nodes.map(({ spec }) => spec?.providerID))
+  const prices = new PriceList(snapshot)
+  return [
+    ...nodes.map((node) => ({
+      ...described(node, prices),
+      allocatable: parseResources(node.status?.allocatable),
+      pods: (podsOf.get(node.metadata.name) ?? []).map(pricedPod),
+    })),
+    ...claims
+      .filter(({ status }) => (status?.providerID ?? '') !== '' && !known.has(status?.providerID))
+      .map((claim) => ({
+        ...described(claim, prices),
+        allocatable: parseResources(claim.status?.allocatable),
+        pods: [],
+      })),
+  ]
+}
+
+/** The objects of one kind. */
+export function ofKind<T extends KubeObject>(
+  { objects }: Pick<Snapshot, 'objects'>,
+  type: ResourceType<T>,
+): readonly T[] {
+  const apiVersion = apiVersionOf(type)
+  return objects.filter(
+    (object): object is T => object.kind === type.kind && object.apiVersion === apiVersion,
+  )
+}
+
+/** What the offerings of a snapshot cost. */
+export class PriceList {
+  readonly #catalogues: Snapshot['catalogues']
+
+  constructor({ catalogues }: Pick<Snapshot, 'catalogues'>) {
+    this.#catalogues = catalogues
+  }
+
+  /** By the labels of a Node or a NodeClaim. One without a NodePool may be of any catalogue. */
+  of({ metadata }: KubeObject): PricePerHour {
+    const own = metadata.labels ?? {}
+    const [pool, typeName] = [ownValue(own, labels.nodePool), ownValue(own, labels.instanceType)]
+    for (const { nodePools, instanceTypes } of this.#catalogues) {
+      if (pool !== undefined && !nodePools.includes(pool)) continue
+      const type = instanceTypes?.find(({ name }) => name === typeName)
+      const price = nodePrice(type, own)
+      if (price !== undefined) return price
+    }
+    return undefined
+  }
+}
+
+function described(
+  object: KubeObject,
+  prices: PriceList,
+): Pick<PricedInstance, 'name' | 'nodePool' | 'type' | 'zone' | 'pricePerHour'> {
+  const own = object.metadata.labels ?? {}
+  const [nodePool, type, zone] = [labels.nodePool, labels.instanceType, labels.zone].map((key) =>
+    ownValue(own, key),
+  )
+  return {
+    name: object.metadata.name,
+    ...(nodePool !== undefined && { nodePool }),
+    ...(type !== undefined && { type }),
+    ...(zone !== undefined && { zone }),
+    pricePerHour: prices.of(object),
+  }
+}
+
+/** A pod that has ended takes nothing any more. */
+function isCounted({ status }: Pod): boolean {
+  return status?.phase !== 'Succeeded' && status?.phase !== 'Failed'
+}
+
+function pricedPod(pod: Pod): PricedPod {
+  const { name, namespace = 'default' } = pod.metadata
+  return { namespace, name, owner: ownerOf(pod), requests: podRequests(pod.spec, pod.status) }
+}
