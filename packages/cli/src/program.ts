@@ -4,6 +4,7 @@ import type { Io } from './io.ts'
 import { examples } from './program/arguments.ts'
 import { addClusterAutoscaler } from './program/cluster-autoscaler.ts'
 import { addController } from './program/controller.ts'
+import { addCost } from './program/cost.ts'
 import { addCrds } from './program/crds.ts'
 import { addDevCluster } from './program/devcluster.ts'
 import { addInit } from './program/init.ts'
@@ -38,6 +39,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addRecord,
   addReplay,
   addGet,
+  addCost,
   addVersion,
 ]
 

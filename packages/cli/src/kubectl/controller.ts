@@ -5,6 +5,7 @@
 import { kinds, type Lease } from '@tenon/api'
 import { directKubeConfig, isKubeError, podTransport } from '@tenon/kube'
 import { readText, type Transport } from '@tenon/runtime'
+import { CliError } from '../errors.ts'
 import { leaderAnnotations, leaseName } from '../leader-annotations.ts'
 import type { ClusterConnection } from './connection.ts'
 import type { SourceFlags } from './flags.ts'
@@ -31,14 +32,10 @@ export type Reached =
   | { readonly kind: 'unreachable'; readonly message: string }
 
 /** A page of the controller that does not come. */
-class ControllerPageError extends Error {
-  /** HTTP status. */
-  readonly status: number
-
+class ControllerPageError extends CliError {
   constructor(path: string, status: number, text: string) {
     super(`the controller answered ${status} to GET ${path}${text === '' ? '' : `: ${text}`}`)
     this.name = 'ControllerPageError'
-    this.status = status
   }
 }
 

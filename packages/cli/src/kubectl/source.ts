@@ -1,5 +1,6 @@
 /** Where the facts of an answer come from: a file, the controller, or the objects alone (ask.md 1). */
-import { type ReadSnapshot, readSnapshot, type Snapshot } from '@tenon/ask'
+import { type ReadSnapshot, readSnapshot, readSnapshotText, type Snapshot } from '@tenon/ask'
+import { readText } from '@tenon/runtime'
 import { resolve } from 'node:path'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
@@ -18,6 +19,15 @@ export async function snapshotFile({ cwd }: Pick<Io, 'cwd'>, path: string): Prom
     if (cause instanceof CliError) throw cause
     throw new CliError(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
+}
+
+/**
+ * The snapshot that the controller gives.
+ * @throws CliError when what it gives is not whole.
+ */
+export async function controllerSnapshot(reach: ControllerReach, signal: AbortSignal): Promise<Snapshot> {
+  const text = await readText(await reach.get('/debug/snapshot', signal))
+  return whole(readSnapshotText(text), `the snapshot of ${reach.leader}`)
 }
 
 function whole(read: ReadSnapshot, source: string): Snapshot {
@@ -43,7 +53,7 @@ export async function reachOrTell(
 }
 
 /** One sentence. */
-function whyNot(reached: Exclude<Reached, { kind: 'reached' }>): string {
+export function whyNot(reached: Exclude<Reached, { kind: 'reached' }>): string {
   switch (reached.kind) {
     case 'noController':
       return 'no Tenon leads this cluster'
