@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import type { Io } from './io.ts'
 import { examples } from './program/arguments.ts'
 import { addClusterAutoscaler } from './program/cluster-autoscaler.ts'
+import { addCompletion } from './program/completion.ts'
 import { addController } from './program/controller.ts'
 import { addCost } from './program/cost.ts'
 import { addCrds } from './program/crds.ts'
@@ -40,6 +41,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addReplay,
   addGet,
   addCost,
+  addCompletion,
   addVersion,
 ]
 
