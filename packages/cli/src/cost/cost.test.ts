@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
@@ -34,6 +34,11 @@ test('EXP-27 cost by namespace tells what is asked for, what is idle, and what h
     '',
   ])
   assert.equal(err, 'note: the price of 1 instance(s) is not known, and in no sum: strange (unknown type)\n')
+})
+
+test('the page about cost shows what it prints', async () => {
+  const page = await readFile(join(import.meta.dirname, '../../../../docs/ask/cost.md'), 'utf8')
+  assert.ok(page.includes((await cost('--by', 'namespace')).out))
 })
 
 test('EXP-27 an instance without a known price stands in its group as unknown, never as 0', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -46,6 +46,11 @@ test("get prints kubectl's columns, and beside them requests, prices and reasons
     '',
   ])
   assert.match((await lines('nodes', '-o', 'wide'))[1] ?? '', / small +on-demand +z1 +web +Not yet +60m$/)
+})
+
+test('the page about get shows what it prints', async () => {
+  const page = await readFile(join(import.meta.dirname, '../../../../docs/ask/get.md'), 'utf8')
+  assert.ok(page.includes((await get('nodes')).out))
 })
 
 test('EXP-29 get selects, sorts and shows as kubectl does', async () => {
