@@ -1,5 +1,4 @@
 /** The process: serves, stands for the lease, runs the loop while it leads, and ends in good order (cluster-autoscaler.md 2.1). */
-import { kinds } from '@tenon/api'
 import {
   createCacheRegistry,
   createEventRecorder,
@@ -318,12 +317,13 @@ class AutoscalerProcess {
     const { options, grpcExpander = keepAll, clock, random, turns, logger } = this.#plan
     const { isDryRun } = options
     const client = this.#client
+    const reader = createUncachedReader(client, cache, cachedNode)
     return {
       options,
       cluster: {
         cache,
-        reader: createUncachedReader(client, cache, cachedNode),
-        listNodes: (signal) => client.list(kinds.node, { signal }),
+        reader,
+        listNodes: reader.listNodes,
         writer: isDryRun ? createDryRunWriter(client, logger) : createClusterWriter({ client, clock }),
       },
       nodeGroups,

@@ -7,6 +7,7 @@ import { Weather } from '../simulation/faults/weather.ts'
 import { AutoscalerWorld, type WorldPool } from './autoscaler-world.ts'
 import { Checker, type Violation } from './checker.ts'
 import { playFault, repair } from './faults.ts'
+import { staleLists } from './stale-lists.ts'
 import type { PlantedMistake } from './planted.ts'
 import { Supervisor } from './supervisor.ts'
 import { Workload } from './workload.ts'
@@ -54,13 +55,13 @@ export async function playStory(
     withoutFaults: [],
   })
   const log = new EventLog(clock)
-  const faulty = (inner: Transport) => faultyApi(inner, { weather, clock, log })
+  const faulty = (inner: Transport) => faultyApi(staleLists(inner, weather), { weather, clock, log })
   const world = await AutoscalerWorld.start({
     seed,
     pools,
     credentials,
     clock,
-    flags: ['--scan-interval=20s'],
+    flags: ['--scan-interval=20s', ...(hasFaults ? drawFlags(dice.fork('flags')) : [])],
     ports: {
       api: (inner, identity) => (mistake?.api ?? same)(checker.api(faulty(inner), identity)),
       cloud: (inner, identity) => checker.cloud(inner, identity),
@@ -117,6 +118,19 @@ function drawPools(dice: Random): readonly WorldPool[] {
       max: min + integerBetween(dice, 3, 6),
     }
   })
+}
+
+/** What users set, each in some of the stories. */
+function drawFlags(dice: Random): readonly string[] {
+  const all = [
+    '--planned-placement',
+    '--balance-similar-node-groups',
+    '--parallel-scale-up',
+    '--max-drain-parallelism=4',
+    '--node-deletion-batcher-interval=30s',
+    '--enforce-node-group-min-size',
+  ]
+  return all.filter(() => unit(dice) < 0.3)
 }
 
 const same = <T>(inner: T): T => inner

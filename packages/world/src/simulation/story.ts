@@ -26,6 +26,8 @@ export const faultKinds = [
   'timeout',
   /** Lists take seconds. */
   'slowList',
+  /** A list as it was when the same was asked before; in stories of node groups only. */
+  'staleList',
   /** A good status, and an answer that is not what was asked for; half of the time after the effect. */
   'wrongReply',
   /** Watches break. */

@@ -11,6 +11,7 @@ const stormRates: Readonly<Record<FaultKind, number>> = {
   lostReply: 0.15,
   timeout: 0.05,
   slowList: 0.5,
+  staleList: 0.3,
   wrongReply: 0.1,
   watchDrop: 0.05,
   watchGone: 0.02,
