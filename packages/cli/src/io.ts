@@ -9,6 +9,8 @@ export interface Io {
   readonly isTerminal: boolean
   /** All that comes on standard input. */
   readonly input: () => Promise<string>
+  /** Reads a line that somebody types; absent where nobody can be asked. */
+  readonly answer?: () => Promise<string>
   /** Size of the terminal in characters. */
   readonly size: () => { readonly columns: number; readonly rows: number }
   /** Aborts when the user asks the process to end (Ctrl-C or SIGTERM). */

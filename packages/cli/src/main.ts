@@ -39,6 +39,16 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error
 })
 
+async function readLine(): Promise<string> {
+  const { createInterface } = await import('node:readline/promises')
+  const lines = createInterface({ input: process.stdin })
+  try {
+    return await lines.question('', { signal: interrupted.signal })
+  } finally {
+    lines.close()
+  }
+}
+
 const io: Io = {
   env: process.env,
   cwd: process.cwd(),
@@ -46,6 +56,7 @@ const io: Io = {
   err: (text) => process.stderr.write(text),
   isTerminal: process.stdout.isTTY,
   input: () => readAll(process.stdin),
+  ...(process.stdin.isTTY && { answer: readLine }),
   size: () => ({ columns: process.stdout.columns, rows: process.stdout.rows }),
   interrupted: interrupted.signal,
 }

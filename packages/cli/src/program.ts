@@ -17,6 +17,8 @@ import { addSimulate } from './program/simulate.ts'
 import { addSnapshot } from './program/snapshot.ts'
 import { addTest } from './program/test.ts'
 import { addGet } from './program/get.ts'
+import { addPause, addResume } from './program/pause.ts'
+import { addRollout } from './program/rollout.ts'
 import { addUp } from './program/up.ts'
 import { addValidate } from './program/validate.ts'
 import { addVersion } from './program/version.ts'
@@ -42,6 +44,9 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addGet,
   addCost,
   addCompletion,
+  addPause,
+  addResume,
+  addRollout,
   addVersion,
 ]
 

@@ -41,12 +41,18 @@ export interface WriteOptions {
   readonly lane?: Lane
 }
 
+/** Of creations and patches. */
+export interface ChangeOptions extends WriteOptions {
+  /** The server checks and answers as if it did it, and does nothing. */
+  readonly isDryRun?: boolean
+}
+
 export interface UpdateOptions extends WriteOptions {
   /** Replaces the status alone. */
   readonly subresource?: 'status'
 }
 
-export interface PatchOptions extends WriteOptions {
+export interface PatchOptions extends ChangeOptions {
   readonly subresource?: 'status'
   /** Default `merge` (RFC 7386). */
   readonly kind?: 'merge' | 'strategic' | 'json'
@@ -85,7 +91,7 @@ export interface KubeClient {
   create<T extends KubeObject>(
     type: ResourceType<T>,
     object: NewObject<T>,
-    options?: WriteOptions,
+    options?: ChangeOptions,
   ): Promise<T>
   /**
    * Replaces a whole object that was read before; a `conflict` error when it has changed since.

@@ -77,6 +77,12 @@ export async function reachController(
   return await reachPod({ namespace, pod, port }, leader, { connection, signal })
 }
 
+/** The namespace of the controller that leads; undefined when there is none, or no right to see it. */
+export async function controllerNamespace(connection: ClusterConnection): Promise<string | undefined> {
+  const found = await findLease(connection, undefined)
+  return found.kind === 'found' ? found.lease.metadata.namespace : undefined
+}
+
 type FoundLease = { readonly kind: 'found'; readonly lease: Lease } | Exclude<Reached, { kind: 'reached' }>
 
 /** The lease that a Tenon holds. The Go Karpenter uses the same name, without {@link leaderAnnotations}. */

@@ -8,6 +8,7 @@ import type {
   PatchOptions,
   ReadFields,
   UpdateOptions,
+  ChangeOptions,
   WriteOptions,
 } from '../contract.ts'
 import { isKubeError } from '../contract.ts'
@@ -138,9 +139,9 @@ class HttpKubeClient implements WatchingKubeClient {
   async create<T extends KubeObject>(
     type: ResourceType<T>,
     object: NewObject<T>,
-    { signal, lane }: WriteOptions = {},
+    { signal, lane, isDryRun }: ChangeOptions = {},
   ): Promise<T> {
-    const path = pathOf(type, namespaceFor(type, object.metadata.namespace))
+    const path = `${pathOf(type, namespaceFor(type, object.metadata.namespace))}${dryRunQuery(isDryRun)}`
     const { name, namespace } = object.metadata
     return await this.#requester.json<T>({
       method: 'POST',
@@ -185,7 +186,7 @@ class HttpKubeClient implements WatchingKubeClient {
     const { subresource, kind = 'merge', resourceVersion, isAnswerUnread = false, fields } = options
     return await this.#requester.json<T>({
       method: 'PATCH',
-      path: objectPath(type, key, subresource),
+      path: `${objectPath(type, key, subresource)}${dryRunQuery(options.isDryRun)}`,
       body: withResourceVersion(kind, patch, resourceVersion),
       contentType: patchTypes[kind],
       isAnswerUnread,
@@ -303,6 +304,8 @@ function objectPath(type: ResourceType, key: ObjectKey, subresource?: string): s
   if (key.name === '') throw new TypeError(`a ${type.kind} needs a name`)
   return pathOf(type, namespaceFor(type, key.namespace), key.name, subresource)
 }
+
+const dryRunQuery = (isDryRun = false): string => (isDryRun ? '?dryRun=All' : '')
 
 /** A namespaced object without a namespace would silently address another URL. */
 function namespaceFor(type: ResourceType, namespace: string | undefined): string | undefined {
