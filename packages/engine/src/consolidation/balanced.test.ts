@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels } from '@tenon/api'
-import { anExpression, anOffering, aPod, aPool, aPoolInput, aType, soldAs } from '../testing/builders.ts'
+import {
+  anExpression,
+  anOffering,
+  aPod,
+  aPool,
+  aPoolInput,
+  aType,
+  soldAs,
+} from '../testing/builders.test-support.ts'
 import { mayPass, verdictsOn } from './balanced.ts'
 import { consolidate, moves, scores } from './consolidation.test-support.ts'
 import type { CandidateInput, PoolTotals } from './question.ts'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { type Pod, wellKnownLabels } from '@tenon/api'
 import type { NewClaim } from '../input/result.ts'
 import { schedule } from '../scheduling/schedule.ts'
-import { anInput, aPod, aPool, aPoolInput, aType } from '../testing/builders.ts'
+import { anInput, aPod, aPool, aPoolInput, aType } from '../testing/builders.test-support.ts'
 import { isCheaper, isConfirmed } from './confirmation.ts'
 
 const types = [aType('small', 2, 8), aType('large', 8, 32)]

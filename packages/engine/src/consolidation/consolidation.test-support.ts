@@ -5,7 +5,14 @@ import { allocatableOf } from '../scheduling/types/allocatable.ts'
 import { difference, podRequests, sum } from '../scheduling/pods/pod-resources.ts'
 import type { NodeInput, PodOrigin, PoolInput, SchedulingInput, SchedulingPolicy } from '../input/input.ts'
 import { problemOf } from '../input/problem.ts'
-import { aCluster, anInput, aPool, aPoolInput, boundTo, strictPolicy } from '../testing/builders.ts'
+import {
+  aCluster,
+  anInput,
+  aPool,
+  aPoolInput,
+  boundTo,
+  strictPolicy,
+} from '../testing/builders.test-support.ts'
 import { type ConsolidationRemark, type ConsolidationResult, disruptionResult } from './answer.ts'
 import { examine } from './examine.ts'
 import type { CandidateInput, ConsolidationQuestion, PoolTotals } from './question.ts'

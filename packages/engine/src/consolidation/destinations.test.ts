@@ -14,7 +14,7 @@ import {
   spreading,
   times,
   valuesOn,
-} from '../testing/builders.ts'
+} from '../testing/builders.test-support.ts'
 import { consolidate, type Instance, moves, refusals } from './consolidation.test-support.ts'
 
 const small = aType('small', 2, 8)

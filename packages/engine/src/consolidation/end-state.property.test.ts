@@ -6,7 +6,14 @@ import { allocatableOf } from '../scheduling/types/allocatable.ts'
 import { podRequests, sum } from '../scheduling/pods/pod-resources.ts'
 import type { PoolInput } from '../input/input.ts'
 import { problemOf } from '../input/problem.ts'
-import { anOffering, aPool, aType, requiringPods, soldAs, spreading } from '../testing/builders.ts'
+import {
+  anOffering,
+  aPool,
+  aType,
+  requiringPods,
+  soldAs,
+  spreading,
+} from '../testing/builders.test-support.ts'
 import { type ConsolidationResult, disruptionResult } from './answer.ts'
 import { asked, type Instance, type Story } from './consolidation.test-support.ts'
 import { examine } from './examine.ts'

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels } from '@tenon/api'
-import { anOffering, aPod, aPool, aPoolInput, aType, soldAs, times } from '../testing/builders.ts'
+import {
+  anOffering,
+  aPod,
+  aPool,
+  aPoolInput,
+  aType,
+  soldAs,
+  times,
+} from '../testing/builders.test-support.ts'
 import { consolidate, type Instance } from './consolidation.test-support.ts'
 
 const types = [1, 2, 4, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4))

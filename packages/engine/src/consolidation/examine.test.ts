@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { problemOf } from '../input/problem.ts'
-import { aPod, aType } from '../testing/builders.ts'
+import { aPod, aType } from '../testing/builders.test-support.ts'
 import type { NewClaim } from '../input/result.ts'
 import { disruptionResult } from './answer.ts'
 import { asked } from './consolidation.test-support.ts'

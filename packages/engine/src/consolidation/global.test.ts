@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type InstanceType, labels } from '@tenon/api'
-import { anAppPod, aPod, aType, spreading, times } from '../testing/builders.ts'
+import { anAppPod, aPod, aType, spreading, times } from '../testing/builders.test-support.ts'
 import { consolidate, moves, refusals } from './consolidation.test-support.ts'
 
 const pods = (count: number, cpu: string) => times(count, () => aPod({ cpu }))

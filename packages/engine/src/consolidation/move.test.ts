@@ -12,7 +12,7 @@ import {
   soldAs,
   times,
   valuesOn,
-} from '../testing/builders.ts'
+} from '../testing/builders.test-support.ts'
 import { consolidate, moves, refusals } from './consolidation.test-support.ts'
 
 /** A type of `cpu` cores that is sold as spot, and as on-demand for twice as much. */

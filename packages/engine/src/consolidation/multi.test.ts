@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type InstanceType, labels } from '@tenon/api'
-import { anOffering, aPod, aPool, aPoolInput, aType, soldAs, times, valuesOn } from '../testing/builders.ts'
+import {
+  anOffering,
+  aPod,
+  aPool,
+  aPoolInput,
+  aType,
+  soldAs,
+  times,
+  valuesOn,
+} from '../testing/builders.test-support.ts'
 import { consolidate, type Instance, moves, scores } from './consolidation.test-support.ts'
 
 /** A type of `cpu` cores that is sold as spot, and as on-demand for twice as much. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { aPod, aType } from '../testing/builders.ts'
+import { aPod, aType } from '../testing/builders.test-support.ts'
 import { consolidate, moves, type Story } from './consolidation.test-support.ts'
 
 const type = aType('only', 8, 32)

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type InstanceType, labels } from '@tenon/api'
-import { anExpression, anOffering, aPod, aPool, aPoolInput, aType, soldAs } from '../testing/builders.ts'
+import {
+  anExpression,
+  anOffering,
+  aPod,
+  aPool,
+  aPoolInput,
+  aType,
+  soldAs,
+} from '../testing/builders.test-support.ts'
 import { consolidate, type Story } from './consolidation.test-support.ts'
 
 const why = { because: 'the quota of instances is used up', untilMs: 1_800_000_000_000 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { aPod, aPool, aPoolInput, aType, times } from '../testing/builders.ts'
+import { aPod, aPool, aPoolInput, aType, times } from '../testing/builders.test-support.ts'
 import { consolidate, type Instance, moves, refusals } from './consolidation.test-support.ts'
 
 const type = aType('large', 4, 16)

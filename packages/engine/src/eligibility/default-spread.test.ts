@@ -14,7 +14,7 @@ import {
 } from '@tenon/api'
 import { schedule } from '../scheduling/schedule.ts'
 import type { SchedulingInput } from '../input/input.ts'
-import { anInput, aPod, aPoolInput, aType } from '../testing/builders.ts'
+import { anInput, aPod, aPoolInput, aType } from '../testing/builders.test-support.ts'
 
 const zonal: TopologySpreadConstraint = {
   maxSkew: 1,

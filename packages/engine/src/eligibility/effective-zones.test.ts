@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, type NodeSelectorRequirement, type Pod } from '@tenon/api'
 import type { PodVolumes } from '../input/input.ts'
-import { aPod } from '../testing/builders.ts'
+import { aPod } from '../testing/builders.test-support.ts'
 import { effectiveZone } from './effective-zones.ts'
 
 const zoneIn = (...values: readonly string[]): NodeSelectorRequirement => ({

@@ -1,6 +1,6 @@
 /** Claims, volumes and classes for tests, and lookups over them. */
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '@tenon/api'
-import { aPod } from '../testing/builders.ts'
+import { aPod } from '../testing/builders.test-support.ts'
 import type { VolumeLookups } from './lookups.ts'
 import { claimedVolumes } from './volumes.ts'
 

@@ -9,7 +9,7 @@ import {
   wellKnownLabels,
 } from '@tenon/api'
 import { schedule } from '../scheduling/schedule.ts'
-import { aNode, anInput, aPod } from '../testing/builders.ts'
+import { aNode, anInput, aPod } from '../testing/builders.test-support.ts'
 import type { EligibilityPolicy, VolumeLookups } from './lookups.ts'
 import {
   aBoundClaim,

@@ -11,7 +11,7 @@ import {
 } from '@tenon/api'
 import { allocatableOf } from '../scheduling/types/allocatable.ts'
 import { finished } from '../steps.ts'
-import { aPool, aType } from '../testing/builders.ts'
+import { aPool, aType } from '../testing/builders.test-support.ts'
 import { evaluateOverlaysInSteps, type OverlayOutcome, renderOverlayConflict } from './evaluation.ts'
 import type { OfferedPool } from './matching.ts'
 import { overlaidType } from './overlaid-type.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { anInput, aPod, strictPolicy, times } from '../testing/builders.ts'
+import { anInput, aPod, strictPolicy, times } from '../testing/builders.test-support.ts'
 import type { SchedulingResult } from '../input/result.ts'
 import { schedule } from './schedule.ts'
 

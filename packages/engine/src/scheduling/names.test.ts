@@ -5,7 +5,15 @@ import { labels, type PodSpec, type Taint } from '@tenon/api'
 import * as fc from 'fast-check'
 import type { SchedulingInput } from '../input/input.ts'
 import { problemOf } from '../input/problem.ts'
-import { aNode, anInput, aPod, aPool, aPoolInput, failureTexts, typesIn } from '../testing/builders.ts'
+import {
+  aNode,
+  anInput,
+  aPod,
+  aPool,
+  aPoolInput,
+  failureTexts,
+  typesIn,
+} from '../testing/builders.test-support.ts'
 import { schedule } from './schedule.ts'
 
 /** In the order of the names and as long, so that ties fall alike. */

@@ -11,7 +11,7 @@ import {
   spreading,
   strictPolicy,
   times,
-} from '../testing/builders.ts'
+} from '../testing/builders.test-support.ts'
 import { schedule } from './schedule.ts'
 
 describe('pods with a plan', () => {

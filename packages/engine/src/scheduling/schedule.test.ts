@@ -11,7 +11,7 @@ import {
   aPoolInput,
   aType,
   strictPolicy,
-} from '../testing/builders.ts'
+} from '../testing/builders.test-support.ts'
 import { schedule } from './schedule.ts'
 
 const times = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make)

@@ -12,7 +12,7 @@ import {
   boundTo,
   requiringPods,
   spreading,
-} from '../testing/builders.ts'
+} from '../testing/builders.test-support.ts'
 import { schedule } from './schedule.ts'
 
 const zones = ['zone-1', 'zone-2', 'zone-3']

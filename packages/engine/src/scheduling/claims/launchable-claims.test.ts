@@ -3,8 +3,16 @@ import { test } from 'node:test'
 import { type OfferingRef, parseResources, type Pod } from '@tenon/api'
 import type { SchedulingInput } from '../../input/input.ts'
 import type { SchedulingResult } from '../../input/result.ts'
-import { anInput, aPod, aPool, aPoolInput, aType, podNames, times } from '../../testing/builders.ts'
-import { violationsOf } from '../../testing/checker/checker.ts'
+import {
+  anInput,
+  aPod,
+  aPool,
+  aPoolInput,
+  aType,
+  podNames,
+  times,
+} from '../../testing/builders.test-support.ts'
+import { violationsOf } from '../../testing/checker/checker.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 /** Each fills a node of two cores. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { wellKnownLabels } from '@tenon/api'
-import { aPool } from '../../testing/builders.ts'
+import { aPool } from '../../testing/builders.test-support.ts'
 import { templateClaim } from './static-claim.ts'
 
 const wellKnown = new Set(wellKnownLabels)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels, type Pod } from '@tenon/api'
-import { anInput, aPoolInput, aPool, aType, strictPolicy } from '../../testing/builders.ts'
+import { anInput, aPoolInput, aPool, aType, strictPolicy } from '../../testing/builders.test-support.ts'
 import { finished } from '../../steps.ts'
 import { schedule } from '../schedule.ts'
 import { withTwinsInTurn } from './twin-order.ts'

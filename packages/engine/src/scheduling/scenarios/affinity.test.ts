@@ -22,8 +22,8 @@ import {
   times,
   typesIn,
   valuesOn,
-} from '../../testing/builders.ts'
-import { nextLoop } from '../../testing/next-loop.ts'
+} from '../../testing/builders.test-support.ts'
+import { nextLoop } from '../../testing/next-loop.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const { zone, hostname } = labels

@@ -17,7 +17,7 @@ import {
   requirementsOn,
   soldAs,
   typesIn,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { allocatableOf } from '../types/allocatable.ts'
 import { schedule } from '../schedule.ts'
 

@@ -17,7 +17,7 @@ import {
   requirementsOn,
   requiring,
   times,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const key = 'example.com/agents'

@@ -19,8 +19,8 @@ import {
   strictPolicy,
   times,
   typesIn,
-} from '../../testing/builders.ts'
-import { nextLoop } from '../../testing/next-loop.ts'
+} from '../../testing/builders.test-support.ts'
+import { nextLoop } from '../../testing/next-loop.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const bestEffort: SchedulingPolicy = { ...strictPolicy, minValues: 'BestEffort' }

@@ -15,7 +15,7 @@ import {
   requirementsOn,
   strictPolicy,
   typesIn,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const soft = { taints: [{ key: 'example.com/soft', value: 'yes', effect: 'PreferNoSchedule' as const }] }

@@ -17,7 +17,7 @@ import {
   requirementsOn,
   strictPolicy,
   times,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 /** A claim that was launched and has no node yet, as the engine sees it. */

@@ -35,7 +35,7 @@ import {
   strictPolicy,
   times,
   typesIn,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const { zone, hostname } = labels

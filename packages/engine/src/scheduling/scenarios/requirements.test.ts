@@ -22,7 +22,7 @@ import {
   requiring,
   strictPolicy,
   typesIn,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const size = 'example.com/size'

@@ -18,8 +18,8 @@ import {
   soldAs,
   strictPolicy,
   times,
-} from '../../testing/builders.ts'
-import { nextLoop } from '../../testing/next-loop.ts'
+} from '../../testing/builders.test-support.ts'
+import { nextLoop } from '../../testing/next-loop.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const reservationId = 'example.com/reservation-id'

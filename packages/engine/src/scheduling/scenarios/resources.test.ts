@@ -20,7 +20,7 @@ import {
   failureTexts,
   placedOn,
   times,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 function aContainer(cpu: string, rest: Partial<Container> = {}): Container {

@@ -16,7 +16,7 @@ import {
   placedOn,
   podNames,
   strictPolicy,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const disruption = { ...strictPolicy, simulation: 'disruption' as const }

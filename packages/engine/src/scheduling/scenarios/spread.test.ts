@@ -19,7 +19,7 @@ import {
   spreading,
   times,
   typesIn,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const { zone, hostname } = labels

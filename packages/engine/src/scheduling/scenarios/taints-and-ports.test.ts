@@ -15,7 +15,7 @@ import {
   placedOn,
   podNames,
   requiring,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 /** A pod whose one container claims `port` of the host. */

@@ -12,7 +12,7 @@ import {
   failureTexts,
   spreading,
   strictPolicy,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const quota: Unavailability = { because: 'the quota is used up', untilMs: 180_000 }

@@ -11,7 +11,7 @@ import {
   soldAs,
   strictPolicy,
   times,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import type { SchedulingPolicy } from '../../input/input.ts'
 import { schedule } from '../schedule.ts'
 

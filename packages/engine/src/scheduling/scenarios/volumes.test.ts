@@ -25,7 +25,7 @@ import {
   strictPolicy,
   times,
   typesIn,
-} from '../../testing/builders.ts'
+} from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const driver = 'ebs.csi.aws.com'

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { labels, type Pod, type PodSpec } from '@tenon/api'
 import { renderPodReason } from '../../reasons/reasons.ts'
 import type { NodeInput, TopologyInput } from '../../input/input.ts'
-import { aNode, anInput, aPod, aPool, aPoolInput, aType } from '../../testing/builders.ts'
+import { aNode, anInput, aPod, aPool, aPoolInput, aType } from '../../testing/builders.test-support.ts'
 import { schedule } from '../schedule.ts'
 
 const zones = ['zone-1', 'zone-2', 'zone-3']

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type InstanceType, labels, type Offering, parseResources, wellKnownLabels } from '@tenon/api'
 import { parseRequirements } from '../../requirements/requirements.ts'
-import { anInput, aPod, aPool, aPoolInput, aType } from '../../testing/builders.ts'
+import { anInput, aPod, aPool, aPoolInput, aType } from '../../testing/builders.test-support.ts'
 import { allocatableGroups, allocatableOf, worstLaunchPrice } from './allocatable.ts'
 import { schedule } from '../schedule.ts'
 

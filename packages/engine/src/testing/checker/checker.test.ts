@@ -3,8 +3,17 @@ import { describe, test } from 'node:test'
 import { labels, nodeClassLabel, type Pod, type PodSpec, parseResources, type Requirement } from '@tenon/api'
 import type { SchedulingInput, TopologyInput } from '../../input/input.ts'
 import type { NewClaim, SchedulingResult } from '../../input/result.ts'
-import { aDaemonOf, anInput, aNode, aPod, aPool, aPoolInput, aType, strictPolicy } from '../builders.ts'
-import { violationsOf } from './checker.ts'
+import {
+  aDaemonOf,
+  anInput,
+  aNode,
+  aPod,
+  aPool,
+  aPoolInput,
+  aType,
+  strictPolicy,
+} from '../builders.test-support.ts'
+import { violationsOf } from './checker.test-support.ts'
 
 const zones = ['zone-1', 'zone-2', 'zone-3']
 const small = aType('small', 2, 8, zones)

@@ -14,8 +14,8 @@ import { schedule } from '../../scheduling/schedule.ts'
 import type { SchedulingInput, SchedulingPolicy } from '../../input/input.ts'
 import { problemOf } from '../../input/problem.ts'
 import type { NewClaim, SchedulingResult } from '../../input/result.ts'
-import type { Profile } from './arbitrary-pods.ts'
-import { price, wildCluster } from './arbitrary-prices.ts'
+import type { Profile } from './arbitrary-pods.test-support.ts'
+import { price, wildCluster } from './arbitrary-prices.test-support.ts'
 
 const { TENON_PROPERTY_RUNS: runs, TENON_PROPERTY_SEED: seed } = process.env
 const parameters = (numRuns: number) => ({

@@ -4,11 +4,11 @@ import * as fc from 'fast-check'
 import { schedule } from '../../scheduling/schedule.ts'
 import type { SchedulingInput } from '../../input/input.ts'
 import type { SchedulingResult } from '../../input/result.ts'
-import { cluster } from './arbitrary-clusters.ts'
-import { type GarbageCase, garbageIn } from './arbitrary-garbage.ts'
-import type { Profile } from './arbitrary-pods.ts'
-import { violationsOf } from './checker.ts'
-import { smallest } from './smallest.ts'
+import { cluster } from './arbitrary-clusters.test-support.ts'
+import { type GarbageCase, garbageIn } from './arbitrary-garbage.test-support.ts'
+import type { Profile } from './arbitrary-pods.test-support.ts'
+import { violationsOf } from './checker.test-support.ts'
+import { smallest } from './smallest.test-support.ts'
 
 /**
  * `TENON_PROPERTY_RUNS` replaces the number of cases of each property, or multiplies it if it is

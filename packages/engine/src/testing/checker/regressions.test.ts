@@ -4,8 +4,17 @@ import { describe, test } from 'node:test'
 import type { NodeSelectorRequirement, Pod, PodSpec } from '@tenon/api'
 import { schedule } from '../../scheduling/schedule.ts'
 import type { SchedulingInput } from '../../input/input.ts'
-import { aDaemonOf, anInput, aNode, aPod, aPool, aPoolInput, aType, strictPolicy } from '../builders.ts'
-import { violationsOf } from './checker.ts'
+import {
+  aDaemonOf,
+  anInput,
+  aNode,
+  aPod,
+  aPool,
+  aPoolInput,
+  aType,
+  strictPolicy,
+} from '../builders.test-support.ts'
+import { violationsOf } from './checker.test-support.ts'
 
 const key = 'example.com/rack'
 

@@ -26,11 +26,11 @@ import {
   on,
   selectorMatches,
   untoleratedTaints,
-} from './labels.ts'
-import { agree, allocatableWith, poolExpressions } from './launches.ts'
-import { nameOf, nodeLabels } from './nodes.ts'
-import { demandOf, lacking, total } from './demands.ts'
-import { isSpread, type Located } from './topology.ts'
+} from './labels.test-support.ts'
+import { agree, allocatableWith, poolExpressions } from './launches.test-support.ts'
+import { nameOf, nodeLabels } from './nodes.test-support.ts'
+import { demandOf, lacking, total } from './demands.test-support.ts'
+import { isSpread, type Located } from './topology.test-support.ts'
 
 /** Violations of `DoNotSchedule` constraints. */
 export function checkSpread(input: SchedulingInput, located: readonly Located[]): readonly string[] {

@@ -9,7 +9,17 @@ import {
 } from '@tenon/api'
 import type { PoolInput, SchedulingInput } from '../../input/input.ts'
 import type { NewClaim, SchedulingResult } from '../../input/result.ts'
-import { clash, clashAmong, demandOf, demandOfAll, lacking, most, plus, portsOf, total } from './demands.ts'
+import {
+  clash,
+  clashAmong,
+  demandOf,
+  demandOfAll,
+  lacking,
+  most,
+  plus,
+  portsOf,
+  total,
+} from './demands.test-support.ts'
 import {
   anyTermHolds,
   type Expression,
@@ -19,7 +29,7 @@ import {
   on,
   untoleratedTaints,
   valuesToTry,
-} from './labels.ts'
+} from './labels.test-support.ts'
 import {
   cheapest,
   daemonsOn,
@@ -28,8 +38,8 @@ import {
   launchesOf,
   poolExpressions,
   poolLabels,
-} from './launches.ts'
-import { exceededOnType, nameOf, volumeTerms } from './nodes.ts'
+} from './launches.test-support.ts'
+import { exceededOnType, nameOf, volumeTerms } from './nodes.test-support.ts'
 
 /** A claim as messages name it. */
 export const claimName = (claim: NewClaim, index: number): string => `claim ${index} of ${claim.nodePool}`

@@ -21,7 +21,7 @@ import {
 } from '@tenon/api'
 import type { NodeInput, PoolInput, SchedulingInput } from '../../input/input.ts'
 import type { SchedulingResult } from '../../input/result.ts'
-import { typesOf, valuesAmong } from './claims.ts'
+import { typesOf, valuesAmong } from './claims.test-support.ts'
 import {
   clash,
   demandOf,
@@ -32,9 +32,17 @@ import {
   plus,
   portsOf,
   total,
-} from './demands.ts'
-import { canHold, type Expression, holds, keysOf, nodeTerms, on, untoleratedTaints } from './labels.ts'
-import { allocatableWith, daemonsThatMayRun, poolExpressions } from './launches.ts'
+} from './demands.test-support.ts'
+import {
+  canHold,
+  type Expression,
+  holds,
+  keysOf,
+  nodeTerms,
+  on,
+  untoleratedTaints,
+} from './labels.test-support.ts'
+import { allocatableWith, daemonsThatMayRun, poolExpressions } from './launches.test-support.ts'
 import {
   exceededOnType,
   exceededVolumeLimits,
@@ -44,8 +52,8 @@ import {
   roomOn,
   volumeTerms,
   portsTakenOn,
-} from './nodes.ts'
-import { requiredTerms, termSelects } from './topology.ts'
+} from './nodes.test-support.ts'
+import { requiredTerms, termSelects } from './topology.test-support.ts'
 
 /** Reasons of pods that had a place until the decision was complete. */
 export const takenBack: ReadonlySet<string> = new Set(['truncationBrokeMinValues', 'uninitializedNode'])

@@ -2,10 +2,10 @@
 import { labels as names, normalizedLabel, type Pod, type PodAffinityTerm, type Taint } from '@tenon/api'
 import type { SchedulingInput } from '../../input/input.ts'
 import type { SchedulingResult } from '../../input/result.ts'
-import { claimName, typesOf } from './claims.ts'
-import { type Labels, normalised, selectorMatches } from './labels.ts'
-import { possibleValues } from './launches.ts'
-import { nameOf, nodeLabels } from './nodes.ts'
+import { claimName, typesOf } from './claims.test-support.ts'
+import { type Labels, normalised, selectorMatches } from './labels.test-support.ts'
+import { possibleValues } from './launches.test-support.ts'
+import { nameOf, nodeLabels } from './nodes.test-support.ts'
 
 /** A pod and the node, or the claim, it is on. */
 export interface Located {

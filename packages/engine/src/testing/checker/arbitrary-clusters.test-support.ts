@@ -39,8 +39,8 @@ import {
   teamLabel,
   toleration,
   zones,
-} from './arbitrary-pods.ts'
-import { catalogue } from './arbitrary-types.ts'
+} from './arbitrary-pods.test-support.ts'
+import { catalogue } from './arbitrary-types.test-support.ts'
 
 const pick = <T>(...values: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...values)
 const is = (key: string, ...values: readonly string[]): Requirement => ({ key, operator: 'In', values })

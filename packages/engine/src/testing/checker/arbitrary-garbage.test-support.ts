@@ -2,7 +2,7 @@
 import type { Pod } from '@tenon/api'
 import * as fc from 'fast-check'
 import type { SchedulingInput } from '../../input/input.ts'
-import { aPod, aPool, aPoolInput, aType } from '../builders.ts'
+import { aPod, aPool, aPoolInput, aType } from '../builders.test-support.ts'
 
 /** What a field may hold in place of what it should. */
 const garbage: fc.Arbitrary<unknown> = fc.constantFrom<unknown>(

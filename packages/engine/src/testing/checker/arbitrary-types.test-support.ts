@@ -16,7 +16,7 @@ import {
   reservationLabel,
   seldom,
   zones,
-} from './arbitrary-pods.ts'
+} from './arbitrary-pods.test-support.ts'
 
 const pick = <T>(...values: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...values)
 const is = (key: string, ...values: readonly string[]): Requirement => ({ key, operator: 'In', values })

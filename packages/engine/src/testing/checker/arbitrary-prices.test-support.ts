@@ -2,8 +2,8 @@
 import { type InstanceType, mostPricePerHour, type Offering, type PricePerHour } from '@tenon/api'
 import * as fc from 'fast-check'
 import type { PoolInput, SchedulingInput } from '../../input/input.ts'
-import { cluster } from './arbitrary-clusters.ts'
-import type { Profile } from './arbitrary-pods.ts'
+import { cluster } from './arbitrary-clusters.test-support.ts'
+import type { Profile } from './arbitrary-pods.test-support.ts'
 
 /** Not known, free, equal to others, tiny, ordinary, and as high as a catalogue may say. */
 export const price: fc.Arbitrary<PricePerHour> = fc.oneof(

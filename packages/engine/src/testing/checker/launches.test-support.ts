@@ -13,7 +13,7 @@ import {
 } from '@tenon/api'
 import type { DaemonInput } from '../../input/input.ts'
 import type { NewClaim } from '../../input/result.ts'
-import { plus } from './demands.ts'
+import { plus } from './demands.test-support.ts'
 import {
   anyTermHolds,
   asExpressions,
@@ -25,7 +25,7 @@ import {
   nodeTerms,
   on,
   untoleratedTaints,
-} from './labels.ts'
+} from './labels.test-support.ts'
 
 /** One offering with which a type can be launched for a claim. */
 export interface Launch {

@@ -2,7 +2,16 @@
 import { labels as names, type Pod, type Resources } from '@tenon/api'
 import type { NodeInput, SchedulingInput } from '../../input/input.ts'
 import type { SchedulingResult } from '../../input/result.ts'
-import { clash, clashAmong, demandOf, demandOfAll, lacking, type Port, portsOf, total } from './demands.ts'
+import {
+  clash,
+  clashAmong,
+  demandOf,
+  demandOfAll,
+  lacking,
+  type Port,
+  portsOf,
+  total,
+} from './demands.test-support.ts'
 import {
   anyTermHolds,
   type Expression,
@@ -10,7 +19,7 @@ import {
   nodeTerms,
   normalised,
   untoleratedTaints,
-} from './labels.ts'
+} from './labels.test-support.ts'
 
 /** A pod as messages name it. */
 export const nameOf = (pod: Pod): string => `pod ${pod.metadata.namespace ?? ''}/${pod.metadata.name}`

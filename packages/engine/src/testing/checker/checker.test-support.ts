@@ -2,13 +2,13 @@
 import type { Pod } from '@tenon/api'
 import type { SchedulingInput } from '../../input/input.ts'
 import type { SchedulingResult } from '../../input/result.ts'
-import { checkClaims, checkLimits, typesOf } from './claims.ts'
-import { checkFailures, takenBack } from './failures.ts'
-import { allocatableWith } from './launches.ts'
-import { checkNodes, nameOf } from './nodes.ts'
-import { demandOfAll, exclusiveClaimsOf } from './demands.ts'
-import { checkSpread } from './spread.ts'
-import { checkAffinity, checkAntiAffinity, locate } from './topology.ts'
+import { checkClaims, checkLimits, typesOf } from './claims.test-support.ts'
+import { checkFailures, takenBack } from './failures.test-support.ts'
+import { allocatableWith } from './launches.test-support.ts'
+import { checkNodes, nameOf } from './nodes.test-support.ts'
+import { demandOfAll, exclusiveClaimsOf } from './demands.test-support.ts'
+import { checkSpread } from './spread.test-support.ts'
+import { checkAffinity, checkAntiAffinity, locate } from './topology.test-support.ts'
 
 /** Every rule that the decision breaks, naming the pod, the node or claim, and the rule. */
 export function violationsOf(input: SchedulingInput, result: SchedulingResult): readonly string[] {
