@@ -219,7 +219,7 @@ async function createWorkloads({ client }: DrainStand): Promise<void> {
       },
     })
     const notes = group.protection === undefined ? {} : { [annotations.doNotDisrupt]: group.protection }
-    const template = (object as unknown as { spec: { template: { metadata: object } } }).spec.template
+    const template = (object as typeof object & { spec: { template: { metadata: object } } }).spec.template
     template.metadata = { ...template.metadata, annotations: notes }
     await client.create(type, object)
   }

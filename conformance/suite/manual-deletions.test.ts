@@ -6,6 +6,7 @@ import {
   conditionOf,
   karpenterKinds,
   kinds,
+  type PodDisruptionBudget,
   type Node,
   type NodeClaim,
   type NodePool,
@@ -133,8 +134,7 @@ describe('deletions by hand', () => {
     await stand.admin.create(budgetKind, guard)
     await stand.until('the pods run and the budget counts them', 30, async () => {
       const budget = await stand.admin.get(budgetKind, { namespace: 'default', name: 'guarded' })
-      const { status } = budget as unknown as { status?: { currentHealthy?: number } }
-      return status?.currentHealthy === claims.length
+      return (budget as PodDisruptionBudget | undefined)?.status?.currentHealthy === claims.length
     })
   }
 

@@ -117,7 +117,7 @@ function at(
   return (object) => {
     if (!isMeant(object)) return object
     const copy = structuredClone(object)
-    let part = copy as unknown as Editable
+    let part: Editable = copy as KubeObject & Editable
     for (const name of path.slice(0, -1)) {
       part[name] ??= {}
       part = part[name]

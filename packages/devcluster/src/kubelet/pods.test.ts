@@ -43,10 +43,8 @@ describe('pods on a kubelet', () => {
     const initContainers = [{ name: 'side', restartPolicy: 'Always' }, { name: 'one' }, { name: 'two' }]
     fixture.pod('p', { initContainers })
     const inits = () => {
-      const status = fixture.api.get(kinds.pod, 'default', 'p')?.status as unknown as {
-        initContainerStatuses: { state: object }[]
-      }
-      return status.initContainerStatuses.map((one) => Object.keys(one.state)[0])
+      const { initContainerStatuses = [] } = fixture.api.get(kinds.pod, 'default', 'p')?.status ?? {}
+      return initContainerStatuses.map((one) => Object.keys(one.state ?? {})[0])
     }
     await fixture.seconds(1.5)
     assert.deepEqual(inits(), ['running', 'waiting', 'waiting'])

@@ -19,7 +19,7 @@ export class FakeKube implements KubeClient {
     const stored = {
       ...object,
       metadata: { creationTimestamp, uid: `uid-${name}`, ...object.metadata },
-    } as unknown as T
+    } as NewObject<T> & T
     this.#objects.set(pathOf(type, undefined, name), { type, object: stored })
     return stored
   }

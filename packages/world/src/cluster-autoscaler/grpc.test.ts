@@ -97,8 +97,9 @@ test('objects are encoded as an API server reads them', async () => {
     const { metadata, spec } = JSON.parse(text) as { metadata: Record<string, unknown>; spec: unknown }
     const { creationTimestamp: _, ...given } = object.metadata
     assertHas(metadata, given)
-    const { priority: __, ...wanted } = object.spec as unknown as Record<string, unknown>
-    assertHas(spec, object === pod ? wanted : object.spec)
+    // The API server resolves the priority of a pod itself.
+    const sent = Object.entries(object.spec ?? {}).filter(([name]) => name !== 'priority')
+    assertHas(spec, Object.fromEntries(sent))
   }
 })
 

@@ -23,7 +23,7 @@ interface Counters {
 }
 
 const status = (world: World) =>
-  world.api.get(workloads.daemonSet, 'default', 'agent')?.status as unknown as Counters
+  world.api.get(workloads.daemonSet, 'default', 'agent')?.status as DaemonSetObject['status'] & Counters
 const nodesOf = (world: World) =>
   world
     .pods()

@@ -50,7 +50,7 @@ describe('what a node must be for a pod', () => {
     const cluster = aCluster().node('a').pod('p')
     await cluster.settle()
     assert.equal(cluster.nodeOf('p'), 'a')
-    const events = cluster.api.list(kinds.event) as unknown as { reason: string; message: string }[]
+    const events = cluster.api.list(kinds.event) as (KubeObject & { reason: string; message: string })[]
     assert.deepEqual(
       events.map((one) => [one.reason, one.message]),
       [['Scheduled', 'Successfully assigned default/p to a']],

@@ -196,13 +196,13 @@ function declarationsIn(text: string): Declarations {
   for (const statement of parseSync('types.ts', text).program.body) {
     const declaration = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
     if (declaration?.type === 'TSTypeAliasDeclaration') {
-      aliases.set(declaration.id.name, declaration.typeAnnotation as unknown as TypeNode)
+      aliases.set(declaration.id.name, JSON.parse(JSON.stringify(declaration.typeAnnotation)) as TypeNode)
     }
     if (declaration?.type !== 'TSInterfaceDeclaration') continue
     const parents = declaration.extends.flatMap(({ expression }) =>
       expression.type === 'Identifier' ? (interfaces.get(expression.name) ?? []) : [],
     )
-    const own = declaration.body.body as unknown as readonly Member[]
+    const own = JSON.parse(JSON.stringify(declaration.body.body)) as readonly Member[]
     interfaces.set(declaration.id.name, [...parents, ...own])
   }
   return { interfaces, aliases }

@@ -70,7 +70,7 @@ const empties: readonly CrdCase[] = [
 ]
 
 function templateOf(pool: Manifest): object {
-  return (pool as unknown as { readonly spec: { readonly template: object } }).spec.template
+  return (pool as Manifest & { readonly spec: { readonly template: object } }).spec.template
 }
 
 const types: readonly CrdCase[] = [

@@ -87,7 +87,7 @@ async function showsNodeClaims(kubectl: Kubectl): Promise<void> {
     'karpenter.sh/nodepool': 'pool-a',
   }
   const claim = { ...poolOf({}), kind: 'NodeClaim', metadata: { name: 'columns', labels } }
-  const { spec } = (claim as unknown as { spec: { template: { spec: object } } }).spec.template
+  const { spec } = (claim as typeof claim & { spec: { template: { spec: object } } }).spec.template
   await ok(kubectl, 'create -f -', { ...claim, spec })
   const status = {
     nodeName: 'node-a',
