@@ -21,6 +21,10 @@ const places: Readonly<Record<string, (document: ApiDocument) => readonly Schema
   UpdateInstanceRequest: (document) => [document.requestSchema('update-instance')],
   Operation: (document) => [document.replySchema('create-instance')],
   Manager: ({ schemas }) => [schemas['manager'] ?? {}],
+  PoolShape: (document) => [
+    document.replySchema('get-instance-pool'),
+    document.schemas['sks-nodepool'] ?? {},
+  ],
   InstancePool: (document) => [document.replySchema('get-instance-pool')],
   SksNodepool: ({ schemas }) => [schemas['sks-nodepool'] ?? {}],
   SksCluster: ({ schemas }) => [schemas['sks-cluster'] ?? {}],
