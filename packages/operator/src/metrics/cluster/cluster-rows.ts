@@ -12,62 +12,62 @@ const pools: readonly MetricRow[] = [
     type: 'gauge',
     ...resource,
     labels: ['resource_type', 'nodepool'],
-    help: 'What spec.limits of a NodePool allows',
+    help: 'Limits of a NodePool, from spec.limits',
   },
   {
     name: 'nodepools_usage',
     type: 'gauge',
     ...resource,
     labels: ['resource_type', 'nodepool'],
-    help: 'What the instances of a NodePool have, as in its status.resources',
+    help: 'Resources of the instances of a NodePool, as in its status.resources',
   },
   {
     name: 'nodepools_cost_total',
     type: 'gauge',
     labels: ['nodepool'],
     unit: 'price an hour',
-    help: 'Price an hour of all instances of a NodePool whose price is known',
+    help: 'Price per hour of all instances of a NodePool with a known price',
   },
   {
     name: 'nodepools_unpriced',
     type: 'gauge',
     labels: ['nodepool'],
     unit: 'instances',
-    help: 'Instances of a NodePool whose price is not known, which its cost leaves out; no series when there are none',
+    help: 'Instances of a NodePool without a known price, which its cost excludes; no series if there are none',
   },
 ]
 
 const nodes: readonly MetricRow[] = [
-  { name: 'nodes_allocatable', ...perNode, ...resource, help: 'What pods can have of a node' },
+  { name: 'nodes_allocatable', ...perNode, ...resource, help: 'Allocatable resources of a node' },
   {
     name: 'nodes_system_overhead',
     ...perNode,
     ...resource,
-    help: 'What the system of a node keeps for itself: capacity less allocatable',
+    help: 'Resources reserved for the system of a node: capacity minus allocatable',
   },
   {
     name: 'nodes_total_pod_requests',
     ...perNode,
     ...resource,
-    help: 'What the pods on a node ask for, those of daemon sets included',
+    help: 'Requests of all pods on a node, including DaemonSet pods',
   },
   {
     name: 'nodes_total_pod_limits',
     ...perNode,
     ...resource,
-    help: 'The most the pods on a node may take, those of daemon sets included',
+    help: 'Limits of all pods on a node, including DaemonSet pods',
   },
   {
     name: 'nodes_total_daemon_requests',
     ...perNode,
     ...resource,
-    help: 'What pods of daemon sets on a node ask for',
+    help: 'Requests of the DaemonSet pods on a node',
   },
   {
     name: 'nodes_total_daemon_limits',
     ...perNode,
     ...resource,
-    help: 'The most pods of daemon sets on a node may take',
+    help: 'Limits of the DaemonSet pods on a node',
   },
   {
     name: 'nodes_current_lifetime_seconds',
@@ -81,7 +81,7 @@ const nodes: readonly MetricRow[] = [
     type: 'gauge',
     labels: ['resource_type'],
     unit: 'percent',
-    help: 'Share of what all nodes have for pods that pods ask for',
+    help: 'Requests of all pods divided by the allocatable resources of all nodes',
   },
 ]
 
@@ -105,19 +105,19 @@ const pods: readonly MetricRow[] = [
     ],
     unit: '1',
     grows: 'with the pods',
-    help: '1 for each pod; owner is the path of the object that made it, node and what follows of it say where it is',
+    help: '1 for each pod; owner is the path of the object that created it, node and the labels after it describe its node',
   },
   {
     name: 'pods_startup_duration_seconds',
     type: 'summary',
     labels: [],
     unit: 'seconds',
-    help: 'From the creation of a pod until it is ready',
+    help: 'Time from the creation of a pod until it is ready',
   },
   {
     name: 'pods_unstarted_time_seconds',
     ...perPod,
-    help: 'How long ago a pod was created that is not ready yet',
+    help: 'Time since the creation of a pod that is not ready',
   },
   {
     name: 'pods_bound_duration_seconds',
@@ -125,12 +125,12 @@ const pods: readonly MetricRow[] = [
     labels: [],
     unit: 'seconds',
     buckets: durationBuckets,
-    help: 'From the creation of a pod until it has a node',
+    help: 'Time from the creation of a pod until it is bound',
   },
   {
     name: 'pods_unbound_time_seconds',
     ...perPod,
-    help: 'How long ago a pod was created that has no node yet; stands still from then until it leaves phase Pending',
+    help: 'Time since the creation of a pod that is not bound; constant after that until it leaves phase Pending',
   },
   {
     name: 'pods_provisioning_bound_duration_seconds',
@@ -138,7 +138,7 @@ const pods: readonly MetricRow[] = [
     labels: [],
     unit: 'seconds',
     buckets: durationBuckets,
-    help: 'From the first plan for a pod until it has a node',
+    help: 'Time from the first plan for a pod until it is bound',
   },
   {
     name: 'pods_provisioning_startup_duration_seconds',
@@ -146,22 +146,22 @@ const pods: readonly MetricRow[] = [
     labels: [],
     unit: 'seconds',
     buckets: durationBuckets,
-    help: 'From the first plan for a pod until it is ready',
+    help: 'Time from the first plan for a pod until it is ready',
   },
   {
     name: 'pods_provisioning_unbound_time_seconds',
     ...perPod,
-    help: 'How long there has been a plan for a pod that has no node yet',
+    help: 'Time since the first plan for a pod that is not bound',
   },
   {
     name: 'pods_provisioning_unstarted_time_seconds',
     ...perPod,
-    help: 'How long there has been a plan for a pod that is not ready yet',
+    help: 'Time since the first plan for a pod that is not ready',
   },
   {
     name: 'pods_provisioning_scheduling_undecided_time_seconds',
     ...perPod,
-    help: 'How long a pod has been waiting that nothing was decided about yet',
+    help: 'Time that a pod without a decision has been waiting',
   },
 ]
 

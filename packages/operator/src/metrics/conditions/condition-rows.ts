@@ -34,7 +34,7 @@ function rows(prefix: string, extra: readonly string[], bounds: readonly number[
       type: 'counter',
       labels: [...extra, ...condition],
       unit: 'transitions',
-      help: 'Changes of the status of a condition; a status found at the start counts as one',
+      help: 'Changes of the status of a condition; a status that exists at the start counts as one',
     },
     {
       name: 'status_condition_transition_seconds',
@@ -42,28 +42,28 @@ function rows(prefix: string, extra: readonly string[], bounds: readonly number[
       labels: [...extra, 'type', 'status'],
       unit: 'seconds',
       buckets: bounds,
-      help: 'How long a condition had its former status, which is the label, when it changed',
+      help: 'Time that a condition had its previous status, which is the label, before it changed',
     },
     {
       name: 'status_condition_count',
       ...perCondition,
       ...grows,
       unit: '1',
-      help: '1 for the present status and reason of each condition of each object',
+      help: '1 for the current status and reason of each condition of each object',
     },
     {
       name: 'status_condition_current_status_seconds',
       ...perCondition,
       ...grows,
       unit: 'seconds',
-      help: 'How long a condition has had its present status',
+      help: 'Time that a condition has had its current status',
     },
     {
       name: 'termination_current_time_seconds',
       type: 'gauge',
       labels: [...extra, ...object],
       unit: 'seconds',
-      help: 'How long ago the deletion of an object that is still there was asked for',
+      help: 'Time since the deletion request of an object that still exists',
     },
     {
       name: 'termination_duration_seconds',
@@ -71,7 +71,7 @@ function rows(prefix: string, extra: readonly string[], bounds: readonly number[
       labels: extra,
       unit: 'seconds',
       buckets: bounds,
-      help: 'From the request to delete an object until it was gone',
+      help: 'Time from the deletion request until the object is removed',
     },
   ])
 }

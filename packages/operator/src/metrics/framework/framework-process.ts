@@ -48,7 +48,7 @@ export function addProcessMetrics(registry: Registry): void {
 function addGarbageCollection(registry: Registry): void {
   const pauses = new Summary({
     name: 'go_gc_duration_seconds',
-    help: 'How long a full garbage collection takes',
+    help: 'Duration of a full garbage collection',
     percentiles: [0, 0.25, 0.5, 0.75, 1],
     maxAgeSeconds: 600,
     ageBuckets: 5,

@@ -12,14 +12,14 @@ const reconciles: readonly MetricRow[] = [
     type: 'counter',
     labels: ['controller', 'result'],
     unit: 'reconciles',
-    help: 'Reconciles by how they ended: success, error, requeue (with back-off) or requeue_after',
+    help: 'Reconciles by result: success, error, requeue (with back-off) or requeue_after',
   },
   { name: 'reconcile_errors_total', type: 'counter', ...perController, help: 'Reconciles that failed' },
   {
     name: 'terminal_reconcile_errors_total',
     type: 'counter',
     ...perController,
-    help: 'Reconciles that failed for good; there are none',
+    help: 'Reconciles that failed with a terminal error; always 0',
   },
   {
     name: 'reconcile_panics_total',
@@ -31,7 +31,7 @@ const reconciles: readonly MetricRow[] = [
     name: 'reconcile_timeouts_total',
     type: 'counter',
     ...perController,
-    help: 'Reconciles cut off by a time limit; there is none',
+    help: 'Reconciles ended by a timeout; always 0, as there is none',
   },
   {
     name: 'reconcile_time_seconds',
@@ -39,15 +39,15 @@ const reconciles: readonly MetricRow[] = [
     labels: ['controller'],
     unit: 'seconds',
     buckets: durationBuckets.filter((bound) => bound <= 60),
-    help: 'How long a reconcile takes',
+    help: 'Duration of a reconcile',
   },
   {
     name: 'max_concurrent_reconciles',
     type: 'gauge',
     ...perController,
-    help: 'Reconciles a controller may have under way',
+    help: 'Maximum number of concurrent reconciles',
   },
-  { name: 'active_workers', type: 'gauge', ...perController, help: 'Reconciles under way' },
+  { name: 'active_workers', type: 'gauge', ...perController, help: 'Reconciles in progress' },
 ]
 
 const queues: readonly MetricRow[] = [
@@ -56,15 +56,15 @@ const queues: readonly MetricRow[] = [
     type: 'gauge',
     labels: [...queue, 'priority'],
     unit: 'keys',
-    help: 'Keys in line; priority -100 are those that come back after a failure',
+    help: 'Keys in the queue; those with priority -100 are retried after a failure',
   },
-  { name: 'adds_total', type: 'counter', labels: queue, unit: 'keys', help: 'Keys put in line' },
+  { name: 'adds_total', type: 'counter', labels: queue, unit: 'keys', help: 'Keys added to the queue' },
   {
     name: 'retries_total',
     type: 'counter',
     labels: queue,
     unit: 'keys',
-    help: 'Keys that come back with back-off',
+    help: 'Keys retried with back-off',
   },
   {
     name: 'queue_duration_seconds',
@@ -72,7 +72,7 @@ const queues: readonly MetricRow[] = [
     labels: queue,
     unit: 'seconds',
     buckets: queueBuckets,
-    help: 'How long a key waits for its turn',
+    help: 'Time that a key waits in the queue',
   },
   {
     name: 'work_duration_seconds',
@@ -80,21 +80,21 @@ const queues: readonly MetricRow[] = [
     labels: queue,
     unit: 'seconds',
     buckets: queueBuckets,
-    help: 'How long the work on a key takes',
+    help: 'Time to process a key',
   },
   {
     name: 'unfinished_work_seconds',
     type: 'gauge',
     labels: queue,
     unit: 'seconds',
-    help: 'Ages of all reconciles under way, added up',
+    help: 'Sum of the ages of all reconciles in progress',
   },
   {
     name: 'longest_running_processor_seconds',
     type: 'gauge',
     labels: queue,
     unit: 'seconds',
-    help: 'Age of the oldest reconcile under way',
+    help: 'Age of the oldest reconcile in progress',
   },
 ]
 
@@ -104,14 +104,14 @@ const others: readonly MetricRow[] = [
     type: 'gauge',
     labels: ['name'],
     unit: '1',
-    help: '1 while this process leads, else 0; absent without leader election',
+    help: '1 while this process is the leader, else 0; absent without leader election',
   },
   {
     name: 'client_go_request_total',
     type: 'counter',
     labels: ['code', 'method'],
     unit: 'requests',
-    help: 'Requests to the API server by answer; <error> when none came',
+    help: 'Requests to the API server by status code; <error> without a response',
   },
   {
     name: 'client_go_request_duration_seconds',
@@ -119,7 +119,7 @@ const others: readonly MetricRow[] = [
     labels: ['verb', 'group', 'version', 'kind', 'subresource'],
     unit: 'seconds',
     buckets: Array.from({ length: 20 }, (_, n) => 0.001 * 1.5 ** n),
-    help: 'How long the API server takes to answer; watches are left out',
+    help: 'Duration of requests to the API server, without watches',
   },
 ]
 
