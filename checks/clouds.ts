@@ -14,7 +14,6 @@ const allowed: readonly (readonly [RegExp, string])[] = [
   [/^packages\/cli\/src\/providers\.ts$/, 'the list of the clouds'],
   [/^packages\/[a-z]+\/package\.json$|^package-lock\.json$/, 'npm wants dependencies by their names'],
   [/\.test\.ts$|\.test-support\.ts$|\.test\.yaml$|\/testdata\//, 'tests use a cloud'],
-  [/^packages\/engine\/src\/testing\//, 'tests are built from it'],
   [/^packages\/world\/src\//, 'the test bed plays the faults of one cloud, and its findings are kept'],
   [/^(bench|conformance)\//, 'they measure and test with the nodes of a cloud'],
   [/^(docs|examples)\/|(^|\/)[A-Z]+\.md$/, 'documents and examples'],
