@@ -80,16 +80,25 @@ export class PodPlans {
   }
 
   /** Drops plans that have ended, and finds nodes that have come. */
-  update({ nodes, groupOf, waiting, nowMs }: SeenCluster): void {
+  update(cluster: SeenCluster): void {
+    const { nodes, waiting, nowMs } = cluster
+    for (const uid of this.#nominations.keys()) if (!waiting.has(uid)) this.#nominations.delete(uid)
+    if (this.#places.length === 0) return
     const names = new Set(nodes.map(({ metadata }) => metadata.name))
-    const standing = this.#places
+    this.#places = this.#places
       .filter(({ endsAtMs, node }) => nowMs < endsAtMs && (node === undefined || names.has(node)))
       .map((place) => withPods(place, (uid) => waiting.has(uid)))
       .filter(hasPods)
     for (const name of this.#taken) if (!names.has(name)) this.#taken.delete(name)
+    if (this.awaitsNodes) this.#find(cluster)
+    // Of later plans, these nodes are among those that were there before.
+    if (this.#places.length === 0) this.#taken.clear()
+  }
+
+  #find({ nodes, groupOf }: SeenCluster): void {
     const free = nodes.toSorted(olderFirst).map(({ metadata }) => metadata.name)
     const byGroup = Map.groupBy(free, (name) => groupOf.get(name))
-    this.#places = standing.map((place) => {
+    this.#places = this.#places.map((place) => {
       if (place.node !== undefined) return place
       const isNew = (name: string) => !this.#taken.has(name) && !place.before.has(name)
       const node = byGroup.get(place.groupId)?.find(isNew)
@@ -97,7 +106,6 @@ export class PodPlans {
       this.#taken.add(node)
       return { ...place, node }
     })
-    for (const uid of this.#nominations.keys()) if (!waiting.has(uid)) this.#nominations.delete(uid)
   }
 
   /**
