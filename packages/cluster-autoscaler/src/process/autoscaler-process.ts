@@ -323,7 +323,7 @@ class AutoscalerProcess {
       cluster: {
         cache,
         reader,
-        listNodes: reader.listNodes,
+        listNodes: (signal) => reader.listNodes(signal),
         writer: isDryRun ? createDryRunWriter(client, logger) : createClusterWriter({ client, clock }),
       },
       nodeGroups,
