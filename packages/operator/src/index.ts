@@ -44,6 +44,15 @@ export type { UnreadyPool } from './provisioning/input/eligible-pools.ts'
 export { metricsHandler, type ProbeOptions, probesHandler, scrapeHandler } from './probes/probes.ts'
 export { crdProblem } from './probes/crd.ts'
 export { brakeRights, clusterRights, type CoreRule, leaseRights, type RightsSetting } from './rights.ts'
+export {
+  budgetsOf,
+  doNotDisrupt,
+  isDaemonPod,
+  isMirrorPod,
+  isProvisionable,
+  keyOf,
+} from './cluster/pods/pods.ts'
+export { type Step, stepOfClaim } from './nodeclaim/lifecycle/deadlines.ts'
 export { defaultSettings, defaultSpreadOf, type Settings } from './settings.ts'
 export { noEvents } from './observe/fences.ts'
 export { journalPage } from './journal/journal-page.ts'

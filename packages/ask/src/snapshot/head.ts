@@ -4,7 +4,7 @@ import { defaultSettings, emptyMemory, type OperatorMemory, type Settings } from
 import type { Snapshot, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
 
 /** All of a snapshot that has no lines of its own. */
-export type SnapshotHead = Omit<Snapshot, 'objects' | 'catalogues' | 'nodeDecisions'>
+export type SnapshotHead = Omit<Snapshot, 'objects' | 'catalogues' | 'nodeDecisions' | 'journal'>
 
 type Fields = Readonly<Record<string, unknown>>
 

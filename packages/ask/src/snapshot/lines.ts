@@ -1,7 +1,7 @@
 /** Snapshots as lines of JSON (ask.md 4). */
 import { createHash } from 'node:crypto'
 import { type KubeObject, ownValue } from '@tenon/api'
-import type { NodeDecision } from '@tenon/operator'
+import { entryFrom, type JournalEntry, lineOf, type NodeDecision } from '@tenon/operator'
 import { headProblem, isFields, readHead, type SnapshotHead } from './head.ts'
 import { type Snapshot, type SnapshotCatalogue, snapshotVersion } from './snapshot.ts'
 
@@ -18,7 +18,7 @@ type Line =
  * or damaged is noticed. A file that was edited by hand is read when its last line has no sum.
  */
 export function* snapshotLines(snapshot: Snapshot): Generator<string, void, undefined> {
-  const { objects, catalogues, nodeDecisions, ...head } = snapshot
+  const { objects, catalogues, nodeDecisions, journal, ...head } = snapshot
   const sum = createHash('sha256')
   let lines = 1
   const noted = (text: string): string => {
@@ -31,6 +31,7 @@ export function* snapshotLines(snapshot: Snapshot): Generator<string, void, unde
   for (const catalogue of catalogues) yield line({ catalogue })
   for (const object of objects) yield line({ object })
   for (const nodeDecision of nodeDecisions) yield line({ nodeDecision })
+  for (const entry of journal) yield noted(lineOf(entry))
   yield JSON.stringify({ end: { lines, sha256: sum.digest('hex') } })
 }
 
@@ -66,6 +67,7 @@ class SnapshotReader {
   readonly #objects: KubeObject[] = []
   readonly #catalogues: SnapshotCatalogue[] = []
   readonly #nodeDecisions: NodeDecision[] = []
+  readonly #journal: JournalEntry[] = []
   readonly #sum = createHash('sha256')
   #head: SnapshotHead | undefined
   #lines = 0
@@ -90,6 +92,7 @@ class SnapshotReader {
         objects: this.#objects,
         catalogues: this.#catalogues,
         nodeDecisions: this.#nodeDecisions,
+        journal: this.#journal,
       },
     }
   }
@@ -106,7 +109,15 @@ class SnapshotReader {
     if (isObject(object)) this.#objects.push(object)
     else if (isCatalogue(catalogue)) this.#catalogues.push(catalogue)
     else if (isNodeDecision(nodeDecision)) this.#nodeDecisions.push(nodeDecision)
-    else return 'the line is not part of a snapshot'
+    else return this.#readEntry(text)
+    return undefined
+  }
+
+  /** Entries of the journal are as the journal has them. */
+  #readEntry(text: string): string | undefined {
+    const read = entryFrom(text)
+    if ('problem' in read) return 'the line is not part of a snapshot'
+    this.#journal.push(read.entry)
     return undefined
   }
 

@@ -1,6 +1,7 @@
 /** Snapshots without the names of people's things (ask.md 4). */
 import { createHmac } from 'node:crypto'
 import { isQuantity, type KubeObject, labels, wellKnownLabels } from '@tenon/api'
+import type { JournalEntry } from '@tenon/operator'
 import { isFields } from './head.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -64,7 +65,7 @@ const plainText = /^(|true|false|[0-9TZ:.+-]+|Never|Infinity)$/
  */
 export function redacted(snapshot: Snapshot, key: string): Snapshot {
   const redactor = new Redactor(snapshot, key)
-  const { objects, catalogues, memory, origin, nodeDecisions } = snapshot
+  const { objects, catalogues, journal, memory, origin, nodeDecisions } = snapshot
   return {
     ...snapshot,
     origin:
@@ -97,7 +98,24 @@ export function redacted(snapshot: Snapshot, key: string): Snapshot {
       nodeClaim: redactor.name(decision.nodeClaim),
       nodePool: redactor.name(decision.nodePool),
       message: decision.cause,
+      ...(decision.others && { others: decision.others.map((each) => ({ ...each, message: each.cause })) }),
     })),
+    journal: journal.map((entry) => redactedEntry(redactor, entry)),
+  }
+}
+
+/** Its message names objects, and says no more than its reason without them. */
+function redactedEntry(redactor: Redactor, entry: JournalEntry): JournalEntry {
+  const named = (names: readonly string[]): readonly string[] => names.map((name) => redactor.name(name))
+  const { nodeClaims, nodePool, nodes, pods, reason, replacements } = entry
+  return {
+    ...entry,
+    message: reason,
+    nodeClaims: named(nodeClaims),
+    nodes: named(nodes),
+    ...(nodePool !== undefined && { nodePool: redactor.name(nodePool) }),
+    ...(replacements && { replacements: named(replacements) }),
+    ...(pods && { pods: { ...pods, names: pods.names.map((key) => named(key.split('/')).join('/')) } }),
   }
 }
 

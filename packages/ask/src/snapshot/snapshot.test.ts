@@ -46,6 +46,19 @@ const snapshot: Snapshot = {
   nodeDecisions: [
     { nodeClaim: 'c', nodePool: 'default', cause: 'price', message: 'No.', at: '2026-11-26T11:59:00Z' },
   ],
+  journal: [
+    {
+      id: 'e',
+      at: '2026-11-26T11:00:00Z',
+      kind: 'move',
+      reason: 'Underutilized',
+      message: 'delete: [n]',
+      nodes: ['n'],
+      nodeClaims: ['c'],
+      pricePerHour: { before: 1, after: 0 },
+      currency: 'EUR',
+    },
+  ],
 }
 
 const text = [...snapshotLines(snapshot)].join('\n')
@@ -89,7 +102,7 @@ test('EXP-30 a snapshot that was cut off names the line at which it ends', async
       problemOf(lines.slice(0, kept).join('\n')),
       `${kept}: the file ends after line ${kept}; the rest is missing`,
     )
-  assert.match(problemOf(text.slice(0, text.length - 5)), /^7: the line is not a JSON object$/)
+  assert.match(problemOf(text.slice(0, text.length - 5)), /^8: the line is not a JSON object$/)
   assert.equal(problemOf(''), '1: the file is empty')
   const path = join(await folder(t), 'cut.gz')
   await writeSnapshot(path, snapshot)
@@ -108,7 +121,7 @@ test('what is no snapshot is refused by name', () => {
 
 test('a snapshot that was edited by hand is read once its sum is removed', () => {
   const edited = text.replace('"cpu":1000', '"cpu":2000')
-  assert.match(problemOf(edited), /^7: the snapshot was changed after it was written; .*remove "sha256"/)
+  assert.match(problemOf(edited), /^8: the snapshot was changed after it was written; .*remove "sha256"/)
   const read = readSnapshotText(edited.replace(/,"sha256":"[0-9a-f]+"/, ''))
   assert.ok('ok' in read)
   assert.equal(read.ok.catalogues[0]?.instanceTypes?.[0]?.capacity['cpu'], 2000)

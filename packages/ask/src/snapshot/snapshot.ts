@@ -1,6 +1,6 @@
 /** A cluster at one moment, with all that a decision about it reads (ask.md 4). */
 import type { InstanceType, KubeObject, NodeClass, ResourceType } from '@tenon/api'
-import type { NodeDecision, OperatorMemory, Settings } from '@tenon/operator'
+import type { JournalEntry, NodeDecision, OperatorMemory, Settings } from '@tenon/operator'
 import type { CloudProvider, NodeDefaults } from '@tenon/provider'
 
 /** Version of the format; a snapshot of a later one is refused. */
@@ -57,4 +57,6 @@ export interface Snapshot {
   readonly memory: OperatorMemory
   /** Why each node is still there, as the controller found out; empty when no controller was asked. */
   readonly nodeDecisions: readonly NodeDecision[]
+  /** What the controller did lately, oldest first. */
+  readonly journal: readonly JournalEntry[]
 }

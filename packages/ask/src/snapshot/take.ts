@@ -9,7 +9,7 @@ import type { Snapshot, SnapshotCatalogue, SnapshotCloud, SnapshotOrigin } from 
 
 /** What a snapshot is taken of. */
 export interface SnapshotSource {
-  readonly operator: Pick<Operator, 'caches' | 'decisions' | 'memory' | 'questions' | 'settings'>
+  readonly operator: Pick<Operator, 'caches' | 'decisions' | 'journal' | 'memory' | 'questions' | 'settings'>
   readonly provider: CloudProvider
   readonly origin: SnapshotOrigin
   /** Name and version of this program. */
@@ -38,6 +38,7 @@ export async function takeSnapshot(source: SnapshotSource, signal: AbortSignal):
     catalogues,
     memory,
     nodeDecisions,
+    journal: [...operator.journal.entries()],
   }
 }
 

@@ -263,6 +263,7 @@ export function aSnapshot(objects: readonly KubeObject[], instanceTypes: readonl
     catalogues: [{ nodePools: pools, instanceTypes }],
     memory: emptyMemory,
     nodeDecisions: [],
+    journal: [],
   }
 }
 

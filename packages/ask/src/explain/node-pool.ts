@@ -1,0 +1,228 @@
+/** What a NodePool can do now, and what it waits for (ask.md 2). */
+import {
+  conditionOf,
+  type DisruptionReason,
+  formatResource,
+  isConditionTrue,
+  labels,
+  type NodePool,
+  ownValue,
+  parseResources,
+} from '@tenon/api'
+import {
+  compatible,
+  overlaps,
+  parseRequirements,
+  type PoolInput,
+  type Requirements,
+  renderTemplateReason,
+} from '@tenon/engine'
+import type { PendingDecision } from '@tenon/operator'
+import { rfc3339 } from '@tenon/runtime'
+import type { Study } from '../study/study.ts'
+import { type AsOf, asOf } from './as-of.ts'
+import { driftedFields } from './drifted-fields.ts'
+
+/** An offering that suits the NodePool and cannot be bought now. */
+interface ShortOffering {
+  readonly instanceType: string
+  readonly zone: string
+  readonly capacityType: string
+  readonly because: string
+  /** Of the next try, RFC 3339. */
+  readonly until?: string
+}
+
+interface PoolLimit {
+  readonly resource: string
+  readonly limit: string
+  readonly used: string
+  /** For NodeClaims on their way. */
+  readonly reserved: string
+}
+
+export interface PoolBudget {
+  readonly reason: DisruptionReason
+  /** Nodes that may be disrupted at the same time now. */
+  readonly allowed: number
+  readonly disrupting: number
+  readonly total: number
+  /** The next three changes, in UTC, which has no daylight saving time. */
+  readonly next: readonly { readonly from: string; readonly until?: string; readonly allowed: number }[]
+}
+
+/** Pods that the NodePool refused in the decision, for one reason. */
+interface PoolRefusal {
+  readonly code: string
+  readonly pods: number
+  /** What it says to the first of them. */
+  readonly message: string
+}
+
+export interface NodePoolExplanation {
+  readonly name: string
+  readonly asOf: AsOf
+  readonly summary: string
+  readonly isReady: boolean
+  /** What it waits for; absent when it launches nodes. */
+  readonly waitsFor?: { readonly code: string; readonly message: string }
+  readonly nodes: number
+  readonly types: { readonly offered: number; readonly left: number; readonly problem?: string }
+  readonly offerings: {
+    readonly left: number
+    readonly available: number
+    readonly short: readonly ShortOffering[]
+  }
+  readonly limits: readonly PoolLimit[]
+  readonly budgets: readonly PoolBudget[]
+  readonly drift: { readonly updated: number; readonly total: number; readonly fields: readonly string[] }
+  readonly refused: readonly PoolRefusal[]
+}
+
+const reasons: readonly DisruptionReason[] = ['Empty', 'Drifted', 'Underutilized']
+
+/** @returns undefined when there is no NodePool of this name. */
+export async function explainNodePool(
+  study: Study,
+  name: string,
+  signal: AbortSignal,
+  decision?: PendingDecision,
+): Promise<NodePoolExplanation | undefined> {
+  const { operator, snapshot } = study
+  const pool = operator.caches.nodePools.get({ name })
+  if (pool === undefined) return undefined
+  const questions = operator.questions()
+  const read = await questions.readPool(pool, signal)
+  const { instanceTypes: offered, problem } =
+    (await questions.catalogue(signal)).find((each) => each.nodePool.metadata.name === name) ?? {}
+  const left = whatIsLeft(pool, offered ?? [])
+  const drift = driftOf(study, name, pool)
+  const waitsFor = obstacleOf(study, pool)
+  return {
+    name,
+    asOf: asOf(snapshot),
+    summary: waitsFor === undefined ? 'It launches nodes' : `It launches no nodes: ${waitsFor.message}`,
+    isReady: isConditionTrue(pool, 'Ready'),
+    ...(waitsFor && { waitsFor }),
+    nodes: read?.usage['nodes'] ?? pool.status?.nodes ?? 0,
+    types: {
+      offered: offered?.length ?? 0,
+      left: left.types,
+      ...(problem !== undefined && { problem }),
+    },
+    offerings: left.offerings,
+    limits: limitsOf(pool, read),
+    budgets: waitsFor?.code === 'foreign' ? [] : reasons.map((reason) => budgetOf(study, pool, reason)),
+    drift,
+    refused: decision === undefined ? [] : refusalsOf(name, decision),
+  }
+}
+
+function obstacleOf({ operator }: Study, pool: NodePool): NodePoolExplanation['waitsFor'] {
+  if (!operator.state.isManaged(pool))
+    return { code: 'foreign', message: 'its node class is of another provider' }
+  const found = operator
+    .questions()
+    .unreadyPools()
+    .find((each) => each.nodePool === pool.metadata.name)
+  return found && { code: found.code, message: found.because }
+}
+
+function whatIsLeft(pool: NodePool, types: Parameters<typeof suiting>[0]) {
+  const wanted = wantedBy(pool)
+  const suitable = suiting(types, wanted)
+  const offerings = suitable.flatMap(({ name, offerings: all }) =>
+    all
+      .map((offering) => ({ name, offering, has: parseRequirements(offering.requirements) }))
+      .filter(({ has }) => overlaps(has, wanted)),
+  )
+  const short = offerings
+    .filter(({ offering }) => !offering.available)
+    .map(({ name, offering, has }): ShortOffering => {
+      const { because = 'the provider does not sell it now', untilMs } = offering.unavailability ?? {}
+      const valueOf = (key: string) => [...(has.get(key)?.values ?? [])][0] ?? ''
+      return {
+        instanceType: name,
+        zone: valueOf(labels.zone),
+        capacityType: valueOf(labels.capacityType),
+        because,
+        ...(untilMs !== undefined && { until: rfc3339(untilMs) }),
+      }
+    })
+  return {
+    types: suitable.length,
+    offerings: { left: offerings.length, available: offerings.length - short.length, short },
+  }
+}
+
+function wantedBy({ spec: { template } }: NodePool): Requirements {
+  return parseRequirements(template.spec.requirements)
+}
+
+function suiting(types: PoolInput['instanceTypes'], wanted: Requirements): PoolInput['instanceTypes'] {
+  // Labels that the NodePool gives to its nodes itself need not be known of a type.
+  const own = new Set(wanted.keys())
+  return types.filter(
+    ({ requirements, offerings }) =>
+      compatible(parseRequirements(requirements), wanted, own) &&
+      offerings.some((offering) => overlaps(parseRequirements(offering.requirements), wanted)),
+  )
+}
+
+function limitsOf({ spec }: NodePool, read: PoolInput | undefined): readonly PoolLimit[] {
+  const limits = parseResources(spec.limits)
+  return Object.entries(limits).map(([resource, limit]) => ({
+    resource,
+    limit: formatResource(resource, limit),
+    used: formatResource(resource, ownValue(read?.usage, resource) ?? 0),
+    reserved: formatResource(resource, ownValue(read?.reserved, resource) ?? 0),
+  }))
+}
+
+function budgetOf({ operator }: Study, pool: NodePool, reason: DisruptionReason): PoolBudget {
+  const { allowed, disrupting, total, windows } = operator.questions().pools.budget(pool, reason)
+  const next = Iterator.from(windows)
+    .drop(1)
+    .take(3)
+    .map(({ fromMs, untilMs, allowed: then }) => ({
+      from: rfc3339(fromMs),
+      ...(untilMs !== undefined && { until: rfc3339(untilMs) }),
+      allowed: then,
+    }))
+  return { reason, allowed, disrupting, total, next: [...next] }
+}
+
+function driftOf({ operator }: Study, name: string, pool: NodePool): NodePoolExplanation['drift'] {
+  const claims = operator.caches.nodeClaims
+    .list()
+    .filter(
+      ({ metadata }) =>
+        metadata.labels?.[labels.nodePool] === name && metadata.deletionTimestamp === undefined,
+    )
+  const drifted = claims.filter((claim) => isConditionTrue(claim, 'Drifted'))
+  const fields = drifted.flatMap((claim) => {
+    const found = driftedFields(claim, pool)
+    return found.length > 0 ? found : [conditionOf(claim, 'Drifted')?.reason ?? '']
+  })
+  return {
+    updated: claims.length - drifted.length,
+    total: claims.length,
+    fields: [...new Set(fields)].toSorted(),
+  }
+}
+
+function refusalsOf(name: string, { result }: PendingDecision): readonly PoolRefusal[] {
+  const refusals = new Map<string, { pods: number; readonly message: string }>()
+  for (const { reason } of result.failures) {
+    if (reason.kind !== 'noTemplate') continue
+    const own = reason.templates.find((each) => each.nodePool === name)
+    if (own === undefined) continue
+    const known = refusals.get(own.reason.kind)
+    if (known === undefined)
+      refusals.set(own.reason.kind, { pods: 1, message: renderTemplateReason(own.reason, name) })
+    else known.pods++
+  }
+  return [...refusals]
+    .map(([code, { pods, message }]) => ({ code, pods, message }))
+    .toSorted((a, b) => b.pods - a.pods)
+}

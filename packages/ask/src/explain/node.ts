@@ -1,0 +1,261 @@
+/** Why a node or a NodeClaim is still here, what becomes of it, and where it came from (ask.md 2). */
+import {
+  conditionOf,
+  formatResources,
+  isConditionTrue,
+  labels,
+  type NodeClaim,
+  type NodePool,
+  parseResources,
+  type Pod,
+  type ResourceList,
+  type Resources,
+} from '@tenon/api'
+import { accumulate, podRequests } from '@tenon/engine'
+import {
+  isDaemonPod,
+  type JournalEntry,
+  type NodeAnswer,
+  type NodeDecision,
+  type NodeObstacle,
+  type Saving,
+} from '@tenon/operator'
+import type { Study } from '../study/study.ts'
+import { type AsOf, asOf } from './as-of.ts'
+import { type ClaimPhase, claimPhase } from './claim-phase.ts'
+import { driftedFields } from './drifted-fields.ts'
+
+/** What a node holds. */
+interface NodeLoad {
+  readonly pods: number
+  /** Of them, those of DaemonSets. */
+  readonly daemonPods: number
+  readonly requests: ResourceList
+  readonly allocatable: ResourceList
+}
+
+export interface NodeExplanation {
+  readonly node?: string
+  readonly nodeClaim?: string
+  readonly nodePool?: string
+  readonly asOf: AsOf
+  readonly summary: string
+  /** `unmanaged`: no NodeClaim. `starting`, `running`, `leaving`. `gone`: only the journal knows of it. */
+  readonly case: 'unmanaged' | 'starting' | 'running' | 'leaving' | 'gone'
+  readonly instanceType?: string
+  readonly zone?: string
+  readonly capacityType?: string
+  /** Absent when it is not known. */
+  readonly pricePerHour?: number
+  readonly currency?: string
+  /** What keeps it, in the order in which it counts; the first one is what decides now. */
+  readonly obstacles: readonly NodeObstacle[]
+  /** When the first one was found out, RFC 3339. */
+  readonly at?: string
+  readonly saving?: Saving
+  /** Reason and fields of the NodePool that are other than those of the node. */
+  readonly drift?: { readonly reason: string; readonly fields: readonly string[] }
+  readonly phase?: ClaimPhase
+  readonly holds?: NodeLoad
+  readonly madeBy?: JournalEntry
+  /** What the journal says of it, oldest first. */
+  readonly history: readonly JournalEntry[]
+}
+
+/** Verdicts that are nothing in the way. */
+const unopposed: ReadonlySet<NodeDecision['cause']> = new Set(['possible', 'unknown', 'command'])
+
+/**
+ * @param name of a Node or a NodeClaim.
+ * @returns undefined when neither the objects nor the journal know it.
+ */
+export async function explainNode(
+  study: Study,
+  name: string,
+  signal: AbortSignal,
+): Promise<NodeExplanation | undefined> {
+  const history = study.snapshot.journal.filter(
+    ({ nodeClaims, nodes, replacements = [] }) =>
+      nodes.includes(name) || nodeClaims.includes(name) || replacements.includes(name),
+  )
+  const answer = await study.operator.questions().node(name, signal)
+  if (answer !== undefined) return managed(study, answer)
+  const { nodeClaims, nodes } = study.operator.caches
+  const claim = nodeClaims.get({ name })
+  if (claim !== undefined) return starting(study, claim)
+  if (nodes.get({ name }) !== undefined)
+    return {
+      node: name,
+      asOf: asOf(study.snapshot),
+      case: 'unmanaged',
+      summary: 'It has no NodeClaim: Tenon neither launched it nor removes it',
+      obstacles: [],
+      holds: loadOf(study, name),
+      history,
+    }
+  return history.length === 0 ? undefined : gone(study, name, history)
+}
+
+function managed(study: Study, answer: NodeAnswer): NodeExplanation {
+  const { stateNode, pricePerHour, saving } = answer
+  const { claim, node } = stateNode
+  const decision = decisionOn(study, answer)
+  const { cause, message, until, others = [] } = decision
+  return {
+    ...(node && { node: node.metadata.name }),
+    nodeClaim: decision.nodeClaim,
+    nodePool: decision.nodePool,
+    asOf: asOf(study.snapshot),
+    case: stateNode.isMarkedForDeletion ? 'leaving' : 'running',
+    summary: summaryOf(decision),
+    ...placeOf((node ?? claim)?.metadata.labels ?? {}),
+    ...(pricePerHour !== undefined && { pricePerHour }),
+    ...currencyOf(study),
+    obstacles: [{ cause, message, ...(until !== undefined && { until }) }, ...others],
+    at: decision.at,
+    ...(saving && { saving }),
+    ...(claim && stateOf(study, claim)),
+    ...(node && { holds: loadOf(study, node.metadata.name) }),
+    ...journaled(study, decision.nodeClaim, node?.metadata.name),
+  }
+}
+
+/** The controller knows more than its objects tell; what it has not looked at is looked at here. */
+function decisionOn({ snapshot }: Study, { decision }: NodeAnswer): NodeDecision {
+  const told = snapshot.nodeDecisions.find(({ nodeClaim }) => nodeClaim === decision.nodeClaim)
+  return told === undefined || told.cause === 'unknown' ? decision : told
+}
+
+/** How far the claim has come, and whether it is what its NodePool wants. */
+function stateOf(study: Study, claim: NodeClaim): Partial<Pick<NodeExplanation, 'case' | 'drift' | 'phase'>> {
+  const phase = claimPhase(study, claim)
+  const drift = driftOf(study, claim)
+  return { ...(phase && { case: 'starting', phase }), ...(drift && { drift }) }
+}
+
+function summaryOf({ cause, message }: NodeDecision): string {
+  if (cause === 'command') return `It goes: ${message}`
+  if (unopposed.has(cause)) return message
+  return `It stays: ${message}`
+}
+
+function starting(study: Study, claim: NodeClaim): NodeExplanation {
+  const phase = claimPhase(study, claim)
+  const { name } = claim.metadata
+  const isLeaving = claim.metadata.deletionTimestamp !== undefined
+  return {
+    nodeClaim: name,
+    nodePool: claim.metadata.labels?.[labels.nodePool] ?? '',
+    asOf: asOf(study.snapshot),
+    case: isLeaving ? 'leaving' : 'starting',
+    summary: isLeaving
+      ? 'It is being deleted'
+      : phase === undefined
+        ? 'It has no instance'
+        : `It is not ${phase.waitsFor} yet`,
+    ...placeOf(claim.metadata.labels ?? {}),
+    ...currencyOf(study),
+    obstacles: [],
+    ...(phase && { phase }),
+    ...journaled(study, name, claim.status?.nodeName),
+  }
+}
+
+function gone(study: Study, name: string, known: readonly JournalEntry[]): NodeExplanation {
+  // Entries about one node alone tell which claim it was of.
+  const own = known.findLast(({ nodeClaims, nodes }) => nodeClaims.length === 1 && nodes.length <= 1)
+  const nodeClaim = own?.nodeClaims[0]
+  const history = wholeHistory(study, [name, nodeClaim, own?.nodes[0]])
+  const node = history.findLast(({ nodeClaims, nodes }) => nodes.length === 1 && nodeClaims[0] === nodeClaim)
+    ?.nodes[0]
+  const nodePool = history.find((each) => each.nodePool !== undefined)?.nodePool
+  const madeBy = history.find(({ kind, nodeClaims }) => kind === 'launch' && nodeClaims[0] === nodeClaim)
+  const why = whyGone(history, nodeClaim ?? name)
+  return {
+    ...(node !== undefined && { node }),
+    ...(nodeClaim !== undefined && { nodeClaim }),
+    ...(nodePool !== undefined && { nodePool }),
+    asOf: asOf(study.snapshot),
+    case: 'gone',
+    summary:
+      why === undefined
+        ? 'It is gone; the journal does not tell why'
+        : `It is gone: ${why.reason} at ${why.at} (${why.message})`,
+    ...currencyOf(study),
+    obstacles: [],
+    ...(madeBy && { madeBy }),
+    history,
+  }
+}
+
+/** A command that replaced it says more than the deletion that followed. */
+function whyGone(history: readonly JournalEntry[], nodeClaim: string): JournalEntry | undefined {
+  const own = history.filter(({ nodeClaims, nodes }) => [...nodeClaims, ...nodes].includes(nodeClaim))
+  return (
+    own.findLast(({ kind }) => kind === 'move') ??
+    own.findLast(({ kind }) => kind === 'removal') ??
+    own.findLast(({ kind }) => kind === 'removed')
+  )
+}
+
+function journaled(
+  study: Study,
+  claim: string,
+  node: string | undefined,
+): Pick<NodeExplanation, 'history' | 'madeBy'> {
+  const history = wholeHistory(study, [claim, node])
+  const madeBy = history.find(({ kind, nodeClaims }) => kind === 'launch' && nodeClaims.includes(claim))
+  return { ...(madeBy && { madeBy }), history }
+}
+
+function wholeHistory({ snapshot }: Study, names: readonly (string | undefined)[]): readonly JournalEntry[] {
+  const asked = new Set(names.filter((name) => name !== undefined && name !== ''))
+  return snapshot.journal.filter(({ nodeClaims, nodes, replacements = [] }) =>
+    [...nodeClaims, ...nodes, ...replacements].some((name) => asked.has(name)),
+  )
+}
+
+function requestsOf(pods: readonly Pod[]): Resources {
+  const requests: Record<string, number> = {}
+  for (const { spec } of pods) accumulate(requests, podRequests(spec))
+  return requests
+}
+
+function loadOf({ operator }: Study, name: string): NodeLoad {
+  const pods = operator.state.podsOn(name)
+  return {
+    pods: pods.length,
+    daemonPods: pods.filter(isDaemonPod).length,
+    requests: formatResources(requestsOf(pods)),
+    allocatable: formatResources(parseResources(operator.caches.nodes.get({ name })?.status?.allocatable)),
+  }
+}
+
+function driftOf({ operator }: Study, claim: NodeClaim): NodeExplanation['drift'] {
+  if (!isConditionTrue(claim, 'Drifted')) return undefined
+  const { reason = '' } = conditionOf(claim, 'Drifted') ?? {}
+  const pool: NodePool | undefined = operator.caches.nodePools.get({
+    name: claim.metadata.labels?.[labels.nodePool] ?? '',
+  })
+  return { reason, fields: pool === undefined ? [] : driftedFields(claim, pool) }
+}
+
+function placeOf(
+  tags: Readonly<Record<string, string>>,
+): Pick<NodeExplanation, 'instanceType' | 'zone' | 'capacityType'> {
+  const {
+    [labels.instanceType]: instanceType,
+    [labels.zone]: zone,
+    [labels.capacityType]: capacityType,
+  } = tags
+  return {
+    ...(instanceType !== undefined && { instanceType }),
+    ...(zone !== undefined && { zone }),
+    ...(capacityType !== undefined && { capacityType }),
+  }
+}
+
+function currencyOf({ snapshot }: Study): Pick<NodeExplanation, 'currency'> {
+  const { priceUnit } = snapshot.cloud
+  return priceUnit === undefined ? {} : { currency: priceUnit }
+}

@@ -1,0 +1,148 @@
+/** Why a pod waits, or why it sits where it does (ask.md 2). */
+import { type NodeClaim, type Pod } from '@tenon/api'
+import { isProvisionable, type JournalEntry, keyOf, type PendingDecision } from '@tenon/operator'
+import { rfc3339 } from '@tenon/runtime'
+import type { Study } from '../study/study.ts'
+import { type AsOf, asOf } from './as-of.ts'
+import { type ClaimPhase, claimPhase } from './claim-phase.ts'
+import { PendingExplainer, type PendingExplanation, type PendingOptions } from './pending.ts'
+import { holdsOf, type PodHold } from './running-pod.ts'
+
+/** `planned`: a node that is there, or comes, is meant for it. `other`: it needs no node of ours. */
+type PodCase = 'waits' | 'planned' | 'running' | 'ended' | 'other'
+
+/** The node that a pod is planned for, or on. */
+export interface PodPlace {
+  readonly node?: string
+  readonly nodeClaim?: string
+  /** When the plan was made, RFC 3339. */
+  readonly plannedAt?: string
+  /** Absent once the node takes pods. */
+  readonly phase?: ClaimPhase
+}
+
+export interface PodExplanation {
+  readonly namespace: string
+  readonly name: string
+  readonly asOf: AsOf
+  readonly case: PodCase
+  readonly code: string
+  readonly summary: string
+  readonly place?: PodPlace
+  /** The journal's entry of the launch that names the pod. */
+  readonly decision?: JournalEntry
+  readonly holds?: readonly PodHold[]
+  readonly pending?: PendingExplanation
+}
+
+/** Explains pods of one snapshot; decides about those that wait when it first comes to one of them. */
+export class PodExplainer {
+  readonly #study: Study
+  #decided: Promise<PendingDecision> | undefined
+  #pending: PendingExplainer | undefined
+
+  constructor(study: Study) {
+    this.#study = study
+  }
+
+  async explain(pod: Pod, options: PendingOptions): Promise<PodExplanation> {
+    const { namespace = '', name } = pod.metadata
+    const found = await this.#found(pod, options)
+    return { namespace, name, asOf: asOf(this.#study.snapshot), ...found }
+  }
+
+  async #found(pod: Pod, options: PendingOptions): Promise<Found> {
+    const { nodeName = '' } = pod.spec
+    const { phase } = pod.status ?? {}
+    if (phase === 'Succeeded' || phase === 'Failed')
+      return { case: 'ended', code: phase, summary: `It has ended (${phase}) and keeps no node` }
+    if (nodeName !== '') return this.#running(pod, nodeName)
+    const planned = this.#planned(pod)
+    if (planned !== undefined) return planned
+    if (!isProvisionable(pod)) return { case: 'other', code: 'notWaiting', summary: notWaitingText(pod) }
+    return await this.#waiting(pod, options)
+  }
+
+  #running(pod: Pod, node: string): Found {
+    const decision = this.#launchFor(pod)
+    const { caches, state } = this.#study.operator
+    const object = caches.nodes.get({ name: node })
+    const claim = object && state.claimOf(object)
+    const isFor = decision !== undefined && decision.nodeClaims[0] === claim?.metadata.name
+    const why = isFor ? 'which was launched for it' : 'where kube-scheduler put it'
+    const holds = holdsOf(this.#study, pod)
+    const blocking = holds.filter(({ blocks }) => blocks)
+    const keeps =
+      blocking.length === 0
+        ? 'it does not keep the node from going'
+        : `it keeps the node from going (${blocking.map(({ kind }) => kind).join(', ')})`
+    return {
+      case: 'running',
+      code: 'running',
+      summary: `It is on node ${node}, ${why}; ${keeps}`,
+      place: { node, ...(claim && { nodeClaim: claim.metadata.name }) },
+      ...(isFor && { decision }),
+      holds,
+    }
+  }
+
+  #planned(pod: Pod): Found | undefined {
+    const plan = this.#study.operator.state.plans.get(pod.metadata.uid ?? '')
+    if (plan === undefined) return undefined
+    const { target, madeMs } = plan
+    return this.#onItsWay(pod, target.name, { plannedAt: rfc3339(madeMs) })
+  }
+
+  /** @param name of a NodeClaim, or of a Node. */
+  #onItsWay(pod: Pod, name: string, more: Pick<PodPlace, 'plannedAt'> = {}): Found {
+    const { caches, state } = this.#study.operator
+    const node = caches.nodes.get({ name })
+    const claim: NodeClaim | undefined =
+      caches.nodeClaims.get({ name }) ?? (node === undefined ? undefined : state.claimOf(node))
+    const phase = claim && claimPhase(this.#study, claim)
+    const nodeName = node?.metadata.name ?? claim?.status?.nodeName ?? ''
+    const where = claim === undefined ? `node ${name}` : `NodeClaim ${claim.metadata.name}`
+    const decision = this.#launchFor(pod)
+    return {
+      case: 'planned',
+      code: phase === undefined ? 'nodeReady' : `waitsFor${phase.waitsFor}`,
+      summary: `It is planned for ${where}${phase === undefined ? ', which takes pods now' : `, which is not ${phase.waitsFor} yet`}`,
+      place: {
+        ...(nodeName !== '' && { node: nodeName }),
+        ...(claim && { nodeClaim: claim.metadata.name }),
+        ...more,
+        ...(phase && { phase }),
+      },
+      ...(decision && { decision }),
+    }
+  }
+
+  async #waiting(pod: Pod, options: PendingOptions): Promise<Found> {
+    this.#decided ??= this.#study.decide()
+    const decision = await this.#decided
+    const placed = decision.result.placements.find((each) => each.pod.metadata.uid === pod.metadata.uid)
+    if (placed !== undefined) return this.#onItsWay(pod, placed.node)
+    this.#pending ??= new PendingExplainer(this.#study, decision)
+    const pending = await this.#pending.explain(pod, options)
+    if (pending === undefined)
+      return { case: 'other', code: 'notDecided', summary: 'The next decision is not about it' }
+    return { case: 'waits', code: pending.code, summary: pending.summary, pending }
+  }
+
+  #launchFor(pod: Pod): JournalEntry | undefined {
+    const key = keyOf(pod.metadata)
+    return this.#study.snapshot.journal.findLast(
+      ({ kind, pods }) => kind === 'launch' && pods?.names.includes(key) === true,
+    )
+  }
+}
+
+type Found = Omit<PodExplanation, 'namespace' | 'name' | 'asOf'>
+
+function notWaitingText({ metadata, spec }: Pod): string {
+  if (metadata.deletionTimestamp !== undefined) return 'It is being deleted and is never placed any more'
+  const gates = spec.schedulingGates ?? []
+  if (gates.length > 0)
+    return `Nothing is decided about it until its scheduling gates are removed (${gates.map(({ name }) => name).join(', ')})`
+  return 'kube-scheduler has not called it unschedulable, and no node is launched before that'
+}

@@ -1,0 +1,109 @@
+/** Whether a pod keeps its node from going (ask.md 2). */
+import { controllerOf, labels, type Pod } from '@tenon/api'
+import { budgetsOf, doNotDisrupt, isDaemonPod, isMirrorPod, keyOf } from '@tenon/operator'
+import { rfc3339 } from '@tenon/runtime'
+import type { Study } from '../study/study.ts'
+
+/** Something that a pod means for the node it is on. */
+export interface PodHold {
+  readonly kind:
+    | 'doNotDisrupt'
+    | 'podDisruptionBudget'
+    | 'noController'
+    | 'localStorage'
+    | 'gracePeriod'
+    | 'daemon'
+  readonly message: string
+  /** Whether it keeps the node from being disrupted now. */
+  readonly blocks: boolean
+  /** When it ends by itself, RFC 3339. */
+  readonly until?: string
+  /** A PodDisruptionBudget, as `namespace/name`. */
+  readonly name?: string
+  /** Of a PodDisruptionBudget; absent while nobody has counted. */
+  readonly disruptionsAllowed?: number
+}
+
+/** Longer than a pod is given unless it asks for more. */
+const usualGraceSeconds = 30
+
+export function holdsOf({ operator, snapshot }: Study, pod: Pod): readonly PodHold[] {
+  if (isDaemonPod(pod))
+    return [hold('daemon', 'It belongs to a DaemonSet: it ends with its node and keeps no node')]
+  if (isMirrorPod(pod))
+    return [hold('daemon', 'It is a static pod of its kubelet: it ends with its node and keeps no node')]
+  const budgets = operator.caches.podDisruptionBudgets.list()
+  const graceSeconds = pod.spec.terminationGracePeriodSeconds ?? usualGraceSeconds
+  return [
+    ...protection(pod, snapshot.takenAtMs),
+    ...budgetHolds(pod, budgetsOf(pod, budgets)),
+    ...(controllerOf(pod) === undefined
+      ? [hold('noController', 'It has no controller: once it is evicted, nothing creates it again')]
+      : []),
+    ...localStorage(operator, pod),
+    ...(graceSeconds > usualGraceSeconds
+      ? [hold('gracePeriod', `An eviction gives it ${graceSeconds} s (spec.terminationGracePeriodSeconds)`)]
+      : []),
+  ]
+}
+
+const hold = (kind: PodHold['kind'], message: string): PodHold => ({ kind, message, blocks: false })
+
+function protection(pod: Pod, nowMs: number): readonly PodHold[] {
+  const found = doNotDisrupt(pod, nowMs)
+  const annotation = 'Annotation karpenter.sh/do-not-disrupt'
+  if (found.kind === 'inactive') return []
+  if (found.kind === 'elapsed') return [hold('doNotDisrupt', `${annotation} no longer protects it`)]
+  if (found.kind === 'invalid')
+    return [
+      hold('doNotDisrupt', `${annotation} is ignored: "${found.value}" is neither "true" nor a duration`),
+    ]
+  const isLimited = Number.isFinite(found.untilMs)
+  const message = isLimited ? `${annotation} protects it for a time` : `${annotation} protects it`
+  return [
+    { ...hold('doNotDisrupt', message), blocks: true, ...(isLimited && { until: rfc3339(found.untilMs) }) },
+  ]
+}
+
+function budgetHolds(pod: Pod, covering: ReturnType<typeof budgetsOf>): readonly PodHold[] {
+  const isSeveral = covering.length > 1
+  return covering.map((budget) => {
+    const name = keyOf(budget.metadata)
+    const allowed = budget.status?.disruptionsAllowed
+    const ready = pod.status?.conditions?.find(({ type }) => type === 'Ready')?.status
+    const isExempt = budget.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && ready === 'False'
+    const counted = allowed === undefined ? 'has not been counted yet' : `allows ${allowed} disruption(s) now`
+    return {
+      kind: 'podDisruptionBudget',
+      message: isSeveral
+        ? `PodDisruptionBudget ${name} ${counted}; the pod has ${covering.length}, which eviction does not support`
+        : `PodDisruptionBudget ${name} ${counted}`,
+      blocks: isSeveral || (allowed === 0 && !isExempt),
+      name,
+      ...(allowed !== undefined && { disruptionsAllowed: allowed }),
+    }
+  })
+}
+
+/** Volumes on the disk of its node: the pod can run nowhere else. */
+function localStorage({ caches }: Pick<Study['operator'], 'caches'>, pod: Pod): readonly PodHold[] {
+  const { namespace = '' } = pod.metadata
+  return (pod.spec.volumes ?? []).flatMap(({ persistentVolumeClaim }) => {
+    if (persistentVolumeClaim === undefined) return []
+    const name = persistentVolumeClaim.claimName
+    const claim = caches.persistentVolumeClaims.get({ namespace, name })
+    const volume = caches.persistentVolumes.get({ name: claim?.spec.volumeName ?? '' })
+    const terms = volume?.spec.nodeAffinity?.required?.nodeSelectorTerms ?? []
+    const isLocal = terms.some(({ matchExpressions = [] }) =>
+      matchExpressions.some(({ key }) => key === labels.hostname),
+    )
+    return isLocal
+      ? [
+          hold(
+            'localStorage',
+            `PersistentVolumeClaim ${namespace}/${name} is on the disk of this node: the pod can run on no other`,
+          ),
+        ]
+      : []
+  })
+}

@@ -1,0 +1,209 @@
+/** Explanations as people read them. */
+import type { ResourceList } from '@tenon/api'
+import type { JournalEntry, NodeObstacle, Saving } from '@tenon/operator'
+import type { NearestMiss } from '../misses/find.ts'
+import type { AsOf } from './as-of.ts'
+import type { ClaimPhase } from './claim-phase.ts'
+import type { PodGroup } from './gathered.ts'
+import type { NodeExplanation } from './node.ts'
+import type { NodePoolExplanation, PoolBudget } from './node-pool.ts'
+import type { PodExplanation } from './pod.ts'
+
+type Lines = readonly string[]
+
+/** The line that says how old the facts are, and who decided. */
+function asOfText({ facts, source, by, catalogue }: AsOf): string {
+  const who = {
+    controller: 'the controller',
+    standby: 'a controller that does not lead,',
+    objects: 'the objects of',
+  }
+  const types = catalogue === undefined ? '' : `; instance types: ${catalogue}`
+  return `Facts of ${facts}, from ${who[source]} ${by}${types}`
+}
+
+export function podText(explanation: PodExplanation): Lines {
+  const { namespace, name, summary, place, decision, holds = [], pending } = explanation
+  return [
+    `pod/${name} in ${namespace}: ${summary}`,
+    ...(place?.phase ? phaseText(place.phase) : []),
+    ...(decision ? [`Decided: ${entryText(decision)}`] : []),
+    ...holds.map(({ message, until, blocks }) => `${blocks ? '✗' : '-'} ${message}${untilText(until)}`),
+    ...(pending ? pendingText(pending) : []),
+    asOfText(explanation.asOf),
+  ]
+}
+
+function pendingText({ nodePools, nodes, misses }: NonNullable<PodExplanation['pending']>): Lines {
+  return [
+    ...nodePools.map(({ nodePool, message }) => `✗ NodePool ${nodePool}: ${message}`),
+    ...(nodes?.message === undefined ? [] : [`✗ Existing nodes: ${nodes.message}`]),
+    ...(misses.length === 0 ? [] : ['It would run after one of these changes, each decided again:']),
+    ...misses.map(missText),
+  ]
+}
+
+function missText({ change, running, waiting, place, pricePerHour }: NearestMiss): string {
+  const where =
+    place.kind === 'node'
+      ? `on node ${place.name}`
+      : `on a new ${place.instanceType} of NodePool ${place.nodePool}`
+  const cost =
+    pricePerHour === undefined ? 'at an unknown price' : `for ${priceText(pricePerHour, undefined)}`
+  return `+ ${change.words} (${change.field}): ${running} of ${waiting} pods run, ${where}, ${cost}`
+}
+
+/** Many pods, gathered by their reasons. */
+export function groupsText(groups: readonly PodGroup[]): Lines {
+  const [first] = groups
+  if (first === undefined) return ['No pod waits for a node']
+  return [...groups.flatMap((group) => [...groupText(group), '']), asOfText(first.example.asOf)]
+}
+
+const shownWorkloads = 5
+
+function groupText({ pods, workloads, example }: PodGroup): Lines {
+  const kinds = Map.groupBy(workloads, ({ name }) => name.split(' ')[0] ?? '')
+  const of = Array.from(kinds, ([kind, { length }]) => `${length} ${kind}${length === 1 ? '' : 's'}`)
+  const more = workloads.length - shownWorkloads
+  const named = workloads.slice(0, shownWorkloads).map(({ name, pods: count }) => `${name} (${count})`)
+  return [
+    `${pods} pod${pods === 1 ? '' : 's'} of ${of.join(', ')}: ${example.summary}`,
+    ...(example.pending ? pendingText(example.pending) : []),
+    `  ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`,
+  ]
+}
+
+function phaseText({
+  waitsFor,
+  forSeconds,
+  medianSeconds,
+  until,
+  isOverdue,
+  message,
+  otherwise,
+}: ClaimPhase): Lines {
+  const usual =
+    medianSeconds === undefined ? 'how long that usually takes is not known' : `usually ${medianSeconds} s`
+  const end = until === undefined ? '' : isOverdue ? `, overdue since ${until}` : `, until ${until} at most`
+  return [
+    `Waits to be ${waitsFor} for ${forSeconds} s (${usual}${end})${message === undefined ? '' : `: ${message}`}`,
+    otherwise,
+  ]
+}
+
+export function nodeText(explanation: NodeExplanation): Lines {
+  const { node, nodeClaim, obstacles, saving, phase, madeBy, history } = explanation
+  const name = node === undefined ? `nodeclaim/${nodeClaim ?? ''}` : `node/${node}`
+  const [first, ...behind] = obstacles
+  return [
+    `${name}: ${explanation.summary}${untilText(first?.until)}`,
+    whatText(explanation),
+    ...(phase ? phaseText(phase) : []),
+    driftText(explanation),
+    ...(behind.length > 0 ? ['Behind that, in this order:'] : []),
+    ...behind.map(obstacleText),
+    ...(saving ? [savingText(saving, explanation.currency)] : []),
+    loadText(explanation),
+    ...(madeBy ? [`Made by: ${entryText(madeBy)}`] : []),
+    ...(history.length > 0 ? ['History:', ...history.map((entry) => `  ${entryText(entry)}`)] : []),
+    asOfText(explanation.asOf),
+  ].filter((line) => line !== '')
+}
+
+function driftText({ drift }: NodeExplanation): string {
+  if (drift === undefined) return ''
+  return `Drifted: ${drift.reason}${drift.fields.length > 0 ? ` (${drift.fields.join(', ')})` : ''}`
+}
+
+function loadText({ holds }: NodeExplanation): string {
+  if (holds === undefined) return ''
+  const { pods, daemonPods, requests, allocatable } = holds
+  return `Holds ${pods} pods, ${daemonPods} of DaemonSets: ${amounts(requests)} of ${amounts(allocatable)}`
+}
+
+function whatText({
+  nodePool,
+  instanceType,
+  zone,
+  capacityType,
+  pricePerHour,
+  currency,
+}: NodeExplanation): string {
+  const what = [instanceType, zone, capacityType].filter((each) => each !== undefined)
+  if (nodePool === undefined && what.length === 0) return ''
+  const price = pricePerHour === undefined ? 'price unknown' : priceText(pricePerHour, currency)
+  return [`NodePool ${nodePool ?? ''}`, ...what, price].join(', ')
+}
+
+const obstacleText = ({ cause, message, until }: NodeObstacle): string =>
+  `✗ ${cause}: ${message}${untilText(until)}`
+
+function untilText(until: string | undefined): string {
+  return until === undefined ? '' : ` (until ${until})`
+}
+
+function savingText({ replacements, saves, mustSave, isMore }: Saving, currency: string | undefined): string {
+  const what =
+    replacements.length === 0
+      ? 'Its pods fit on other nodes; without it'
+      : `A replacement (${replacements.map(({ instanceType }) => instanceType).join(', ')})`
+  const must =
+    mustSave === undefined
+      ? ''
+      : `; it has to save ${isMore ? 'more than ' : 'at least '}${priceText(mustSave, currency)}`
+  if (saves === undefined) return `${what} saves an unknown amount, as a price is not known${must}`
+  return saves < 0
+    ? `${what} would cost ${priceText(-saves, currency)} more${must}`
+    : `${what} would save ${priceText(saves, currency)}${must}`
+}
+
+function entryText({ at, kind, reason, message, pricePerHour, currency }: JournalEntry): string {
+  const { before, after } = pricePerHour ?? {}
+  const price =
+    before === undefined || after === undefined
+      ? ''
+      : ` (${priceText(before, undefined)} -> ${priceText(after, currency)})`
+  return `${at} ${kind} ${reason}: ${message}${price}`
+}
+
+function amounts({ cpu, memory }: ResourceList): string {
+  const shown = Object.entries({ cpu, memory }).flatMap(([name, amount]) =>
+    amount === undefined ? [] : [`${name} ${amount}`],
+  )
+  return shown.join(', ') || 'nothing'
+}
+
+export function nodePoolText(explanation: NodePoolExplanation): Lines {
+  const { name, summary, nodes, types, offerings, limits, budgets, drift, refused } = explanation
+  return [
+    `nodepool/${name}: ${summary}`,
+    `Nodes: ${nodes}; ${drift.updated} of ${drift.total} updated${drift.fields.length > 0 ? `, drifted by ${drift.fields.join(', ')}` : ''}`,
+    types.problem === undefined
+      ? `Types: ${types.left} of ${types.offered} meet the requirements, with ${offerings.left} offerings, ${offerings.available} to be had now`
+      : `Types: not known: ${types.problem}`,
+    ...offerings.short.map(
+      ({ instanceType, zone, capacityType, because, until }) =>
+        `✗ ${instanceType}/${zone}/${capacityType}: ${because}${until === undefined ? '' : `, next try at ${until}`}`,
+    ),
+    ...limits.map(
+      ({ resource, limit, used, reserved }) =>
+        `Limit of ${resource}: ${limit}, used ${used}, reserved ${reserved}`,
+    ),
+    ...budgets.map(budgetText),
+    ...refused.map(({ code, pods, message }) => `Refused ${pods} pod(s), ${code}: ${message}`),
+    asOfText(explanation.asOf),
+  ]
+}
+
+function budgetText({ reason, allowed, disrupting, total, next }: PoolBudget): string {
+  const most = (count: number) => (count > total ? 'all' : String(count))
+  const then = next.map(({ from, allowed: count }) => `${most(count)} from ${from}`)
+  const later = then.length === 0 ? '' : `; then ${then.join(', ')} (UTC, without daylight saving time)`
+  return `Budget for ${reason}: ${most(allowed)} of ${total} nodes now, ${disrupting} disrupted${later}`
+}
+
+/** Four digits behind the point, as prices per hour are small. */
+function priceText(price: number, currency: string | undefined): string {
+  return `${price.toFixed(4)}${currency === undefined ? '' : ` ${currency}`} per hour`
+}

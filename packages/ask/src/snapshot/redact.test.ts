@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { aPool, aSnapshot, aType } from '../testing/clusters.test-support.ts'
+import { snapshotLines } from './lines.ts'
+import { redacted } from './redact.ts'
+
+test('verdicts on nodes and the journal keep their times and prices, and lose all names', () => {
+  const snapshot = redacted(
+    {
+      ...aSnapshot([aPool('secretpool')], [aType('small', 1)]),
+      nodeDecisions: [
+        {
+          node: 'secretnode',
+          nodeClaim: 'secretclaim',
+          nodePool: 'secretpool',
+          cause: 'pod',
+          message: 'A pod is annotated (Pod=shop/secretpod)',
+          others: [
+            {
+              cause: 'budget',
+              message: 'No budget is left (NodePool=secretpool)',
+              until: '2026-11-27T00:00:00Z',
+            },
+          ],
+          at: '2026-11-26T12:00:00Z',
+        },
+      ],
+      journal: [
+        {
+          id: 'e',
+          at: '2026-11-26T11:00:00Z',
+          kind: 'move',
+          reason: 'Underutilized',
+          message: 'delete: [secretnode]',
+          nodePool: 'secretpool',
+          nodes: ['secretnode'],
+          nodeClaims: ['secretclaim'],
+          replacements: ['secretnext'],
+          pods: { count: 1, names: ['shop/secretpod'] },
+          pricePerHour: { before: 2, after: 1 },
+        },
+      ],
+    },
+    'key',
+  )
+  assert.doesNotMatch([...snapshotLines(snapshot)].slice(-3).join('\n'), /secret/)
+  const [entry] = snapshot.journal
+  assert.equal(entry?.nodes[0], snapshot.nodeDecisions[0]?.node)
+  assert.deepEqual(entry?.pricePerHour, { before: 2, after: 1 })
+  assert.equal(snapshot.nodeDecisions[0]?.others?.[0]?.until, '2026-11-27T00:00:00Z')
+})
