@@ -8,6 +8,7 @@ import { addController } from './program/controller.ts'
 import { addCost } from './program/cost.ts'
 import { addCrds } from './program/crds.ts'
 import { addDevCluster } from './program/devcluster.ts'
+import { addExplain } from './program/explain.ts'
 import { addInit } from './program/init.ts'
 import { addJournal } from './program/journal.ts'
 import { addPreflight } from './program/preflight.ts'
@@ -36,6 +37,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addInit,
   addPreflight,
   addTest,
+  addExplain,
   addSnapshot,
   addSimulate,
   addJournal,

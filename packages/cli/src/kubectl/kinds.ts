@@ -15,7 +15,7 @@ function named(type: ResourceType, ...shortNames: readonly string[]): NamedKind 
 
 export const podKind: NamedKind = named(kinds.pod, 'po')
 export const nodeKind: NamedKind = named(kinds.node, 'no')
-const nodeClaimKind: NamedKind = named(karpenterKinds.nodeClaim)
+export const nodeClaimKind: NamedKind = named(karpenterKinds.nodeClaim)
 export const nodePoolKind: NamedKind = named(karpenterKinds.nodePool)
 
 /** What explain and get answer about. */

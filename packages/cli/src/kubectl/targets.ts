@@ -3,7 +3,7 @@ import { KubectlError } from '../errors.ts'
 import { askedKinds, kindNamed, type NamedKind } from './kinds.ts'
 
 /** One object that is asked for. */
-interface NamedTarget {
+export interface NamedTarget {
   readonly kind: NamedKind
   readonly name: string
 }
