@@ -46,7 +46,7 @@ const arrows = new Map<string, readonly string[]>([
 const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])
 
 /** Doors of packages beside their own names, which only tests may use. */
-const testDoors: ReadonlySet<string> = new Set(['@tenon/provider/contract-suite'])
+const testDoors: ReadonlySet<string> = new Set(['@tenon/ask/test-clusters', '@tenon/provider/contract-suite'])
 
 /** What a package of a cloud tells of it without loading the rest, and its simulator. */
 const cloudDoor = /^@tenon\/provider-[a-z-]+\/(module|simulator)$/

@@ -171,6 +171,7 @@ async function emptySnapshot(
     objects: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default' } }],
     memory: emptyMemory,
     nodeDecisions: [],
+    journal: [],
     ...offlineFacts(module, offline, pools, classes),
   }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { writeSnapshot } from '@tenon/ask'
-import { aNode, aPending, aPool, aSnapshot, aType } from '../../../ask/src/testing/clusters.test-support.ts'
+import { aNode, aPending, aPool, aSnapshot, aType } from '@tenon/ask/test-clusters'
 import { runCommand } from './command.test-support.ts'
 
 async function saved(t: TestContext): Promise<string> {

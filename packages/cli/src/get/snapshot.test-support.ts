@@ -99,6 +99,7 @@ export const snapshot: Snapshot = {
     },
   ],
   memory: emptyMemory,
+  journal: [],
   nodeDecisions: [
     {
       node: 'n1',
