@@ -70,7 +70,7 @@ async function packProvider(): Promise<string> {
     legalComments: 'none',
     metafile: true,
     // Nothing that is left needs them.
-    external: ['api', 'kube', 'runtime'].flatMap(packagesUsedBy),
+    external: [...['api', 'kube', 'runtime'].flatMap(packagesUsedBy), '*/forwarded-connection.ts'],
     logLevel: 'warning',
   })
   const outside = [

@@ -7,6 +7,7 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { type Clock, type HttpRequest, type HttpResponse, readText, type Transport } from '@tenon/runtime'
 import type { ClusterAccess } from './cluster-access.ts'
 import { IncomingBody } from './incoming-body.ts'
+import type { UpgradeAddress } from './upgrade-address.ts'
 
 export interface HttpTransportOptions {
   readonly server: URL
@@ -43,13 +44,6 @@ interface TlsOptions {
   readonly key?: unknown
   readonly servername?: string
   readonly rejectUnauthorized?: boolean
-}
-
-/** Where and as whom to open a connection of another protocol. */
-export interface UpgradeAddress {
-  readonly url: URL
-  readonly agent: http.Agent
-  readonly headers: Readonly<Record<string, string>>
 }
 
 /** One reading of the credentials, shared by the requests of its time. */

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import type { Cluster, User } from '@kubernetes/client-node'
 import { type Clock, SystemClock, type Transport } from '@tenon/runtime'
 import { newClusterAccess } from './cluster-access.ts'
-import { HttpTransport, type UpgradeAddress } from './http-transport.ts'
+import { HttpTransport } from './http-transport.ts'
 import { inClusterContent } from './in-cluster.ts'
 import { KubeConfigError } from './kubeconfig-errors.ts'
 import { type KubeConfigContent, readKubeConfigFiles } from './kubeconfig-files.ts'
+import type { UpgradeAddress } from './upgrade-address.ts'
 
 export interface KubeConfigOptions {
   /** A file, or several separated as in `KUBECONFIG`; comes before everything else. */

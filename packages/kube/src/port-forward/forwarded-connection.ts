@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
-import type { UpgradeAddress } from '../config/http-transport.ts'
+import type { UpgradeAddress } from '../config/upgrade-address.ts'
 import { KubeError } from '../contract.ts'
 import { dataFrame, type Frame, FrameReader, portForwardProtocol } from './frames.ts'
 import type { PodPort } from './pod-port.ts'
