@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels, type Pod } from '@tenon/api'
 import { patchCommand, patchOf } from '../misses/patch.ts'
+import { redacted } from '../snapshot/redact.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { Study } from '../study/study.ts'
 import { aNode, aPending, aPool, aSnapshot, aType } from '../testing/clusters.test-support.ts'
@@ -116,4 +117,38 @@ test('a pod for which a node is launched anyway is told so, and nothing else is 
   const { case: what, summary, misses } = await explained(snapshot, 'api')
   assert.deepEqual([what, misses], ['newNode', []])
   assert.equal(summary, 'The next decision launches a node of NodePool default for it (small)')
+})
+
+test('a pause of launches is part of a snapshot, also of a redacted one, and its reason is not told', async () => {
+  const paused = '{"reason":"Bob is away","includes":["launches"]}'
+  const brake = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'tenon-brake', namespace: 'tenon' },
+    data: { paused },
+  }
+  const objects = [aPool('default'), aPending('api', { cpu: '1', memory: '1Gi' }), brake]
+  const plain = aSnapshot(objects, types)
+  const held = { ...plain, settings: { ...plain.settings, brakeNamespace: 'tenon' } }
+  const hidden = redacted(held, 'key')
+  assert.ok(!JSON.stringify(hidden).includes('Bob'))
+  for (const snapshot of [held, hidden]) {
+    const study = await Study.open(snapshot)
+    const { result } = await study.decide()
+    assert.deepEqual(result.claims, [])
+    assert.deepEqual(
+      study.operator
+        .questions()
+        .unreadyPools()
+        .map(({ code }) => code),
+      ['paused'],
+    )
+    await study.close()
+  }
+  const released = await Study.open({
+    ...held,
+    objects: plain.objects.filter(({ kind }) => kind !== 'ConfigMap'),
+  })
+  assert.equal((await released.decide()).result.claims.length, 1)
+  await released.close()
 })

@@ -34,9 +34,15 @@ export function readHead(value: Fields): SnapshotHead {
     program: String(program),
     origin,
     cloud,
-    settings: readLike(defaultSettings, settings),
+    settings: readSettings(settings),
     memory: readLike(emptyMemory, memory),
   }
+}
+
+function readSettings(given: unknown): Settings {
+  const namespace = isFields(given) ? given['brakeNamespace'] : undefined
+  const brake = typeof namespace === 'string' ? { brakeNamespace: namespace } : {}
+  return { ...readLike(defaultSettings, given), ...brake }
 }
 
 /** Takes over what has the type of the default in its place. Settings of other releases fall back to the default. */

@@ -1,6 +1,6 @@
 /** Snapshots without the names of people's things (ask.md 4). */
 import { createHmac } from 'node:crypto'
-import { isQuantity, type KubeObject, labels, wellKnownLabels } from '@tenon/api'
+import { type ConfigMap, isQuantity, kinds, type KubeObject, labels, wellKnownLabels } from '@tenon/api'
 import type { JournalEntry } from '@tenon/operator'
 import { isFields } from './head.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -51,6 +51,7 @@ const wordsOfKubernetes: ReadonlySet<string> = new Set([
 /** Members that are left out: they hold text for people. */
 const textsForPeople: ReadonlySet<string> = new Set(['message', 'addresses', 'nodeInfo', 'annotations'])
 /** Annotations that decisions read, with values that are no names. */
+const pauseAnnotations = /^tenon\.sh\/(paused|auto-brake|mode)$/
 const readAnnotations = /^([a-z-]+\.)*(karpenter\.sh|kubernetes\.io)\//
 /** Members that are dictionaries of labels, or of resources. */
 const labelMaps: ReadonlySet<string> = new Set(['labels', 'matchLabels', 'nodeSelector', 'selector'])
@@ -65,9 +66,14 @@ const plainText = /^(|true|false|[0-9TZ:.+-]+|Never|Infinity)$/
  */
 export function redacted(snapshot: Snapshot, key: string): Snapshot {
   const redactor = new Redactor(snapshot, key)
-  const { objects, catalogues, journal, memory, origin, nodeDecisions } = snapshot
+  const { objects, catalogues, journal, memory, origin, nodeDecisions, settings } = snapshot
+  const { brakeNamespace } = settings
   return {
     ...snapshot,
+    settings: {
+      ...settings,
+      ...(brakeNamespace !== undefined && { brakeNamespace: redactor.name(brakeNamespace) }),
+    },
     origin:
       origin.kind === 'controller'
         ? { ...origin, identity: redactor.name(origin.identity) }
@@ -147,9 +153,21 @@ class Redactor {
   }
 
   object<T extends KubeObject>(object: T): T {
-    const walked = this.#walk(object, '')
+    const walked = object.kind === kinds.configMap.kind ? this.#pauses(object) : this.#walk(object, '')
     // The shape is that of the object.
     return walked as T
+  }
+
+  /** The only ConfigMap there is says what is paused. */
+  #pauses({ apiVersion, kind, metadata, data }: ConfigMap): ConfigMap {
+    const { name, namespace = '' } = metadata
+    const kept = Object.entries(data ?? {}).map(([key, value]) => [key, String(withoutReason(value))])
+    return {
+      apiVersion,
+      kind,
+      metadata: { name, namespace: this.name(namespace) },
+      data: Object.fromEntries(kept),
+    }
   }
 
   #walk(value: unknown, member: string): unknown {
@@ -186,5 +204,21 @@ class Redactor {
 }
 
 function annotationsOf(annotations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(annotations).filter(([key]) => readAnnotations.test(key)))
+  return Object.fromEntries(
+    Object.entries(annotations).flatMap(([key, value]) => {
+      if (pauseAnnotations.test(key)) return [[key, withoutReason(value)]]
+      return readAnnotations.test(key) ? [[key, value]] : []
+    }),
+  )
+}
+
+/** What a pause says, without why: people write that. What cannot be read as a pause stays unreadable. */
+function withoutReason(value: unknown): unknown {
+  if (typeof value !== 'string' || plainText.test(value)) return value
+  try {
+    const { reason: _reason, ...rest } = JSON.parse(value) as Readonly<Record<string, unknown>>
+    return JSON.stringify(rest)
+  } catch {
+    return 'unreadable'
+  }
 }

@@ -53,6 +53,8 @@ export class Study {
   static async open(snapshot: Snapshot): Promise<Study> {
     const study = new Study(snapshot)
     await study.operator.observe(study.#closed.signal)
+    // A controller does not wait for what may be denied to it; here it is there.
+    await study.operator.caches.brakeConfigMaps?.synced(study.#closed.signal)
     study.operator.recall(snapshot.memory)
     return study
   }
