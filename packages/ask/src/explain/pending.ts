@@ -47,6 +47,8 @@ export class PendingExplainer {
   readonly #pools: ReadonlyMap<string, NodePool>
   readonly #unready: readonly UnreadyPool[]
   #nodes: ExistingNodes | undefined
+  /** By UID of the pod; worked out for those that are asked for. */
+  #outcomes: ReadonlyMap<string | undefined, () => Outcome> | undefined
 
   constructor(study: Study, decision: PendingDecision) {
     this.#study = study
@@ -72,39 +74,9 @@ export class PendingExplainer {
     return { case: what, code, summary: summaryOf(outcome.summary, nodes), nodePools, nodes, ...found }
   }
 
-  #outcomeOf(pod: Pod): Outcome | undefined {
-    const { input, result } = this.#decision
-    const { uid } = pod.metadata
-    const isIt = (each: Pod): boolean => each.metadata.uid === uid
-    const failure = result.failures.find((each) => isIt(each.pod))
-    if (failure !== undefined) return waits(failure.reason)
-    const claim = result.claims.find(({ pods }) => pods.some(isIt))
-    if (claim !== undefined)
-      return {
-        case: 'newNode',
-        code: 'newNode',
-        summary: `The next decision launches a node of NodePool ${claim.nodePool} for it (${claim.instanceTypes[0] ?? ''})`,
-      }
-    const deferred = result.deferred.find((each) => each.claim.pods.some(isIt))
-    if (deferred !== undefined)
-      return {
-        case: 'deferred',
-        code: deferred.because.kind,
-        summary: deferralText(deferred.because, deferred.claim.nodePool),
-      }
-    const placement = result.placements.find((each) => isIt(each.pod))
-    if (placement !== undefined)
-      return { case: 'node', code: 'placed', summary: `It has a place on node ${placement.node}` }
-    const leftOut = [...input.ignored, ...input.refused].find((each) => isIt(each.pod))
-    if (leftOut !== undefined)
-      return { case: 'leftOut', code: 'leftOut', summary: `Nothing is launched for it: ${leftOut.reason}` }
-    if (result.undecided.some(isIt))
-      return {
-        case: 'undecided',
-        code: 'undecided',
-        summary: 'The decision ended before it came to this pod',
-      }
-    return undefined
+  #outcomeOf({ metadata }: Pod): Outcome | undefined {
+    this.#outcomes ??= new Map(outcomesOf(this.#decision))
+    return this.#outcomes.get(metadata.uid)?.()
   }
 
   #poolAnswers(reason: PodReason | undefined): readonly PoolAnswer[] {
@@ -128,6 +100,53 @@ interface Outcome {
   readonly code: string
   readonly summary: string
   readonly reason?: PodReason
+}
+
+/** The outcome of every pod of a decision, by its UID. */
+function* outcomesOf({
+  input,
+  result,
+}: PendingDecision): Generator<readonly [string | undefined, () => Outcome], void, undefined> {
+  for (const pod of result.undecided)
+    yield [
+      pod.metadata.uid,
+      () => ({
+        case: 'undecided',
+        code: 'undecided',
+        summary: 'The decision ended before it came to this pod',
+      }),
+    ]
+  for (const { pod, reason } of [...input.ignored, ...input.refused])
+    yield [
+      pod.metadata.uid,
+      () => ({ case: 'leftOut', code: 'leftOut', summary: `Nothing is launched for it: ${reason}` }),
+    ]
+  for (const { pod, node } of result.placements)
+    yield [
+      pod.metadata.uid,
+      () => ({ case: 'node', code: 'placed', summary: `It has a place on node ${node}` }),
+    ]
+  for (const { claim, because } of result.deferred)
+    for (const pod of claim.pods)
+      yield [
+        pod.metadata.uid,
+        () => ({
+          case: 'deferred',
+          code: because.kind,
+          summary: deferralText(because, claim.nodePool),
+        }),
+      ]
+  for (const { nodePool, instanceTypes, pods } of result.claims)
+    for (const pod of pods)
+      yield [
+        pod.metadata.uid,
+        () => ({
+          case: 'newNode',
+          code: 'newNode',
+          summary: `The next decision launches a node of NodePool ${nodePool} for it (${instanceTypes[0] ?? ''})`,
+        }),
+      ]
+  for (const { pod, reason } of result.failures) yield [pod.metadata.uid, () => waits(reason)]
 }
 
 function waits(reason: PodReason): Outcome {
