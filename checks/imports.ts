@@ -48,6 +48,9 @@ const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])
 /** Doors of packages beside their own names, which only tests may use. */
 const testDoors: ReadonlySet<string> = new Set(['@tenon/ask/test-clusters', '@tenon/provider/contract-suite'])
 
+/** Doors beside their own names that load less. */
+const smallDoors: ReadonlySet<string> = new Set(['@tenon/ask/snapshot'])
+
 /** What a package of a cloud tells of it without loading the rest, and its simulator. */
 const cloudDoor = /^@tenon\/provider-[a-z-]+\/(module|simulator)$/
 
@@ -95,7 +98,7 @@ function packageViolations(source: Source): readonly string[] {
     }
     const [, name = '', deep] = match
     const isTestDoor = source.isTest && testDoors.has(target)
-    if (deep !== undefined && !isTestDoor && !cloudDoor.test(target))
+    if (deep !== undefined && !isTestDoor && !smallDoors.has(target) && !cloudDoor.test(target))
       return [`${source.path}: import @tenon/${name} by its name, not ${target}`]
     const isAllowed = arrows.get(source.packageName)?.includes(name) === true
     if (!isAllowed) return [`${source.path}: packages/${source.packageName} must not import @tenon/${name}`]

@@ -1,5 +1,5 @@
 /** `GET /debug/snapshot`: all that a decision reads, in the lines of a snapshot file (ask.md 1, 4). */
-import { snapshotLines, takeSnapshot } from '@tenon/ask'
+import { snapshotLines, takeSnapshot } from '@tenon/ask/snapshot'
 import type { Operator } from '@tenon/operator'
 import { type Clock, eventLoopTurns, type HttpHandler } from '@tenon/runtime'
 import { version } from '../version.ts'
