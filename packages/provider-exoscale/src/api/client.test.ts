@@ -143,6 +143,7 @@ describe('every method', () => {
       getInstance: (signal) => api.getInstance(id, signal),
       createInstance: (signal) => api.createInstance(aRequest, signal),
       updateInstance: (signal) => api.updateInstance(id, { labels: { a: 'b' } }, signal),
+      listInstancePools: (signal) => api.listInstancePools(signal),
       getInstancePool: (signal) => api.getInstancePool(poolId, signal),
       scaleInstancePool: (signal) => api.scaleInstancePool(poolId, { size: 1 }, signal),
       evictInstancePoolMembers: (signal) => api.evictInstancePoolMembers(poolId, { instances: [id] }, signal),

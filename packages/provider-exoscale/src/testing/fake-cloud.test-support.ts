@@ -149,7 +149,7 @@ export class FakeCloud implements Transport {
   #route({ method, path, body }: RecordedCall): [number, unknown] {
     const [, collection = '', rest = '', more = ''] = path.split('/')
     const [id = '', action] = rest.split(':')
-    const fixed = this.#fixed(method, collection)
+    const fixed = this.#fixed(method, collection, id)
     if (fixed !== undefined) return fixed
     if (collection === 'template') return this.templates.has(id) ? [200, { id }] : notFound()
     if (collection === 'sks-template') {
@@ -180,18 +180,19 @@ export class FakeCloud implements Transport {
   }
 
   /** What is answered the same whatever was called before. */
-  #fixed(method: string, collection: string): [number, unknown] | undefined {
+  #fixed(method: string, collection: string, id: string): [number, unknown] | undefined {
     if (collection === 'zone') return [200, { zones: this.zones }]
     if (collection === 'instance-type') return [200, { 'instance-types': this.types }]
     const isPool = collection === 'instance-pool' || collection === 'sks-cluster'
-    return isPool ? this.#pool(method, collection) : undefined
+    return isPool ? this.#pool(method, collection, id) : undefined
   }
 
-  #pool(method: string, collection: string): [number, unknown] {
+  #pool(method: string, collection: string, id: string): [number, unknown] {
     if (method === 'PUT') return [200, this.#start(poolId, () => {})]
-    if (collection === 'instance-pool')
-      return [200, { id: poolId, state: 'running', size: 1, instances: [{ id: idOf(1) }] }]
-    return [200, { 'sks-clusters': [{ id: clusterId, nodepools: [{ id: nodepoolId, size: 1 }] }] }]
+    if (collection === 'sks-cluster')
+      return [200, { 'sks-clusters': [{ id: clusterId, nodepools: [{ id: nodepoolId, size: 1 }] }] }]
+    const pool = { id: poolId, state: 'running', size: 1, instances: [{ id: idOf(1) }] }
+    return [200, id === '' ? { 'instance-pools': [pool] } : pool]
   }
 
   #create(body: Json): Operation {
