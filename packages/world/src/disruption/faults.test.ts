@@ -91,7 +91,8 @@ describe('a replacement that never comes up', () => {
   })
 
   test('a launch that the cloud refuses each time is tried less and less often, and nothing is left of it', async (t) => {
-    const stage = await anOversizedNode(t)
+    // Its own pause after three failures would come before.
+    const stage = await anOversizedNode(t, { settings: { autoBrake: false } })
     const { onCreate } = stage.cloud
     const launches: number[] = []
     stage.cloud.onCreate = (claim) => {
