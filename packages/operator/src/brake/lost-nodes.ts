@@ -6,11 +6,13 @@ import { isDisrupted, isNodeReady } from '../cluster/nodes/state-node.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly nodes: Pick<Cache<Node>, 'list' | 'onChange'>
+  readonly nodes: Pick<Cache<Node>, 'get' | 'list' | 'onChange'>
   readonly claimOf: (node: Node) => NodeClaim | undefined
-  readonly clock: Pick<Clock, 'now' | 'monotonic'>
+  readonly clock: Pick<Clock, 'after' | 'now' | 'monotonic'>
 }
 
+/** A node whose removal is not in the cache yet looks like a lost one: it has to be there, and not Ready, for so long. */
+const confirmMs = 30_000
 /** Losses that lie further apart are not one event. */
 const windowMs = 5 * 60_000
 /** In smaller clusters single nodes are a large share. */
@@ -51,9 +53,18 @@ export class LostNodes {
       if (isNodeReady(change.object)) this.#lost.delete(name)
       if (change.kind !== 'updated' || !isNodeReady(change.old) || isNodeReady(change.object)) return
       if (this.#isGoing(change.object)) return
-      this.#lost.set(name, clock.monotonic())
-      this.#weigh(onLoss)
+      const atMs = clock.monotonic()
+      clock.after(confirmMs, () => {
+        if (!this.#isStillLost(name)) return
+        this.#lost.set(name, atMs)
+        this.#weigh(onLoss)
+      })
     })
+  }
+
+  #isStillLost(name: string): boolean {
+    const node = this.#deps.nodes.get({ name })
+    return node !== undefined && !isNodeReady(node) && !this.#isGoing(node)
   }
 
   #weigh(onLoss: (loss: Loss) => void): void {
