@@ -7,6 +7,9 @@ export const rightsOfRareNeeds: Readonly<Record<string, string>> = {
   'get karpenter.sh/nodeclaims': 'a claim that was to be made exists already',
   'get nodes': 'an instance that is asked about alone, such as at its end',
   'watch coordination.k8s.io/leases in kube-system': 'a replica that waits while another one leads',
+  'create configmaps in kube-system':
+    'the controller pauses itself, and there is no ConfigMap tenon-brake yet',
+  'patch configmaps in kube-system': 'the controller pauses itself',
   'patch pods/status': 'pods that would take another node than the one planned for them',
 }
 
