@@ -18,6 +18,7 @@ const everything = [
   ...core,
   'ask',
   'cluster-autoscaler',
+  'console',
   'devcluster',
   'engine',
   'filters',
@@ -37,8 +38,9 @@ const arrows = new Map<string, readonly string[]>([
   ['filters', ['api']],
   ['cluster-autoscaler', ['filters', ...core]],
   ['ask', ['devcluster', 'engine', 'filters', 'operator', ...core]],
+  ['console', ['ask', 'engine', 'operator', ...core]],
   ['devcluster', ['api', 'filters', 'runtime']],
-  ['world', everything],
+  ['world', everything.filter((name) => name !== 'console')],
   ['cli', everything],
 ])
 

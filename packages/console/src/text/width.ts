@@ -1,0 +1,71 @@
+/** Texts of objects on a screen: what they are as one line, how wide, and cut to a width (console.md 2). */
+import stringWidth from 'string-width'
+
+const plain = /^[\x20-\x7e]*$/
+/** Orders to the terminal, and letters that turn the direction of what follows or have no width. */
+const unsafe = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u00ad\u200b\u2060\ufeff]/gu
+const named: ReadonlyMap<string, string> = new Map([
+  ['\n', '\\n'],
+  ['\t', '\\t'],
+  ['\r', '\\r'],
+])
+const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
+
+/** One line that gives no orders to a terminal: control characters are spelled out. */
+export function shownText(text: string): string {
+  if (plain.test(text)) return text
+  return text.replaceAll(unsafe, (letter) => {
+    const code = letter.codePointAt(0) ?? 0
+    return named.get(letter) ?? (code < 0x100 ? `\\x${hex(code, 2)}` : `\\u${hex(code, 4)}`)
+  })
+}
+
+function hex(code: number, digits: number): string {
+  return code.toString(16).padStart(digits, '0')
+}
+
+/** Columns that a shown text takes. */
+export function widthOf(text: string): number {
+  return plain.test(text) ? text.length : stringWidth(text)
+}
+
+/**
+ * The text in at most `width` columns. Of a longer one the middle is left out: names of objects differ in
+ * their last letters, which are kept (console.md, trap 7).
+ */
+export function elided(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  if (width <= 1) return '…'.slice(0, Math.max(0, width))
+  const tail = Math.max(1, Math.floor((width - 1) * 0.6))
+  const letters = lettersOf(text)
+  const end = taken(letters.toReversed(), tail).toReversed().join('')
+  const start = taken(letters, width - 1 - widthOf(end)).join('')
+  return `${start}…${end}`
+}
+
+/** The text in at most `width` columns; the end of a longer one is left out, as of a sentence. */
+export function clipped(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  return width <= 1 ? '…'.slice(0, Math.max(0, width)) : `${taken(lettersOf(text), width - 1).join('')}…`
+}
+
+/** The text in exactly `width` columns; it has at most as many. */
+export function padded(text: string, width: number, side: 'left' | 'right' = 'left'): string {
+  const space = ' '.repeat(Math.max(0, width - widthOf(text)))
+  return side === 'left' ? text + space : space + text
+}
+
+function lettersOf(text: string): readonly string[] {
+  return plain.test(text) ? text.split('') : Array.from(segmenter.segment(text), ({ segment }) => segment)
+}
+
+/** Letters from the start, in at most `width` columns. */
+function taken(letters: readonly string[], width: number): readonly string[] {
+  let [count, used] = [0, 0]
+  for (const letter of letters) {
+    used += widthOf(letter)
+    if (used > width) break
+    count++
+  }
+  return letters.slice(0, count)
+}
