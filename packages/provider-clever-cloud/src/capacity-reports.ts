@@ -6,6 +6,7 @@ import type { Catalogue } from './catalogue/catalogue.ts'
 import type { CleverMetrics } from './metrics.ts'
 import { platformLabels } from './names.ts'
 import { isManaged } from './nodegroup/ownership.ts'
+import { flavorOf } from './nodegroup/spec.ts'
 import type { NodeGroup } from './nodegroup/types.ts'
 
 /** What {@link CapacityReports} works with. */
@@ -41,7 +42,7 @@ export class CapacityReports {
       nodeName: name,
       flavor,
       role: ownValue(own, platformLabels.role) ?? '',
-      nodeGroup: { name: group.metadata.name, flavor: group.spec.flavor },
+      nodeGroup: { name: group.metadata.name, flavor: flavorOf(group) },
       capacity: parseResources(node.status?.capacity),
       allocatable: parseResources(node.status?.allocatable),
     })

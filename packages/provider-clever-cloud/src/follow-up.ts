@@ -15,6 +15,7 @@ import type { Refusals } from './launch/refusals.ts'
 import type { CleverMetrics } from './metrics.ts'
 import { nodeGroupIn } from './names.ts'
 import { isOwnedBy } from './nodegroup/ownership.ts'
+import { flavorOf } from './nodegroup/spec.ts'
 import { stateOf } from './nodegroup/state.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 
@@ -93,7 +94,7 @@ export class FollowUp {
       if (isKubeError(error, 'conflict')) return { kind: 'after', delayMs: conflictRetryMs }
       if (!isKubeError(error, 'notFound')) throw error
     }
-    const { offerings, detail } = outcomes.refusals.note(claim, group.spec.flavor, state)
+    const { offerings, detail } = outcomes.refusals.note(claim, flavorOf(group), state)
     outcomes.news.notify({ kind: 'refused', offerings, because: detail })
     return this.#end(name)
   }

@@ -14,6 +14,7 @@ import type { CleverMetrics } from './metrics.ts'
 import { nodeGroupIn } from './names.ts'
 import { type CleverNodeClass, cleverNodeClassKind } from './nodeclass/types.ts'
 import { isManaged, labelledClaim, owningClaims } from './nodegroup/ownership.ts'
+import { nodeCountOf } from './nodegroup/spec.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 
 const periodMs = 2 * 60_000
@@ -123,7 +124,7 @@ export class GarbageCollection {
     const managed = groups.filter(
       (group) => isManaged(group) && group.metadata.deletionTimestamp === undefined,
     )
-    const resized = managed.filter(({ spec }) => spec.nodeCount !== 1)
+    const resized = managed.filter((group) => nodeCountOf(group) !== 1)
     for (const group of resized) this.#tellResized(group)
     const unclaimed = managed.filter(
       (group) => isOld(group.metadata.creationTimestamp, clock.now()) && !known.has(labelledClaim(group)),
@@ -170,7 +171,7 @@ export class GarbageCollection {
     const { name } = group.metadata
     this.#warn(group, {
       reason: 'NodeGroupExternallyResized',
-      message: `nodeCount is ${String(group.spec.nodeCount)}, and Tenon counts on 1: further nodes are not managed. Set it to 1 (kubectl scale nodegroup ${name} --replicas=1), and turn off autoscalingEnabled of the cluster`,
+      message: `nodeCount is ${nodeCountOf(group) ?? 'not set'}, and Tenon counts on 1: further nodes are not managed. Set it to 1 (kubectl scale nodegroup ${name} --replicas=1), and turn off autoscalingEnabled of the cluster`,
     })
   }
 

@@ -35,6 +35,7 @@ import { nodeGroupIn, ownNames, providerIdOf } from './names.ts'
 import { hashOf, hashVersion } from './nodeclass/hash.ts'
 import { type CleverNodeClass, cleverNodeClassKind } from './nodeclass/types.ts'
 import { isManaged, isOwnedBy, labelledClaim, owningClaims } from './nodegroup/ownership.ts'
+import { flavorOf } from './nodegroup/spec.ts'
 import { mayHoldCapacity } from './nodegroup/state.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 
@@ -195,10 +196,9 @@ export class CleverCloudProvider implements CloudProvider {
     }
   }
 
-  #typeOf({ spec }: NodeGroup): InstanceType {
+  #typeOf(group: NodeGroup): InstanceType {
     const { catalogue, reports } = this.#deps
-    const flavor = typeof spec?.flavor === 'string' ? spec.flavor : ''
-    const { isServed, type } = catalogue.typeOf(flavor)
+    const { isServed, type } = catalogue.typeOf(flavorOf(group))
     if (!isServed) reports.metrics.unknownFlavors.count()
     return type
   }

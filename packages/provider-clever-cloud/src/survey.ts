@@ -5,12 +5,17 @@ import type { ExistingGroup, Survey, SurveyDependencies, SurveyModule } from '@t
 import { nodeGroupIn, platformLabels } from './names.ts'
 import { cleverNodeClassKind } from './nodeclass/types.ts'
 import { isManaged } from './nodegroup/ownership.ts'
+import { flavorOf, nodeCountOf } from './nodegroup/spec.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 
 async function survey({ kube }: SurveyDependencies, signal: AbortSignal): Promise<Survey> {
   try {
     const groups = await kube.list(nodeGroupKind, { signal })
-    return { groups: groups.filter((group) => !isManaged(group)).map(groupOf), remarks: [] }
+    const foreign = groups.filter((group) => !isManaged(group)).map(groupOf)
+    return {
+      groups: foreign.filter((group) => typeof group !== 'string'),
+      remarks: foreign.filter((group) => typeof group === 'string'),
+    }
   } catch (error) {
     signal.throwIfAborted()
     if (!isKubeError(error)) throw error
@@ -19,14 +24,21 @@ async function survey({ kube }: SurveyDependencies, signal: AbortSignal): Promis
   }
 }
 
-/** Its node class may be empty: labels of the group go to the NodePool. */
-function groupOf({ metadata, spec }: NodeGroup): ExistingGroup {
+/**
+ * Its node class may be empty: labels of the group go to the NodePool.
+ * @returns a remark where the group does not say what it is.
+ */
+function groupOf(group: NodeGroup): ExistingGroup | string {
+  const { metadata, spec } = group
+  const [flavor, size] = [flavorOf(group), nodeCountOf(group)]
+  if (flavor === '' || size === undefined)
+    return `NodeGroup ${metadata.name} has no spec.${flavor === '' ? 'flavor' : 'nodeCount'} and is left out.`
   return {
     source: 'NodeGroup',
     name: metadata.name,
     otherNames: [],
-    instanceType: spec.flavor,
-    size: spec.nodeCount,
+    instanceType: flavor,
+    size,
     labels: spec.labels ?? {},
     taints: spec.taints ?? [],
     nodeClassSpec: {},

@@ -7,6 +7,7 @@ import type { Logger } from '@tenon/runtime'
 import type { CleverMetrics } from '../metrics.ts'
 import { type CleverNodeClass, cleverNodeClassKind } from '../nodeclass/types.ts'
 import { isOwnedBy } from '../nodegroup/ownership.ts'
+import { flavorOf } from '../nodegroup/spec.ts'
 import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
 import type { Acceptance } from './acceptance.ts'
 import { newGroup } from './new-group.ts'
@@ -130,8 +131,8 @@ export class Launcher {
     const { refusals, turns } = answers
     const { logger } = reports
     const { name, uid } = group.metadata
-    const error = refusals.note(claim, group.spec.flavor, refusal)
-    if (refusal.kind !== 'refused') turns.refused(group.spec.flavor)
+    const error = refusals.note(claim, flavorOf(group), refusal)
+    if (refusal.kind !== 'refused') turns.refused(flavorOf(group))
     if (refusal.kind === 'vanished') return error
     const options = {
       ...(signal !== undefined && { signal }),

@@ -2,7 +2,7 @@
 import { karpenterKinds, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import { createController, type KubeClient } from '@tenon/kube'
 import { MemoryKube } from '@tenon/provider/contract-suite'
-import { silentLogger, VirtualClock } from '@tenon/runtime'
+import { JsonLogger, silentLogger, VirtualClock } from '@tenon/runtime'
 import { Catalogue } from '../catalogue/catalogue.ts'
 import { type FlavorOverrides, noOverrides } from '../catalogue/overrides.ts'
 import { createCleverCloudProvider } from '../create-provider.ts'
@@ -74,6 +74,7 @@ export class Stage {
   readonly metrics: CleverMetrics = new CleverMetrics()
   readonly catalogue: Catalogue
   readonly provider: CleverCloudProvider
+  readonly #lines: string[] = []
 
   constructor({ overrides = noOverrides }: { readonly overrides?: FlavorOverrides } = {}) {
     this.catalogue = this.newCatalogue(overrides)
@@ -87,6 +88,7 @@ export class Stage {
 
   newProvider(client: KubeClient, catalogue: Catalogue = this.newCatalogue()): CleverCloudProvider {
     const { kube, clock, metrics } = this
+    const logger = new JsonLogger(clock, (line) => this.#lines.push(line), { value: 'info' })
     return createCleverCloudProvider({
       kubernetes: {
         client: this.platform.client(client),
@@ -100,8 +102,8 @@ export class Stage {
       },
       platform: { region: 'par', catalogue },
       metrics,
-      runtime: { clock, logger: silentLogger },
-      createController: (options) => createController(options, { clock, logger: silentLogger }),
+      runtime: { clock, logger },
+      createController: (options) => createController(options, { clock, logger }),
     })
   }
 
@@ -119,6 +121,11 @@ export class Stage {
   /** Puts a claim there and launches it. */
   async launch(claim: NodeClaim): ReturnType<CleverCloudProvider['create']> {
     return await this.settled(this.provider.create(this.kube.put(karpenterKinds.nodeClaim, claim)))
+  }
+
+  /** Lines of the provider's log of this level. */
+  logged(level: 'warn' | 'error'): readonly string[] {
+    return this.#lines.filter((line) => line.includes(`"level":"${level.toUpperCase()}"`))
   }
 
   /** Events so far, as reason and object. */
