@@ -59,17 +59,20 @@ export interface Surroundings {
   readonly soldOut?: readonly string[]
   /** Instance types without a price; only where the engine alone decides. */
   readonly unpriced?: readonly string[]
-  /** Instances that the cloud lets the organisation have. */
+  /** Instances that the cloud lets the organisation have; at Clever Cloud vCPUs of workers. */
   readonly quota?: number
   /** Pods whose label `app` is one of these are refused by a plugin of the scheduler on every node. */
   readonly refusedApps?: readonly string[]
   readonly answers?: readonly AnswerFault[]
 }
 
+/** Where cases are played. */
+export type FuzzProvider = 'exoscale' | 'kwok' | 'clever-cloud'
+
 export interface Case {
   readonly part: string
   readonly seed: number
-  readonly provider: 'exoscale' | 'kwok'
+  readonly provider: FuzzProvider
   /** Instance types in the file format of the provider `kwok`; its own catalogue unless given. */
   readonly catalogue?: readonly object[]
   /** Created in this order, before the operator starts. What the API server refuses is omitted. */

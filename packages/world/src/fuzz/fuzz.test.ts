@@ -110,6 +110,41 @@ describe('playing', () => {
     assert.ok(Math.abs((played.settled?.pricePerHour ?? 0) - 0.2) < 1e-9)
   })
 
+  test('a case at Clever Cloud gets the cheapest flavor, and a NodeGroup of somebody else stays', async () => {
+    const plain = aSmallCase()
+    const [, pool, ...pods] = plain.objects
+    const apiVersion = 'karpenter.clever-cloud.com/v1alpha1'
+    const nodeClass = { apiVersion, kind: 'CleverNodeClass', metadata: { name: 'default' }, spec: {} }
+    const template = {
+      spec: {
+        nodeClassRef: { group: 'karpenter.clever-cloud.com', kind: 'CleverNodeClass', name: 'default' },
+        requirements: [],
+      },
+    }
+    const mine = {
+      apiVersion: 'api.clever-cloud.com/v1',
+      kind: 'NodeGroup',
+      metadata: { name: 'mine', labels: { 'karpenter.clever-cloud.com/managed': 'true' } },
+      spec: { flavor: 'XS', nodeCount: 0 },
+    }
+    const objects = [
+      nodeClass,
+      { ...pool, spec: { template, disruption: { consolidateAfter: 'Never' } } } as NodePool,
+      ...pods,
+      mine,
+    ]
+    const given: Case = { ...plain, part: 'groups', provider: 'clever-cloud', objects }
+    const played = await play(given)
+    assert.deepEqual(played.findings, [])
+    assert.deepEqual([played.launched, played.settled?.pricePerHour], [['2XS'], 1])
+    const gone = { apiVersion: mine.apiVersion, kind: mine.kind, name: 'mine' }
+    const { findings } = await play({ ...given, steps: [{ atMs: 30_000, delete: gone }] })
+    assert.deepEqual(
+      findings.map(({ oracle }) => oracle),
+      ['nothingLost'],
+    )
+  })
+
   test('a case plays the same way twice', async () => {
     assert.deepEqual(await play(drawCase('price', 5)), await play(drawCase('price', 5)))
   })

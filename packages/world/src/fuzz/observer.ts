@@ -107,6 +107,9 @@ export class Observer {
   watchingApi(inner: Transport): Transport {
     return {
       send: (request, signal) => {
+        const group =
+          request.method === 'DELETE' ? /\/nodegroups\/([^/?]+)(\?|$)/.exec(request.path)?.[1] : undefined
+        if (group !== undefined) this.#instanceEnds(`clevercloud://${group}`)
         const match = /\/namespaces\/([^/]+)\/pods\/([^/?]+)(\/eviction)?(\?|$)/.exec(request.path)
         const takes = request.method === 'DELETE' || (request.method === 'POST' && match?.[3] !== undefined)
         if (match !== null && takes) this.#taken(`${match[1]}/${match[2]}`)
@@ -121,11 +124,7 @@ export class Observer {
       send: async (request, signal) => {
         const id =
           request.method === 'DELETE' ? /\/instance\/([0-9a-f-]{36})$/.exec(request.path)?.[1] : undefined
-        if (id !== undefined) {
-          const node = this.#world.nodes().find(({ spec }) => spec?.providerID === `exoscale://${id}`)
-          const known = this.nodes.get(node?.metadata.uid ?? '')
-          if (known !== undefined) this.#lost(known, 'its instance was deleted')
-        }
+        if (id !== undefined) this.#instanceEnds(`exoscale://${id}`)
         return await inner.send(request, signal)
       },
     }
@@ -180,7 +179,7 @@ export class Observer {
     const uid = node.metadata.uid ?? ''
     const known: NodeRecord = this.nodes.get(uid) ?? {
       name: node.metadata.name,
-      pool: node.metadata.labels?.['karpenter.sh/nodepool'],
+      pool: this.#poolOf(node),
       createdMs: this.#now(),
       readyMs: undefined,
       goneMs: undefined,
@@ -190,6 +189,15 @@ export class Observer {
     this.#nodeUidOf.set(node.metadata.name, uid)
     const isReady = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')
     if (isReady === true) known.readyMs ??= this.#now()
+  }
+
+  /** The NodePool of a node of ours: people may label their own NodeGroups as they like. */
+  #poolOf({ metadata: { labels = {} } }: Node): string | undefined {
+    const name = labels['clever-cloud.com/nodegroup']
+    const group =
+      name === undefined ? undefined : this.#world.nodeGroups().find((each) => each.metadata.name === name)
+    const isOfOthers = group !== undefined && group.metadata.ownerReferences === undefined
+    return isOfOthers ? undefined : labels['karpenter.sh/nodepool']
   }
 
   #event({ reason, message = '', involvedObject }: EventObject): void {
@@ -208,6 +216,13 @@ export class Observer {
   #taken(name: string): void {
     const known = this.pods.get(this.#uidOf.get(name) ?? '')
     if (known !== undefined) known.evictedMs ??= this.#now()
+  }
+
+  /** The instance of a provider ID is deleted now. */
+  #instanceEnds(providerId: string): void {
+    const node = this.#world.nodes().find(({ spec }) => spec?.providerID === providerId)
+    const known = this.nodes.get(node?.metadata.uid ?? '')
+    if (known !== undefined) this.#lost(known, 'its instance was deleted')
   }
 
   #lost(node: NodeRecord, what: string): void {

@@ -7,6 +7,7 @@ import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import { JsonLogger, type LogLevel, type Transport } from '@tenon/runtime'
 import { World } from '../world.ts'
 import type { Case, Finding, Step } from './case.ts'
+import { cleverPrice } from './clever-flavors.ts'
 import { csiDriver } from './generate/cluster.ts'
 import { Observer } from './observer.ts'
 import { couldRun } from './oracles/fresh-nodes.ts'
@@ -82,6 +83,7 @@ export async function play(given: Case, fault?: PlantedFault, onlooker?: Onlooke
       ...(surroundings.memoryPercent !== undefined && { kwokMemoryPercent: surroundings.memoryPercent }),
       cluster: clusterOptions(given),
       cloudSettings: cloudSettings(given),
+      cleverCloud: { settings: platformSettings(given) },
       apiPath: (inner) => {
         const spoilt = unreadable(observed(inner, 'watchingApi'), 'kubernetes', answers, clock)
         return fault?.api?.(spoilt) ?? spoilt
@@ -130,10 +132,25 @@ function cloudSettings({ surroundings }: Case) {
   }
 }
 
+/** What the platform counts for its control plane, and more than any case takes. */
+const controlPlane = { cpu: 24, memoryGb: 24 }
+const plentyOfCpu = 4000
+
+function platformSettings({ surroundings }: Case) {
+  const { memoryPercent = 100, quota = plentyOfCpu } = surroundings
+  return {
+    quota: { cpu: controlPlane.cpu + quota, memoryGb: controlPlane.memoryGb + 2 * plentyOfCpu },
+    guestMemoryPercent: memoryPercent,
+  }
+}
+
 async function playIn(world: World, observer: Observer, watch: LogWatch, given: Case): Promise<Played> {
   const { clock } = world
   const accepted = given.objects.filter((object) => isLetIn(() => create(world, object)))
   playStartupAgent(world)
+  if (given.provider === 'clever-cloud')
+    for (const flavor of given.surroundings.soldOut ?? [])
+      world.cleverCloud.faults.groups.add({ flavor, effect: { kind: 'refuse', reason: 'FlavorUnavailable' } })
   for (const step of given.steps)
     clock.after(step.atMs, () => {
       isLetIn(() => act(world, step))
@@ -150,6 +167,7 @@ async function playIn(world: World, observer: Observer, watch: LogWatch, given: 
   const findings: Finding[] = [
     ...watch.findings,
     ...nothingLost(observer),
+    ...foreignGroupsStay(world, accepted),
     ...calmStart(observer, given),
     ...noUselessNodes(observer, given, clock.monotonic()),
     ...noIdleNodes(observer, given, clock.monotonic()),
@@ -172,6 +190,17 @@ async function playIn(world: World, observer: Observer, watch: LogWatch, given: 
 function lastChange({ steps, surroundings }: Case): number {
   const faults = (surroundings.answers ?? []).map(({ atMs, forMs = 0 }) => atMs + forMs)
   return Math.max(0, ...steps.map(({ atMs }) => atMs), ...faults)
+}
+
+/** Whoever made a NodeGroup without a claim has it still, whatever its labels say. */
+function foreignGroupsStay(world: World, accepted: readonly KubeObject[]): readonly Finding[] {
+  const made = accepted.filter(({ kind }) => kind === 'NodeGroup').map(({ metadata }) => metadata.name)
+  if (made.length === 0) return []
+  const there = new Set(world.nodeGroups().map(({ metadata }) => metadata.name))
+  const gone = made.filter((name) => !there.has(name))
+  if (gone.length === 0) return []
+  const text = `nobody deleted the NodeGroups ${gone.join(', ')} of the case, and they are gone`
+  return [{ oracle: 'nothingLost', text, atMs: world.clock.monotonic() }]
 }
 
 function typeOf(world: World, { apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'kind'>): ResourceType {
@@ -217,6 +246,10 @@ function isLetIn(work: () => void): boolean {
 
 /** What the instances cost that are there now. */
 function fleetPrice(world: World, { provider, catalogue }: Case): number | undefined {
+  if (provider === 'clever-cloud') {
+    const own = world.nodeGroups().filter(({ metadata }) => metadata.ownerReferences !== undefined)
+    return total(own.map(({ spec }) => cleverPrice(spec.flavor)))
+  }
   if (provider === 'exoscale') {
     return total(
       world.cluster.cloud.instances().map(({ type }) => {

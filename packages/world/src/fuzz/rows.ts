@@ -11,7 +11,8 @@ import {
 } from '@tenon/api'
 import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'
 import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
-import type { Case } from './case.ts'
+import type { Case, FuzzProvider } from './case.ts'
+import { cleverFlavors } from './clever-flavors.ts'
 
 /** Amounts in thousandths of a core, bytes and counts. */
 export type Amounts = Readonly<Record<string, number>>
@@ -48,7 +49,7 @@ export function rowsOf(given: Case, wanted: ReadonlyMap<string, ReadonlySet<stri
       ({ metadata }) => metadata.name === pool.spec.template.spec.nodeClassRef.name,
     )
     if (nodeClass === undefined) return []
-    const instances = given.provider === 'kwok' ? kwokInstances(given) : exoscaleInstances(given, nodeClass)
+    const instances = instancesOf[given.provider](given, nodeClass)
     return instances.flatMap((instance) =>
       labelings(pool, instance.labels, wanted).map((all) => ({
         ...instance,
@@ -58,6 +59,53 @@ export function rowsOf(given: Case, wanted: ReadonlyMap<string, ReadonlySet<stri
       })),
     )
   })
+}
+
+const instancesOf: Readonly<
+  Record<FuzzProvider, (given: Case, nodeClass: KubeObject) => readonly Instance[]>
+> = { kwok: kwokInstances, exoscale: exoscaleInstances, 'clever-cloud': cleverInstances }
+
+const cleverRegion = 'par'
+
+function cleverInstances({ surroundings }: Case, nodeClass: KubeObject): readonly Instance[] {
+  const { spec } = nodeClass as KubeObject & {
+    readonly spec?: { readonly labels?: Readonly<Record<string, string>> }
+  }
+  const share = (surroundings.memoryPercent ?? 100) / 100
+  return cleverFlavors
+    .filter(({ name }) => surroundings.soldOut?.includes(name) !== true)
+    .map(({ name, cpu, memoryKi, price }): Instance => {
+      const promised = {
+        cpu: cpu * 1000,
+        memory: memoryKi * 1024,
+        'ephemeral-storage': 40_971_488 * 1024,
+        pods: 110,
+      }
+      const capacity = { ...promised, memory: Math.floor(memoryKi * share) * 1024 }
+      return {
+        type: name,
+        labels: {
+          ...spec?.labels,
+          [labels.instanceType]: name,
+          [labels.zone]: cleverRegion,
+          [labels.region]: cleverRegion,
+          [labels.arch]: 'amd64',
+          [labels.os]: 'linux',
+          [labels.capacityType]: 'on-demand',
+          'clever-cloud.com/flavor': name,
+          'clever-cloud.com/cluster-node-role': 'worker',
+          'karpenter.clever-cloud.com/instance-cpu': String(cpu),
+          'karpenter.clever-cloud.com/instance-memory': String(memoryKi),
+        },
+        capacity,
+        promised,
+        allocatable: {
+          ...less(capacity, { memory: 100 * 2 ** 20 }),
+          'ephemeral-storage': 37_759_323_279,
+        },
+        pricePerHour: price,
+      }
+    })
 }
 
 function kwokInstances({ catalogue, surroundings }: Case): readonly Instance[] {

@@ -17,7 +17,16 @@ import { rarityOf } from './pod-spec.ts'
 import { somePools } from './pools.ts'
 
 /** Which part of the product a case is about. */
-export const parts = ['engine', 'cluster', 'cloud', 'evidence', 'price', 'names', 'answers'] as const
+export const parts = [
+  'engine',
+  'cluster',
+  'cloud',
+  'groups',
+  'evidence',
+  'price',
+  'names',
+  'answers',
+] as const
 
 export type Part = (typeof parts)[number]
 
@@ -26,6 +35,8 @@ export const partTexts: Readonly<Record<Part, string>> = {
   engine: 'decisions alone, many a second: random catalogues, unpriced types, zones under other names',
   cluster: 'random catalogues of the simulated provider, pods with every field scheduling looks at',
   cloud: 'the same on the simulated Exoscale with its real catalogue, unpriced types included',
+  groups:
+    'the same on the simulated Clever Cloud, with NodeGroups of others, quotas and flavors that are refused',
   evidence: 'guests that see less than their type, schedulers that refuse, types that are sold out, quotas',
   price: 'plain pods: the fleet is compared with a plain first fit',
   names: 'keys such as `constructor` wherever users name things',
@@ -75,6 +86,22 @@ const drawn: Readonly<Record<Part, (dice: Dice, seed: number) => Case>> = {
   },
   cluster: (dice, seed) => onKwok(dice, seed, 'cluster', plainNames, 1),
   cloud: (dice, seed) => onExoscale(dice, seed, 'cloud', plainNames, 1),
+  groups: (dice, seed) => {
+    const base = onCleverCloud(dice, seed, 'groups', plainNames, 1)
+    const hardship = dice.oneOf<Surroundings>([
+      {},
+      {},
+      { memoryPercent: dice.oneOf([97, 93]) },
+      { quota: dice.oneOf([0, 4, 10, 24]) },
+      { soldOut: ['2XS', 'XS', 'S'].slice(0, dice.between(1, 3)) },
+    ])
+    return {
+      ...base,
+      objects: [...base.objects, ...someGroups(dice)],
+      surroundings: { ...base.surroundings, ...hardship },
+      minutes: dice.oneOf([22, 22, 40]),
+    }
+  },
   evidence: (dice, seed) => {
     const base = dice.chance(0.75)
       ? onExoscale(dice, seed, 'evidence', plainNames, 0.3)
@@ -176,6 +203,58 @@ function onExoscale(dice: Dice, seed: number, part: Part, names: Names, rarity: 
     surroundings: { gitVersion, ...(dice.chance(0.3) && { volumesPerNode: 3 }) },
     minutes: 22,
   }
+}
+
+function onCleverCloud(dice: Dice, seed: number, part: Part, names: Names, rarity: number): Case {
+  const { settings, gitVersion } = someSettings(dice, rarity)
+  const pools = somePools(dice, names, 'clever-cloud', 2)
+  const most = dice.oneOf([
+    { cpuMillis: 3900, memoryMib: 3500 },
+    { cpuMillis: 7900, memoryMib: 10_900 },
+    { cpuMillis: 15_900, memoryMib: 29_500 },
+  ])
+  const workload = aWorkload({
+    dice,
+    names,
+    zones: ['par'],
+    most,
+    rare: rarityOf(dice, rarity),
+    ...sizesOf(dice),
+  })
+  return {
+    part,
+    seed,
+    provider: 'clever-cloud',
+    objects: [...pools, ...workload],
+    steps: [],
+    settings,
+    surroundings: { gitVersion, ...(dice.chance(0.3) && { volumesPerNode: 3 }) },
+    minutes: 22,
+  }
+}
+
+/** NodeGroups that people have made, some of them with labels as Tenon writes them. No pod of a case goes there. */
+function someGroups(dice: Dice): readonly KubeObject[] {
+  return Array.from({ length: dice.oneOf([0, 1, 3]) }, (_, index) => {
+    const own = dice.oneOf<Readonly<Record<string, string>>>([
+      {},
+      { 'karpenter.clever-cloud.com/managed': 'true' },
+      { 'karpenter.clever-cloud.com/managed': 'true', 'karpenter.clever-cloud.com/nodeclaim': 'gone' },
+      { 'karpenter.clever-cloud.com/nodepool': 'pool-0', 'karpenter.clever-cloud.com/managed': 'yes' },
+    ])
+    const object = {
+      apiVersion: 'api.clever-cloud.com/v1',
+      kind: 'NodeGroup',
+      metadata: { name: `mine-${index}`, ...(Object.keys(own).length > 0 && { labels: own }) },
+      spec: {
+        flavor: dice.oneOf(['2XS', 'XS', 'M']),
+        nodeCount: dice.oneOf([0, 1, 1, 3]),
+        ...(dice.chance(0.3) && { labels: { 'karpenter.sh/nodepool': 'pool-0' } }),
+        taints: [{ key: 'example.com/mine', value: 'true', effect: 'NoSchedule' }],
+      },
+    }
+    return object
+  })
 }
 
 /** Workloads grow and shrink, so that instances are launched and released. */

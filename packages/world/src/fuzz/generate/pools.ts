@@ -1,5 +1,7 @@
 /** Random NodePools and node classes. */
 import { type KubeObject, labels, type Requirement } from '@tenon/api'
+import { cleverFlavors } from '../clever-flavors.ts'
+import type { FuzzProvider } from '../case.ts'
 import type { Dice } from '../../simulation/workload/workload-context.ts'
 import { zones } from './catalogue.ts'
 import type { Names } from './names.ts'
@@ -15,16 +17,30 @@ const is = (key: string, ...listed: readonly string[]): Requirement => ({
 export function somePools(
   dice: Dice,
   names: Names,
-  provider: 'exoscale' | 'kwok',
+  provider: FuzzProvider,
   most: number = 3,
 ): readonly KubeObject[] {
-  const classes = provider === 'kwok' ? [kwokClass] : exoscaleClasses(dice, names)
+  const classes = classesOf[provider](dice, names)
   const count = dice.oneOf([1, 1, 2, most])
   const pools = Array.from({ length: count }, (_, index) =>
     aPool(dice, names, provider, `pool-${index}`, dice.pick(classes)?.metadata.name ?? 'default'),
   )
   return [...classes, ...pools]
 }
+
+type DrawnClasses = (dice: Dice, names: Names) => readonly KubeObject[]
+
+const classesOf: Readonly<Record<FuzzProvider, DrawnClasses>> = {
+  kwok: () => [kwokClass],
+  exoscale: exoscaleClasses,
+  'clever-cloud': cleverClasses,
+}
+
+const classRefs = {
+  kwok: { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass' },
+  exoscale: { group: 'karpenter.exoscale.com', kind: 'ExoscaleNodeClass' },
+  'clever-cloud': { group: 'karpenter.clever-cloud.com', kind: 'CleverNodeClass' },
+} as const
 
 const kwokClass: KubeObject = {
   apiVersion: 'karpenter.kwok.sh/v1alpha1',
@@ -48,17 +64,30 @@ function exoscaleClasses(dice: Dice, names: Names): readonly KubeObject[] {
   return [one('default', {}), ...(dice.chance(0.2) ? [one(names.tier.toLowerCase(), reserved)] : [])]
 }
 
+function cleverClasses(dice: Dice): readonly KubeObject[] {
+  const one = (name: string, spec: object): KubeObject => {
+    const object = {
+      apiVersion: 'karpenter.clever-cloud.com/v1alpha1',
+      kind: 'CleverNodeClass',
+      metadata: { name },
+      spec,
+    }
+    return object
+  }
+  return [
+    one('default', dice.oneOf([{}, { labels: {} }])),
+    ...(dice.chance(0.2) ? [one('labelled', { labels: { 'example.com/cost-center': 'fuzz' } })] : []),
+  ]
+}
+
 function aPool(
   dice: Dice,
   names: Names,
-  provider: 'exoscale' | 'kwok',
+  provider: FuzzProvider,
   name: string,
   className: string,
 ): KubeObject {
-  const nodeClassRef =
-    provider === 'kwok'
-      ? { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: className }
-      : { group: 'karpenter.exoscale.com', kind: 'ExoscaleNodeClass', name: className }
+  const nodeClassRef = { ...classRefs[provider], name: className }
   const isTaken = dice.chance(0.2)
   const spec = {
     ...(dice.chance(0.4) && { weight: dice.between(1, 100) }),
@@ -67,7 +96,7 @@ function aPool(
       metadata: { labels: templateLabels(dice, names) },
       spec: {
         nodeClassRef,
-        requirements: provider === 'kwok' ? kwokRequirements(dice, names) : exoscaleRequirements(dice, names),
+        requirements: requirementsOf[provider](dice, names),
         ...(isTaken && {
           taints: [{ key: names.taint, value: dice.oneOf(values), effect: dice.oneOf(effects) }],
         }),
@@ -136,6 +165,27 @@ function kwokRequirements(dice: Dice, names: Names): readonly Requirement[] {
       : []),
     ...customRequirements(dice, names),
   ]
+}
+
+const requirementsOf: Readonly<Record<FuzzProvider, (dice: Dice, names: Names) => readonly Requirement[]>> = {
+  kwok: kwokRequirements,
+  exoscale: exoscaleRequirements,
+  'clever-cloud': cleverRequirements,
+}
+
+function cleverRequirements(dice: Dice, names: Names): readonly Requirement[] {
+  const some = (): readonly string[] => [
+    ...new Set(Array.from({ length: dice.between(1, 4) }, () => dice.oneOf(cleverFlavors).name)),
+  ]
+  const of = dice.oneOf<() => readonly Requirement[]>([
+    () => [],
+    () => [is(labels.instanceType, ...some())],
+    () => [is('clever-cloud.com/flavor', ...some())],
+    () => [{ key: 'clever-cloud.com/flavor', operator: 'NotIn', values: some().slice(0, 2) }],
+    () => [{ key: 'karpenter.clever-cloud.com/instance-cpu', operator: 'Gt', values: ['4'] }],
+    () => [is('clever-cloud.com/cluster-node-role', 'worker'), is(labels.region, 'par')],
+  ])
+  return [...of(), ...customRequirements(dice, names)]
 }
 
 const families = ['standard', 'cpu', 'memory', 'storage', 'gpua30'] as const

@@ -29,12 +29,12 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
       .filter((pod) => pod.node === undefined && pod.goneMs === undefined)
       .map(({ name }) => name),
   )
-  const { quota = Number.POSITIVE_INFINITY } = given.surroundings
-  const isQuotaFull = world.cluster.cloud.instances().length >= quota
-  if (waiting.size === 0 || isQuotaFull) return []
+  if (waiting.size === 0 || isQuotaFull(world, given)) return []
   const said = lastWords(world)
   const pods = world.pods().filter(({ metadata }) => waiting.has(`${metadata.namespace}/${metadata.name}`))
-  const usable = rowsOf(given, wantedValues(given.objects)).filter((row) => isUsable(world, row))
+  const usable = rowsOf(given, wantedValues(given.objects)).filter(
+    (row) => isUsable(world, row) && isWithinQuota(world, given, row),
+  )
   const all = withKnownDomains(usable, world.pods())
   const affordable = all.filter((row) => isWithinLimits(world, row))
   // A NodePool at its limit still holds back a spread (scheduling.md, scenario 154): pods that went on without its
@@ -53,6 +53,18 @@ export async function couldRun(world: World, observer: Observer, given: Case): P
     return [{ oracle: 'everyPodRuns', text, atMs: world.clock.monotonic() }]
   }
   return []
+}
+
+function isQuotaFull(world: World, { provider, surroundings }: Case): boolean {
+  const { quota = Number.POSITIVE_INFINITY } = surroundings
+  return provider !== 'clever-cloud' && world.cluster.cloud.instances().length >= quota
+}
+
+/** Whether the platform would accept one more NodeGroup of the flavor. */
+function isWithinQuota(world: World, { provider }: Case, { capacity }: Row): boolean {
+  if (provider !== 'clever-cloud') return true
+  const { used, limit } = world.cleverCloud.quota()
+  return used.cpu + (capacity['cpu'] ?? 0) / 1000 <= limit.cpu
 }
 
 /** Puts a full node into each domain. */
@@ -190,6 +202,9 @@ const ofType: ReadonlySet<string> = new Set([
   'karpenter.kwok.sh/instance-cpu',
   'karpenter.kwok.sh/instance-memory',
   'exoscale.com/instance-size',
+  'clever-cloud.com/flavor',
+  'karpenter.clever-cloud.com/instance-cpu',
+  'karpenter.clever-cloud.com/instance-memory',
 ])
 
 /** Pools that were refused or are deleted bring nothing, and those that ask for several types may have too few. */
