@@ -1,7 +1,7 @@
 /** The files of `charts/` that follow from other files, so that they cannot drift apart. */
 import type { ProviderModule } from '@tenon/provider'
 import { builtInProviders } from '../packages/cli/src/providers.ts'
-import { addDefinitions, addProviders, type Files, ownChart, read } from './chart-parts.ts'
+import { addDefinitions, addProviders, addRules, type Files, ownChart, read } from './chart-parts.ts'
 import { coreClusterRole, leaseRole, brakeRole } from './core-rights.ts'
 import { type DocumentedValue, documentedValues } from './documented-values.ts'
 import { addFormerCharts } from './former-charts.ts'
@@ -17,6 +17,7 @@ export async function chartFiles(
   const files: Files = new Map()
   const providers = await chartedProviders(modules)
   addProviders(files, ownChart, providers)
+  addRules(files, ownChart, providers)
   files.set(`charts/${ownChart}/templates/clusterrole-core.yaml`, coreClusterRole())
   files.set(`charts/${ownChart}/templates/role.yaml`, leaseRole())
   files.set(`charts/${ownChart}/templates/role-brake.yaml`, brakeRole())

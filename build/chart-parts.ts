@@ -1,5 +1,5 @@
 /** Parts that every chart of `charts/` has, made from the chart `tenon` and from modules. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProviderModule } from '@tenon/provider'
 import { crdDocuments } from '../packages/cli/src/commands/crds.ts'
@@ -30,6 +30,19 @@ export function addProviders(files: Files, chart: string, providers: readonly Ch
   files.set(`charts/${chart}/values.schema.json`, withProviderSchemas(schema, providers))
   for (const each of providers)
     files.set(`charts/${chart}/providers/${each.module.name}.yaml`, providerFile(each))
+}
+
+/** Adds the rules for Prometheus to a chart: those of every cloud, and those of these. */
+export function addRules(files: Files, chart: string, providers: readonly ChartedProvider[]): void {
+  const own = providers.map(({ module }) => module.name)
+  for (const name of ['recording-rules', 'alerts', ...own]) {
+    const path = `monitoring/prometheus/${name}.yaml`
+    if (!existsSync(join(repositoryRoot, path))) continue
+    files.set(
+      `charts/${chart}/rules/${name}.yaml`,
+      `# Written by npm run charts from ${path}.\n${read(path)}`,
+    )
+  }
 }
 
 /** Adds the definitions to a chart, which installs them once, and to the one beside it, which upgrades them. */

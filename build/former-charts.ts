@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FormerChart } from '@tenon/provider'
-import { addDefinitions, addProviders, type Files, ownChart, read } from './chart-parts.ts'
+import { addDefinitions, addProviders, addRules, type Files, ownChart, read } from './chart-parts.ts'
 import type { ChartedProvider } from './provider-values.ts'
 import { repositoryRoot } from './repository-root.ts'
 
@@ -21,6 +21,7 @@ export async function addFormerCharts(files: Files, provider: ChartedProvider): 
     files.set(`charts/${to}/Chart.yaml`, manifest.replace(/^description: .*$/m, description))
   }
   addProviders(files, name, [provider])
+  addRules(files, name, [provider])
   const values = `charts/${name}/values.yaml`
   files.set(values, (files.get(values) ?? '').replace(/^provider: .*$/m, `provider: ${module.name}`))
   await addDefinitions(files, name, [module])

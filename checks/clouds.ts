@@ -21,7 +21,7 @@ const allowed: readonly (readonly [RegExp, string])[] = [
     /^charts\/[a-z-]+\/(crds|templates)\/[a-z]+\.[a-z0-9.-]+\.yaml$/,
     'definitions, written by npm run charts',
   ],
-  [/^charts\/[a-z-]+\/(providers\/|values\.|Chart\.)/, 'written from the modules by npm run charts'],
+  [/^charts\/[a-z-]+\/((providers|rules)\/|values\.|Chart\.)/, 'written from the modules by npm run charts'],
   [/^monitoring\/[a-z]+\/(tenon-)?[a-z]+-cloud\./, 'rules and dashboards of single clouds'],
   [/^package\.json$/, 'the tools of the real control plane'],
   [

@@ -64,6 +64,21 @@ interface Rendered {
   readonly spec?: unknown
 }
 
+const rules = new URL('../../monitoring/prometheus/', import.meta.url)
+
+interface RuleGroup {
+  readonly name: string
+  readonly rules: readonly { readonly alert?: string; readonly record?: string }[]
+}
+
+interface RuleFile {
+  readonly groups: readonly RuleGroup[]
+}
+
+interface RuleObject extends Rendered {
+  readonly spec: RuleFile
+}
+
 /** Set, a run writes what it renders instead of comparing it. */
 const isUpdate = process.env['TENON_UPDATE_GOLDENS'] === '1'
 
@@ -348,6 +363,26 @@ describe('the charts', () => {
     const { NodeRepair: _, ...others } = initial
     const dropped = { settings: { featureGates: { nodeRepair: null } } }
     assert.deepEqual(await gates(dropped), others, 'one that is dropped is not named at all')
+  })
+
+  test('a PrometheusRule has the rules of monitoring/, those of the provider, and none that is left out', async () => {
+    const files = (names: readonly string[]) =>
+      names.flatMap((name) => loadYaml<RuleFile>(readFileSync(new URL(`${name}.yaml`, rules), 'utf8')).groups)
+    const groups = async (values: Values) => (await only<RuleObject>('PrometheusRule', values)).spec.groups
+    assert.ok((await objects()).every(({ kind }) => kind !== 'PrometheusRule'))
+    const enabled = { prometheusRule: { enabled: true } }
+    assert.deepEqual(await groups(enabled), files(['recording-rules', 'alerts']))
+    const clever = { ...enabled, provider: 'clever-cloud' }
+    assert.deepEqual(await groups(clever), files(['recording-rules', 'alerts', 'clever-cloud']))
+    const withoutAlerts = ['TenonCostJump', 'TenonDown']
+    const fewer = await groups({ prometheusRule: { enabled: true, withoutAlerts } })
+    const all = files(['recording-rules', 'alerts']).map(({ rules: own, ...group }) => ({
+      ...group,
+      rules: own.filter(({ alert = '' }) => !withoutAlerts.includes(alert)),
+    }))
+    assert.deepEqual(fewer, all)
+    const unknown = { prometheusRule: { enabled: true, withoutAlerts: ['TenonDwon'] } }
+    assert.match(await refusal(unknown), /there is no alert TenonDwon; it may be one of TenonDown, /)
   })
 
   test('OPS-57 a ServiceMonitor selects the Service, whose port http-metrics is that of /metrics', async () => {
