@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type Lease } from '@tenon/api'
-import { oneChunk, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { JsonLogger, oneChunk, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { createKubeClient, type WatchingKubeClient } from '../client/client.ts'
 import { MemoryServer } from '../test-support/memory-server.ts'
 import { createLeaderElector, type LeaderElector } from './leader-election.ts'
@@ -146,6 +146,50 @@ test('a standby that may not watch, or whose watch hangs, looks by itself', asyn
     assert.deepEqual(history, ['a_1 started', 'a_1 stopped', 'b_2 started'])
     await second.stop()
   }
+})
+
+test('a candidate without rights for its lease says which it lacks at once, then once a minute, until it has them', async () => {
+  const { server, clock, history } = world()
+  const lines: string[] = []
+  let isRefused = true
+  const refusal = {
+    kind: 'Status',
+    status: 'Failure',
+    reason: 'Forbidden',
+    code: 403,
+    message: 'leases "tenon" is forbidden',
+  }
+  const elector = createLeaderElector({
+    client: createKubeClient({
+      clock,
+      transport: {
+        send: (request, signal) =>
+          isRefused
+            ? Promise.resolve({ status: 403, headers: {}, body: oneChunk(JSON.stringify(refusal)) })
+            : server.send(request, signal),
+      },
+    }),
+    clock,
+    random: new SeededRandom('a_1'),
+    logger: new JsonLogger(clock, (line) => lines.push(line), { value: 'info' }),
+    identity: 'a_1',
+    namespace: 'kube-system',
+    name: 'tenon',
+    onStarted: () => history.push('started'),
+    onStopped: () => history.push('stopped'),
+  })
+  elector.start()
+  await clock.advance(3000)
+  assert.equal(lines.length, 1)
+  const missing =
+    /"level":"WARN".* grant get, create and patch on leases .* in namespace kube-system".*kube-system\/tenon.*is forbidden/
+  assert.match(lines[0] ?? '', missing)
+  await clock.advance(60_000)
+  assert.equal(lines.length, 2)
+  isRefused = false
+  await clock.advance(3000)
+  assert.deepEqual(history, ['started'])
+  await elector.stop()
 })
 
 test('leases are taken, renewed, given back and taken over without a right to patch or to watch', async () => {

@@ -49,6 +49,9 @@ export function createLeaderElector(options: LeaderElectorOptions): LeaderElecto
 /** A renewal that waits behind bulk writes would come too late. */
 const lane = 'urgent'
 
+/** Between two warnings that a right is missing. */
+const refusalPauseMs = 60_000
+
 type LeaseSpec = NonNullable<Lease['spec']>
 
 class LeaseElector implements LeaderElector {
@@ -68,6 +71,8 @@ class LeaseElector implements LeaderElector {
   #changedAt = 0
   /** Somebody gave the lease back since this candidate last looked at it. */
   #isFreed = false
+  /** When it was last told that a right is missing. */
+  #refusalToldAt = Number.NEGATIVE_INFINITY
   /** Ends the pause between two looks. */
   #wake: (() => void) | undefined
 
@@ -197,9 +202,25 @@ class LeaseElector implements LeaderElector {
       return await withDeadline(clock, { ms: limitMs, late, signal }, (limited) => this.#take(limited))
     } catch (error) {
       if (isKubeError(error, 'conflict', 'notFound', 'alreadyExists')) this.#lease = undefined
-      if (!signal.aborted) logger.debug('lease not taken', { error })
+      if (!signal.aborted) {
+        logger.debug('lease not taken', { error })
+        this.#tellRefusal(error)
+      }
       return false
     }
+  }
+
+  /** A candidate without the rights for its lease waits for ever: nobody else is told of it. */
+  #tellRefusal(error: unknown): void {
+    const { clock, logger, namespace, name, writes = 'patch' } = this.#options
+    const nowMs = clock.monotonic()
+    if (!isKubeError(error, 'forbidden', 'unauthorized') || nowMs - this.#refusalToldAt < refusalPauseMs)
+      return
+    this.#refusalToldAt = nowMs
+    logger.warn(
+      `the API server refuses the lease, so that this process cannot lead; grant get, create and ${writes} on leases of group coordination.k8s.io in namespace ${namespace}`,
+      { lease: `${namespace}/${name}`, error },
+    )
   }
 
   /** Creates, takes over or renews the lease; false while somebody else holds it. */
