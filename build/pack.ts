@@ -8,6 +8,7 @@ import { isBuiltin } from 'node:module'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { build } from 'esbuild'
+import { schemas } from '../packages/cli/src/schema/schemas.ts'
 import { bundleProgram } from './bundle-program.ts'
 import { writeDeclarations } from './declarations.ts'
 import { repositoryRoot } from './repository-root.ts'
@@ -45,10 +46,18 @@ async function packTenon(): Promise<string> {
   cpSync(join(import.meta.dirname, 'program.js'), join(folder, 'program.js'))
   chmodSync(join(folder, 'program.js'), 0o755)
   cpSync(join(repositoryRoot, 'packages/cli/README.md'), join(folder, 'README.md'))
+  writeSchemas(join(folder, 'schemas'))
   const { description } = manifestOf('package.json')
   const bin = { tenon: 'program.js', 'kubectl-tenon': 'program.js' }
   writeManifest(folder, { name: 'tenon', description, ...shared, bin })
   return folder
+}
+
+/** What commands print for programs, as tools read it that do not run the command. */
+function writeSchemas(folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  for (const [kind, schema] of schemas)
+    writeFileSync(join(folder, `${kind}.json`), `${JSON.stringify(schema, undefined, 2)}\n`)
 }
 
 /** The contract, and what tests of a provider need. */

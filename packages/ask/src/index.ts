@@ -47,6 +47,7 @@ export {
 } from './simulate/changes.ts'
 export {
   type AddedNodes,
+  type DriftBudget,
   type LeavingNode,
   simulate,
   type SimulatedPrice,
@@ -69,6 +70,7 @@ export type { AsOf } from './explain/as-of.ts'
 export type { ClaimPhase } from './explain/claim-phase.ts'
 export { type ExplainedPod, gathered, type PodGroup } from './explain/gathered.ts'
 export { explainNode, type NodeExplanation } from './explain/node.ts'
-export { explainNodePool, type NodePoolExplanation } from './explain/node-pool.ts'
+export { explainNodePool, type NodePoolExplanation, type PoolBudget } from './explain/node-pool.ts'
 export { PodExplainer, type PodExplanation } from './explain/pod.ts'
-export { groupsText, nodePoolText, nodeText, podText } from './explain/text.ts'
+export { nodeDocument, nodePoolDocument, podDocument } from './explain/documents.ts'
+export { budgetText, groupsText, nodePoolText, nodeText, podText } from './explain/text.ts'

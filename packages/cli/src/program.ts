@@ -14,6 +14,7 @@ import { addJournal } from './program/journal.ts'
 import { addPreflight } from './program/preflight.ts'
 import { addRecord } from './program/record.ts'
 import { addReplay } from './program/replay.ts'
+import { addSchema } from './program/schema.ts'
 import { addSimulate } from './program/simulate.ts'
 import { addSnapshot } from './program/snapshot.ts'
 import { addTest } from './program/test.ts'
@@ -49,6 +50,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addPause,
   addResume,
   addRollout,
+  addSchema,
   addVersion,
 ]
 

@@ -179,7 +179,8 @@ function limitsOf({ spec }: NodePool, read: PoolInput | undefined): readonly Poo
   }))
 }
 
-function budgetOf({ operator }: Study, pool: NodePool, reason: DisruptionReason): PoolBudget {
+/** What the budgets of a NodePool leave for a reason now, and when that changes. */
+export function budgetOf({ operator }: Study, pool: NodePool, reason: DisruptionReason): PoolBudget {
   const { allowed, disrupting, total, windows } = operator.questions().pools.budget(pool, reason)
   const next = Iterator.from(windows)
     .drop(1)

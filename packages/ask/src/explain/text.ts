@@ -196,7 +196,8 @@ export function nodePoolText(explanation: NodePoolExplanation): Lines {
   ]
 }
 
-function budgetText({ reason, allowed, disrupting, total, next }: PoolBudget): string {
+/** How many nodes may be disrupted now, and when that changes. */
+export function budgetText({ reason, allowed, disrupting, total, next }: PoolBudget): string {
   const most = (count: number) => (count > total ? 'all' : String(count))
   const then = next.map(({ from, allowed: count }) => `${most(count)} from ${from}`)
   const later = then.length === 0 ? '' : `; then ${then.join(', ')} (UTC, without daylight saving time)`

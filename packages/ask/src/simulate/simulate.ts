@@ -12,6 +12,7 @@ import {
 } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { type PendingDecision, staticDrift } from '@tenon/operator'
+import { budgetOf, type PoolBudget } from '../explain/node-pool.ts'
 import { priceOfLabels } from '../play/catalogue.ts'
 import type { Snapshot, SnapshotOrigin } from '../snapshot/snapshot.ts'
 import { Study } from '../study/study.ts'
@@ -46,11 +47,17 @@ export interface SimulatedPrice {
   readonly unpriced: number
 }
 
+/** How fast the drifted nodes of a NodePool may be replaced. */
+export interface DriftBudget extends PoolBudget {
+  readonly nodePool: string
+}
+
 /** The pods and nodes of a cluster, settled. */
 interface Outcome {
   readonly waiting: readonly string[]
   readonly added: readonly AddedNodes[]
   readonly price: SimulatedPrice
+  readonly budgets: readonly DriftBudget[]
 }
 
 export interface Simulation {
@@ -72,6 +79,8 @@ export interface Simulation {
     /** Nodes whose NodePool, or who themselves, are deleted. */
     readonly removed: readonly LeavingNode[]
   }
+  /** Of the NodePools with drifted nodes, as they are after the change; by name. */
+  readonly budgets: readonly DriftBudget[]
   readonly priceBefore: SimulatedPrice
   readonly priceAfter: SimulatedPrice
   /** Whether nothing at all comes of the change. */
@@ -108,6 +117,7 @@ export async function simulate(before: Snapshot, after: Snapshot): Promise<Simul
     podsThatWait,
     podsStillWaiting: changed.waiting.length - podsThatWait.length,
     nodes: { kept, added: changed.added, addedAnyway: base.added, drifted: drifts, removed },
+    budgets: changed.budgets,
     priceBefore: base.price,
     priceAfter: changed.price,
     changesNothing:
@@ -125,6 +135,7 @@ async function settled(snapshot: Snapshot, drifted: readonly LeavingNode[]): Pro
   const memory = { ...snapshot.memory, marked: [...snapshot.memory.marked, ...marked] }
   const study = await Study.open({ ...snapshot, memory })
   const { input, result } = await study.decide()
+  const budgets = driftBudgets(study, drifted)
   await study.close()
   const prices = claimsIn(snapshot)
     .filter(
@@ -136,7 +147,16 @@ async function settled(snapshot: Snapshot, drifted: readonly LeavingNode[]): Pro
     waiting: waitingIn(input, result).map(nameOf),
     added: gathered(launched),
     price: sumOfPrices([...prices, ...launched.map(({ pricePerHour }) => pricePerHour)]),
+    budgets,
   }
+}
+
+function driftBudgets(study: Study, drifted: readonly LeavingNode[]): readonly DriftBudget[] {
+  const names = [...new Set(drifted.map(({ nodePool }) => nodePool))].toSorted()
+  return names.flatMap((nodePool) => {
+    const pool = study.operator.caches.nodePools.get({ name: nodePool })
+    return pool === undefined ? [] : [{ nodePool, ...budgetOf(study, pool, 'Drifted') }]
+  })
 }
 
 function waitingIn(input: PendingDecision['input'], result: SchedulingResult): readonly Pod[] {

@@ -1,4 +1,5 @@
 /** Simulations as text, as a diff, and as an object. */
+import { budgetText } from '@tenon/ask'
 import type { AddedNodes, LeavingNode, SimulatedPrice, Simulation, SnapshotPlayReport } from '@tenon/ask'
 import type { KubeObject, PricePerHour } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
@@ -25,6 +26,7 @@ export function simulationText(simulation: Simulation): string {
   if (podsStillWaiting > 0) lines.push(`Pods that wait with and without the change: ${podsStillWaiting}`)
   lines.push(
     `Nodes: ${nodes.kept} kept, ${count(nodes.added)} added (${count(nodes.addedAnyway)} without the change), ${nodes.drifted.length} drifted, ${nodes.removed.length} removed`,
+    ...simulation.budgets.map((budget) => `NodePool ${budget.nodePool}: ${budgetText(budget)}`),
     `Price per hour: ${priceText(priceBefore, priceUnit)} before, ${priceText(priceAfter, priceUnit)} after`,
   )
   const tables = [
@@ -134,13 +136,37 @@ export function playText({ forMs, before, after }: Plays, unit: string | undefin
   return `\n${tableText(lines)}${leftOut}\n`
 }
 
-/** A simulation as an object. */
-interface SimulationObject extends KubeObject, Omit<Simulation, 'takenAtMs'> {
-  readonly takenAt: string
-  readonly played?: object
+/** What a play has shown, for programs. */
+export interface PlayedCluster
+  extends Pick<
+    SnapshotPlayReport,
+    | 'cost'
+    | 'peakPricePerHour'
+    | 'instances'
+    | 'unpricedInstances'
+    | 'launches'
+    | 'evictionsPerPod'
+    | 'pending'
+    | 'hours'
+    | 'leftOut'
+  > {
+  readonly moves: number
 }
 
-export function simulationObject(simulation: Simulation, plays: Plays | undefined): SimulationObject {
+/** What a simulation has shown, for programs. */
+export interface PrintedSimulation extends Omit<Simulation, 'takenAtMs'> {
+  readonly takenAt: string
+  readonly played?: {
+    readonly forSeconds: number
+    readonly before: PlayedCluster
+    readonly after: PlayedCluster
+  }
+}
+
+export function simulationObject(
+  simulation: Simulation,
+  plays: Plays | undefined,
+): KubeObject & PrintedSimulation {
   const { takenAtMs, ...rest } = simulation
   return {
     apiVersion: 'tenon.sh/v1alpha1',
@@ -154,26 +180,16 @@ export function simulationObject(simulation: Simulation, plays: Plays | undefine
   }
 }
 
-function played(report: SnapshotPlayReport): object {
-  const {
-    cost,
-    peakPricePerHour,
-    instances,
-    unpricedInstances,
-    launches,
-    movesTotal,
-    evictionsPerPod,
-    pending,
-    hours,
-    leftOut,
-  } = report
+function played(report: SnapshotPlayReport): PlayedCluster {
+  const { cost, peakPricePerHour, instances, unpricedInstances, launches } = report
+  const { evictionsPerPod, pending, hours, leftOut } = report
   return {
     cost,
     peakPricePerHour,
     instances,
     unpricedInstances,
     launches,
-    moves: movesTotal,
+    moves: report.movesTotal,
     evictionsPerPod,
     pending,
     hours,

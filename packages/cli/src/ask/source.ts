@@ -1,10 +1,11 @@
 /** Where the facts of an answer come from: a file, the controller, or the objects of the cluster (ask.md 1). */
-import { readSnapshot, type ReadSnapshot, readSnapshotText, type Snapshot } from '@tenon/ask'
+import { type ReadSnapshot, readSnapshotText, type Snapshot } from '@tenon/ask'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { type ClusterConnection, onCluster } from '../kubectl/connection.ts'
 import { type ControllerReach, reachController } from '../kubectl/controller.ts'
 import type { SourceFlags } from '../kubectl/flags.ts'
+import { snapshotFile } from '../kubectl/source.ts'
 import { snapshotOfObjects } from './object-source.ts'
 import { snapshotPath } from './snapshot-page.ts'
 
@@ -14,23 +15,13 @@ import { snapshotPath } from './snapshot-page.ts'
  */
 export async function snapshotFrom(io: Io, flags: SourceFlags): Promise<Snapshot> {
   const { snapshot: path } = flags
-  if (path !== undefined) return await snapshotOfFile(path)
+  if (path !== undefined) return await snapshotFile(io, path)
   if (flags.controller !== undefined) {
     const reached = await reachController(flags, undefined, io.interrupted)
     if (reached.kind === 'reached') return await snapshotOfController(reached.reach, io)
     throw new CliError('message' in reached ? reached.message : `no controller at ${flags.controller}`)
   }
   return await onCluster(io, flags, (connection) => snapshotOfCluster(io, flags, connection))
-}
-
-async function snapshotOfFile(path: string): Promise<Snapshot> {
-  let read: ReadSnapshot
-  try {
-    read = await readSnapshot(path)
-  } catch (cause) {
-    throw new CliError(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
-  }
-  return whole(read, path)
 }
 
 async function snapshotOfController(reach: ControllerReach, io: Pick<Io, 'interrupted'>): Promise<Snapshot> {

@@ -3,6 +3,7 @@ import { CommanderError } from 'commander'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { createProgram } from '../program.ts'
+import { assertPrinted } from '../schema/printed.test-support.ts'
 
 /** What a command printed, and the exit code of its process. */
 export interface CommandOutcome {
@@ -11,7 +12,7 @@ export interface CommandOutcome {
   readonly err: string
 }
 
-/** Runs `tenon ARGS` to its end. */
+/** Runs `tenon ARGS` to its end; what it prints as JSON has to be as the published schema says. */
 export async function runCommand(
   args: readonly string[],
   { env = {}, cwd = '/', input = '' }: Partial<Pick<Io, 'env' | 'cwd'>> & { readonly input?: string } = {},
@@ -29,6 +30,7 @@ export async function runCommand(
   }
   try {
     await createProgram(io).parseAsync(['node', 'tenon', ...args])
+    if (args[args.indexOf('-o') + 1] === 'json' && args[0] !== 'version') assertPrinted(out)
     return { code: 0, out, err }
   } catch (error) {
     if (error instanceof CommanderError) return { code: error.exitCode, out, err }

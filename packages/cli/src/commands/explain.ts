@@ -5,8 +5,11 @@ import {
   explainNodePool,
   gathered,
   groupsText,
+  nodeDocument,
+  nodePoolDocument,
   nodePoolText,
   nodeText,
+  podDocument,
   PodExplainer,
   podText,
   Study,
@@ -30,7 +33,6 @@ interface Answer {
   readonly object: KubeObject
 }
 
-const apiVersion = 'tenon.sh/v1alpha1'
 /** Milliseconds for what would let one pod run; where many are asked about nothing is tried. */
 const missesMs = 5000
 
@@ -111,7 +113,7 @@ class Explaining {
     const found = await explainNode(this.#study, name, this.#signal)
     if (found === undefined || (!isThere && found.case !== 'gone')) throw notFound(kind, name)
     const word = kind === nodeKind ? 'NodeExplanation' : 'NodeClaimExplanation'
-    return { lines: nodeText(found), object: { apiVersion, kind: word, metadata: { name }, ...found } }
+    return { lines: nodeText(found), object: nodeDocument(word, name, found) }
   }
 
   /** A name of a Node is none of a NodeClaim, and the other way round. */
@@ -125,18 +127,14 @@ class Explaining {
     const pod = this.#study.operator.caches.pods.get({ namespace: space, name })
     if (pod === undefined) throw notFound(podKind, name)
     const found = await this.#pods.explain(pod, { missesMs })
-    const metadata = { name, namespace: space }
-    return { lines: podText(found), object: { apiVersion, kind: 'PodExplanation', metadata, ...found } }
+    return { lines: podText(found), object: podDocument(found) }
   }
 
   async #nodePool(name: string): Promise<Answer> {
     const decision = await this.#study.decide()
     const found = await explainNodePool(this.#study, name, this.#signal, decision)
     if (found === undefined) throw notFound(nodePoolKind, name)
-    return {
-      lines: nodePoolText(found),
-      object: { apiVersion, kind: 'NodePoolExplanation', metadata: { name }, ...found },
-    }
+    return { lines: nodePoolText(found), object: nodePoolDocument(found) }
   }
 
   #waiting(): readonly Pod[] {

@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { KubeObject } from '@tenon/api'
 import {
+  type PlayReport,
   readTraceFile,
+  type RecordedFigures,
   type Recording,
   recordingOf,
   replay,
@@ -140,9 +142,34 @@ async function pricesIn(io: Io, path: string): Promise<ReadonlyMap<string, numbe
 
 const lengthOf = ({ startMs, endMs }: Recording): number => (endMs - startMs) / hourMs
 
-function documentOf(recording: Recording, played: readonly Played[]): object {
+interface Kinded {
+  readonly apiVersion: string
+  readonly kind: string
+}
+
+/** What `-o json` prints of a variant. */
+interface PrintedVariant extends Omit<PlayReport, 'hours' | 'moves'> {
+  readonly name: string
+  readonly seed?: number | undefined
+  /** By reason, and whether something was launched for them. */
+  readonly moves: Readonly<Record<string, number>>
+  readonly assumptions: readonly ReplayAssumption[]
+}
+
+export interface PrintedReplay {
+  readonly recording: RecordedFigures & {
+    readonly source: string
+    readonly start: string
+    readonly end: string
+    readonly gaps: readonly { readonly from: string; readonly to: string; readonly because: string }[]
+  }
+  readonly variants: readonly PrintedVariant[]
+}
+
+function documentOf(recording: Recording, played: readonly Played[]): PrintedReplay & Kinded {
   const { startMs, endMs, source, gaps, figures } = recording
   return {
+    apiVersion: 'tenon.sh/v1alpha1',
     kind: 'ReplayReport',
     recording: {
       source,

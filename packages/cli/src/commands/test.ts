@@ -138,16 +138,28 @@ async function update(io: Io, file: string, text: string, ran: readonly RanCase[
   io.err(`${file}: ${updated} updated\n`)
 }
 
-function report(io: Io, ran: readonly RanCase[], format: string): void {
-  if (format === 'json') {
-    const cases = ran.map(({ file, name, failures, observed, problem }) => ({
+/** What `-o json` prints. */
+export interface PrintedTests {
+  readonly cases: readonly Omit<RanCase, 'durationMs'>[]
+}
+
+function documentOf(ran: readonly RanCase[]): PrintedTests & { apiVersion: string; kind: string } {
+  return {
+    apiVersion: 'tenon.sh/v1alpha1',
+    kind: 'TestReport',
+    cases: ran.map(({ file, name, failures, observed, problem }) => ({
       file,
       name,
       failures,
       ...(observed && { observed }),
       ...(problem !== undefined && { problem }),
-    }))
-    io.out(`${JSON.stringify({ apiVersion: 'tenon.sh/v1alpha1', kind: 'TestReport', cases }, null, 2)}\n`)
+    })),
+  }
+}
+
+function report(io: Io, ran: readonly RanCase[], format: string): void {
+  if (format === 'json') {
+    io.out(`${JSON.stringify(documentOf(ran), null, 2)}\n`)
     return
   }
   if (format === 'tap') io.out(`TAP version 14\n1..${ran.length}\n`)

@@ -129,9 +129,32 @@ function count(problems: readonly Problem[], severity: Problem['severity']): num
   return problems.filter((problem) => problem.severity === severity).length
 }
 
-function document(files: number, { problems, checked, skipped }: Validation): object {
+/** What `-o json` prints. */
+export interface PrintedValidation {
+  readonly files: number
+  readonly objects: number
+  /** Objects of kinds that are not checked. */
+  readonly skipped: number
+  readonly errors: number
+  readonly warnings: number
+  readonly problems: readonly Problem[]
+}
+
+function document(
+  files: number,
+  { problems, checked, skipped }: Validation,
+): PrintedValidation & { readonly apiVersion: string; readonly kind: string } {
   const [errors, warnings] = [count(problems, 'error'), count(problems, 'warning')]
-  return { files, objects: checked, skipped, errors, warnings, problems }
+  return {
+    apiVersion: 'tenon.sh/v1alpha1',
+    kind: 'ValidationReport',
+    files,
+    objects: checked,
+    skipped,
+    errors,
+    warnings,
+    problems,
+  }
 }
 
 function report(io: Io, files: number, { problems, checked, skipped }: Validation): void {

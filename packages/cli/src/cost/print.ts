@@ -98,11 +98,33 @@ const cents = (amount: number): string => amount.toFixed(centDigits)
 const sum = (...amounts: readonly (number | undefined)[]): number =>
   amounts.reduce<number>((all, amount) => all + (amount ?? 0), 0)
 
+/** A line of a report for programs; amounts are absent where no price of it is known. */
+interface PrintedCostGroup {
+  readonly name?: string
+  readonly instances?: number
+  readonly pods: number
+  readonly unpriced: number
+  readonly requestedPerHour?: number | undefined
+  readonly idlePerHour?: number | undefined
+  readonly requestedPerMonth?: number | undefined
+  readonly idlePerMonth?: number | undefined
+}
+
+export interface PrintedCost {
+  readonly takenAt: string
+  readonly by: CostReport['by']
+  readonly currency?: string
+  readonly groups: readonly PrintedCostGroup[]
+  readonly idle: { readonly perHour: number; readonly perMonth: number }
+  readonly total: { readonly perHour: number; readonly perMonth: number; readonly instances: number }
+  readonly unpriced: CostReport['unpriced']
+}
+
 /** For programs: kind `CostReport`. */
 export function costObject(
   { report, currency, atMs }: Told<CostReport> & { readonly atMs: number },
   hoursPerMonth: number,
-): KubeObject {
+): KubeObject & PrintedCost {
   const [hour, month] = [rounded(report, 1, perHourDigits), rounded(report, hoursPerMonth, centDigits)]
   const byPods = isByPods(report)
   return withFields('CostReport', {
@@ -155,8 +177,18 @@ export function spentLines({ report, currency = 'PRICE' }: Told<SpentReport>): r
   ]
 }
 
+export interface PrintedSpent {
+  readonly from: string
+  readonly to: string
+  readonly journalFrom?: string
+  readonly currency?: string
+  readonly groups: SpentReport['groups']
+  readonly spent: number
+  readonly unpriced: SpentReport['unpriced']
+}
+
 /** For programs: kind `SpentReport`. */
-export function spentObject({ report, currency }: Told<SpentReport>): KubeObject {
+export function spentObject({ report, currency }: Told<SpentReport>): KubeObject & PrintedSpent {
   const { groups, spent, fromMs, toMs, journalFromMs, unpriced } = report
   const amounts = roundedParts(
     groups.map((group) => group.spent),
@@ -168,12 +200,12 @@ export function spentObject({ report, currency }: Told<SpentReport>): KubeObject
     to: new Date(toMs).toISOString(),
     ...(journalFromMs !== undefined && { journalFrom: new Date(journalFromMs).toISOString() }),
     ...(currency !== undefined && { currency }),
-    groups: groups.map((group, at) => ({ ...group, spent: amounts.parts[at] })),
+    groups: groups.map((group, at) => ({ ...group, spent: amounts.parts[at] ?? 0 })),
     spent: amounts.total,
     unpriced,
   })
 }
 
-function withFields(kind: string, fields: object): KubeObject {
+function withFields<T extends object>(kind: string, fields: T): KubeObject & T {
   return { apiVersion: 'tenon.sh/v1alpha1', kind, metadata: { name: 'cost' }, ...fields }
 }

@@ -36,14 +36,21 @@ function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').trim()
 }
 
-interface PreflightReport {
-  readonly apiVersion: 'tenon.sh/v1alpha1'
-  readonly kind: 'PreflightReport'
+/** What `-o json` prints. */
+export interface PrintedPreflight {
   readonly status: CheckStatus
-  readonly checks: readonly object[]
+  readonly checks: readonly {
+    readonly name: string
+    readonly status: CheckStatus
+    readonly message?: string
+    readonly findings: readonly Finding[]
+    readonly durationMs: number
+  }[]
 }
 
-function reportOf(results: readonly CheckResult[]): PreflightReport {
+function reportOf(
+  results: readonly CheckResult[],
+): PrintedPreflight & { readonly apiVersion: string; readonly kind: string } {
   return {
     apiVersion: 'tenon.sh/v1alpha1',
     kind: 'PreflightReport',

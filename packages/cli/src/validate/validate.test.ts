@@ -375,6 +375,8 @@ test('directories are read, those below them only when asked, and JSON is printe
   const deep = await runCommand(['validate', '.', '-R', '-o', 'json'], { cwd })
   assert.equal(deep.code, 1)
   assert.deepEqual(JSON.parse(deep.out), {
+    apiVersion: 'tenon.sh/v1alpha1',
+    kind: 'ValidationReport',
     files: 2,
     objects: 2,
     skipped: 0,

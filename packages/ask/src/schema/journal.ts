@@ -1,0 +1,76 @@
+/** Entries of the journal, as they are printed (ask.md 3). */
+import type { JournalEntry, JournalPods, JournalPrices } from '@tenon/operator'
+import type { PrintedEntry } from '../explain/documents.ts'
+import {
+  count,
+  decimal,
+  type Fields,
+  type JsonSchema,
+  list,
+  object,
+  objectJson,
+  only,
+  optional,
+  type Schema,
+  text,
+  time,
+  words,
+} from './build.ts'
+import { document } from './document.ts'
+
+const fields: Fields<PrintedEntry> = {
+  id: text('name of the entry'),
+  at: time(),
+  type: words<JournalEntry['kind']>({
+    decision: 'a scheduling pass that creates NodeClaims',
+    launch: 'a NodeClaim was created',
+    launched: 'it has an instance',
+    registered: 'its Node has joined',
+    initialized: 'its Node takes pods',
+    move: 'a command has begun that removes or replaces nodes',
+    refusal: 'a command was not begun, or given up',
+    removal: 'a NodeClaim was deleted',
+    removed: 'it and its instance are gone',
+    failure: 'an instance was not launched, or a NodeClaim not deleted',
+    brake: 'disruption or launches were paused or resumed',
+    rollout: 'a rollout was paused, halted or resumed',
+  }),
+  reason: text('in UpperCamel, such as Underutilized'),
+  message: text('one sentence'),
+  nodePool: optional(text()),
+  nodeClaims: list(text(), 'those that go, or the one that the entry is about'),
+  nodes: list(text(), 'as nodeClaims'),
+  replacements: optional(list(text(), 'NodeClaims that come in place of those')),
+  pods: optional(
+    object<JournalPods>({ count: count(), names: list(text(), 'the first few, as namespace/name') }),
+  ),
+  pricePerHour: optional(
+    object<JournalPrices>(
+      { before: optional(decimal()), after: optional(decimal()) },
+      'absent where unknown',
+    ),
+  ),
+  currency: optional(text()),
+  decision: optional(text('the decision or command that it belongs to')),
+  observed: optional(only(true, 'decided, and not carried out')),
+}
+
+export const entrySchema: Schema<PrintedEntry> = object<PrintedEntry>(fields)
+
+interface EntryMetadata {
+  readonly name: string
+  readonly creationTimestamp: string
+}
+
+export const journalEntrySchema: JsonSchema = document<PrintedEntry>(
+  'JournalEntry',
+  'What the leading controller did; tenon journal prints a List of them.',
+  fields,
+  object<EntryMetadata>({ name: text(), creationTimestamp: time() }),
+)
+
+/** An entry as a line of a file, without metadata. */
+export const entryLine: JsonSchema = objectJson(
+  { apiVersion: only('tenon.sh/v1alpha1'), kind: only('JournalEntry') },
+  fields,
+)

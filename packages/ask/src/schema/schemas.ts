@@ -1,0 +1,15 @@
+/** The schema of each form for programs of this package, by kind (ask.md 1). */
+import type { JsonSchema } from './build.ts'
+import { nodeClaimSchema, nodePoolSchema, nodeSchema, podSchema } from './explanations.ts'
+import { snapshotSchema, traceSchema } from './files.ts'
+import { journalEntrySchema } from './journal.ts'
+
+export const askSchemas: Readonly<Record<string, JsonSchema>> = {
+  PodExplanation: podSchema,
+  NodeExplanation: nodeSchema,
+  NodeClaimExplanation: nodeClaimSchema,
+  NodePoolExplanation: nodePoolSchema,
+  JournalEntry: journalEntrySchema,
+  Snapshot: snapshotSchema,
+  Trace: traceSchema,
+}
