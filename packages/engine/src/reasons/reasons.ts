@@ -65,7 +65,8 @@ export type TemplateReason =
   /** Keys with the number of values that are left. */
   | { readonly kind: 'minValues'; readonly missing: ReadonlyMap<string, number> }
   | { readonly kind: 'nodeLimit' }
-  | { readonly kind: 'limits' }
+  /** No type is within the limits; `isOfSuiting`: none of those that would hold the pod. */
+  | { readonly kind: 'limits'; readonly isOfSuiting?: true }
   /** These offerings would hold the pod and cannot be bought at present. */
   | { readonly kind: 'unavailable'; readonly offerings: readonly UnavailableOffering[] }
 
@@ -191,7 +192,7 @@ export function renderTemplateReason(reason: TemplateReason, nodePool: string): 
     case 'nodeLimit':
       return 'its limit on the number of nodes is used up; raise spec.limits.nodes'
     case 'limits':
-      return `every instance type would exceed the limits of NodePool ${nodePool}; raise its spec.limits`
+      return `every instance type${reason.isOfSuiting === true ? ' that holds the pod' : ''} would exceed the limits of NodePool ${nodePool}; raise its spec.limits`
     case 'unavailable':
       return (
         `every offering that suits the pod is unavailable now (${renderShortage(reason.offerings)}); ` +

@@ -230,6 +230,25 @@ function volumeConflict(shape: PodShape, opened: ClaimClass, context: ExplainCon
   return { kind: 'incompatibleRequirements', conflict: { kind: 'unknownLabel', key } }
 }
 
+/** Whether a type that the limits of the NodePool leave out would hold the pod. */
+function isBeyondLimits(
+  shape: PodShape,
+  { template, allowed, state }: ClaimClass,
+  { compiled: { states, problem } }: ExplainContext,
+): boolean {
+  if (allowed.length === template.rows.length) return false
+  const requirements = states.get(state)
+  const left = new Set(allowed)
+  return template.rows.some(
+    (row) =>
+      !left.has(row) &&
+      meets(row.type, requirements) &&
+      amountsFit(shape.amounts, row.room) &&
+      portsFree(row, shape.hostPorts) &&
+      offeringsWithin(row.group, requirements, problem.policy.wellKnownLabels).length > 0,
+  )
+}
+
 /** Which of requirements, resources and offering no type meets (scheduling.md 5). */
 function filterReason(
   shape: PodShape,
@@ -252,6 +271,7 @@ function filterReason(
     ? undefined
     : unavailable(holding(suiting(withheld, requirements, wellKnownLabels), shape))
   if (closed !== undefined) return closed
+  if (!isHeld && isBeyondLimits(shape, target, context)) return { kind: 'limits', isOfSuiting: true }
   if (open.length === 0) return { kind: 'hostPortClash', taken: takenPorts(target.allowed, shape.hostPorts) }
   const { attachments } = context.compiled
   const matching = open.filter((row) => meets(row.type, requirements))

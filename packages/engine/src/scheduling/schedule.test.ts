@@ -102,6 +102,20 @@ describe('requirements and taints', () => {
     )
   })
 
+  test('a pod for which only types beyond the limits are large enough is told of the limits', () => {
+    const types = [aType('small', 2, 8), aType('large', 8, 32)]
+    const told = (limits: Readonly<Record<string, string>>, cpu: string) => {
+      const pools = [aPoolInput(aPool('default', { limits }), types)]
+      const { failures } = schedule(anInput({ pods: [aPod({ cpu })], pools }))
+      return renderPodReason(failures[0]?.reason ?? { kind: 'noPools' })
+    }
+    assert.equal(
+      told({ cpu: '4' }, '6'),
+      'NodePool default: every instance type that holds the pod would exceed the limits of NodePool default; raise its spec.limits',
+    )
+    assert.match(told({ cpu: '4' }, '64'), /no instance type has enough resources/)
+  })
+
   test('a pool with a taint serves only pods that tolerate it', () => {
     const tainted = aPoolInput(
       aPool('gpu', { weight: 10 }, { taints: [{ key: 'gpu', value: 'true', effect: 'NoSchedule' }] }),
