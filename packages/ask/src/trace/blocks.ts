@@ -58,6 +58,8 @@ interface TraceBlock {
 export function openTrace(bytes: Uint8Array): TraceBytes | TraceProblem {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const lineEnd = buffer.subarray(0, 64).indexOf(0x0a)
+  if (lineEnd === -1 && isBegun(buffer))
+    return { kind: 'trace', blocks: () => blocksOf(buffer.subarray(0, 0), 0, headless) }
   const line = lineEnd === -1 ? '' : buffer.toString('latin1', 0, lineEnd)
   if (!line.startsWith(magic) || !/^\d+$/.test(line.slice(magic.length)))
     return { kind: 'problem', message: 'this is no recording: it does not begin with "tenon-record"' }
@@ -70,7 +72,21 @@ export function openTrace(bytes: Uint8Array): TraceBytes | TraceProblem {
   return { kind: 'trace', blocks: () => blocksOf(buffer, lineEnd + 1) }
 }
 
-function* blocksOf(buffer: Buffer, startByte: number): Generator<TraceBlock, TraceEnd, undefined> {
+/** Whether a process died before it had written the first line. */
+function isBegun(buffer: Buffer): boolean {
+  const head = fileHead()
+  return buffer.length < head.length && head.subarray(0, buffer.length).equals(buffer)
+}
+
+const whole: TraceEnd = { kind: 'whole' }
+const headless: TraceEnd = { kind: 'cut', atByte: 0, because: 'it ends within its first line' }
+
+/** @param end what is said of the file when every block was read. */
+function* blocksOf(
+  buffer: Buffer,
+  startByte: number,
+  end: TraceEnd = whole,
+): Generator<TraceBlock, TraceEnd, undefined> {
   let at = startByte
   while (at < buffer.length) {
     const block = blockAt(buffer, at)
@@ -78,7 +94,7 @@ function* blocksOf(buffer: Buffer, startByte: number): Generator<TraceBlock, Tra
     yield block
     at = block.endByte
   }
-  return { kind: 'whole' }
+  return end
 }
 
 /** @returns why there is none. */

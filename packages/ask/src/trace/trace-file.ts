@@ -55,16 +55,21 @@ export class TraceFile implements TraceSink {
   /** Begins a file. Rejects with the error of the file system when it exists already. */
   static async create(path: string): Promise<TraceFile> {
     const file = await open(path, 'wx', mode)
-    await file.write(fileHead())
+    await file.appendFile(fileHead())
     return new TraceFile(file)
   }
 
-  /** Goes on behind the last whole block; what a crash left of another is cut off. */
+  /**
+   * Goes on behind the last whole block; what a crash left of another is cut off.
+   * @param wholeBytes as {@link ReadTrace} has them; 0 where not even the first line is whole.
+   */
   static async append(path: string, wholeBytes: number): Promise<TraceFile> {
     const file = await open(path, 'r+', mode)
     await file.truncate(wholeBytes)
     await file.close()
-    return new TraceFile(await open(path, 'a', mode))
+    const rest = await open(path, 'a', mode)
+    if (wholeBytes === 0) await rest.appendFile(fileHead())
+    return new TraceFile(rest)
   }
 
   write(record: TraceRecord): void {
@@ -83,7 +88,8 @@ export class TraceFile implements TraceSink {
 
   async #append(records: readonly TraceRecord[], before: Promise<void>): Promise<void> {
     await before
-    await this.#file.write(blockOf(records))
+    // It writes on where the system takes only a part at a time.
+    await this.#file.appendFile(blockOf(records))
   }
 
   async close(): Promise<void> {
