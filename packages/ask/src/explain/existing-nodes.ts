@@ -15,6 +15,8 @@ export interface NodesAnswer {
 export class ExistingNodes {
   readonly #filters: Snapshot
   readonly #count: number
+  /** By what of a pod nodes look at: pods of a workload get one answer. */
+  readonly #known = new Map<string, NodesAnswer>()
 
   constructor({ caches }: Pick<Operator, 'caches'>) {
     const volumes = new VolumeIndex()
@@ -38,6 +40,13 @@ export class ExistingNodes {
   }
 
   answer(pod: Pod): NodesAnswer {
+    const key = seenOf(pod)
+    const answer = this.#known.get(key) ?? this.#ask(pod)
+    this.#known.set(key, answer)
+    return answer
+  }
+
+  #ask(pod: Pod): NodesAnswer {
     const fitting: string[] = []
     const rejections: Rejection[] = []
     for (const entry of this.#filters.nodes) {
@@ -51,4 +60,13 @@ export class ExistingNodes {
     )
     return fitting.length > 0 ? { fitting: fitting.toSorted() } : { fitting, message }
   }
+}
+
+/** What filters read of a pod that has no node. The volumes that it makes are named after it. */
+function seenOf({ metadata, spec, status }: Pod): string {
+  const { labels, name, namespace, ownerReferences } = metadata
+  const makesVolumes = spec.volumes?.some(({ ephemeral }) => ephemeral !== undefined) === true
+  const { nominatedNodeName } = status ?? {}
+  const own = makesVolumes || spec.resourceClaims !== undefined ? name : ''
+  return JSON.stringify([namespace, labels, ownerReferences, spec, nominatedNodeName, own])
 }

@@ -1,7 +1,7 @@
 /** Takes snapshots. */
 import { apiVersionOf, type InstanceType, type KubeObject, type Pod, type ResourceType } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
-import type { Operator, PoolCatalogue } from '@tenon/operator'
+import type { JournalEntry, Operator, PoolCatalogue } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import { isFields } from './head.ts'
@@ -27,7 +27,9 @@ export async function takeSnapshot(source: SnapshotSource, signal: AbortSignal):
   // Objects never change: what is listed here is of one moment, however long it takes to trim them.
   const memory = operator.memory()
   const takenAtMs = clock.now()
+  const journaled = operator.journal.entries()
   const objects = await inSlices(objectsOf(operator), slicing)
+  const journal = await inSlices(listed(journaled), slicing)
   return {
     takenAtMs,
     program,
@@ -38,7 +40,7 @@ export async function takeSnapshot(source: SnapshotSource, signal: AbortSignal):
     catalogues,
     memory,
     nodeDecisions,
-    journal: [...operator.journal.entries()],
+    journal,
   }
 }
 
@@ -116,6 +118,16 @@ function* objectsOf({ caches }: Pick<Operator, 'caches'>): Generator<undefined, 
     yield
   }
   return trimmed
+}
+
+/** Entries of a journal have to be parsed, and there may be many. */
+function* listed(entries: Iterable<JournalEntry>): Generator<undefined, JournalEntry[], undefined> {
+  const list: JournalEntry[] = []
+  for (const entry of entries) {
+    list.push(entry)
+    yield
+  }
+  return list
 }
 
 function typeOf(type: ResourceType): Pick<KubeObject, 'apiVersion' | 'kind'> {

@@ -65,8 +65,14 @@ export function readable<T extends KubeObject>(
 export function withoutNulls<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) {
-    const items = value.map((item: unknown) => withoutNulls(item))
-    return items.some((item, at) => item !== value[at]) ? (items as T) : value
+    let items: unknown[] | undefined
+    for (const [at, item] of (value as readonly unknown[]).entries()) {
+      const clean = withoutNulls(item)
+      if (clean === item) continue
+      items ??= [...(value as readonly unknown[])]
+      items[at] = clean
+    }
+    return (items ?? value) as T
   }
   const fields = value as Fields
   let kept: Record<string, unknown> | undefined

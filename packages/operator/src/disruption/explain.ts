@@ -1,9 +1,9 @@
 /** Explains for every node why it is still there (`GET /debug/decisions`). */
 import { labels } from '@tenon/api'
-import { type Clock, rfc3339 } from '@tenon/runtime'
+import { type Clock, inSlices, rfc3339, type Slicing } from '@tenon/runtime'
 import { labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
 import type { DisruptionAnswers, NodeDecision } from './answers.ts'
-import type { CatalogueReader } from './catalogue.ts'
+import type { Catalogue, CatalogueReader } from './catalogue.ts'
 import type { Commands } from './commands/commands.ts'
 import type { FullVerdict, NodeVerdicts } from './verdicts.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -15,7 +15,7 @@ interface Dependencies {
   readonly commands: Pick<Commands, 'has' | 'isBackingOff'>
   readonly answers: DisruptionAnswers
   readonly verdicts: NodeVerdicts
-  readonly clock: Pick<Clock, 'now'>
+  readonly slicing: Slicing & { readonly clock: Pick<Clock, 'now'> }
 }
 
 /** Answers for every node. */
@@ -33,26 +33,36 @@ export class NodeExplainer {
 }
 
 async function explainNodes(deps: Dependencies, signal: AbortSignal): Promise<readonly NodeDecision[]> {
-  const { answers, clock, commands, state, verdicts } = deps
+  const { answers, slicing, state } = deps
   const catalogue = await deps.catalogue.read(signal)
-  const verdictOn = verdicts.now(catalogue)
-  const now = clock.now()
   const stateNodes = state.stateNodes()
   answers.retain(new Set(stateNodes.map(({ name }) => name)))
-  return stateNodes.flatMap((stateNode): readonly NodeDecision[] => {
+  // Decisions do not wait until thousands of nodes are looked at.
+  return await inSlices(decisionsOn(deps, stateNodes, catalogue), slicing)
+}
+
+/** Looks at node after node, in steps; each answer is of its own moment. */
+function* decisionsOn(
+  { commands, slicing, verdicts }: Dependencies,
+  stateNodes: readonly StateNode[],
+  catalogue: Catalogue,
+): Generator<undefined, readonly NodeDecision[], undefined> {
+  const verdictOn = verdicts.now(catalogue)
+  const decisions: NodeDecision[] = []
+  for (const stateNode of stateNodes) {
+    yield
     const { claim, node } = stateNode
-    if (claim === undefined) return []
-    const { atMs = now, ...verdict } = withCommands(stateNode, commands, verdictOn(stateNode))
-    return [
-      {
-        ...(node !== undefined && { node: node.metadata.name }),
-        nodeClaim: claim.metadata.name,
-        nodePool: labelsOf(stateNode)[labels.nodePool] ?? '',
-        ...verdict,
-        at: rfc3339(atMs),
-      },
-    ]
-  })
+    if (claim === undefined) continue
+    const { atMs = slicing.clock.now(), ...verdict } = withCommands(stateNode, commands, verdictOn(stateNode))
+    decisions.push({
+      ...(node !== undefined && { node: node.metadata.name }),
+      nodeClaim: claim.metadata.name,
+      nodePool: labelsOf(stateNode)[labels.nodePool] ?? '',
+      ...verdict,
+      at: rfc3339(atMs),
+    })
+  }
+  return decisions
 }
 
 /** A command under way comes before all that stood in its way; one that came to nothing waits before the rest. */
