@@ -4,11 +4,12 @@
  *   npm run bench:trace -- [--apps-share 0.25] [--days 31] [--traces ../shared/data/traces]
  *                          [--compatibility none|karpenter|both] [--seed 1] [--json]
  *
- * `--apps-share` keeps that share of the applications, evenly over all sizes. A quarter takes some tens of minutes.
- * Progress goes to the standard error.
+ * `--apps-share` keeps that share of the applications, evenly over all sizes. Progress goes to the standard error.
+ * With `--json` all that was measured until then is printed after every day, so that a run need not be waited for.
  */
 import { parseArgs } from 'node:util'
 import type { PlayReport } from '@tenon/ask'
+import type { Settings } from '@tenon/operator'
 import { type BoundHour, hourlyBounds } from './trace/bound.ts'
 import { playTrace } from './trace/play-trace.ts'
 import { readTrace } from './trace/read-trace.ts'
@@ -26,12 +27,7 @@ const { values } = parseArgs({
 const days = Number(values.days)
 const instances = readTrace(values.traces, Number(values['apps-share']))
 const bounds = await hourlyBounds(instances, Math.ceil(24 * days))
-const sumOf = (of: (hour: BoundHour) => number): number => bounds.reduce((sum, hour) => sum + of(hour), 0)
-const bound = {
-  perRole: sumOf((hour) => hour.perRole),
-  together: sumOf((hour) => hour.together),
-  byShape: sumOf((hour) => hour.byShape),
-}
+const bound = boundUntil(days)
 process.stderr.write(
   `${instances.length} instances, ${days} days; bound ${bound.perRole.toFixed(0)} per role, ${bound.together.toFixed(0)} together, ${bound.byShape.toFixed(0)} with pods whole\n`,
 )
@@ -47,28 +43,46 @@ for (const compatibility of modes) {
     days,
     compatibility,
     seed: Number(values.seed),
-    progress: (day, { cost, launches, evictions, instances: nodes, pending }) => {
-      const part = bounds.slice(0, 24 * day).reduce((sum, { perRole }) => sum + perRole, 0)
+    progress: (day, until) => {
+      const { cost, launches, evictions, instances: nodes, pending } = until
       process.stderr.write(
-        `${compatibility === 'none' ? 'Tenon' : 'Karpenter'} day ${day}/${days}: ${(cost / part).toFixed(4)} of the bound, ${nodes} nodes, ${launches} launches, ${evictions} evictions, pending p99 ${(pending.p99Ms ?? 0) / 1000} s; ${seconds()} s\n`,
+        `${nameOf(compatibility)}, day ${day} of ${days}: ${(cost / boundUntil(day).perRole).toFixed(4)} of the bound, ${nodes} nodes, ${launches} launches, ${evictions} evictions, pending p99 ${(pending.p99Ms ?? 0) / 1000} s; ${seconds()} s\n`,
       )
+      if (values.json)
+        process.stdout.write(`${JSON.stringify(rowOf(nameOf(compatibility), day, until, seconds()))}\n`)
     },
   })
-  rows.push(rowOf(compatibility === 'none' ? 'defaults' : '--compatibility=karpenter', report, seconds()))
+  rows.push(rowOf(nameOf(compatibility), days, report, seconds()))
 }
-if (values.json) for (const row of rows) process.stdout.write(`${JSON.stringify(row)}\n`)
-else process.stdout.write(table(rows))
+if (!values.json) process.stdout.write(table(rows))
 
-function rowOf(name: string, report: PlayReport, seconds: number): Record<string, string | number> {
+function nameOf(compatibility: Settings['compatibility']): string {
+  return compatibility === 'none' ? 'defaults' : `--compatibility=${compatibility}`
+}
+
+function boundUntil(day: number): Record<keyof BoundHour, number> {
+  const hours = bounds.slice(0, Math.ceil(24 * Math.min(day, days)))
+  const sumOf = (of: keyof BoundHour): number => hours.reduce((sum, hour) => sum + hour[of], 0)
+  return { perRole: sumOf('perRole'), together: sumOf('together'), byShape: sumOf('byShape') }
+}
+
+function rowOf(
+  name: string,
+  day: number,
+  report: PlayReport,
+  seconds: number,
+): Record<string, string | number> {
+  const until = boundUntil(day)
   const { pending, podDays } = report
   const per1000 = (count: number): string => ((1000 * count) / podDays).toFixed(2)
   const inSeconds = (ms: number | undefined): string => (ms === undefined ? '-' : (ms / 1000).toFixed(1))
   return {
     settings: name,
+    days: Math.min(day, days),
     price: report.cost.toFixed(0),
-    'of the bound': (report.cost / bound.perRole).toFixed(4),
-    'of the bound together': (report.cost / bound.together).toFixed(4),
-    'of the bound with pods whole': (report.cost / bound.byShape).toFixed(4),
+    'of the bound': (report.cost / until.perRole).toFixed(4),
+    'of the bound together': (report.cost / until.together).toFixed(4),
+    'of the bound with pods whole': (report.cost / until.byShape).toFixed(4),
     'launches/1000 pod-days': per1000(report.launches),
     'moves/1000 pod-days': per1000(report.movesTotal),
     'evictions/1000 pod-days': per1000(report.evictions),

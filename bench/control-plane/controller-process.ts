@@ -46,7 +46,7 @@ interface Ports {
 let bundleFolder: string | undefined
 
 /** The bundle that is shipped, built once; it goes with this process. */
-function bundledMain(): string {
+export function bundledMain(): string {
   if (bundleFolder === undefined) {
     const folder = mkdtempSync(join(tmpdir(), 'tenon-bench-bundle-'))
     process.once('exit', () => {
@@ -193,7 +193,8 @@ export class ControllerProcess {
   }
 }
 
-async function freePort(): Promise<number> {
+/** A port that nothing listens on now. */
+export async function freePort(): Promise<number> {
   const server = createServer()
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

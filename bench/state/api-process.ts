@@ -5,13 +5,18 @@ import { join } from 'node:path'
 import { type KubeObject, kinds, nodeClaimCrd, nodePoolCrd } from '@tenon/api'
 import { createApiServer, createCredentials, kubeconfigYaml, type LocalApi } from '@tenon/devcluster'
 import { kwokNodeClassCrd } from '@tenon/provider-kwok'
-import { rfc3339Micro, SeededRandom, serveHttps, silentLogger, SystemClock } from '@tenon/runtime'
+import { rfc3339, rfc3339Micro, SeededRandom, serveHttps, silentLogger, SystemClock } from '@tenon/runtime'
 import { Churn } from './churn.ts'
+import { LaunchProbes } from './launch-probes.ts'
+import { createUnschedulable, pendingPod } from './pending-pods.ts'
 import { population } from './population.ts'
 
 /** What the parent asks for. */
 export type Order =
-  | { readonly kind: 'fill'; readonly nodes: number; readonly pods: number }
+  /** @param pending pods beside the others that no NodePool can launch a node for. */
+  | { readonly kind: 'fill'; readonly nodes: number; readonly pods: number; readonly pending?: number }
+  /** How long pods wait for their NodeClaims, one pod after the other. */
+  | { readonly kind: 'probe'; readonly pods: number }
   | { readonly kind: 'churn'; readonly perSecond: number; readonly seconds: number }
   | { readonly kind: 'count' }
   /** Keeps every controller from leading. */
@@ -23,6 +28,7 @@ export type Answer =
   | { readonly kind: 'churned'; readonly changes: number }
   | { readonly kind: 'counted'; readonly writes: number }
   | { readonly kind: 'held' }
+  | { readonly kind: 'probed'; readonly waitedMs: readonly number[] }
 
 const clock = new SystemClock()
 /** Nothing is as young as it looks, so that nothing is done because something is new. */
@@ -35,6 +41,7 @@ const crdType = {
   namespaced: false,
 }
 let churn: Churn | undefined
+let probes: LaunchProbes | undefined
 let local: LocalApi | undefined
 let writes = 0
 
@@ -48,6 +55,8 @@ async function obey(order: Order): Promise<Answer> {
       return { kind: 'churned', changes: (await churn?.run(order.perSecond, order.seconds)) ?? 0 }
     case 'count':
       return { kind: 'counted', writes }
+    case 'probe':
+      return { kind: 'probed', waitedMs: (await probes?.run(order.pods)) ?? [] }
     case 'hold-lease':
       holdLease(order)
       return { kind: 'held' }
@@ -64,7 +73,7 @@ function holdLease({ namespace, name }: { readonly namespace: string; readonly n
   })
 }
 
-async function fill({ nodes, pods }: { readonly nodes: number; readonly pods: number }): Promise<Answer> {
+async function fill({ nodes, pods, pending = 0 }: Extract<Order, { kind: 'fill' }>): Promise<Answer> {
   const credentials = await createCredentials(clock.now())
   const objects = population({ nodes, pods }, clock.now() - ageMs)
   const server = createApiServer({
@@ -91,6 +100,11 @@ async function fill({ nodes, pods }: { readonly nodes: number; readonly pods: nu
     },
   )
   local = server.local
+  const localKubernetes = server.localAs('kube-controller-manager')
+  const at = rfc3339(clock.now() - ageMs)
+  for (let index = 0; index < pending; index++)
+    createUnschedulable(localKubernetes, pendingPod(index, at), at)
+  probes = new LaunchProbes(localKubernetes, clock)
   churn = new Churn(server.localAs('kubelet'), clock, { nodes, pods })
   const folder = mkdtempSync(join(tmpdir(), 'tenon-bench-state-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
