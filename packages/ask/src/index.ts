@@ -63,7 +63,8 @@ export {
   type CostReport,
   hoursPerMonth,
 } from './cost/cost.ts'
-export { ofKind, pricedInstances, PriceList } from './cost/priced.ts'
+export { ofKind, type PricedInstance, pricedInstances, PriceList } from './cost/priced.ts'
+export { ownerOf, type Owner } from './cost/owner.ts'
 export { roundedParts } from './cost/rounding.ts'
 export { type SpentGroup, spentReport, type SpentReport } from './cost/spent.ts'
 export type { AsOf } from './explain/as-of.ts'

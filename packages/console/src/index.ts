@@ -1,3 +1,4 @@
+export { ConsoleModel } from './model/model.ts'
 export type { SourceEvent, ToldReason } from './model/event.ts'
 export type {
   Absent,

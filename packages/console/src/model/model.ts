@@ -1,0 +1,263 @@
+/** The state of a cluster as a person sees it, kept up by events (console.md 1). */
+import type { KubeObject, NodeClaim, NodePool, Pod } from '@tenon/api'
+import { type CostDimension, costReport, type CostReport } from '@tenon/ask'
+import { rfc3339 } from '@tenon/runtime'
+import { instancesOf } from './cost.ts'
+import type { SourceEvent, ToldReason } from './event.ts'
+import { present } from './facts.ts'
+import { FleetRows } from './fleet-rows.ts'
+import { History } from './history.ts'
+import { offeringRows } from './offering-rows.ts'
+import { pendingRowOf } from './pending-row.ts'
+import { podKey } from './pods.ts'
+import { poolRow } from './pool-row.ts'
+import { problemsOf } from './problems.ts'
+import { ChangingTable } from './table.ts'
+import type {
+  Absent,
+  ConsoleResource,
+  ConsoleView,
+  Header,
+  OfferingRow,
+  PendingPodRow,
+  PoolRow,
+  TenonHeader,
+  ViewChange,
+} from './view.ts'
+
+/** Not safe to share: one face reads the changes of one model. */
+export class ConsoleModel {
+  readonly #fleet = new FleetRows()
+  readonly #pools = new Map<string, NodePool>()
+  readonly #poolTable = new ChangingTable<PoolRow>()
+  readonly #pendingTable = new ChangingTable<PendingPodRow>()
+  readonly #offeringTable = new ChangingTable<OfferingRow>()
+  readonly #history = new History()
+  #reasons: ReadonlyMap<string, ToldReason> = new Map()
+  readonly #absent = new Map<string, Absent>()
+  #staleSince: string | undefined
+  /** What was told last, to tell only changes. */
+  readonly #told = { header: '', problems: '[]', absent: '[]' }
+
+  /** Takes note of what a source tells. */
+  apply(event: SourceEvent): void {
+    switch (event.kind) {
+      case 'replaced':
+        this.#replace(event.resource, event.objects)
+        return
+      case 'set':
+        this.#set(event.resource, event.object)
+        return
+      case 'removed':
+        this.#remove(event.resource, keyOf(event.resource, event))
+        return
+      case 'journal':
+        this.#absent.delete('journal')
+        this.#history.tell(event.entries)
+        return
+      case 'decisions':
+      case 'prices':
+      case 'usage':
+        this.#absent.delete(event.kind)
+        this.#fleet.tell(event)
+        return
+      case 'catalogues':
+        this.#absent.delete('prices')
+        this.#fleet.tell(event)
+        this.#offer(offeringRows(event.catalogues))
+        return
+      case 'reasons':
+        this.#absent.delete('reasons')
+        this.#explain(event.reasons)
+        return
+      case 'stale':
+        this.#staleSince ??= rfc3339(event.sinceMs)
+        return
+      case 'fresh':
+        this.#staleSince = undefined
+        return
+      case 'absent':
+        this.#absent.set(event.what, { what: event.what, why: event.why })
+        if (event.what === 'pods') this.#fleet.readPods(false)
+    }
+  }
+
+  /** @param nowMs Unix milliseconds. */
+  view(nowMs: number): ConsoleView {
+    this.#settle()
+    return {
+      header: this.#header(nowMs),
+      nodes: this.#fleet.nodes.rows(),
+      claims: this.#fleet.claims.rows(),
+      pools: this.#poolTable.rows(),
+      pendingPods: this.#pendingTable.rows(),
+      decisions: this.#history.table.rows(),
+      offerings: this.#offeringTable.rows(),
+      problems: this.#problems(nowMs),
+      absent: [...this.#absent.values()],
+    }
+  }
+
+  /** What has changed since the last call. @param nowMs Unix milliseconds. */
+  takeChanges(nowMs: number): readonly ViewChange[] {
+    this.#settle()
+    const tables = {
+      nodes: this.#fleet.nodes,
+      claims: this.#fleet.claims,
+      pools: this.#poolTable,
+      pendingPods: this.#pendingTable,
+      decisions: this.#history.table,
+      offerings: this.#offeringTable,
+    }
+    const changes: ViewChange[] = Object.entries(tables).flatMap(([table, rows]) => {
+      const taken = rows.taken()
+      return taken === undefined ? [] : [{ table, ...taken } as ViewChange]
+    })
+    for (const [name, part] of [
+      ['header', this.#header(nowMs)],
+      ['problems', this.#problems(nowMs)],
+      ['absent', [...this.#absent.values()]],
+    ] as const) {
+      const text = JSON.stringify(part)
+      if (this.#told[name] === text) continue
+      this.#told[name] = text
+      changes.push({ [name]: part } as ViewChange)
+    }
+    return changes
+  }
+
+  /** What it costs now, by one of the dimensions of `tenon cost`. */
+  cost(by: CostDimension): CostReport {
+    this.#settle()
+    return costReport(instancesOf(this.#fleet), by)
+  }
+
+  #replace(resource: ConsoleResource, objects: readonly KubeObject[]): void {
+    const kept = new Set(objects.map((object) => keyOf(resource, object.metadata)))
+    for (const key of this.#keys(resource)) if (!kept.has(key)) this.#remove(resource, key)
+    for (const object of objects) this.#set(resource, object)
+    this.#absent.delete(resource)
+    if (resource === 'pods') this.#fleet.readPods(true)
+  }
+
+  #keys(resource: ConsoleResource): Iterable<string> {
+    switch (resource) {
+      case 'nodes':
+        return this.#fleet.objects.nodeNames()
+      case 'nodeclaims':
+        return this.#fleet.objects.claimNames()
+      case 'nodepools':
+        return this.#pools.keys()
+      case 'pods':
+        return this.#fleet.pods.keys()
+    }
+  }
+
+  /** A source tells objects of the kind that it says. */
+  #set(resource: ConsoleResource, object: KubeObject): void {
+    const { name } = object.metadata
+    switch (resource) {
+      case 'nodes':
+        this.#fleet.objects.setNode(name, object)
+        return
+      case 'nodeclaims':
+        this.#fleet.objects.setClaim(name, object as NodeClaim)
+        return
+      case 'nodepools':
+        this.#pools.set(name, object as NodePool)
+        this.#fleet.touchPool(name)
+        return
+      case 'pods':
+        this.#placePending(podKey(object), this.#fleet.setPod(object as Pod))
+    }
+  }
+
+  #remove(resource: ConsoleResource, key: string): void {
+    switch (resource) {
+      case 'nodes':
+        this.#fleet.objects.setNode(key, undefined)
+        return
+      case 'nodeclaims':
+        this.#fleet.objects.setClaim(key, undefined)
+        return
+      case 'nodepools':
+        this.#pools.delete(key)
+        this.#fleet.touchPool(key)
+        return
+      case 'pods':
+        this.#fleet.removePod(key)
+        this.#pendingTable.delete(key)
+    }
+  }
+
+  #placePending(key: string, waiting: Pod | undefined): void {
+    const facts = this.#fleet.pods.get(key)
+    if (facts === undefined || waiting === undefined) this.#pendingTable.delete(key)
+    else this.#pendingTable.set(pendingRowOf(facts, waiting, this.#reasons.get(key)))
+  }
+
+  #explain(reasons: readonly ToldReason[]): void {
+    this.#reasons = new Map(reasons.map((each) => [`${each.namespace}/${each.name}`, each]))
+    for (const { id } of this.#pendingTable.rows()) this.#placePending(id, this.#fleet.pods.get(id)?.waiting)
+  }
+
+  #offer(rows: readonly OfferingRow[]): void {
+    const ids = new Set(rows.map(({ id }) => id))
+    for (const { id } of this.#offeringTable.rows()) if (!ids.has(id)) this.#offeringTable.delete(id)
+    for (const row of rows) this.#offeringTable.set(row)
+  }
+
+  /** Makes the rows anew of which something has changed. */
+  #settle(): void {
+    for (const name of this.#fleet.settle()) {
+      const pool = this.#pools.get(name)
+      if (pool === undefined) this.#poolTable.delete(name)
+      else this.#poolTable.set(poolRow(pool, this.#fleet.totalsOf(name)))
+    }
+  }
+
+  #header(nowMs: number): Header {
+    const { totals, pods, prices, hasPods } = this.#fleet
+    return {
+      nodes: totals.nodes,
+      pendingNodes: totals.pending,
+      resources: totals.resources(),
+      price: totals.price(),
+      ...present('currency', prices.currency),
+      ...(hasPods && { pods: pods.counts() }),
+      ...present('tenon', this.#tenon(nowMs)),
+      ...present('staleSince', this.#staleSince),
+    }
+  }
+
+  #tenon(nowMs: number): TenonHeader | undefined {
+    const { verdicts } = this.#fleet
+    if (!this.#history.isTold) return undefined
+    const paused = this.#poolTable.rows().find((pool) => pool.paused !== undefined)?.paused
+    return {
+      decisionsPerMinute: this.#history.decisionsPerMinute(nowMs),
+      ...present('next', verdicts.next()),
+      ...present('paused', paused),
+      ...present('savedToday', this.#history.savedToday(nowMs)),
+    }
+  }
+
+  #problems(nowMs: number): ConsoleView['problems'] {
+    return problemsOf(
+      {
+        nodes: this.#fleet.nodes.rows(),
+        pools: this.#poolTable.rows(),
+        pendingPods: this.#pendingTable.rows(),
+        offerings: this.#offeringTable.rows(),
+      },
+      nowMs,
+    )
+  }
+}
+
+function keyOf(
+  resource: ConsoleResource,
+  { name, namespace }: { readonly name: string; readonly namespace?: string },
+): string {
+  return resource === 'pods' ? `${namespace ?? 'default'}/${name}` : name
+}

@@ -1,0 +1,52 @@
+/** What the controller says of every node, and what it will do next. */
+import type { NodeDecision } from '@tenon/operator'
+import type { NextAction } from './view.ts'
+
+export class Verdicts {
+  #byClaim: ReadonlyMap<string, NodeDecision> = new Map()
+  #all: readonly NodeDecision[] = []
+
+  /** @returns names of the claims of which something else is said than before. */
+  tell(decisions: readonly NodeDecision[]): readonly string[] {
+    const told = new Map(decisions.map((each) => [each.nodeClaim, each]))
+    const names = new Set([...told.keys(), ...this.#byClaim.keys()])
+    const changed = [...names].filter((name) => textOf(told.get(name)) !== textOf(this.#byClaim.get(name)))
+    this.#byClaim = told
+    this.#all = decisions
+    return changed
+  }
+
+  of(claim: string | undefined): NodeDecision | undefined {
+    return claim === undefined ? undefined : this.#byClaim.get(claim)
+  }
+
+  /** What goes now, else what can go first. */
+  next(): NextAction | undefined {
+    const byName = (a: NodeDecision, b: NodeDecision) => (a.nodeClaim < b.nodeClaim ? -1 : 1)
+    const going = this.#all.filter(({ cause }) => cause === 'command').toSorted(byName)
+    const [first] = going
+    if (first !== undefined) {
+      const more = going.length > 1 ? ` (and ${going.length - 1} more)` : ''
+      return actionOf(first, `${nameOf(first)} goes: ${first.message}${more}`)
+    }
+    const possible = this.#all.filter(({ cause }) => cause === 'possible').toSorted(byName)[0]
+    if (possible !== undefined) return actionOf(possible, `${nameOf(possible)} may go`)
+    const waiting = this.#all
+      .filter(({ until }) => until !== undefined)
+      .toSorted((a, b) => (a.until ?? '').localeCompare(b.until ?? '') || byName(a, b))[0]
+    if (waiting?.until === undefined) return undefined
+    return { ...actionOf(waiting, `${nameOf(waiting)} is looked at again`), at: waiting.until }
+  }
+}
+
+function actionOf(decision: NodeDecision, text: string): NextAction {
+  return { text, node: nameOf(decision) }
+}
+
+function nameOf({ node, nodeClaim }: NodeDecision): string {
+  return node ?? nodeClaim
+}
+
+function textOf(decision: NodeDecision | undefined): string {
+  return decision === undefined ? '' : `${decision.cause}\n${decision.message}\n${decision.until ?? ''}`
+}
