@@ -3,11 +3,12 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { licenseNotices } from './license-notices.ts'
+import { buildPage } from './page.ts'
 import { repositoryRoot } from './repository-root.ts'
 
 /**
  * Fills `outdir`, which is emptied first: tenon.mjs, the thread that decides, the parts that commands load when they
- * run, and the licenses of what is bundled.
+ * run, the files of the page, and the licenses of what is bundled.
  * @param hasMaps whether source maps are written as well.
  * @returns the scripts with their sizes in bytes, the largest first.
  */
@@ -45,10 +46,13 @@ export async function bundleProgram(
     banner: { js: "import{createRequire as r0}from'node:module';const require=r0(import.meta.url);" },
     logLevel: 'warning',
   })
+  const page = await buildPage()
+  mkdirSync(join(outdir, 'page'))
+  for (const [name, text] of page.files) writeFileSync(join(outdir, 'page', name), text)
   cpSync(join(repositoryRoot, 'LICENSE'), join(outdir, 'LICENSE'))
   writeFileSync(
     join(outdir, 'THIRD-PARTY-LICENSES.txt'),
-    licenseNotices(repositoryRoot, Object.keys(metafile.inputs)),
+    licenseNotices(repositoryRoot, [...Object.keys(metafile.inputs), ...page.inputs]),
   )
   return Object.entries(metafile.outputs)
     .filter(([path]) => !path.endsWith('.map'))

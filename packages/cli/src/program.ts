@@ -4,6 +4,7 @@ import type { Io } from './io.ts'
 import { examples } from './program/arguments.ts'
 import { addClusterAutoscaler } from './program/cluster-autoscaler.ts'
 import { addCompletion } from './program/completion.ts'
+import { addConsole } from './program/console.ts'
 import { addController } from './program/controller.ts'
 import { addCost } from './program/cost.ts'
 import { addCrds } from './program/crds.ts'
@@ -39,6 +40,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addPreflight,
   addTest,
   addExplain,
+  addConsole,
   addSnapshot,
   addSimulate,
   addJournal,

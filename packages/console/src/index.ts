@@ -24,3 +24,13 @@ export type {
   ViewChange,
   Why,
 } from './model/view.ts'
+export type {
+  ConsoleFacts,
+  FieldHint,
+  ReadManifests,
+  ReplayAnswer,
+  ReplayedVariant,
+} from './answers/facts.ts'
+export type { ActionPort, ActionRequest } from './server/actions.ts'
+export { type ConsoleServer, serveConsole } from './server/console-server.ts'
+export { followSnapshots } from './server/snapshot-view.ts'

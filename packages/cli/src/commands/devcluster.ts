@@ -38,7 +38,13 @@ export async function runDevCluster(io: Io, options: DevClusterFlags): Promise<v
       ['for the controller', `set -a; . ${settings}; set +a; ${controller}`],
     ])
     io.out(`${header}\n`)
-    await display(io, clock, header, () => figuresOf(running.cluster), io.interrupted)
+    await display(
+      io,
+      clock,
+      () => header,
+      () => figuresOf(running.cluster),
+      io.interrupted,
+    )
   } finally {
     await running.stop()
   }

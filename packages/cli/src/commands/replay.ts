@@ -42,6 +42,17 @@ const hourMs = 3_600_000
  * @throws CliError when a file cannot be read.
  */
 export async function runReplay(io: Io, file: string, flags: ReplayFlags): Promise<void> {
+  const { recording, variants } = await playedVariants(io, file, flags)
+  if (flags.output === 'json') io.out(`${JSON.stringify(documentOf(recording, variants), undefined, 2)}\n`)
+  else io.out(tableOf(recording, variants))
+}
+
+/** The recording and what came of each variant. @throws CliError when a file cannot be read. */
+export async function playedVariants(
+  io: Io,
+  file: string,
+  flags: ReplayFlags,
+): Promise<{ readonly recording: Recording; readonly variants: readonly Played[] }> {
   const { recording, end } = await recordingIn(io, file)
   if (end.kind === 'cut')
     io.err(`${file}: ${end.because} (byte ${end.atByte}); what was written before is played\n`)
@@ -56,8 +67,7 @@ export async function runReplay(io: Io, file: string, flags: ReplayFlags): Promi
     if (io.isTerminal) io.err('\r\u001b[K')
     played.push({ variant, ...done })
   }
-  if (flags.output === 'json') io.out(`${JSON.stringify(documentOf(recording, played), undefined, 2)}\n`)
-  else io.out(tableOf(recording, played))
+  return { recording, variants: played }
 }
 
 interface Played extends ReplayReport {

@@ -84,7 +84,13 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
       ['node groups', nodeGroups.specs.join('  ')],
     ])
     if (!io.isTerminal) io.out(`${header}\n`)
-    const showing = display(io, clock, header, () => figuresOf(running.cluster), io.interrupted)
+    const showing = display(
+      io,
+      clock,
+      () => header,
+      () => figuresOf(running.cluster),
+      io.interrupted,
+    )
     await Promise.race([scaling, showing])
     await scaling
   } finally {

@@ -12,6 +12,9 @@ import {
   SystemRandom,
 } from '@tenon/runtime'
 import type { GuidedTour } from '@tenon/provider'
+import { resolve } from 'node:path'
+import type { ConsoleServer } from '@tenon/console'
+import { servePage } from '../console/serve.ts'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { leaderAnnotations, leaseName } from '../leader-annotations.ts'
@@ -60,6 +63,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
   const random = new SystemRandom()
   const logger = new JsonLogger(clock, io.err, { value: 'error' })
   let operator: Operator | undefined
+  let served: ConsoleServer | undefined
   const extra: HttpHandler = (request, signal) => operatorPages(operator, request, signal)
   const ports = { ...options, isHurried: isDemo }
   const running = await startCluster(io, cloud, ports, { clock, random, logger }, extra)
@@ -83,11 +87,24 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
     await operator.observe(io.interrupted)
     operator.lead()
     if (running.pagesUrl !== undefined) announceLeader(running.cluster, running.pagesUrl, clock)
-    const header = aligned([
-      ['Kubernetes API', running.apiUrl],
-      ['kubeconfig', `${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`],
-      ...running.whereabouts,
-    ])
+    const page = await servePage(io, {
+      source: { kubeconfig: resolve(io.cwd, running.kubeconfig) },
+      port: 0,
+      mayAct: false,
+      clock,
+      random,
+      onLink: (link) => {
+        if (!io.isTerminal) io.out(`console    ${link}\n`)
+      },
+    })
+    served = page
+    const header = () =>
+      aligned([
+        ['console', `${page.link}    (opens once)`],
+        ['Kubernetes API', running.apiUrl],
+        ['kubeconfig', `${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`],
+        ...running.whereabouts,
+      ])
     if (isDemo && tour !== undefined)
       return await demonstrate({
         io,
@@ -97,11 +114,12 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
         cloud,
         tour,
         clock,
-        header,
+        header: header(),
       })
-    if (!io.isTerminal) io.out(`${header}\n`)
+    if (!io.isTerminal) io.out(`${header()}\n`)
     await display(io, clock, header, () => figuresOf(running.cluster), io.interrupted)
   } finally {
+    await served?.close()
     await operator?.stop()
     await running.stop()
   }

@@ -8,11 +8,14 @@ const clearScreen = '\u001b[H\u001b[2J'
 const showCursor = '\u001b[?25h'
 const hideCursor = '\u001b[?25l'
 
-/** Shows the cluster until `signal` aborts: a live screen on a terminal, a line per change elsewhere. */
+/**
+ * Shows the cluster until `signal` aborts: a live screen on a terminal, a line per change elsewhere.
+ * @param header stands above the screen.
+ */
 export async function display(
   io: Io,
   clock: Clock,
-  header: string,
+  header: () => string,
   figures: () => ClusterFigures,
   signal: AbortSignal,
 ): Promise<void> {
@@ -24,7 +27,8 @@ export async function display(
   try {
     while (!signal.aborted) {
       const { columns, rows } = io.size()
-      io.out(`${clearScreen}${header}\n\n${screen(figures(), columns, rows - header.split('\n').length - 1)}`)
+      const above = header()
+      io.out(`${clearScreen}${above}\n\n${screen(figures(), columns, rows - above.split('\n').length - 1)}`)
       await clock.sleep(screenPeriodMs, signal).catch(() => undefined)
     }
   } finally {

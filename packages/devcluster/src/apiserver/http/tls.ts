@@ -1,5 +1,5 @@
 import '../kinds/reflect-metadata.ts'
-import { webcrypto, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import * as x509 from '@peculiar/x509'
 import { Secret } from '@tenon/runtime'
 
@@ -44,7 +44,7 @@ export async function createCredentials(
   nowMs: number,
   extraHosts: readonly string[] = [],
 ): Promise<Credentials> {
-  x509.cryptoProvider.set(webcrypto as unknown as Parameters<typeof x509.cryptoProvider.set>[0])
+  x509.cryptoProvider.set(crypto)
   const authorityKeys = await generateKeys()
   const validity = { notBefore: new Date(nowMs - backdateMs), notAfter: new Date(nowMs + validityMs) }
   const authority = await x509.X509CertificateGenerator.createSelfSigned({
@@ -91,7 +91,7 @@ export function isServerCertificateFor(
 
 interface Issue {
   readonly authority: x509.X509Certificate
-  readonly authorityKeys: webcrypto.CryptoKeyPair
+  readonly authorityKeys: KeysOfPair
   readonly notBefore: Date
   readonly notAfter: Date
   readonly subject: string
@@ -121,18 +121,25 @@ async function issueCertificate(issue: Issue): Promise<KeyPair> {
   return { certificate: `${certificate.toString('pem')}\n`, privateKey: await privatePem(keys.privateKey) }
 }
 
-function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
-  return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
+/** As this program's own types have it: those of a browser are others. */
+type KeysOfPair = Extract<
+  Awaited<ReturnType<typeof crypto.subtle.generateKey>>,
+  { readonly privateKey: unknown }
+>
+type PrivateKey = KeysOfPair['privateKey']
+
+function generateKeys(): Promise<KeysOfPair> {
+  return crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
 }
 
-async function privatePem(key: webcrypto.CryptoKey): Promise<Secret> {
-  const der = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', key)).toString('base64')
+async function privatePem(key: PrivateKey): Promise<Secret> {
+  const der = Buffer.from(await crypto.subtle.exportKey('pkcs8', key)).toString('base64')
   const lines = der.match(/.{1,64}/g) ?? []
   return new Secret(`-----BEGIN PRIVATE KEY-----\n${lines.join('\n')}\n-----END PRIVATE KEY-----\n`)
 }
 
 function randomHex(bytes: number): string {
-  return Buffer.from(webcrypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
 }
 
 /** A positive number, as certificates need it. */

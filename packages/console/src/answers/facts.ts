@@ -1,0 +1,69 @@
+/** What answers of the page are made from. */
+import type { KubeObject } from '@tenon/api'
+import type { BilledHour, Simulation, Snapshot } from '@tenon/ask'
+
+/** Something wrong in a text, where it is; lines and columns begin with 1. */
+export interface TextProblem {
+  readonly line: number
+  readonly column: number
+  readonly severity: 'error' | 'warning'
+  /** Path of the field; empty where there is none. */
+  readonly field: string
+  readonly message: string
+  readonly fix?: string
+}
+
+/** Manifests as the API server would store them, and what it would refuse. */
+export interface ReadManifests {
+  readonly objects: readonly KubeObject[]
+  readonly problems: readonly TextProblem[]
+}
+
+/** A field that a manifest may have. */
+export interface FieldHint {
+  /** Without indexes: items of lists are `[]`. */
+  readonly path: string
+  readonly values?: readonly string[]
+  readonly description?: string
+}
+
+/** A recording, and what it cost under each of some rules. */
+export interface ReplayAnswer {
+  readonly source: string
+  readonly fromMs: number
+  readonly toMs: number
+  readonly gaps: readonly { readonly fromMs: number; readonly toMs: number; readonly because: string }[]
+  readonly variants: readonly ReplayedVariant[]
+}
+
+/** Prices are absent when one of them is not known. */
+export interface ReplayedVariant {
+  readonly name: string
+  readonly price?: number
+  readonly launches: number
+  readonly evictions: number
+  readonly peakNodes: number
+  readonly pendingMedianMs?: number
+  readonly pendingP99Ms?: number
+  readonly hours: readonly BilledHour[]
+}
+
+/**
+ * Facts and answers that the command has: the same as those of `tenon explain`, `simulate`, `cost` and `journal`.
+ * Each is asked anew; who asks waits.
+ */
+export interface ConsoleFacts {
+  snapshot(signal: AbortSignal): Promise<Snapshot>
+  /** As `tenon validate` reads them. */
+  readManifests(text: string): Promise<ReadManifests>
+  /** Fields of a NodePool. */
+  fields(): Promise<readonly FieldHint[]>
+  /** An object as somebody would write it: without status, and what the server adds. */
+  manifestText(object: KubeObject): string
+  /** What `tenon cost -o json` prints. */
+  cost(snapshot: Snapshot, by: string): Promise<object>
+  /** What `tenon simulate` prints. */
+  simulationText(simulation: Simulation): string
+  /** Plays the recording that the console was started with, if any. */
+  replay?(signal: AbortSignal): Promise<ReplayAnswer>
+}

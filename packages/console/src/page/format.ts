@@ -1,0 +1,85 @@
+/** Amounts, prices and times as people read them. */
+
+/** A price per hour; small prices have four digits behind the point, as in `tenon cost`. */
+export function priceText(price: number | undefined, digits = 4): string {
+  return price === undefined ? '?' : price.toFixed(digits)
+}
+
+/** With `?n` for parts without a known price, which are in no sum. */
+export function sumText(perHour: number | undefined, unpriced: number, digits = 4): string {
+  const unknown = unpriced === 0 ? '' : ` ?${unpriced}`
+  return perHour === undefined ? `?${unpriced === 0 ? '' : unpriced}` : `${perHour.toFixed(digits)}${unknown}`
+}
+
+/** Whole percent; `-` when a part of it is not known, or there is nothing to take part of. */
+export function percentText(used: number | undefined, allocatable: number | undefined): string {
+  const share = shareOf(used, allocatable)
+  return share === undefined ? '-' : `${Math.round(share * 100)}%`
+}
+
+/** From 0 on; undefined when it is not known, or there is nothing to take part of. */
+export function shareOf(used: number | undefined, allocatable: number | undefined): number | undefined {
+  if (used === undefined || allocatable === undefined || !(allocatable > 0)) return undefined
+  return used / allocatable
+}
+
+const binaryUnits = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi']
+
+/** An amount of a resource; `?` when it is not known. */
+export function amountText(resource: string, amount: number | undefined): string {
+  if (amount === undefined) return '?'
+  if (resource === 'cpu') return trimmed(amount / 1000)
+  if (resource !== 'memory' && !resource.endsWith('storage')) return trimmed(amount)
+  let scaled = amount
+  let unit = 0
+  while (scaled >= 1024 && unit < binaryUnits.length - 1) {
+    scaled /= 1024
+    unit++
+  }
+  return `${trimmed(scaled)}${binaryUnits[unit] ?? ''}`
+}
+
+function trimmed(amount: number): string {
+  return Number(amount.toFixed(amount < 10 ? 2 : amount < 100 ? 1 : 0)).toString()
+}
+
+/** The time since, in the two largest units: `3d4h`, `5m10s`. */
+export function ageText(fromMs: number, nowMs: number): string {
+  const seconds = Math.max(0, Math.floor((nowMs - fromMs) / 1000))
+  const [minutes, hours, days] = [60, 3600, 86_400].map((unit) => Math.floor(seconds / unit))
+  if (days) return `${days}d${(hours ?? 0) % 24}h`
+  if (hours) return `${hours}h${(minutes ?? 0) % 60}m`
+  if (minutes) return `${minutes}m${seconds % 60}s`
+  return `${seconds}s`
+}
+
+/** A name of at most so many characters; its end tells names apart, so it stays. */
+export function elided(name: string, most: number): string {
+  const characters = Array.from(name)
+  if (characters.length <= most) return name
+  const end = Math.floor((most - 1) / 2)
+  return `${characters.slice(0, most - 1 - end).join('')}…${characters.slice(-end).join('')}`
+}
+
+/** Local time. @param withDate when it may be of another day. */
+export function localTime(ms: number, withDate: boolean): string {
+  return new Intl.DateTimeFormat(undefined, {
+    ...(withDate && { month: 'short', day: 'numeric' }),
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(!withDate && { second: '2-digit' }),
+    hourCycle: 'h23',
+  }).format(ms)
+}
+
+/** `2026-11-27 08:15:00 UTC`. */
+export function utcTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
+}
+
+/** A text as a field of a CSV file; texts that a spreadsheet would take for a formula are none. */
+export function csvField(value: string | number): string {
+  const isFormula = typeof value === 'string' && /^[=+\-@\t\r]/.test(value)
+  const text = isFormula ? `'${value}` : String(value)
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

@@ -1,0 +1,118 @@
+import { render } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import type { JSX } from 'preact'
+import { ageText } from './format.ts'
+import { path, startRouter, views } from './state/router.ts'
+import { absences, header, nowMs, tick } from './state/store.ts'
+import { connection, cutSinceMs, startStream } from './state/stream.ts'
+import { CostView } from './views/cost.tsx'
+import { DecisionsView } from './views/decisions.tsx'
+import { MapView } from './views/map.tsx'
+import { OverviewView } from './views/overview.tsx'
+import { PendingView } from './views/pending.tsx'
+import { PoolsView } from './views/pools.tsx'
+import { ReplayView } from './views/replay.tsx'
+import { WhatIfView } from './views/what-if.tsx'
+import 'uplot/dist/uPlot.min.css'
+import './style.css'
+
+const shown: Readonly<Record<string, () => JSX.Element>> = {
+  '/': OverviewView,
+  '/map': MapView,
+  '/pods': PendingView,
+  '/pools': PoolsView,
+  '/decisions': DecisionsView,
+  '/what-if': WhatIfView,
+  '/cost': CostView,
+  '/replay': ReplayView,
+}
+
+function Page(): JSX.Element {
+  const title = views.find((view) => view.path === path.value)?.title ?? 'Not found'
+  const main = useRef<HTMLElement>(null)
+  const isFirst = useRef(true)
+  useEffect(() => {
+    document.title = `${title} · Tenon`
+    // Whoever follows a link by keyboard or hears the page goes on in the new view.
+    if (isFirst.current) isFirst.current = false
+    else main.current?.focus()
+  }, [title])
+  const View = Object.hasOwn(shown, path.value) ? shown[path.value] : undefined
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the view
+      </a>
+      <header class="top">
+        <a class="brand" href="/">
+          Tenon
+        </a>
+        <nav aria-label="Views">
+          <ul>
+            {views.map((view) => (
+              <li key={view.path}>
+                <a href={view.path} {...(view.path === path.value && { 'aria-current': 'page' as const })}>
+                  {view.title}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+      </header>
+      <Notices />
+      <main id="main" ref={main} tabIndex={-1}>
+        <h1>{title}</h1>
+        {View === undefined ? <p>There is no such view. Choose one above.</p> : <View key={path.value} />}
+      </main>
+      <Absences />
+    </>
+  )
+}
+
+/** What is wrong with the picture as a whole. */
+function Notices(): JSX.Element | null {
+  const { staleSince } = header.value ?? {}
+  if (connection.value === 'expired')
+    return (
+      <p class="notice" role="alert">
+        The command that served this page has ended, or does not know this browser. Open the link that it
+        prints.
+      </p>
+    )
+  if (connection.value === 'cut' && cutSinceMs.value !== undefined)
+    return (
+      <p class="notice" role="status">
+        The command does not answer; the picture is {ageText(cutSinceMs.value, tick.value)} old.
+      </p>
+    )
+  if (staleSince !== undefined)
+    return (
+      <p class="notice" role="status">
+        The cluster does not answer; the picture is {ageText(Date.parse(staleSince), nowMs.value)} old.
+      </p>
+    )
+  return null
+}
+
+/** What is not shown, and why. */
+function Absences(): JSX.Element | null {
+  if (absences.value.length === 0) return null
+  return (
+    <footer>
+      <details>
+        <summary>Not shown: {absences.value.map(({ what }) => what).join(', ')}</summary>
+        <ul>
+          {absences.value.map(({ what, why }) => (
+            <li key={what}>
+              {what}: {why}
+            </li>
+          ))}
+        </ul>
+      </details>
+    </footer>
+  )
+}
+
+startRouter()
+startStream()
+render(<Page />, document.querySelector('#page') as HTMLElement)

@@ -1,0 +1,229 @@
+/** Draws the map on a canvas. */
+import type { PlacedPod } from '../../answers/placement.ts'
+import { shareOf } from '../format.ts'
+import type { Cell, MapLayout } from './layout.ts'
+
+/** What part of the map is seen: a map unit is `scale` pixels, and the corner is at `x`, `y`. */
+export interface Camera {
+  readonly x: number
+  readonly y: number
+  readonly scale: number
+}
+
+/** From this side in pixels on, pods are drawn inside of a cell. */
+export const podsFrom = 56
+
+export interface Colors {
+  readonly cell: string
+  readonly fill: string
+  readonly over: string
+  readonly bad: string
+  readonly pod: string
+  readonly line: string
+  readonly focus: string
+}
+
+/** What is drawn. */
+export interface Scene {
+  readonly cells: readonly Cell[]
+  readonly camera: Camera
+  readonly colors: Colors
+  readonly chosen: string | undefined
+  readonly pods: ReadonlyMap<string, readonly PlacedPod[]>
+  /** Pixels of the screen for one of the canvas. */
+  readonly ratio: number
+}
+
+/** The whole map in the middle. */
+export function fitting({ width, height }: MapLayout, screenWidth: number, screenHeight: number): Camera {
+  const scale = Math.min(4, screenWidth / Math.max(width + 8, 1), screenHeight / Math.max(height + 8, 1))
+  return {
+    scale,
+    x: (width - screenWidth / scale) / 2,
+    y: Math.min((height - screenHeight / scale) / 2, -4),
+  }
+}
+
+/** The camera with the point under the pointer where it was. */
+export function zoomed(camera: Camera, factor: number, atX: number, atY: number): Camera {
+  const scale = Math.min(40, Math.max(0.02, camera.scale * factor))
+  return {
+    scale,
+    x: camera.x + atX / camera.scale - atX / scale,
+    y: camera.y + atY / camera.scale - atY / scale,
+  }
+}
+
+export function cellAt(
+  cells: readonly Cell[],
+  { scale, x, y }: Camera,
+  atX: number,
+  atY: number,
+): Cell | undefined {
+  const [mapX, mapY] = [x + atX / scale, y + atY / scale]
+  return cells.find((cell) => {
+    return mapX >= cell.x && mapX < cell.x + cell.size && mapY >= cell.y && mapY < cell.y + cell.size
+  })
+}
+
+/** Cells that are in sight. */
+export function seen(
+  cells: readonly Cell[],
+  { scale, x, y }: Camera,
+  screenWidth: number,
+  screenHeight: number,
+): readonly Cell[] {
+  const [right, bottom] = [x + screenWidth / scale, y + screenHeight / scale]
+  return cells.filter((cell) => {
+    return cell.x < right && cell.x + cell.size > x && cell.y < bottom && cell.y + cell.size > y
+  })
+}
+
+/** One path for each colour: thousands of cells in one frame. */
+export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
+  const { camera, chosen, colors, pods, ratio } = scene
+  const { canvas } = context
+  context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  const [screenWidth, screenHeight] = [canvas.width / ratio, canvas.height / ratio]
+  context.clearRect(0, 0, screenWidth, screenHeight)
+  const cells = seen(scene.cells, camera, screenWidth, screenHeight)
+  const placed = cells.map((cell) => ({
+    row: cell.row,
+    x: (cell.x - camera.x) * camera.scale,
+    y: (cell.y - camera.y) * camera.scale,
+    size: cell.size * camera.scale,
+  }))
+  const [present, pending] = [placed.filter(isPresent), placed.filter((each) => !isPresent(each))]
+  fillAll(context, colors.cell, present, ({ size, x, y }) => [x, y, size, size])
+  const filled = present.map((each) => ({ ...each, share: shareIn(each.row) }))
+  fillAll(context, colors.fill, filled, ({ share, size, x, y }) => {
+    const part = Math.min(1, share) * size
+    return [x, y + size - part, size, part]
+  })
+  fillAll(
+    context,
+    colors.over,
+    filled.filter(({ share }) => share > 1),
+    ({ size, x, y }) => [x, y, size, Math.max(2, size * 0.12)],
+  )
+  for (const each of placed) {
+    const own = each.size >= podsFrom ? pods.get(each.row.node ?? '') : undefined
+    if (own !== undefined) drawPods(context, colors, own, each)
+  }
+  strokeAll(context, colors.line, [3, 3], pending)
+  strokeAll(
+    context,
+    colors.bad,
+    [],
+    placed.filter(({ row }) => row.condition === 'NotReady' || row.condition === 'Unknown'),
+  )
+  // A cross for what goes, a corner for what drifted: shapes, not only colours.
+  crossAll(
+    context,
+    colors.bad,
+    placed.filter(({ row }) => row.deleting),
+  )
+  fillAll(
+    context,
+    colors.bad,
+    placed.filter(({ row }) => row.drifted),
+    ({ size, x, y }) => [x + size * 0.7, y, size * 0.3, size * 0.3],
+  )
+  const one = placed.find(({ row }) => row.id === chosen)
+  if (one !== undefined) {
+    context.lineWidth = 3
+    context.strokeStyle = colors.focus
+    context.setLineDash([])
+    context.strokeRect(one.x - 2, one.y - 2, one.size + 4, one.size + 4)
+  }
+}
+
+interface Placed {
+  readonly row: Cell['row']
+  readonly x: number
+  readonly y: number
+  readonly size: number
+}
+
+function isPresent({ row }: Placed): boolean {
+  return row.node !== undefined
+}
+
+/** The larger of the shares of processor and memory: what is full first. */
+function shareIn({ resources }: Cell['row']): number {
+  return Math.max(
+    0,
+    ...['cpu', 'memory'].map((name) => shareOf(resources[name]?.used, resources[name]?.allocatable) ?? 0),
+  )
+}
+
+function fillAll<T extends Placed>(
+  context: CanvasRenderingContext2D,
+  color: string,
+  each: readonly T[],
+  box: (one: T) => readonly [number, number, number, number],
+): void {
+  if (each.length === 0) return
+  context.fillStyle = color
+  context.beginPath()
+  for (const one of each) context.rect(...box(one))
+  context.fill()
+}
+
+function strokeAll(
+  context: CanvasRenderingContext2D,
+  color: string,
+  dash: readonly number[],
+  each: readonly Placed[],
+): void {
+  if (each.length === 0) return
+  context.strokeStyle = color
+  context.lineWidth = 1.5
+  context.setLineDash([...dash])
+  context.beginPath()
+  for (const { size, x, y } of each) context.rect(x + 1, y + 1, size - 2, size - 2)
+  context.stroke()
+}
+
+function crossAll(context: CanvasRenderingContext2D, color: string, each: readonly Placed[]): void {
+  if (each.length === 0) return
+  context.strokeStyle = color
+  context.lineWidth = 2
+  context.setLineDash([])
+  context.beginPath()
+  for (const { size, x, y } of each) {
+    context.moveTo(x + 2, y + 2)
+    context.lineTo(x + size - 2, y + size - 2)
+    context.moveTo(x + size - 2, y + 2)
+    context.lineTo(x + 2, y + size - 2)
+  }
+  context.stroke()
+}
+
+/** Squares in rows, the largest first, each as large as its share of the node. */
+function drawPods(
+  context: CanvasRenderingContext2D,
+  colors: Colors,
+  pods: readonly PlacedPod[],
+  { row, size, x, y }: Placed,
+): void {
+  const cores = row.resources['cpu']?.allocatable ?? 0
+  const sides = pods.map(({ cpuMillis }) =>
+    Math.max(3, Math.sqrt(cores > 0 ? Math.min(1, cpuMillis / cores) : 0) * (size - 8) * 0.9),
+  )
+  context.fillStyle = colors.pod
+  context.beginPath()
+  let [left, top, rowHeight] = [x + 4, y + 4, 0]
+  for (const side of sides) {
+    if (left > x + 4 && left + side > x + size - 4) {
+      left = x + 4
+      top += rowHeight + 2
+      rowHeight = 0
+    }
+    if (top + side > y + size - 2) break
+    context.rect(left, top, side, side)
+    left += side + 2
+    rowHeight = Math.max(rowHeight, side)
+  }
+  context.fill()
+}

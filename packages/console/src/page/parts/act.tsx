@@ -1,0 +1,90 @@
+import { useState } from 'preact/hooks'
+import type { JSX } from 'preact'
+import type { ActionRequest } from '../../server/actions.ts'
+import { askWith } from '../state/questions.ts'
+import { mayAct } from '../state/store.ts'
+import { Dialog } from './dialog.tsx'
+
+type Stage =
+  | { readonly kind: 'asking'; readonly command: string }
+  | { readonly kind: 'running'; readonly command: string }
+  | { readonly kind: 'done'; readonly text: string }
+  | { readonly kind: 'failed'; readonly text: string }
+
+/** A button that shows its command, asks, and then does just that. Absent where the page only reads. */
+export function ActionButton({
+  request,
+  children,
+}: {
+  readonly request: ActionRequest
+  readonly children: string
+}): JSX.Element | null {
+  const [stage, setStage] = useState<Stage>()
+  if (!mayAct.value) return null
+  const failed = (error: unknown) => {
+    setStage({ kind: 'failed', text: error instanceof Error ? error.message : String(error) })
+  }
+  const show = () => {
+    askWith<{ readonly command: string }>('/api/actions', JSON.stringify({ request })).then(
+      ({ command }) => setStage({ kind: 'asking', command }),
+      failed,
+    )
+  }
+  const run = (command: string) => {
+    setStage({ kind: 'running', command })
+    askWith<{ readonly done: string }>('/api/actions', JSON.stringify({ request, agreed: command })).then(
+      ({ done }) => setStage({ kind: 'done', text: done }),
+      failed,
+    )
+  }
+  return (
+    <>
+      <button type="button" onClick={show}>
+        {children}…
+      </button>
+      {stage !== undefined && (
+        <Dialog title={children} onClose={() => setStage(undefined)}>
+          <ActionStage stage={stage} run={run} cancel={() => setStage(undefined)} />
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+function ActionStage({
+  stage,
+  run,
+  cancel,
+}: {
+  readonly stage: Stage
+  readonly run: (command: string) => void
+  readonly cancel: () => void
+}): JSX.Element {
+  switch (stage.kind) {
+    case 'asking':
+      return (
+        <>
+          <p>This will run:</p>
+          <pre class="plain">{stage.command}</pre>
+          <p class="buttons">
+            <button type="button" class="primary" onClick={() => run(stage.command)}>
+              Run it
+            </button>
+            <button type="button" onClick={cancel}>
+              Cancel
+            </button>
+          </p>
+        </>
+      )
+    case 'running':
+      return <p role="status">Running…</p>
+    case 'done':
+      return <p role="status">{stage.text}</p>
+    case 'failed':
+      return (
+        <p role="alert" class="failure">
+          {stage.text}
+        </p>
+      )
+  }
+}

@@ -1,0 +1,40 @@
+import { useState } from 'preact/hooks'
+import type { JSX } from 'preact'
+
+/** A command, and a button that copies it. */
+export function Command({
+  text,
+  what = 'command',
+}: {
+  readonly text: string
+  readonly what?: string
+}): JSX.Element {
+  const [isCopied, setCopied] = useState(false)
+  return (
+    <div class="command">
+      <code>{text}</code>
+      <button
+        type="button"
+        onClick={() => {
+          navigator.clipboard.writeText(text).then(
+            () => setCopied(true),
+            () => setCopied(false),
+          )
+        }}
+      >
+        Copy {what}
+      </button>
+      <span role="status">{isCopied ? 'Copied' : ''}</span>
+    </div>
+  )
+}
+
+/** Saves a text as a file. */
+export function saveText(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }))
+  const link = document.createElement('a')
+  link.href = url
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(url)
+}

@@ -1,0 +1,67 @@
+import type { JSX } from 'preact'
+import type { Explained, MissAnswer } from '../../answers/explain.ts'
+import { priceText } from '../format.ts'
+import { header } from '../state/store.ts'
+import { Answer, useAnswer } from './answer.tsx'
+import { Command } from './copy.tsx'
+
+/** What `tenon explain` says of an object. */
+export function Explanation({
+  kind,
+  name,
+  namespace,
+  version = 0,
+}: {
+  readonly kind: 'pod' | 'node' | 'nodepool'
+  readonly name: string
+  readonly namespace?: string
+  /** Asked again when it is another one. */
+  readonly version?: number
+}): JSX.Element {
+  const query = new URLSearchParams({ kind, name, ...(namespace !== undefined && { namespace }) })
+  const asked = useAnswer<Explained>(`/api/explain?${query.toString()}`, version, 10_000)
+  return (
+    <Answer asked={asked}>
+      {({ lines, misses }) => (
+        <div class="explanation">
+          <ul class="lines">
+            {lines
+              .filter((line) => misses === undefined || !/^(\+ |It would run after)/.test(line))
+              .map((line, at) => (
+                <li key={at} class={line.startsWith('  ') ? 'deep' : ''}>
+                  {line.trim()}
+                </li>
+              ))}
+          </ul>
+          {misses !== undefined && <Misses misses={misses} />}
+        </div>
+      )}
+    </Answer>
+  )
+}
+
+/** Single changes that would let a pod run. */
+function Misses({ misses }: { readonly misses: readonly MissAnswer[] }): JSX.Element | null {
+  if (misses.length === 0) return null
+  const { currency = '' } = header.value ?? {}
+  return (
+    <>
+      <h4>It would run after one of these changes, each decided again</h4>
+      <ol class="misses">
+        {misses.map((miss) => (
+          <li key={`${miss.words} ${miss.field}`}>
+            <p>
+              <strong>{miss.words}</strong> <span class="quiet">({miss.field})</span>
+              <br />
+              {miss.running} of {miss.waiting} pods run, on {miss.place},{' '}
+              {miss.pricePerHour === undefined
+                ? 'at an unknown price'
+                : `for ${priceText(miss.pricePerHour)} ${currency} per hour`}
+            </p>
+            {miss.command !== undefined && <Command text={miss.command} what="patch" />}
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}

@@ -1,0 +1,99 @@
+import type { JSX } from 'preact'
+import type { NodeRow } from '../../model/view.ts'
+import { amountText, elided, percentText, priceText, shareOf } from '../format.ts'
+import { go } from '../state/router.ts'
+import { Table, type Column } from './table.tsx'
+import { Age } from './when.tsx'
+
+/** State in words: colours alone tell nothing. */
+export function stateText(row: NodeRow): string {
+  const marks = [row.deleting && 'deleting', row.cordoned && 'cordoned', row.drifted && 'drifted'].filter(
+    (each) => each !== false,
+  )
+  const condition = row.node === undefined ? `waits to be ${row.condition}` : row.condition
+  return [condition, ...marks].join(', ')
+}
+
+const columns: readonly Column<NodeRow>[] = [
+  {
+    title: 'Name',
+    cell: (row) => (
+      <a
+        href={`/map?node=${encodeURIComponent(row.id)}`}
+        title={row.name}
+        onClick={(event) => {
+          event.preventDefault()
+          event.stopPropagation()
+          const url = new URL(location.href)
+          url.searchParams.set('node', row.id)
+          go(`/map${url.search}`)
+        }}
+      >
+        {elided(row.name, 40)}
+      </a>
+    ),
+    order: (row) => row.name,
+  },
+  { title: 'Pool', cell: (row) => row.nodePool ?? '-', order: (row) => row.nodePool },
+  { title: 'Type', cell: (row) => row.instanceType ?? '?', order: (row) => row.instanceType },
+  { title: 'Zone', cell: (row) => row.zone ?? '?', order: (row) => row.zone },
+  ...['cpu', 'memory'].map(
+    (name): Column<NodeRow> => ({
+      title: name === 'cpu' ? 'CPU' : 'Memory',
+      cell: ({ resources }) =>
+        `${amountText(name, resources[name]?.used)} / ${amountText(name, resources[name]?.allocatable)} (${percentText(resources[name]?.used, resources[name]?.allocatable)})`,
+      order: ({ resources }) => shareOf(resources[name]?.used, resources[name]?.allocatable),
+      isNumber: true,
+    }),
+  ),
+  {
+    title: 'Pods',
+    cell: (row) => `${row.pods ?? '?'}/${row.podsMax ?? '?'}`,
+    order: (row) => row.pods,
+    isNumber: true,
+  },
+  {
+    title: 'Price/hour',
+    cell: (row) => priceText(row.pricePerHour),
+    order: (row) => row.pricePerHour,
+    isNumber: true,
+  },
+  {
+    title: 'State',
+    cell: (row) => (
+      <>
+        {stateText(row)}{' '}
+        <span class="quiet">
+          <Age since={row.conditionSince} />
+        </span>
+      </>
+    ),
+    order: stateText,
+  },
+  { title: 'Why kept', cell: (row) => row.why?.message ?? '', order: (row) => row.why?.message },
+]
+
+/** All nodes, and NodeClaims that have none yet. */
+export function NodeTable({ rows }: { readonly rows: readonly NodeRow[] }): JSX.Element {
+  return (
+    <Table
+      caption="Nodes"
+      columns={columns}
+      rows={rows}
+      rowKey={(row) => row.id}
+      first={{ title: 'Name' }}
+      empty="There are no nodes."
+    />
+  )
+}
+
+/** What a node holds, in one line. */
+export function factsOf(row: NodeRow): string {
+  const { cpu, memory } = row.resources
+  return [
+    stateText(row),
+    `CPU ${amountText('cpu', cpu?.used)} of ${amountText('cpu', cpu?.allocatable)} (${percentText(cpu?.used, cpu?.allocatable)})`,
+    `memory ${amountText('memory', memory?.used)} of ${amountText('memory', memory?.allocatable)} (${percentText(memory?.used, memory?.allocatable)})`,
+    `${row.pods ?? '?'} of ${row.podsMax ?? '?'} pods`,
+  ].join(' · ')
+}

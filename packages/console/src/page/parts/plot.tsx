@@ -1,0 +1,218 @@
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type { JSX } from 'preact'
+import uPlot from 'uplot'
+import { localTime, priceText } from '../format.ts'
+
+export interface Point {
+  readonly atMs: number
+  readonly value: number
+}
+
+export interface Line {
+  readonly label: string
+  readonly points: readonly Point[]
+}
+
+/** What happened at a time. */
+export interface Mark {
+  readonly atMs: number
+  readonly kind: 'launched' | 'removed'
+  readonly count: number
+}
+
+const height = 220
+
+/** Values over time, each until the next one. What it shows is told as text beside it. */
+export function StepPlot({
+  lines,
+  marks = [],
+  fromMs,
+  toMs,
+  unit,
+  what,
+}: {
+  readonly lines: readonly Line[]
+  readonly marks?: readonly Mark[]
+  readonly fromMs: number
+  readonly toMs: number
+  readonly unit: string
+  /** Such as `Price per hour`. */
+  readonly what: string
+}): JSX.Element {
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(undefined)
+  const range = useRef<[number, number]>([0, 0])
+  range.current = [fromMs / 1000, toMs / 1000]
+  const shown = useMemo(() => lines.map((line) => clipped(line.points, fromMs, toMs)), [lines, fromMs, toMs])
+  const data = useMemo(() => joined(shown, marks, fromMs, toMs), [shown, marks, fromMs, toMs])
+  const labels = lines.map(({ label }) => label).join('\n')
+  useEffect(() => {
+    const element = place.current
+    if (element === null) return undefined
+    const made = new uPlot(
+      optionsOf(labels.split('\n'), element, () => range.current),
+      data,
+      element,
+    )
+    plot.current = made
+    const fit = new ResizeObserver(() => {
+      made.setSize({ width: element.clientWidth, height })
+    })
+    fit.observe(element)
+    const scheme = matchMedia('(prefers-color-scheme: dark)')
+    const redraw = () => {
+      made.redraw(false, true)
+    }
+    scheme.addEventListener('change', redraw)
+    return () => {
+      fit.disconnect()
+      scheme.removeEventListener('change', redraw)
+      made.destroy()
+    }
+  }, [labels])
+  useEffect(() => {
+    plot.current?.setData(data)
+  }, [data])
+  return (
+    <figure class="plot">
+      <div ref={place} aria-hidden="true" />
+      <figcaption>
+        {lines.map((line, at) => (
+          <span key={line.label}>{summaryOf(what, line, shown[at] ?? [], unit, lines.length > 1)}</span>
+        ))}
+        {marks.length > 0 && (
+          <span>
+            {countOf(marks, 'launched')} launched <span aria-hidden="true">(▲)</span>,{' '}
+            {countOf(marks, 'removed')} removed <span aria-hidden="true">(▼)</span>
+          </span>
+        )}
+      </figcaption>
+    </figure>
+  )
+}
+
+function countOf(marks: readonly Mark[], kind: Mark['kind']): number {
+  return marks.filter((mark) => mark.kind === kind).reduce((sum, { count }) => sum + count, 0)
+}
+
+function summaryOf(
+  what: string,
+  { label }: Line,
+  points: readonly Point[],
+  unit: string,
+  isOneOfMany: boolean,
+): string {
+  const values = points.map(({ value }) => value)
+  const name = isOneOfMany ? `${label}: ` : ''
+  if (values.length === 0) return `${name}nothing is known.`
+  return `${name}${what} from ${priceText(Math.min(...values))} to ${priceText(Math.max(...values))} ${unit}, last ${priceText(values.at(-1))}.`
+}
+
+/** Points of the time that is shown, with what held at its beginning and its end. */
+function clipped(points: readonly Point[], fromMs: number, toMs: number): readonly Point[] {
+  const before = points.findLast(({ atMs }) => atMs <= fromMs)
+  const inside = points.filter(({ atMs }) => atMs > fromMs && atMs <= toMs)
+  const all = [...(before === undefined ? [] : [{ atMs: fromMs, value: before.value }]), ...inside]
+  const last = all.at(-1)
+  return last === undefined || last.atMs === toMs ? all : [...all, { atMs: toMs, value: last.value }]
+}
+
+/** All lines over the same times, in seconds. */
+function joined(
+  lines: readonly (readonly Point[])[],
+  marks: readonly Mark[],
+  fromMs: number,
+  toMs: number,
+): uPlot.AlignedData {
+  const inTime = marks.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs)
+  const times = [
+    ...new Set([...lines.flat().map(({ atMs }) => atMs), ...inTime.map(({ atMs }) => atMs)]),
+  ].sort((a, b) => a - b)
+  const values = lines.map((points) => {
+    let at = -1
+    return times.map((time) => {
+      while ((points[at + 1]?.atMs ?? Number.POSITIVE_INFINITY) <= time) at++
+      return points[at]?.value ?? null
+    })
+  })
+  const at = (kind: Mark['kind']) => {
+    const marked = new Set(inTime.filter((mark) => mark.kind === kind).map(({ atMs }) => atMs))
+    return times.map((time, index) => (marked.has(time) ? (values[0]?.[index] ?? null) : null))
+  }
+  return [times.map((time) => time / 1000), ...values, at('launched'), at('removed')] as uPlot.AlignedData
+}
+
+function optionsOf(
+  labels: readonly string[],
+  element: HTMLElement,
+  timeRange: () => [number, number],
+): uPlot.Options {
+  const css = (name: string) => () => getComputedStyle(element).getPropertyValue(name).trim()
+  const stepped = uPlot.paths.stepped?.({ align: 1 })
+  const axis = {
+    stroke: css('--quiet'),
+    grid: { stroke: css('--line'), width: 1 },
+    ticks: { stroke: css('--line'), width: 1 },
+  }
+  return {
+    width: element.clientWidth,
+    height,
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false } },
+    scales: {
+      x: { range: () => timeRange() },
+      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.15 : 1] },
+    },
+    axes: [
+      { ...axis, values: (_plot, splits) => splits.map((each) => tickText(each * 1000, timeRange())) },
+      { ...axis, size: 60 },
+    ],
+    series: [
+      {},
+      ...labels.map((label, at) => ({
+        label,
+        stroke: css(`--series-${at + 1}`),
+        width: 2,
+        ...(stepped !== undefined && { paths: stepped }),
+        points: { show: false },
+      })),
+      ...(['launched', 'removed'] as const).map((kind) => ({
+        label: kind,
+        paths: () => null,
+        points: {
+          show: true,
+          size: 8,
+          stroke: css(kind === 'launched' ? '--good' : '--bad'),
+          fill: css(kind === 'launched' ? '--good' : '--bad'),
+          paths: trianglesOf(kind),
+        },
+      })),
+    ],
+  }
+}
+
+/** Upwards for what came, downwards for what went: colour alone tells nothing. */
+function trianglesOf(kind: Mark['kind']): uPlot.Series.Points.PathBuilder {
+  const side = 5 * devicePixelRatio
+  const up = kind === 'launched' ? -1 : 1
+  return (plot, seriesIndex, from, to) => {
+    const path = new Path2D()
+    const values = plot.data[seriesIndex] ?? []
+    for (let at = from; at <= to; at++) {
+      const value = values[at]
+      if (value === null || value === undefined) continue
+      const x = plot.valToPos(plot.data[0][at] ?? 0, 'x', true)
+      const y = plot.valToPos(value, 'y', true)
+      path.moveTo(x, y + up * 2 * side)
+      path.lineTo(x - side, y + up * side * 0.2)
+      path.lineTo(x + side, y + up * side * 0.2)
+      path.closePath()
+    }
+    return { stroke: path, fill: path }
+  }
+}
+
+/** Days are told where more than one is shown. */
+function tickText(ms: number, [from, to]: readonly [number, number]): string {
+  return to - from > 25 * 3600 ? localTime(ms, true) : localTime(ms, false).slice(0, 5)
+}

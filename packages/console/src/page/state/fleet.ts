@@ -1,0 +1,96 @@
+/** Which nodes there were before and after an entry of the journal. Pure. */
+import type { DecisionRow, NodeRow } from '../../model/view.ts'
+
+/** A node of a moment, by its NodeClaim. */
+export interface FleetNode {
+  readonly name: string
+  readonly nodePool?: string
+  readonly type?: string
+  /** Absent when it is not known. */
+  readonly pricePerHour?: number
+  readonly role: 'stays' | 'goes' | 'comes'
+}
+
+interface Life {
+  bornAt?: string
+  goneAt?: string
+  nodePool?: string
+  type?: string
+  pricePerHour?: number
+}
+
+/** Claims whose beginning the journal does not tell were there from the start. */
+export function fleetAt(
+  journal: readonly DecisionRow[],
+  present: readonly NodeRow[],
+  entry: DecisionRow,
+): { readonly before: readonly FleetNode[]; readonly after: readonly FleetNode[] } {
+  const lives = livesOf(journal, present)
+  const comes = new Set(
+    entry.kind === 'move' ? (entry.replacements ?? []) : isBirth(entry) ? entry.nodeClaims : [],
+  )
+  const goes = new Set(['move', 'removal', 'removed'].includes(entry.kind) ? entry.nodeClaims : [])
+  const alive = [...lives]
+    .filter(([name, { bornAt, goneAt }]) => {
+      const isBorn = bornAt === undefined || bornAt <= entry.at
+      const isThere = goneAt === undefined || goneAt >= entry.at
+      return (isBorn && isThere) || comes.has(name) || goes.has(name)
+    })
+    .map(([name, life]) => nodeOf(name, life))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return {
+    before: alive
+      .filter(({ name }) => !comes.has(name))
+      .map((node) => ({ ...node, role: goes.has(node.name) ? 'goes' : 'stays' })),
+    after: alive
+      .filter(({ name }) => !goes.has(name))
+      .map((node) => ({ ...node, role: comes.has(node.name) ? 'comes' : 'stays' })),
+  }
+}
+
+function isBirth({ kind }: DecisionRow): boolean {
+  return kind === 'launch' || kind === 'launched'
+}
+
+function livesOf(journal: readonly DecisionRow[], present: readonly NodeRow[]): ReadonlyMap<string, Life> {
+  const lives = new Map<string, Life>()
+  const lifeOf = (name: string) => {
+    const life = lives.get(name) ?? {}
+    lives.set(name, life)
+    return life
+  }
+  for (const row of present) {
+    if (row.nodeClaim === undefined) continue
+    const life = lifeOf(row.nodeClaim)
+    if (row.instanceType !== undefined) life.type = row.instanceType
+    if (row.nodePool !== undefined) life.nodePool = row.nodePool
+    if (row.pricePerHour !== undefined) life.pricePerHour = row.pricePerHour
+    if (row.createdAt !== undefined) life.bornAt = row.createdAt
+  }
+  for (const entry of journal) {
+    if (entry.observed === true) continue
+    for (const name of entry.nodeClaims) noteEntry(lifeOf(name), entry)
+  }
+  return lives
+}
+
+function noteEntry(life: Life, entry: DecisionRow): void {
+  const { at, kind, message, nodePool, pricePerHour } = entry
+  if (nodePool !== undefined) life.nodePool ??= nodePool
+  if (isBirth(entry)) {
+    if (life.bornAt === undefined || at < life.bornAt) life.bornAt = at
+    if (pricePerHour?.after !== undefined) life.pricePerHour ??= pricePerHour.after
+    const type = /^An instance was launched: ([^,]+),/.exec(message)?.[1]
+    if (type !== undefined) life.type ??= type
+  }
+  if (kind === 'removed') life.goneAt = at
+}
+
+function nodeOf(name: string, { nodePool, pricePerHour, type }: Life): Omit<FleetNode, 'role'> {
+  return {
+    name,
+    ...(nodePool !== undefined && { nodePool }),
+    ...(type !== undefined && { type }),
+    ...(pricePerHour !== undefined && { pricePerHour }),
+  }
+}

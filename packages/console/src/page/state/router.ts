@@ -1,0 +1,62 @@
+/** Addresses: each view has one, with what is chosen in it, so that it can be shared and reloaded. */
+import { computed, signal } from '@preact/signals'
+
+export interface View {
+  readonly path: string
+  readonly title: string
+}
+
+export const views: readonly View[] = [
+  { path: '/', title: 'Overview' },
+  { path: '/map', title: 'Map' },
+  { path: '/pods', title: 'Pods pending' },
+  { path: '/pools', title: 'Pools' },
+  { path: '/decisions', title: 'Decisions' },
+  { path: '/what-if', title: 'What if' },
+  { path: '/cost', title: 'Cost' },
+  { path: '/replay', title: 'Replay' },
+]
+
+const address = signal(new URL(location.href))
+
+export const path = computed(() => address.value.pathname)
+
+/** What is chosen in the view. */
+export function chosen(name: string): string | undefined {
+  return address.value.searchParams.get(name) ?? undefined
+}
+
+/** Changes what is chosen; going back does not undo it. */
+export function choose(name: string, value: string | undefined): void {
+  const url = new URL(address.value)
+  if (value === undefined) url.searchParams.delete(name)
+  else url.searchParams.set(name, value)
+  history.replaceState(undefined, '', url)
+  address.value = url
+}
+
+export function go(to: string): void {
+  history.pushState(undefined, '', to)
+  address.value = new URL(location.href)
+}
+
+export function startRouter(): void {
+  // The token has served; it is not to be seen, shared or reloaded.
+  const url = new URL(location.href)
+  if (url.searchParams.has('token')) {
+    url.searchParams.delete('token')
+    history.replaceState(undefined, '', url)
+    address.value = url
+  }
+  addEventListener('popstate', () => {
+    address.value = new URL(location.href)
+  })
+  document.addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest('a') : null
+    const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey
+    if (link === null || !isPlain || link.origin !== location.origin || link.hasAttribute('download')) return
+    if (link.hash !== '' && link.pathname === location.pathname) return
+    event.preventDefault()
+    go(link.href)
+  })
+}

@@ -1,0 +1,107 @@
+/** What the page knows: the tables of the model, and what is told beside them. */
+import { computed, signal } from '@preact/signals'
+import type {
+  ConsoleView,
+  Header,
+  Problem,
+  Absent,
+  TableName,
+  TableRows,
+  ViewChange,
+} from '../../model/view.ts'
+
+type Tables = { readonly [Table in TableName]: Map<string, TableRows[Table]> }
+
+const tables: Tables = {
+  nodes: new Map(),
+  claims: new Map(),
+  pools: new Map(),
+  pendingPods: new Map(),
+  decisions: new Map(),
+  offerings: new Map(),
+}
+
+const versions = {
+  nodes: signal(0),
+  claims: signal(0),
+  pools: signal(0),
+  pendingPods: signal(0),
+  decisions: signal(0),
+  offerings: signal(0),
+}
+
+export const header = signal<Header | undefined>(undefined)
+export const problems = signal<readonly Problem[]>([])
+export const absences = signal<readonly Absent[]>([])
+/** Whether the page may change something. */
+export const mayAct = signal(false)
+/** The clock of the server less that of the browser, in milliseconds. */
+const clockSkewMs = signal(0)
+/** Told each second while somebody looks; ages are of this moment. */
+export const tick = signal(Date.now())
+/** Now, by the clock of the server. */
+export const nowMs = computed(() => tick.value + clockSkewMs.value)
+
+/** Prices of the time that this page has been open for. */
+export const seenPrices = signal<readonly { readonly atMs: number; readonly pricePerHour: number }[]>([])
+
+/** Rows of a table; whoever reads them is told of changes. */
+export function rowsOf<Table extends TableName>(table: Table): readonly TableRows[Table][] {
+  void versions[table].value
+  return [...tables[table].values()]
+}
+
+/** How often a table has changed. */
+export function versionOf(table: TableName): number {
+  return versions[table].value
+}
+
+export function rowOf<Table extends TableName>(table: Table, id: string): TableRows[Table] | undefined {
+  void versions[table].value
+  return tables[table].get(id)
+}
+
+/** A whole picture replaces everything. */
+export function applyPicture(picture: {
+  readonly view: ConsoleView
+  readonly mayAct: boolean
+  readonly nowMs: number
+}): void {
+  const { view } = picture
+  for (const table of Object.keys(tables) as TableName[]) {
+    tables[table].clear()
+    setRows(table, view[table])
+  }
+  clockSkewMs.value = picture.nowMs - Date.now()
+  mayAct.value = picture.mayAct
+  problems.value = view.problems
+  absences.value = view.absent
+  setHeader(view.header)
+}
+
+export function applyChanges(changes: readonly ViewChange[]): void {
+  for (const change of changes) {
+    if ('header' in change) setHeader(change.header)
+    else if ('problems' in change) problems.value = change.problems
+    else if ('absent' in change) absences.value = change.absent
+    else {
+      for (const id of change.removed) tables[change.table].delete(id)
+      setRows(change.table, change.set)
+    }
+  }
+}
+
+function setRows(table: TableName, rows: readonly { readonly id: string }[]): void {
+  const known: Map<string, { readonly id: string }> = tables[table]
+  for (const row of rows) known.set(row.id, row)
+  versions[table].value++
+}
+
+const mostPrices = 20_000
+
+function setHeader(told: Header): void {
+  header.value = told
+  const pricePerHour = told.price.perHour
+  if (pricePerHour === undefined || seenPrices.value.at(-1)?.pricePerHour === pricePerHour) return
+  seenPrices.value = [...seenPrices.value.slice(-mostPrices), { atMs: nowMs.peek(), pricePerHour }]
+}

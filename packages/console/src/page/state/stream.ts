@@ -1,0 +1,80 @@
+/** The stream of changes: one while somebody looks, none while the tab is hidden. */
+import { signal } from '@preact/signals'
+import type { ViewChange } from '../../model/view.ts'
+import { applyChanges, applyPicture, tick } from './store.ts'
+
+/** `expired`: the server does not know this browser any more. */
+export type Connection = 'connecting' | 'live' | 'cut' | 'expired'
+
+export const connection = signal<Connection>('connecting')
+/** Since when nothing was heard. */
+export const cutSinceMs = signal<number | undefined>(undefined)
+
+/** A tab that is hidden for longer is told nothing until it is looked at again. */
+const hiddenMs = 10_000
+const retryMs = 2000
+
+let source: EventSource | undefined
+let lastId = ''
+let hiding: ReturnType<typeof setTimeout> | undefined
+let retrying: ReturnType<typeof setTimeout> | undefined
+
+export function startStream(): void {
+  open()
+  setInterval(() => {
+    if (!document.hidden) tick.value = Date.now()
+  }, 1000)
+  document.addEventListener('visibilitychange', () => {
+    clearTimeout(hiding)
+    if (document.hidden) hiding = setTimeout(close, hiddenMs)
+    else if (source === undefined) open()
+  })
+}
+
+function close(): void {
+  clearTimeout(retrying)
+  source?.close()
+  source = undefined
+}
+
+function open(): void {
+  close()
+  source = new EventSource(lastId === '' ? '/api/stream' : `/api/stream?after=${encodeURIComponent(lastId)}`)
+  source.addEventListener('open', () => {
+    heard()
+  })
+  source.addEventListener('picture', (event) => {
+    applyPicture(JSON.parse(event.data as string) as Parameters<typeof applyPicture>[0])
+    noted(event)
+  })
+  source.addEventListener('changes', (event) => {
+    applyChanges(JSON.parse(event.data as string) as readonly ViewChange[])
+    noted(event)
+  })
+  source.addEventListener('error', () => {
+    if (connection.value !== 'expired') connection.value = 'cut'
+    cutSinceMs.value ??= Date.now()
+    void again()
+  })
+}
+
+function noted(event: MessageEvent): void {
+  lastId = event.lastEventId
+  heard()
+}
+
+function heard(): void {
+  connection.value = 'live'
+  cutSinceMs.value = undefined
+}
+
+/** A stream does not tell why it has ended; a question does. */
+async function again(): Promise<void> {
+  close()
+  const answer = await fetch('/api/fields').catch(() => undefined)
+  if (answer?.status === 401) {
+    connection.value = 'expired'
+    return
+  }
+  if (!document.hidden) retrying = setTimeout(open, retryMs)
+}

@@ -1,0 +1,109 @@
+import { useMemo } from 'preact/hooks'
+import type { JSX } from 'preact'
+import type { NodeRow } from '../../model/view.ts'
+import { type Grouping, groupings } from '../map/layout.ts'
+import { MapPicture } from '../map/map-picture.tsx'
+import { ActionButton } from '../parts/act.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Explanation } from '../parts/explanation.tsx'
+import { factsOf, NodeTable, stateText } from '../parts/node-table.tsx'
+import { choose, chosen } from '../state/router.ts'
+import { rowOf, rowsOf, versionOf } from '../state/store.ts'
+
+const groupTitles: Readonly<Record<Grouping, string>> = {
+  pool: 'NodePool',
+  zone: 'Zone',
+  type: 'Instance type',
+  price: 'Price',
+}
+
+/** Every node as a cell, and the same as a table. */
+export function MapView(): JSX.Element {
+  const given = chosen('group')
+  const grouping = groupings.find((each) => each === given) ?? 'pool'
+  const asTable = chosen('as') === 'table'
+  const filter = chosen('filter') ?? ''
+  const version = versionOf('nodes')
+  const rows = useMemo(() => rowsOf('nodes').filter((row) => matches(row, filter)), [version, filter])
+  const nodeId = chosen('node')
+  return (
+    <>
+      <div class="controls">
+        <label>
+          Group by
+          <select
+            value={grouping}
+            onChange={(event) => {
+              choose('group', event.currentTarget.value)
+            }}
+          >
+            {groupings.map((each) => (
+              <option key={each} value={each}>
+                {groupTitles[each]}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Filter
+          <input
+            type="search"
+            value={filter}
+            onInput={(event) => {
+              choose('filter', event.currentTarget.value === '' ? undefined : event.currentTarget.value)
+            }}
+          />
+        </label>
+        <fieldset class="switch">
+          <legend class="hidden">Show as</legend>
+          {(['map', 'table'] as const).map((each) => (
+            <button
+              key={each}
+              type="button"
+              aria-pressed={(each === 'table') === asTable}
+              onClick={() => choose('as', each === 'table' ? 'table' : undefined)}
+            >
+              {each === 'table' ? 'Table' : 'Map'}
+            </button>
+          ))}
+        </fieldset>
+        <span class="quiet">
+          {rows.length} {rows.length === 1 ? 'node' : 'nodes'}
+        </span>
+      </div>
+      {asTable ? <NodeTable rows={rows} /> : <MapPicture rows={rows} grouping={grouping} chosenId={nodeId} />}
+      {nodeId !== undefined && <NodeDialog id={nodeId} />}
+    </>
+  )
+}
+
+function matches(row: NodeRow, filter: string): boolean {
+  if (filter === '') return true
+  const texts = [row.name, row.nodePool, row.instanceType, row.zone, row.capacityType, stateText(row)]
+  return texts.some((text) => text?.toLowerCase().includes(filter.toLowerCase()) === true)
+}
+
+function NodeDialog({ id }: { readonly id: string }): JSX.Element {
+  const row = rowOf('nodes', id)
+  const name = row?.name ?? id.replace(/^[a-z]+\//, '')
+  const { node, nodeClaim } = row ?? {}
+  return (
+    <Dialog title={name} onClose={() => choose('node', undefined)}>
+      {row !== undefined && <p>{factsOf(row)}</p>}
+      <Explanation kind="node" name={nodeClaim ?? name} />
+      <p class="buttons">
+        {node !== undefined && row !== undefined && (
+          <>
+            <ActionButton request={{ kind: row.cordoned ? 'uncordon' : 'cordon', node }}>
+              {row.cordoned ? 'Uncordon' : 'Cordon'}
+            </ActionButton>
+            <ActionButton request={{ kind: 'drain', node }}>Drain</ActionButton>
+          </>
+        )}
+        {nodeClaim !== undefined && (
+          <ActionButton request={{ kind: 'deleteNodeClaim', nodeClaim }}>Delete NodeClaim</ActionButton>
+        )}
+      </p>
+    </Dialog>
+  )
+}

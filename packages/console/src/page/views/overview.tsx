@@ -1,0 +1,243 @@
+import { useMemo } from 'preact/hooks'
+import type { JSX } from 'preact'
+import type { NodeRow, Problem } from '../../model/view.ts'
+import { elided, priceText, sumText } from '../format.ts'
+import { ActionButton } from '../parts/act.tsx'
+import { useAnswer } from '../parts/answer.tsx'
+import { ShareBar } from '../parts/bar.tsx'
+import { PricePlot } from '../parts/price-plot.tsx'
+import { Table, type Column } from '../parts/table.tsx'
+import { Age, When } from '../parts/when.tsx'
+import { header, nowMs, problems, rowsOf, versionOf } from '../state/store.ts'
+
+/** What it costs, what happens, and what somebody should look at. */
+export function OverviewView(): JSX.Element {
+  const told = header.value
+  if (told === undefined) return <p class="empty">Waiting for the first picture…</p>
+  const { currency = '', nodes, pendingNodes, pods, price, resources, tenon } = told
+  return (
+    <>
+      <Problems />
+      <div class="cards">
+        <section class="card price" aria-label="Price now">
+          <h2>Price now</h2>
+          <p
+            class="big"
+            title={price.unpriced === 0 ? undefined : `${price.unpriced} without a known price, in no sum`}
+          >
+            <span data-test="price">{sumText(price.perHour, price.unpriced)}</span>{' '}
+            <small>{currency} per hour</small>
+          </p>
+          <p>
+            {priceText(price.perMonth, 2)} {currency} per month of 730 h
+          </p>
+          {price.unpriced > 0 && <p>?{price.unpriced}: so many have no known price, and are in no sum.</p>}
+          <Savings />
+        </section>
+        <section class="card">
+          <h2>Nodes</h2>
+          <p class="big">
+            {nodes} <small>{pendingNodes > 0 ? `and ${pendingNodes} starting` : 'running'}</small>
+          </p>
+          {Object.entries(resources)
+            .filter(([name]) => ['cpu', 'memory'].includes(name))
+            .map(([name, share]) => (
+              <ShareBar key={name} resource={name} share={share} label={name === 'cpu' ? 'CPU' : 'Memory'} />
+            ))}
+        </section>
+        <section class="card">
+          <h2>Pods</h2>
+          {pods === undefined ? (
+            <p>Pods cannot be read.</p>
+          ) : (
+            <>
+              <p class="big">
+                {pods.pending} <small>pending</small>
+              </p>
+              <p>
+                {pods.total} in all, {pods.bound} with a node, {pods.running} running
+              </p>
+              <p>
+                <a href="/pods">Why pods wait</a>
+              </p>
+            </>
+          )}
+        </section>
+        {tenon !== undefined && (
+          <section class="card">
+            <h2>Tenon</h2>
+            <p>{tenon.paused === undefined ? 'Not paused' : `Paused: ${tenon.paused}`}</p>
+            <p>{tenon.decisionsPerMinute} decisions in the last minute</p>
+            <p>
+              Next:{' '}
+              {tenon.next === undefined ? (
+                'nothing is planned'
+              ) : (
+                <>
+                  {tenon.next.text} {tenon.next.at !== undefined && <When at={tenon.next.at} />}
+                </>
+              )}
+            </p>
+            <p class="buttons">
+              <ActionButton request={{ kind: tenon.paused === undefined ? 'pause' : 'resume' }}>
+                {tenon.paused === undefined ? 'Pause' : 'Resume'}
+              </ActionButton>
+            </p>
+          </section>
+        )}
+      </div>
+      <section>
+        <h2>Price over time</h2>
+        <PricePlot />
+      </section>
+      <Happening />
+      <section>
+        <h2>Nodes by NodePool and type</h2>
+        <Kinds />
+      </section>
+    </>
+  )
+}
+
+const links: Readonly<Record<Problem['kind'], string>> = {
+  paused: '/pools',
+  rolloutHalted: '/pools',
+  offeringShort: '/pools',
+  poolNotReady: '/pools',
+  nodeNotReady: '/map?filter=NotReady',
+  podsPending: '/pods',
+}
+
+function Problems(): JSX.Element | null {
+  const all = problems.value
+  if (all.length === 0) return null
+  return (
+    <section class="problems" aria-label="Problems">
+      <h2>
+        {all.length} {all.length === 1 ? 'problem' : 'problems'}
+      </h2>
+      <ul>
+        {all.map((each) => (
+          <li key={each.id}>
+            <a href={links[each.kind]}>{each.text}</a>{' '}
+            {each.since !== undefined && (
+              <span class="quiet">
+                for <Age since={each.since} />
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+interface Day {
+  readonly day: string
+  readonly moves: number
+  readonly saved: number
+  readonly currency?: string
+}
+
+function Savings(): JSX.Element | null {
+  const asked = useAnswer<{ readonly days: readonly Day[] } | { readonly absent: string }>(
+    '/api/savings',
+    versionOf('decisions'),
+    10_000,
+  )
+  if (asked.kind !== 'answered') return null
+  if ('absent' in asked.answer) return <p class="quiet">Savings are not known: {asked.answer.absent}</p>
+  const { currency = '' } = header.value ?? {}
+  const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10)
+  const week = dayOf(nowMs.value - 6 * 86_400_000)
+  const [today, ofWeek] = [dayOf(nowMs.value), week].map((from) =>
+    (asked.answer as { readonly days: readonly Day[] }).days
+      .filter(({ day }) => day >= from)
+      .reduce((sum, { saved }) => sum + saved, 0),
+  )
+  return (
+    <p>
+      Saved by moves: {priceText(today, 2)} {currency} today, {priceText(ofWeek, 2)} {currency} in 7 days
+      (UTC)
+    </p>
+  )
+}
+
+/** Claims on their way, and nodes that go. */
+function Happening(): JSX.Element {
+  const claims = rowsOf('claims').filter(({ deleting, waitsFor }) => waitsFor !== undefined && !deleting)
+  const leaving = rowsOf('nodes').filter(({ deleting }) => deleting)
+  return (
+    <section>
+      <h2>Happening now</h2>
+      {claims.length + leaving.length === 0 && <p class="empty">Nothing is launched or removed.</p>}
+      <ul class="happening">
+        {claims.map((claim) => (
+          <li key={claim.id}>
+            <strong title={claim.name}>{elided(claim.name, 40)}</strong> {claim.instanceType ?? ''}: waits to
+            be {claim.waitsFor}, for <Age since={claim.waitsSince ?? claim.createdAt} />
+            {claim.waitsMessage !== undefined && <span class="quiet"> · {claim.waitsMessage}</span>}
+          </li>
+        ))}
+        {leaving.map((node) => (
+          <li key={node.id}>
+            <strong title={node.name}>{elided(node.name, 40)}</strong> {node.instanceType ?? ''}: is removed
+            {node.pods !== undefined && `, ${node.pods} pods are on it`}
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+interface Kind {
+  readonly id: string
+  readonly nodePool: string
+  readonly type: string
+  readonly nodes: number
+  readonly perHour: number | undefined
+  readonly unpriced: number
+}
+
+const kindColumns: readonly Column<Kind>[] = [
+  { title: 'NodePool', cell: (kind) => kind.nodePool, order: (kind) => kind.nodePool },
+  { title: 'Type', cell: (kind) => kind.type, order: (kind) => kind.type },
+  { title: 'Nodes', cell: (kind) => kind.nodes, order: (kind) => kind.nodes, isNumber: true },
+  {
+    title: 'Price/hour',
+    cell: (kind) => sumText(kind.perHour, kind.unpriced),
+    order: (kind) => kind.perHour,
+    isNumber: true,
+  },
+]
+
+function Kinds(): JSX.Element {
+  const version = versionOf('nodes')
+  const kinds = useMemo(() => kindsOf(rowsOf('nodes')), [version])
+  return (
+    <Table
+      caption="Nodes by NodePool and type"
+      columns={kindColumns}
+      rows={kinds}
+      rowKey={({ id }) => id}
+      first={{ title: 'Price/hour', isDown: true }}
+      empty="There are no nodes."
+    />
+  )
+}
+
+function kindsOf(rows: readonly NodeRow[]): readonly Kind[] {
+  const groups = Map.groupBy(rows, (row) => `${row.nodePool ?? '-'}\n${row.instanceType ?? '?'}`)
+  return Array.from(groups, ([id, members]) => {
+    const [nodePool = '', type = ''] = id.split('\n')
+    const prices = members.flatMap(({ pricePerHour }) => (pricePerHour === undefined ? [] : [pricePerHour]))
+    return {
+      id,
+      nodePool,
+      type,
+      nodes: members.length,
+      perHour: prices.length === 0 ? undefined : prices.reduce((sum, price) => sum + price, 0),
+      unpriced: members.length - prices.length,
+    }
+  })
+}

@@ -1,0 +1,95 @@
+import type { JSX } from 'preact'
+import type { PendingAnswer, PendingGroup } from '../../answers/explain.ts'
+import { elided } from '../format.ts'
+import { Answer, useAnswer } from '../parts/answer.tsx'
+import { Explanation } from '../parts/explanation.tsx'
+import { Table, type Column } from '../parts/table.tsx'
+import { Age, When } from '../parts/when.tsx'
+import { choose, chosen } from '../state/router.ts'
+import { rowsOf, versionOf } from '../state/store.ts'
+import type { PendingPodRow } from '../../model/view.ts'
+
+const shownWorkloads = 5
+
+/** Pods without a node, gathered by reason. */
+export function PendingView(): JSX.Element {
+  const asked = useAnswer<PendingAnswer>('/api/pending', versionOf('pendingPods'))
+  const rows = rowsOf('pendingPods')
+  return (
+    <>
+      <Answer asked={asked}>
+        {({ asOf, groups }) => (
+          <>
+            <p class="quiet">
+              As of <When at={asOf} />
+            </p>
+            {groups.length === 0 && <p class="empty">No pod waits for a node.</p>}
+            {groups.map((group, at) => (
+              <Group
+                key={`${group.code} ${group.example.namespace}/${group.example.name}`}
+                group={group}
+                isFirst={at === 0}
+              />
+            ))}
+          </>
+        )}
+      </Answer>
+      <section>
+        <h2>All pods without a node ({rows.length})</h2>
+        <Table
+          caption="Pods without a node"
+          columns={columns}
+          rows={rows}
+          rowKey={(row) => row.id}
+          first={{ title: 'Since' }}
+          empty="Every pod has a node."
+        />
+      </section>
+    </>
+  )
+}
+
+function Group({ group, isFirst }: { readonly group: PendingGroup; readonly isFirst: boolean }): JSX.Element {
+  const { example, pods, reasons, summary, workloads } = group
+  const id = `${example.namespace}/${example.name}`
+  const given = chosen('pod')
+  const isOpen = given === undefined ? isFirst : given === id
+  const more = workloads.length - shownWorkloads
+  return (
+    <section class="card">
+      <h2>
+        {pods} {pods === 1 ? 'pod' : 'pods'}: {summary}
+      </h2>
+      <p>
+        {workloads
+          .slice(0, shownWorkloads)
+          .map((each) => `${each.name} (${each.pods})`)
+          .join(', ')}
+        {more > 0 && ` and ${more} more`}
+      </p>
+      {!isOpen && (
+        <ul class="lines">
+          {reasons.map((reason) => (
+            <li key={reason}>✗ {reason}</li>
+          ))}
+        </ul>
+      )}
+      <button type="button" aria-expanded={isOpen} onClick={() => choose('pod', isOpen ? '' : id)}>
+        {isOpen ? 'Hide' : 'Show'} what would let {pods === 1 ? 'it' : 'them'} run
+      </button>
+      {isOpen && <Explanation kind="pod" namespace={example.namespace} name={example.name} />}
+    </section>
+  )
+}
+
+const columns: readonly Column<PendingPodRow>[] = [
+  { title: 'Pod', cell: (row) => <span title={row.id}>{elided(row.id, 50)}</span>, order: (row) => row.id },
+  { title: 'Owner', cell: (row) => row.owner ?? '-', order: (row) => row.owner },
+  {
+    title: 'Since',
+    cell: (row) => <Age since={row.pendingSince ?? row.createdAt} />,
+    order: (row) => row.pendingSince ?? row.createdAt,
+  },
+  { title: 'Planned for', cell: (row) => row.plannedFor ?? '-', order: (row) => row.plannedFor },
+  { title: 'Reason', cell: (row) => row.reason?.message ?? '-', order: (row) => row.reason?.message },
+]

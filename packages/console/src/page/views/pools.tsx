@@ -1,0 +1,226 @@
+import { useMemo, useState } from 'preact/hooks'
+import type { JSX } from 'preact'
+import type { BudgetStep, OfferingAnswer, PoolAnswer, PoolsAnswer } from '../../answers/pools.ts'
+import { localTime, priceText, utcTime } from '../format.ts'
+import { ActionButton } from '../parts/act.tsx'
+import { Answer, useAnswer } from '../parts/answer.tsx'
+import { Table, type Column } from '../parts/table.tsx'
+import { rowsOf, versionOf } from '../state/store.ts'
+
+const timelineMs = 48 * 3_600_000
+
+/** NodePools: limits, budgets, rollouts, what may be bought, and what they refused. */
+export function PoolsView(): JSX.Element {
+  const asked = useAnswer<PoolsAnswer>('/api/pools', versionOf('pools') + versionOf('claims'), 5000)
+  return (
+    <Answer asked={asked}>
+      {({ atMs, currency = '', pools }) =>
+        pools.length === 0 ? (
+          <p class="empty">There are no NodePools.</p>
+        ) : (
+          <>
+            {pools.map((pool) => (
+              <Pool key={pool.explanation.name} pool={pool} atMs={atMs} currency={currency} />
+            ))}
+          </>
+        )
+      }
+    </Answer>
+  )
+}
+
+function Pool({
+  pool: { budgets, explanation, offerings },
+  atMs,
+  currency,
+}: {
+  readonly pool: PoolAnswer
+  readonly atMs: number
+  readonly currency: string
+}): JSX.Element {
+  const { drift, limits, name, nodes, refused, summary, types } = explanation
+  const row = rowsOf('pools').find((each) => each.name === name)
+  return (
+    <section class="card" id={`pool-${name}`}>
+      <h2>{name}</h2>
+      <p>{summary}</p>
+      {row?.paused !== undefined && <p class="failure">Paused: {row.paused}</p>}
+      {row?.halted !== undefined && <p class="failure">Rollout halted: {row.halted}</p>}
+      <p>
+        {nodes} nodes; {drift.updated} of {drift.total} updated
+        {drift.fields.length > 0 && `, drifted by ${drift.fields.join(', ')}`}.{' '}
+        {types.problem === undefined
+          ? `${types.left} of ${types.offered} types meet the requirements, with ${explanation.offerings.left} offerings, ${explanation.offerings.available} to be had now.`
+          : `Types are not known: ${types.problem}`}
+      </p>
+      {drift.total > 0 && (
+        <progress max={drift.total} value={drift.updated} aria-label={`Nodes of ${name} that are updated`} />
+      )}
+      {limits.length > 0 && (
+        <ul>
+          {limits.map((limit) => (
+            <li key={limit.resource}>
+              Limit of {limit.resource}: {limit.used} used, {limit.reserved} reserved, of {limit.limit}
+            </li>
+          ))}
+        </ul>
+      )}
+      <p class="buttons">
+        <a class="button" href={`/what-if?nodepool=${encodeURIComponent(name)}`}>
+          What if it changed?
+        </a>
+        <ActionButton request={{ kind: row?.paused === undefined ? 'pause' : 'resume', nodePool: name }}>
+          {row?.paused === undefined ? 'Pause' : 'Resume'}
+        </ActionButton>
+      </p>
+      {budgets.length > 0 && (
+        <>
+          <h3>Budgets over the next 48 hours</h3>
+          <p class="quiet">
+            How many nodes may be disrupted at the same time. Windows are in UTC, as Karpenter's; times here
+            are local, with UTC on hover.
+          </p>
+          <TimeAxis atMs={atMs} />
+          {budgets.map(({ reason, steps }) => (
+            <Timeline key={reason} reason={reason} steps={steps} atMs={atMs} total={nodes} />
+          ))}
+        </>
+      )}
+      {refused.length > 0 && (
+        <>
+          <h3>Refused in the last decision</h3>
+          <ul>
+            {refused.map((each) => (
+              <li key={each.code}>
+                {each.pods} {each.pods === 1 ? 'pod' : 'pods'}: {each.message}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      <Offerings offerings={offerings} currency={currency} name={name} />
+    </section>
+  )
+}
+
+function TimeAxis({ atMs }: { readonly atMs: number }): JSX.Element {
+  return (
+    <div class="axis" aria-hidden="true">
+      {[0, 12, 24, 36].map((hours) => {
+        const ms = atMs + hours * 3_600_000
+        return (
+          <span key={hours} title={utcTime(ms)} style={{ left: `${(hours / 48) * 100}%` }}>
+            {localTime(ms, true)}
+          </span>
+        )
+      })}
+    </div>
+  )
+}
+
+function Timeline({
+  reason,
+  steps,
+  atMs,
+  total,
+}: {
+  readonly reason: string
+  readonly steps: readonly BudgetStep[]
+  readonly atMs: number
+  readonly total: number
+}): JSX.Element {
+  const place = (ms: number) => Math.min(100, Math.max(0, ((ms - atMs) / timelineMs) * 100))
+  const most = (allowed: number) => (allowed >= total ? 'all' : String(allowed))
+  return (
+    <div class="timeline">
+      <span class="timeline-title">{reason}</span>
+      <ol class="windows">
+        {steps.map(({ allowed, fromMs, untilMs = Number.POSITIVE_INFINITY }) => {
+          const left = place(fromMs)
+          const width = place(untilMs) - left
+          const until = untilMs === Number.POSITIVE_INFINITY ? '' : ` until ${localTime(untilMs, true)}`
+          const text = `${most(allowed)} from ${localTime(Math.max(fromMs, atMs), true)}${until}`
+          return (
+            <li
+              key={fromMs}
+              class={allowed === 0 ? 'shut' : ''}
+              style={{ left: `${left}%`, width: `${width}%` }}
+              title={`${text} (${utcTime(fromMs)})`}
+            >
+              <span aria-hidden="true">{width > 4 ? most(allowed) : ''}</span>
+              <span class="hidden">{text}</span>
+            </li>
+          )
+        })}
+      </ol>
+    </div>
+  )
+}
+
+function Offerings({
+  offerings,
+  currency,
+  name,
+}: {
+  readonly offerings: readonly OfferingAnswer[]
+  readonly currency: string
+  readonly name: string
+}): JSX.Element {
+  const [filter, setFilter] = useState('')
+  const rows = useMemo(
+    () =>
+      offerings.filter((each) =>
+        `${each.instanceType} ${each.zone} ${each.capacityType} ${healthOf(each)}`
+          .toLowerCase()
+          .includes(filter.toLowerCase()),
+      ),
+    [offerings, filter],
+  )
+  const columns = useMemo(() => columnsOf(currency), [currency])
+  return (
+    <details>
+      <summary>
+        {offerings.length} offerings, {offerings.filter(({ available }) => !available).length} not to be had
+        now
+      </summary>
+      <div class="controls">
+        <label>
+          Filter
+          <input type="search" value={filter} onInput={(event) => setFilter(event.currentTarget.value)} />
+        </label>
+      </div>
+      <Table
+        caption={`Offerings of NodePool ${name}`}
+        columns={columns}
+        rows={rows}
+        rowKey={(each) => `${each.instanceType}/${each.zone}/${each.capacityType}`}
+        first={{ title: `Price/hour ${currency}` }}
+        empty="No offering."
+      />
+    </details>
+  )
+}
+
+function healthOf({ available, because }: OfferingAnswer): string {
+  return available ? 'available' : (because ?? 'not to be had')
+}
+
+function columnsOf(currency: string): readonly Column<OfferingAnswer>[] {
+  return [
+    { title: 'Type', cell: (each) => each.instanceType, order: (each) => each.instanceType },
+    { title: 'Zone', cell: (each) => each.zone, order: (each) => each.zone },
+    { title: 'Capacity type', cell: (each) => each.capacityType, order: (each) => each.capacityType },
+    {
+      title: `Price/hour ${currency}`,
+      cell: (each) => priceText(each.pricePerHour),
+      order: (each) => each.pricePerHour,
+      isNumber: true,
+    },
+    {
+      title: 'Health',
+      cell: (each) =>
+        `${healthOf(each)}${each.untilMs === undefined ? '' : `, next try at ${localTime(each.untilMs, true)}`}`,
+      order: healthOf,
+    },
+  ]
+}

@@ -1,0 +1,360 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { JSX } from 'preact'
+import type { FieldHint, TextProblem } from '../../answers/facts.ts'
+import type { PlayedAnswer, WhatIfAnswer } from '../../answers/simulate.ts'
+import { priceText, sumText } from '../format.ts'
+import { ActionButton } from '../parts/act.tsx'
+import { Answer, type Asked, useAnswer } from '../parts/answer.tsx'
+import { saveText } from '../parts/copy.tsx'
+import { StepPlot } from '../parts/plot.tsx'
+import { unifiedDiff } from '../state/line-diff.ts'
+import { askWith } from '../state/questions.ts'
+import { choose, chosen } from '../state/router.ts'
+import { mayAct, rowsOf } from '../state/store.ts'
+import { placeIn } from '../state/yaml-place.ts'
+
+/** A NodePool's manifest, changed, and what would come of it. */
+export function WhatIfView(): JSX.Element {
+  const names = rowsOf('pools')
+    .map(({ name }) => name)
+    .toSorted()
+  const name = chosen('nodepool') ?? names[0]
+  const manifest = useAnswer<{ readonly text: string }>(
+    name === undefined ? undefined : `/api/manifest?nodepool=${encodeURIComponent(name)}`,
+  )
+  if (name === undefined) return <p class="empty">There are no NodePools.</p>
+  return (
+    <>
+      <div class="controls">
+        <label>
+          NodePool
+          <select value={name} onChange={(event) => choose('nodepool', event.currentTarget.value)}>
+            {names.map((each) => (
+              <option key={each} value={each}>
+                {each}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <Answer asked={manifest}>{({ text }) => <Editor key={name} name={name} original={text} />}</Answer>
+    </>
+  )
+}
+
+const dayMs = 24 * 3_600_000
+
+function Editor({ name, original }: { readonly name: string; readonly original: string }): JSX.Element {
+  const [text, setText] = useState(original)
+  const [asked, setAsked] = useState<Asked<WhatIfAnswer>>()
+  const area = useRef<HTMLTextAreaElement>(null)
+  const problems = useProblems(text)
+  const hints = useAnswer<{ readonly fields: readonly FieldHint[] }>('/api/fields')
+  const hasErrors = problems.some(({ severity }) => severity === 'error')
+  const simulate = (forMs?: number) => {
+    setAsked({ kind: 'waiting' })
+    askWith<WhatIfAnswer>(`/api/simulate${forMs === undefined ? '' : `?for=${forMs}`}`, text).then(
+      (answer) => setAsked({ kind: 'answered', answer }),
+      (error: unknown) =>
+        setAsked({ kind: 'failed', message: error instanceof Error ? error.message : String(error) }),
+    )
+  }
+  const goTo = ({ column, line }: TextProblem) => {
+    const before = text.split('\n').slice(0, line - 1)
+    const at = before.reduce((sum, each) => sum + each.length + 1, 0) + column - 1
+    area.current?.focus()
+    area.current?.setSelectionRange(at, at)
+  }
+  return (
+    <div class="two wide-left">
+      <section>
+        <h2>Manifest</h2>
+        <YamlArea
+          area={area}
+          text={text}
+          setText={setText}
+          problems={problems}
+          hints={hints.kind === 'answered' ? hints.answer.fields : []}
+        />
+        <ul class="yaml-problems" aria-live="polite">
+          {problems.map((problem) => (
+            <li
+              key={`${problem.line}:${problem.column} ${problem.field} ${problem.message}`}
+              class={problem.severity}
+            >
+              <button type="button" class="link" onClick={() => goTo(problem)}>
+                {problem.line}:{problem.column}
+              </button>{' '}
+              {problem.severity}: {problem.field !== '' && <code>{problem.field}</code>} {problem.message}
+              {problem.fix !== undefined && `; ${problem.fix}`}
+            </li>
+          ))}
+        </ul>
+        <p class="buttons">
+          <button type="button" class="primary" disabled={hasErrors} onClick={() => simulate()}>
+            Simulate
+          </button>
+          <button type="button" disabled={hasErrors} onClick={() => simulate(dayMs)}>
+            Play 24 h
+          </button>
+          <button
+            type="button"
+            disabled={text === original}
+            onClick={() =>
+              saveText(`${name}.diff`, 'text/x-diff', unifiedDiff(original, text, `${name}.yaml`))
+            }
+          >
+            Export diff
+          </button>
+          <button type="button" disabled={text === original} onClick={() => setText(original)}>
+            Undo all
+          </button>
+          {text !== original && !hasErrors && (
+            <ActionButton request={{ kind: 'apply', manifest: text }}>Apply</ActionButton>
+          )}
+        </p>
+        {!mayAct.value && <p class="quiet">Nothing here changes the cluster.</p>}
+      </section>
+      <section>
+        <h2>What would come of it</h2>
+        {asked === undefined ? (
+          <p class="empty">Change the manifest, then simulate.</p>
+        ) : (
+          <Answer asked={asked}>{(answer) => <Outcome answer={answer} />}</Answer>
+        )}
+      </section>
+    </div>
+  )
+}
+
+const checkAfterMs = 300
+
+/** What is wrong, soon after the last key. */
+function useProblems(text: string): readonly TextProblem[] {
+  const [problems, setProblems] = useState<readonly TextProblem[]>([])
+  useEffect(() => {
+    const over = new AbortController()
+    const timer = setTimeout(() => {
+      askWith<{ readonly problems: readonly TextProblem[] }>('/api/check', text, over.signal).then(
+        (answer) => setProblems(answer.problems),
+        () => undefined,
+      )
+    }, checkAfterMs)
+    return () => {
+      clearTimeout(timer)
+      over.abort()
+    }
+  }, [text])
+  return problems
+}
+
+const mostHints = 12
+
+function YamlArea({
+  area,
+  hints,
+  problems,
+  setText,
+  text,
+}: {
+  readonly area: { readonly current: HTMLTextAreaElement | null }
+  readonly hints: readonly FieldHint[]
+  readonly problems: readonly TextProblem[]
+  readonly setText: (text: string) => void
+  readonly text: string
+}): JSX.Element {
+  const [offset, setOffset] = useState<number>()
+  const [at, setAt] = useState(0)
+  const offered = useMemo(
+    () => (offset === undefined ? [] : offeredAt(text, offset, hints)),
+    [text, offset, hints],
+  )
+  const marked = new Set(problems.map(({ line }) => line))
+  const take = (offer: Offer) => {
+    if (offset === undefined) return
+    const start = offset - offer.typed.length
+    setText(`${text.slice(0, start)}${offer.insert}${text.slice(offset)}`)
+    setOffset(undefined)
+    requestAnimationFrame(() => {
+      area.current?.focus()
+      area.current?.setSelectionRange(start + offer.insert.length, start + offer.insert.length)
+    })
+  }
+  const onKeyDown = (event: KeyboardEvent & { readonly currentTarget: HTMLTextAreaElement }) => {
+    if (event.key === ' ' && event.ctrlKey) {
+      event.preventDefault()
+      setAt(0)
+      setOffset(event.currentTarget.selectionStart)
+      return
+    }
+    if (offered.length === 0) return
+    const offer = offered[at]
+    if (event.key === 'ArrowDown') setAt((at + 1) % offered.length)
+    else if (event.key === 'ArrowUp') setAt((at + offered.length - 1) % offered.length)
+    else if (event.key === 'Enter' && offer !== undefined) take(offer)
+    else if (event.key === 'Escape') setOffset(undefined)
+    else return
+    event.preventDefault()
+  }
+  return (
+    <div class="yaml">
+      <div class="line-numbers" aria-hidden="true">
+        {text.split('\n').map((_, index) => (
+          <span key={index} class={marked.has(index + 1) ? 'marked' : ''}>
+            {index + 1}
+          </span>
+        ))}
+      </div>
+      <textarea
+        ref={area}
+        aria-label="Manifest of the NodePool. Control and space offer fields."
+        aria-describedby="yaml-hint"
+        spellcheck={false}
+        wrap="off"
+        rows={text.split('\n').length + 1}
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value)
+          if (offset !== undefined) setOffset(event.currentTarget.selectionStart)
+        }}
+        onKeyDown={onKeyDown}
+        onBlur={() => setOffset(undefined)}
+      />
+      <p id="yaml-hint" class="quiet">
+        Ctrl and Space offer fields.
+      </p>
+      {offered.length > 0 && (
+        <ul class="offers" role="listbox" aria-label="Fields">
+          {offered.map((offer, index) => (
+            <li
+              key={offer.label}
+              role="option"
+              aria-selected={index === at}
+              onPointerDown={(event) => {
+                event.preventDefault()
+                take(offer)
+              }}
+            >
+              <code>{offer.label}</code> <span class="quiet">{offer.description}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+interface Offer {
+  readonly label: string
+  readonly insert: string
+  readonly typed: string
+  readonly description: string
+}
+
+function offeredAt(text: string, offset: number, hints: readonly FieldHint[]): readonly Offer[] {
+  const { key, parent, typed } = placeIn(text, offset)
+  const prefix = parent === '' ? '' : `${parent}.`
+  if (key !== undefined)
+    return (hints.find(({ path }) => path === `${prefix}${key}`)?.values ?? [])
+      .filter((value) => value.startsWith(typed))
+      .map((value) => ({ label: value, insert: value, typed, description: '' }))
+  return hints
+    .filter(({ path }) => path.startsWith(prefix + typed) && !/[.[]/.test(path.slice(prefix.length)))
+    .slice(0, mostHints)
+    .map(({ description = '', path }) => {
+      const label = path.slice(prefix.length)
+      return { label, insert: `${label}: `, typed, description }
+    })
+}
+
+function Outcome({ answer }: { readonly answer: WhatIfAnswer }): JSX.Element {
+  if (answer.kind === 'problems')
+    return (
+      <ul class="failure">
+        {answer.problems.map((problem) => (
+          <li key={problem.message}>
+            {problem.line}:{problem.column} {problem.message}
+          </li>
+        ))}
+      </ul>
+    )
+  const { played, simulation, text } = answer
+  const { priceAfter, priceBefore, priceUnit = '' } = simulation
+  return (
+    <>
+      <dl class="figures">
+        <dt>Price per hour</dt>
+        <dd>
+          {sumText(priceBefore.pricePerHour, priceBefore.unpriced)} →{' '}
+          {sumText(priceAfter.pricePerHour, priceAfter.unpriced)} {priceUnit}
+        </dd>
+        <dt>Pods that would run</dt>
+        <dd>{simulation.podsThatRun.length}</dd>
+        <dt>Pods that would wait</dt>
+        <dd>{simulation.podsThatWait.length}</dd>
+        <dt>Nodes drifted</dt>
+        <dd>{simulation.nodes.drifted.length}</dd>
+      </dl>
+      <pre tabIndex={0} aria-label="What tenon simulate prints">
+        {text}
+      </pre>
+      {played !== undefined && <Played {...played} unit={priceUnit} />}
+    </>
+  )
+}
+
+function Played({
+  after,
+  before,
+  unit,
+}: {
+  readonly after: PlayedAnswer
+  readonly before: PlayedAnswer
+  readonly unit: string
+}): JSX.Element {
+  const lines = [
+    { label: 'As it is', played: before },
+    { label: 'Changed', played: after },
+  ].map(({ label, played: { hours } }) => ({
+    label,
+    points: hours.map(({ cost, startMs }) => ({ atMs: startMs, value: cost })),
+  }))
+  const [fromMs, toMs] = [before.hours[0]?.startMs ?? 0, (before.hours.at(-1)?.startMs ?? 0) + 3_600_000]
+  const rows = [
+    ['Price', ({ cost }: PlayedAnswer) => `${cost.toFixed(2)} ${unit}`],
+    ['Peak price per hour', ({ peakPricePerHour }: PlayedAnswer) => priceText(peakPricePerHour)],
+    ['Nodes at the end', ({ nodes }: PlayedAnswer) => String(nodes)],
+    ['Launches', ({ launches }: PlayedAnswer) => String(launches)],
+    ['Moves', ({ moves }: PlayedAnswer) => String(moves)],
+  ] as const
+  return (
+    <>
+      <h3>Over 24 hours</h3>
+      <StepPlot lines={lines} fromMs={fromMs} toMs={toMs} unit={unit} what="price of an hour" />
+      <div class="scroller" role="region" aria-label="Over 24 hours" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">In 24 h</th>
+              <th scope="col" class="number">
+                As it is
+              </th>
+              <th scope="col" class="number">
+                Changed
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(([title, of]) => (
+              <tr key={title}>
+                <th scope="row">{title}</th>
+                <td class="number">{of(before)}</td>
+                <td class="number">{of(after)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  )
+}

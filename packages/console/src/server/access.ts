@@ -1,0 +1,99 @@
+/** Who may ask the page's server (console.md 3): the browser that came with the link, and nobody else. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { HttpRequest, Random } from '@tenon/runtime'
+
+/** What a request may do. */
+export type Admission =
+  /** It comes from a browser that is known. */
+  | { readonly kind: 'admitted' }
+  /** It brings the token of the link; `cookie` makes the browser known from now on. */
+  | { readonly kind: 'admittedByToken'; readonly cookie: string }
+  | { readonly kind: 'refused'; readonly status: 401 | 403; readonly message: string }
+
+/** Browsers that are known at the same time; the oldest is forgotten. */
+const mostSessions = 16
+const loopbackNames: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'])
+
+/** Tokens and cookies of one server. */
+export class Access {
+  readonly #random: Random
+  readonly #onTokenUsed: () => void
+  /** Cookies are shared by all ports of a host: each server has a name of its own. */
+  readonly #cookieName: string
+  #token: string
+  readonly #sessions: string[] = []
+
+  /** @param onTokenUsed told when the link is used up, and {@link token} is another one. */
+  constructor(random: Random, onTokenUsed: () => void = () => undefined) {
+    this.#random = random
+    this.#onTokenUsed = onTokenUsed
+    this.#cookieName = `tenon-console-${hex(random, 1)}`
+    this.#token = hex(random, 8)
+  }
+
+  /** What the next link carries; it serves once. */
+  get token(): string {
+    return this.#token
+  }
+
+  admit({ headers, method, path }: Pick<HttpRequest, 'headers' | 'method' | 'path'>): Admission {
+    const problem = siteProblem(headers, method)
+    if (problem !== undefined) return { kind: 'refused', status: 403, message: problem }
+    if (this.#isKnown(headers['cookie'])) return { kind: 'admitted' }
+    const given = method === 'GET' ? URL.parse(path, 'http://127.0.0.1')?.searchParams.get('token') : null
+    if (given !== null && given !== undefined && isSame(given, this.#token)) {
+      this.#token = hex(this.#random, 8)
+      const session = hex(this.#random, 8)
+      this.#sessions.push(session)
+      if (this.#sessions.length > mostSessions) this.#sessions.shift()
+      this.#onTokenUsed()
+      return {
+        kind: 'admittedByToken',
+        cookie: `${this.#cookieName}=${session}; HttpOnly; SameSite=Strict; Path=/`,
+      }
+    }
+    return {
+      kind: 'refused',
+      status: 401,
+      message:
+        'this address is opened by the link that the command prints, once; the command prints another one after each use',
+    }
+  }
+
+  #isKnown(cookies: string | undefined): boolean {
+    const prefix = `${this.#cookieName}=`
+    const given = (cookies ?? '').split(/; */).find((each) => each.startsWith(prefix))
+    return given !== undefined && this.#sessions.some((each) => isSame(given.slice(prefix.length), each))
+  }
+}
+
+/** Why a request does not come from this server's own page; undefined when it may. */
+function siteProblem(
+  headers: Readonly<Record<string, string | undefined>>,
+  method: string,
+): string | undefined {
+  const host = headers['host'] ?? ''
+  // Another name for the loopback address is how a page of a stranger would read answers (DNS rebinding).
+  if (!loopbackNames.has(host.replace(/:\d+$/, '').toLowerCase()))
+    return 'the address has to be 127.0.0.1 or localhost'
+  const origin = headers['origin']
+  if (origin !== undefined && origin !== `http://${host}`) return 'another site asks'
+  const site = headers['sec-fetch-site']
+  const isNavigation = headers['sec-fetch-mode'] === 'navigate' && headers['sec-fetch-dest'] === 'document'
+  // A link on another site may lead here; without the token it shows nothing.
+  if (site !== undefined && !['same-origin', 'none'].includes(site) && !(isNavigation && method === 'GET'))
+    return 'another site asks'
+  if (method !== 'GET' && origin === undefined) return 'requests that are no GET need an Origin'
+  return undefined
+}
+
+/** In the same time for every wrong text. */
+function isSame(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(given), digest(expected))
+}
+
+/** 8 digits for each word. */
+function hex(random: Random, words: number): string {
+  return Array.from({ length: words }, () => random.uint32().toString(16).padStart(8, '0')).join('')
+}

@@ -1,0 +1,190 @@
+/** The server of `tenon console` (console.md 3): on loopback, for the one who started it. */
+import { type Clock, type HttpHandler, type HttpResponse, type Random, serveHttp } from '@tenon/runtime'
+import type { ConsoleFacts } from '../answers/facts.ts'
+import type { ConsoleView, ViewChange } from '../model/view.ts'
+import { Access } from './access.ts'
+import { type Action, type ActionPort, actionOf } from './actions.ts'
+import { answered, eventStream, json, problem } from './answer.ts'
+import { EventLog } from './event-log.ts'
+import { type PageFile, type PageFiles, pageFiles } from './page-files.ts'
+import { Routes } from './routes.ts'
+
+/** What a person sees, as it changes. */
+export interface LiveView {
+  /** @param nowMs Unix milliseconds. */
+  view(nowMs: number): ConsoleView
+  /** What has changed since the last call. @param nowMs Unix milliseconds. */
+  takeChanges(nowMs: number): readonly ViewChange[]
+}
+
+export interface ConsoleServerOptions {
+  /** 0 takes any free port. */
+  readonly port: number
+  readonly clock: Clock
+  readonly random: Random
+  readonly facts: ConsoleFacts
+  /** Begins to follow the cluster; asked when the first page wants to see it. */
+  readonly follow: (signal: AbortSignal) => Promise<LiveView>
+  /** Carries out what the page asks for; absent: the page only reads. */
+  readonly actions?: ActionPort
+  /** Told with another link when one was used. */
+  readonly onLink?: (link: string) => void
+}
+
+/** A page that is served. */
+export interface ConsoleServer {
+  /** Opens the page once. */
+  readonly link: string
+  close(): Promise<void>
+}
+
+const host = '127.0.0.1'
+/** Changes are gathered, so that nothing is drawn more often. */
+const tickMs = 100
+/** After so long without news a stream gives a sign of life. */
+const idleMs = 15_000
+
+/** @throws Error naming the port when it is taken. */
+export async function serveConsole(options: ConsoleServerOptions): Promise<ConsoleServer> {
+  const { clock, onLink, port, random } = options
+  const ended = new AbortController()
+  const files = await pageFiles()
+  let url = ''
+  const linkWith = (token: string) => `${url}/?token=${token}`
+  const access: Access = new Access(random, () => onLink?.(linkWith(access.token)))
+  const pages = new ConsolePages(options, files, ended.signal)
+  const handler: HttpHandler = async (request, signal = ended.signal) => {
+    const admission = access.admit(request)
+    if (admission.kind === 'refused') return refusal(admission, request.headers['accept'])
+    const answer = await pages.answer(request, AbortSignal.any([signal, ended.signal]))
+    if (admission.kind === 'admitted') return answer
+    return { ...answer, headers: { ...answer.headers, 'set-cookie': admission.cookie } }
+  }
+  const server = await serveHttp(handler, { host, port })
+  url = server.url
+  pages.tick(clock)
+  return {
+    get link() {
+      return linkWith(access.token)
+    },
+    close: async () => {
+      ended.abort(new Error('the console ends'))
+      await server.close()
+    },
+  }
+}
+
+function refusal(
+  { status, message }: { readonly status: 401 | 403; readonly message: string },
+  accept: string | undefined,
+): HttpResponse {
+  return accept?.includes('text/html') === true
+    ? answered(status, 'text/plain; charset=utf-8', `Tenon console: ${message}.\n`)
+    : problem(status, message)
+}
+
+/** What is behind the door. */
+class ConsolePages {
+  readonly #options: ConsoleServerOptions
+  readonly #files: PageFiles
+  readonly #routes: Routes
+  readonly #log: EventLog
+  readonly #ended: AbortSignal
+  #live: Promise<LiveView> | undefined
+  #following: LiveView | undefined
+
+  constructor(options: ConsoleServerOptions, files: PageFiles, ended: AbortSignal) {
+    this.#options = options
+    this.#files = files
+    this.#routes = new Routes(options.facts, options.clock)
+    this.#log = new EventLog(options.random.uint32().toString(16))
+    this.#ended = ended
+  }
+
+  /** Gathers changes for all streams, again and again. */
+  tick(clock: Clock): void {
+    if (this.#ended.aborted) return
+    const changes = this.#following?.takeChanges(clock.now()) ?? []
+    if (changes.length > 0) this.#log.add(changes)
+    const cancel = clock.after(tickMs, () => {
+      this.#ended.removeEventListener('abort', cancel)
+      this.tick(clock)
+    })
+    this.#ended.addEventListener('abort', cancel, { once: true })
+  }
+
+  async answer(
+    { body, headers, method, path: target }: Parameters<HttpHandler>[0],
+    signal: AbortSignal,
+  ): Promise<HttpResponse> {
+    const { pathname: path, searchParams: query } = new URL(target, 'http://127.0.0.1')
+    if (method !== 'GET' && method !== 'POST') return problem(405, 'the page only asks (GET, POST)')
+    if (method === 'GET' && path === '/api/stream')
+      return await this.#stream(headers['last-event-id'] ?? query.get('after') ?? undefined, signal)
+    const text = body === undefined ? '' : Buffer.from(body).toString()
+    if (path === '/api/actions') return await this.#act(method, text, signal)
+    if (path.startsWith('/api/')) {
+      const answer = await this.#routes.answer(method, { path, query, body: text, signal })
+      return answer ?? problem(404, 'there is no such question')
+    }
+    if (method !== 'GET') return problem(405, 'files are only read (GET)')
+    const isPacked = headers['accept-encoding']?.includes('gzip') === true
+    const file = this.#files.get(path.slice(1))
+    // Each view has an address of its own; the page tells them apart.
+    const page = file ?? (path.includes('.') ? undefined : this.#files.get('index.html'))
+    return page === undefined ? problem(404, 'there is no such file') : fileAnswer(page, isPacked)
+  }
+
+  async #stream(lastEventId: string | undefined, signal: AbortSignal): Promise<HttpResponse> {
+    this.#live ??= this.#options.follow(this.#ended)
+    const { clock } = this.#options
+    let live: LiveView
+    try {
+      live = await this.#live
+    } catch (error) {
+      this.#live = undefined
+      return problem(502, error instanceof Error ? error.message : String(error))
+    }
+    if (this.#following === undefined) {
+      this.#following = live
+      // The first picture has them all.
+      live.takeChanges(clock.now())
+    }
+    const picture = () => {
+      const changes = live.takeChanges(clock.now())
+      if (changes.length > 0) this.#log.add(changes)
+      return { view: live.view(clock.now()), mayAct: this.#options.actions !== undefined, nowMs: clock.now() }
+    }
+    const idle = (over: AbortSignal) => clock.sleep(idleMs, over)
+    return eventStream(this.#log.follow(lastEventId, picture, idle, signal))
+  }
+
+  async #act(method: string, text: string, signal: AbortSignal): Promise<HttpResponse> {
+    const { actions } = this.#options
+    if (actions === undefined)
+      return problem(405, 'this console only reads: start it with --allow-actions to change something')
+    if (method !== 'POST') return problem(405, 'actions are asked for with POST')
+    let action: Action | undefined
+    try {
+      action = actionOf(JSON.parse(text))
+    } catch {
+      action = undefined
+    }
+    if (action === undefined) return problem(400, 'this is no action')
+    const command = actions.commandOf(action.request)
+    // What was shown and agreed to is what is done, and nothing else.
+    if (action.agreed === undefined) return json({ command })
+    if (action.agreed !== command) return problem(409, `the command is now: ${command}`)
+    try {
+      return json({ command, done: await actions.run(action.request, signal) })
+    } catch (error) {
+      return problem(422, error instanceof Error ? error.message : String(error))
+    }
+  }
+}
+
+function fileAnswer({ contentType, gzipped, text }: PageFile, isPacked: boolean): HttpResponse {
+  return isPacked
+    ? answered(200, contentType, gzipped, { 'content-encoding': 'gzip', vary: 'accept-encoding' })
+    : answered(200, contentType, text, { vary: 'accept-encoding' })
+}
