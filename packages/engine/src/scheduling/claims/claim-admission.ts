@@ -6,8 +6,8 @@ import { portsClash } from '../pods/host-ports.ts'
 import type { PodShape, Wish } from '../pods/pod-shape.ts'
 import { type ClaimClass, type ClaimClasses, holdsAlone, holdsMore, rowsHolding } from './claim-class.ts'
 import type { Answer, OpenClaim } from './open-claims.ts'
-import type { Template } from './pool-template.ts'
-import type { Amounts } from '../pods/resource-space.ts'
+import type { Template, TypeRow } from './pool-template.ts'
+import { type Amounts, amountsFit } from '../pods/resource-space.ts'
 import type { ReservationAnswer, Reservations } from './reservations.ts'
 import { untolerated } from '../pods/taints.ts'
 import { compareRanks, type Narrowing, type PodTopology } from '../topology/pod-topology.ts'
@@ -36,6 +36,9 @@ export class ClaimAdmission {
   readonly #targets: (readonly ClaimClass[] | undefined)[][] = []
   /** By class. */
   readonly #priceLists: (readonly PricePerHour[])[] = []
+  /** By class. */
+  readonly #rowPrices: (readonly PricePerHour[])[] = []
+  readonly #knownPriceLists = new Map<string, readonly PricePerHour[]>()
   readonly #prices = new AnswersByClass<PricePerHour>()
   readonly #rooms = new AnswersByClass<number>()
   readonly #compiled: CompiledProblem
@@ -86,7 +89,11 @@ export class ClaimAdmission {
         return [{ confined, ranks, narrowing }]
       })
       if (ways.length > 1) {
-        const shared = sharedDomains(ways, ({ confined }) => this.#roomFor(shape, confined) > 0)
+        let sharing: ((narrowing: Narrowing) => number) | undefined
+        const shared = (narrowing: Narrowing) => {
+          sharing ??= sharedDomains(ways, ({ confined }) => this.#roomFor(shape, confined) > 0)
+          return sharing(narrowing)
+        }
         ways.sort(
           (a, b) =>
             compareRanks(a.ranks, b.ranks) ||
@@ -102,21 +109,30 @@ export class ClaimAdmission {
     })
   }
 
-  /** What the rows of a class cost, cheapest first: further pods may ask for any of them. */
+  /** What the rows of a class cost, cheapest first: further pods may ask for any of them. Equal lists are one object. */
   #pricesOf(of: ClaimClass): readonly PricePerHour[] {
     let prices = this.#priceLists[of.index]
     if (prices === undefined) {
-      prices = of.rows.map((row) => this.#classes.bestOffer(of, row).pricePerHour).toSorted(comparePrices)
+      const sorted = this.#rowPricesOf(of).toSorted(comparePrices)
+      const text = sorted.join()
+      prices = this.#knownPriceLists.get(text) ?? sorted
+      this.#knownPriceLists.set(text, prices)
       this.#priceLists[of.index] = prices
     }
     return prices
   }
 
+  /** What each row of a class costs, in the order of its rows. */
+  #rowPricesOf(of: ClaimClass): readonly PricePerHour[] {
+    return (this.#rowPrices[of.index] ??= of.rows.map((row) => this.#classes.bestOffer(of, row).pricePerHour))
+  }
+
   /** What the cheapest row of a class costs that holds the pod alone; undefined when none with a price does. */
   #priceFor({ amounts }: PodShape, of: ClaimClass): PricePerHour {
-    return this.#prices.of(amounts, of, () =>
-      lowestPrice(rowsHolding(of, amounts).map((row) => this.#classes.bestOffer(of, row).pricePerHour)),
-    )
+    return this.#prices.of(amounts, of, () => {
+      const prices = this.#rowPricesOf(of)
+      return lowestPrice(prices.filter((_, index) => amountsFit(amounts, (of.rows[index] as TypeRow).room)))
+    })
   }
 
   /**
@@ -125,10 +141,16 @@ export class ClaimAdmission {
    */
   #roomFor({ amounts }: PodShape, of: ClaimClass): number {
     return this.#rooms.of(amounts, of, () => {
-      const holding = rowsHolding(of, amounts)
-      const priced = holding.filter((row) => this.#classes.bestOffer(of, row).pricePerHour !== undefined)
-      const rows = priced.length > 0 ? priced : holding
-      return rows.reduce((most, { room }) => Math.max(most, timesIn(amounts, room)), 0)
+      const prices = this.#rowPricesOf(of)
+      let mostPriced: number | undefined
+      let most = 0
+      for (const [index, { room }] of of.rows.entries()) {
+        if (!amountsFit(amounts, room)) continue
+        const times = timesIn(amounts, room)
+        most = Math.max(most, times)
+        if (prices[index] !== undefined) mostPriced = Math.max(mostPriced ?? 0, times)
+      }
+      return mostPriced ?? most
     })
   }
 
@@ -325,6 +347,7 @@ function sharedDomains(
 
 /** The list first that is cheaper where they differ; the longer one if they do not. */
 function comparePriceLists(a: readonly PricePerHour[], b: readonly PricePerHour[]): number {
+  if (a === b) return 0
   const common = Math.min(a.length, b.length)
   for (let index = 0; index < common; index++) {
     const difference = comparePrices(a[index], b[index])
