@@ -17,6 +17,7 @@ const core = ['api', 'kube', 'provider', 'runtime']
 const everything = [
   ...core,
   'ask',
+  'cel',
   'cluster-autoscaler',
   'console',
   'devcluster',
@@ -30,7 +31,8 @@ const everything = [
 const arrows = new Map<string, readonly string[]>([
   ['runtime', []],
   ['api', []],
-  ['engine', ['api']],
+  ['cel', ['api']],
+  ['engine', ['api', 'cel']],
   ['kube', ['api', 'runtime']],
   ['provider', ['api', 'devcluster', 'kube', 'runtime']],
   ...clouds.map((name): [string, readonly string[]] => [name, [...core, 'devcluster']]),
@@ -39,7 +41,7 @@ const arrows = new Map<string, readonly string[]>([
   ['cluster-autoscaler', ['filters', ...core]],
   ['ask', ['devcluster', 'engine', 'filters', 'operator', ...core]],
   ['console', ['ask', 'engine', 'operator', ...core]],
-  ['devcluster', ['api', 'filters', 'runtime']],
+  ['devcluster', ['api', 'cel', 'filters', 'runtime']],
   ['world', everything.filter((name) => name !== 'console')],
   ['cli', everything],
 ])
@@ -95,8 +97,9 @@ function packageViolations(source: Source): readonly string[] {
   return source.imports.flatMap((target) => {
     const match = /^@tenon\/([^/]+)(\/.*)?$/.exec(target)
     if (match === null) {
-      const isImpure = source.packageName === 'engine' && !source.isTest && target.startsWith('node:')
-      return isImpure ? [`${source.path}: the engine must not import ${target}`] : []
+      const isImpure =
+        ['cel', 'engine'].includes(source.packageName) && !source.isTest && target.startsWith('node:')
+      return isImpure ? [`${source.path}: packages/${source.packageName} must not import ${target}`] : []
     }
     const [, name = '', deep] = match
     const isTestDoor = source.isTest && testDoors.has(target)

@@ -5,7 +5,7 @@ import { builtinDefinitions } from './builtin-definitions.ts'
 import { humanDuration } from './columns/durations.ts'
 import { fieldErrorsMessage } from './field-errors.ts'
 import { aDeployment, aPod, builtin } from './fixtures.ts'
-import { canonicalQuantity } from './quantity.ts'
+import { canonicalQuantity } from '@tenon/cel'
 import { decodingError } from './validation/shape.ts'
 
 function refusal(kind: string, object: StoredObject, old?: StoredObject): string {

@@ -1,5 +1,5 @@
 import { ownValue, setOwn } from '@tenon/api'
-import { canonicalQuantity } from './quantity.ts'
+import { canonicalQuantity } from '@tenon/cel'
 import { propertiesOf, type ShapeNode } from './shape-node.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { setOwn } from '@tenon/api'
 import { compileAdmission } from '../../schema/cel/admission.ts'
-import { failureOf } from '../../schema/cel/environment.ts'
+import { failureOf } from '@tenon/cel'
 import { escapedName } from '../../schema/cel/names.ts'
 import type { StoredObject } from '../../contract.ts'
 import { type Attributes, requestOf } from './attributes.ts'

@@ -1,5 +1,6 @@
 import type { Environment } from '@marcbachmann/cel-js'
-import { type Compiled, compileCel, createEnvironment } from './environment.ts'
+import { type Compiled, compileCel } from '@tenon/cel'
+import { createEnvironment } from './environment.ts'
 
 let shared: Environment | undefined
 const compiled = new Map<string, Compiled>()

@@ -1,7 +1,7 @@
 import { type Environment, Optional } from '@marcbachmann/cel-js'
+import { urlError } from '@tenon/cel'
 import { hasFormat } from '../crd/formats.ts'
 import { labelValueErrors, nameErrors, type NameRule, qualifiedNameErrors } from '../validation/metadata.ts'
-import { urlError } from './urls.ts'
 
 /** A format that texts can be checked against. */
 class CelFormat {

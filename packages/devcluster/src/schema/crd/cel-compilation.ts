@@ -1,7 +1,8 @@
 import { ownValue } from '@tenon/api'
 import type { ASTNode, Environment, ParseResult } from '@marcbachmann/cel-js'
-import { compileCel, createEnvironment } from '../cel/environment.ts'
-import { childNodes } from '../cel/nodes.ts'
+import { compileCel } from '@tenon/cel'
+import { createEnvironment } from '../cel/environment.ts'
+import { childNodes } from '@tenon/cel'
 import { escapedName } from '../cel/names.ts'
 import type { JsonSchema, ValidationRule } from './json-schema.ts'
 

@@ -1,7 +1,7 @@
 import { ownValue } from '@tenon/api'
 import { Optional } from '@marcbachmann/cel-js'
 import type { FieldError } from '../../contract.ts'
-import { failureOf } from '../cel/environment.ts'
+import { failureOf } from '@tenon/cel'
 import { isRecord, jsonEqual } from '../shape-node.ts'
 import type { CompiledRule } from './cel-compilation.ts'
 import { celValue } from './cel-values.ts'

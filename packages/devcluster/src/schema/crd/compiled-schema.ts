@@ -1,6 +1,6 @@
 import { compileRules, type CompiledRule } from './cel-compilation.ts'
 import { type JsonSchema, valueSchema } from './json-schema.ts'
-import { compileExpression, type RegularExpression } from '../regular-expressions.ts'
+import { compileExpression, type RegularExpression } from '@tenon/cel'
 
 /** A schema prepared for checking values: patterns and rules compiled, children linked. */
 export interface CompiledSchema {

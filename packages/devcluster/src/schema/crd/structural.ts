@@ -1,6 +1,6 @@
 import { ownValue } from '@tenon/api'
 import type { FieldError } from '../../contract.ts'
-import { compileExpression } from '../regular-expressions.ts'
+import { compileExpression } from '@tenon/cel'
 import { jsonEqual } from '../shape-node.ts'
 import { compileRules } from './cel-compilation.ts'
 import { compileSchema } from './compiled-schema.ts'

@@ -1,6 +1,6 @@
 import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { quantityNanos, quantityText } from '../quantity.ts'
+import { quantityNanos, quantityText } from '@tenon/cel'
 import { each, fill, set, within } from './fill.ts'
 
 type Amounts = Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
 import type { Loose } from '../columns/cells.ts'
-import { isQuantity, quantityNanos } from '../quantity.ts'
+import { isQuantity, quantityNanos } from '@tenon/cel'
 import type { Findings } from './reporting.ts'
 import { nameErrors } from './metadata.ts'
 import { checkLabelSelector } from './selectors.ts'

@@ -2,7 +2,7 @@ import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 import { isRecord, jsonEqual } from '../shape-node.ts'
-import { quantityNanos } from '../quantity.ts'
+import { quantityNanos } from '@tenon/cel'
 import { type Findings, listOf, textsOf } from './reporting.ts'
 import { checkKey, checkPortOrName } from './containers.ts'
 import {

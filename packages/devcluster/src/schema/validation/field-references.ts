@@ -1,5 +1,5 @@
 import type { Loose } from '../columns/cells.ts'
-import { quantityNanos } from '../quantity.ts'
+import { quantityNanos } from '@tenon/cel'
 import { qualifiedNameErrors } from './metadata.ts'
 import type { Findings } from './reporting.ts'
 

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import type { Environment } from '@marcbachmann/cel-js'
 import ipaddr from 'ipaddr.js'
 
@@ -76,7 +75,7 @@ function withHexTail(text: string): string {
 
 /** The address of a text, or why it is none. Zones and IPv4 in the form of IPv6 are not allowed. */
 function parseIp(text: string): CelIp | string {
-  if (isIP(text) === 0) {
+  if (!ipaddr.IPv4.isValidFourPartDecimal(text) && !ipaddr.IPv6.isValid(text)) {
     return `IP Address ${JSON.stringify(text)} parse error during conversion from string: ParseAddr(${JSON.stringify(text)}): unable to parse IP`
   }
   if (text.includes('%')) return `IP address ${JSON.stringify(text)} with zone value is not allowed`

@@ -1,5 +1,5 @@
 import type { ASTNode, Environment } from '@marcbachmann/cel-js'
-import { compileExpression } from '../regular-expressions.ts'
+import { compileExpression } from './regular-expressions.ts'
 import { formatText } from './format-text.ts'
 import { childNodes } from './nodes.ts'
 import { useOwnFunctions } from './own-functions.ts'

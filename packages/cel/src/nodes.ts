@@ -1,8 +1,7 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
-import { isRecord } from '../shape-node.ts'
 
 function isNode(value: unknown): value is ASTNode {
-  return isRecord(value) && 'op' in value && 'args' in value
+  return typeof value === 'object' && value !== null && 'op' in value && 'args' in value
 }
 
 /** The nodes right below a node. */

@@ -1,5 +1,5 @@
 import type { Environment } from '@marcbachmann/cel-js'
-import { isQuantity, quantityNanos } from '../quantity.ts'
+import { isQuantity, quantityNanos } from './quantity.ts'
 
 /** A quantity as rules compute with it. */
 class CelQuantity {
@@ -12,7 +12,8 @@ class CelQuantity {
 
 const nano = 1_000_000_000n
 
-function quantityOf(text: string): CelQuantity {
+/** @throws Error when the text is no quantity. */
+function celQuantity(text: string): CelQuantity {
   const nanos = quantityNanos(text)
   if (nanos === undefined) throw new Error(`quantity: ${JSON.stringify(text)} is not a quantity`)
   return new CelQuantity(nanos)
@@ -27,7 +28,7 @@ export function registerQuantities(environment: Environment): void {
   environment
     .registerType(quantity, CelQuantity)
     .registerFunction('isQuantity(string): bool', isQuantity)
-    .registerFunction(`quantity(string): ${quantity}`, quantityOf)
+    .registerFunction(`quantity(string): ${quantity}`, celQuantity)
     .registerFunction(`${quantity}.isInteger(): bool`, (q: CelQuantity) => q.nanos % nano === 0n)
     .registerFunction(`${quantity}.asInteger(): int`, (q: CelQuantity) => {
       if (q.nanos % nano !== 0n) throw new Error('cannot convert value to integer')

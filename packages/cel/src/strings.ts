@@ -1,5 +1,5 @@
 import type { Environment } from '@marcbachmann/cel-js'
-import { compileExpression, type RegularExpression } from '../regular-expressions.ts'
+import { compileExpression, type RegularExpression } from './regular-expressions.ts'
 import { formatText } from './format-text.ts'
 import { ownName } from './own-functions.ts'
 

@@ -1,0 +1,5 @@
+export { compileCel, type Compiled, createEnvironment, failureOf, type VariableType } from './environment.ts'
+export { childNodes } from './nodes.ts'
+export { canonicalQuantity, isQuantity, quantityNanos, quantityText } from './quantity.ts'
+export { compileExpression, type RegularExpression } from './regular-expressions.ts'
+export { urlError } from './urls.ts'
