@@ -30,6 +30,7 @@ export {
   type NodeOverlay,
   type NodePool,
 } from './karpenter/types.ts'
+export type * from './devices.ts'
 export type * from './objects.ts'
 export { apiVersionOf, kinds, pathOf, type ResourceType } from './resources.ts'
 export {

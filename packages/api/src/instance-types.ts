@@ -1,3 +1,4 @@
+import type { AttributeBinding, ResourceSliceTemplate } from './devices.ts'
 import type { PricePerHour } from './prices.ts'
 
 /**
@@ -59,6 +60,9 @@ export interface InstanceType {
     readonly systemReserved: Resources
     readonly evictionThreshold: Resources
   }
+  /** Devices that its nodes will publish, at most one template for each pool of a driver. */
+  readonly resourceSliceTemplates?: readonly ResourceSliceTemplate[]
+  readonly attributeBindings?: readonly AttributeBinding[]
   /** What NodeOverlays changed: some offering's price, some resource of the capacity. */
   readonly overlaid?: { readonly price?: boolean; readonly capacity?: boolean }
 }

@@ -110,6 +110,11 @@ export interface NodeSelectorTerm {
   readonly matchFields?: readonly NodeSelectorRequirement[]
 }
 
+/** Terms of which one has to hold. */
+export interface NodeSelector {
+  readonly nodeSelectorTerms: readonly NodeSelectorTerm[]
+}
+
 export interface PodAffinityTerm {
   readonly labelSelector?: LabelSelector
   readonly namespaceSelector?: LabelSelector
@@ -209,7 +214,11 @@ export interface PodSpec {
   readonly terminationGracePeriodSeconds?: number
   readonly restartPolicy?: string
   readonly hostNetwork?: boolean
-  readonly resourceClaims?: readonly { readonly name: string; readonly resourceClaimName?: string }[]
+  readonly resourceClaims?: readonly {
+    readonly name: string
+    readonly resourceClaimName?: string
+    readonly resourceClaimTemplateName?: string
+  }[]
 }
 
 export interface PodCondition {
@@ -331,7 +340,7 @@ export interface PersistentVolume extends KubeObject {
     readonly local?: { readonly path: string }
     readonly hostPath?: { readonly path: string }
     readonly nodeAffinity?: {
-      readonly required?: { readonly nodeSelectorTerms: readonly NodeSelectorTerm[] }
+      readonly required?: NodeSelector
     }
     readonly storageClassName?: string
     readonly capacity?: ResourceList
@@ -366,39 +375,6 @@ export interface VolumeAttachment extends KubeObject {
     readonly attacher: string
     readonly nodeName: string
     readonly source: { readonly persistentVolumeName?: string }
-  }
-}
-
-/** Devices that a driver publishes; a pool of them may need several slices. */
-export interface ResourceSlice extends KubeObject {
-  readonly spec: {
-    readonly driver: string
-    readonly pool: {
-      readonly name: string
-      /** Slices of an older generation no longer count. */
-      readonly generation: number
-      /** How many slices the pool has at this generation. */
-      readonly resourceSliceCount: number
-    }
-    /** Absent for pools that several nodes share. */
-    readonly nodeName?: string
-    readonly devices?: readonly { readonly name: string }[]
-  }
-}
-
-/** Devices that were asked for, and those that were given. */
-export interface ResourceClaim extends KubeObject {
-  readonly status?: {
-    readonly allocation?: {
-      readonly devices?: {
-        readonly results?: readonly {
-          readonly driver: string
-          readonly pool: string
-          readonly device: string
-          readonly adminAccess?: boolean
-        }[]
-      }
-    }
   }
 }
 

@@ -1,3 +1,4 @@
+import type { DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice } from './devices.ts'
 import type {
   ConfigMap,
   CsiNode,
@@ -11,8 +12,6 @@ import type {
   Pod,
   PodDisruptionBudget,
   ReplicationController,
-  ResourceClaim,
-  ResourceSlice,
   Secret,
   SelectingWorkload,
   Service,
@@ -94,4 +93,12 @@ export const kinds = {
   ),
   resourceSlice: grouped<ResourceSlice>('resource.k8s.io', 'v1', 'ResourceSlice', 'resourceslices', false),
   resourceClaim: grouped<ResourceClaim>('resource.k8s.io', 'v1', 'ResourceClaim', 'resourceclaims', true),
+  resourceClaimTemplate: grouped<ResourceClaimTemplate>(
+    'resource.k8s.io',
+    'v1',
+    'ResourceClaimTemplate',
+    'resourceclaimtemplates',
+    true,
+  ),
+  deviceClass: grouped<DeviceClass>('resource.k8s.io', 'v1', 'DeviceClass', 'deviceclasses', false),
 } as const

@@ -13,7 +13,7 @@ class CelQuantity {
 const nano = 1_000_000_000n
 
 /** @throws Error when the text is no quantity. */
-function celQuantity(text: string): CelQuantity {
+export function celQuantity(text: string): CelQuantity {
   const nanos = quantityNanos(text)
   if (nanos === undefined) throw new Error(`quantity: ${JSON.stringify(text)} is not a quantity`)
   return new CelQuantity(nanos)

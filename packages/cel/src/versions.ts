@@ -27,6 +27,14 @@ function read(text: string, normalize: boolean): SemVer | undefined {
   return whole === undefined ? undefined : strictVersion(whole)
 }
 
+/**
+ * A version as expressions compute with it.
+ * @throws Error when the text is no semantic version.
+ */
+export function celVersion(text: string): SemVer {
+  return versionOf(text, false)
+}
+
 function versionOf(text: string, normalize: boolean): SemVer {
   const version = read(text, normalize)
   if (version === undefined) throw new Error(`invalid semantic version: ${JSON.stringify(text)}`)

@@ -43,6 +43,7 @@ export {
   requirementsOf,
 } from './requirements/requirements.ts'
 export { type Problem, problemInSteps, problemOf, problemText, type ShapeSource } from './input/problem.ts'
+export type { AllocatedDevice, DeviceAllocation, DevicesInput } from './input/devices.ts'
 export type {
   AttachLimits,
   DaemonInput,

@@ -102,11 +102,12 @@ export class WhatIf {
   isPlain(pod: number): boolean {
     if (!this.#isReadable(pod) || this.compiled.problem.volumeClaims.has(pod)) return false
     const shape = this.compiled.shapeOf(pod)
-    const { hostPorts, hasUnknownVolumes, usesResourceClaims, wanted, volumes } = shape
+    const { claims, hostPorts, hasUnknownVolumes, usesResourceClaims, wanted, volumes } = shape
     return (
       hostPorts.length === 0 &&
       !hasUnknownVolumes &&
       !usesResourceClaims &&
+      claims.length === 0 &&
       wanted.host === undefined &&
       volumes.every(({ host }) => host === undefined) &&
       this.#ground.topology.isIndifferent(shape)
@@ -140,7 +141,10 @@ export class WhatIf {
       for (const pod of candidate.pods)
         if (this.#isReadable(pod)) ground.topology.remove(this.compiled.shapeOf(pod), candidate.node)
     }
-    for (const { node } of candidates) ground.exclude(node)
+    for (const { node, input } of candidates) {
+      ground.exclude(node)
+      ground.devices?.leave(input.pods)
+    }
     const scope: Scope = {
       ground,
       pods: readable.sort((a, b) => (this.#rank[a] as number) - (this.#rank[b] as number)),

@@ -10,6 +10,7 @@ import type {
   Taint,
 } from '@tenon/api'
 import type { HostPort } from '../scheduling/pods/host-ports.ts'
+import type { DevicesInput } from './devices.ts'
 
 /** Names of volume claims (`namespace/name`) by CSI driver. */
 export type VolumeUse = Readonly<Record<string, readonly string[]>>
@@ -152,6 +153,8 @@ export interface SchedulingInput {
   /** By pod UID; pods that are not here have no volumes that matter. */
   readonly volumes?: ReadonlyMap<string, PodVolumes>
   readonly attachLimits?: AttachLimits
+  /** Absent, pods that use ResourceClaims find no place. */
+  readonly devices?: DevicesInput
   /** By pod UID; pods that are not here are pending. */
   readonly origins?: ReadonlyMap<string, PodOrigin>
   /**

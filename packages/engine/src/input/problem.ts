@@ -12,6 +12,7 @@ import {
   ownValue,
   setOwn,
 } from '@tenon/api'
+import type { DevicesInput } from './devices.ts'
 import { misshapenFields } from '../eligibility/pod-shape.ts'
 import { shapeProblemText } from '../eligibility/pool-shape.ts'
 import { hostPortOf } from '../scheduling/pods/host-ports.ts'
@@ -47,6 +48,10 @@ export interface ShapeSource extends SelectablePod {
   readonly attachments: Readonly<Record<string, number>>
   /** Set when the pod's volumes could not be looked up, so that no existing node can be judged. */
   readonly hasUnknownVolumes: boolean
+  /** ResourceClaims (`namespace/name`) of one of its pods; those of the others ask for the same. */
+  readonly claims: readonly string[]
+  /** Whether some of the claims are other pods', too, or have devices: what refuses it now may take it later. */
+  readonly sharesClaims: boolean
 }
 
 /** Bound pods that are alike for every rule about other pods. */
@@ -76,6 +81,9 @@ export interface Problem {
   readonly volumeClaims: ReadonlyMap<number, VolumeUse>
   /** Claims that no two pods may use at the same time, by pod. */
   readonly exclusiveClaims: ReadonlyMap<number, readonly string[]>
+  /** ResourceClaims (`namespace/name`), by pod. */
+  readonly deviceClaims: ReadonlyMap<number, readonly string[]>
+  readonly devices: DevicesInput | undefined
   /** Index of the node an earlier decision meant for the pod, by pod. */
   readonly planned: ReadonlyMap<number, number>
   /** What is wrong with pods that could not be read. */
@@ -124,6 +132,7 @@ export function* problemInSteps(input: SchedulingInput): Generator<undefined, Pr
     daemons: input.daemons,
     attachLimits: input.attachLimits ?? noAttachLimits,
     policy: input.policy,
+    devices: input.devices,
     topologyNodes: input.topology.nodes,
     namespaces: input.topology.namespaces,
   }
@@ -183,9 +192,12 @@ class PodReader {
   readonly #claims = new Map<number, VolumeUse>()
   readonly #exclusive = new Map<number, readonly string[]>()
   readonly #malformed = new Map<number, string>()
+  readonly #deviceClaims = new Map<number, readonly string[]>()
+  readonly #claimKeys: ClaimKeys | undefined
 
   constructor(input: SchedulingInput) {
     this.#input = input
+    this.#claimKeys = input.devices && new ClaimKeys(input.devices)
     this.#specOf = new Int32Array(input.pods.length).fill(-1)
     this.#shapeOf = new Int32Array(input.pods.length).fill(-1)
   }
@@ -225,6 +237,8 @@ class PodReader {
     if (volumes !== undefined && Object.keys(volumes.claims).length > 0)
       this.#claims.set(index, volumes.claims)
     if (volumes?.exclusive !== undefined) this.#exclusive.set(index, volumes.exclusive)
+    const claims = this.#input.devices?.claimsOf.get(uid)
+    if (claims !== undefined && claims.length > 0) this.#deviceClaims.set(index, claims)
   }
 
   #shapeFor(pod: Pod, specId: number, keys: readonly string[]): number {
@@ -236,10 +250,11 @@ class PodReader {
     for (const name of keys)
       if (ownValue(labels, name) !== undefined) key += `\n${name}=${ownValue(labels, name)}`
     const attachments = this.#attachmentsOf(volumes)
-    if (volumes !== undefined)
-      key += `\n${JSON.stringify(volumes.alternatives)}${volumes.unknownClaims === true ? '?' : ''}`
+    key += volumesKey(volumes)
     for (const driver in attachments) key += `\n${driver}:${ownValue(attachments, driver)}`
     if (status !== undefined) key += `\n${JSON.stringify(status)}`
+    const claims = this.#claimKeys?.of(uid, origin) ?? noClaims
+    key += claims.key
     const known = this.#byKey.get(key)
     if (known !== undefined) return known
     this.#byKey.set(key, this.#shapes.length)
@@ -253,6 +268,8 @@ class PodReader {
         volumeAlternatives: volumes?.alternatives ?? [],
         attachments,
         hasUnknownVolumes: volumes?.unknownClaims ?? false,
+        claims: claims.names,
+        sharesClaims: claims.areShared,
       }) - 1
     )
   }
@@ -267,7 +284,14 @@ class PodReader {
 
   result(): Pick<
     Problem,
-    'shapes' | 'shapeOf' | 'uids' | 'created' | 'volumeClaims' | 'exclusiveClaims' | 'malformed'
+    | 'shapes'
+    | 'shapeOf'
+    | 'uids'
+    | 'created'
+    | 'volumeClaims'
+    | 'exclusiveClaims'
+    | 'deviceClaims'
+    | 'malformed'
   > {
     return {
       shapes: this.#shapes,
@@ -276,8 +300,52 @@ class PodReader {
       created: this.#created,
       volumeClaims: this.#claims,
       exclusiveClaims: this.#exclusive,
+      deviceClaims: this.#deviceClaims,
       malformed: this.#malformed,
     }
+  }
+}
+
+function volumesKey(volumes: PodVolumes | undefined): string {
+  if (volumes === undefined) return ''
+  return `\n${JSON.stringify(volumes.alternatives)}${volumes.unknownClaims === true ? '?' : ''}`
+}
+
+interface ClaimKey {
+  readonly key: string
+  readonly names: readonly string[]
+  readonly areShared: boolean
+}
+
+const noClaims: ClaimKey = { key: '', names: [], areShared: false }
+
+/** What tells pods apart by the devices that they claim. */
+class ClaimKeys {
+  readonly #input: DevicesInput
+  readonly #users = new Map<string, number>()
+  readonly #allocated: ReadonlyMap<string, DevicesInput['allocations'][number]>
+
+  constructor(input: DevicesInput) {
+    this.#input = input
+    this.#allocated = new Map(input.allocations.map((each) => [each.claim, each]))
+    for (const names of input.claimsOf.values())
+      for (const name of new Set(names)) this.#users.set(name, (this.#users.get(name) ?? 0) + 1)
+  }
+
+  of(uid: string, origin: PodOrigin): ClaimKey {
+    const names = this.#input.claimsOf.get(uid) ?? []
+    if (names.length === 0) return noClaims
+    let areShared = false
+    const keys = names.map((name) => {
+      const allocation = this.#allocated.get(name)
+      const isOwn = this.#users.get(name) === 1 && new Set(names).size === names.length
+      // What a pod alone holds becomes free with it, so that only what the claim asks for counts.
+      const isFreed = origin !== 'pending' && allocation?.pods?.every((pod) => pod === uid) === true
+      if (isOwn && (allocation === undefined || isFreed)) return textOf(this.#input.claims.get(name)?.spec)
+      areShared = true
+      return `claim ${name}`
+    })
+    return { key: `\n${keys.join('\n')}`, names, areShared }
   }
 }
 

@@ -26,6 +26,8 @@ export interface NewClaim {
   readonly overlaid: { readonly price: boolean; readonly capacity: boolean }
   /** Reservations it may use, sorted; empty unless it is pinned to reserved capacity. */
   readonly reservationIds: readonly string[]
+  /** Drivers that have to publish devices on its node before its pods can run, sorted. */
+  readonly deviceDrivers: readonly string[]
   readonly pods: readonly Pod[]
 }
 

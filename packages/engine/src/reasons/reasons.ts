@@ -7,6 +7,7 @@ import {
   taintText,
   type Unavailability,
 } from '@tenon/api'
+import type { DeviceRefusal } from '../scheduling/devices/device-room.ts'
 import { renderValueSet, type ValueSet } from '../requirements/requirement.ts'
 import { type Incompatibility, type Requirements, renderRequirements } from '../requirements/requirements.ts'
 
@@ -97,6 +98,8 @@ export type PodReason =
   /** A disruption would rely on a node that may never become usable. */
   | { readonly kind: 'uninitializedNode'; readonly node: string }
   | { readonly kind: 'resourceClaims' }
+  /** No node, and none that could be launched, has devices for this claim (`namespace/name`). */
+  | { readonly kind: 'devices'; readonly claim: string; readonly because: DeviceRefusal['because'] }
   /** Of access mode ReadWriteOncePod (`namespace/name`): another pod of this pass uses it. */
   | { readonly kind: 'exclusiveClaim'; readonly claim: string }
   /** `problem` names the field and what is wrong with it. */
@@ -135,6 +138,8 @@ export function renderPodReason(reason: PodReason): string {
         'the pod uses ResourceClaims (spec.resourceClaims), for which no node can be launched; ' +
         'remove them, or provide a node that serves them'
       )
+    case 'devices':
+      return `ResourceClaim ${reason.claim}: ${deviceWords(reason.because)}`
     case 'exclusiveClaim':
       return (
         `PersistentVolumeClaim ${reason.claim} has access mode ReadWriteOncePod and goes to another pod; ` +
@@ -148,6 +153,25 @@ export function renderPodReason(reason: PodReason): string {
       return (
         `every decision with this pod fails (${reason.problem}), so it is set aside and tried again later; ` +
         'other pods are not affected. This is a bug: please report it with the log of the controller'
+      )
+  }
+}
+
+function deviceWords(because: DeviceRefusal['because']): string {
+  switch (because.kind) {
+    case 'problem':
+      return `${because.problem}; correct the claim, or create what it names`
+    case 'elsewhere':
+      return 'it has devices that the nodes which suit the pod do not reach; free the claim, or let the pod follow it'
+    case 'noDevices':
+      return (
+        'no node, and no instance type that suits the pod, has free devices for it; ' +
+        'loosen its selectors and constraints, or allow instance types with such devices'
+      )
+    case 'tooManySteps':
+      return (
+        'the search for its devices was given up after too many steps; ' +
+        'use fewer requests and constraints in one claim'
       )
   }
 }

@@ -3,6 +3,7 @@ import { type InstanceType, labels, normalizedLabel, type Resources } from '@ten
 import { RequirementStates } from '../requirements/states.ts'
 import { type Problem, problemText } from '../input/problem.ts'
 import type { MalformedObject, PoolWithoutTypes } from '../input/result.ts'
+import { CompiledDevices } from './devices/compiled-devices.ts'
 import { attachmentAmounts, Attachments } from './pods/attachments.ts'
 import { ClaimClasses } from './claims/claim-class.ts'
 import { ClaimFinisher } from './claims/finished-claims.ts'
@@ -32,6 +33,8 @@ export class CompiledProblem {
   readonly classes: ClaimClasses
   readonly finisher: ClaimFinisher
   readonly daemons: readonly CompiledDaemon[]
+  /** Absent, pods that use ResourceClaims find no place. */
+  readonly devices: CompiledDevices | undefined
   /** In the order in which they are tried. */
   readonly templates: readonly Template[]
   readonly universe: DomainUniverse
@@ -57,6 +60,7 @@ export class CompiledProblem {
   /** @param reader of instance types; one that is kept from problem to problem reads a catalogue once. */
   constructor(problem: Problem, reader: TypeReader) {
     this.problem = problem
+    this.devices = problem.devices && new CompiledDevices(problem.devices)
     this.attachments = new Attachments(problem.attachLimits, this.space)
     this.#requests = problem.shapes.map(({ spec, status, attachments }) => {
       try {
@@ -69,7 +73,9 @@ export class CompiledProblem {
     const pools = this.#compilePools(reader)
     this.#learnResources(pools)
     this.templates = this.#compileTemplates(pools)
-    this.shapes = this.#compileShapes(new PodShapes(this.states, this.space, pools.some(hasSoftTaint)))
+    this.shapes = this.#compileShapes(
+      new PodShapes(this.states, this.space, pools.some(hasSoftTaint), problem.devices !== undefined),
+    )
     this.universe = new DomainUniverse(pools, problem.policy.wellKnownLabels, (pool) =>
       roomsOf(pool, this.#templateContext()),
     )

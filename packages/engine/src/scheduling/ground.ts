@@ -7,6 +7,7 @@ import type { NodeInput } from '../input/input.ts'
 import { allowsAbsence, anyValue, has } from '../requirements/requirement.ts'
 import { ClaimAdmission } from './claims/claim-admission.ts'
 import type { CompiledProblem } from './compiled-problem.ts'
+import { DeviceRoom } from './devices/device-room.ts'
 import type { NodeFill } from './nodes/node-fill.ts'
 import { NodeQueue } from './nodes/node-queue.ts'
 import type { PodShape } from './pods/pod-shape.ts'
@@ -18,12 +19,14 @@ import { PodTopology, type TopologyMark } from './topology/pod-topology.ts'
 export interface GroundMark {
   readonly nodes: number
   readonly topology: TopologyMark
+  readonly devices: number | undefined
 }
 
 export class Ground {
   readonly compiled: CompiledProblem
   readonly nodes: NodeQueue
   readonly topology: PodTopology
+  readonly devices: DeviceRoom | undefined
   readonly #indexes: ReadonlyMap<NodeInput, number>
   readonly #byIndex: readonly (NodeFill | undefined)[]
   #admission: ClaimAdmission | undefined
@@ -43,6 +46,7 @@ export class Ground {
       { states, space, daemons, attachments, topology: this.topology, keys },
       order,
     )
+    this.devices = compiled.devices && new DeviceRoom(compiled.devices)
     this.#indexes = new Map(problem.nodes.map((node, index) => [node, index]))
     this.#byIndex = problem.nodes.map((node) => this.nodes.of(node))
   }
@@ -75,10 +79,15 @@ export class Ground {
   }
 
   mark(): GroundMark {
-    return { nodes: this.nodes.mark(), topology: this.topology.mark() }
+    return {
+      nodes: this.nodes.mark(),
+      topology: this.topology.mark(),
+      devices: this.devices?.mark(),
+    }
   }
 
-  rollback({ nodes, topology }: GroundMark): void {
+  rollback({ nodes, topology, devices }: GroundMark): void {
+    if (devices !== undefined) this.devices?.rollback(devices)
     this.nodes.rollback(nodes)
     this.topology.rollback(topology)
   }

@@ -6,6 +6,7 @@ import type { SchedulingControl } from '../input/result.ts'
 import { type Admission, ClaimAdmission } from './claims/claim-admission.ts'
 import { type ClaimClass, holdsMore } from './claims/claim-class.ts'
 import { type CompiledProblem, compareText } from './compiled-problem.ts'
+import { type DeviceAdmission, DeviceAdmissions } from './devices/device-admission.ts'
 import { Crowding } from './pods/crowding.ts'
 import { explain } from './explain.ts'
 import type { FinishedClaim } from './claims/finished-claims.ts'
@@ -14,7 +15,7 @@ import type { PlanCost } from './packing/cheaper.ts'
 import type { PlannedBin } from './packing/group.ts'
 import { claimOf, costOf, regrouped } from './packing/regroup.ts'
 import type { NodeFill } from './nodes/node-fill.ts'
-import type { NodeQueue } from './nodes/node-queue.ts'
+import type { HasDevices, NodeQueue } from './nodes/node-queue.ts'
 import { type Answer, ClaimQueue, isBefore, type OpenClaim } from './claims/open-claims.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import { PoolBudget, type Template } from './claims/pool-template.ts'
@@ -59,6 +60,8 @@ interface ShapeMemory {
   seen: number
   /** Placements made when the shape last found no place; it finds none before there are more. */
   failedAt: number
+  /** Set when devices are what it found no place for. */
+  devices: PodReason | undefined
 }
 
 /** What one simulation decides, and on what ground. */
@@ -117,6 +120,7 @@ export class Simulation {
   readonly #nodeOf = new Map<number, number>()
   readonly #choices: number
   readonly #crowding: Crowding
+  readonly #devices: DeviceAdmissions | undefined
   readonly #keepsApart: boolean
   #undecided: readonly number[] = []
   #placements = 0
@@ -149,6 +153,7 @@ export class Simulation {
         : new ClaimAdmission(compiled, this.#topology, this.#reservations)
     this.#crowding = new Crowding((pod) => compiled.shapeOf(pod))
     this.#keepsApart = keepsApart
+    this.#devices = scope.ground.devices && new DeviceAdmissions(scope.ground.devices, compiled)
     this.#newHost = this.#topology.hostOf(placeholder(0))
     this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / scope.pods.length)))
   }
@@ -268,6 +273,7 @@ export class Simulation {
     const wanted = new Set(bins.flatMap(({ pods }) => pods))
     const old = this.#claims.filter(({ pods }) => pods.some((pod) => wanted.has(pod)))
     const [model] = old
+    if (old.some(({ taker }) => taker !== undefined)) return
     if (model === undefined || old.reduce((sum, { pods }) => sum + pods.length, 0) !== wanted.size) return
     const renewed = bins.map((bin) => claimOf(bin, model, (pod) => this.#compiled.shapeOf(pod)))
     // The claims of first fit may be of several NodePools, each with limits of its own.
@@ -293,7 +299,8 @@ export class Simulation {
     for (const claim of this.#claims) {
       const { template } = claim.class
       const finished = finisher.finish(claim, this.#compiled.poolIndexOf(template))
-      if (!('kind' in finished)) claims.push(finished)
+      if (!('kind' in finished))
+        claims.push({ ...finished, deviceDrivers: this.#devices?.driversOf(claim) ?? [] })
       else {
         const reason: PodReason = {
           kind: 'truncationBrokeMinValues',
@@ -397,7 +404,9 @@ export class Simulation {
     let shape: PodShape | undefined = this.#compiled.shapeOf(pod)
     if (shape.usesResourceClaims) return false
     if (this.#takenClaimOf(pod) !== undefined) return false
-    while (shape !== undefined && !this.#nodes.takes(node, shape, volumes)) shape = shape.relaxed()
+    this.#devices?.restart()
+    while (shape !== undefined && !this.#nodes.takes(node, shape, volumes, this.#asked(pod, shape)))
+      shape = shape.relaxed()
     if (shape === undefined) return false
     this.#onNode(node, pod, shape)
     this.#hasPlace(pod)
@@ -408,7 +417,14 @@ export class Simulation {
     return this.#scope.planned ?? this.#compiled.problem.planned
   }
 
+  /** How nodes are asked for the devices of a pod; undefined when it claims none. */
+  #asked(pod: number, { claims }: PodShape): HasDevices | undefined {
+    const devices = this.#devices
+    return devices === undefined || claims.length === 0 ? undefined : (node) => devices.onNode(node, pod)
+  }
+
   #onNode(node: NodeFill, pod: number, shape: PodShape): void {
+    if (shape.claims.length > 0) this.#devices?.takeOnNode(node, pod)
     this.#nodes.take(node, pod, shape, this.#compiled.problem.volumeClaims.get(pod))
     this.#nodeOf.set(pod, this.#ground.indexOf(node))
   }
@@ -431,6 +447,7 @@ export class Simulation {
     const memory = this.#memoryOf(wanted)
     const volumes = this.#compiled.problem.volumeClaims.get(pod)
     if (memory.failedAt !== this.#placements || volumes !== undefined) {
+      this.#devices?.restart()
       const outcome = wanted.usesResourceClaims ? 'refused' : this.#tryShapes(pod, wanted)
       if (outcome === 'placed') {
         this.#hasPlace(pod)
@@ -442,6 +459,12 @@ export class Simulation {
         return false
       }
       memory.failedAt = this.#placements
+      const refusal = wanted.claims.length > 0 ? this.#devices?.refusal : undefined
+      memory.devices = refusal && { kind: 'devices', claim: refusal.claim, because: refusal.because }
+    }
+    if (memory.devices !== undefined) {
+      this.#failures.set(pod, memory.devices)
+      return false
     }
     this.#failures.set(pod, wanted)
     return false
@@ -450,7 +473,7 @@ export class Simulation {
   #tryShapes(pod: number, wanted: PodShape): 'placed' | 'refused' | PodReason {
     const volumes = this.#compiled.problem.volumeClaims.get(pod)
     for (let shape: PodShape | undefined = wanted; shape !== undefined; shape = shape.relaxed()) {
-      const node = this.#nodes.first(shape, volumes)
+      const node = this.#nodes.first(shape, volumes, this.#asked(pod, shape))
       if (node !== undefined) {
         this.#onNode(node, pod, shape)
         return 'placed'
@@ -463,7 +486,7 @@ export class Simulation {
   }
 
   #memoryOf(shape: PodShape): ShapeMemory {
-    return (this.#memory[shape.index] ??= { reach: [], seen: 0, failedAt: -1 })
+    return (this.#memory[shape.index] ??= { reach: [], seen: 0, failedAt: -1, devices: undefined })
   }
 
   /** Open classes that some pod of the shape may enter. */
@@ -498,7 +521,13 @@ export class Simulation {
       const confined = sameKindOf(from, this.#admission.confined(shape, targets))
       if (confined.length === 0) continue
       const found = queue.first(shape.index, best, (claim) =>
-        this.#answer(this.#admission.answer(claim, shape, targets, confined), claim, shape, entry),
+        this.#withDevices(
+          this.#answer(this.#admission.answer(claim, shape, targets, confined), claim, shape, entry),
+          claim,
+          pod,
+          shape,
+          confined,
+        ),
       )
       if (found === undefined) continue
       best = found
@@ -527,7 +556,13 @@ export class Simulation {
         const given = asksOnlyRoom
           ? this.#admission.answerWithRoom(claim, shape)
           : this.#admission.answer(claim, shape, targets, confined)
-        const answer = this.#answer(given, claim, shape, entry)
+        const answer = this.#withDevices(
+          this.#answer(given, claim, shape, entry),
+          claim,
+          pod,
+          shape,
+          confined,
+        )
         if (answer !== 'accepts') return answer
         choices--
         const order = comparePrices(rise, bestRise)
@@ -561,7 +596,8 @@ export class Simulation {
       if (claim === undefined || (best !== undefined && isBefore(best, claim))) continue
       const targets = this.#admission.targets(shape, claim.class)
       const confined = this.#admission.confined(shape, targets)
-      if (this.#admission.answer(claim, shape, targets, confined) !== 'accepts') continue
+      const answer = this.#admission.answer(claim, shape, targets, confined)
+      if (this.#withDevices(answer, claim, pod, shape, confined) !== 'accepts') continue
       best = claim
       bestConfined = confined
     }
@@ -569,11 +605,45 @@ export class Simulation {
   }
 
   #enter(claim: OpenClaim, pod: number, shape: PodShape, confined: readonly ClaimClass[]): boolean {
-    const admission = this.#admission.admit(claim, shape, confined)
+    const withDevices = this.#admittedWithDevices(claim, pod, shape, confined)
+    const admission =
+      shape.claims.length > 0 ? withDevices?.admission : this.#admission.admit(claim, shape, confined)
     if (admission === undefined) return false
     this.#queueOf(claim.class).remove(claim)
     this.#fill(claim, pod, shape, admission)
+    if (withDevices !== undefined) this.#devices?.takeOnClaim(claim, withDevices)
     return true
+  }
+
+  /** What a claim says that would take the pod, its devices apart. */
+  #withDevices(
+    answer: Answer,
+    claim: OpenClaim,
+    pod: number,
+    shape: PodShape,
+    confined: readonly ClaimClass[],
+  ): Answer {
+    if (answer !== 'accepts' || shape.claims.length === 0) return answer
+    if (this.#admittedWithDevices(claim, pod, shape, confined) !== undefined) return 'accepts'
+    const mayHaveThemLater = shape.sharesClaims || this.#topology.concernsDomains(shape)
+    return mayHaveThemLater ? 'notNow' : 'never'
+  }
+
+  #admittedWithDevices(
+    claim: OpenClaim,
+    pod: number,
+    shape: PodShape,
+    confined: readonly ClaimClass[],
+  ): DeviceAdmission<Admission> | undefined {
+    if (this.#devices === undefined || shape.claims.length === 0) return undefined
+    claim.taker ??= {}
+    return this.#devices.onClaim(
+      { taker: claim.taker, amounts: claim.amounts },
+      pod,
+      shape,
+      confined,
+      (targets) => this.#admission.admit(claim, shape, targets),
+    )
   }
 
   #onNewClaim(pod: number, shape: PodShape): 'placed' | 'refused' | PodReason {
@@ -586,6 +656,11 @@ export class Simulation {
       this.#topology.expectOnClaim(this.#newHost, template.index)
       if (targets.length === 0 || !this.#topology.allowsHost(shape, this.#newHost)) continue
       const confined = this.#admission.confined(shape, targets)
+      if (this.#devices !== undefined && shape.claims.length > 0) {
+        const outcome = this.#openWithDevices(this.#devices, pod, shape, confined)
+        if (outcome === undefined) continue
+        return outcome
+      }
       const priced = confined.filter(({ isPriced }) => isPriced)
       const admission = this.#admission.open(shape, priced) ?? this.#unpriced(pod, shape, template, confined)
       if (admission === undefined) continue
@@ -614,7 +689,32 @@ export class Simulation {
     return this.#admission.open(shape, unpriced)
   }
 
-  #open(pod: number, shape: PodShape, admission: Admission): void {
+  /** Opens a claim of which some types have the devices of the pod. */
+  #openWithDevices(
+    devices: DeviceAdmissions,
+    pod: number,
+    shape: PodShape,
+    confined: readonly ClaimClass[],
+  ): 'placed' | PodReason | undefined {
+    const taker = {}
+    const amounts = new Float64Array(this.#compiled.space.size)
+    const priced = confined.filter(({ isPriced }) => isPriced)
+    const unpriced = confined.flatMap((target) => this.#compiled.classes.unpriced(target) ?? [])
+    let refusal: PodReason | undefined
+    const opened = devices.onClaim({ taker, amounts }, pod, shape, [...priced, ...unpriced], (targets) => {
+      const admission = this.#admission.open(shape, targets)
+      if (admission === undefined || !('kind' in admission)) return admission
+      refusal = { kind: 'reservationDeferred', variant: admission.variant }
+      return undefined
+    })
+    if (opened === undefined) return refusal
+    const claim = this.#open(pod, shape, opened.admission)
+    claim.taker = taker
+    devices.takeOnClaim(claim, opened)
+    return 'placed'
+  }
+
+  #open(pod: number, shape: PodShape, admission: Admission): OpenClaim {
     const claim: OpenClaim = {
       number: this.#claims.length,
       class: admission.class,
@@ -627,6 +727,7 @@ export class Simulation {
       hostPorts: [],
       minValuesRelaxed: admission.minValuesRelaxed,
       reservations: new Set(),
+      taker: undefined,
       arrival: 0,
       slot: 0,
       cheapest: 0,
@@ -638,6 +739,7 @@ export class Simulation {
     this.#fill(claim, pod, shape, admission)
     const budget = this.#budgetOf(admission.class.template)
     if (budget.isLimited) budget.charge(this.#compiled.finisher.holding(claim))
+    return claim
   }
 
   #fill(claim: OpenClaim, pod: number, shape: PodShape, admission: Admission): void {
@@ -653,6 +755,7 @@ export class Simulation {
       this.#reservations.exchange(claim.reservations, admission.reservations)
       claim.reservations = admission.reservations
     }
+    this.#devices?.retain(claim)
     this.#queueOf(claim.class).add(claim)
     this.#topology.record(shape, claim)
   }

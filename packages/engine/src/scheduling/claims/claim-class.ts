@@ -4,7 +4,7 @@
  */
 import type { PricePerHour } from '@tenon/api'
 import { allowsAbsence, type ValueSet } from '../../requirements/requirement.ts'
-import { compatible } from '../../requirements/requirements.ts'
+import { compatible, type Requirements } from '../../requirements/requirements.ts'
 import { anything, type RequirementStates, type StateId } from '../../requirements/states.ts'
 import type { SchedulingPolicy } from '../../input/input.ts'
 import type { HostPort } from '../pods/host-ports.ts'
@@ -75,6 +75,21 @@ export class ClaimClasses {
     }
     this.#narrowed.set(key, result)
     return result
+  }
+
+  /** The class once devices of some of its types are taken that can be reached only where `required` holds. */
+  withDevices(
+    from: ClaimClass,
+    required: Requirements,
+    has: (row: TypeRow) => boolean,
+  ): ClaimClass | undefined {
+    const placed =
+      required.size === 0
+        ? from
+        : this.narrowed(from, { state: this.#states.idOf(required), host: undefined })
+    if (placed === undefined) return undefined
+    const allowed = placed.allowed.filter(has)
+    return allowed.length === placed.allowed.length ? placed : this.restricted(placed, allowed)
   }
 
   /** The class once topology rules have had their say; undefined when a label would be unknown. */

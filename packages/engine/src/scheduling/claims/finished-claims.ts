@@ -200,6 +200,7 @@ export class ClaimFinisher {
       requests: withoutAttachments(this.#space.resources(requests)),
       minValuesRelaxed: claim.minValuesRelaxed,
       reservationIds: [...claim.reservations].toSorted(),
+      deviceDrivers: [],
       pods: claim.pods,
     }
   }

@@ -4,6 +4,7 @@
  */
 import type { PricePerHour } from '@tenon/api'
 import type { ClaimClass } from './claim-class.ts'
+import type { Taker } from '../devices/ledger.ts'
 import type { HostPort } from '../pods/host-ports.ts'
 import type { Amounts } from '../pods/resource-space.ts'
 import type { Place } from '../topology/pod-topology.ts'
@@ -22,6 +23,8 @@ export interface OpenClaim extends Place {
   minValuesRelaxed: boolean
   /** Reservations held, by id. */
   reservations: ReadonlySet<string>
+  /** As whom it has devices; undefined while no pod of its claims any. */
+  taker: Taker | undefined
   /** When it got its last pod, counted in placements. */
   arrival: number
   /** Where it is in the log of its class and number of pods. */

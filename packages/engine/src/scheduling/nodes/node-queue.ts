@@ -23,6 +23,11 @@ interface Knowledge {
   head: number
 }
 
+/** Whether a node has the devices that a pod claims. */
+export type HasDevices = (node: NodeFill) => boolean
+
+const always: HasDevices = () => true
+
 /** How to take one change back. */
 type Undo = () => void
 
@@ -54,7 +59,11 @@ export class NodeQueue {
   }
 
   /** The first node that takes a pod of this shape; undefined when none does. */
-  first(shape: PodShape, volumes: VolumeUse | undefined): NodeFill | undefined {
+  first(
+    shape: PodShape,
+    volumes: VolumeUse | undefined,
+    hasDevices: HasDevices = always,
+  ): NodeFill | undefined {
     if (this.all.length === 0 || shape.hasUnknownVolumes) return undefined
     const knowledge = this.#knowledge[shape.index] ?? this.#learn(shape)
     let best: NodeFill | undefined
@@ -64,7 +73,7 @@ export class NodeQueue {
       const next = known.nodes[known.head] as NodeFill
       if (best !== undefined && next.order > best.order) continue
       if (!this.#isSuitable(shape, nodeClass, next.host)) continue
-      const found = this.#firstOf(shape, known, volumes, best)
+      const found = this.#firstOf(shape, known, { volumes, hasDevices }, best)
       if (found !== undefined) best = found
     }
     return best
@@ -76,7 +85,12 @@ export class NodeQueue {
   }
 
   /** Whether this very node takes a pod of this shape now that is planned for it. */
-  takes(node: NodeFill, shape: PodShape, volumes: VolumeUse | undefined): boolean {
+  takes(
+    node: NodeFill,
+    shape: PodShape,
+    volumes: VolumeUse | undefined,
+    hasDevices: HasDevices = always,
+  ): boolean {
     if (shape.hasUnknownVolumes) return false
     const nodeClass = this.#classOf.get(node)
     if (nodeClass === undefined) return false
@@ -86,7 +100,8 @@ export class NodeQueue {
       this.#isSuitable(shape, nodeClass, node.host) &&
       this.#holds(node, shape, known) &&
       this.#topology.allowsHost(shape, node.host) &&
-      attaches(node, volumes)
+      attaches(node, volumes) &&
+      hasDevices(node)
     )
   }
 
@@ -184,7 +199,7 @@ export class NodeQueue {
   #firstOf(
     shape: PodShape,
     known: Knowledge,
-    volumes: VolumeUse | undefined,
+    { volumes, hasDevices }: { readonly volumes: VolumeUse | undefined; readonly hasDevices: HasDevices },
     best: NodeFill | undefined,
   ): NodeFill | undefined {
     const { nodes } = known
@@ -197,11 +212,14 @@ export class NodeQueue {
       if (best !== undefined && node.order > best.order) break
       const isFull = node.input.takesOnlyPlanned === true || !this.#holds(node, shape, known)
       const isRefused = !isFull && !this.#topology.allowsHost(shape, node.host)
-      if (!isFull && !isRefused && attaches(node, volumes)) {
+      const isSuitable = !isFull && !isRefused && attaches(node, volumes)
+      if (isSuitable && hasDevices(node)) {
         found = node
         break
       }
-      if (isFull || (isRefused && !isBound)) {
+      // Devices only become fewer; those of a claim that others use, too, may be there once these have them.
+      const lacksDevices = isSuitable && !shape.sharesClaims
+      if (isFull || lacksDevices || (isRefused && !isBound)) {
         if (isDeadSoFar) head = i + 1
       } else isDeadSoFar = false
     }

@@ -43,7 +43,12 @@ export interface PodShape {
   /** What the volumes ask, one of which must hold; never empty. */
   readonly volumes: readonly Wish[]
   readonly hasUnknownVolumes: boolean
+  /** Whether it uses ResourceClaims although no devices are known. */
   readonly usesResourceClaims: boolean
+  /** ResourceClaims (`namespace/name`) of one of its pods. */
+  readonly claims: readonly string[]
+  /** Whether what refuses its claims now may have their devices later. */
+  readonly sharesClaims: boolean
   /** The same pod with one wish less; undefined when nothing is left to relax. */
   readonly relaxed: () => PodShape | undefined
 }
@@ -57,7 +62,15 @@ export class PodShapes {
   readonly #amounts = new Map<string, Amounts>()
   #count = 0
 
-  constructor(states: RequirementStates, space: ResourceSpace, toleratePreferNoSchedule: boolean) {
+  readonly #areDevicesKnown: boolean
+
+  constructor(
+    states: RequirementStates,
+    space: ResourceSpace,
+    toleratePreferNoSchedule: boolean,
+    areDevicesKnown: boolean,
+  ) {
+    this.#areDevicesKnown = areDevicesKnown
     this.#states = states
     this.#space = space
     this.#toleratePreferNoSchedule = toleratePreferNoSchedule
@@ -72,7 +85,7 @@ export class PodShapes {
         source.volumeAlternatives.length === 0
           ? [this.#wish(new Map())]
           : source.volumeAlternatives.map((list) => this.#wish(parseRequirements(list))),
-      usesResourceClaims: (source.spec.resourceClaims ?? []).length > 0,
+      usesResourceClaims: !this.#areDevicesKnown && (source.spec.resourceClaims ?? []).length > 0,
     })
   }
 
@@ -105,6 +118,8 @@ export class PodShapes {
       strict: strictWish,
       wanted: preferred === strict ? strictWish : this.#wish(preferred),
       required: () => (required ??= requiredAlternatives(source.spec).map((terms) => this.#wish(terms))),
+      claims: source.claims,
+      sharesClaims: source.sharesClaims,
       tolerations: spec.tolerations ?? [],
       hasUnknownVolumes: source.hasUnknownVolumes,
       relaxed: () => {
@@ -132,6 +147,7 @@ export class PodShapes {
       source.labels,
       source.origin,
       source.volumeAlternatives,
+      source.claims,
       // Volumes to attach are no part of the spec.
       [...fixed.amounts],
     ])

@@ -44,6 +44,7 @@ function aClaim(pods: readonly Pod[], overrides: Partial<NewClaim> = {}): NewCla
     minValuesRelaxed: false,
     overlaid: { price: false, capacity: false },
     reservationIds: [],
+    deviceDrivers: [],
     pods,
     ...overrides,
   }

@@ -37,6 +37,7 @@ const planned: NewClaim = {
   largest: {},
   pricePerHour: undefined,
   reservationIds: [],
+  deviceDrivers: [],
   pods: [],
 }
 

@@ -1,0 +1,28 @@
+/** Exact amounts of devices: thousandths of a unit. */
+import { scaledQuantity } from '@tenon/api'
+
+/** An amount in thousandths; smaller fractions are rounded up. */
+export type DeviceAmount = bigint
+
+/** @throws RangeError when the text is no quantity. */
+export function deviceAmount(text: string): DeviceAmount {
+  return scaledQuantity(text, 3)
+}
+
+/** Amounts by name; what is not there is 0. */
+export type DeviceAmounts = ReadonlyMap<string, DeviceAmount>
+
+/** Adds `more`, in place. */
+export function addAmounts(to: Map<string, DeviceAmount>, more: DeviceAmounts): void {
+  for (const [name, amount] of more) to.set(name, (to.get(name) ?? 0n) + amount)
+}
+
+/** Takes `less` away, in place. */
+export function subtractAmounts(from: Map<string, DeviceAmount>, less: DeviceAmounts): void {
+  for (const [name, amount] of less) from.set(name, (from.get(name) ?? 0n) - amount)
+}
+
+/** Raises each amount to that of `other`, in place. */
+export function raiseAmounts(to: Map<string, DeviceAmount>, other: DeviceAmounts): void {
+  for (const [name, amount] of other) if (amount > (to.get(name) ?? 0n)) to.set(name, amount)
+}

@@ -1,0 +1,67 @@
+/** What a request takes of a device's capacity (devices.md 3.14). */
+import type { CapacityRequestPolicy } from '@tenon/api'
+import { type DeviceAmount, type DeviceAmounts, deviceAmount } from './amounts.ts'
+
+/** A capacity with the policy of requests on it. */
+export interface CompiledCapacity {
+  readonly value: DeviceAmount
+  readonly policy: CompiledPolicy | undefined
+}
+
+interface CompiledPolicy {
+  readonly default: DeviceAmount | undefined
+  readonly values: readonly DeviceAmount[] | undefined
+  readonly range:
+    | {
+        readonly min: DeviceAmount
+        readonly max: DeviceAmount | undefined
+        readonly step: DeviceAmount | undefined
+      }
+    | undefined
+}
+
+/** @throws RangeError when an amount is no quantity. */
+export function compilePolicy(policy: CapacityRequestPolicy | undefined): CompiledPolicy | undefined {
+  if (policy === undefined) return undefined
+  const { default: usual, validRange: range, validValues: values } = policy
+  return {
+    default: usual === undefined ? undefined : deviceAmount(usual),
+    values: values?.map(deviceAmount),
+    range: range && {
+      min: deviceAmount(range.min),
+      max: range.max === undefined ? undefined : deviceAmount(range.max),
+      step: range.step === undefined ? undefined : deviceAmount(range.step),
+    },
+  }
+}
+
+/** What the requests take of each dimension; undefined when the device does not suit them. */
+export function consumedCapacity(
+  capacity: ReadonlyMap<string, CompiledCapacity>,
+  requests: DeviceAmounts,
+): DeviceAmounts | undefined {
+  for (const name of requests.keys()) if (!capacity.has(name)) return undefined
+  const consumed = new Map<string, DeviceAmount>()
+  for (const [name, { value, policy }] of capacity) {
+    const requested = requests.get(name)
+    const amount = requested === undefined ? (policy?.default ?? value) : rounded(requested, policy)
+    if (amount === undefined || amount > value) return undefined
+    consumed.set(name, amount)
+  }
+  return consumed
+}
+
+/** The amount that the policy gives for a request; undefined when it allows none. */
+function rounded(requested: DeviceAmount, policy: CompiledPolicy | undefined): DeviceAmount | undefined {
+  if (policy === undefined || requested === policy.default) return requested
+  const { values, range } = policy
+  if (values !== undefined) return values.find((value) => value >= requested)
+  if (range === undefined) return requested
+  const { min, max, step } = range
+  let amount = requested < min ? min : requested
+  if (step !== undefined && step > 0n) {
+    const steps = (amount - min + step - 1n) / step
+    amount = min + steps * step
+  }
+  return max !== undefined && amount > max ? undefined : amount
+}

@@ -1,0 +1,89 @@
+/** Devices and claims of a problem, read once for all simulations. */
+import type { InstanceType } from '@tenon/api'
+import type { DevicesInput } from '../../input/devices.ts'
+import type { DevicePool } from './device.ts'
+import { PoolReader, type TypeDevices } from './pools.ts'
+import { type CompiledClaim, compileClaim, Suitabilities } from './requests.ts'
+import { SelectorAnswers } from './selectors.ts'
+import { type PlaceTerm, placeTerms } from './device.ts'
+
+export class CompiledDevices {
+  readonly input: DevicesInput
+  readonly suitabilities = new Suitabilities(new SelectorAnswers())
+  readonly #reader = new PoolReader()
+  readonly #pinned = new Map<string, DevicePool[]>()
+  readonly #others: readonly DevicePool[]
+  readonly #classes: ReadonlyMap<string, DevicesInput['classes'][number]>
+  readonly #claims = new Map<string, CompiledClaim | string>()
+  readonly #bySpec = new Map<string, CompiledClaim | string>()
+  readonly #none: TypeDevices = { pools: [] }
+
+  constructor(input: DevicesInput) {
+    this.input = input
+    this.#classes = new Map(input.classes.map((each) => [each.metadata.name, each]))
+    const others: DevicePool[] = []
+    for (const pool of this.#reader.published(input.slices)) {
+      const places = pool.devices.map(({ place }) => place)
+      const names = new Set(places.flatMap((place) => (place.kind === 'node' ? [place.name] : [])))
+      // A pool of which no device can be used is told by where its slices say it is.
+      for (const name of names.size === 0 ? this.#namesOf(pool) : names) {
+        const pools = this.#pinned.get(name) ?? []
+        pools.push(pool)
+        this.#pinned.set(name, pools)
+      }
+      if (places.some(({ kind }) => kind !== 'node')) others.push(pool)
+      else if (places.length === 0 && this.#namesOf(pool).size === 0) others.push(pool)
+    }
+    this.#others = others
+  }
+
+  #namesOf({ driver, name }: DevicePool): ReadonlySet<string> {
+    return new Set(
+      this.input.slices.flatMap(({ spec }) =>
+        spec.driver === driver && spec.pool.name === name && spec.nodeName !== undefined
+          ? [spec.nodeName]
+          : [],
+      ),
+    )
+  }
+
+  /** Published pools that a node may reach; undefined: one that is still to come. */
+  published(nodeName: string | undefined): readonly DevicePool[] {
+    const pinned = nodeName === undefined ? undefined : this.#pinned.get(nodeName)
+    if (pinned === undefined) return this.#others
+    return this.#others.length === 0 ? pinned : [...new Set([...pinned, ...this.#others])]
+  }
+
+  /** What the nodes of a type will publish. */
+  ofType(type: InstanceType | undefined): TypeDevices {
+    return (type?.resourceSliceTemplates ?? []).length === 0 || type === undefined
+      ? this.#none
+      : this.#reader.ofType(type)
+  }
+
+  get none(): TypeDevices {
+    return this.#none
+  }
+
+  /** The claim, or what is wrong with it. */
+  claim(name: string): CompiledClaim | string {
+    let claim = this.#claims.get(name)
+    if (claim === undefined) {
+      const source = this.input.claims.get(name)
+      if (source === undefined) claim = 'it does not exist'
+      else {
+        const key = JSON.stringify(source.spec)
+        claim = this.#bySpec.get(key) ?? compileClaim(source.spec, this.#classes)
+        this.#bySpec.set(key, claim)
+      }
+      this.#claims.set(name, claim)
+    }
+    return claim
+  }
+
+  /** Terms of which one holds for the nodes that reach the devices of a claim; undefined: all do. */
+  allocatedAt(name: string): readonly PlaceTerm[] | undefined {
+    const selector = this.input.claims.get(name)?.status?.allocation?.nodeSelector
+    return selector === undefined ? undefined : placeTerms(selector)
+  }
+}

@@ -1,0 +1,174 @@
+/** Devices in the placing of pods: what nodes and claims have for a pod, and giving it to them (devices.md 3.16). */
+import { type InstanceType, labels } from '@tenon/api'
+import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
+import type { RequirementStates } from '../../requirements/states.ts'
+import type { Admission } from '../claims/claim-admission.ts'
+import { type ClaimClass, type ClaimClasses, rowsHolding } from '../claims/claim-class.ts'
+import type { OpenClaim } from '../claims/open-claims.ts'
+import type { CompiledProblem } from '../compiled-problem.ts'
+import type { NodeFill } from '../nodes/node-fill.ts'
+import type { PodShape } from '../pods/pod-shape.ts'
+import { addTo } from '../pods/resource-space.ts'
+import type { DeviceOffer, DeviceRefusal, DeviceRoom } from './device-room.ts'
+import type { Taker } from './ledger.ts'
+import type { TypeDevices } from './pools.ts'
+
+const nothingUndefined: ReadonlySet<string> = new Set()
+
+/** How a claim takes a pod together with its devices. */
+export interface DeviceAdmission<A> {
+  readonly admission: A
+  readonly offer: DeviceOffer
+}
+
+export class DeviceAdmissions {
+  readonly #room: DeviceRoom
+  readonly #compiled: CompiledProblem
+  readonly #labels = new WeakMap<NodeFill, Requirements>()
+  readonly #types: ReadonlyMap<string, InstanceType>
+  #refusal: DeviceRefusal | undefined
+
+  constructor(room: DeviceRoom, compiled: CompiledProblem) {
+    this.#room = room
+    this.#compiled = compiled
+    this.#types = new Map(
+      compiled.problem.pools.flatMap(({ instanceTypes }) => instanceTypes).map((type) => [type?.name, type]),
+    )
+  }
+
+  /** A new pod is tried. */
+  restart(): void {
+    this.#room.restart()
+    this.#refusal = undefined
+  }
+
+  /** Why the last taker that was asked since {@link restart} has no devices. */
+  get refusal(): DeviceRefusal | undefined {
+    return this.#refusal
+  }
+
+  /** Whether the node has devices for the pod. */
+  onNode(node: NodeFill, pod: number): boolean {
+    return this.#offerOf(node, pod) !== undefined
+  }
+
+  /** Gives the pod the devices of a node that has them. */
+  takeOnNode(node: NodeFill, pod: number): void {
+    const offer = this.#offerOf(node, pod)
+    if (offer !== undefined) this.#room.take(offer, offer.types)
+  }
+
+  #offerOf(node: NodeFill, pod: number): DeviceOffer | undefined {
+    const { input } = node
+    const devices = this.#room.compiled
+    let requirements = this.#labels.get(node)
+    if (requirements === undefined) {
+      requirements = labelRequirements(input.labels)
+      this.#labels.set(node, requirements)
+    }
+    const type = this.#types.get(input.labels[labels.instanceType] ?? '')
+    const offer = this.#room.offer(this.#claimsOf(pod), {
+      taker: node,
+      nodeName: input.name,
+      mayBeUndefined: nothingUndefined,
+      requirements,
+      isStarting: !input.initialized,
+      types: [input.initialized ? devices.none : devices.ofType(type)],
+    })
+    // That one node has none is no reason: new ones may.
+    const isForAll = !('kind' in offer) || ['problem', 'tooManySteps'].includes(offer.because.kind)
+    return isForAll ? this.#noted(offer) : undefined
+  }
+
+  /**
+   * As what a claim takes the pod with devices for it.
+   * @param targets what it may become, in the order in which that is tried.
+   * @param admit says as what it takes the pod, devices apart.
+   */
+  onClaim<A extends object>(
+    { taker, amounts }: { readonly taker: Taker; readonly amounts: Float64Array },
+    pod: number,
+    shape: PodShape,
+    targets: readonly ClaimClass[],
+    admit: (targets: readonly ClaimClass[]) => A | undefined,
+  ): DeviceAdmission<A> | undefined {
+    const all = amounts.slice()
+    addTo(all, shape.amounts)
+    for (const target of targets) {
+      const rows = rowsHolding(target, all)
+      if (rows.length === 0) continue
+      const offer = this.#offerOn(
+        taker,
+        pod,
+        target,
+        rows.map(({ type }) => this.#devicesOf(type.type)),
+      )
+      if (offer === undefined) continue
+      const placed = this.#classes.withDevices(target, offer.requirements, ({ type }) =>
+        offer.types.has(this.#devicesOf(type.type)),
+      )
+      const admission = placed && admit([placed])
+      if (admission !== undefined) return { admission, offer }
+    }
+    return undefined
+  }
+
+  #offerOn(
+    taker: Taker,
+    pod: number,
+    target: ClaimClass,
+    types: Iterable<TypeDevices>,
+  ): DeviceOffer | undefined {
+    return this.#noted(
+      this.#room.offer(this.#claimsOf(pod), {
+        taker,
+        nodeName: undefined,
+        mayBeUndefined: this.#compiled.problem.policy.wellKnownLabels,
+        requirements: this.#states.get(target.state),
+        isStarting: true,
+        types,
+      }),
+    )
+  }
+
+  /** Gives a claim the devices of an offer, as far as its class still has their types. */
+  takeOnClaim(claim: OpenClaim, { offer }: DeviceAdmission<Admission>): void {
+    this.#room.take(offer, this.#typesOf(claim))
+  }
+
+  /** Gives back what a claim has only as types that it will not become. */
+  retain(claim: OpenClaim): void {
+    if (claim.taker !== undefined) this.#room.retain(claim.taker, this.#typesOf(claim))
+  }
+
+  /** Drivers that have to publish devices on the claim's node. */
+  driversOf({ taker }: OpenClaim): readonly string[] {
+    return taker === undefined ? [] : this.#room.driversOf(taker)
+  }
+
+  #typesOf({ class: of, amounts }: OpenClaim): ReadonlySet<TypeDevices> {
+    return new Set(rowsHolding(of, amounts).map(({ type }) => this.#devicesOf(type.type)))
+  }
+
+  #devicesOf(type: InstanceType): TypeDevices {
+    return this.#room.compiled.ofType(type)
+  }
+
+  #claimsOf(pod: number): readonly string[] {
+    return this.#compiled.problem.deviceClaims.get(pod) ?? []
+  }
+
+  #noted(offer: DeviceOffer | DeviceRefusal): DeviceOffer | undefined {
+    if (!('kind' in offer)) return offer
+    this.#refusal = offer
+    return undefined
+  }
+
+  get #classes(): ClaimClasses {
+    return this.#compiled.classes
+  }
+
+  get #states(): RequirementStates {
+    return this.#compiled.states
+  }
+}

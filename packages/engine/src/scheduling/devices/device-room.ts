@@ -1,0 +1,205 @@
+/** Whether nodes and open claims have the devices that pods claim, and which they give them (devices.md 3.8, 3.15). */
+import { compatible, merged, type Requirements } from '../../requirements/requirements.ts'
+import type { CompiledDevices } from './compiled-devices.ts'
+import { DeviceLedger, type Hold, type Taker } from './ledger.ts'
+import type { TypeDevices } from './pools.ts'
+import { DeviceSearch, type Finding, type SoughtClaim, type StepBudget, type TakerView } from './search.ts'
+
+/** Devices tried for one pod on all nodes and claims together. */
+const stepsPerPod = 200_000
+
+/** What a taker has for the claims of a pod. */
+export interface DeviceOffer {
+  /** As which the taker has the devices, of those asked for. */
+  readonly types: ReadonlySet<TypeDevices>
+  /** Where the devices can be reached. */
+  readonly requirements: Requirements
+  /** By type, for claims that had none. */
+  readonly findings: ReadonlyMap<TypeDevices, Finding>
+  readonly sought: readonly SoughtClaim[]
+  readonly taker: Taker
+}
+
+/** Why a taker has none. */
+export interface DeviceRefusal {
+  readonly kind: 'refused'
+  /** `namespace/name`. */
+  readonly claim: string
+  readonly because:
+    | { readonly kind: 'problem'; readonly problem: string }
+    /** Its devices are elsewhere. */
+    | { readonly kind: 'elsewhere' }
+    | { readonly kind: 'noDevices' }
+    | { readonly kind: 'tooManySteps' }
+}
+
+/** Who is asked for devices. */
+export interface DeviceQuestion extends TakerView {
+  readonly requirements: Requirements
+  /** Published devices of its own are left out while it is starting. */
+  readonly isStarting: boolean
+  readonly types: Iterable<TypeDevices>
+}
+
+const nothing: Requirements = new Map()
+
+/** An offer while it is put together. */
+interface OfferState {
+  /** What holds of the taker, its claims included. */
+  effective: Requirements
+  /** What the claims add to it. */
+  asked: Requirements
+  types: readonly TypeDevices[]
+  readonly sought: SoughtClaim[]
+}
+
+function require(state: OfferState, requirements: Requirements): void {
+  state.effective = merged(state.effective, requirements)
+  state.asked = merged(state.asked, requirements)
+}
+
+/** Devices during simulations; changes since a mark can be taken back. */
+export class DeviceRoom {
+  readonly compiled: CompiledDevices
+  readonly #ledger: DeviceLedger
+  readonly #budget: StepBudget = { steps: stepsPerPod }
+
+  constructor(compiled: CompiledDevices) {
+    this.compiled = compiled
+    this.#ledger = new DeviceLedger(compiled.input.allocations, compiled.input.leaving)
+  }
+
+  mark(): number {
+    return this.#ledger.mark()
+  }
+
+  rollback(mark: number): void {
+    this.#ledger.rollback(mark)
+  }
+
+  /** Frees what pods alone hold; call {@link mark} before. */
+  leave(pods: Iterable<string>): void {
+    this.#ledger.leave(pods)
+  }
+
+  /** A new pod is tried. */
+  restart(): void {
+    this.#budget.steps = stepsPerPod
+  }
+
+  /** What the taker has for the claims; nothing changes. */
+  offer(claims: readonly string[], question: DeviceQuestion): DeviceOffer | DeviceRefusal {
+    const state: OfferState = {
+      effective: question.requirements,
+      asked: nothing,
+      types: [...new Set(question.types)],
+      sought: [],
+    }
+    for (const name of new Set(claims)) {
+      const because = this.#stand(name, question, state)
+      if (because !== undefined) return { kind: 'refused', claim: name, because }
+    }
+    const { sought, types } = state
+    const findings = sought.length === 0 ? undefined : this.#find(question, state)
+    if (findings?.size === 0) {
+      const kind = this.#budget.steps <= 0 ? 'tooManySteps' : 'noDevices'
+      return { kind: 'refused', claim: sought[0]?.name ?? '', because: { kind } }
+    }
+    return {
+      types: new Set(findings?.keys() ?? types),
+      requirements: state.asked,
+      findings: findings ?? new Map(),
+      sought,
+      taker: question.taker,
+    }
+  }
+
+  /** What becomes of one claim (devices.md 3.8). @returns why the taker cannot have it. */
+  #stand(
+    name: string,
+    { taker, nodeName, mayBeUndefined }: DeviceQuestion,
+    state: OfferState,
+  ): DeviceRefusal['because'] | undefined {
+    const grant = this.#ledger.grantOf(name)
+    if (grant !== undefined) {
+      const total = [...grant.requirements.values()].reduce(merged, nothing)
+      const isElsewhere = grant.usesTemplates && grant.taker !== taker
+      if (isElsewhere || !compatible(state.effective, total, mayBeUndefined)) return { kind: 'elsewhere' }
+      if (grant.taker === taker) state.types = state.types.filter((type) => grant.requirements.has(type))
+      require(state, total)
+      return undefined
+    }
+    if (this.#ledger.isSettled(name)) {
+      const terms = this.compiled.allocatedAt(name)
+      const term = terms?.find(
+        ({ requirements, names }) =>
+          (names === undefined || (nodeName !== undefined && names.has(nodeName))) &&
+          compatible(state.effective, requirements, mayBeUndefined),
+      )
+      if (terms !== undefined && term === undefined) return { kind: 'elsewhere' }
+      require(state, term?.requirements ?? nothing)
+      return undefined
+    }
+    const claim = this.compiled.claim(name)
+    if (typeof claim === 'string') return { kind: 'problem', problem: claim }
+    state.sought.push({ name, claim })
+    return undefined
+  }
+
+  /** What is found for the claims by type; what one type requires holds for those after it, too. */
+  #find(question: DeviceQuestion, state: OfferState): ReadonlyMap<TypeDevices, Finding> {
+    const { nodeName, isStarting } = question
+    const published = this.compiled.published(isStarting ? undefined : nodeName)
+    const context = { ledger: this.#ledger, suitabilities: this.compiled.suitabilities, budget: this.#budget }
+    const findings = new Map<TypeDevices, Finding>()
+    for (const type of state.types) {
+      const pools = type.pools.length === 0 ? published : [...published, ...type.pools]
+      const { sought, effective } = state
+      const finding = new DeviceSearch(
+        context,
+        question,
+        { type, pools, requirements: effective },
+        sought,
+      ).run()
+      if (finding === undefined) continue
+      findings.set(type, finding)
+      for (const requirements of finding.requirements.values()) require(state, requirements)
+    }
+    return findings
+  }
+
+  /** Gives the devices of an offer, as far as the taker may still become these types. */
+  take({ findings, sought, taker }: DeviceOffer, types: ReadonlySet<TypeDevices>): void {
+    const kept = [...findings].filter(([type]) => types.has(type))
+    for (const { name } of sought) {
+      const holds = kept.flatMap(([, found]) => found.holds.filter(({ claim }) => claim === name))
+      this.#ledger.grant(
+        name,
+        {
+          taker,
+          requirements: new Map(kept.map(([type, found]) => [type, found.requirements.get(name) ?? nothing])),
+          usesTemplates: holds.some(({ device }) => device.pool.isTemplate),
+        },
+        holds,
+      )
+    }
+  }
+
+  /** Gives back what the taker has only as other types. */
+  retain(taker: Taker, types: ReadonlySet<TypeDevices>): void {
+    this.#ledger.retain(taker, types)
+  }
+
+  /** What a taker was given. */
+  heldBy(taker: Taker): readonly Hold[] {
+    return [...this.#ledger.holdsOf(taker)]
+  }
+
+  /** Drivers that have to publish devices on the taker's node, in order. */
+  driversOf(taker: Taker): readonly string[] {
+    const drivers = new Set<string>()
+    for (const { device } of this.#ledger.holdsOf(taker))
+      if (device.pool.isTemplate) drivers.add(device.pool.driver)
+    return [...drivers].toSorted()
+  }
+}

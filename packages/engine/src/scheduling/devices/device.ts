@@ -1,0 +1,150 @@
+/** Devices read once: what selectors, constraints and counters need of them. */
+import type { CounterSet, Device, DeviceAttribute, DeviceTaint, NodeSelector } from '@tenon/api'
+import { parseRequirements, type Requirements } from '../../requirements/requirements.ts'
+import { type DeviceAmount, type DeviceAmounts, deviceAmount } from './amounts.ts'
+import { type CompiledCapacity, compilePolicy } from './capacity.ts'
+
+/** From where a device can be reached. */
+export type DevicePlace =
+  | { readonly kind: 'everywhere' }
+  | { readonly kind: 'node'; readonly name: string }
+  /** From nodes that one of the terms holds for. */
+  | { readonly kind: 'nodes'; readonly terms: readonly PlaceTerm[] }
+
+export interface PlaceTerm {
+  readonly requirements: Requirements
+  /** Names that the term allows; any unless set. */
+  readonly names: ReadonlySet<string> | undefined
+}
+
+export interface CompiledDevice {
+  readonly pool: DevicePool
+  readonly name: string
+  readonly source: Device
+  /** Devices that no selector can tell apart have the same number. */
+  readonly likeness: number
+  /** Of devices with the same number, each does for the other while both are free. */
+  readonly twin: number
+  /** Texts of the values by qualified name of the attribute; several of a list. */
+  readonly attributes: ReadonlyMap<string, ReadonlySet<string>>
+  readonly capacity: ReadonlyMap<string, CompiledCapacity>
+  readonly isShared: boolean
+  /** What it takes of the counters of its pool while in use, by set and counter. */
+  readonly counters: DeviceAmounts
+  readonly taints: readonly DeviceTaint[]
+  readonly place: DevicePlace
+  /** Number of its group by qualified name of an attribute whose value is not known yet. */
+  readonly bindings: ReadonlyMap<string, number>
+}
+
+/** Devices of one driver under one name; those of a template and published ones are never in one pool. */
+export interface DevicePool {
+  readonly driver: string
+  readonly name: string
+  readonly isTemplate: boolean
+  /** Whether every slice of its generation is there. */
+  readonly isComplete: boolean
+  /** What is wrong with it; none of its devices is used then. */
+  readonly problem: string | undefined
+  readonly devices: readonly CompiledDevice[]
+  /** Totals by set and counter. */
+  readonly counters: DeviceAmounts
+}
+
+function counterKey(set: string, counter: string): string {
+  return `${set}\n${counter}`
+}
+
+/** Gives texts numbers, the same text the same number. */
+export class Numbers {
+  readonly #numbers = new Map<string, number>()
+
+  of(text: string): number {
+    const known = this.#numbers.get(text)
+    if (known !== undefined) return known
+    this.#numbers.set(text, this.#numbers.size)
+    return this.#numbers.size - 1
+  }
+}
+
+/** Texts of an attribute's values; values of different types differ. */
+function valuesOf(attribute: DeviceAttribute): ReadonlySet<string> {
+  const { int, bool, string: text, version } = attribute
+  const values: string[] = []
+  const add = (type: string, items: readonly unknown[] | undefined) => {
+    for (const item of items ?? []) values.push(`${type}:${String(item)}`)
+  }
+  add('int', int === undefined ? attribute.ints : [int])
+  add('bool', bool === undefined ? attribute.bools : [bool])
+  add('string', text === undefined ? attribute.strings : [text])
+  add('version', version === undefined ? attribute.versions : [version])
+  return new Set(values)
+}
+
+/** The name of an attribute or a capacity with its domain, which is the driver unless it says so. */
+export function qualifiedName(name: string, driver: string): string {
+  return name.includes('/') ? name : `${driver}/${name}`
+}
+
+export function attributesOf(device: Device, driver: string): ReadonlyMap<string, ReadonlySet<string>> {
+  return new Map(
+    Object.entries(device.attributes ?? {}).map(([name, value]) => [
+      qualifiedName(name, driver),
+      valuesOf(value),
+    ]),
+  )
+}
+
+/** @throws RangeError when an amount is no quantity. */
+export function capacityOf(device: Device, driver: string): ReadonlyMap<string, CompiledCapacity> {
+  return new Map(
+    Object.entries(device.capacity ?? {}).map(([name, { value, requestPolicy }]) => [
+      qualifiedName(name, driver),
+      { value: deviceAmount(value), policy: compilePolicy(requestPolicy) },
+    ]),
+  )
+}
+
+/** @throws RangeError when an amount is no quantity. */
+export function consumptionOf(device: Device): DeviceAmounts {
+  const amounts = new Map<string, DeviceAmount>()
+  for (const { counterSet, counters } of device.consumesCounters ?? [])
+    for (const [name, { value }] of Object.entries(counters))
+      amounts.set(counterKey(counterSet, name), deviceAmount(value))
+  return amounts
+}
+
+/** @throws RangeError when an amount is no quantity, or a set is there twice. */
+export function countersOf(sets: readonly CounterSet[]): DeviceAmounts {
+  const amounts = new Map<string, DeviceAmount>()
+  const names = new Set<string>()
+  for (const { name, counters } of sets) {
+    if (names.has(name)) throw new RangeError(`counter set ${name} is there twice`)
+    names.add(name)
+    for (const [counter, { value }] of Object.entries(counters))
+      amounts.set(counterKey(name, counter), deviceAmount(value))
+  }
+  return amounts
+}
+
+/** Where something can be reached that names a node, selects nodes, or neither. */
+export function placeOf(at: {
+  readonly nodeName?: string
+  readonly nodeSelector?: NodeSelector
+  readonly allNodes?: boolean
+}): DevicePlace | undefined {
+  if (at.nodeName !== undefined && at.nodeName !== '') return { kind: 'node', name: at.nodeName }
+  if (at.nodeSelector !== undefined) return { kind: 'nodes', terms: placeTerms(at.nodeSelector) }
+  return at.allNodes === true ? { kind: 'everywhere' } : undefined
+}
+
+/** The terms of a selector with the names that they allow. */
+export function placeTerms(selector: NodeSelector): readonly PlaceTerm[] {
+  return selector.nodeSelectorTerms.map(({ matchExpressions = [], matchFields }) => {
+    const named = matchFields?.filter(({ key }) => key === 'metadata.name') ?? []
+    const allowed = named.map(({ operator, values }) => (operator === 'In' ? (values ?? []) : []))
+    const [first, ...others] = allowed
+    const names = first?.filter((name) => others.every((values) => values.includes(name)))
+    return { requirements: parseRequirements(matchExpressions), names: names && new Set(names) }
+  })
+}

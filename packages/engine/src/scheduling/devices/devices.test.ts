@@ -1,0 +1,322 @@
+/** Pods that claim devices, decided as a whole (devices.md 3). */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { labels, type Pod, type ResourceClaim } from '@tenon/api'
+import {
+  aNode,
+  aPod,
+  aPool,
+  aPoolInput,
+  failureTexts,
+  placedOn,
+} from '../../testing/builders.test-support.ts'
+import {
+  aClaim,
+  aClaimingPod,
+  aDevice,
+  aDeviceInput,
+  aDeviceType,
+  anAllocation,
+  aSlice,
+  cel,
+  type ClaimedPods,
+  driver,
+  exactly,
+  gpus,
+  inZone,
+} from '../../testing/device-builders.test-support.ts'
+import { renderPodReason } from '../../reasons/reasons.ts'
+import type { SchedulingInput } from '../../input/input.ts'
+import type { SchedulingResult } from '../../input/result.ts'
+import { schedule } from '../schedule.ts'
+
+const oneGpu = aDeviceType('one-gpu', 4, gpus(1))
+const twoGpus = aDeviceType('two-gpus', 8, gpus(2))
+const noGpu = aDeviceType('no-gpu', 2, [])
+
+/** Pods that each have one claim of their own. */
+function each(count: number, claim: Pick<ResourceClaim, 'spec' | 'status'> = aClaim()): ClaimedPods {
+  const pods = Array.from({ length: count }, aClaimingPod)
+  return {
+    pods: pods.map((pod, index): readonly [Pod, string] => [pod, `claim-${index}`]),
+    claims: Object.fromEntries(pods.map((_, index) => [`claim-${index}`, claim])),
+  }
+}
+
+function decided(claimed: ClaimedPods, overrides: Partial<SchedulingInput> = {}): SchedulingResult {
+  const pools = [aPoolInput(aPool(), [noGpu, oneGpu, twoGpus])]
+  return schedule(aDeviceInput(claimed, { pools, ...overrides }))
+}
+
+const typesOf = ({ claims }: SchedulingResult) => claims.map(({ instanceTypes }) => instanceTypes)
+const whys = ({ failures }: SchedulingResult) => failures.map(({ reason }) => renderPodReason(reason))
+
+describe('new nodes', () => {
+  test('BUF-39 a claim for a GPU limits the NodeClaim to types with one, and tells its driver', () => {
+    const result = decided(each(1))
+    assert.deepEqual(typesOf(result), [['one-gpu', 'two-gpus']])
+    assert.deepEqual(result.claims[0]?.deviceDrivers, [driver])
+  })
+
+  test('BUF-40 two pods with a GPU each share a node of two, and need two nodes of one', () => {
+    const both = decided(each(2))
+    assert.deepEqual(typesOf(both), [['two-gpus']])
+    const apart = decided(each(2), { pools: [aPoolInput(aPool(), [oneGpu])] })
+    assert.deepEqual(typesOf(apart), [['one-gpu'], ['one-gpu']])
+  })
+
+  test('BUF-41 a pod without claims asks for no driver', () => {
+    const result = decided({ pods: [[aPod()]], claims: {} })
+    assert.deepEqual(result.claims[0]?.deviceDrivers, [])
+  })
+
+  test('BUF-37 without devices a pod that claims some finds no place', () => {
+    const { devices: _, ...input } = aDeviceInput(each(1))
+    const result = schedule(input)
+    assert.equal(result.claims.length, 0)
+    assert.match(whys(result)[0] ?? '', /uses ResourceClaims/)
+  })
+
+  test('BUF-44 a DeviceClass that is missing, and types without the device, are the reason', () => {
+    const missing = decided({ ...each(1), classes: [] })
+    assert.match(
+      whys(missing)[0] ?? '',
+      /default\/claim-0: request gpu names DeviceClass gpu, which does not exist/,
+    )
+    const none = decided(each(1), { pools: [aPoolInput(aPool(), [noGpu])] })
+    assert.match(whys(none)[0] ?? '', /no instance type that suits the pod, has free devices/)
+    assert.equal(none.claims.length, 0)
+  })
+
+  test('BUF-49 a zonal device narrows the NodeClaim to its zone', () => {
+    const claimed = { ...each(1), slices: [aSlice('shared', gpus(1), inZone('zone-2'))] }
+    const result = decided(claimed, {
+      pools: [aPoolInput(aPool(), [aDeviceType('plain', 2, [], ['zone-1', 'zone-2'])])],
+    })
+    const zones = result.claims[0]?.requirements.filter(({ key }) => key === labels.zone)
+    assert.deepEqual(zones, [{ key: labels.zone, operator: 'In', values: ['zone-2'] }])
+    assert.deepEqual(result.claims[0]?.deviceDrivers, [])
+  })
+
+  test('BUF-49 zonal claims with a zone in common get it; those without fail', () => {
+    const pod = aClaimingPod()
+    const claims = {
+      a: aClaim({ requests: [exactly('a', cel(`device.attributes['${driver}'].kind == 'a'`))] }),
+      b: aClaim({ requests: [exactly('b', cel(`device.attributes['${driver}'].kind == 'b'`))] }),
+    }
+    const of = (kind: string, zone: string) =>
+      aSlice(`${kind}-${zone}`, [aDevice('d', { kind: { string: kind } })], inZone(zone))
+    const pools = [aPoolInput(aPool(), [aDeviceType('plain', 2, [], ['zone-1', 'zone-2'])])]
+    const pods: ClaimedPods['pods'] = [[pod, 'a', 'b']]
+    const common = decided(
+      { pods, claims, slices: [of('a', 'zone-1'), of('a', 'zone-2'), of('b', 'zone-2')] },
+      { pools },
+    )
+    assert.deepEqual(common.claims[0]?.requirements.find(({ key }) => key === labels.zone)?.values, [
+      'zone-2',
+    ])
+    const apart = decided({ pods, claims, slices: [of('a', 'zone-1'), of('b', 'zone-2')] }, { pools })
+    assert.equal(apart.claims.length, 0)
+  })
+
+  test('BUF-123 a pod pinned to a zone gets the device of that zone', () => {
+    const pod = aPod({ cpu: '100m' }, { nodeSelector: { [labels.zone]: 'zone-2' } })
+    const slices = [aSlice('a', gpus(1), inZone('zone-1')), aSlice('b', gpus(1), inZone('zone-2'))]
+    const result = decided(
+      { pods: [[pod, 'claim']], claims: { claim: aClaim() }, slices },
+      { pools: [aPoolInput(aPool(), [aDeviceType('plain', 2, [], ['zone-1', 'zone-2'])])] },
+    )
+    assert.equal(result.claims.length, 1)
+  })
+
+  test('BUF-50 pods that share a claim on the devices of a new node go to the same one', () => {
+    const [a, b] = [aClaimingPod(), aClaimingPod()]
+    const big = aPod({ cpu: '3' })
+    const result = decided({ pods: [[a, 'one'], [b, 'one'], [big]], claims: { one: aClaim() } })
+    const shared = result.claims.find(({ pods }) => pods.includes(a))
+    assert.equal(shared?.pods.includes(b), true)
+  })
+
+  test('BUF-68 different types meet different alternatives', () => {
+    const a100 = aDeviceType('a100', 4, gpus(1, { model: { string: 'a100' } }))
+    const twoT4 = aDeviceType('t4', 4, gpus(2, { model: { string: 't4' } }))
+    const model = (name: string) => cel(`device.attributes['${driver}'].model == '${name}'`)
+    const claim = aClaim({
+      requests: [
+        {
+          name: 'gpu',
+          firstAvailable: [
+            { name: 'big', deviceClassName: 'gpu', ...model('a100') },
+            { name: 'small', deviceClassName: 'gpu', count: 2, ...model('t4') },
+          ],
+        },
+      ],
+    })
+    const result = decided(each(1, claim), { pools: [aPoolInput(aPool(), [a100, twoT4, noGpu])] })
+    assert.deepEqual(
+      typesOf(result).map((names) => names.toSorted()),
+      [['a100', 't4']],
+    )
+  })
+})
+
+describe('nodes that exist', () => {
+  const node = aNode('node-1', { labels: { [labels.instanceType]: 'one-gpu' } })
+
+  test('BUF-45 a pod goes to a node with a free device', () => {
+    const slices = [aSlice('node-1', gpus(1), { nodeName: 'node-1' })]
+    const claimed = { ...each(1), slices }
+    const result = decided(claimed, { nodes: [node] })
+    assert.deepEqual(Object.values(placedOn(result)), ['node-1'])
+  })
+
+  test('BUF-46 a node that starts has the devices of its type, never those it has published', () => {
+    const starting = { ...node, initialized: false }
+    const slices = [aSlice('node-1', gpus(3), { nodeName: 'node-1' })]
+    const result = decided(
+      { ...each(2), slices },
+      { nodes: [starting], pools: [aPoolInput(aPool(), [oneGpu])] },
+    )
+    assert.equal(result.placements.length, 1)
+    assert.equal(result.claims.length, 1)
+  })
+
+  test('a second pass keeps the pods on nodes that start, and launches nothing', () => {
+    const nodes = ['node-1', 'node-2'].map((name) => ({ ...node, name, initialized: false }))
+    const result = decided(each(2), { nodes })
+    assert.deepEqual([result.placements.length, result.claims.length], [2, 0])
+  })
+
+  test('BUF-48 a device of a node is of no use to another node', () => {
+    const slices = [aSlice('other', gpus(1), { nodeName: 'other' })]
+    const result = decided({ ...each(1), slices }, { nodes: [node], pools: [] })
+    assert.equal(result.failures.length, 1)
+  })
+
+  test('BUF-53 what a claim has in the cluster is not given twice', () => {
+    const slices = [aSlice('node-1', gpus(1), { nodeName: 'node-1' })]
+    const allocations = [anAllocation('other', ['uid-other'], { pool: 'node-1', device: 'gpu-0' })]
+    const result = decided({ ...each(1), slices, allocations }, { nodes: [node], pools: [] })
+    assert.equal(result.failures.length, 1)
+  })
+
+  test('BUF-51 what only leaving pods have is free', () => {
+    const slices = [aSlice('node-1', gpus(1), { nodeName: 'node-1' })]
+    const allocations = [anAllocation('other', ['uid-a'], { pool: 'node-1', device: 'gpu-0' })]
+    const claimed = { ...each(1), slices, allocations }
+    const left = decided({ ...claimed, leaving: ['uid-a'] }, { nodes: [node], pools: [] })
+    assert.equal(left.placements.length, 1)
+    const kept = decided(claimed, { nodes: [node], pools: [] })
+    assert.equal(kept.placements.length, 0)
+  })
+
+  test('BUF-120 a device that a leaving pod and something else than a pod have is not free', () => {
+    const slices = [
+      aSlice(
+        'node-1',
+        [aDevice('gpu-0', {}, { allowMultipleAllocations: true, capacity: { memory: { value: '8Gi' } } })],
+        { nodeName: 'node-1' },
+      ),
+    ]
+    const memory = { consumedCapacity: { memory: '5Gi' }, pool: 'node-1', device: 'gpu-0' }
+    const allocations = [anAllocation('a', ['uid-a'], memory), anAllocation('b', undefined, memory)]
+    const claimed = { ...each(1), slices, allocations, leaving: ['uid-a'] }
+    assert.equal(decided(claimed, { nodes: [node], pools: [] }).placements.length, 0)
+  })
+
+  test('BUF-52 a claim that a live pod or no pod has, too, stays where it is', () => {
+    const status = (zone: string): ResourceClaim['status'] => ({
+      allocation: { nodeSelector: inZone(zone).nodeSelector ?? { nodeSelectorTerms: [] } },
+    })
+    for (const pods of [['uid-a', 'uid-live'], undefined]) {
+      const claimed = {
+        ...each(1, aClaim({ requests: [exactly('gpu')] }, status('zone-2'))),
+        allocations: [anAllocation('claim-0', pods, { pool: 'p', device: 'd' })],
+        leaving: ['uid-a'],
+      }
+      const zones = ['zone-1', 'zone-2']
+      const result = decided(claimed, { pools: [aPoolInput(aPool(), [aDeviceType('plain', 2, [], zones)])] })
+      assert.deepEqual(result.claims[0]?.requirements.find(({ key }) => key === labels.zone)?.values, [
+        'zone-2',
+      ])
+    }
+  })
+
+  test('a claim that is allocated on a node by name suits that node alone', () => {
+    const fields = [{ key: 'metadata.name', operator: 'In' as const, values: ['node-1'] }]
+    const status = { allocation: { nodeSelector: { nodeSelectorTerms: [{ matchFields: fields }] } } }
+    const claimed = {
+      ...each(1, aClaim({ requests: [exactly('gpu')] }, status)),
+      allocations: [anAllocation('claim-0', [], { pool: 'node-1', device: 'gpu-0' })],
+    }
+    assert.equal(decided(claimed, { nodes: [node] }).placements.length, 1)
+    const elsewhere = decided(claimed, { nodes: [{ ...node, name: 'node-2' }] })
+    assert.match(whys(elsewhere)[0] ?? '', /which suit the pod do not reach/)
+  })
+
+  test('BUF-121 leaving pods that share a claim follow it together', () => {
+    const [a, b] = [aClaimingPod(), aClaimingPod()]
+    const uids = [a, b].map(({ metadata }) => metadata.uid ?? '')
+    const result = decided(
+      {
+        pods: [
+          [a, 'one'],
+          [b, 'one'],
+        ],
+        claims: { one: aClaim() },
+        slices: [aSlice('node-1', gpus(1), { nodeName: 'node-1' })],
+        allocations: [anAllocation('one', uids, { pool: 'gone', device: 'gpu-0' })],
+        leaving: uids,
+      },
+      { nodes: [node], pools: [] },
+    )
+    assert.deepEqual(
+      result.placements.map((placement) => placement.node),
+      ['node-1', 'node-1'],
+    )
+  })
+
+  test('BUF-84 what a leaving pod takes of a shared device is free', () => {
+    const slices = [
+      aSlice(
+        'node-1',
+        [aDevice('gpu-0', {}, { allowMultipleAllocations: true, capacity: { memory: { value: '16Gi' } } })],
+        { nodeName: 'node-1' },
+      ),
+    ]
+    const part = (memory: string) => ({ pool: 'node-1', device: 'gpu-0', consumedCapacity: { memory } })
+    const allocations = [
+      anAllocation('a', ['uid-a'], part('10Gi')),
+      anAllocation('b', ['uid-b'], part('4Gi')),
+    ]
+    const asking = (memory: string) =>
+      decided(
+        {
+          ...each(1, aClaim({ requests: [exactly('gpu', { capacity: { requests: { memory } } })] })),
+          slices,
+          allocations,
+          leaving: ['uid-a'],
+        },
+        { nodes: [node], pools: [] },
+      ).placements.length
+    assert.deepEqual([asking('12Gi'), asking('13Gi')], [1, 0])
+  })
+
+  test('BUF-70 only the first of two claims gets a device that both could reach', () => {
+    const slices = [aSlice('shared', gpus(1), { allNodes: true })]
+    const result = decided({ ...each(2), slices }, { pools: [aPoolInput(aPool(), [noGpu])] })
+    assert.deepEqual([result.claims.length, result.failures.length], [1, 1])
+    assert.equal(Object.keys(failureTexts(result)).length, 1)
+  })
+})
+
+describe('the price of a plan', () => {
+  test('a cheaper plan leaves claims with devices as they are', () => {
+    const result = decided(each(3), {
+      pools: [aPoolInput(aPool(), [oneGpu, twoGpus])],
+      policy: { ...aDeviceInput(each(0)).policy, improvement: 'planned' },
+    })
+    assert.deepEqual(result.failures, [])
+    assert.equal(result.claims.flatMap(({ pods }) => pods).length, 3)
+  })
+})

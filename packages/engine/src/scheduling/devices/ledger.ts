@@ -1,0 +1,277 @@
+/**
+ * Which devices are in use: by claims that have them in the cluster, and by those that this decision has given some.
+ * Changes since a mark can be taken back.
+ */
+import type { Requirements } from '../../requirements/requirements.ts'
+import { type AllocatedDevice, type DeviceAllocation } from '../../input/devices.ts'
+import { addAmounts, type DeviceAmount, type DeviceAmounts, deviceAmount, raiseAmounts } from './amounts.ts'
+import { type CompiledDevice, type DevicePool, qualifiedName } from './device.ts'
+import type { TypeDevices } from './pools.ts'
+
+/** A node or an open claim, told apart by identity. */
+export type Taker = object
+
+/** A device that a taker uses if it becomes one of certain types. */
+export interface Hold {
+  readonly taker: Taker
+  readonly type: TypeDevices
+  readonly device: CompiledDevice
+  readonly consumed: DeviceAmounts
+  /** Name of the claim. */
+  readonly claim: string
+  readonly request: string
+  readonly adminAccess: boolean
+}
+
+/** What one claim was given by this decision. */
+export interface Grant {
+  readonly taker: Taker
+  /** Where the devices can be reached, by types that the taker may still become. */
+  readonly requirements: ReadonlyMap<TypeDevices, Requirements>
+  readonly usesTemplates: boolean
+}
+
+/** A claim's part of a device that is in use in the cluster. */
+interface Share {
+  readonly allocation: DeviceAllocation
+  /** Undefined for the whole device. */
+  readonly consumed: DeviceAmounts | undefined
+}
+
+/** What of a device is in use in the cluster. */
+export type Seed = 'free' | 'taken' | DeviceAmounts
+
+export class DeviceLedger {
+  readonly #shares: ReadonlyMap<string, readonly Share[]>
+  readonly #allocations: ReadonlyMap<string, DeviceAllocation>
+  /** UIDs of pods whose devices are free unless others have them, too. */
+  readonly #leaving: Set<string>
+  readonly #byDevice = new Map<CompiledDevice, Set<Hold>>()
+  readonly #byPool = new Map<DevicePool, Set<Hold>>()
+  readonly #byTaker = new Map<Taker, Set<Hold>>()
+  readonly #grants = new Map<string, Grant>()
+  #log: (() => void)[] | undefined
+
+  constructor(allocations: readonly DeviceAllocation[], leaving: Iterable<string>) {
+    const shares = new Map<string, Share[]>()
+    for (const allocation of allocations)
+      for (const device of allocation.devices) {
+        const key = deviceKey(device.driver, device.pool, device.device)
+        const known = shares.get(key) ?? []
+        known.push({ allocation, consumed: consumedOf(device) })
+        shares.set(key, known)
+      }
+    this.#shares = shares
+    this.#allocations = new Map(allocations.map((allocation) => [allocation.claim, allocation]))
+    this.#leaving = new Set(leaving)
+  }
+
+  /** From now on what changes can be taken back, to where this was called. */
+  mark(): number {
+    this.#log ??= []
+    return this.#log.length
+  }
+
+  rollback(mark: number): void {
+    const log = this.#log ?? []
+    while (log.length > mark) log.pop()?.()
+  }
+
+  /** Frees what pods alone hold; call {@link mark} before. */
+  leave(pods: Iterable<string>): void {
+    for (const pod of pods) {
+      if (this.#leaving.has(pod)) continue
+      this.#leaving.add(pod)
+      this.#log?.push(() => this.#leaving.delete(pod))
+    }
+  }
+
+  /** Whether a claim has devices in the cluster that do not become free (devices.md 3.4). */
+  isSettled(claim: string): boolean {
+    const allocation = this.#allocations.get(claim)
+    return allocation !== undefined && !this.#isFreed(allocation)
+  }
+
+  #isFreed({ pods }: DeviceAllocation): boolean {
+    return pods !== undefined && pods.length > 0 && pods.every((pod) => this.#leaving.has(pod))
+  }
+
+  /** What of a published device is in use in the cluster. */
+  seedOf(device: CompiledDevice): Seed {
+    if (device.pool.isTemplate) return 'free'
+    const shares = this.#shares.get(deviceKey(device.pool.driver, device.pool.name, device.name))
+    if (shares === undefined) return 'free'
+    let seed: 'free' | DeviceAmounts = 'free'
+    for (const { allocation, consumed } of shares) {
+      if (this.#isFreed(allocation)) continue
+      if (consumed === undefined) return 'taken'
+      const sum: Map<string, DeviceAmount> = new Map(typeof seed === 'object' ? seed : [])
+      addAmounts(sum, consumed)
+      seed = sum
+    }
+    return seed
+  }
+
+  grantOf(claim: string): Grant | undefined {
+    return this.#grants.get(claim)
+  }
+
+  holdsOn(device: CompiledDevice): Iterable<Hold> {
+    return this.#byDevice.get(device) ?? []
+  }
+
+  holdsIn(pool: DevicePool): Iterable<Hold> {
+    return this.#byPool.get(pool) ?? []
+  }
+
+  holdsOf(taker: Taker): Iterable<Hold> {
+    return this.#byTaker.get(taker) ?? []
+  }
+
+  /** @throws Error when the claim has devices already: a bug. */
+  grant(claim: string, grant: Grant, holds: readonly Hold[]): void {
+    if (this.#grants.has(claim)) throw new Error(`claim ${claim} has its devices already`)
+    this.#setGrant(claim, grant)
+    for (const hold of holds) this.#add(hold)
+  }
+
+  /** Gives back what the taker holds for types that it does not become. */
+  retain(taker: Taker, types: ReadonlySet<TypeDevices>): void {
+    const holds = this.#byTaker.get(taker)
+    if (holds === undefined) return
+    const claims = new Set<string>()
+    for (const hold of holds) {
+      claims.add(hold.claim)
+      if (!types.has(hold.type)) this.#remove(hold)
+    }
+    for (const claim of claims) {
+      const grant = this.#grants.get(claim)
+      if (grant === undefined) continue
+      const requirements = new Map([...grant.requirements].filter(([type]) => types.has(type)))
+      if (requirements.size < grant.requirements.size) this.#setGrant(claim, { ...grant, requirements })
+    }
+  }
+
+  #setGrant(claim: string, grant: Grant): void {
+    const before = this.#grants.get(claim)
+    this.#grants.set(claim, grant)
+    this.#log?.push(() => {
+      if (before === undefined) this.#grants.delete(claim)
+      else this.#grants.set(claim, before)
+    })
+  }
+
+  #add(hold: Hold): void {
+    this.#put(hold)
+    this.#log?.push(() => this.#drop(hold))
+  }
+
+  #remove(hold: Hold): void {
+    this.#drop(hold)
+    this.#log?.push(() => this.#put(hold))
+  }
+
+  #put(hold: Hold): void {
+    addTo(this.#byDevice, hold.device, hold)
+    addTo(this.#byPool, hold.device.pool, hold)
+    addTo(this.#byTaker, hold.taker, hold)
+  }
+
+  #drop(hold: Hold): void {
+    this.#byDevice.get(hold.device)?.delete(hold)
+    this.#byPool.get(hold.device.pool)?.delete(hold)
+    this.#byTaker.get(hold.taker)?.delete(hold)
+  }
+}
+
+function addTo<K>(map: Map<K, Set<Hold>>, key: K, hold: Hold): void {
+  const known = map.get(key)
+  if (known === undefined) map.set(key, new Set([hold]))
+  else known.add(hold)
+}
+
+function deviceKey(driver: string, pool: string, device: string): string {
+  return `${driver}\n${pool}\n${device}`
+}
+
+function consumedOf({ driver, consumedCapacity }: AllocatedDevice): DeviceAmounts | undefined {
+  if (consumedCapacity === undefined) return undefined
+  const amounts = Object.entries(consumedCapacity)
+  return new Map(amounts.map(([name, amount]) => [qualifiedName(name, driver), deviceAmount(amount)]))
+}
+
+/** What others use of a device that several may share, and what this taker does as this type. */
+export function sharedUse(
+  ledger: DeviceLedger,
+  device: CompiledDevice,
+  taker: Taker,
+  type: TypeDevices,
+): Map<string, DeviceAmount> {
+  const seed = ledger.seedOf(device)
+  const used = new Map<string, DeviceAmount>(typeof seed === 'object' ? seed : [])
+  const holds = [...ledger.holdsOn(device)].filter((hold) => !device.pool.isTemplate || hold.taker === taker)
+  addAmounts(
+    used,
+    heldBy(holds, taker, type, ({ consumed }) => consumed),
+  )
+  return used
+}
+
+/** What the devices in use take of a pool's counters; each device counts once (devices.md 3.13). */
+export function counterUse(
+  ledger: DeviceLedger,
+  pool: DevicePool,
+  taker: Taker,
+  type: TypeDevices,
+): Map<string, DeviceAmount> {
+  const used = new Map<string, DeviceAmount>()
+  const charged = new Set<CompiledDevice>()
+  if (!pool.isTemplate)
+    for (const device of pool.devices)
+      if (device.counters.size > 0 && ledger.seedOf(device) !== 'free') {
+        addAmounts(used, device.counters)
+        charged.add(device)
+      }
+  const counted = new Set<string>()
+  const holds: Hold[] = []
+  for (const hold of ledger.holdsIn(pool)) {
+    const { device } = hold
+    if (hold.adminAccess || device.counters.size === 0 || charged.has(device)) continue
+    if (pool.isTemplate && (hold.taker !== taker || hold.type !== type)) continue
+    if (device.isShared) {
+      if (counted.has(device.name)) continue
+      counted.add(device.name)
+    }
+    holds.push(hold)
+  }
+  addAmounts(
+    used,
+    heldBy(holds, taker, type, ({ device }) => device.counters),
+  )
+  return used
+}
+
+/** Of each other taker the most that it takes as any type, and what this one takes as this type. */
+function heldBy(
+  holds: Iterable<Hold>,
+  taker: Taker,
+  type: TypeDevices,
+  amountsOf: (hold: Hold) => DeviceAmounts,
+): DeviceAmounts {
+  const byTaker = new Map<Taker, Map<TypeDevices, Map<string, DeviceAmount>>>()
+  for (const hold of holds) {
+    if (hold.adminAccess || (hold.taker === taker && hold.type !== type)) continue
+    const byType = byTaker.get(hold.taker) ?? new Map<TypeDevices, Map<string, DeviceAmount>>()
+    byTaker.set(hold.taker, byType)
+    const sum = byType.get(hold.type) ?? new Map<string, DeviceAmount>()
+    byType.set(hold.type, sum)
+    addAmounts(sum, amountsOf(hold))
+  }
+  const total = new Map<string, DeviceAmount>()
+  for (const byType of byTaker.values()) {
+    const most = new Map<string, DeviceAmount>()
+    for (const sum of byType.values()) raiseAmounts(most, sum)
+    addAmounts(total, most)
+  }
+  return total
+}

@@ -1,0 +1,195 @@
+/** Claims read once: requests with their selectors, and constraints (devices.md 3.9). */
+import type {
+  DeviceClass,
+  DeviceConstraint,
+  DeviceRequest,
+  DeviceSubRequest,
+  DeviceToleration,
+  ResourceClaim,
+} from '@tenon/api'
+import { type DeviceAmount, type DeviceAmounts, deviceAmount } from './amounts.ts'
+import { consumedCapacity } from './capacity.ts'
+import type { CompiledDevice } from './device.ts'
+import { type CompiledSelector, compileSelector, type SelectorAnswers } from './selectors.ts'
+
+/** Most devices that one claim may get. */
+export const mostDevicesPerClaim = 32
+
+/** A request of a claim; the first of its ways that can be met is. */
+export interface CompiledRequest {
+  readonly name: string
+  readonly ways: readonly RequestWay[]
+}
+
+/** So many devices, or all, that selectors, taints and capacity let through. */
+export interface RequestWay {
+  /** `request`, or `request/subrequest`. */
+  readonly name: string
+  readonly selectors: readonly CompiledSelector[]
+  /** Undefined: all there are. */
+  readonly count: number | undefined
+  readonly adminAccess: boolean
+  readonly tolerations: readonly DeviceToleration[]
+  /** By name as the claim writes it; the driver is the domain where there is none. */
+  readonly capacity: DeviceAmounts
+}
+
+export interface CompiledConstraint {
+  readonly kind: 'match' | 'distinct'
+  readonly attribute: string
+  /** Names of requests and ways; all unless set. */
+  readonly requests: ReadonlySet<string> | undefined
+}
+
+export interface CompiledClaim {
+  readonly requests: readonly CompiledRequest[]
+  readonly constraints: readonly CompiledConstraint[]
+}
+
+/** @returns the claim, or what is wrong with it. */
+export function compileClaim(
+  spec: ResourceClaim['spec'],
+  classes: ReadonlyMap<string, DeviceClass>,
+): CompiledClaim | string {
+  const { requests = [], constraints = [] } = spec?.devices ?? {}
+  try {
+    const compiled = requests.map((request) => compileRequest(request, classes))
+    const problem = compiled.find((request) => typeof request === 'string')
+    if (typeof problem === 'string') return problem
+    const whole = compiled.filter((request) => typeof request !== 'string')
+    const least = whole.reduce((sum, { ways }) => sum + Math.min(...ways.map(({ count }) => count ?? 1)), 0)
+    if (least > mostDevicesPerClaim)
+      return `it asks for ${least} devices, and a claim may have ${mostDevicesPerClaim}`
+    const rules = constraints.map(compileConstraint)
+    const wrong = rules.find((rule) => typeof rule === 'string')
+    if (typeof wrong === 'string') return wrong
+    return { requests: whole, constraints: rules.filter((rule) => typeof rule !== 'string') }
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+function compileRequest(
+  { name, exactly, firstAvailable }: DeviceRequest,
+  classes: ReadonlyMap<string, DeviceClass>,
+): CompiledRequest | string {
+  const given = exactly === undefined ? (firstAvailable ?? []) : [exactly]
+  if (given.length === 0) return `request ${name} has neither exactly nor firstAvailable`
+  const ways: RequestWay[] = []
+  for (const sub of given) {
+    const way = compileWay(exactly === undefined ? `${name}/${sub.name ?? ''}` : name, sub, classes)
+    if (typeof way === 'string') return way
+    ways.push(way)
+  }
+  return { name, ways }
+}
+
+function compileWay(
+  name: string,
+  sub: DeviceSubRequest,
+  classes: ReadonlyMap<string, DeviceClass>,
+): RequestWay | string {
+  const deviceClass = classes.get(sub.deviceClassName)
+  if (deviceClass === undefined)
+    return `request ${name} names DeviceClass ${sub.deviceClassName}, which does not exist`
+  const selectors: CompiledSelector[] = []
+  for (const { cel } of [...(deviceClass.spec.selectors ?? []), ...(sub.selectors ?? [])]) {
+    if (cel === undefined) return `request ${name} has a selector that is not CEL`
+    const selector = compileSelector(cel.expression)
+    if (selector.problem !== undefined)
+      return `a selector of request ${name} does not compile: ${selector.problem}`
+    selectors.push(selector)
+  }
+  const amounts = Object.entries(sub.capacity?.requests ?? {})
+  return {
+    name,
+    selectors,
+    count: sub.allocationMode === 'All' ? undefined : (sub.count ?? 1),
+    adminAccess: sub.adminAccess === true,
+    tolerations: sub.tolerations ?? [],
+    capacity: new Map(amounts.map(([key, amount]): [string, DeviceAmount] => [key, deviceAmount(amount)])),
+  }
+}
+
+function compileConstraint({
+  requests,
+  matchAttribute,
+  distinctAttribute,
+}: DeviceConstraint): CompiledConstraint | string {
+  const attribute = matchAttribute ?? distinctAttribute
+  if (attribute === undefined) return 'a constraint has neither matchAttribute nor distinctAttribute'
+  return {
+    kind: matchAttribute === undefined ? 'distinct' : 'match',
+    attribute,
+    requests: requests === undefined || requests.length === 0 ? undefined : new Set(requests),
+  }
+}
+
+/** Whether a constraint is about the devices of a way of a request. */
+export function concerns(
+  { requests }: CompiledConstraint,
+  { name: request }: CompiledRequest,
+  { name }: RequestWay,
+): boolean {
+  return requests === undefined || requests.has(request) || requests.has(name)
+}
+
+/** What a request gets of a device that is free. */
+export type Suitability =
+  | { readonly kind: 'suits'; readonly consumed: DeviceAmounts }
+  | { readonly kind: 'differs' }
+  | { readonly kind: 'failed'; readonly problem: string }
+
+/** Whether devices suit requests, each worked out once for devices that are alike. */
+export class Suitabilities {
+  readonly #answers: SelectorAnswers
+  readonly #known = new Map<RequestWay, Map<string, Suitability>>()
+
+  constructor(answers: SelectorAnswers) {
+    this.#answers = answers
+  }
+
+  of(way: RequestWay, device: CompiledDevice): Suitability {
+    let known = this.#known.get(way)
+    if (known === undefined) {
+      known = new Map()
+      this.#known.set(way, known)
+    }
+    const key = device.taints.length === 0 ? String(device.likeness) : `${device.likeness} ${device.twin}`
+    let suitability = known.get(key)
+    if (suitability === undefined) {
+      suitability = this.#judge(way, device)
+      known.set(key, suitability)
+    }
+    return suitability
+  }
+
+  #judge(way: RequestWay, device: CompiledDevice): Suitability {
+    for (const selector of way.selectors) {
+      const answer = this.#answers.of(selector, device)
+      if (typeof answer === 'object') return { kind: 'failed', problem: answer.problem }
+      if (!answer) return { kind: 'differs' }
+    }
+    if (device.taints.some((taint) => taint.effect !== 'None' && !isTolerated(taint, way.tolerations)))
+      return { kind: 'differs' }
+    const { driver } = device.pool
+    const requests = new Map(
+      [...way.capacity].map(([name, amount]) => [name.includes('/') ? name : `${driver}/${name}`, amount]),
+    )
+    const consumed = consumedCapacity(device.capacity, requests)
+    return consumed === undefined ? { kind: 'differs' } : { kind: 'suits', consumed }
+  }
+}
+
+function isTolerated(
+  { key, value = '', effect }: CompiledDevice['taints'][number],
+  tolerations: readonly DeviceToleration[],
+): boolean {
+  return tolerations.some(
+    (toleration) =>
+      (toleration.effect ?? effect) === effect &&
+      ['', key].includes(toleration.key ?? '') &&
+      (toleration.operator === 'Exists' ||
+        ((toleration.key ?? '') !== '' && (toleration.value ?? '') === value)),
+  )
+}

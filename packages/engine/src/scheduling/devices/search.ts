@@ -1,0 +1,319 @@
+/** Finds devices for claims on one taker as one type: depth first, the first whole solution wins (devices.md 3.11). */
+import { compatible, merged, type Requirements } from '../../requirements/requirements.ts'
+import { addAmounts, type DeviceAmount, type DeviceAmounts, subtractAmounts } from './amounts.ts'
+import { ConstraintState } from './constraints.ts'
+import type { CompiledDevice, DevicePool } from './device.ts'
+import { counterUse, type DeviceLedger, type Hold, sharedUse, type Taker } from './ledger.ts'
+import type { TypeDevices } from './pools.ts'
+import {
+  type CompiledClaim,
+  concerns,
+  type CompiledRequest,
+  mostDevicesPerClaim,
+  type RequestWay,
+  type Suitabilities,
+} from './requests.ts'
+
+/** A claim to find devices for. */
+export interface SoughtClaim {
+  readonly name: string
+  readonly claim: CompiledClaim
+}
+
+/** Who takes the devices. */
+export interface TakerView {
+  readonly taker: Taker
+  /** Name of the node; undefined for one that is still to come. */
+  readonly nodeName: string | undefined
+  /** Labels that need not be known. */
+  readonly mayBeUndefined: ReadonlySet<string>
+}
+
+/** Steps that a search may still take; it ends without a result once there are none. */
+export interface StepBudget {
+  steps: number
+}
+
+/** Where devices are looked for. */
+export interface SearchRange {
+  readonly type: TypeDevices
+  /** In the order in which they are searched. */
+  readonly pools: readonly DevicePool[]
+  /** What holds of the taker. */
+  readonly requirements: Requirements
+}
+
+/** Devices that were found, and what they ask of the taker. */
+export interface Finding {
+  readonly holds: readonly Hold[]
+  /** By claim: where its devices can be reached. */
+  readonly requirements: ReadonlyMap<string, Requirements>
+}
+
+export interface SearchContext {
+  readonly ledger: DeviceLedger
+  readonly suitabilities: Suitabilities
+  readonly budget: StepBudget
+}
+
+const nothing: Requirements = new Map()
+
+export class DeviceSearch {
+  readonly #context: SearchContext
+  readonly #view: TakerView
+  readonly #type: TypeDevices
+  readonly #pools: readonly DevicePool[]
+  readonly #claims: readonly SoughtClaim[]
+  readonly #holds: Hold[] = []
+  readonly #taken = new Set<CompiledDevice>()
+  readonly #sharedUse = new Map<CompiledDevice, Map<string, DeviceAmount>>()
+  readonly #counterUse = new Map<DevicePool, Map<string, DeviceAmount>>()
+  readonly #charged = new Map<CompiledDevice, number>()
+  readonly #matching = new Map<RequestWay, readonly CompiledDevice[] | undefined>()
+  readonly #requirements: Requirements[]
+  readonly #ofClaim = new Map<string, Requirements>()
+
+  constructor(
+    context: SearchContext,
+    view: TakerView,
+    { type, pools, requirements }: SearchRange,
+    claims: readonly SoughtClaim[],
+  ) {
+    this.#context = context
+    this.#view = view
+    this.#type = type
+    this.#pools = pools
+    this.#claims = claims
+    this.#requirements = [requirements]
+  }
+
+  /** Undefined when there are no such devices, or no steps were left to find them. */
+  run(): Finding | undefined {
+    return this.#claim(0) ? { holds: this.#holds, requirements: this.#ofClaim } : undefined
+  }
+
+  get #current(): Requirements {
+    return this.#requirements.at(-1) ?? nothing
+  }
+
+  #claim(index: number): boolean {
+    const sought = this.#claims[index]
+    if (sought === undefined) return true
+    const constraints = sought.claim.constraints.map((rule) => new ConstraintState(rule))
+    this.#ofClaim.set(sought.name, nothing)
+    return this.#request({ sought, constraints, first: this.#holds.length, index }, 0)
+  }
+
+  #request(of: ClaimSearch, at: number): boolean {
+    const request = of.sought.claim.requests[at]
+    if (request === undefined) return this.#claim(of.index + 1)
+    for (const way of request.ways) {
+      const devices = this.#devicesFor(way)
+      if (devices === undefined) continue
+      const count = way.count ?? devices.length
+      if (count === 0 || count > devices.length * (way.count === undefined ? 1 : mostDevicesPerClaim))
+        continue
+      if (this.#holds.length - of.first + count > mostDevicesPerClaim) continue
+      if (this.#slot({ of, at, request, way, devices, count }, 0, 0)) return true
+    }
+    return false
+  }
+
+  #slot(slots: Slots, slot: number, start: number): boolean {
+    const { of, at, way, devices, count } = slots
+    if (slot === count) return this.#request(of, at + 1)
+    if (way.count === undefined) {
+      const device = devices[slot] as CompiledDevice
+      if (!this.#take(device, slots)) return false
+      if (this.#slot(slots, slot + 1, 0)) return true
+      this.#giveBack(slots)
+      return false
+    }
+    const failed = new Set<number>()
+    for (let index = start; index < devices.length; index++) {
+      const device = devices[index] as CompiledDevice
+      // What a device did not lead to, one that does for it will not either.
+      if (failed.has(device.twin) || !this.#take(device, slots)) continue
+      if (this.#slot(slots, slot + 1, device.isShared || way.adminAccess ? index : index + 1)) return true
+      this.#giveBack(slots)
+      if (!device.isShared) failed.add(device.twin)
+      if (this.#context.budget.steps <= 0) return false
+    }
+    return false
+  }
+
+  /** Devices that the request would take if they are free; undefined when all cannot be told. */
+  #devicesFor(way: RequestWay): readonly CompiledDevice[] | undefined {
+    if (this.#matching.has(way)) return this.#matching.get(way)
+    const devices = this.#findDevices(way)
+    this.#matching.set(way, devices)
+    return devices
+  }
+
+  #findDevices(way: RequestWay): readonly CompiledDevice[] | undefined {
+    const found: CompiledDevice[] = []
+    const wantsAll = way.count === undefined
+    for (const pool of this.#pools) {
+      if (pool.problem !== undefined || !pool.isComplete) {
+        if (wantsAll) return undefined
+        continue
+      }
+      for (const device of pool.devices) {
+        if (!this.#reaches(device, this.#requirements[0] ?? nothing)) continue
+        const suitability = this.#context.suitabilities.of(way, device)
+        if (suitability.kind === 'failed' && wantsAll) return undefined
+        if (suitability.kind === 'suits') found.push(device)
+      }
+    }
+    return found
+  }
+
+  #reaches({ place }: CompiledDevice, requirements: Requirements): Requirements | undefined {
+    if (place.kind === 'everywhere') return nothing
+    const { nodeName, mayBeUndefined } = this.#view
+    if (place.kind === 'node') return place.name === nodeName ? nothing : undefined
+    return place.terms.find(
+      ({ requirements: wanted, names }) =>
+        (names === undefined || (nodeName !== undefined && names.has(nodeName))) &&
+        compatible(requirements, wanted, mayBeUndefined),
+    )?.requirements
+  }
+
+  /** Takes a device if it is free and goes with the others. */
+  #take(device: CompiledDevice, { of, request, way }: Slots): boolean {
+    if (this.#context.budget.steps <= 0) return false
+    this.#context.budget.steps--
+    const suitability = this.#context.suitabilities.of(way, device)
+    if (suitability.kind !== 'suits') return false
+    const { consumed } = suitability
+    if (!way.adminAccess && !this.#isFree(device, consumed)) return false
+    const place = this.#reaches(device, this.#current)
+    if (place === undefined) return false
+    const rules = of.constraints.filter(({ rule }) => concerns(rule, request, way))
+    for (const [index, rule] of rules.entries()) {
+      if (rule.add(device)) continue
+      for (const added of rules.slice(0, index)) added.remove()
+      return false
+    }
+    this.#requirements.push(merged(this.#current, place))
+    const before = this.#ofClaim.get(of.sought.name) ?? nothing
+    of.before ??= []
+    of.before.push(before)
+    this.#ofClaim.set(of.sought.name, merged(before, place))
+    this.#holds.push({
+      taker: this.#view.taker,
+      type: this.#type,
+      device,
+      consumed: device.isShared ? consumed : none,
+      claim: of.sought.name,
+      request: way.name,
+      adminAccess: way.adminAccess,
+    })
+    if (!way.adminAccess) this.#charge(device, consumed)
+    return true
+  }
+
+  #giveBack({ of, request, way }: Slots): void {
+    const hold = this.#holds.pop() as Hold
+    this.#requirements.pop()
+    this.#ofClaim.set(of.sought.name, of.before?.pop() ?? nothing)
+    for (const rule of of.constraints) if (concerns(rule.rule, request, way)) rule.remove()
+    if (!hold.adminAccess) this.#discharge(hold.device, hold.consumed)
+  }
+
+  #charge(device: CompiledDevice, consumed: DeviceAmounts): void {
+    if (device.isShared) addAmounts(this.#useOf(device), consumed)
+    else this.#taken.add(device)
+    const charges = this.#charged.get(device) ?? 0
+    this.#charged.set(device, charges + 1)
+    if (charges === 0 && device.counters.size > 0 && !this.#isInUse(device))
+      addAmounts(this.#countersOf(device.pool), device.counters)
+  }
+
+  #discharge(device: CompiledDevice, consumed: DeviceAmounts): void {
+    if (device.isShared) subtractAmounts(this.#useOf(device), consumed)
+    else this.#taken.delete(device)
+    const charges = (this.#charged.get(device) ?? 1) - 1
+    this.#charged.set(device, charges)
+    if (charges === 0 && device.counters.size > 0 && !this.#isInUse(device))
+      subtractAmounts(this.#countersOf(device.pool), device.counters)
+  }
+
+  #isFree(device: CompiledDevice, consumed: DeviceAmounts): boolean {
+    const seed = this.#context.ledger.seedOf(device)
+    if (seed === 'taken' || (!device.isShared && seed !== 'free')) return false
+    if (device.isShared) {
+      const used = this.#useOf(device)
+      for (const [name, amount] of consumed)
+        if ((used.get(name) ?? 0n) + amount > (device.capacity.get(name)?.value ?? 0n)) return false
+    } else if (this.#taken.has(device) || this.#isReserved(device)) return false
+    if (device.counters.size === 0 || (this.#charged.get(device) ?? 0) > 0 || this.#isInUse(device))
+      return true
+    const used = this.#countersOf(device.pool)
+    for (const [key, amount] of device.counters)
+      if ((used.get(key) ?? 0n) + amount > (device.pool.counters.get(key) ?? 0n)) return false
+    return true
+  }
+
+  /** Whether this decision has given the device to another taker, or to this one as this type. */
+  #isReserved(device: CompiledDevice): boolean {
+    for (const hold of this.#context.ledger.holdsOn(device)) {
+      if (hold.adminAccess) continue
+      if (hold.taker === this.#view.taker ? hold.type === this.#type : !device.pool.isTemplate) return true
+    }
+    return false
+  }
+
+  /** Whether the counters that a shared device takes are taken already. */
+  #isInUse(device: CompiledDevice): boolean {
+    if (!device.isShared) return false
+    if (this.#context.ledger.seedOf(device) !== 'free') return true
+    for (const hold of this.#context.ledger.holdsOn(device)) {
+      if (hold.adminAccess) continue
+      if (!device.pool.isTemplate || (hold.taker === this.#view.taker && hold.type === this.#type))
+        return true
+    }
+    return false
+  }
+
+  #useOf(device: CompiledDevice): Map<string, DeviceAmount> {
+    let use = this.#sharedUse.get(device)
+    if (use === undefined) {
+      use = sharedUse(this.#context.ledger, device, this.#view.taker, this.#type)
+      this.#sharedUse.set(device, use)
+    }
+    return use
+  }
+
+  #countersOf(pool: DevicePool): Map<string, DeviceAmount> {
+    let use = this.#counterUse.get(pool)
+    if (use === undefined) {
+      use = counterUse(this.#context.ledger, pool, this.#view.taker, this.#type)
+      this.#counterUse.set(pool, use)
+    }
+    return use
+  }
+}
+
+const none: DeviceAmounts = new Map()
+
+/** One claim while its devices are chosen. */
+interface ClaimSearch {
+  readonly sought: SoughtClaim
+  readonly constraints: readonly ConstraintState[]
+  /** Holds before its own. */
+  readonly first: number
+  readonly index: number
+  /** Requirements of the claim before each of its devices. */
+  before?: Requirements[]
+}
+
+/** The devices of one way of a request while they are chosen. */
+interface Slots {
+  readonly of: ClaimSearch
+  readonly at: number
+  readonly request: CompiledRequest
+  readonly way: RequestWay
+  readonly devices: readonly CompiledDevice[]
+  readonly count: number
+}
