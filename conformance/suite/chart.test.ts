@@ -465,7 +465,11 @@ describe('the charts', () => {
     const featureGates = (gates: Values) => ({ settings: { featureGates: gates } })
     assert.ok(!(await rights(featureGates({ plannedPlacement: false }))).includes('patch pods/status'))
     assert.deepEqual(await added({ settings: { ignoreDRARequests: false } }), [
+      'list resource.k8s.io/deviceclasses',
+      'list resource.k8s.io/resourceclaims',
       'list resource.k8s.io/resourceslices',
+      'watch resource.k8s.io/deviceclasses',
+      'watch resource.k8s.io/resourceclaims',
       'watch resource.k8s.io/resourceslices',
     ])
     assert.deepEqual(await added(goldens['exoscale'] ?? {}), [

@@ -248,6 +248,8 @@ export interface PodStatus {
   readonly message?: string
   readonly startTime?: string
   readonly podIP?: string
+  /** Claims made from templates; without a name where none is needed. */
+  readonly resourceClaimStatuses?: readonly { readonly name: string; readonly resourceClaimName?: string }[]
   readonly containerStatuses?: readonly ContainerStatus[]
   readonly initContainerStatuses?: readonly ContainerStatus[]
 }

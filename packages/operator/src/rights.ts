@@ -86,7 +86,7 @@ export const clusterRights: readonly CoreRule[] = [
   {
     with: 'dynamicResources',
     apiGroups: ['resource.k8s.io'],
-    resources: ['resourceslices'],
+    resources: ['resourceslices', 'resourceclaims', 'deviceclasses'],
     verbs: reading,
   },
 ]

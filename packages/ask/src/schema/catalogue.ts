@@ -16,6 +16,7 @@ import {
   truth,
   words,
 } from './build.ts'
+import { attributeBindings, sliceTemplates } from './devices.ts'
 
 const amounts: Schema<Resources> = byName(
   decimal(),
@@ -60,6 +61,8 @@ const instanceType = object<InstanceType>({
     systemReserved: amounts,
     evictionThreshold: amounts,
   }),
+  resourceSliceTemplates: optional(sliceTemplates),
+  attributeBindings: optional(attributeBindings),
   overlaid: optional(
     object<NonNullable<InstanceType['overlaid']>>({
       price: optional(truth()),

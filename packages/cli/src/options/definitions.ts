@@ -122,7 +122,7 @@ export const coreOptions: readonly OptionDefinition[] = [
     boolean(
       'ignore-dra-requests',
       true,
-      'Ignore pods with resource claims; with false, they are scheduled without regard to their claims.',
+      'Ignore pods with ResourceClaims; with false, nodes with the devices that they claim are launched for them.',
     ),
     text('feature-gates', 'NAME=true,…', 'Feature gates to set, see below.'),
     boolean(

@@ -369,7 +369,7 @@ test('rights that come with a setting are asked for when the running controller 
   })
   const rights = (await stand.run()).find(({ name }) => name === 'rights')
   assert.match(rights?.findings[0]?.message ?? '', /list, watch capacitybuffers\.autoscaling\.x-k8s\.io; /)
-  assert.match(rights?.findings[0]?.message ?? '', /list, watch resourceslices\.resource\.k8s\.io$/)
+  assert.match(rights?.findings[0]?.message ?? '', /list, watch (resource|device)[a-z]+\.resource\.k8s\.io/)
 })
 
 test('without credentials the cloud is not asked, and the missing variable is named', async (t) => {

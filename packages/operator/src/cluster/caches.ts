@@ -17,6 +17,8 @@ import {
   type Pod,
   type PodDisruptionBudget,
   type ReplicationController,
+  type DeviceClass,
+  type ResourceClaim,
   type ResourceSlice,
   type ResourceType,
   type SelectingWorkload,
@@ -73,6 +75,8 @@ export interface Caches {
   readonly nodeOverlays?: Cache<NodeOverlay>
   /** Devices of nodes; followed only when pods with resource claims are served. */
   readonly resourceSlices?: Cache<ResourceSlice>
+  readonly resourceClaims?: Cache<ResourceClaim>
+  readonly deviceClasses?: Cache<DeviceClass>
   /** What tells which pods are one application; followed only when a default spread is set. */
   readonly applications?: ApplicationCaches
 }
@@ -141,7 +145,11 @@ export function openCaches(
     persistentVolumes: trimmed(kinds.persistentVolume),
     storageClasses: trimmed(kinds.storageClass),
     csiNodes: trimmed(kinds.csiNode),
-    ...(!settings.ignoreDraRequests && { resourceSlices: openResourceSlices(registry, onRead) }),
+    ...(!settings.ignoreDraRequests && {
+      resourceSlices: openResourceSlices(registry, onRead),
+      resourceClaims: trimmed(kinds.resourceClaim),
+      deviceClasses: trimmed(kinds.deviceClass),
+    }),
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
     ...(settings.featureGates.nodeOverlay && {
       nodeOverlays: trimmed(karpenterKinds.nodeOverlay),
@@ -218,11 +226,7 @@ function openResourceSlices(registry: Pick<CacheRegistry, 'cache'>, onRead: Read
       ...named(metadata),
       ...(metadata.ownerReferences && { ownerReferences: metadata.ownerReferences }),
     },
-    spec: {
-      driver: spec.driver,
-      pool: spec.pool,
-      ...(spec.nodeName !== undefined && { nodeName: spec.nodeName }),
-    },
+    spec,
   })
   const slices = registry.cache(kinds.resourceSlice, {
     transform: readable(kinds.resourceSlice.kind, trim, onRead),

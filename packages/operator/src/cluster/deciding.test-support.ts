@@ -14,6 +14,7 @@ import { sliceMs } from '../decider/slice.ts'
 import type { OnTrial } from '../node/evidence/judge.ts'
 import { ClusterInput } from '../provisioning/input/cluster-input.ts'
 import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
+import { DeviceInputs } from '../provisioning/input/device-input.ts'
 import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
 import { SchedulingPolicies } from '../provisioning/input/scheduling-policies.ts'
 import { type GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
@@ -91,7 +92,7 @@ export async function gathered(
       launchGuard,
       pools: new ObservedPools(observed).choice('acting'),
     }),
-    pods: new PodEligibility(observed),
+    pods: new PodEligibility({ ...observed, devices: new DeviceInputs(observed) }),
     policies: new SchedulingPolicies({ ...observed, placementGate }),
     slicing: { clock, turns: eventLoopTurns, sliceMs },
   })

@@ -70,6 +70,7 @@ const keptOfPodStatus: Kept<PodStatus> = {
   message: false,
   startTime: true,
   podIP: false,
+  resourceClaimStatuses: true,
   containerStatuses: true,
   initContainerStatuses: true,
 }

@@ -23,6 +23,7 @@ import { ClaimReservations } from '../provisioning/claims/claim-reservations.ts'
 import { ClusterInput } from '../provisioning/input/cluster-input.ts'
 import { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
 import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
+import { DeviceInputs } from '../provisioning/input/device-input.ts'
 import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
 import { KnownClaims } from '../provisioning/known-claims.ts'
 import { LaunchReport } from '../provisioning/claims/launch-report.ts'
@@ -62,7 +63,7 @@ export function inputsOf(
     state: parts.state,
     cluster: new ClusterInput(parts),
     pools: new EligiblePools({ ...parts, pools: parts.observed.choice(kind) }),
-    pods: new PodEligibility(parts),
+    pods: new PodEligibility({ ...parts, devices: new DeviceInputs(parts) }),
     policies: new SchedulingPolicies(parts),
     slicing: parts.slicing,
   })

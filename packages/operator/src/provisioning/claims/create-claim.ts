@@ -32,6 +32,9 @@ export function nodeClaimFor(
     metadata: { labels: claim.labels },
     annotations: {
       [annotations.minValuesRelaxed]: String(claim.minValuesRelaxed),
+      ...(claim.deviceDrivers.length > 0 && {
+        [annotations.requestedDraDrivers]: claim.deviceDrivers.join(','),
+      }),
       ...(claim.overlaid.price && { [priceOverlayApplied]: 'true' }),
       ...(claim.overlaid.capacity && { [capacityOverlayApplied]: 'true' }),
       ...more,

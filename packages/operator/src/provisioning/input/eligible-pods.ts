@@ -1,6 +1,7 @@
 /** Which of the pods that need a place are decided about, and what their volumes ask (scheduling.md 2, 8). */
 import { type Pod, wellKnownLabels, withDefaultSpread } from '@tenon/api'
 import {
+  type DevicesInput,
   type EligibilityPolicy,
   FreeVolumes,
   noteFreeVolumes,
@@ -16,6 +17,7 @@ import {
   type VolumeLookups,
 } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
+import type { DeviceInputs } from './device-input.ts'
 import { applicationLookups } from './application-lookups.ts'
 import { uselessText } from '../../cluster/nodes/useless-text.ts'
 import { canonicalPod } from '../../decider/canonical-keys.ts'
@@ -28,7 +30,8 @@ interface Dependencies {
   readonly caches: Pick<Caches, 'applications'>
   readonly state: Pick<ClusterState, 'evidence' | 'isWellFormed'>
   readonly provider: PodRules
-  readonly settings: Pick<Settings, 'defaultSpread' | 'ignoreDraRequests'>
+  readonly settings: Pick<Settings, 'defaultSpread'>
+  readonly devices: DeviceInputs
 }
 
 /** A pending pod that is left out of this round. */
@@ -56,6 +59,8 @@ export interface EligiblePods {
   readonly pods: readonly Pod[]
   readonly origins: ReadonlyMap<string, PodOrigin>
   readonly volumes: ReadonlyMap<string, PodVolumes>
+  /** Absent where pods with ResourceClaims are not served. */
+  readonly devices?: DevicesInput
   readonly ignored: readonly IgnoredPod[]
   readonly refused: readonly RefusedPod[]
 }
@@ -115,10 +120,9 @@ function podReader({ provider, settings, caches, state }: Dependencies): (pod: P
   const applications = caches.applications === undefined ? undefined : applicationLookups(caches.applications)
   return (pod) => {
     const readable = canonicalPod(state.evidence.adjusted(pod), provider.labelAliases)
-    const served = settings.ignoreDraRequests ? readable : withoutResourceClaims(readable)
     return applications === undefined
-      ? served
-      : withDefaultSpread(served, settings.defaultSpread, applications)
+      ? readable
+      : withDefaultSpread(readable, settings.defaultSpread, applications)
   }
 }
 
@@ -137,7 +141,14 @@ function* eligiblePods(
   const volumes = new Map<string, PodVolumes>()
   const read = podReader(deps)
   const freeVolumes = new FreeVolumes(lookups)
+  const claimsOf = new Map<string, readonly string[]>()
   const take = (pod: Pod): void => {
+    const claims = deps.devices.claimsOf(pod)
+    if ('problem' in claims) {
+      refused.push({ pod, reason: claims.problem })
+      return
+    }
+    if (claims.names.length > 0) claimsOf.set(pod.metadata.uid ?? '', claims.names)
     if ((pod.spec.volumes ?? []).length > 0) {
       const resolved = resolveVolumes(pod, lookups, policy, freeVolumes)
       if ('kind' in resolved) {
@@ -175,19 +186,14 @@ function* eligiblePods(
       refused.push(unreadable(pod, error))
     }
   }
-  return { pods, origins, volumes, ignored, refused }
+  const gone = leaving.filter(({ origin }) => origin === 'deleting')
+  const devices = deps.devices.read(claimsOf, new Set(gone.map(({ pod }) => pod.metadata.uid ?? '')))
+  return { pods, origins, volumes, ignored, refused, ...(devices && { devices }) }
 }
 
 /** One pod that nobody foresaw keeps no others from being decided about. */
 function unreadable(pod: Pod, error: unknown): RefusedPod {
   return { pod, reason: `the pod, or an object that it references, is invalid: ${problemText(error)}` }
-}
-
-/** The engine refuses pods with resource claims; one without them is placed for its other needs. */
-function withoutResourceClaims(pod: Pod): Pod {
-  if ((pod.spec.resourceClaims ?? []).length === 0) return pod
-  const { resourceClaims: _, ...spec } = pod.spec
-  return { ...pod, spec }
 }
 
 function ignoredPod(pod: Pod, problems: PodProblems): IgnoredPod {

@@ -1,0 +1,111 @@
+/** Devices and claims on them, for one decision (devices.md 3.4, 3.5). */
+import type { Pod, ResourceClaim, ResourceSlice } from '@tenon/api'
+import type { DeviceAllocation, DevicesInput } from '@tenon/engine'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Pick<Caches, 'deviceClasses' | 'resourceClaims' | 'resourceSlices'>
+  readonly state: Pick<ClusterState, 'stateNodes'>
+}
+
+/** The claims of a pod, or why they are not known yet. */
+export type PodClaims = { readonly names: readonly string[] } | { readonly problem: string }
+
+const none: PodClaims = { names: [] }
+
+/** Reads claims and devices; there are none where pods with claims are not served. */
+export class DeviceInputs {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** The claims (`namespace/name`) that a pod uses; those that its status says it does not need are left out. */
+  claimsOf({ metadata, spec, status }: Pod): PodClaims {
+    const { resourceClaims: caches } = this.#deps.caches
+    const references = spec.resourceClaims ?? []
+    if (caches === undefined || references.length === 0) return none
+    const namespace = metadata.namespace ?? ''
+    const names: string[] = []
+    for (const { name, resourceClaimName } of references) {
+      let claimName = resourceClaimName
+      if (claimName === undefined) {
+        const made = status?.resourceClaimStatuses?.find((each) => each.name === name)
+        if (made === undefined)
+          return {
+            problem: `the ResourceClaim for ${name} (spec.resourceClaims) is not created yet; wait for it`,
+          }
+        claimName = made.resourceClaimName
+        if (claimName === undefined) continue
+      }
+      if (caches.get({ namespace, name: claimName }) === undefined)
+        return { problem: `ResourceClaim ${namespace}/${claimName} does not exist; create it` }
+      names.push(`${namespace}/${claimName}`)
+    }
+    return { names }
+  }
+
+  /**
+   * @param claimsOf claims by UID of the pods that use some.
+   * @param leaving UIDs of pods whose node goes.
+   * @returns undefined where pods with claims are not served.
+   */
+  read(
+    claimsOf: ReadonlyMap<string, readonly string[]>,
+    leaving: ReadonlySet<string>,
+  ): DevicesInput | undefined {
+    const { deviceClasses, resourceClaims, resourceSlices } = this.#deps.caches
+    if (deviceClasses === undefined || resourceClaims === undefined || resourceSlices === undefined)
+      return undefined
+    if (claimsOf.size === 0)
+      return { slices: [], classes: [], claims: new Map(), claimsOf, allocations: [], leaving }
+    const used = new Set([...claimsOf.values()].flat())
+    const all = resourceClaims.list()
+    return {
+      slices: this.#usableSlices(resourceSlices.list()),
+      classes: deviceClasses.list(),
+      claims: new Map(
+        all.flatMap((claim) => (used.has(keyOf(claim)) ? [[keyOf(claim), claim] as const] : [])),
+      ),
+      claimsOf,
+      allocations: all.flatMap(allocationOf),
+      leaving,
+    }
+  }
+
+  /** Without those of nodes that go, or have not told yet all that they have. */
+  #usableSlices(slices: readonly ResourceSlice[]): readonly ResourceSlice[] {
+    const ready = new Set(
+      this.#deps.state
+        .stateNodes()
+        .filter(({ isInitialized, isMarkedForDeletion }) => isInitialized && !isMarkedForDeletion)
+        .flatMap(({ node }) => node?.metadata.name ?? []),
+    )
+    return slices.filter(({ metadata }) =>
+      (metadata.ownerReferences ?? []).every(({ kind, name }) => kind !== 'Node' || ready.has(name)),
+    )
+  }
+}
+
+function keyOf({ metadata }: ResourceClaim): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`
+}
+
+/** What a claim has; access of administrators takes nothing. */
+function allocationOf(claim: ResourceClaim): readonly DeviceAllocation[] {
+  const { allocation, reservedFor = [] } = claim.status ?? {}
+  if (allocation === undefined) return []
+  const isForPods = reservedFor.every(({ apiGroup = '', resource }) => apiGroup === '' && resource === 'pods')
+  return [
+    {
+      claim: keyOf(claim),
+      pods: isForPods ? reservedFor.map(({ uid }) => uid) : undefined,
+      devices: (allocation.devices?.results ?? [])
+        .filter(({ adminAccess }) => adminAccess !== true)
+        .map(({ driver, pool, device, consumedCapacity }) => ({ driver, pool, device, consumedCapacity })),
+    },
+  ]
+}
