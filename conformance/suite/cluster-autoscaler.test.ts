@@ -1,20 +1,18 @@
 /** `tenon cluster-autoscaler` on a real control plane, with simulated Exoscale pools whose nodes kwok keeps. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { kinds } from '@tenon/api'
 import { createKubeClient, loadKubeConfig } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 import { parse } from 'yaml'
+import { ClusterAutoscalerProcess } from '../src/cluster-autoscaler-process.ts'
 import { ExoscaleMirror } from '../src/exoscale-mirror.ts'
 import { aDeployment, Cluster, sharedControlPlane, until } from './cluster.ts'
 import { freePort } from './prometheus-server.ts'
 
-const main = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
 const clock = new SystemClock()
 
 /** What users of SKS and of Instance Pools are told to allow (cluster-autoscaler.md 1.2). */
@@ -67,33 +65,9 @@ describe('Cluster Autoscaler mode', () => {
   let mirror: ExoscaleMirror
   let folder: string
   let address: string
-  let child: ChildProcess | undefined
+  let autoscaler: ClusterAutoscalerProcess
   let closeAdmin: () => void
 
-  const start = () => {
-    const output = openSync(join(folder, 'autoscaler.log'), 'a')
-    child = spawn(
-      process.execPath,
-      [
-        main,
-        'cluster-autoscaler',
-        ...args,
-        `--address=${address}`,
-        '--kubeconfig',
-        controlPlane.kubeconfigPath,
-      ],
-      { stdio: ['ignore', output, output], env: { ...process.env, ...mirror.environment } },
-    )
-    closeSync(output)
-  }
-  const end = async (signal: 'SIGKILL' | 'SIGTERM') => {
-    const ended = child
-    child = undefined
-    if (ended === undefined || ended.exitCode !== null || ended.signalCode !== null) return undefined
-    const exit = new Promise((resolve) => ended.once('exit', resolve))
-    ended.kill(signal)
-    return await exit
-  }
   const running = async (app: string) =>
     (await cluster.list('v1', 'Pod', 'default', `app=${app}`)).filter(
       ({ status }) => status?.phase === 'Running',
@@ -133,11 +107,17 @@ describe('Cluster Autoscaler mode', () => {
       const nodes = await cluster.list('v1', 'Node')
       return nodes.filter((node) => node.status?.conditions?.some(isReady)).length === 2
     })
-    start()
+    autoscaler = new ClusterAutoscalerProcess({
+      controlPlane,
+      folder,
+      args: [...args, `--address=${address}`],
+      environment: mirror.environment,
+    })
+    autoscaler.start()
   })
 
   after(async () => {
-    await end('SIGTERM')
+    await autoscaler.end('SIGTERM')
     for (const name of ['small', 'large']) await cluster.delete('apps/v1', 'Deployment', name, 'default')
     await mirror.stop()
     closeAdmin()
@@ -203,8 +183,8 @@ describe('Cluster Autoscaler mode', () => {
       const { workers: workerCount, batch: batchCount } = sizes()
       return workerCount + batchCount < 9 && Promise.resolve(true)
     })
-    await end('SIGKILL')
-    start()
+    await autoscaler.end('SIGKILL')
+    autoscaler.start()
     await until('both pools have one node', 240, async () => {
       const { workers: workerCount, batch: batchCount } = sizes()
       return workerCount === 1 && batchCount === 1 && Promise.resolve(true)
@@ -224,11 +204,8 @@ describe('Cluster Autoscaler mode', () => {
     const refused = mirror.cloud.calls().filter(({ status: code }) => code === 403)
     assert.deepEqual(refused, [])
     for (const { operation } of mirror.cloud.calls()) assert.ok(operations.includes(operation), operation)
-    assert.equal(await end('SIGTERM'), 0)
+    assert.equal(await autoscaler.end('SIGTERM'), 0)
     assert.equal(await status(), undefined)
-    assert.doesNotMatch(
-      readFileSync(join(folder, 'autoscaler.log'), 'utf8'),
-      /bug in the loop|an iteration threw/,
-    )
+    assert.doesNotMatch(autoscaler.log(), /bug in the loop|an iteration threw/)
   })
 })
