@@ -88,8 +88,23 @@ export class PendingExplainer {
             message: renderTemplateReason(each.reason, each.nodePool),
           }))
         : []
+    const empty = this.#decision.result.poolsWithoutTypes.map(({ nodePool, becauseOfMinValues }) =>
+      becauseOfMinValues
+        ? {
+            nodePool,
+            code: 'minValues',
+            message:
+              'minValues of its requirements leaves no instance type; lower minValues or allow more values in spec.template.spec.requirements',
+          }
+        : {
+            nodePool,
+            code: 'noTypes',
+            message:
+              'its requirements leave no instance type that can be bought; widen spec.template.spec.requirements',
+          },
+    )
     const unready = this.#unready.map(({ nodePool, code, because }) => ({ nodePool, code, message: because }))
-    return [...answers, ...unready]
+    return [...answers, ...empty, ...unready]
       .map((answer) => ({ ...answer, weight: this.#pools.get(answer.nodePool)?.spec.weight ?? 0 }))
       .toSorted((a, b) => b.weight - a.weight || (a.nodePool < b.nodePool ? -1 : 1))
   }
