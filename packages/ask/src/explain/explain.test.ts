@@ -103,8 +103,10 @@ async function studied(
   return study
 }
 
+/** @param name of a NodeClaim, or else of a Node. */
 async function nodeIn(study: Study, name: string): Promise<NodeExplanation> {
-  const found = await explainNode(study, name, signal)
+  const found =
+    (await explainNode(study, 'nodeClaim', name, signal)) ?? (await explainNode(study, 'node', name, signal))
   assert.ok(found !== undefined)
   return found
 }
@@ -246,7 +248,7 @@ test('EXP-7 a node that is gone is explained from the journal', async (t) => {
     nodeText(gone).join('\n'),
     /move Underutilized: .* \(0\.2000 per hour -> 0\.0500 EUR per hour\)/,
   )
-  assert.equal(await explainNode(study, 'nobody', signal), undefined)
+  assert.equal(await explainNode(study, 'node', 'nobody', signal), undefined)
 })
 
 test('a running pod is told what it means for its node', async (t) => {
@@ -353,4 +355,15 @@ test('a pod that waits for something else than a node says for what', async (t) 
   const study = await studied(t, [aPool('web'), gated])
   assert.match((await podIn(study, 'gated')).summary, /scheduling gates are removed \(quota\)/)
   assert.match(podText(await podIn(study, 'gated')).at(-1) ?? '', /^Facts of 2026-11-26T12:00:00Z/)
+})
+
+test('a Node that is called like the NodeClaim of another one is told apart from it', async (t) => {
+  const claim = aClaim('twin', { Launched: 600, Registered: 600, Initialized: 600 })
+  const study = await studied(t, [aPool('web'), claim, nodeOf(claim, '4'), aNode('twin', '1')])
+  const node = await explainNode(study, 'node', 'twin', signal)
+  assert.deepEqual([node?.node, node?.nodeClaim, node?.case], ['twin', undefined, 'unmanaged'])
+  const other = await explainNode(study, 'nodeClaim', 'twin', signal)
+  assert.equal(other?.nodeClaim, 'twin')
+  assert.notEqual(other.node, 'twin')
+  assert.notEqual(other.case, 'unmanaged')
 })

@@ -65,25 +65,28 @@ export interface NodeExplanation {
 /** Verdicts that are nothing in the way. */
 const unopposed: ReadonlySet<NodeDecision['cause']> = new Set(['possible', 'unknown', 'command'])
 
-/**
- * @param name of a Node or a NodeClaim.
- * @returns undefined when neither the objects nor the journal know it.
- */
+/** What a name is of: a Node may be called like the NodeClaim of another one. */
+export type NodeNameKind = 'node' | 'nodeClaim'
+
+/** @returns undefined when neither the objects nor the journal know it. */
 export async function explainNode(
   study: Study,
+  kind: NodeNameKind,
   name: string,
   signal: AbortSignal,
 ): Promise<NodeExplanation | undefined> {
-  const history = study.snapshot.journal.filter(
-    ({ nodeClaims, nodes, replacements = [] }) =>
-      nodes.includes(name) || nodeClaims.includes(name) || replacements.includes(name),
+  const history = study.snapshot.journal.filter(({ nodeClaims, nodes, replacements = [] }) =>
+    kind === 'node' ? nodes.includes(name) : [...nodeClaims, ...replacements].includes(name),
   )
-  const answer = await study.operator.questions().node(name, signal)
+  const { caches, state } = study.operator
+  const node = kind === 'node' ? caches.nodes.get({ name }) : undefined
+  const claim = node === undefined ? undefined : state.claimOf(node)
+  const named = kind === 'node' ? claim : caches.nodeClaims.get({ name })
+  const answer =
+    named === undefined ? undefined : await study.operator.questions().node(named.metadata.name, signal)
   if (answer !== undefined) return managed(study, answer)
-  const { nodeClaims, nodes } = study.operator.caches
-  const claim = nodeClaims.get({ name })
-  if (claim !== undefined) return starting(study, claim)
-  if (nodes.get({ name }) !== undefined)
+  if (named !== undefined) return starting(study, named)
+  if (node !== undefined)
     return {
       node: name,
       asOf: asOf(study.snapshot),

@@ -255,7 +255,7 @@ const podRows: Readonly<Record<PodReason['kind'], Row<PodReason>>> = {
     words: /rely on node n1, which is not initialized/,
   },
   resourceClaims: {
-    objects: [aPool('blue'), web({ resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] } as object)],
+    objects: [aPool('blue'), web({ resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] })],
     edited: (snapshot) => ({ ...snapshot, settings: { ...snapshot.settings, ignoreDraRequests: true } }),
     words: /uses ResourceClaims \(spec\.resourceClaims\), for which no node can be launched/,
   },

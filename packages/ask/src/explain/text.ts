@@ -22,24 +22,37 @@ function asOfText({ facts, source, by, catalogue }: AsOf): string {
   return `Facts of ${facts}, from ${who[source]} ${by}${types}`
 }
 
-export function podText(explanation: PodExplanation): Lines {
+/** So many of the changes that would help are told, unless all are asked for. */
+export const shownMisses = 3
+
+export function podText(
+  explanation: PodExplanation,
+  { all = false }: { readonly all?: boolean } = {},
+): Lines {
   const { namespace, name, summary, place, decision, holds = [], pending } = explanation
   return [
     `pod/${name} in ${namespace}: ${summary}`,
     ...(place?.phase ? phaseText(place.phase) : []),
     ...(decision ? [`Decided: ${entryText(decision)}`] : []),
     ...holds.map(({ message, until, blocks }) => `${blocks ? '✗' : '-'} ${message}${untilText(until)}`),
-    ...(pending ? pendingText(pending) : []),
+    ...(pending ? pendingText(pending, all) : []),
     asOfText(explanation.asOf),
   ]
 }
 
-function pendingText({ nodePools, nodes, misses }: NonNullable<PodExplanation['pending']>): Lines {
+function pendingText(
+  { nodePools, nodes, misses, untried }: NonNullable<PodExplanation['pending']>,
+  all: boolean,
+): Lines {
+  const shown = all ? misses : misses.slice(0, shownMisses)
+  const more = misses.length - shown.length
   return [
     ...nodePools.map(({ nodePool, message }) => `✗ NodePool ${nodePool}: ${message}`),
     ...(nodes?.message === undefined ? [] : [`✗ Existing nodes: ${nodes.message}`]),
     ...(misses.length === 0 ? [] : ['It would run after one of these changes, each decided again:']),
-    ...misses.map(missText),
+    ...shown.map(missText),
+    ...(more > 0 ? [`  and ${more} more: --all`] : []),
+    ...(untried > 0 ? [`  ${untried} changes were not tried, as time was up`] : []),
   ]
 }
 
@@ -69,7 +82,7 @@ function groupText({ pods, workloads, example }: PodGroup): Lines {
   const named = workloads.slice(0, shownWorkloads).map(({ name, pods: count }) => `${name} (${count})`)
   return [
     `${pods} pod${pods === 1 ? '' : 's'} of ${of.join(', ')}: ${example.summary}`,
-    ...(example.pending ? pendingText(example.pending) : []),
+    ...(example.pending ? pendingText(example.pending, false) : []),
     `  ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`,
   ]
 }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { writeSnapshot } from '@tenon/ask'
 import { aNode, aPending, aPool, aSnapshot, aType } from '@tenon/ask/test-clusters'
+import { chosenNamespace } from '../kubectl/connection.ts'
 import { runCommand } from './command.test-support.ts'
 
 async function saved(t: TestContext): Promise<string> {
@@ -47,4 +48,60 @@ test('EXP-29 a name that is unknown is an error in the words of kubectl', async 
     assert.equal(code, 1)
     assert.equal(err, `Error from server (NotFound): ${plural} "nobody" not found\n`)
   }
+})
+
+test('EXP-1 three changes are shown, all with --all, and -o patch prints them as commands of kubectl', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tenon-explain-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const taint = { key: 'team', value: 'a', effect: 'NoSchedule' } as const
+  const pool = aPool('blue', { limits: { cpu: '1' } })
+  const pod = aPending(
+    'a',
+    { cpu: '4', memory: '1Gi' },
+    { nodeSelector: { 'topology.kubernetes.io/zone': 'zone-b' } },
+    'web',
+  )
+  const others = ['red', 'green'].map((name) =>
+    aPool(
+      name,
+      {},
+      { requirements: [{ key: 'topology.kubernetes.io/zone', operator: 'In', values: ['zone-a'] }] },
+    ),
+  )
+  const tainted = aPool('tainted', {}, { taints: [taint] })
+  const path = join(folder, 'cluster.jsonl')
+  await writeSnapshot(path, aSnapshot([pool, ...others, tainted, pod], [aType('large', 8)]))
+  const shownOf = async (...flags: string[]) =>
+    (await runCommand(['explain', 'pod', 'a', '-s', path, ...flags])).out
+      .split('\n')
+      .filter((line) => line.startsWith('+ '))
+  const shown = await shownOf()
+  const all = await shownOf('--all')
+  assert.equal(shown.length, 3)
+  assert.ok(all.length > 3)
+  assert.deepEqual(all.slice(0, 3), shown)
+  const { out } = await runCommand(['explain', 'pod', 'a', '-s', path, '-o', 'patch'])
+  const lines = out.trimEnd().split('\n')
+  assert.equal(lines.filter((line) => line.startsWith('# ')).length, 3)
+  for (const line of lines.filter((each) => !each.startsWith('#')))
+    assert.match(line, /^kubectl patch \S+\/\S+( -n default)? --type=json -p '\[\{"op":/)
+  const wrong = await runCommand(['explain', 'nodepool', 'blue', '-s', path, '-o', 'patch'])
+  assert.deepEqual([wrong.code, wrong.err], [1, 'error: -o patch is for pods: name pods, or use -o json\n'])
+})
+
+test('explain looks into the namespace of the context, unless -n names another one', async (t) => {
+  const path = await saved(t)
+  const missing = await runCommand(['explain', 'pod', 'a', '-n', 'shop', '-s', path])
+  assert.equal(missing.err, 'Error from server (NotFound): pods "a" not found\n')
+  const config = join(path, '..', 'kubeconfig')
+  const context = { name: 'c', context: { cluster: 'c', user: 'u', namespace: 'shop' } }
+  const cluster = { name: 'c', cluster: { server: 'https://127.0.0.1:1' } }
+  const user = { name: 'u', user: {} }
+  await writeFile(
+    config,
+    JSON.stringify({ 'current-context': 'c', contexts: [context], clusters: [cluster], users: [user] }),
+  )
+  assert.equal(chosenNamespace({ env: { KUBECONFIG: config } }, {}), 'shop')
+  assert.equal(chosenNamespace({ env: { KUBECONFIG: config } }, { namespace: 'web' }), 'web')
+  assert.equal(chosenNamespace({ env: { KUBECONFIG: '/nowhere' } }, { snapshot: path }), 'default')
 })

@@ -11,26 +11,42 @@ import {
   nodeText,
   podDocument,
   PodExplainer,
+  type PodExplanation,
+  patchCommand,
+  patchOf,
   podText,
+  shownMisses,
   Study,
 } from '@tenon/ask'
 import { type KubeObject, matchesSelector, type Pod } from '@tenon/api'
 import { isProvisionable } from '@tenon/operator'
 import { snapshotFrom } from '../ask/source.ts'
+import { KubectlError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { chosenNamespace } from '../kubectl/connection.ts'
 import type { OutputFlags, SelectionFlags, SourceFlags } from '../kubectl/flags.ts'
 import { type NamedKind, nodeClaimKind, nodeKind, nodePoolKind, notFound, podKind } from '../kubectl/kinds.ts'
 import { formatOf } from '../kubectl/output/format.ts'
 import { printObjects } from '../kubectl/output/objects.ts'
 import { fieldMatch, labelSelectorOf } from '../kubectl/selectors.ts'
-import { type NamedTarget, targetsOf } from '../kubectl/targets.ts'
+import { type NamedTarget, type Targets, targetsOf } from '../kubectl/targets.ts'
 
-export interface ExplainFlags extends SourceFlags, SelectionFlags, OutputFlags {}
+export interface ExplainFlags extends SourceFlags, SelectionFlags, OutputFlags {
+  /** Every change that would help, and not the cheapest ones alone. */
+  readonly all?: true
+}
+
+/** With the namespace that they, or the context, choose. */
+interface ChosenFlags extends ExplainFlags {
+  readonly namespace: string
+}
 
 /** One answer, for people and for programs. */
 interface Answer {
   readonly lines: readonly string[]
   readonly object: KubeObject
+  /** Of a pod, for a shell. */
+  readonly patches?: readonly string[]
 }
 
 /** Milliseconds for what would let one pod run; where many are asked about nothing is tried. */
@@ -38,11 +54,17 @@ const missesMs = 5000
 
 /** @throws KubectlError when an object is not there. */
 export async function runExplain(io: Io, args: readonly string[], flags: ExplainFlags): Promise<void> {
-  const format = formatOf(flags.output)
+  const isPatch = flags.output === 'patch'
+  const format = formatOf(isPatch ? undefined : flags.output)
   const targets = targetsOf(args, flags)
+  const namespace = chosenNamespace(io, flags)
   const study = await Study.open(await snapshotFrom(io, flags))
   try {
-    const explaining = new Explaining(study, flags, io.interrupted)
+    const explaining = new Explaining(study, { ...flags, namespace }, io.interrupted)
+    if (isPatch) {
+      await printPatches(io, explaining, targets)
+      return
+    }
     const isList = targets.kind === 'all' || targets.targets.length > 1
     if (targets.kind === 'all' && format.kind === 'plain' && targets.kinds.includes(podKind))
       io.out(`${groupsText(gathered(await explaining.waitingPods())).join('\n')}\n`)
@@ -66,14 +88,37 @@ export async function runExplain(io: Io, args: readonly string[], flags: Explain
   }
 }
 
+/** The changes that would let pods run, as commands of kubectl. @throws KubectlError for other objects. */
+async function printPatches(io: Io, explaining: Explaining, targets: Targets): Promise<void> {
+  const pods = targets.kind === 'named' ? targets.targets : explaining.all(podKind)
+  const kinds = targets.kind === 'named' ? pods.map(({ kind }) => kind) : targets.kinds
+  if (kinds.some((kind) => kind !== podKind))
+    throw new KubectlError('error: -o patch is for pods: name pods, or use -o json')
+  for (const pod of pods) {
+    const { patches = [], lines } = await explaining.answer(pod)
+    if (patches.length === 0) io.err(`No change is known that would help. ${lines[0] ?? ''}\n`)
+    for (const line of patches) io.out(`${line}\n`)
+  }
+}
+
+/** A comment and a command for each change; what no patch achieves is a comment alone. */
+function patchLines(pod: Pod, { pending }: PodExplanation, all: boolean): readonly string[] {
+  const misses = pending?.misses ?? []
+  return misses.slice(0, all ? undefined : shownMisses).flatMap(({ change }) => {
+    const patch = patchOf(change, pod)
+    const comment = `# ${change.words.replaceAll(/\s+/g, ' ')}`
+    return patch === undefined ? [comment] : [comment, patchCommand(patch)]
+  })
+}
+
 /** Answers about the objects of one study. */
 class Explaining {
   readonly #study: Study
-  readonly #flags: ExplainFlags
+  readonly #flags: ChosenFlags
   readonly #signal: AbortSignal
   readonly #pods: PodExplainer
 
-  constructor(study: Study, flags: ExplainFlags, signal: AbortSignal) {
+  constructor(study: Study, flags: ChosenFlags, signal: AbortSignal) {
     this.#study = study
     this.#flags = flags
     this.#signal = signal
@@ -109,25 +154,23 @@ class Explaining {
     const { kind, name } = target
     if (kind === podKind) return await this.#pod(target)
     if (kind === nodePoolKind) return await this.#nodePool(name)
-    const isThere = this.#isThere(kind, name)
-    const found = await explainNode(this.#study, name, this.#signal)
-    if (found === undefined || (!isThere && found.case !== 'gone')) throw notFound(kind, name)
-    const word = kind === nodeKind ? 'NodeExplanation' : 'NodeClaimExplanation'
+    const isNode = kind === nodeKind
+    const found = await explainNode(this.#study, isNode ? 'node' : 'nodeClaim', name, this.#signal)
+    if (found === undefined) throw notFound(kind, name)
+    const word = isNode ? 'NodeExplanation' : 'NodeClaimExplanation'
     return { lines: nodeText(found), object: nodeDocument(word, name, found) }
   }
 
-  /** A name of a Node is none of a NodeClaim, and the other way round. */
-  #isThere(kind: NamedKind, name: string): boolean {
-    const { nodeClaims, nodes } = this.#study.operator.caches
-    return (kind === nodeKind ? nodes.get({ name }) : nodeClaims.get({ name })) !== undefined
-  }
-
   async #pod({ name, namespace }: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
-    const space = namespace ?? this.#flags.namespace ?? 'default'
+    const space = namespace ?? this.#flags.namespace
     const pod = this.#study.operator.caches.pods.get({ namespace: space, name })
     if (pod === undefined) throw notFound(podKind, name)
     const found = await this.#pods.explain(pod, { missesMs })
-    return { lines: podText(found), object: podDocument(found) }
+    return {
+      lines: podText(found, { all: this.#flags.all === true }),
+      object: podDocument(found),
+      patches: patchLines(pod, found, this.#flags.all === true),
+    }
   }
 
   async #nodePool(name: string): Promise<Answer> {
@@ -142,7 +185,7 @@ class Explaining {
   }
 
   #selected<T extends KubeObject>(objects: readonly T[]): readonly T[] {
-    const { allNamespaces, fieldSelector, namespace = 'default', selector } = this.#flags
+    const { allNamespaces, fieldSelector, namespace, selector } = this.#flags
     const labelled = selector === undefined ? undefined : labelSelectorOf(selector)
     const matches = fieldSelector === undefined ? undefined : fieldMatch(fieldSelector)
     return objects.filter(

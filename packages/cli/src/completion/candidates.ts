@@ -1,6 +1,6 @@
 /** What may stand at the place of the last word of a command line. */
 import type { Command, Option } from 'commander'
-import { askedKinds, kindNamed, type NamedKind } from '../kubectl/kinds.ts'
+import { askedKinds, kindNamed, type NamedKind, nodePoolKind } from '../kubectl/kinds.ts'
 
 /** Names from a cluster; nothing where it cannot be asked. */
 export interface ClusterNames {
@@ -40,11 +40,20 @@ async function all(command: Command, place: Place, names: ClusterNames): Promise
   const visible = own.filter((name) => !name.startsWith('__'))
   if (typed.includes('/')) return await pairs(typed, names)
   const choices = command.registeredArguments[positionals.length]?.argChoices ?? []
-  if (command.registeredArguments[0]?.name() !== 'type') return [...visible, ...choices]
+  const of = command.registeredArguments[0]?.name()
+  if (of === 'nodepool') return await poolTargets(positionals, names)
+  if (of !== 'type') return [...visible, ...choices]
   const [type] = positionals
   if (type === undefined) return [...visible, ...askedKinds.map((kind) => kind.type.plural)]
   const kind = known(type)
   return kind === undefined ? [] : await names.objects(kind)
+}
+
+/** `nodepool/NAME`, or names alone behind the type. */
+async function poolTargets(positionals: readonly string[], names: ClusterNames): Promise<readonly string[]> {
+  const found = await names.objects(nodePoolKind)
+  const [type = ''] = positionals
+  return type === '' || type.includes('/') ? found.map((name) => `nodepool/${name}`) : found
 }
 
 async function pairs(typed: string, names: ClusterNames): Promise<readonly string[]> {

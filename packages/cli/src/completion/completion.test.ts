@@ -39,6 +39,11 @@ test('EXP-29 commands, types, names of the cluster, flags and their values are c
   assert.deepEqual(await complete('get', '--sort'), ['--sort-by'])
   assert.deepEqual(await complete('cost', '--by', 'n'), ['namespace', 'nodepool'])
   assert.deepEqual(await complete('completion', ''), ['bash', 'fish', 'powershell', 'zsh'])
+  assert.deepEqual(await complete('explain', 'no', 'n'), ['n1', 'n2'])
+  assert.deepEqual(await complete('explain', 'node/n1', 'node/n'), ['node/n1', 'node/n2'])
+  assert.deepEqual(await complete('pause', ''), ['nodepool/p'])
+  assert.deepEqual(await complete('resume', 'nodepool', ''), ['p'])
+  assert.deepEqual(await complete('rollout', 'undo', 'nodepool/'), ['nodepool/p'])
   assert.deepEqual(await complete('crds', ''), ['apply', 'diff'])
 })
 

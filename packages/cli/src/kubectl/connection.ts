@@ -2,7 +2,7 @@
 import { createKubeClient, type LoadedKubeConfig, loadKubeConfig, type WatchingKubeClient } from '@tenon/kube'
 import { type Clock, SystemClock } from '@tenon/runtime'
 import type { Io } from '../io.ts'
-import type { ClusterFlags, NamespaceFlags } from './flags.ts'
+import type { ClusterFlags, NamespaceFlags, SourceFlags } from './flags.ts'
 import { commandError } from './server-errors.ts'
 
 /** A cluster, and how it is asked. */
@@ -60,4 +60,25 @@ export function namespaceOf(
   { config }: Pick<ClusterConnection, 'config'>,
 ): string | undefined {
   return allNamespaces === true ? undefined : (namespace ?? config.namespace)
+}
+
+/**
+ * The namespace that flags choose, else that of the context; `default` where facts come from elsewhere.
+ * @throws KubectlError when there is no kubeconfig to ask.
+ */
+export function chosenNamespace(
+  { env }: Pick<Io, 'env'>,
+  flags: SourceFlags & Pick<NamespaceFlags, 'namespace'>,
+): string {
+  if (flags.namespace !== undefined) return flags.namespace
+  if (flags.snapshot !== undefined || flags.controller !== undefined) return 'default'
+  let config: LoadedKubeConfig | undefined
+  try {
+    config = loadKubeConfig({ env, ...flags })
+    return config.namespace
+  } catch (cause) {
+    throw commandError(cause, config?.server ?? 'the API server')
+  } finally {
+    config?.close()
+  }
 }

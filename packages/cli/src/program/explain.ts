@@ -9,9 +9,11 @@ export function addExplain(program: Command, io: Io): void {
     .command('explain')
     .summary('Say why a pod waits, why a node is still there, what a NodePool waits for')
     .description(
-      'Answers from the controller, or from the objects of the cluster if no controller can be asked. With a type and no name, pods that wait are gathered by their reasons.',
+      'Answers from the controller, or from the objects of the cluster if no controller can be asked. With a type and no name, pods that wait are gathered by their reasons. -o patch prints the changes that would let pods run as commands of kubectl; apply one of them, not all.',
     )
-    .argument('<target...>', 'TYPE NAME… or TYPE/NAME…; types are pod (po), node (no), nodeclaim, nodepool')
+    .argument('<type>', 'TYPE or TYPE/NAME; types are pod (po), node (no), nodeclaim, nodepool')
+    .argument('[names...]', 'names, or more of TYPE/NAME')
+    .option('--all', 'every change that would let a pod run; otherwise the three cheapest')
   withOutputFlags(withSelectionFlags(withSourceFlags(command)))
     .addHelpText(
       'after',
@@ -20,10 +22,11 @@ export function addExplain(program: Command, io: Io): void {
         'tenon explain pods -A',
         'tenon explain node/node-1 nodepool/web',
         'tenon explain nodepool web -s cluster.jsonl.gz -o yaml',
+        'tenon explain pod web-0 -o patch',
       ),
     )
-    .action(async (targets: readonly string[], flags: ExplainFlags) => {
+    .action(async (type: string, names: readonly string[], flags: ExplainFlags) => {
       const { runExplain } = await import('../commands/explain.ts')
-      await runExplain(io, targets, flags)
+      await runExplain(io, [type, ...names], flags)
     })
 }

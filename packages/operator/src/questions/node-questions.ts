@@ -37,16 +37,15 @@ export class NodeQuestions {
 
   /**
    * Looks at a node as consolidation would, whatever else is in its way.
-   * @param name of its Node or its NodeClaim.
+   * @param name of its NodeClaim, or else of its Node.
    * @returns undefined when no such node has a NodeClaim.
    */
   async answer(name: string, signal: AbortSignal): Promise<NodeAnswer | undefined> {
     const { candidates, catalogue, clock, examination, state, verdictsWith } = this.#deps
-    const stateNode = state
-      .stateNodes()
-      .find(
-        ({ claim, node }) => claim !== undefined && [claim.metadata.name, node?.metadata.name].includes(name),
-      )
+    const known = state.stateNodes().filter(({ claim }) => claim !== undefined)
+    const stateNode =
+      known.find(({ claim }) => claim?.metadata.name === name) ??
+      known.find(({ node }) => node?.metadata.name === name)
     if (stateNode?.claim === undefined) return undefined
     const listed = await catalogue.read(signal)
     const candidate = candidates.described(stateNode, listed)

@@ -75,7 +75,7 @@ export class Questions {
 
   /**
    * Why one node is still there, and what a search for it would find now.
-   * @param name of its Node or its NodeClaim.
+   * @param name of its NodeClaim, or else of its Node.
    * @returns undefined when no such node has a NodeClaim.
    */
   async node(name: string, signal: AbortSignal): Promise<NodeAnswer | undefined> {
