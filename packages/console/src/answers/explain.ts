@@ -132,7 +132,9 @@ export async function explainedNode(
   signal: AbortSignal,
 ): Promise<Explained | undefined> {
   return await studied(snapshot, async (study) => {
-    const explanation = await explainNode(study, name, signal)
+    const explanation =
+      (await explainNode(study, 'node', name, signal)) ??
+      (await explainNode(study, 'nodeClaim', name, signal))
     return explanation && { lines: nodeText(explanation), explanation }
   })
 }
