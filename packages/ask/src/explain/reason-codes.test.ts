@@ -259,6 +259,20 @@ const podRows: Readonly<Record<PodReason['kind'], Row<PodReason>>> = {
     edited: (snapshot) => ({ ...snapshot, settings: { ...snapshot.settings, ignoreDraRequests: true } }),
     words: /uses ResourceClaims \(spec\.resourceClaims\), for which no node can be launched/,
   },
+  devices: {
+    objects: [
+      aPool('blue'),
+      {
+        apiVersion: 'resource.k8s.io/v1',
+        kind: 'ResourceClaim',
+        metadata: { name: 'gpu', namespace: 'default', uid: 'gpu' },
+        spec: { devices: { requests: [{ name: 'gpu', exactly: { deviceClassName: 'gpu.my.cloud' } }] } },
+      } as KubeObject,
+      web({ resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] }),
+    ],
+    edited: (snapshot) => ({ ...snapshot, settings: { ...snapshot.settings, ignoreDraRequests: false } }),
+    words: /ResourceClaim default\/gpu: .*DeviceClass gpu\.my\.cloud/,
+  },
   exclusiveClaim: {
     objects: [
       aPool('blue'),
