@@ -7,7 +7,7 @@ const columns = 105
 /** When the values of a release turn a setting on, in the words of its templates. */
 const conditions: Readonly<Record<RightsSetting, string>> = {
   plannedPlacement: 'ne (toString $gates.plannedPlacement) "false"',
-  capacityBuffer: '$gates.capacityBuffer',
+  capacityBuffer: 'eq (include "tenon.capacityBuffer" .) "true"',
   dynamicResources: 'not .Values.settings.ignoreDRARequests',
 }
 

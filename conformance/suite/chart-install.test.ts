@@ -34,6 +34,7 @@ const crdNames = [
   poolCrd,
   'nodeclaims.karpenter.sh',
   'nodeoverlays.karpenter.sh',
+  'capacitybuffers.autoscaling.x-k8s.io',
   'exoscalenodeclasses.karpenter.exoscale.com',
   'kwoknodeclasses.karpenter.kwok.sh',
 ]

@@ -343,7 +343,7 @@ describe('the charts', () => {
       return Object.fromEntries(text.split(',').map((item) => item.split('=')))
     }
     const initial = {
-      CapacityBuffer: 'false',
+      CapacityBuffer: 'true',
       GlobalConsolidation: 'true',
       NodeOverlay: 'false',
       NodeRepair: 'false',
@@ -458,12 +458,17 @@ describe('the charts', () => {
     const rights = async (values: Values) =>
       grantedRights(await helm.objects<RoleObject>(chart, values)).map(({ text }) => text)
     const initial = await rights({})
-    assert.ok(!initial.some((text) => /secrets|resource\.k8s\.io|capacitybuffers|\*/.test(text)))
+    assert.ok(!initial.some((text) => /secrets|resource\.k8s\.io|\*/.test(text)))
     assert.ok(initial.includes('patch pods/status'))
     const added = async (values: Values) =>
       (await rights(values)).filter((text) => !initial.includes(text)).toSorted()
     const featureGates = (gates: Values) => ({ settings: { featureGates: gates } })
     assert.ok(!(await rights(featureGates({ plannedPlacement: false }))).includes('patch pods/status'))
+    const hasBuffers = async (values: Values) =>
+      (await rights(values)).some((text) => text.includes('capacitybuffers'))
+    assert.equal(await hasBuffers({}), true)
+    assert.equal(await hasBuffers(featureGates({ capacityBuffer: false })), false)
+    assert.equal(await hasBuffers({ settings: { compatibility: 'karpenter' } }), false)
     assert.deepEqual(await added({ settings: { ignoreDRARequests: false } }), [
       'list resource.k8s.io/deviceclasses',
       'list resource.k8s.io/resourceclaims',

@@ -278,6 +278,7 @@ describe('the charts under the names of those of Clever Cloud', () => {
       readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> }
     }>(crdChart, values)
     assert.deepEqual(rendered.map(({ metadata }) => metadata.name).toSorted(), [
+      'capacitybuffers.autoscaling.x-k8s.io',
       'clevernodeclasses.karpenter.clever-cloud.com',
       'nodeclaims.karpenter.sh',
       'nodeoverlays.karpenter.sh',

@@ -4,9 +4,16 @@
 {{- range $name, $value := .Values.settings.featureGates -}}
 {{- $isOn := $value | toString -}}
 {{- if eq $value nil -}}{{- $isOn = "false" -}}{{- end -}}
+{{- if eq $name "capacityBuffer" -}}{{- $isOn = include "tenon.capacityBuffer" $ -}}{{- end -}}
 {{- $gates = append $gates (printf "%s=%s" (title $name) $isOn) -}}
 {{- end -}}
 {{- join "," $gates -}}
+{{- end }}
+
+{{/* Whether CapacityBuffers keep room: `auto` leaves it to the compatibility mode. */}}
+{{- define "tenon.capacityBuffer" -}}
+{{- $value := .Values.settings.featureGates.capacityBuffer | toString -}}
+{{- if has $value (list "true" "false") -}}{{ $value }}{{- else -}}{{ ne .Values.settings.compatibility "karpenter" }}{{- end -}}
 {{- end }}
 
 {{/* Text of the scheduler configuration; empty without one. */}}

@@ -20,7 +20,9 @@ export {
   wellKnownLabels,
 } from './karpenter/labels.ts'
 export {
+  autoscalingKinds,
   type Budget,
+  type CapacityBuffer,
   type DisruptionReason,
   karpenterKinds,
   type NodeClaim,
@@ -70,6 +72,7 @@ export {
   nodePoolHash,
   nodePoolHashVersion,
 } from './karpenter/hash.ts'
+export { capacityBufferCrd } from './crds/capacitybuffer.ts'
 export { nodeClaimCrd } from './crds/nodeclaim.ts'
 export { nodeOverlayCrd } from './crds/nodeoverlay.ts'
 export { nodePoolCrd } from './crds/nodepool.ts'

@@ -179,6 +179,7 @@ export interface Container {
   readonly ports?: readonly ContainerPort[]
   readonly resources?: ResourceRequirements
   readonly restartPolicy?: string
+  readonly volumeMounts?: readonly { readonly name: string }[]
 }
 
 export interface Volume {
@@ -298,6 +299,15 @@ export interface PodTemplateSpec {
     readonly annotations?: Readonly<Record<string, string>>
   }
   readonly spec: PodSpec
+}
+
+export interface PodTemplate extends KubeObject {
+  readonly template: PodTemplateSpec
+}
+
+/** What can be scaled: a Deployment, StatefulSet or ReplicaSet. */
+export interface ScalableWorkload extends KubeObject {
+  readonly spec: { readonly replicas?: number; readonly template: PodTemplateSpec }
 }
 
 export interface DaemonSet extends KubeObject {

@@ -13,6 +13,7 @@ import { lifecycleOf } from './composition/nodeclaim.ts'
 import { type Assembly, assemblyOf, type OperatorParts } from './composition/parts.ts'
 import { measuredDecider } from './decider/measured-decider.ts'
 import { learningOf } from './composition/nodepool.ts'
+import { bufferingOf } from './composition/capacitybuffer.ts'
 import { nominatorOf } from './composition/placement.ts'
 import { observingProvisionerOf, provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
@@ -98,6 +99,7 @@ function controllerSpecs(
     ...claimSources,
   })
   const pricing = new PoolPricing(measured(parts, 'state.pricing'))
+  const buffering = bufferingOf(parts, parts.client)
   const specs = [
     new DisruptionConditions(measured(parts, 'nodeclaim.disruption')),
     lifecycleOf(measured(parts, 'nodeclaim.lifecycle'), deleter),
@@ -131,6 +133,7 @@ function controllerSpecs(
           }),
         ]
       : []),
+    ...buffering.specs,
     new StateNodeClaimGC(parts),
     new PodEvents(parts),
     nominatorOf(parts),
@@ -155,7 +158,12 @@ function controllerSpecs(
     commands,
     disruption,
     observedDisruptionOf(disruptionParts, claimSources).disruption,
-    provisionerOf(measured(parts, 'provisioner'), { plannedClaims, creations, limits }),
+    provisionerOf(measured(parts, 'provisioner'), {
+      plannedClaims,
+      creations,
+      limits,
+      hydration: buffering.hydration,
+    }),
   ]
   return { specs, explainer }
 }
@@ -181,6 +189,7 @@ function observerSpecs(parts: Assembly): {
     staticClaims,
   })
   const pricing = new PoolPricing(measured(parts, 'state.pricing'))
+  const buffering = bufferingOf(parts, unwrittenConditions)
   const specs = [
     ...(overlays === undefined
       ? []
@@ -189,7 +198,8 @@ function observerSpecs(parts: Assembly): {
     { name: 'state.pricing', run: (signal: AbortSignal) => pricing.refresh(signal) },
     ...metricsSpecs(parts),
     disruption,
-    observingProvisionerOf(measured(parts, 'provisioner')),
+    ...buffering.specs,
+    observingProvisionerOf(measured(parts, 'provisioner'), buffering.hydration),
   ]
   return { specs, explainer }
 }

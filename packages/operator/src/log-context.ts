@@ -1,5 +1,5 @@
 /** What log lines of a reconcile say of the object it is about (operations.md 8). */
-import { karpenterKinds, kinds, type ResourceType } from '@tenon/api'
+import { autoscalingKinds, karpenterKinds, kinds, type ResourceType } from '@tenon/api'
 import type { LogFields } from '@tenon/runtime'
 
 /** Controllers whose keys are names, by how their own names begin. */
@@ -18,6 +18,7 @@ const kindsByName: readonly (readonly [begin: string, type: ResourceType])[] = [
 /** Undefined for controllers whose keys are no names. */
 export function describedBy(controller: string): ((name: string) => LogFields) | undefined {
   if (controller === 'state.nodeclaimgc') return undefined
+  if (controller === 'capacitybuffer') return describedBuffer
   const type = kindsByName.find(([begin]) => controller.startsWith(begin))?.[1]
   if (type === undefined) return undefined
   return (name) => ({
@@ -27,4 +28,10 @@ export function describedBy(controller: string): ((name: string) => LogFields) |
     namespace: '',
     name,
   })
+}
+
+function describedBuffer(key: string): LogFields {
+  const { group, kind } = autoscalingKinds.capacityBuffer
+  const [namespace = '', name = ''] = key.split('/')
+  return { controllerGroup: group, controllerKind: kind, [kind]: { name, namespace }, namespace, name }
 }

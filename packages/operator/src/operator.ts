@@ -3,6 +3,7 @@ import { type Clock, eventLoopTurns, type Runtime } from '@tenon/runtime'
 import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type SweepGuard } from '@tenon/provider'
 import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
+import { bufferFigures } from './capacitybuffer/figures.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
 import { checkedPrices } from './cloud/checked-prices.ts'
 import { overlaidProvider, overlayLayer } from './nodeoverlay/overlaid-provider.ts'
@@ -127,6 +128,7 @@ export class Operator {
       clock,
       sources: {
         offeringTroubles: () => this.offerings(),
+        buffers: () => bufferFigures(this.state),
         passAgesMs: () => this.passAges.agesMs(),
         sweeps: [this.#claimSweep, ...(provider.sweeps ?? [])],
         provider: provider.metrics ?? [],

@@ -82,7 +82,13 @@ export const clusterRights: readonly CoreRule[] = [
     verbs: ['patch'],
   },
   { with: 'capacityBuffer', apiGroups: [''], resources: ['podtemplates'], verbs: reading },
-  { with: 'capacityBuffer', apiGroups: ['apps'], resources: ['deployments'], verbs: reading },
+  {
+    with: 'capacityBuffer',
+    because: 'The workloads that CapacityBuffers refer to are asked for one by one.',
+    apiGroups: ['apps'],
+    resources: ['deployments', 'replicasets', 'statefulsets'],
+    verbs: ['get'],
+  },
   {
     with: 'dynamicResources',
     apiGroups: ['resource.k8s.io'],

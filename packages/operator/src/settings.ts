@@ -8,6 +8,8 @@ interface FeatureGates {
   readonly nodeOverlay: boolean
   /** NodePools with `replicas` keep that many nodes, whatever pods ask for. */
   readonly staticCapacity: boolean
+  /** Nodes are kept ready for the pods of CapacityBuffers, as far as that kind is served. */
+  readonly capacityBuffer: boolean
   /** Pods are steered to the nodes they are planned for; `auto`: if the API server is new enough. */
   readonly plannedPlacement: boolean | 'auto'
   /** Reserved capacity is used, and used first. */
@@ -88,6 +90,7 @@ export const defaultSettings: Settings = {
     nodeRepair: false,
     nodeOverlay: false,
     staticCapacity: false,
+    capacityBuffer: true,
     plannedPlacement: 'auto',
     reservedCapacity: true,
     spotToSpotConsolidation: false,

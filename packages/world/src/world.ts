@@ -1,5 +1,6 @@
 /** A cluster, its cloud and the operator in one process on a virtual clock, repeatable from a seed. */
 import {
+  capacityBufferCrd,
   type KubeObject,
   karpenterKinds,
   kinds,
@@ -128,6 +129,8 @@ export interface WorldOptions {
   readonly kwok?: Pick<KwokDependencies, 'instanceTypes' | 'partitions'>
   /** Behaviour of the operator that differs from its defaults. */
   readonly settings?: Partial<Settings>
+  /** Whether the kind CapacityBuffer is served; it is unless this is false. What is served is part of what a seed replays. */
+  readonly servesBuffers?: boolean
   /** What stands between the operator and the API server, for faults. */
   readonly apiPath?: (inner: Transport) => Transport
   /** The operator's own limit of its requests to the API server; none unless given. */
@@ -246,6 +249,7 @@ export class World {
       exoscaleNodeClassCrd(),
       kwokNodeClassCrd,
       ...classes,
+      ...(options.servesBuffers === false ? [] : [capacityBufferCrd]),
     ]) {
       cluster.server.local.create(crdKind, crd as unknown as KubeObject)
     }

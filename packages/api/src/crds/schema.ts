@@ -56,10 +56,12 @@ export interface CrdOptions {
   /** Objects may do without a spec; by default it is required. */
   readonly isSpecOptional?: boolean
   readonly status: CrdSchema
+  /** Objects live in namespaces; by default they belong to the cluster. */
+  readonly isNamespaced?: boolean
   readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string }
 }
 
-/** The CustomResourceDefinition object of a cluster-scoped kind with a status subresource. */
+/** The CustomResourceDefinition object of a kind with a status subresource. */
 export function crd(options: CrdOptions): Readonly<Record<string, unknown>> {
   const { group, version, kind, plural } = options
   return {
@@ -68,7 +70,7 @@ export function crd(options: CrdOptions): Readonly<Record<string, unknown>> {
     metadata: { name: `${plural}.${group}` },
     spec: {
       group,
-      scope: 'Cluster',
+      scope: options.isNamespaced === true ? 'Namespaced' : 'Cluster',
       names: {
         kind,
         listKind: `${kind}List`,

@@ -29,6 +29,10 @@ export const annotations = {
   /** Comma-separated DRA drivers whose devices the claim's pods ask for. */
   requestedDraDrivers: 'karpenter.sh/requested-dra-drivers',
   minValuesRelaxed: 'karpenter.sh/nodeclaim-min-values-relaxed',
+  /** On pods that stand for the room of a CapacityBuffer and that no API server knows. */
+  bufferPod: 'karpenter.sh/capacity-buffer-fake-pod',
+  bufferName: 'karpenter.sh/capacity-buffer-name',
+  bufferNamespace: 'karpenter.sh/capacity-buffer-namespace',
 } as const
 
 /** On NodeClaims and Nodes; gates their deletion. */

@@ -89,6 +89,30 @@ export interface NodeOverlay extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
+/** A promise of room: the nodes for so many more pods of a kind are kept ready (buffers-and-dra.md 2). */
+export interface CapacityBuffer extends KubeObject {
+  readonly spec: {
+    /** Stored and copied to the status; every strategy is served alike. */
+    readonly provisioningStrategy?: string
+    /** A PodTemplate of the same namespace. */
+    readonly podTemplateRef?: { readonly name: string }
+    /** A workload of the same namespace whose pods the room is for; its group is `apps` when empty. */
+    readonly scalableRef?: { readonly apiGroup?: string; readonly kind: string; readonly name: string }
+    readonly replicas?: number
+    /** Of the replicas of the workload. */
+    readonly percentage?: number
+    /** What all replicas together may ask for. */
+    readonly limits?: ResourceList
+  }
+  readonly status?: {
+    readonly podTemplateRef?: { readonly name: string }
+    readonly podTemplateGeneration?: number
+    readonly replicas?: number
+    readonly provisioningStrategy?: string
+    readonly conditions?: readonly Condition[]
+  }
+}
+
 /** What the core needs of a provider's node class. */
 export interface NodeClass extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
@@ -117,4 +141,15 @@ export const karpenterKinds = {
     plural: 'nodeoverlays',
     namespaced: false,
   } as ResourceType<NodeOverlay>,
+} as const
+
+/** The kinds that Cluster Autoscaler and Karpenter have in common. */
+export const autoscalingKinds = {
+  capacityBuffer: {
+    group: 'autoscaling.x-k8s.io',
+    version: 'v1beta1',
+    kind: 'CapacityBuffer',
+    plural: 'capacitybuffers',
+    namespaced: true,
+  } as ResourceType<CapacityBuffer>,
 } as const

@@ -14,6 +14,7 @@ export interface CostGroup {
   /** Value of the dimension; of an owner `namespace/kind/name`; absent for instances without one. */
   readonly name?: string
   readonly instances: number
+  /** In a report by namespace or owner, with those that CapacityBuffers keep room for. */
   readonly pods: number
   /** What requests take of the prices, per hour. */
   readonly requestedPerHour: number
@@ -81,7 +82,7 @@ function addPod(group: Totals, share: number | undefined): void {
 
 function addInstance(group: Totals, { pods }: PricedInstance, shares: Shares | undefined): void {
   group.instances++
-  group.pods += pods.length
+  group.pods += pods.filter(({ isRoom }) => isRoom !== true).length
   if (shares === undefined) {
     group.unpriced++
     return

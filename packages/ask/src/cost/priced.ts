@@ -24,6 +24,8 @@ export interface PricedPod {
   readonly owner: Owner
   /** In canonical units. */
   readonly requests: Resources
+  /** It only stands for room that a CapacityBuffer keeps. */
+  readonly isRoom?: true
 }
 
 /** An instance: a Node, or a NodeClaim whose Node is not there yet. */
@@ -49,18 +51,19 @@ export function pricedInstances(snapshot: Snapshot): readonly PricedInstance[] {
   const podsOf = Map.groupBy(ofKind(snapshot, kinds.pod).filter(isCounted), ({ spec }) => spec.nodeName ?? '')
   const known = new Set(nodes.map(({ spec }) => spec?.providerID))
   const prices = new PriceList(snapshot)
+  const roomOn = roomsOf(snapshot)
   return [
     ...nodes.map((node) => ({
       ...described(node, prices),
       allocatable: parseResources(node.status?.allocatable),
-      pods: (podsOf.get(node.metadata.name) ?? []).map(pricedPod),
+      pods: [...(podsOf.get(node.metadata.name) ?? []).map(pricedPod), ...roomOn(node.spec?.providerID)],
     })),
     ...claims
       .filter(({ status }) => (status?.providerID ?? '') !== '' && !known.has(status?.providerID))
       .map((claim) => ({
         ...described(claim, prices),
         allocatable: parseResources(claim.status?.allocatable),
-        pods: [],
+        pods: roomOn(claim.status?.providerID),
       })),
   ]
 }
@@ -123,4 +126,19 @@ function isCounted({ status }: Pod): boolean {
 function pricedPod(pod: Pod): PricedPod {
   const { name, namespace = 'default' } = pod.metadata
   return { namespace, name, owner: ownerOf(pod), requests: podRequests(pod.spec, pod.status) }
+}
+
+/** The pods for which CapacityBuffers keep room on an instance, by its provider ID. */
+function roomsOf({ memory }: Snapshot): (providerID: string | undefined) => readonly PricedPod[] {
+  const buffers = new Map(
+    memory.buffers.map(({ uid, namespace, name, template }) => {
+      const owner = { kind: 'CapacityBuffer', name }
+      return [uid, { namespace, owner, requests: podRequests(template.spec), isRoom: true } as const] as const
+    }),
+  )
+  return (providerID = '') =>
+    (ownValue(memory.bufferRooms, providerID) ?? []).flatMap((uid) => {
+      const buffer = buffers.get(uid.slice(0, uid.lastIndexOf('-')))
+      return buffer === undefined ? [] : [{ ...buffer, name: uid }]
+    })
 }

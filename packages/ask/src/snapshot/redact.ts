@@ -1,7 +1,7 @@
 /** Snapshots without the names of people's things (ask.md 4). */
 import { createHmac } from 'node:crypto'
 import { type ConfigMap, isQuantity, kinds, type KubeObject, labels, wellKnownLabels } from '@tenon/api'
-import type { JournalEntry } from '@tenon/operator'
+import type { JournalEntry, OperatorMemory } from '@tenon/operator'
 import { isFields } from './head.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -95,6 +95,8 @@ export function redacted(snapshot: Snapshot, key: string): Snapshot {
       })),
       reserved: redactor.keyed(memory.reserved),
       pausedUntilMs: redactor.keyed(memory.pausedUntilMs),
+      buffers: memory.buffers.map((buffer) => redactor.buffer(buffer)),
+      bufferRooms: redactor.keyed(memory.bufferRooms),
       // Named after what the pods are like, which is not the same any more.
       podsOnTrial: {},
     },
@@ -156,6 +158,13 @@ class Redactor {
     const walked = object.kind === kinds.configMap.kind ? this.#pauses(object) : this.#walk(object, '')
     // The shape is that of the object.
     return walked as T
+  }
+
+  buffer(buffer: OperatorMemory['buffers'][number]): OperatorMemory['buffers'][number] {
+    const { name, namespace, template } = buffer
+    // The shape is that of the template.
+    const walked = this.#walk(template, '') as typeof template
+    return { ...buffer, name: this.name(name), namespace: this.name(namespace), template: walked }
   }
 
   /** The only ConfigMap there is says what is paused. */

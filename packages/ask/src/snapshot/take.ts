@@ -99,11 +99,12 @@ function gathered(pools: readonly PoolCatalogue[]): readonly SnapshotCatalogue[]
 
 /** Reads everything in its first step, and trims it in those after it. */
 function* objectsOf({ caches }: Pick<Operator, 'caches'>): Generator<undefined, KubeObject[], undefined> {
-  const { applications, nodeClasses, pods, ...others } = caches
+  const { applications, buffers, nodeClasses, pods, ...others } = caches
   const all: readonly Pick<Cache<KubeObject>, 'list' | 'type'>[] = [
     ...Object.values(others),
     ...nodeClasses,
     ...Object.values(applications ?? {}),
+    ...Object.values(buffers ?? {}),
   ]
   const lists = all.map((cache) => ({ type: typeOf(cache.type), objects: cache.list() }))
   const podList = pods.list()

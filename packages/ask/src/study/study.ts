@@ -79,6 +79,12 @@ function studied({ settings, memory }: Snapshot): Settings {
   return {
     ...settings,
     clusterStateObservability: false,
-    featureGates: { ...settings.featureGates, nodeOverlay: false, plannedPlacement: memory.isSteering },
+    featureGates: {
+      ...settings.featureGates,
+      nodeOverlay: false,
+      // Its memory tells what room is kept.
+      capacityBuffer: false,
+      plannedPlacement: memory.isSteering,
+    },
   }
 }

@@ -236,9 +236,16 @@ describe('feature gates', () => {
     assert.match(complaint(['--feature-gates=NodeOverlay=auto']), /give NAME=true or NAME=false/)
   })
 
-  test('a gate that this version does not serve is told of when it is switched on only', () => {
-    assert.deepEqual(warned({ FEATURE_GATES: 'CapacityBuffer=false' }), [])
-    assert.deepEqual(warned({ FEATURE_GATES: 'CapacityBuffer=true' }), ['CapacityBuffer'])
+  test('BUF-1 BUF-111 room for CapacityBuffers is kept unless the gate is off, with Karpenter’s mode only if it is named', () => {
+    const karpenter = { COMPATIBILITY: 'karpenter' }
+    const kept = (env: Readonly<Record<string, string>>): boolean =>
+      settings([], env).featureGates.capacityBuffer
+    assert.equal(kept({}), true)
+    assert.equal(kept({ FEATURE_GATES: 'CapacityBuffer=false' }), false)
+    assert.equal(kept(karpenter), false)
+    assert.equal(kept({ ...karpenter, FEATURE_GATES: 'NodeRepair=true' }), false)
+    assert.equal(kept({ ...karpenter, FEATURE_GATES: 'CapacityBuffer=true' }), true)
+    assert.match(complaint([], { FEATURE_GATES: 'CapacityBuffer=maybe' }), /give NAME=true or NAME=false/)
   })
 })
 

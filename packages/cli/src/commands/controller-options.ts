@@ -7,7 +7,7 @@ import { CliError, startUpExitCode } from '../errors.ts'
 import type { Providers } from '../load-provider.ts'
 import { optionDefinitionsOf } from '../options/definitions.ts'
 import { type OptionWarning, type ReadOptions, readOptions } from '../options/read.ts'
-import { featureGates, withoutOwnGates } from './feature-gates.ts'
+import { featureGates, karpenterGates } from './feature-gates.ts'
 
 export interface ControllerOptions {
   readonly provider: ProviderModule
@@ -85,7 +85,8 @@ function settingsOf(read: ReadOptions): {
   readonly settings: Settings
   readonly warnings: readonly OptionWarning[]
 } {
-  const { gates, own, warnings } = featureGates(read.nameOf('feature-gates'), read.text('feature-gates'))
+  const readGates = featureGates(read.nameOf('feature-gates'), read.text('feature-gates'))
+  const { gates, own, warnings } = readGates
   const isCompatible = read.text('compatibility') === 'karpenter'
   const cpuRequestsMillis = read.number('cpu-requests')
   const qps = read.number('kube-client-qps')
@@ -101,7 +102,7 @@ function settingsOf(read: ReadOptions): {
       minValues: read.text('min-values-policy') === 'BestEffort' ? 'BestEffort' : 'Strict',
       defaultSpread: defaultSpread(read.nameOf('scheduler-config'), read.text('scheduler-config')),
       ignoreDraRequests: read.isOn('ignore-dra-requests'),
-      featureGates: isCompatible ? withoutOwnGates(gates) : gates,
+      featureGates: isCompatible ? karpenterGates(readGates) : gates,
       clusterStateObservability: !read.isOn('disable-cluster-state-observability'),
       metricsDetail: read.text('metrics-detail') === 'reduced' ? 'reduced' : 'full',
       observeOnly: read.isOn('observe-only'),

@@ -26,6 +26,7 @@ const kinds = [
   'nodepools.karpenter.sh',
   'nodeclaims.karpenter.sh',
   'nodeoverlays.karpenter.sh',
+  'capacitybuffers.autoscaling.x-k8s.io',
   'exoscalenodeclasses.karpenter.exoscale.com',
   'clevernodeclasses.karpenter.clever-cloud.com',
   'clusterapinodeclasses.karpenter.cluster.x-k8s.io',

@@ -14,6 +14,8 @@ export interface ReadGates {
   readonly gates: FeatureGates
   /** Names of Tenon's own gates that the list switches on. */
   readonly own: readonly string[]
+  /** Names of all gates in the list. */
+  readonly named: ReadonlySet<string>
   readonly warnings: readonly OptionWarning[]
 }
 
@@ -27,6 +29,7 @@ export function featureGates(source: string, text: string): ReadGates {
   const gates: Record<string, boolean | 'auto'> = { ...defaultSettings.featureGates }
   const warnings: OptionWarning[] = []
   const own = new Set<string>()
+  const named = new Set<string>()
   for (const item of text.split(',')) {
     if (item === '') continue
     const [first = '', ...rest] = item.split('=')
@@ -40,19 +43,23 @@ export function featureGates(source: string, text: string): ReadGates {
       })
     }
     if (definition === undefined) warnings.push(unknownGate(source, name))
-    else if (definition.isMissing !== true) setOwn(gates, settingOf(name), isOn)
-    else if (isOn === true) warnings.push(missingGate(source, name))
+    else setOwn(gates, settingOf(name), isOn)
+    named.add(name)
     if (definition?.isOwn !== true) continue
     if (isOn === true) own.add(name)
     else own.delete(name)
   }
-  return { gates: gates as unknown as FeatureGates, own: [...own], warnings }
+  return { gates: gates as unknown as FeatureGates, own: [...own], named, warnings }
 }
 
-/** The gates with everything off that Tenon adds to decisions. */
-export function withoutOwnGates(gates: FeatureGates): FeatureGates {
-  const own = gateDefinitions.filter(({ isOwn }) => isOwn === true)
-  return { ...gates, ...Object.fromEntries(own.map(({ name }) => [settingOf(name), false])) }
+/** The gates with everything off that Tenon adds to decisions, and as Karpenter has them where they are not named. */
+export function karpenterGates({ gates, named }: Pick<ReadGates, 'gates' | 'named'>): FeatureGates {
+  const changed = gateDefinitions.flatMap(({ isOwn, karpenterFallback, name }) => {
+    if (isOwn === true) return [[settingOf(name), false] as const]
+    if (karpenterFallback === undefined || named.has(name)) return []
+    return [[settingOf(name), karpenterFallback] as const]
+  })
+  return { ...gates, ...Object.fromEntries(changed) }
 }
 
 function unknownGate(source: string, gate: string): OptionWarning {
@@ -60,13 +67,6 @@ function unknownGate(source: string, gate: string): OptionWarning {
   const near = nearest(gate, names)
   const fix = near === undefined ? `there are ${names.join(', ')}` : `did you mean ${near}?`
   return { message: 'ignoring an unknown feature gate', fields: { option: source, gate, fix } }
-}
-
-function missingGate(source: string, gate: string): OptionWarning {
-  return {
-    message: 'ignoring a feature gate that this version does not support',
-    fields: { option: source, gate },
-  }
 }
 
 /** The setting of a gate: its name without the capital. */

@@ -7,8 +7,8 @@ export interface GateDefinition {
   readonly meaning: string
   /** Whether it is Tenon's own, and so off with `--compatibility=karpenter`. */
   readonly isOwn?: true
-  /** Known to Karpenter; switching it on does nothing yet. */
-  readonly isMissing?: true
+  /** What it is with `--compatibility=karpenter`, unless it is named; the fallback when absent. */
+  readonly karpenterFallback?: boolean
 }
 
 export const gateDefinitions: readonly GateDefinition[] = [
@@ -31,9 +31,10 @@ export const gateDefinitions: readonly GateDefinition[] = [
   },
   {
     name: 'CapacityBuffer',
-    fallback: false,
-    meaning: 'Reserve capacity for CapacityBuffers. Not supported by this version.',
-    isMissing: true,
+    fallback: true,
+    karpenterFallback: false,
+    meaning:
+      'Keep nodes ready for the pods of CapacityBuffers, where their CRD is installed. Off with `--compatibility=karpenter` unless it is named.',
   },
   {
     name: 'PlannedPlacement',

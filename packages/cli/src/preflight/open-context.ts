@@ -127,9 +127,15 @@ function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSet
   const gates = setting('feature-gates', 'FEATURE_GATES')
   return new Set<RightsSetting>([
     ...(/PlannedPlacement=false/i.test(gates) ? [] : (['plannedPlacement'] as const)),
-    ...(/CapacityBuffer=true/i.test(gates) ? (['capacityBuffer'] as const) : []),
+    ...(hasBuffers(gates, setting('compatibility', 'COMPATIBILITY')) ? (['capacityBuffer'] as const) : []),
     ...(/^false$/i.test(setting('ignore-dra-requests', 'IGNORE_DRA_REQUESTS'))
       ? (['dynamicResources'] as const)
       : []),
   ])
+}
+
+function hasBuffers(gates: string, compatibility: string): boolean {
+  return compatibility === 'karpenter'
+    ? /CapacityBuffer=true/i.test(gates)
+    : !/CapacityBuffer=false/i.test(gates)
 }

@@ -118,7 +118,8 @@ export class WhatIf {
   isPending(pod: number): boolean {
     if (this.#settled.has(pod)) return false
     const shape = this.compiled.problem.shapeOf[pod] ?? -1
-    return (this.compiled.problem.shapes[shape]?.origin ?? 'pending') === 'pending'
+    const origin = this.compiled.problem.shapes[shape]?.origin ?? 'pending'
+    return origin === 'pending' || origin === 'buffer'
   }
 
   /**

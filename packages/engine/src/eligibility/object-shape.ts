@@ -234,6 +234,23 @@ const nodeOverlay = object({
   }),
   status: optional(fields({ conditions })),
 })
+const capacityBuffer = object({
+  spec: fields({
+    provisioningStrategy: optional(text),
+    podTemplateRef: optional(fields({ name: nonEmptyText })),
+    scalableRef: optional(fields({ apiGroup: optional(text), kind: nonEmptyText, name: nonEmptyText })),
+    replicas: optional(integer),
+    percentage: optional(integer),
+    limits: amounts,
+  }),
+  status: optional(fields({ replicas: optional(integer), conditions })),
+})
+const podTemplate = object({
+  template: fields({
+    metadata: optional(fields({ labels: optional(mapOf(text)) })),
+    spec: podSpec,
+  }),
+})
 const mapSelecting = object({ spec: optional(fields({ selector: optional(mapOf(text)) })) })
 const selecting = object({ spec: fields({ selector: labelSelector }) })
 const resourceSlice = object({
@@ -256,6 +273,8 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
   ['CSINode', csiNode],
   ['VolumeAttachment', volumeAttachment],
   ['NodeOverlay', nodeOverlay],
+  ['CapacityBuffer', capacityBuffer],
+  ['PodTemplate', podTemplate],
   ['Namespace', object({ status: anything })],
   ['Service', mapSelecting],
   ['ReplicationController', mapSelecting],

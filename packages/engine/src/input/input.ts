@@ -137,9 +137,10 @@ export interface PodVolumes {
 
 /**
  * Where a pod comes from: not bound yet, on a node that is going away, or on a disruption candidate; there it
- * may still be `starting`, and then goes anywhere.
+ * may still be `starting`, and then goes anywhere. A pod of a `buffer` stands for room that is kept: it is placed
+ * after all others, and takes nothing from them.
  */
-export type PodOrigin = 'pending' | 'deleting' | 'candidate' | 'starting'
+export type PodOrigin = 'pending' | 'deleting' | 'candidate' | 'starting' | 'buffer'
 
 /** Everything a scheduling decision depends on. */
 export interface SchedulingInput {

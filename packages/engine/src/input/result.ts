@@ -29,6 +29,15 @@ export interface NewClaim {
   /** Drivers that have to publish devices on its node before its pods can run, sorted. */
   readonly deviceDrivers: readonly string[]
   readonly pods: readonly Pod[]
+  /** Pods of buffers that it is to have room for, apart from its pods. Absent = none. */
+  readonly bufferPods?: readonly Pod[]
+}
+
+/** What becomes of the pods of buffers; those of claims are with the claims. */
+export interface BufferResult {
+  readonly placements: readonly Placement[]
+  readonly failures: readonly Failure[]
+  readonly undecided: readonly Pod[]
 }
 
 /** Why a claim is not to be created yet. */
@@ -90,6 +99,8 @@ export interface SchedulingResult {
   readonly failures: readonly Failure[]
   /** Pods that were not decided when the pass was stopped. */
   readonly undecided: readonly Pod[]
+  /** The same of pods of buffers, which are in no other list. Absent = there are none. */
+  readonly buffers?: BufferResult
   readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
   /** Objects other than pods that could not be read and were omitted. */
   readonly malformed: readonly MalformedObject[]

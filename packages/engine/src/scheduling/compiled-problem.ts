@@ -123,7 +123,10 @@ export class CompiledProblem {
     return known
   }
 
-  /** Pods that can be read, large ones first; then the oldest, then by UID (scheduling.md 6.1). */
+  /**
+   * Pods that can be read, large ones first; then the oldest, then by UID (scheduling.md 6.1). Those of buffers come
+   * last, so that they never take room from pods that are there (buffers-and-dra.md 2.6).
+   */
   order(): readonly number[] {
     const { shapeOf, created, uids } = this.problem
     const cpu = this.space.vector({ cpu: 1 }).indexOf(1)
@@ -133,13 +136,17 @@ export class CompiledProblem {
     const pods: number[] = []
     for (let pod = 0; pod < shapeOf.length; pod++)
       if ((shapeOf[pod] as number) >= 0 && this.shapes[shapeOf[pod] as number] !== undefined) pods.push(pod)
-    return pods.sort(
+    pods.sort(
       (a, b) =>
         amount(b, cpu) - amount(a, cpu) ||
         amount(b, memory) - amount(a, memory) ||
         compareText(created[a], created[b]) ||
         compareText(uids[a], uids[b]),
     )
+    const isOfBuffer = (pod: number) => this.shapeOf(pod).origin === 'buffer'
+    return pods.some(isOfBuffer)
+      ? [...pods.filter((pod) => !isOfBuffer(pod)), ...pods.filter(isOfBuffer)]
+      : pods
   }
 
   /** Pods that cannot be read, with what is wrong. */

@@ -2,9 +2,16 @@
 import type { Pod } from '@tenon/api'
 import type { SchedulingInput } from '../input/input.ts'
 import { type Problem, problemOf } from '../input/problem.ts'
-import type { Failure, NewClaim, Placement, SchedulingControl, SchedulingResult } from '../input/result.ts'
+import type {
+  BufferResult,
+  Failure,
+  NewClaim,
+  Placement,
+  SchedulingControl,
+  SchedulingResult,
+} from '../input/result.ts'
 import { finished } from '../steps.ts'
-import { newClaim } from './claims/new-claim.ts'
+import { isOfBuffer, newClaim } from './claims/new-claim.ts'
 import { launchableClaims } from './claims/launchable-claims.ts'
 import { type Solution, solve } from './solver.ts'
 
@@ -54,15 +61,34 @@ export function* resultInSteps(
   yield
   return {
     ...(yield* launchableClaims(input, planned)),
-    placements,
-    failures,
-    undecided,
+    ...withoutBuffers(input, { placements, failures, undecided }),
     poolsWithoutTypes: solution.poolsWithoutTypes,
     malformed: solution.malformed,
     validZones: zonesByPod(pods, shapeOf, solution.validZones),
     pricePerHour: solution.pricePerHour,
     firstFitPricePerHour: solution.firstFitPricePerHour,
     faults: solution.faults,
+  }
+}
+
+/** The pods of buffers apart from all others. */
+function withoutBuffers(
+  { pods, origins }: Pick<SchedulingInput, 'pods' | 'origins'>,
+  all: BufferResult,
+): BufferResult & Pick<SchedulingResult, 'buffers'> {
+  const isBuffer = (pod: Pod) => isOfBuffer(pod, origins)
+  // Those of claims are told there; that there are any is told here.
+  if (origins === undefined || !pods.some(isBuffer)) return all
+  const { placements, failures, undecided } = all
+  return {
+    placements: placements.filter(({ pod }) => !isBuffer(pod)),
+    failures: failures.filter(({ pod }) => !isBuffer(pod)),
+    undecided: undecided.filter((pod) => !isBuffer(pod)),
+    buffers: {
+      placements: placements.filter(({ pod }) => isBuffer(pod)),
+      failures: failures.filter(({ pod }) => isBuffer(pod)),
+      undecided: undecided.filter(isBuffer),
+    },
   }
 }
 

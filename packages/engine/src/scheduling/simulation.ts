@@ -165,9 +165,28 @@ export class Simulation {
     })
   }
 
-  /** Tries every pod; those that fail are tried again for as long as others still find places. */
+  /**
+   * Tries every pod; those that fail are tried again for as long as others still find places. Pods of buffers have
+   * what is left when all others have their places.
+   */
   run(control: SchedulingControl): void {
-    let queue = this.#withoutPlanned(this.#scope.pods)
+    const isOfBuffer = (pod: number) => this.#compiled.shapeOf(pod).origin === 'buffer'
+    const { pods } = this.#scope
+    const first = pods.findIndex(isOfBuffer)
+    if (first < 0) this.#placeAll(pods, control)
+    else {
+      const buffered = pods.filter(isOfBuffer)
+      this.#placeAll(
+        pods.filter((pod) => !isOfBuffer(pod)),
+        control,
+      )
+      if (this.isComplete) this.#placeAll(buffered, control)
+      else this.#undecided = [...this.#undecided, ...buffered]
+    }
+  }
+
+  #placeAll(pods: readonly number[], control: SchedulingControl): void {
+    let queue = this.#withoutPlanned(pods)
     while (queue.length > 0) {
       const failed: number[] = []
       for (const [done, pod] of queue.entries()) {

@@ -1,4 +1,6 @@
 import {
+  autoscalingKinds,
+  type CapacityBuffer,
   type ConfigMap,
   type CsiNode,
   type DaemonSet,
@@ -16,6 +18,7 @@ import {
   type PersistentVolumeClaim,
   type Pod,
   type PodDisruptionBudget,
+  type PodTemplate,
   type ReplicationController,
   type DeviceClass,
   type ResourceClaim,
@@ -39,6 +42,7 @@ import {
   nodeFields,
   objectFields,
   podFields,
+  podTemplateFields,
   PodTrimmer,
 } from './kept-fields.ts'
 import {
@@ -73,12 +77,20 @@ export interface Caches {
   readonly brakeConfigMaps?: Cache<ConfigMap>
   /** Followed only with the feature gate of the same name. */
   readonly nodeOverlays?: Cache<NodeOverlay>
+  /** Followed only with the feature gate of the same name, and as far as the kind is served. */
+  readonly buffers?: BufferCaches
   /** Devices of nodes; followed only when pods with resource claims are served. */
   readonly resourceSlices?: Cache<ResourceSlice>
   readonly resourceClaims?: Cache<ResourceClaim>
   readonly deviceClasses?: Cache<DeviceClass>
   /** What tells which pods are one application; followed only when a default spread is set. */
   readonly applications?: ApplicationCaches
+}
+
+/** What keeps room, and what for. Nothing waits for them: the kind need not be served, nor the right be there. */
+export interface BufferCaches {
+  readonly capacityBuffers: Cache<CapacityBuffer>
+  readonly podTemplates: Cache<PodTemplate>
 }
 
 /** Selectors of what stands behind pods. */
@@ -151,6 +163,7 @@ export function openCaches(
       deviceClasses: trimmed(kinds.deviceClass),
     }),
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
+    ...(settings.featureGates.capacityBuffer && { buffers: openBuffers(registry, trimmer, onRead) }),
     ...(settings.featureGates.nodeOverlay && {
       nodeOverlays: trimmed(karpenterKinds.nodeOverlay),
     }),
@@ -197,6 +210,25 @@ function claimKeysOf(pod: Pod): readonly string[] {
   if (!Array.isArray(volumes) || volumes.some((volume) => typeof volume !== 'object' || volume === null))
     return []
   return claimedVolumes(pod).map(({ claimName }) => `${pod.metadata.namespace ?? ''}/${claimName}`)
+}
+
+function openBuffers(
+  registry: Pick<CacheRegistry, 'cache'>,
+  trimmer: PodTrimmer,
+  onRead: Reading,
+): BufferCaches {
+  return {
+    capacityBuffers: registry.cache(autoscalingKinds.capacityBuffer, {
+      transform: readable(autoscalingKinds.capacityBuffer.kind, keptObject<CapacityBuffer>, onRead),
+      fields: objectFields,
+      isOptional: true,
+    }),
+    podTemplates: registry.cache(kinds.podTemplate, {
+      transform: readable(kinds.podTemplate.kind, trimmer.podTemplate, onRead),
+      fields: podTemplateFields,
+      isOptional: true,
+    }),
+  }
 }
 
 function openApplications(registry: Pick<CacheRegistry, 'cache'>, onRead: Reading): ApplicationCaches {

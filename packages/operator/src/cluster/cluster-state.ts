@@ -18,6 +18,7 @@ import { defaultSettings } from '../settings.ts'
 import { AttachLimits } from './nodes/attach-limits.ts'
 import { ConsolidationState, keyOfNode, type StateNodeView } from './nodes/consolidation-state.ts'
 import { StateNodes } from './nodes/state-nodes.ts'
+import { BufferPods } from './pods/buffer-pods.ts'
 import { MovedPods } from './pods/moved-pods.ts'
 import { RecentlyFilledNodes } from './nodes/recently-filled-nodes.ts'
 import { ReadinessPauses } from './nodepools/readiness-pauses.ts'
@@ -79,6 +80,8 @@ export class ClusterState {
   readonly podDecisions: PodDecisions = new PodDecisions()
   /** How the last launches of each NodePool ended. */
   readonly registrationHealth: RegistrationHealth
+  /** The room that CapacityBuffers keep. */
+  readonly buffers: BufferPods = new BufferPods()
   /** Where pods are meant to go. */
   readonly plans: PodPlans
   readonly nominations: NominatedPods

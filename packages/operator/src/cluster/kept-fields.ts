@@ -16,6 +16,8 @@ import {
   type PodCondition,
   type PodSpec,
   type PodStatus,
+  type PodTemplate,
+  type PodTemplateSpec,
   type Volume,
   ownValue,
 } from '@tenon/api'
@@ -54,6 +56,7 @@ const keptOfContainer: Kept<Container> = {
   ports: true,
   resources: true,
   restartPolicy: true,
+  volumeMounts: false,
 }
 const keptOfVolume: Kept<Volume> = {
   name: true,
@@ -160,6 +163,15 @@ export const daemonSetFields: ReadFields = {
   others: true,
 }
 
+/** What {@link PodTrimmer} reads of a pod template. */
+export const podTemplateFields: ReadFields = {
+  members: {
+    metadata: readOfMetadata,
+    template: { members: { spec: readOfPodSpec }, others: true },
+  },
+  others: true,
+}
+
 /** Any object, without field ownership and the copy of itself that `kubectl apply` leaves. */
 export function withoutBulk<T extends KubeObject>(object: T): T {
   return isFields(object.metadata) ? { ...object, metadata: keptMetadata(object.metadata) } : object
@@ -224,6 +236,21 @@ export class PodTrimmer {
           spec: this.#spec(template.spec),
         },
       },
+    }
+  }
+
+  readonly podTemplate = (object: PodTemplate): PodTemplate => {
+    const { apiVersion, kind, metadata, template } = object
+    if (!isFields(template) || !isFields(template.spec)) return withoutBulk(object)
+    return { apiVersion, kind, metadata: keptMetadata(metadata), template: this.template(template) }
+  }
+
+  /** What the pods of a template ask for, and the labels that they get. */
+  template({ metadata, spec }: PodTemplateSpec): PodTemplateSpec {
+    const { labels } = metadata ?? {}
+    return {
+      ...(labels !== undefined && { metadata: { labels } }),
+      spec: isFields(spec) ? this.#spec(spec) : noSpec,
     }
   }
 

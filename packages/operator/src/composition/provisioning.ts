@@ -45,6 +45,9 @@ import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
 import { StateSync } from '../provisioning/state-sync.ts'
 import { TimedDecider } from '../provisioning/timed-decider.ts'
 import { Triggers } from '../provisioning/triggers.ts'
+import { BufferedDecision } from '../capacitybuffer/buffered-decision.ts'
+import type { BufferHydration } from '../capacitybuffer/hydration.ts'
+import { BufferReport } from '../capacitybuffer/report.ts'
 import type { Assembly } from './parts.ts'
 
 /** What the provisioner shares with other controllers. */
@@ -52,6 +55,7 @@ interface Shared {
   readonly plannedClaims: PlannedClaims
   readonly creations: ClaimCreations
   readonly limits: LimitReport
+  readonly hydration: BufferHydration
 }
 
 /** @param kind which NodePools decisions may choose from; by default those that questions are about. */
@@ -94,13 +98,13 @@ function observedSchedulingOf(parts: Assembly): ObservedScheduling {
 }
 
 /** The provisioner of a process that only observes. */
-export function observingProvisionerOf(parts: Assembly): Provisioner {
+export function observingProvisionerOf(parts: Assembly, hydration: BufferHydration): Provisioner {
   const { clock, settings } = parts
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
   return new Provisioner({
     batcher,
     followers: [new Triggers({ ...parts, batcher })],
-    preparations: [new KnownClaims(parts), new StateSync(parts)],
+    preparations: [new KnownClaims(parts), hydration, new StateSync(parts)],
     pass: new ObservingPasses({ observed: observedSchedulingOf(parts) }),
     account: new PassAccount(parts),
     clock,
@@ -109,7 +113,7 @@ export function observingProvisionerOf(parts: Assembly): Provisioner {
 
 export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
   const { clock, logger, settings, slicing } = parts
-  const { plannedClaims, creations, limits } = shared
+  const { plannedClaims, creations, hydration, limits } = shared
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
   const judge = settings.compatibility === 'karpenter' ? undefined : judgeOf(parts)
   const refused = new RefusedClaims({ refusals: new ClaimRefusals(clock), batcher, logger })
@@ -120,15 +124,20 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     memory: new DecisionMemory(parts),
   })
   const storedPods = new StoredPods(parts)
+  const decision = new PassDecision({
+    inputs: inputsOf(parts),
+    refused,
+    preferences: new PreferenceWarnings(parts),
+    decider: new TimedDecider(parts),
+    report,
+    slicing,
+  })
+  const { buffers } = parts.caches
   const pass = new SchedulingPass({
     judge,
-    decision: new PassDecision({
-      inputs: inputsOf(parts),
-      refused,
-      preferences: new PreferenceWarnings(parts),
-      decider: new TimedDecider(parts),
-      report,
-      slicing,
+    decision: new BufferedDecision({
+      decision,
+      report: buffers && new BufferReport({ ...parts, buffers }),
     }),
     planner: new Planner({ ...parts, slicing }),
     outcome: new OutcomeReport({ ...parts, report, slicing }),
@@ -145,7 +154,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
   return new Provisioner({
     batcher,
     followers: [new Triggers({ ...parts, batcher }), ...(judge === undefined ? [] : [judge])],
-    preparations: [new KnownClaims(parts), plannedClaims, new StateSync(parts)],
+    preparations: [new KnownClaims(parts), plannedClaims, hydration, new StateSync(parts)],
     pass: new ObservingPasses({ acting: pass, observed: observedSchedulingOf(parts) }),
     account: new PassAccount(parts),
     clock,

@@ -2,6 +2,7 @@
 import type { Clock } from '@tenon/runtime'
 import { isConditionTrue, labels, type NodePool } from '@tenon/api'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
+import type { KeptRoom } from '../cluster/pods/buffer-pods.ts'
 import { keyOf } from '../cluster/pods/pods.ts'
 import { labelsOf, transitionMs } from '../cluster/nodes/state-node.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
@@ -10,7 +11,7 @@ import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: Pick<ClusterState, 'movedPods' | 'recentlyFilledNodes' | 'unnotedPodEvents'>
+  readonly state: Pick<ClusterState, 'buffers' | 'movedPods' | 'recentlyFilledNodes' | 'unnotedPodEvents'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility'>
 }
@@ -46,6 +47,12 @@ function disabledText(pool: NodePool): string | undefined {
   return Number.isFinite(consolidateAfterMs(pool))
     ? undefined
     : `consolidation is disabled (NodePool=${pool.metadata.name})`
+}
+
+/** Why a node stays on which there is room for pods of CapacityBuffers. */
+export function keptRoomText(room: readonly KeptRoom[]): string {
+  const parts = room.map(({ buffer, pods }) => `${pods.length} pod(s) of CapacityBuffer ${buffer}`)
+  return `room is kept on it for ${parts.toSorted().join(', ')}`
 }
 
 /** When pods last came to the node or left it. */
@@ -108,6 +115,8 @@ export class ConsolidationPolicy {
       }
     const disabled = disabledText(pool)
     if (disabled !== undefined) yield { text: disabled }
+    const room = this.#deps.state.buffers.keptOn(candidate.providerID)
+    if (isEmpty(candidate) && room.length > 0) yield { text: keptRoomText(room) }
     if (!isEmpty(candidate)) {
       for (const text of shortcomings(candidate)) if (text !== disabled) yield { text }
       const fresh = this.#freshness(candidate)

@@ -345,6 +345,20 @@ const own: readonly MetricRow[] = [
     help: 'Workloads with pending pods for which launches are paused, because the last node did not run them',
   },
   {
+    name: 'tenon_capacitybuffers_pods',
+    type: 'gauge',
+    labels: ['namespace', 'name', 'state'],
+    unit: 'pods',
+    help: 'Pods that each CapacityBuffer is to keep room for (`wanted`), and for which there is room on nodes that exist or are on their way (`kept`)',
+  },
+  {
+    name: 'tenon_capacitybuffers_price_per_hour',
+    type: 'gauge',
+    labels: ['namespace', 'name'],
+    unit: 'price per hour',
+    help: 'Part of the price of nodes on which each CapacityBuffer keeps room; absent when the price of one of them is not known',
+  },
+  {
     name: 'tenon_nodepools_rollout_paused',
     type: 'gauge',
     labels: ['nodepool'],

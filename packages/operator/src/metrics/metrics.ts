@@ -2,6 +2,7 @@
 import type { Counter, Gauge, Histogram, Summary } from 'prom-client'
 import type { ProviderMetric, SweepGuard } from '@tenon/provider'
 import { type Clock, eventLoopTurns } from '@tenon/runtime'
+import type { BufferFigures } from '../capacitybuffer/figures.ts'
 import type { OfferingTrouble } from '../cloud/offering-health.ts'
 import { ClusterMetrics, type PodFigures } from './cluster/cluster-metrics.ts'
 import { coreRows } from './core-rows.ts'
@@ -24,6 +25,8 @@ export interface BuildInfo {
 interface MetricsSources {
   /** Offerings that failed lately, as of now. */
   readonly offeringTroubles: () => readonly OfferingTrouble[]
+  /** Of CapacityBuffers, as of now. */
+  readonly buffers: () => readonly BufferFigures[]
   /** How long work has been waiting for a complete pass, by controller. */
   readonly passAgesMs: () => ReadonlyMap<string, number>
   /** Everything that deletes what nobody seems to own. */
@@ -167,6 +170,18 @@ export class Metrics {
       gauge.reset()
       for (const { instanceType, zone, capacityType, phase } of sources?.offeringTroubles() ?? [])
         gauge.set({ instance_type: instanceType, zone, capacity_type: capacityType, phase }, 1)
+    })
+    make.gauge('tenon_capacitybuffers_pods', (gauge) => {
+      gauge.reset()
+      for (const { namespace, name, wanted, kept } of sources?.buffers() ?? []) {
+        gauge.set({ namespace, name, state: 'wanted' }, wanted)
+        gauge.set({ namespace, name, state: 'kept' }, kept)
+      }
+    })
+    make.gauge('tenon_capacitybuffers_price_per_hour', (gauge) => {
+      gauge.reset()
+      for (const { namespace, name, pricePerHour } of sources?.buffers() ?? [])
+        if (pricePerHour !== undefined) gauge.set({ namespace, name }, pricePerHour)
     })
     make.gauge('tenon_last_complete_pass_age_seconds', (gauge) => {
       for (const [controller, ageMs] of sources?.passAgesMs() ?? []) gauge.set({ controller }, ageMs / 1000)

@@ -12,7 +12,7 @@ import type { Settings } from '../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools' | 'nodes' | 'pods'>
-  readonly state: Pick<ClusterState, 'limitReservations' | 'plans' | 'podDecisions' | 'pods'>
+  readonly state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'plans' | 'podDecisions' | 'pods'>
   readonly batcher: Batcher
   readonly clock: Clock
   readonly settings: Pick<Settings, 'pendingRetryMs'>
@@ -44,7 +44,9 @@ export class Triggers {
     const stops = [
       caches.pods.onChange((change) => {
         if (change.kind === 'deleted') return
-        this.#seePod(change.object, change.kind === 'updated' ? change.old : undefined)
+        const old = change.kind === 'updated' ? change.old : undefined
+        this.#seePod(change.object, old)
+        this.#seeRoomTaken(change.object, old)
       }),
       state.pods.onExpected((pod) => {
         this.#seePod(pod, undefined)
@@ -65,6 +67,9 @@ export class Triggers {
     state.limitReservations.freed.add((pool) => {
       this.#deps.batcher.trigger(`room of ${pool}`)
     })
+    state.buffers.asked.add((uid) => {
+      this.#deps.batcher.trigger(uid)
+    })
     return () => {
       for (const stop of stops) stop()
       this.#cancelTimer?.()
@@ -83,6 +88,15 @@ export class Triggers {
     // What is kept for a pod may come to nothing, which is looked at later.
     if (isWaiting && !this.#isOnItsWay(pod, old)) this.#trigger(uid, isDue)
     else this.#remember(uid, isDue)
+  }
+
+  /** Room that a pod has taken is bought anew; the scheduler may be so quick that nobody has seen the pod wait. */
+  #seeRoomTaken({ spec }: Pod, old: Pod | undefined): void {
+    const { batcher, caches, state } = this.#deps
+    const node = (spec as Partial<Pod['spec']>).nodeName ?? ''
+    if (node === '' || old?.spec.nodeName === node || state.buffers.kept().size === 0) return
+    const host = caches.nodes.get({ name: node })?.spec?.providerID ?? ''
+    if (state.buffers.keptOn(host).length > 0) batcher.trigger(`room on ${node}`)
   }
 
   /** Whether there is nothing to decide: the pod has a plan and asks for what it asked before. */

@@ -1,6 +1,7 @@
 /** What an operator knows that no object tells, as far as decisions depend on it. */
 import type { NodeClaim, OfferingRef, Resources } from '@tenon/api'
 import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { BufferSource } from '../cluster/pods/buffer-pods.ts'
 import type { PodPlan } from '../cluster/pods/pod-plans.ts'
 import type { OnTrial } from '../node/evidence/judge.ts'
 
@@ -24,6 +25,9 @@ export interface OperatorMemory {
   readonly offeringsOnTrial: readonly OfferingRef[]
   /** By workload for how many pods there are nodes that may yet take them, as the last pass found. */
   readonly podsOnTrial: Readonly<Record<string, number>>
+  /** What CapacityBuffers keep room for, and how many pods of each on which instance, by its provider ID. */
+  readonly buffers: readonly BufferSource[]
+  readonly bufferRooms: Readonly<Record<string, readonly string[]>>
   /** Whether pods are steered to the nodes they are planned for. */
   readonly isSteering: boolean
 }
@@ -37,15 +41,23 @@ export const emptyMemory: OperatorMemory = {
   pausedUntilMs: {},
   offeringsOnTrial: [],
   podsOnTrial: {},
+  buffers: [],
+  bufferRooms: {},
   isSteering: true,
 }
 
 /** What state holds of a memory. */
-type Remembered = Pick<OperatorMemory, 'marked' | 'unseenClaims' | 'plans' | 'reserved' | 'pausedUntilMs'>
+type Remembered = Pick<
+  OperatorMemory,
+  'bufferRooms' | 'buffers' | 'marked' | 'unseenClaims' | 'plans' | 'reserved' | 'pausedUntilMs'
+>
 
 /** @param pools names of the NodePools. */
 export function rememberedBy(
-  state: Pick<ClusterState, 'limitReservations' | 'marked' | 'plans' | 'readinessPauses' | 'seeded'>,
+  state: Pick<
+    ClusterState,
+    'buffers' | 'limitReservations' | 'marked' | 'plans' | 'readinessPauses' | 'seeded'
+  >,
   pools: readonly string[],
   nowMs: number,
 ): Remembered {
@@ -73,16 +85,29 @@ export function rememberedBy(
       const leftMs = state.readinessPauses.leftMs(pool)
       return leftMs > 0 ? nowMs + leftMs : undefined
     }),
+    buffers: state.buffers.sources(),
+    bufferRooms: Object.fromEntries(
+      Array.from(state.buffers.kept(), ([host, rooms]) => [
+        host,
+        rooms.flatMap(({ pods }) => pods.map(({ metadata }) => metadata.uid ?? '')),
+      ]),
+    ),
   }
 }
 
 /** Puts what was remembered into a state whose caches are filled. Unseen claims have to be among its objects. */
 export function recall(
-  state: Pick<ClusterState, 'limitReservations' | 'mark' | 'plans' | 'readinessPauses'>,
+  state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'mark' | 'plans' | 'readinessPauses'>,
   memory: Remembered,
 ): void {
   for (const providerID of memory.marked) state.mark(providerID)
   for (const { uid, ...plan } of memory.plans) state.plans.restore(uid, plan)
+  for (const source of memory.buffers) state.buffers.put(source)
+  const hosts = Object.entries(memory.bufferRooms).flatMap(([host, uids]) =>
+    uids.map((uid) => [uid, host] as const),
+  )
+  state.buffers.decided(state.buffers.all(), new Map(hosts), 0)
+  state.buffers.known()
   for (const [pool, amounts] of Object.entries(memory.reserved))
     state.limitReservations.restore(pool, amounts)
   for (const [pool, untilMs] of Object.entries(memory.pausedUntilMs))

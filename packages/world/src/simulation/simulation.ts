@@ -1,7 +1,7 @@
 /** One run of a story. */
 import { type KubeObject, kinds as kubeKinds } from '@tenon/api'
 import { JsonLogger, type Logger, SeededRandom } from '@tenon/runtime'
-import { defaultSettings } from '@tenon/operator'
+import { defaultSettings, type Settings } from '@tenon/operator'
 import { World } from '../world.ts'
 import { cloudIn, cloudSetup } from './cloud/clouds.ts'
 import type { WorldCloud } from './cloud/world-cloud.ts'
@@ -78,6 +78,7 @@ export async function simulate(
     seed: story.seed,
     ...cloudSetup(story, pace, random.fork('guests')),
     cluster: pace.cluster,
+    servesBuffers: false,
     // Everything here waits for promises only.
     turns: 1,
   })
@@ -112,11 +113,7 @@ export async function simulate(
     },
     settings: {
       ...pace.settings,
-      featureGates: {
-        ...defaultSettings.featureGates,
-        nodeOverlay: kinds.has('priceChanges'),
-        staticCapacity: kinds.has('staticPools'),
-      },
+      featureGates: gatesOf(kinds),
     },
     apiOf: (process) => {
       const seen = checker.watchingApi(world.kubeTransport(), process)
@@ -267,4 +264,14 @@ function newestEvents(world: World, limit: number): readonly string[] {
       const { kind, name } = event.involvedObject ?? {}
       return `${timeOf(event)} ${event.reason} ${kind}/${name}: ${event.message}`
     })
+}
+
+/** What the workload needs. Buffers are in none yet, and what is read of the API is part of what a seed replays. */
+function gatesOf(kinds: ReturnType<typeof kindsOf>): Settings['featureGates'] {
+  return {
+    ...defaultSettings.featureGates,
+    nodeOverlay: kinds.has('priceChanges'),
+    staticCapacity: kinds.has('staticPools'),
+    capacityBuffer: false,
+  }
 }

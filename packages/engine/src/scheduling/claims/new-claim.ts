@@ -1,24 +1,32 @@
 /** Finished claims in terms of the objects that a decision was made from. */
 import { type Pod, type Resources, ownValue } from '@tenon/api'
-import type { PoolInput } from '../../input/input.ts'
+import type { PoolInput, SchedulingInput } from '../../input/input.ts'
 import type { NewClaim } from '../../input/result.ts'
 import type { FinishedClaim } from './finished-claims.ts'
 import { taintsOf } from './pool-template.ts'
 
 /** Undefined for a pool that the input does not have. */
 export function newClaim(
-  { pools, pods }: { readonly pools: readonly PoolInput[]; readonly pods: readonly Pod[] },
+  { pools, pods, origins }: Pick<SchedulingInput, 'pools' | 'pods' | 'origins'>,
   { poolIndex, pods: indexes, ...claim }: FinishedClaim,
 ): NewClaim | undefined {
   const pool = pools[poolIndex]
   if (pool === undefined) return undefined
+  const all = indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
+  const bufferPods = all.filter((pod) => isOfBuffer(pod, origins))
   return {
     ...claim,
     pool: pool.nodePool,
     taints: taintsOf(pool),
     largest: largestOf(pool, claim.instanceTypes),
-    pods: indexes.map((index) => pods[index]).filter((pod) => pod !== undefined),
+    pods: bufferPods.length === 0 ? all : all.filter((pod) => !isOfBuffer(pod, origins)),
+    ...(bufferPods.length > 0 && { bufferPods }),
   }
+}
+
+/** Whether the pod only stands for room that is kept. */
+export function isOfBuffer({ metadata }: Pod, origins: SchedulingInput['origins']): boolean {
+  return origins?.get(metadata?.uid ?? '') === 'buffer'
 }
 
 /** By listing the capacity of each type by its name: the same listing serves thousands of claims. */

@@ -110,7 +110,8 @@ export function capacityOf(state: StateNode, parse: typeof parseResources = pars
   return { ...amounts, nodes: 1 }
 }
 
-function allocatableOf(state: StateNode, parse: typeof parseResources): Resources {
+/** What pods may have in all, as {@link capacityOf}. */
+export function allocatableOf(state: StateNode, parse: typeof parseResources): Resources {
   const { node, claim } = state
   return claim !== undefined && !state.isInitialized
     ? filled(parse(node?.status?.allocatable), parse(claim.status?.allocatable))

@@ -13,7 +13,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: Pick<ClusterState, 'limitReservations' | 'parsed' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'parsed' | 'stateNodes'>
   readonly claims: PlannedClaims
   readonly objects: ClaimObjects
   readonly creations: ClaimCreations
@@ -57,6 +57,7 @@ export class PlannedReplacements {
         })
         const created = await claims.create(pool, object, reservation, signal)
         const { name } = created.metadata
+        if (claim.bufferPods !== undefined) state.buffers.launched(name)
         plans.keep(kept, { kind: 'claim', name })
         creations.note({
           name,

@@ -5,13 +5,13 @@ import { type Candidate, isEmpty } from '../candidates.ts'
 import { consolidateAfterMs } from '../../cluster/nodes/consolidate-after.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
-import type { ConsolidationPolicy } from '../policy.ts'
+import { type ConsolidationPolicy, keptRoomText } from '../policy.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: Pick<ClusterState, 'decidable' | 'isNominated' | 'podsOnNodes'>
+  readonly state: Pick<ClusterState, 'buffers' | 'decidable' | 'isNominated' | 'podsOnNodes'>
   readonly policy: ConsolidationPolicy
   readonly remarks: DisruptionRemarks
   readonly logger: Logger
@@ -30,8 +30,10 @@ export class Emptiness implements DisruptionMethod {
     this.#deps = deps
   }
 
-  concerns({ node }: StateNode): boolean {
-    return node !== undefined && this.#deps.state.podsOnNodes.of(node.metadata.name).isEmpty
+  concerns({ node, providerID }: StateNode): boolean {
+    const { buffers, podsOnNodes } = this.#deps.state
+    if (node === undefined) return false
+    return podsOnNodes.of(node.metadata.name).isEmpty || buffers.keptOn(providerID).length > 0
   }
 
   accepts(candidate: Candidate): boolean {
@@ -44,6 +46,14 @@ export class Emptiness implements DisruptionMethod {
       )
       return false
     }
+    const { buffers } = this.#deps.state
+    const room = buffers.keptOn(candidate.providerID)
+    if (room.length > 0) {
+      this.#deps.remarks.unconsolidatable(candidate, keptRoomText(room))
+      return false
+    }
+    // It may be the one that has room for them.
+    if (buffers.isUndecided || buffers.isAwaited(candidate.claim.metadata.name)) return false
     return isEmpty(candidate) && this.#deps.policy.isAtRest(candidate)
   }
 
@@ -67,7 +77,8 @@ export class Emptiness implements DisruptionMethod {
       replacements: [],
       destinations: [],
       // A pod may have been bound while the taint was on its way.
-      mayStillGo: ({ node }) => state.podsOnNodes.of(node.metadata.name).isEmpty,
+      mayStillGo: ({ node, providerID }) =>
+        state.podsOnNodes.of(node.metadata.name).isEmpty && state.buffers.keptOn(providerID).length === 0,
     })
     return overtaken === undefined ? 'begun' : 'again'
   }

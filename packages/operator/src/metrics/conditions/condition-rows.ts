@@ -2,7 +2,7 @@
 import { callBuckets, type MetricRow, prefixed } from '../rows.ts'
 
 /** Kinds whose families have the kind in their names. */
-export type ConditionKind = 'nodeclaim' | 'nodepool' | 'node'
+export type ConditionKind = 'nodeclaim' | 'nodepool' | 'node' | 'capacitybuffer'
 
 /** 0.5 s to 2.3 h. */
 const buckets = Array.from({ length: 15 }, (_, n) => 0.5 * 2 ** n)
@@ -22,12 +22,14 @@ export const conditionRows: readonly MetricRow[] = [
   ...conditionRowsOf('nodeclaim', ['karpenter_sh_nodepool']),
   ...conditionRowsOf('nodepool', []),
   ...conditionRowsOf('node', ['karpenter_sh_nodepool', 'karpenter_sh_initialized']),
+  ...conditionRowsOf('capacitybuffer', []),
   ...sharedConditionRows,
 ]
 
 function rows(prefix: string, extra: readonly string[], bounds: readonly number[]): readonly MetricRow[] {
   const perCondition = { type: 'gauge', labels: [...extra, ...object, ...condition] } as const
-  const grows = prefix === 'operator_nodepool_' ? {} : ({ grows: 'with the nodes' } as const)
+  const isOfFew = prefix === 'operator_nodepool_' || prefix === 'operator_capacitybuffer_'
+  const grows = isOfFew ? {} : ({ grows: 'with the nodes' } as const)
   return prefixed(prefix, [
     {
       name: 'status_condition_transitions_total',

@@ -3,13 +3,14 @@
  * and how the objects go (operations.md 9.3, 10). Reads only, and every object, whoever manages it.
  */
 import { type Condition, type KubeObject, ownValue } from '@tenon/api'
-import { type Cache, done, type EventRecorder, type ReconcileResult } from '@tenon/kube'
+import { type Cache, done, type EventRecorder, type ObjectKey, type ReconcileResult } from '@tenon/kube'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import {
   type Conditioned,
   ConditionMetrics,
   type ConditionMetricsOptions,
   type KindLabels,
+  keyOf,
   type SharedConditionMetrics,
   type Transition,
   transitionsOf,
@@ -35,7 +36,7 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
   readonly #metrics: ConditionMetrics
   /** As they were at the last look. */
   readonly #seen = new Map<string, Conditioned>()
-  /** Objects that are gone and were not looked at since, as they were last; by name. */
+  /** Objects that are gone and were not looked at since, as they were last; by key. */
   readonly #left = new Map<string, T>()
 
   constructor(options: StatusOptions<T>) {
@@ -47,22 +48,22 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
 
   watch(enqueue: Enqueue): void {
     this.#options.cache.onChange(({ kind, object }) => {
-      const { name } = object.metadata
-      if (kind === 'deleted') this.#left.set(name, object)
-      if (kind === 'deleted' || !this.#isAsSeen(object)) enqueue(name)
+      const key = keyOf(object)
+      if (kind === 'deleted') this.#left.set(key, object)
+      if (kind === 'deleted' || !this.#isAsSeen(object)) enqueue(key)
     })
   }
 
   /** Looks at one object. */
-  reconcile(name: string): Promise<ReconcileResult> {
-    const object = this.#options.cache.get({ name })
-    const before = this.#seen.get(name)
+  reconcile(key: string): Promise<ReconcileResult> {
+    const object = this.#options.cache.get(objectKeyOf(key))
+    const before = this.#seen.get(key)
     const isSame = before?.object.metadata.uid === object?.metadata.uid
     if (before !== undefined && !isSame) this.#gone(before.object)
-    this.#left.delete(name)
+    this.#left.delete(key)
     if (object === undefined) {
-      this.#seen.delete(name)
-      this.#metrics.drop(name)
+      this.#seen.delete(key)
+      this.#metrics.drop(key)
     } else this.#look(object, isSame ? before : undefined)
     return Promise.resolve(done)
   }
@@ -71,7 +72,7 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
     const { conditionsOf, labels } = this.#options
     const conditions = wellFormed(conditionsOf(object))
     const after = { object: kept(object, labels.objectLabels), conditions }
-    this.#seen.set(object.metadata.name, after)
+    this.#seen.set(keyOf(object), after)
     this.#metrics.show(after)
     for (const transition of transitionsOf(before?.conditions ?? [], conditions)) {
       this.#metrics.transition(object, transition)
@@ -82,8 +83,8 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
 
   #gone(object: KubeObject): void {
     this.#tellFinalized(object, finalizersOf(object), [])
-    const { name, uid, deletionTimestamp } = object.metadata
-    const left = this.#left.get(name)?.metadata
+    const { uid, deletionTimestamp } = object.metadata
+    const left = this.#left.get(keyOf(object))?.metadata
     const askedAt = left?.uid === uid ? left?.deletionTimestamp : deletionTimestamp
     if (askedAt === undefined) return
     const tookMs = this.#options.clock.now() - Date.parse(askedAt)
@@ -113,7 +114,7 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
   /** Heartbeats, by far the most of all changes, matter to nothing here. */
   #isAsSeen(object: T): boolean {
     const { conditionsOf, labels } = this.#options
-    const seen = this.#seen.get(object.metadata.name)
+    const seen = this.#seen.get(keyOf(object))
     if (seen === undefined) return false
     const [before, after] = [seen.object.metadata, object.metadata]
     const conditions = wellFormed(conditionsOf(object))
@@ -124,9 +125,14 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
       labels.objectLabels.every((key) => ownValue(after.labels, key) === ownValue(before.labels, key)) &&
       areAlike(seen.conditions, conditions)
     // Those of the former version would stay in memory.
-    if (isSame) this.#seen.set(object.metadata.name, { object: seen.object, conditions })
+    if (isSame) this.#seen.set(keyOf(object), { object: seen.object, conditions })
     return isSame
   }
+}
+
+function objectKeyOf(key: string): ObjectKey {
+  const [name = '', namespace] = key.split('/').toReversed()
+  return namespace === undefined ? { name } : { name, namespace }
 }
 
 /** What is remembered of an object, so that its former versions do not stay in memory. */

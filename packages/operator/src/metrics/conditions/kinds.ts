@@ -3,6 +3,7 @@ import type { Clock } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import {
+  autoscalingKinds,
   type Condition,
   type ConditionSchema,
   ConditionSet,
@@ -24,7 +25,7 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools' | 'nodes'>
+  readonly caches: Pick<Caches, 'buffers' | 'nodeClaims' | 'nodePools' | 'nodes'>
   readonly provider: Pick<CloudProvider, 'nodeClasses'>
   readonly events: EventRecorder
   readonly metrics: Pick<Metrics, 'registry'>
@@ -64,7 +65,17 @@ export function statusControllers(deps: Dependencies): readonly ControllerSpec[]
     labels: { group: '', kind: kinds.node.kind, objectLabels: [...ofClaim, labels.initialized] },
     conditionsOf: storedConditions,
   })
-  return [nodeClaims, nodePools, nodes]
+  if (caches.buffers === undefined) return [nodeClaims, nodePools, nodes]
+  const { capacityBuffer } = autoscalingKinds
+  const buffers = new StatusConditions({
+    ...common,
+    name: 'operatorpkg.capacitybuffer.status',
+    cache: caches.buffers.capacityBuffers,
+    labels: { group: capacityBuffer.group, kind: capacityBuffer.kind, objectLabels: [] },
+    conditionsOf: ({ status }) => status?.conditions ?? [],
+    shared,
+  })
+  return [nodeClaims, nodePools, nodes, buffers]
 }
 
 /** Stored conditions, and those that the kind always has as Unknown. */

@@ -51,12 +51,12 @@ export class SharedConditionMetrics {
 
   /** Shows an object as it is now. */
   show(kind: KindLabels, each: Conditioned): void {
-    this.#families.show(`${kind.kind}/${each.object.metadata.name}`, each, groupAndKind(kind))
+    this.#families.show(`${kind.kind}/${keyOf(each.object)}`, each, groupAndKind(kind))
   }
 
   /** The object is gone. */
-  drop(kind: KindLabels, name: string): void {
-    this.#families.drop(`${kind.kind}/${name}`)
+  drop(kind: KindLabels, key: string): void {
+    this.#families.drop(`${kind.kind}/${key}`)
   }
 
   transition(kind: KindLabels, transition: Transition): void {
@@ -83,7 +83,7 @@ export class ConditionMetrics {
 
   /** Shows an object as it is now. */
   show(each: Conditioned): void {
-    this.#families.show(each.object.metadata.name, each, this.#extra(each.object))
+    this.#families.show(keyOf(each.object), each, this.#extra(each.object))
     this.#shared?.show(this.#kind, each)
   }
 
@@ -183,6 +183,11 @@ class ConditionFamilies {
   terminated(extra: Labels, seconds: number): void {
     this.#terminationDuration.observe({ ...extra }, seconds)
   }
+}
+
+/** Name of an object, after its namespace if it has one. */
+export function keyOf({ metadata: { name, namespace } }: KubeObject): string {
+  return namespace === undefined ? name : `${namespace}/${name}`
 }
 
 function groupAndKind({ group, kind }: KindLabels): Labels {

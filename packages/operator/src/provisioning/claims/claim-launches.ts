@@ -97,7 +97,7 @@ export class ClaimLaunches {
     const object = plan.noted(objects.of(claim, pool), claim.pods)
     const created = await plannedClaims.create(pool, object, reservation, signal)
     plan.launched(created, claim.pods)
-    refused.forget(claim.pods)
+    refused.forget([...claim.pods, ...(claim.bufferPods ?? [])])
     report.created(claim, created, pool, decision)
     return undefined
   }

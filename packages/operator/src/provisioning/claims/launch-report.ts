@@ -1,9 +1,10 @@
 /** Tells of claims that were created for pods. */
-import { type NodeClaim, type NodePool, sumOfPrices } from '@tenon/api'
+import { type NodeClaim, type NodePool, type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { ClaimCreations } from './claim-creations.ts'
+import { bufferOf } from '../../cluster/pods/buffer-pods.ts'
 import { keyOf } from '../../cluster/pods/pods.ts'
 import { podsNoted } from '../../journal/entry.ts'
 import { podList, type SchedulingReport, shortened } from '../reports/scheduling-report.ts'
@@ -14,7 +15,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 interface Dependencies {
   readonly report: SchedulingReport
   readonly creations: ClaimCreations
-  readonly state: Pick<ClusterState, 'movedPods' | 'recentlyFilledNodes'>
+  readonly state: Pick<ClusterState, 'buffers' | 'movedPods' | 'recentlyFilledNodes'>
   readonly events: EventRecorder
   readonly logger: Logger
   readonly journal: Pick<Journal, 'decided'>
@@ -34,7 +35,7 @@ export class LaunchReport {
     return this.#deps.journal.decided({
       kind: 'decision',
       reason: 'Provisioned',
-      message: `${claims.length} NodeClaim(s) are created for ${pods.length} pod(s)`,
+      message: `${claims.length} NodeClaim(s) are created for ${pods.length} pod(s)${roomText(claims)}`,
       pods: podsNoted(pods),
       pricePerHour: { before: 0, ...(unpriced === 0 && { after: pricePerHour }) },
     })
@@ -48,6 +49,7 @@ export class LaunchReport {
     const { creations, logger, report, state } = this.#deps
     const { name } = created.metadata
     if (claim.pricePerHour === undefined) this.#unpriced(created, claim)
+    if (claim.bufferPods !== undefined) state.buffers.launched(name)
     state.recentlyFilledNodes.fill(name)
     const workloads = state.movedPods.launchFor(claim.pods)
     if (workloads > 0)
@@ -67,6 +69,7 @@ export class LaunchReport {
         requests: created.spec.resources?.requests,
         'instance-types': shortened(claim.instanceTypes),
         Pods: podList(claim.pods),
+        ...(claim.bufferPods && { 'capacity-buffers': buffersText(claim.bufferPods) }),
       },
     })
     for (const pod of claim.pods) {
@@ -92,4 +95,14 @@ export class LaunchReport {
       dedupe: [claim.metadata.uid ?? claim.metadata.name],
     })
   }
+}
+
+function roomText(claims: readonly NewClaim[]): string {
+  const count = claims.reduce((sum, { bufferPods = [] }) => sum + bufferPods.length, 0)
+  return count === 0 ? '' : ` and the room of ${count} more that CapacityBuffers keep`
+}
+
+/** How many pods of each CapacityBuffer there is to be room for. */
+function buffersText(pods: readonly Pod[]): string {
+  return Array.from(Map.groupBy(pods, bufferOf), ([buffer, own]) => `${buffer}: ${own.length}`).join(', ')
 }

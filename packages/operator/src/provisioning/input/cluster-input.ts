@@ -20,7 +20,7 @@ import { StoredPods } from '../../cluster/pods/stored-pods.ts'
 import { workloadOf } from '../../cluster/pods/workloads.ts'
 import type { OnTrial } from '../../node/evidence/judge.ts'
 import { workloadsOf } from '../../node/evidence/launched-for.ts'
-import type { LeavingPod } from './eligible-pods.ts'
+import type { PlacedPod } from './eligible-pods.ts'
 import { nodeStorage, type VolumeCaches, volumeLookups } from './volume-lookups.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
@@ -64,7 +64,7 @@ export class ClusterInput {
    * The pods that need a place because their node goes. Where PDBs hold up a drain, what they do not let go now is
    * left out: room for it would stay empty, be taken away, and be bought once more.
    */
-  leavingPods(stateNodes: readonly StateNode[]): readonly LeavingPod[] {
+  leavingPods(stateNodes: readonly StateNode[]): readonly PlacedPod[] {
     return podsOfLeavingNodes(this.#deps, stateNodes)
   }
 
@@ -168,7 +168,7 @@ function withLimits(volumeLimits: Readonly<Record<string, number>>): NodeStorage
   return Object.keys(volumeLimits).length === 0 ? {} : { volumeLimits }
 }
 
-function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): readonly LeavingPod[] {
+function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): readonly PlacedPod[] {
   const { caches, clock, settings, state } = deps
   const budgets = caches.podDisruptionBudgets.list()
   const now = clock.now()
@@ -178,7 +178,7 @@ function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): re
       .podsOn(stateNode.node?.metadata.name ?? '')
       .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))
       .filter((pod) => !isStuck || !isPausedByBudget(pod, budgets, now))
-      .map((pod): LeavingPod => ({ pod, origin: 'deleting' }))
+      .map((pod): PlacedPod => ({ pod, origin: 'deleting' }))
   })
 }
 

@@ -19,6 +19,7 @@ import {
 import type { CloudProvider } from '@tenon/provider'
 import type { DeviceInputs } from './device-input.ts'
 import { applicationLookups } from './application-lookups.ts'
+import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import { uselessText } from '../../cluster/nodes/useless-text.ts'
 import { canonicalPod } from '../../decider/canonical-keys.ts'
 import type { Caches } from '../../cluster/caches.ts'
@@ -28,7 +29,7 @@ import type { Settings } from '../../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'applications'>
-  readonly state: Pick<ClusterState, 'evidence' | 'isWellFormed'>
+  readonly state: Pick<ClusterState, 'buffers' | 'evidence' | 'isWellFormed'>
   readonly provider: PodRules
   readonly settings: Pick<Settings, 'defaultSpread'>
   readonly devices: DeviceInputs
@@ -48,8 +49,8 @@ export interface RefusedPod {
   readonly reason: string
 }
 
-/** A pod that has a place now and needs another one. */
-export interface LeavingPod {
+/** A pod that is not pending as others are: it has a place now and needs another one, or stands for room. */
+export interface PlacedPod {
   readonly pod: Pod
   readonly origin: Exclude<PodOrigin, 'pending'>
 }
@@ -102,13 +103,34 @@ export class PodEligibility {
     return podReader(this.#deps)(pod)
   }
 
+  /** Pods that stand for the room of CapacityBuffers. */
+  ofBuffers(): readonly Pod[] {
+    return this.#deps.state.buffers.all()
+  }
+
+  /** Where pods are planned to go, with the room that is kept, which stays where it is while it can. */
+  withKeptRoom(
+    planned: ReadonlyMap<string, string>,
+    staying: readonly StateNode[],
+  ): ReadonlyMap<string, string> {
+    const hosts = this.#deps.state.buffers.hosts()
+    if (hosts.size === 0) return planned
+    const present = new Map(staying.map(({ name, providerID }) => [providerID, name]))
+    const all = new Map(planned)
+    for (const [uid, host] of hosts) {
+      const name = present.get(host)
+      if (name !== undefined) all.set(uid, name)
+    }
+    return all
+  }
+
   /**
-   * Sorts pods in steps by what becomes of them. Pending pods are validated; of pods on leaving nodes only what
-   * is needed to read them is checked.
+   * Sorts pods in steps by what becomes of them. Pending pods are validated; of pods on leaving nodes and pods of
+   * buffers only what is needed to read them is checked.
    */
   sorted(
     pending: readonly Pod[],
-    leaving: readonly LeavingPod[],
+    leaving: readonly PlacedPod[],
     lookups: VolumeLookups,
   ): Generator<undefined, EligiblePods, undefined> {
     return eligiblePods(this.#deps, pending, leaving, lookups)
@@ -129,7 +151,7 @@ function podReader({ provider, settings, caches, state }: Dependencies): (pod: P
 function* eligiblePods(
   deps: Dependencies,
   pending: readonly Pod[],
-  leaving: readonly LeavingPod[],
+  leaving: readonly PlacedPod[],
   lookups: VolumeLookups,
 ): Generator<undefined, EligiblePods, undefined> {
   const { provider, state } = deps

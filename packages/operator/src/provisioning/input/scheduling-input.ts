@@ -6,7 +6,7 @@ import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import type { OnTrial } from '../../node/evidence/judge.ts'
 import { type ClusterInput, isLeaving } from './cluster-input.ts'
-import type { IgnoredPod, LeavingPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
+import type { IgnoredPod, PlacedPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
 import type { EligiblePools, Listing, UnreadyPool } from './eligible-pools.ts'
 import type { SchedulingPolicies } from './scheduling-policies.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
@@ -91,7 +91,8 @@ async function gatherSchedulingInput(
   signal: AbortSignal,
 ): Promise<GatheredInput> {
   const { cluster, pools, slicing, state } = deps
-  const hasPods = state.pods.waitingCount > 0 || state.stateNodes().some(isLeaving)
+  const hasPods =
+    state.pods.waitingCount > 0 || deps.pods.ofBuffers().length > 0 || state.stateNodes().some(isLeaving)
   const eligible = hasPods ? pools.list() : []
   // The provider is asked before anything is read, so that what is read is of one moment.
   const listed = await Promise.all(eligible.map((pool) => pools.offered(pool, signal)))
@@ -127,7 +128,7 @@ async function gatherRemovalInput(
   await inSlices(state.pods.readUses(cluster.nodeNames()), slicing)
   const moving = removable.flatMap(({ pods }) =>
     pods.map(
-      (pod): LeavingPod => ({ pod, origin: pod.status?.phase === 'Pending' ? 'starting' : 'candidate' }),
+      (pod): PlacedPod => ({ pod, origin: pod.status?.phase === 'Pending' ? 'starting' : 'candidate' }),
     ),
   )
   const { policy, nodes, ...input } = await inSlices(gathering(deps, true, listings, moving), slicing)
@@ -160,7 +161,7 @@ function* gathering(
   deps: Dependencies,
   hasPods: boolean,
   listings: readonly Listing[],
-  moving: readonly LeavingPod[] = [],
+  moving: readonly PlacedPod[] = [],
 ): Generator<undefined, GatheredInput, undefined> {
   const { cluster, policies, pods, state } = deps
   const lookups = cluster.volumeLookups()
@@ -170,6 +171,7 @@ function* gathering(
   )
   const pending = hasPods ? state.pods.waiting() : []
   const leaving = [...cluster.leavingPods(stateNodes), ...moving]
+  const buffered = hasPods ? pods.ofBuffers().map((pod): PlacedPod => ({ pod, origin: 'buffer' })) : []
   const input = {
     nodes: staying.map((node) => cluster.node(node, lookups)),
     pools: listings.flatMap(({ nodePool, ...listing }) =>
@@ -180,7 +182,7 @@ function* gathering(
     daemons: cluster.daemons(),
     topology: cluster.topology(staying),
     policy: policies.of(pending.length),
-    planned: cluster.planned(staying, pending),
+    planned: pods.withKeptRoom(cluster.planned(staying, pending), staying),
     attachLimits: state.attachLimits.current(),
     stateNodes: new Map(staying.map((node) => [node.name, node])),
     hasEligiblePool: listings.length > 0,
@@ -189,5 +191,5 @@ function* gathering(
       .map(({ nodePool }) => nodePool),
   }
   yield
-  return { ...input, ...(yield* pods.sorted(pending, leaving, lookups)) }
+  return { ...input, ...(yield* pods.sorted(pending, [...leaving, ...buffered], lookups)) }
 }

@@ -1,3 +1,4 @@
+import { capacityBufferCases } from './capacitybuffer-cases.test-support.ts'
 import type { CrdCase } from './crd-case.test-support.ts'
 import { formCases } from './form-cases.test-support.ts'
 import { nodeClaimCases } from './nodeclaim-cases.test-support.ts'
@@ -14,6 +15,7 @@ export const crdCases: Readonly<Record<string, readonly CrdCase[]>> = {
   'forms of values': formCases,
   NodeClaim: nodeClaimCases,
   NodeOverlay: nodeOverlayCases,
+  CapacityBuffer: capacityBufferCases,
   'node classes': nodeClassCases,
   'public examples': publicExamples,
 }

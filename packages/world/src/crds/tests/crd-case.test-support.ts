@@ -7,6 +7,7 @@ export interface Manifest {
   readonly kind: string
   readonly metadata: {
     readonly name?: string
+    readonly namespace?: string
     readonly labels?: Readonly<Record<string, string>>
     readonly annotations?: Readonly<Record<string, string>>
   }
@@ -45,6 +46,7 @@ const plurals: Readonly<Record<string, string>> = {
   NodePool: 'nodepools',
   NodeClaim: 'nodeclaims',
   NodeOverlay: 'nodeoverlays',
+  CapacityBuffer: 'capacitybuffers',
   CleverNodeClass: 'clevernodeclasses',
   ClusterAPINodeClass: 'clusterapinodeclasses',
   ExoscaleNodeClass: 'exoscalenodeclasses',
@@ -60,7 +62,9 @@ const strict = '?fieldValidation=Strict'
  */
 export async function holdCase(send: SendRequest, given: CrdCase, id: number): Promise<void> {
   const name = `${nameOf(given.name)}-${id}`
-  const collection = `/apis/${given.create.apiVersion}/${plurals[given.create.kind]}`
+  const { namespace } = given.create.metadata
+  const within = namespace === undefined ? '' : `/namespaces/${namespace}`
+  const collection = `/apis/${given.create.apiVersion}${within}/${plurals[given.create.kind]}`
   const path = `${collection}/${name}`
   const named = (manifest: Manifest) => ({ ...manifest, metadata: { ...manifest.metadata, name } })
   try {

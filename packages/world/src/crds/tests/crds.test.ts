@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { nodeClaimCrd, nodeOverlayCrd, nodePoolCrd } from '@tenon/api'
+import { capacityBufferCrd, nodeClaimCrd, nodeOverlayCrd, nodePoolCrd } from '@tenon/api'
 import {
   type ApiServer,
   createApiServer,
@@ -43,6 +43,7 @@ const crds = [
   nodePoolCrd,
   nodeClaimCrd,
   nodeOverlayCrd,
+  capacityBufferCrd,
   cleverNodeClassCrd,
   clusterAPINodeClassCrd,
   exoscaleNodeClassCrd(),

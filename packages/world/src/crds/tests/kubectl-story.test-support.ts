@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { fileURLToPath } from 'node:url'
 import { publicExamplesStream } from './public-examples.test-support.ts'
-import { aNodeOverlay, aNodePool, poolOf } from './manifests.test-support.ts'
+import { aCapacityBuffer, aNodeOverlay, aNodePool, poolOf } from './manifests.test-support.ts'
 
 /** Runs kubectl to its end; `input` goes to its standard input. */
 export type Kubectl = (args: readonly string[], input?: string) => Promise<KubectlOutcome>
@@ -122,11 +122,26 @@ async function showsNodeOverlays(kubectl: Kubectl): Promise<void> {
   await ok(kubectl, 'delete nodeoverlay columns')
 }
 
+async function showsCapacityBuffers(kubectl: Kubectl): Promise<void> {
+  await ok(kubectl, 'create -f -', named(aCapacityBuffer(), 'columns'))
+  const status = { replicas: 3, podTemplateRef: { name: 'web' }, conditions: [condition('Provisioning')] }
+  await ok(
+    kubectl,
+    `patch capacitybuffer columns --subresource=status --type=merge -p ${JSON.stringify({ status })}`,
+  )
+  assert.match(
+    await ok(kubectl, 'get cb columns'),
+    /^NAME +STRATEGY +PODTEMPLATE +REPLICAS +CONDITIONSTYPE +CONDITIONSSTATUS +CONDITIONSREASON +AGE\ncolumns +buffer\.x-k8s\.io\/active-capacity +web +3 +Provisioning +True +\S+ +\d+s\n$/,
+  )
+  await ok(kubectl, 'delete capacitybuffer columns')
+}
+
 /** API-1.1 and EXO-14: the printer columns, wide ones too. */
 export async function showsColumns(kubectl: Kubectl): Promise<void> {
   await showsNodePools(kubectl)
   await showsNodeClaims(kubectl)
   await showsNodeOverlays(kubectl)
+  await showsCapacityBuffers(kubectl)
 }
 
 /** The category, the descriptions, and the types that `explain` shows. */

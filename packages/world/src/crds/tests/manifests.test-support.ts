@@ -49,6 +49,16 @@ export function aNodeOverlay(spec: Fields = {}): Manifest {
   }
 }
 
+/** A CapacityBuffer for nothing, with what is given. */
+export function aCapacityBuffer(spec: Fields = {}): Manifest {
+  return {
+    apiVersion: 'autoscaling.x-k8s.io/v1beta1',
+    kind: 'CapacityBuffer',
+    metadata: { namespace: 'default' },
+    spec,
+  }
+}
+
 /** An ExoscaleNodeClass that follows the control plane's version, with what is given. */
 export function anExoscaleNodeClass(spec: Fields = {}): Manifest {
   return {
