@@ -2,7 +2,7 @@
 /** The `tenon` process: the only place that touches argv, the environment and the standard streams. */
 import module from 'node:module'
 import { text as readAll } from 'node:stream/consumers'
-import type { Io } from './io.ts'
+import type { Io, ProgramEnd } from './io.ts'
 
 // Most of a start's CPU time and memory is compiling; what an earlier start compiled is kept in the
 // folder for temporary files. What is imported above this line is not. Threads learn of it from the environment.
@@ -11,6 +11,7 @@ if (directory !== undefined) process.env['NODE_COMPILE_CACHE'] ??= directory
 const { CommanderError } = await import('commander')
 const { CliError } = await import('./errors.ts')
 const { createProgram } = await import('./program.ts')
+const { processTerminal } = await import('./view/terminal.ts')
 
 const interrupted = new AbortController()
 /** Ends a shutdown that hangs: sooner for who waits at a terminal than for who hands over a lease. */
@@ -49,6 +50,22 @@ async function readLine(): Promise<string> {
   }
 }
 
+const mostOutputBytes = 256 * 1024 * 1024
+
+async function runSelf(args: readonly string[], signal: AbortSignal): Promise<ProgramEnd> {
+  const { execFile } = await import('node:child_process')
+  const all = [...process.execArgv, process.argv[1] ?? '', ...args]
+  return await new Promise<ProgramEnd>((resolve) => {
+    const options = { signal, maxBuffer: mostOutputBytes, encoding: 'utf8' } as const
+    execFile(process.execPath, all, options, (error, out, err) => {
+      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1
+      resolve({ code, out, err: err === '' && error !== null ? error.message : err })
+    }).stdin?.end()
+  })
+}
+
+const isInteractive = process.stdout.isTTY && process.stdin.isTTY
+
 const io: Io = {
   env: process.env,
   cwd: process.cwd(),
@@ -57,6 +74,8 @@ const io: Io = {
   isTerminal: process.stdout.isTTY,
   input: () => readAll(process.stdin),
   ...(process.stdin.isTTY && { answer: readLine }),
+  ...(isInteractive && { terminal: processTerminal(process) }),
+  runSelf,
   size: () => ({ columns: process.stdout.columns, rows: process.stdout.rows }),
   interrupted: interrupted.signal,
 }

@@ -24,6 +24,7 @@ import { addPause, addResume } from './program/pause.ts'
 import { addRollout } from './program/rollout.ts'
 import { addUp } from './program/up.ts'
 import { addValidate } from './program/validate.ts'
+import { addView } from './program/view.ts'
 import { addVersion } from './program/version.ts'
 import { builtInProviders } from './providers.ts'
 
@@ -53,6 +54,7 @@ const commands: readonly ((program: Command, io: Io) => void)[] = [
   addResume,
   addRollout,
   addSchema,
+  addView,
   addVersion,
 ]
 

@@ -1,5 +1,5 @@
-export { ConsoleModel } from './model/model.ts'
 export type { SourceEvent, ToldReason } from './model/event.ts'
+export { ConsoleModel } from './model/model.ts'
 export type {
   Absent,
   Amounts,
@@ -14,6 +14,7 @@ export type {
   PendingPodRow,
   PendingReason,
   PodCounts,
+  PodOnNode,
   PoolRow,
   PriceSum,
   Problem,
@@ -34,3 +35,13 @@ export type {
 export type { ActionPort, ActionRequest } from './server/actions.ts'
 export { type ConsoleServer, serveConsole } from './server/console-server.ts'
 export { followSnapshots } from './server/snapshot-view.ts'
+export { type ControllerPages, followController } from './sources/controller.ts'
+export { followCluster } from './sources/live.ts'
+export { snapshotEvents } from './sources/snapshot.ts'
+export type { LabelMatcher } from './terminal/filter.ts'
+export { type ColorDepth, colorDepthOf, defaultStyle, paintWith, styleColorsOf } from './terminal/paint.ts'
+export { changeLines, tableText } from './terminal/plain.ts'
+export { sortedNodes } from './terminal/lists.ts'
+export type { Terminal } from './terminal/screen.ts'
+export type { Action, Sorting, Target } from './terminal/state.ts'
+export { Viewer, type ViewerOptions, type ViewerPorts } from './terminal/viewer.ts'

@@ -35,7 +35,7 @@ import { version } from '../version.ts'
 const listsMs = 60_000
 
 /** What is for sale, and how that is known. */
-interface KnownCatalogue {
+export interface KnownCatalogue {
   readonly cloud: SnapshotCloud
   readonly catalogues: readonly SnapshotCatalogue[]
   /** For people, such as `built-in list of My Cloud`. */
@@ -95,7 +95,8 @@ function withKind(pool: NodePool): NodePool {
   return { ...pool, apiVersion: apiVersionOf(karpenterKinds.nodePool), kind: karpenterKinds.nodePool.kind }
 }
 
-async function knownCatalogue(
+/** What is for sale, as far as that is known without the controller. */
+export async function knownCatalogue(
   io: Io,
   { catalogue: file }: SourceFlags,
   connection: ClusterConnection,

@@ -1,16 +1,10 @@
 /** `tenon journal`: what the leading controller did (ask.md 3). */
-import {
-  entryFrom,
-  EntrySelector,
-  type JournalEntry,
-  type JournalSelection,
-  savingsByDay,
-} from '@tenon/operator'
+import { EntrySelector, type JournalEntry, type JournalSelection, savingsByDay } from '@tenon/operator'
 import { SystemClock } from '@tenon/runtime'
 import { KubectlError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { entryColumns, objectOf, savingsColumns } from '../journal/entry-table.ts'
-import { linesOf } from '../journal/lines-of.ts'
+import { entriesIn } from '../journal/entries.ts'
 import { type ClusterConnection, onCluster } from '../kubectl/connection.ts'
 import { type ControllerReach, reachController } from '../kubectl/controller.ts'
 import type { ListFlags, SourceFlags, WatchFlags } from '../kubectl/flags.ts'
@@ -168,14 +162,4 @@ async function collected(body: AsyncIterable<Uint8Array>): Promise<readonly Jour
   const entries: JournalEntry[] = []
   for await (const entry of entriesIn(body)) entries.push(entry)
   return entries
-}
-
-const mostLineBytes = 1024 * 1024
-
-/** A newer controller may note entries of a kind that this program does not know; they are left out. */
-async function* entriesIn(body: AsyncIterable<Uint8Array>): AsyncGenerator<JournalEntry, void, undefined> {
-  for await (const { bytes } of linesOf(body, mostLineBytes)) {
-    const read = bytes === undefined ? undefined : entryFrom(new TextDecoder().decode(bytes))
-    if (read !== undefined && 'entry' in read) yield read.entry
-  }
 }

@@ -52,20 +52,26 @@ export type ColorChoice = 'auto' | 'always' | 'never'
 
 /** Adds {@link ClusterFlags}. */
 export function withClusterFlags(command: Command): Command {
+  return withCluster(command).addOption(
+    new Option('-v, --verbosity <level>', 'detail on stderr, 0 to 9; requests are told from 6').argParser(
+      verbosity,
+    ),
+  )
+}
+
+function withCluster(command: Command): Command {
   return command
     .option('--kubeconfig <path>', 'kubeconfig of the cluster; several as in KUBECONFIG', text)
     .option('--context <name>', 'context of the kubeconfig', text)
     .option('--request-timeout <duration>', 'limit of each request, such as 5s; 0 for none', timeout, 0)
-    .addOption(
-      new Option('-v, --verbosity <level>', 'detail on stderr, 0 to 9; requests are told from 6').argParser(
-        verbosity,
-      ),
-    )
 }
 
-/** Adds {@link SourceFlags}. */
-export function withSourceFlags(command: Command): Command {
-  return withClusterFlags(command)
+/**
+ * Adds {@link SourceFlags}.
+ * @param hasVerbosity false for a command with a flag `-v` of its own.
+ */
+export function withSourceFlags(command: Command, hasVerbosity = true): Command {
+  return (hasVerbosity ? withClusterFlags(command) : withCluster(command))
     .option('-s, --snapshot <file>', 'answer from a snapshot instead of a cluster', text)
     .option('--catalogue <file>', 'instance types of a cluster without Tenon', text)
     .option('--controller <url>', "address of the controller's debug port", url)

@@ -20,6 +20,7 @@ import type {
   Header,
   OfferingRow,
   PendingPodRow,
+  PodOnNode,
   PoolRow,
   TenonHeader,
   ViewChange,
@@ -35,12 +36,15 @@ export class ConsoleModel {
   readonly #history = new History()
   #reasons: ReadonlyMap<string, ToldReason> = new Map()
   readonly #absent = new Map<string, Absent>()
+  /** What was told at least once. */
+  readonly #read = new Set<string>()
   #staleSince: string | undefined
   /** What was told last, to tell only changes. */
   readonly #told = { header: '', problems: '[]', absent: '[]' }
 
   /** Takes note of what a source tells. */
   apply(event: SourceEvent): void {
+    this.#read.add(event.kind === 'replaced' ? event.resource : event.kind)
     switch (event.kind) {
       case 'replaced':
         this.#replace(event.resource, event.objects)
@@ -80,6 +84,12 @@ export class ConsoleModel {
         this.#absent.set(event.what, { what: event.what, why: event.why })
         if (event.what === 'pods') this.#fleet.readPods(false)
     }
+  }
+
+  /** Whether every resource was read once, or is known to be absent, and a controller was looked for. */
+  get isFilled(): boolean {
+    const isKnown = (what: string) => this.#read.has(what) || this.#absent.has(what)
+    return ['nodes', 'nodeclaims', 'nodepools', 'pods', 'journal', 'decisions'].every(isKnown)
   }
 
   /** @param nowMs Unix milliseconds. */
@@ -130,6 +140,20 @@ export class ConsoleModel {
   cost(by: CostDimension): CostReport {
     this.#settle()
     return costReport(instancesOf(this.#fleet), by)
+  }
+
+  /** The pods of a node that have not ended, by name. */
+  podsOn(node: string): readonly PodOnNode[] {
+    const rows = Array.from(this.#fleet.pods.on(node), ({ namespace, name, owner, isRunning, requests }) => ({
+      id: `${namespace}/${name}`,
+      namespace,
+      name,
+      ...(owner.kind !== 'Pod' && { owner: `${owner.kind.toLowerCase()}/${owner.name}` }),
+      isRunning,
+      requests,
+      labels: {},
+    }))
+    return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   #replace(resource: ConsoleResource, objects: readonly KubeObject[]): void {

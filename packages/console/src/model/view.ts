@@ -194,6 +194,18 @@ export interface PendingPodRow {
   readonly labels: Readonly<Record<string, string>>
 }
 
+/** A pod on a node; asked for node by node. */
+export interface PodOnNode {
+  /** `NAMESPACE/NAME`. */
+  readonly id: string
+  readonly namespace: string
+  readonly name: string
+  readonly owner?: string
+  readonly isRunning: boolean
+  readonly requests: Amounts
+  readonly labels: Readonly<Record<string, string>>
+}
+
 /** An entry of the journal; the newest have the highest ids. */
 export type DecisionRow = JournalEntry
 

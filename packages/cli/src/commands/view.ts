@@ -1,0 +1,249 @@
+/** `tenon view`: a cluster in the terminal (console.md 2). */
+import {
+  colorDepthOf,
+  ConsoleModel,
+  followCluster,
+  followController,
+  paintWith,
+  snapshotEvents,
+  sortedNodes,
+  styleColorsOf,
+  tableText,
+  changeLines,
+  Viewer,
+} from '@tenon/console'
+import { karpenterKinds } from '@tenon/api'
+import { SystemClock } from '@tenon/runtime'
+import { knownCatalogue } from '../ask/object-source.ts'
+import { CliError } from '../errors.ts'
+import type { Io } from '../io.ts'
+import { entriesIn } from '../journal/entries.ts'
+import { type ClusterConnection, onCluster } from '../kubectl/connection.ts'
+import { reachController } from '../kubectl/controller.ts'
+import { labelSelectorOf } from '../kubectl/selectors.ts'
+import { snapshotFile, whyNot } from '../kubectl/source.ts'
+import { version } from '../version.ts'
+import { listOf, resourcesOf, sortingOf, type ViewFlags, withDefaultsFile } from '../view/flags.ts'
+import { matchLabels, pendingReasons, type ViewSource, viewerPorts } from '../view/ports.ts'
+
+/** So long the first lists may take where one state is printed. */
+const firstListsMs = 60_000
+const pollMs = 100
+const reasonsMs = 20_000
+
+/** @throws CliError naming the flag that cannot be read, or the source that is not there. */
+export async function runView(io: Io, given: ViewFlags): Promise<void> {
+  if (given.verbosity === true) {
+    io.out(`v${version}\n`)
+    return
+  }
+  if (given.attribution === true) {
+    io.out('Tenon, Apache License 2.0. The packages in it are listed in docs/design/dependencies.md.\n')
+    return
+  }
+  const flags = await withDefaultsFile(io, given)
+  const viewing = new Viewing(io, flags)
+  if (flags.snapshot !== undefined) {
+    const snapshot = await snapshotFile(io, flags.snapshot)
+    for (const event of snapshotEvents(snapshot)) viewing.model.apply(event)
+    await viewing.show({ kind: 'snapshot', snapshot }, snapshot.takenAtMs)
+    return
+  }
+  const { verbosity, ...cluster } = flags
+  const told = typeof verbosity === 'number' ? { ...cluster, verbosity } : cluster
+  await onCluster(io, told, async (connection) => {
+    await viewing.follow(connection)
+  })
+}
+
+class Viewing {
+  readonly model = new ConsoleModel()
+  readonly #io: Io
+  readonly #flags: ViewFlags
+  readonly #clock = new SystemClock()
+  readonly #resources: readonly string[]
+  readonly #sorting: ReturnType<typeof sortingOf>
+  readonly #paint: ReturnType<typeof paintWith>
+  #viewer: Viewer | undefined
+
+  constructor(io: Io, flags: ViewFlags) {
+    this.#io = io
+    this.#flags = flags
+    this.#resources = resourcesOf(flags)
+    this.#sorting = sortingOf(flags)
+    this.#paint = paintOf(io, flags)
+  }
+
+  async follow(connection: ClusterConnection): Promise<void> {
+    const { nodeSelector } = this.#flags
+    const ended = new AbortController()
+    const signal = AbortSignal.any([this.#io.interrupted, ended.signal])
+    const { clock, config } = connection
+    const tell = (event: Parameters<ConsoleModel['apply']>[0]) => {
+      this.model.apply(event)
+      this.#viewer?.told()
+    }
+    // A cluster that is not there at all ends the command.
+    await connection.client.serverVersion()
+    followCluster(
+      {
+        transport: config.transport,
+        clock,
+        tell,
+        ...(nodeSelector !== undefined && { nodeSelector: labelSelectorOf(nodeSelector) }),
+      },
+      signal,
+    )
+    let hasCatalogue = false
+    void followController(
+      {
+        clock,
+        entriesIn,
+        tell,
+        reach: async (until) => {
+          const reached = await reachController(this.#flags, connection, until)
+          if (reached.kind === 'reached') return reached.reach
+          if (!hasCatalogue) await this.#sell(connection, tell).catch(() => undefined)
+          hasCatalogue = true
+          return whyNot(reached)
+        },
+      },
+      signal,
+    )
+    try {
+      await this.show({ kind: 'live', connection }, undefined)
+    } finally {
+      ended.abort()
+    }
+  }
+
+  /** @param nowMs of a snapshot: when it was taken. */
+  async show(source: ViewSource, nowMs: number | undefined): Promise<void> {
+    if (this.#flags.once === true) {
+      await this.#filled(source)
+      this.#print(nowMs ?? this.#clock.now())
+    } else if (this.#io.terminal === undefined) await this.#lines(source, nowMs)
+    else await this.#watch(source, nowMs)
+  }
+
+  async #watch(source: ViewSource, nowMs: number | undefined): Promise<void> {
+    const { terminal, interrupted } = this.#io
+    const { extraLabels, disablePricing, allowActions } = this.#flags
+    if (terminal === undefined) return
+    const ended = new AbortController()
+    const signal = AbortSignal.any([interrupted, ended.signal])
+    const viewer = new Viewer(
+      this.model,
+      viewerPorts({ ...this.#io, interrupted: signal }, this.#flags, source),
+      {
+        paint: this.#paint,
+        matcher: matchLabels,
+        resources: this.#resources,
+        extraLabels: listOf(extraLabels),
+        hasPricing: disablePricing !== true,
+        sorting: this.#sorting,
+        allowsActions: allowActions === true,
+        source: source.kind === 'live' ? '' : `snapshot ${this.#flags.snapshot ?? ''}`,
+        ...(nowMs !== undefined && { fixedNowMs: nowMs }),
+      },
+      this.#clock,
+    )
+    this.#viewer = viewer
+    void this.#explainPending(signal)
+    try {
+      await viewer.run(terminal, signal)
+    } finally {
+      ended.abort()
+    }
+  }
+
+  /** While pods wait, asks why, again and again. */
+  async #explainPending(signal: AbortSignal): Promise<void> {
+    let asked = ''
+    while (!signal.aborted) {
+      const ids = this.model
+        .view(this.#clock.now())
+        .pendingPods.map(({ id }) => id)
+        .toSorted()
+        .join(' ')
+      if (ids !== '' && (ids !== asked || this.#flags.snapshot === undefined)) {
+        asked = ids
+        try {
+          this.model.apply({
+            kind: 'reasons',
+            reasons: await pendingReasons({ ...this.#io, interrupted: signal }, this.#flags),
+          })
+        } catch (error) {
+          if (signal.aborted) return
+          const why = error instanceof Error ? error.message : String(error)
+          this.model.apply({ kind: 'absent', what: 'reasons', why })
+        }
+        this.#viewer?.told()
+      }
+      const waitMs = ids === '' ? 2000 : reasonsMs
+      await this.#clock.sleep(waitMs, signal).catch(() => undefined)
+    }
+  }
+
+  /** Until all resources were read, or are known not to be. */
+  async #filled(source: ViewSource): Promise<void> {
+    if (source.kind === 'snapshot') return
+    const endMs = this.#clock.monotonic() + firstListsMs
+    while (!this.#io.interrupted.aborted && !this.model.isFilled) {
+      if (this.#clock.monotonic() > endMs)
+        throw new CliError(
+          'the cluster was not read within a minute: is the API server slow, or a right missing?',
+        )
+      await this.#clock.sleep(pollMs, this.#io.interrupted).catch(() => undefined)
+    }
+  }
+
+  #print(nowMs: number): void {
+    const view = this.model.view(nowMs)
+    const rows = sortedNodes(view.nodes, this.#sorting, this.#resources[0] ?? 'cpu')
+    this.#io.out(tableText(view, rows, { nowMs, ...this.#facts(view.header.currency) }))
+  }
+
+  #facts(currency: string | undefined) {
+    const { extraLabels, disablePricing } = this.#flags
+    return {
+      resources: this.#resources,
+      extraLabels: listOf(extraLabels),
+      hasPricing: disablePricing !== true,
+      ...(currency !== undefined && { currency }),
+    }
+  }
+
+  /** A line a change, until Ctrl-C; of a snapshot, which does not change, once. */
+  async #lines(source: ViewSource, fixedMs: number | undefined): Promise<void> {
+    const { interrupted, out } = this.#io
+    await this.#filled(source)
+    for (;;) {
+      const nowMs = fixedMs ?? this.#clock.now()
+      for (const line of changeLines(this.model.takeChanges(nowMs), nowMs)) out(`${line}\n`)
+      if (source.kind === 'snapshot' || interrupted.aborted) return
+      await this.#clock.sleep(pollMs, interrupted).catch(() => undefined)
+    }
+  }
+
+  /** Where no Tenon tells prices, those of a list. */
+  async #sell(
+    connection: ClusterConnection,
+    tell: (event: Parameters<ConsoleModel['apply']>[0]) => void,
+  ): Promise<void> {
+    const pools = await connection.client.list(karpenterKinds.nodePool, { signal: this.#io.interrupted })
+    const { verbosity: _, ...flags } = this.#flags
+    const { cloud, catalogues } = await knownCatalogue(this.#io, flags, connection, pools)
+    const { priceUnit } = cloud
+    tell({ kind: 'catalogues', catalogues, ...(priceUnit !== undefined && { currency: priceUnit }) })
+  }
+}
+
+function paintOf({ env }: Io, { color, style }: ViewFlags): ReturnType<typeof paintWith> {
+  try {
+    const depth = colorDepthOf(env, color as Parameters<typeof colorDepthOf>[1])
+    return style === undefined ? paintWith(depth) : paintWith(depth, styleColorsOf(style))
+  } catch (error) {
+    throw new CliError(`--style: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}

@@ -1,0 +1,230 @@
+/** One screen as lines (console.md 2). */
+import { ownValue } from '@tenon/api'
+import type { Header } from '../model/view.ts'
+import { clipped, padded, shownText, widthOf } from '../text/width.ts'
+import { ageText, amountText, barText, lookOf, partOf, sumText } from './amounts.ts'
+import type { CellFacts, Column } from './columns/column.ts'
+import { claimColumns, nodeColumns, resourceCell, resourceLine } from './columns/nodes.ts'
+import { costColumns, decisionColumns, pendingPodColumns, podColumns, poolColumns } from './columns/others.ts'
+import { placed, type Placed, rowLine, titleLine } from './layout.ts'
+import type { AnyRow } from './lists.ts'
+import type { Paint } from './paint.ts'
+import { tabs, type ViewerState } from './state.ts'
+
+/** Smaller screens are told what is needed. */
+const leastSize = { columns: 80, rows: 24 } as const
+
+export interface Size {
+  readonly columns: number
+  readonly rows: number
+}
+
+/** What a frame is made of. */
+export interface Scene {
+  readonly state: ViewerState
+  readonly header: Header
+  /** Of the tabs. */
+  readonly counts: Readonly<Record<(typeof tabs)[number], number | undefined>>
+  /** All rows of the place, in order. */
+  readonly rows: readonly AnyRow[]
+  /** Of the first row shown. */
+  readonly offset: number
+  /** Why the place has no rows, or what its costs leave out. */
+  readonly remark: string | undefined
+  readonly source: string
+  readonly facts: CellFacts
+}
+
+export class FrameMaker {
+  readonly #paint: Paint
+  /** Widths of columns by place, so that tables do not jump. */
+  readonly #widths = new Map<string, Map<string, number>>()
+
+  constructor(paint: Paint) {
+    this.#paint = paint
+  }
+
+  /** Rows of the table that fit. */
+  pageOf(size: Size, { state, header, facts }: Pick<Scene, 'state' | 'header' | 'facts'>): number {
+    const body = size.rows - this.#head(size.columns, header, facts).length - 3
+    const each = state.place.tab === 'nodes' ? Math.max(1, facts.resources.length) : 1
+    return Math.max(1, Math.floor((body - (state.detail === undefined ? 1 : 0)) / each))
+  }
+
+  /** Exactly as many lines as the screen has. */
+  frame(size: Size, scene: Scene): readonly string[] {
+    if (size.columns < leastSize.columns || size.rows < leastSize.rows) return tooSmall(size)
+    const head = [
+      ...this.#head(size.columns, scene.header, scene.facts),
+      this.#tabLine(size.columns, scene),
+      '',
+    ]
+    const foot = this.#foot(size.columns, scene)
+    const room = size.rows - head.length - 1
+    const body = scene.state.detail === undefined ? this.#table(size, scene) : this.#detail(size, scene, room)
+    const shown = body.slice(0, room)
+    return [...head, ...shown, ...Array<string>(Math.max(0, room - shown.length)).fill(''), foot]
+  }
+
+  #head(width: number, header: Header, facts: CellFacts): readonly string[] {
+    const { nodes, pendingNodes, pods, price, currency, staleSince } = header
+    const paint = this.#paint
+    const pending = pendingNodes === 0 ? '' : ` +${pendingNodes} pending`
+    const stale =
+      staleSince === undefined ? '' : `STALE since ${staleSince} (${ageText(staleSince, facts.nowMs)})`
+    const left = `${nodes} ${nodes === 1 ? 'node' : 'nodes'}${pending}`
+    const sum = facts.hasPricing ? `  ${sumText(price, currency)}` : ''
+    const first = clipped(left + shownText(sum), width - (stale === '' ? 0 : widthOf(stale) + 1))
+    const gap = ' '.repeat(Math.max(1, width - widthOf(first) - widthOf(stale)))
+    const podLine =
+      pods === undefined
+        ? 'pods: not known'
+        : `${pods.total} pods: ${pods.pending} pending, ${pods.running} running, ${pods.bound} bound`
+    return [
+      stale === '' ? paint('bold', first) : paint('bold', first) + gap + paint('bad', stale),
+      ...facts.resources.map((resource) => this.#resourceLine(resource, header)),
+      podLine,
+      clipped(tenonText(header, facts.nowMs), width),
+    ]
+  }
+
+  #resourceLine(resource: string, { resources }: Header): string {
+    const part = partOf(resources, resource)
+    const { used, allocatable } = ownValue(resources, resource) ?? {}
+    const amounts = `${amountText(resource, used)}/${amountText(resource, allocatable)}`
+    const percent = part === undefined ? '?' : `${(part * 100).toFixed(1)}%`
+    const name = padded(clipped(shownText(resource), 20), 8)
+    const bar = this.#paint(lookOf(part), `${padded(percent, 6, 'right')} ${barText(part, 30)}`)
+    return `${name} ${padded(amounts, 18, 'right')} ${bar}`
+  }
+
+  #tabLine(width: number, { state, counts, source }: Scene): string {
+    const { place } = state
+    const names = tabs.map((tab) => {
+      const count = counts[tab]
+      const text = count === undefined ? tab : `${tab} ${count}`
+      return tab === place.tab ? this.#paint('bold', `[${text}]`) : ` ${text} `
+    })
+    const plain = tabs.map((tab) => ` ${tab}${counts[tab] === undefined ? '' : ` ${counts[tab]}`} `).join('')
+    const where = [
+      place.tab === 'onNode' ? `pods on ${place.node ?? ''}` : '',
+      place.pool === undefined ? '' : `of ${place.pool}`,
+      place.filter === undefined ? '' : `/${place.filter}`,
+      state.onlyFaults ? 'faults' : '',
+      source,
+    ]
+    const rest = shownText(where.filter((each) => each !== '').join(' '))
+    return `${names.join('')}  ${clipped(rest, Math.max(0, width - widthOf(plain) - 2))}`
+  }
+
+  #table(size: Size, scene: Scene): readonly string[] {
+    const { state, rows, offset, facts, remark } = scene
+    const page = this.pageOf(size, scene)
+    const visible = rows.slice(offset, offset + page)
+    const columns = this.#placedFor(scene, visible, size.columns - 2)
+    const further = state.place.tab === 'nodes' ? facts.resources.slice(1) : []
+    const lines = visible.flatMap((row) => {
+      const isSelected = row.id === state.place.selected
+      const line = rowLine(row, columns, isSelected ? (_, text) => text : this.#paint)
+      const more = further.map((resource) => this.#furtherLine(row, resource, columns))
+      return [isSelected ? this.#paint('selected', `> ${line}`) : `  ${line}`, ...more]
+    })
+    const told = remark === undefined ? [] : [clipped(`  ${shownText(remark)}`, size.columns)]
+    return [`  ${this.#paint('dim', titleLine(columns))}`, ...lines, ...told]
+  }
+
+  #furtherLine(row: AnyRow, resource: string, columns: readonly Placed<AnyRow>[]): string {
+    if (!('resources' in row)) return ''
+    const cell = resourceCell(row, resource)
+    const at = columns.findIndex(({ column }) => column.title === 'CPU')
+    const before = columns.slice(0, Math.max(0, at)).reduce((sum, { width }) => sum + width + 2, 0)
+    const label = clipped(shownText(resourceLine(row, resource)), Math.max(0, before - 2))
+    return `  ${padded(label, before, 'left')}${this.#paint(cell.look, cell.text)}`
+  }
+
+  #placedFor(scene: Scene, visible: readonly AnyRow[], width: number): readonly Placed<AnyRow>[] {
+    const { state, facts } = scene
+    const key = `${state.place.tab} ${width} ${state.isWide}`
+    const least = this.#widths.get(key) ?? new Map<string, number>()
+    this.#widths.set(key, least)
+    return placed(columnsOf(state, facts), visible, { width, isWide: state.isWide, least })
+  }
+
+  #detail({ columns }: Size, { state: { detail } }: Scene, room: number): readonly string[] {
+    if (detail === undefined) return []
+    const wrapped = (detail.lines ?? ['…']).flatMap((line) => wrappedLine(shownText(line), columns))
+    return [
+      this.#paint('bold', clipped(shownText(detail.title), columns)),
+      ...wrapped.slice(detail.offset, detail.offset + room - 1),
+    ]
+  }
+
+  #foot(width: number, { state }: Scene): string {
+    const { typing, asked, note } = state
+    if (asked !== undefined)
+      return this.#paint('ok', clipped(`run: ${shownText(asked.command)} ? y/N`, width))
+    if (typing !== undefined) return clipped(`${typing.mark}${shownText(typing.text)}_`, width)
+    if (note !== undefined) return this.#paint('bold', clipped(shownText(note), width))
+    return this.#paint(
+      'dim',
+      clipped(': command  / filter  Enter down  Esc back  d explain  y YAML  ? help  q quit', width),
+    )
+  }
+}
+
+type AnyColumn = Column<AnyRow>
+
+function columnsOf(state: ViewerState, facts: CellFacts): readonly AnyColumn[] {
+  // Each place has rows of its own kind alone.
+  switch (state.place.tab) {
+    case 'nodes':
+      return nodeColumns(facts) as readonly Column<never>[] as readonly AnyColumn[]
+    case 'claims':
+      return claimColumns(facts) as readonly Column<never>[] as readonly AnyColumn[]
+    case 'pools':
+      return poolColumns(facts) as readonly Column<never>[] as readonly AnyColumn[]
+    case 'pods':
+      return pendingPodColumns(facts) as readonly Column<never>[] as readonly AnyColumn[]
+    case 'onNode':
+      return podColumns() as readonly Column<never>[] as readonly AnyColumn[]
+    case 'decisions':
+      return decisionColumns(facts) as readonly Column<never>[] as readonly AnyColumn[]
+    case 'cost':
+      return costColumns(state.costBy, facts) as readonly Column<never>[] as readonly AnyColumn[]
+  }
+}
+
+function tenonText({ tenon, currency = '' }: Header, nowMs: number): string {
+  if (tenon === undefined) return 'Tenon: not reached, so that decisions and reasons are not known'
+  const { decisionsPerMinute, next, paused, savedToday } = tenon
+  const wait = next?.at === undefined ? undefined : Date.parse(next.at) - nowMs
+  const at = wait === undefined ? '' : wait <= 0 ? ' now' : ` in ${Math.ceil(wait / 1000)}s`
+  const saved =
+    savedToday === undefined ? '' : ` · saved today ${savedToday.toFixed(2)} ${currency}`.trimEnd()
+  return shownText(
+    `${decisionsPerMinute} decisions/min · ${paused === undefined ? 'not paused' : `PAUSED: ${paused}`}${saved} · next: ${next === undefined ? 'nothing' : next.text + at}`,
+  )
+}
+
+function wrappedLine(line: string, width: number): readonly string[] {
+  const parts: string[] = []
+  let part = ''
+  for (const word of line.split(/(?<= )/)) {
+    if (part !== '' && widthOf(part + word.trimEnd()) > width) {
+      parts.push(part)
+      part = ''
+    }
+    part += word
+    while (widthOf(part) > width && part.trimEnd() !== '') {
+      const cut = clipped(part, width + 1).slice(0, -1)
+      parts.push(cut)
+      part = part.slice(Math.max(1, cut.length))
+    }
+  }
+  return [...parts, part]
+}
+
+function tooSmall({ columns, rows }: Size): readonly string[] {
+  const text = `${columns}x${rows} is too small: ${leastSize.columns}x${leastSize.rows} is needed`
+  return [clipped(text, Math.max(1, columns)), ...Array<string>(Math.max(0, rows - 1)).fill('')]
+}

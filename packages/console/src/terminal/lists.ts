@@ -1,0 +1,187 @@
+/** The rows of a place in the order shown. */
+import { labels, ownValue } from '@tenon/api'
+import type { CostReport } from '@tenon/ask'
+import type { ConsoleModel } from '../model/model.ts'
+import type {
+  ClaimRow,
+  DecisionRow,
+  NodeRow,
+  PendingPodRow,
+  PodOnNode,
+  PoolRow,
+  TableName,
+  TableRows,
+  ViewChange,
+} from '../model/view.ts'
+import { partOf } from './amounts.ts'
+import type { CostLine } from './columns/others.ts'
+import { filterOf, type LabelMatcher } from './filter.ts'
+import type { Sorting, ViewerState } from './state.ts'
+
+export type AnyRow = ClaimRow | CostLine | DecisionRow | NodeRow | PendingPodRow | PodOnNode | PoolRow
+
+/** Kept in the order of the last sorting, so that sorting again costs little. */
+type Held = { [Table in TableName]: Map<string, TableRows[Table]> }
+
+export class Lists {
+  readonly #held: Held = {
+    nodes: new Map(),
+    claims: new Map(),
+    pools: new Map(),
+    pendingPods: new Map(),
+    decisions: new Map(),
+    offerings: new Map(),
+  }
+  readonly #model: ConsoleModel
+  readonly #matcher: LabelMatcher
+  readonly #resource: string
+  #made: { readonly key: string; readonly rows: readonly AnyRow[] } | undefined
+  #version = 0
+  #cost: { readonly by: string; readonly atMs: number; readonly report: CostReport } | undefined
+
+  constructor(model: ConsoleModel, matcher: LabelMatcher, resource: string) {
+    this.#model = model
+    this.#matcher = matcher
+    this.#resource = resource
+  }
+
+  take(changes: readonly ViewChange[]): void {
+    for (const change of changes) {
+      if (!('table' in change)) continue
+      this.#version++
+      const rows = this.#held[change.table] as Map<string, TableRows[TableName]>
+      for (const row of change.set) rows.set(row.id, row)
+      for (const id of change.removed) rows.delete(id)
+    }
+  }
+
+  count(table: TableName): number {
+    return this.#held[table].size
+  }
+
+  node(id: string): NodeRow | undefined {
+    return this.#held.nodes.get(id)
+  }
+
+  nodeNamed(name: string): NodeRow | undefined {
+    return this.#held.nodes.get(`node/${name}`) ?? this.#find(name)
+  }
+
+  pool(name: string): PoolRow | undefined {
+    return this.#held.pools.get(name)
+  }
+
+  /** Of the state's place, filtered and sorted. */
+  rows(state: ViewerState, nowMs: number): readonly AnyRow[] {
+    const { place, sorting, onlyFaults, costBy } = state
+    const { selected: _, ...where } = place
+    const second = place.tab === 'cost' ? Math.floor(nowMs / 5000) : 0
+    const key = JSON.stringify([this.#version, where, sorting, onlyFaults, costBy, second])
+    if (this.#made?.key === key) return this.#made.rows
+    const all = this.#all(state, nowMs)
+    const matches = place.filter === undefined ? undefined : filterOf(place.filter, this.#matcher)
+    const kept = all.filter(
+      (row) =>
+        (matches === undefined ||
+          matches({ text: textOf(row), labels: 'labels' in row ? row.labels : {} })) &&
+        (!onlyFaults || isFault(row)),
+    )
+    const isTimed = place.tab === 'decisions' || place.tab === 'cost'
+    const rows = isTimed ? kept : ordered(kept, sorting, this.#resource)
+    this.#made = { key, rows }
+    return rows
+  }
+
+  /** The costs, gathered at most every five seconds. */
+  cost(state: Pick<ViewerState, 'costBy'>, nowMs: number): CostReport {
+    const atMs = Math.floor(nowMs / 5000)
+    if (this.#cost?.by !== state.costBy || this.#cost.atMs !== atMs)
+      this.#cost = { by: state.costBy, atMs, report: this.#model.cost(state.costBy) }
+    return this.#cost.report
+  }
+
+  #all(state: ViewerState, nowMs: number): readonly AnyRow[] {
+    const { tab, pool, claim, node } = state.place
+    const isHere = (row: NodeRow | ClaimRow) =>
+      (pool === undefined || row.nodePool === pool) && (claim === undefined || row.id === claim)
+    switch (tab) {
+      case 'nodes':
+        return [...this.#held.nodes.values()].filter(isHere)
+      case 'claims':
+        return [...this.#held.claims.values()].filter(isHere)
+      case 'pools':
+        return [...this.#held.pools.values()]
+      case 'pods':
+        return [...this.#held.pendingPods.values()]
+      case 'onNode':
+        return this.#model.podsOn(node ?? '')
+      case 'decisions':
+        return [...this.#held.decisions.values()].toReversed()
+      case 'cost':
+        return this.cost(state, nowMs).groups.map((group) => ({
+          ...group,
+          id: group.name ?? '(none)',
+          labels: {},
+        }))
+    }
+  }
+
+  #find(name: string): NodeRow | undefined {
+    for (const row of this.#held.nodes.values()) if (row.node === name) return row
+    return undefined
+  }
+}
+
+/** All that a row says, for filters. */
+function textOf(row: AnyRow): string {
+  const { labels: _, ...rest } = row as AnyRow & { readonly labels?: unknown }
+  const pool = 'labels' in row ? (ownValue(row.labels, labels.nodePool) ?? '') : ''
+  return `${Object.values(rest)
+    .map((value) => (typeof value === 'object' ? JSON.stringify(value) : String(value)))
+    .join(' ')} ${pool}`
+}
+
+function isFault(row: AnyRow): boolean {
+  if ('condition' in row) return row.condition !== 'Ready' || row.deleting || row.drifted || row.cordoned
+  if ('waitsFor' in row || ('ready' in row && row.ready !== 'True')) return true
+  if ('budgets' in row) return row.paused !== undefined || row.halted !== undefined
+  if ('requestedPerHour' in row) return row.unpriced > 0
+  if ('kind' in row) return row.kind === 'failure' || row.kind === 'refusal'
+  return 'reason' in row || ('isRunning' in row && !row.isRunning)
+}
+
+/** Rows in an order; equal ones by their ids. */
+function ordered<R extends AnyRow>(rows: readonly R[], sorting: Sorting, resource: string): readonly R[] {
+  const keyed = rows.map((row) => ({ row, key: sortKey(row, sorting, resource) }))
+  const sign = sorting.isReversed ? -1 : 1
+  keyed.sort((a, b) => {
+    if (a.key !== b.key) return (a.key < b.key ? -1 : 1) * sign
+    return a.row.id < b.row.id ? -1 : 1
+  })
+  return keyed.map(({ row }) => row)
+}
+
+/** Nodes in the order of `--node-sort`. */
+export function sortedNodes(
+  rows: readonly NodeRow[],
+  sorting: Sorting,
+  resource: string,
+): readonly NodeRow[] {
+  return ordered(rows, sorting, resource)
+}
+
+function sortKey(row: AnyRow, { by, label = '' }: Sorting, resource: string): string | number {
+  const name = 'name' in row ? (row.name ?? '') : row.id
+  switch (by) {
+    case 'name':
+      return name
+    case 'age':
+      return 'createdAt' in row ? (row.createdAt ?? '') : ''
+    case 'status':
+      return isFault(row) ? 0 : 1
+    case 'load':
+      return 'resources' in row ? -(partOf(row.resources, resource) ?? -1) : name
+    case 'label':
+      return 'labels' in row ? (ownValue(row.labels, label) ?? '') : ''
+  }
+}

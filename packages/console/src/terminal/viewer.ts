@@ -1,0 +1,309 @@
+/** Runs the viewer on a terminal: keys in, frames out (console.md 2). */
+import { type Clock, messageOf } from '@tenon/runtime'
+import type { ConsoleModel } from '../model/model.ts'
+import type { Header } from '../model/view.ts'
+import { filterOf, type LabelMatcher } from './filter.ts'
+import { FrameMaker, type Scene, type Size } from './frame.ts'
+import { keysIn } from './keys.ts'
+import { type AnyRow, Lists } from './lists.ts'
+import type { Paint } from './paint.ts'
+import { Screen, type Terminal } from './screen.ts'
+import {
+  type Action,
+  type Effect,
+  type Place,
+  type Sorting,
+  startState,
+  stepOf,
+  type Target,
+  type ViewerState,
+} from './state.ts'
+
+/** What a viewer can ask of where it looks. */
+export interface ViewerPorts {
+  /** The words of `tenon explain`. */
+  explain(target: Target): Promise<readonly string[]>
+  yaml(target: Target): Promise<readonly string[]>
+  /** Does what was agreed to; answers with what to say. */
+  act(action: Action): Promise<string>
+}
+
+export interface ViewerOptions {
+  readonly paint: Paint
+  readonly matcher: LabelMatcher
+  readonly resources: readonly string[]
+  readonly extraLabels: readonly string[]
+  readonly hasPricing: boolean
+  readonly sorting: Sorting
+  readonly allowsActions: boolean
+  /** Where the facts come from, in a word or two. */
+  readonly source: string
+  /** Of a snapshot: the moment it was taken, in place of the clock. */
+  readonly fixedNowMs?: number
+}
+
+/** Changes are gathered for so long (console.md, trap 1); keys are answered at once. */
+const gatherMs = 100
+/** Ages go on. */
+const tickMs = 1000
+
+export class Viewer {
+  readonly #model: ConsoleModel
+  readonly #ports: ViewerPorts
+  readonly #options: ViewerOptions
+  readonly #clock: Clock
+  readonly #lists: Lists
+  readonly #frames: FrameMaker
+  #state: ViewerState
+  #header: Header | undefined
+  #absent: ReadonlyMap<string, string> = new Map()
+  #offset = 0
+  /** Since the last frame something was told. */
+  #isDue = true
+
+  constructor(model: ConsoleModel, ports: ViewerPorts, options: ViewerOptions, clock: Clock) {
+    this.#model = model
+    this.#ports = ports
+    this.#options = options
+    this.#clock = clock
+    this.#lists = new Lists(model, options.matcher, options.resources[0] ?? 'cpu')
+    this.#frames = new FrameMaker(options.paint)
+    this.#state = startState(options.sorting)
+  }
+
+  /** A source has told the model something. */
+  told(): void {
+    this.#isDue = true
+  }
+
+  /** Until the user quits, or `signal` aborts. Puts the terminal back in any case. */
+  async run(terminal: Terminal, signal: AbortSignal): Promise<void> {
+    const ended = new AbortController()
+    const end = AbortSignal.any([signal, ended.signal])
+    const screen = new Screen(terminal)
+    const draw = () => {
+      screen.draw(this.frame(terminal.size()))
+    }
+    const close = screen.open({
+      keys: (text) => {
+        for (const key of keysIn(text)) {
+          const effect = this.press(key, terminal.size())
+          if (effect !== undefined) this.#start(effect, screen, { quit: () => ended.abort(), draw })
+        }
+        if (!end.aborted) draw()
+      },
+      resized: draw,
+      resumed: draw,
+    })
+    try {
+      let drawnMs = Number.NEGATIVE_INFINITY
+      while (!end.aborted) {
+        if (this.#isDue || this.#clock.monotonic() - drawnMs >= tickMs) {
+          this.#isDue = false
+          draw()
+          drawnMs = this.#clock.monotonic()
+        }
+        await this.#clock.sleep(gatherMs, end).catch(() => undefined)
+      }
+    } finally {
+      close()
+    }
+  }
+
+  /** The screen as it is now. */
+  frame(size: Size): readonly string[] {
+    const scene = this.#scene(size)
+    return this.#frames.frame(size, scene)
+  }
+
+  /** Changes the state; what else is to be done is the answer. */
+  press(key: string, size: Size): Effect | undefined {
+    const { rows, header, facts } = this.#scene(size)
+    const ids = rows.map(({ id }) => id)
+    const selected = rows[Math.max(0, ids.indexOf(this.#state.place.selected ?? ''))]
+    const target = targetOf(this.#state.place, selected)
+    const node = target?.kind === 'node' ? this.#lists.nodeNamed(target.name) : undefined
+    const pool = target?.kind === 'nodepool' ? this.#lists.pool(target.name) : undefined
+    const { state, effect } = stepOf(this.#state, key, {
+      ids,
+      page: this.#frames.pageOf(size, { state: this.#state, header, facts }),
+      allowsActions: this.#options.allowsActions,
+      target,
+      below: belowOf(this.#state.place, selected),
+      isCordoned: node?.cordoned === true,
+      isPaused: (pool ? pool.paused : header.tenon?.paused) !== undefined,
+      filterProblem: (text) => {
+        try {
+          filterOf(text, this.#options.matcher)
+          return undefined
+        } catch (error) {
+          return error instanceof Error ? error.message.replace(/^error: /, '') : String(error)
+        }
+      },
+    })
+    this.#state = state
+    return effect
+  }
+
+  #start(
+    effect: Effect,
+    screen: Screen,
+    { quit, draw }: { readonly quit: () => void; readonly draw: () => void },
+  ): void {
+    switch (effect.kind) {
+      case 'quit':
+        quit()
+        return
+      case 'copy':
+        screen.copy(effect.text)
+        return
+      case 'act':
+        this.#state = { ...this.#state, note: 'working…' }
+        void this.#act(effect.action, draw)
+        return
+      case 'explain':
+      case 'yaml':
+        void this.#ask(effect, draw)
+    }
+  }
+
+  async #act(action: Action, draw: () => void): Promise<void> {
+    const note = await this.#ports.act(action).catch((error: unknown) => `failed: ${messageOf(error)}`)
+    this.#state = { ...this.#state, note }
+    draw()
+  }
+
+  async #ask(
+    { kind, target }: Extract<Effect, { kind: 'explain' | 'yaml' }>,
+    draw: () => void,
+  ): Promise<void> {
+    const lines = await this.#ports[kind](target).catch((error: unknown) => [messageOf(error)])
+    const { detail } = this.#state
+    if (detail === undefined || detail.lines !== undefined) return
+    this.#state = { ...this.#state, detail: { ...detail, lines } }
+    draw()
+  }
+
+  #scene(size: Size): Scene {
+    const nowMs = this.#options.fixedNowMs ?? this.#clock.now()
+    this.#take(nowMs)
+    const header = this.#header ?? this.#model.view(nowMs).header
+    const { resources, extraLabels, hasPricing, source } = this.#options
+    const facts = {
+      nowMs,
+      resources,
+      extraLabels,
+      hasPricing,
+      ...(header.currency !== undefined && { currency: header.currency }),
+    }
+    const rows = this.#lists.rows(this.#state, nowMs)
+    const page = this.#frames.pageOf(size, { state: this.#state, header, facts })
+    this.#follow(rows, page)
+    const count = (table: Parameters<Lists['count']>[0]) => this.#lists.count(table)
+    return {
+      state: this.#state,
+      header,
+      counts: {
+        nodes: count('nodes'),
+        claims: count('claims'),
+        pools: count('pools'),
+        pods: count('pendingPods'),
+        decisions: count('decisions'),
+        cost: undefined,
+      },
+      rows,
+      offset: this.#offset,
+      remark: this.#remark(rows, nowMs),
+      source,
+      facts,
+    }
+  }
+
+  #take(nowMs: number): void {
+    const changes = this.#model.takeChanges(nowMs)
+    this.#lists.take(changes)
+    for (const change of changes) {
+      if ('header' in change) this.#header = change.header
+      if ('absent' in change) this.#absent = new Map(change.absent.map(({ what, why }) => [what, why]))
+    }
+  }
+
+  /** Keeps a selected row that is there, and shows it. */
+  #follow(rows: readonly AnyRow[], page: number): void {
+    const { selected } = this.#state.place
+    let at = rows.findIndex(({ id }) => id === selected)
+    if (at < 0 && rows.length > 0) {
+      at = Math.min(this.#offset, rows.length - 1)
+      const id = rows[at]?.id
+      this.#state = {
+        ...this.#state,
+        place: { ...this.#state.place, ...(id !== undefined && { selected: id }) },
+      }
+    }
+    this.#offset = Math.min(this.#offset, Math.max(0, rows.length - page), Math.max(0, at))
+    if (at >= this.#offset + page) this.#offset = at - page + 1
+  }
+
+  #remark(rows: readonly AnyRow[], nowMs: number): string | undefined {
+    const { tab } = this.#state.place
+    const whats = {
+      nodes: ['nodes', 'nodeclaims'],
+      claims: ['nodeclaims'],
+      pools: ['nodepools'],
+      pods: ['pods'],
+      onNode: ['pods'],
+      decisions: ['journal'],
+      cost: ['prices'],
+    }[tab]
+    const whys = whats.flatMap((what) => {
+      const why = this.#absent.get(what)
+      return why === undefined ? [] : [`${what}: ${why}`]
+    })
+    if (tab === 'cost') {
+      const { idlePerHour, totalPerHour, unpriced } = this.#lists.cost(this.#state, nowMs)
+      const unknown = unpriced.length === 0 ? '' : `, ${unpriced.length} of unknown price in no sum`
+      whys.push(`total ${totalPerHour.toFixed(3)}/h, idle beside these ${idlePerHour.toFixed(3)}/h${unknown}`)
+    }
+    if (whys.length > 0) return whys.join('; ')
+    return rows.length === 0 ? 'none' : undefined
+  }
+}
+
+function targetOf({ tab }: Place, row: AnyRow | undefined): Target | undefined {
+  if (row === undefined) return undefined
+  switch (tab) {
+    case 'nodes': {
+      if ('node' in row && row.node !== undefined) return { kind: 'node', name: row.node }
+      return 'name' in row && row.name !== undefined ? { kind: 'nodeclaim', name: row.name } : undefined
+    }
+    case 'claims':
+      return 'name' in row && row.name !== undefined ? { kind: 'nodeclaim', name: row.name } : undefined
+    case 'pools':
+      return { kind: 'nodepool', name: row.id }
+    case 'pods':
+    case 'onNode': {
+      const [namespace = '', name = ''] = row.id.split('/')
+      return { kind: 'pod', namespace, name }
+    }
+    case 'decisions':
+      return decidedTarget(row)
+    case 'cost':
+      return undefined
+  }
+}
+
+function decidedTarget(row: AnyRow): Target | undefined {
+  if (!('nodeClaims' in row)) return undefined
+  const [node, claim] = [row.nodes[0], row.nodeClaims[0]]
+  if (node !== undefined) return { kind: 'node', name: node }
+  if (claim !== undefined) return { kind: 'nodeclaim', name: claim }
+  return row.nodePool === undefined ? undefined : { kind: 'nodepool', name: row.nodePool }
+}
+
+function belowOf({ tab }: Place, row: AnyRow | undefined): Place | undefined {
+  if (row === undefined) return undefined
+  if (tab === 'pools') return { tab: 'claims', pool: row.id }
+  if (tab === 'claims') return { tab: 'nodes', claim: row.id }
+  if (tab === 'nodes' && 'node' in row && row.node !== undefined) return { tab: 'onNode', node: row.node }
+  return undefined
+}
