@@ -9,7 +9,7 @@ import {
   type Toleration,
 } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
-import { quantityNanos } from '../../schema/index.ts'
+import { quantityNanos } from '@tenon/cel'
 import { keyOf } from '../../storage/index.ts'
 import { allocateAddresses } from '../cluster-addresses.ts'
 import type { ServerContext } from '../context.ts'

@@ -1,5 +1,5 @@
 import type { Container, PodSpec, ResourceList } from '@tenon/api'
-import { quantityNanos, quantityText } from '../../schema/index.ts'
+import { quantityNanos, quantityText } from '@tenon/cel'
 
 /** Amounts in billionths by resource name. */
 export type Amounts = Map<string, bigint>

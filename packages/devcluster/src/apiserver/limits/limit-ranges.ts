@@ -1,5 +1,5 @@
 import type { Container, KubeObject, PersistentVolumeClaim, Pod, PodSpec, ResourceList } from '@tenon/api'
-import { quantityNanos } from '../../schema/index.ts'
+import { quantityNanos } from '@tenon/cel'
 import { namespacePrefix } from '../../storage/index.ts'
 import type { StoredObject } from '../../contract.ts'
 import type { ServerContext } from '../context.ts'

@@ -1,5 +1,5 @@
 import { type Container, type Pod, ownValue } from '@tenon/api'
-import { quantityNanos } from '../../schema/index.ts'
+import { quantityNanos } from '@tenon/cel'
 
 /** `tenon.sh/cpu-usage: 80%` of what the pod requests, or an amount for each container (`250m`). */
 const annotationOf = (resource: string) => `tenon.sh/${resource}-usage`
