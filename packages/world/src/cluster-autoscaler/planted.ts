@@ -18,7 +18,7 @@ export interface PlantedMistake {
 export const plantedMistakes: readonly PlantedMistake[] = [
   {
     name: 'neighbour-removed',
-    mistake: 'another member than the one that was drained is removed',
+    mistake: 'a member other than the drained one is removed',
     groups: (inner) =>
       withCalls(inner, {
         deleteInstances: async (groupId, ids, signal, options) => {
@@ -30,7 +30,7 @@ export const plantedMistakes: readonly PlantedMistake[] = [
   },
   {
     name: 'ids-mistaken',
-    mistake: 'members are told by ids that no node has, and so never seem to come',
+    mistake: 'members are identified by IDs that no node has, so that they never seem to join',
     groups: (inner) =>
       withCalls(inner, {
         instances: async (groupId, signal) => {
@@ -44,32 +44,32 @@ export const plantedMistakes: readonly PlantedMistake[] = [
   },
   {
     name: 'removals-believed',
-    mistake: 'a removal counts as done as soon as it has been asked for, whatever becomes of it',
+    mistake: 'a removal counts as done once requested, whatever its outcome',
     groups: (inner) => withCalls(inner, { deleteInstances: () => Promise.resolve() }),
   },
   {
     name: 'minimum-off-by-one',
-    mistake: 'one node less than the minimum is kept',
+    mistake: 'one node fewer than the minimum is kept',
     specs: (specs) => specs.map((spec) => withLimits(spec, (min, max) => [Math.max(1, min - 1), max])),
   },
   {
     name: 'maximum-off-by-one',
-    mistake: 'one node more than the maximum is asked for',
+    mistake: 'one node more than the maximum is requested',
     specs: (specs) => specs.map((spec) => withLimits(spec, (min, max) => [min, max + 1])),
   },
   {
     name: 'pods-deleted',
-    mistake: 'pods are deleted instead of evicted, whatever their budgets say',
+    mistake: 'pods are deleted instead of evicted, despite their budgets',
     api: (inner) => changed(inner, asDeletion),
   },
   {
     name: 'evictions-forgotten',
-    mistake: 'evictions count as done without having been asked for, and pods as gone',
+    mistake: 'evictions count as done, and pods as gone, without a request',
     api: withoutEvictions,
   },
   {
     name: 'marks-kept',
-    mistake: 'nodes that are not removed after all stay marked',
+    mistake: 'nodes whose removal is cancelled stay tainted',
     needsFaults: true,
     api: withKeptMarks,
   },
