@@ -155,9 +155,12 @@ describe('the nodes of a decision', () => {
     field.pods('large', 8, '900m', '7Gi')
     assert.ok(await field.until(() => field.isAllBound && field.claims().length > 1, 20 * seconds))
     await field.pass(20 * seconds)
-    assert.equal(field.said('computed new nodeclaim(s)').length, 1)
-    // None was nominated only to be refused for others that were.
-    assert.ok(field.nominations.length <= 16)
+    // In about half of all orders the scheduler gives a small pod the room of a large one whose turn has not come
+    // (docs/design/0005-planned-placement.md, at the end); that one gets one more node.
+    assert.ok(field.said('computed new nodeclaim(s)').length <= 2)
+    assert.ok(field.claims().length <= 5)
+    // None was nominated only to be refused for others that were; the pod that is left over may be once more.
+    assert.ok(field.nominations.length <= 18, `${field.nominations.length} nominations`)
   })
 
   test('do not wait longer than the bound for pods that are not bound', async (t) => {
