@@ -43,7 +43,8 @@ async function killedWriter(
   bytes: () => Promise<number>,
 ): Promise<void> {
   const before = await bytes()
-  const child = fork(writer, args, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+  // Not with the options of the test runner: a second reporter would write over the file of the first.
+  const child = fork(writer, args, { execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   t.after(() => child.kill('SIGKILL'))
   let err = ''
   child.stderr?.on('data', (part: Buffer) => (err += part.toString()))
