@@ -106,6 +106,14 @@ const anOverlay: TestObject = {
   },
 }
 
+/** One for each kind of workload; each of them keeps no room. */
+const buffers: readonly TestObject[] = ['Deployment', 'ReplicaSet', 'StatefulSet'].map((kind) => ({
+  apiVersion: 'autoscaling.x-k8s.io/v1beta1',
+  kind: 'CapacityBuffer',
+  metadata: { name: `chart-${kind.toLowerCase()}`, namespace: 'default' },
+  spec: { scalableRef: { apiGroup: 'apps', kind, name: 'chart-work' }, replicas: 0 },
+}))
+
 describe('the charts on a real control plane', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tenon-chart-install-'))
   let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
@@ -268,6 +276,13 @@ describe('the charts on a real control plane', () => {
       return pods.length === 20 && pods.every(({ status }) => status?.phase === 'Running')
     }
     await until('20 pods run', 60, running)
+    for (const buffer of buffers) await cluster.create(buffer)
+    await until('each CapacityBuffer is judged', 30, async () => {
+      const judged = await cluster.list('autoscaling.x-k8s.io/v1beta1', 'CapacityBuffer', 'default')
+      return judged.length === buffers.length && judged.every(({ status }) => status?.conditions?.length)
+    })
+    for (const { apiVersion = '', kind = '', metadata } of buffers)
+      await cluster.delete(apiVersion, kind, metadata?.name ?? '', 'default')
     const [drained] = await untilInitialized(cluster, 30, 'chart')
     await cluster.delete('karpenter.sh/v1', 'NodeClaim', drained?.metadata?.name ?? '')
     await until('a node is drained', 60, async () => {
