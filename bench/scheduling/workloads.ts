@@ -3,6 +3,7 @@ import { type InstanceType, labels, type Pod, type Requirement, wellKnownLabels 
 import type { PoolInput, SchedulingInput, SchedulingPolicy } from '@tenon/engine'
 import { defaultCatalogue } from '@tenon/provider-kwok'
 import { SeededRandom } from '@tenon/runtime'
+import { gangsInput } from './gangs-workload.ts'
 import { fakeCatalogue, oneOf, pool } from './catalogue.ts'
 import { diverse, eightShapes, preferences } from './pods.ts'
 import { poolsInput } from './pools-workload.ts'
@@ -109,6 +110,40 @@ function priceRow(
   }
 }
 
+/** 100 groups of 64 pods, each in one zone. */
+const zonalGangs: Workload = {
+  name: 'gangs(100 x 64) in zones',
+  pods: 6400,
+  preferences: 'Respect',
+  reference: {},
+  boundOn: 'allocatable',
+  make: (random) =>
+    gangsInput(random, defaultCatalogue(), {
+      gangs: 100,
+      members: 64,
+      inOneZone: true,
+      others: 0,
+      areGroups: true,
+    }),
+}
+
+/** 1000 groups of 8 pods beside 5000 others; or the same pods without groups. */
+const mixedGangs = (areGroups: boolean): Workload => ({
+  name: areGroups ? 'gangs(1000 x 8) + 5000' : 'gangs(1000 x 8) + 5000, as pods',
+  pods: 13_000,
+  preferences: 'Respect',
+  reference: {},
+  boundOn: 'allocatable',
+  make: () =>
+    gangsInput(new SeededRandom('gangs'), defaultCatalogue(), {
+      gangs: 1000,
+      members: 8,
+      inOneZone: false,
+      others: 5000,
+      areGroups,
+    }),
+})
+
 const below17: Requirement = { key: 'karpenter.kwok.sh/instance-cpu', operator: 'Lt', values: ['17'] }
 
 /** Every row, in the order of the table. */
@@ -128,6 +163,9 @@ export const workloads: readonly Workload[] = [
   },
   teamsRow(0),
   teamsRow(20),
+  zonalGangs,
+  mixedGangs(true),
+  mixedGangs(false),
   priceRow('all', 'planned', 35.97),
   priceRow('all', 'free', 35.97),
   priceRow('cpu<17', 'planned', 34.38, [below17]),

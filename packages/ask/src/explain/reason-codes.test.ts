@@ -288,6 +288,36 @@ const podRows: Readonly<Record<PodReason['kind'], Row<PodReason>>> = {
     reason: { kind: 'malformed', problem: 'spec.overhead.cpu "much" is not a quantity' },
     words: /the pod is malformed: spec\.overhead\.cpu "much" is not a quantity/,
   },
+  podGroupShort: {
+    because: 'snapshots hold no PodGroups',
+    reason: {
+      kind: 'podGroupShort',
+      group: 'podgroups.scheduling.k8s.io/default/train',
+      members: 1,
+      bound: 1,
+      minCount: 4,
+    },
+    words: /train runs with at least 4 pods and has 2 .*waits for the others/,
+  },
+  podGroup: {
+    because: 'snapshots hold no PodGroups',
+    reason: {
+      kind: 'podGroup',
+      group: 'podgroups.scheduling.k8s.io/default/train',
+      placed: 2,
+      bound: 1,
+      minCount: 4,
+      key: 'rack',
+      domain: 'r1',
+      because: { kind: 'noPools' },
+    },
+    words: /at least 4 pods, and there is room for 3 in rack r1; for the next one: no NodePool is ready/,
+  },
+  podGroupTopology: {
+    because: 'snapshots hold no PodGroups',
+    reason: { kind: 'podGroupTopology', group: 'podgroups.scheduling.k8s.io/default/train', key: 'rack' },
+    words: /must share a value of the node label rack, which no node has and no NodePool gives/,
+  },
   unexplained: {
     because: 'it stands for a bug',
     reason: { kind: 'unexplained' },

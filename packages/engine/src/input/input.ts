@@ -142,6 +142,26 @@ export interface PodVolumes {
  */
 export type PodOrigin = 'pending' | 'deleting' | 'candidate' | 'starting' | 'buffer'
 
+/**
+ * Pods that run together or not at all (gangs.md 7.1). Its members are among the pods of the input.
+ */
+export interface PodGroupInput {
+  /** Unique; names the kind's API group, the namespace and the name. */
+  readonly id: string
+  /** UIDs of the members that have no node and may get one. A pod is in one group at most. */
+  readonly members: readonly string[]
+  /** Fewer members than this run nothing; 0 = every member is a pod like others. */
+  readonly minCount: number
+  /** Members that have a node, neither ended nor ending. */
+  readonly bound: number
+  /** The higher comes first. */
+  readonly priority: number
+  /** When the group was made, as RFC 3339; the older comes first. */
+  readonly createdAt: string
+  /** All members go to one domain of this node label; `domain` is set when bound members fix it. Absent = anywhere. */
+  readonly topology?: { readonly key: string; readonly domain?: string }
+}
+
 /** Everything a scheduling decision depends on. */
 export interface SchedulingInput {
   /** Pods to place: pending ones and those on nodes that are going away. */
@@ -167,4 +187,6 @@ export interface SchedulingInput {
   readonly offeringsOnTrial?: readonly OfferingRef[]
   /** No pod is in two groups. Absent = none. */
   readonly podsOnTrial?: readonly PodsOnTrial[]
+  /** Absent = none. */
+  readonly podGroups?: readonly PodGroupInput[]
 }

@@ -12,6 +12,7 @@ import {
   ownValue,
   setOwn,
 } from '@tenon/api'
+import { compareText } from './compare-text.ts'
 import type { DevicesInput } from './devices.ts'
 import { misshapenFields } from '../eligibility/pod-shape.ts'
 import { shapeProblemText } from '../eligibility/pool-shape.ts'
@@ -22,6 +23,7 @@ import type {
   AttachLimits,
   DaemonInput,
   NodeInput,
+  PodGroupInput,
   PodOrigin,
   PodVolumes,
   PoolInput,
@@ -70,6 +72,17 @@ export interface BoundCount {
   present: number
 }
 
+/** A group of pods that run together or not at all, by index. */
+export interface GroupSource extends Omit<PodGroupInput, 'members' | 'bound'> {
+  /** Its place among the groups of the problem. */
+  readonly index: number
+  /** Members among the pods of the problem, in the order in which the scheduler tries them. */
+  readonly members: readonly number[]
+  /** Members that must get a place for any to get one. */
+  readonly need: number
+  readonly bound: number
+}
+
 /** Everything a decision depends on, by index. */
 export interface Problem {
   readonly shapes: readonly ShapeSource[]
@@ -97,6 +110,8 @@ export interface Problem {
   readonly boundCounts: readonly BoundCount[]
   readonly topologyNodes: ReadonlyMap<string, TopologyNode>
   readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>
+  /** In order of their ids. */
+  readonly podGroups: readonly GroupSource[]
 }
 
 const noAttachLimits: AttachLimits = { byType: {}, others: {} }
@@ -135,6 +150,7 @@ export function* problemInSteps(input: SchedulingInput): Generator<undefined, Pr
     devices: input.devices,
     topologyNodes: input.topology.nodes,
     namespaces: input.topology.namespaces,
+    podGroups: groupSources(input),
   }
 }
 
@@ -160,6 +176,23 @@ function plannedNodes({ pods, nodes, planned }: SchedulingInput): ReadonlyMap<nu
     if (node !== undefined) byPod.set(index, node)
   }
   return byPod
+}
+
+function groupSources({ pods, podGroups = [] }: SchedulingInput): readonly GroupSource[] {
+  if (podGroups.length === 0) return []
+  const byUid = new Map(pods.map((pod, index) => [pod.metadata?.uid ?? '', index]))
+  const age = (index: number) => pods[index]?.metadata?.creationTimestamp ?? ''
+  return podGroups
+    .map(({ members, ...group }) => ({
+      ...group,
+      need: Math.max(0, group.minCount - group.bound),
+      members: members
+        .toSorted()
+        .flatMap((uid) => byUid.get(uid) ?? [])
+        .toSorted((a, b) => compareText(age(a), age(b))),
+    }))
+    .toSorted((a, b) => compareText(a.id, b.id))
+    .map((group, index) => ({ ...group, index }))
 }
 
 /** {@link problemInSteps} without a pause. */

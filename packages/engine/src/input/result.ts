@@ -31,6 +31,8 @@ export interface NewClaim {
   readonly pods: readonly Pod[]
   /** Pods of buffers that it is to have room for, apart from its pods. Absent = none. */
   readonly bufferPods?: readonly Pod[]
+  /** Ids of the groups of which it has members that no other member runs without, sorted. Absent = none. */
+  readonly podGroups?: readonly string[]
 }
 
 /** What becomes of the pods of buffers; those of claims are with the claims. */
@@ -68,6 +70,13 @@ export interface Failure {
   readonly reason: PodReason
 }
 
+/** What becomes of a group of pods that run together or not at all. */
+export type PodGroupResult =
+  /** `domain`: the value of its topology key for all of its members. */
+  | { readonly kind: 'placed'; readonly id: string; readonly domain?: string }
+  /** None of its members gets a place. */
+  | { readonly kind: 'refused'; readonly id: string; readonly reason: PodReason }
+
 /** A pool whose requirements leave no type that can be bought. */
 export interface PoolWithoutTypes {
   readonly nodePool: string
@@ -99,6 +108,8 @@ export interface SchedulingResult {
   readonly failures: readonly Failure[]
   /** Pods that were not decided when the pass was stopped. */
   readonly undecided: readonly Pod[]
+  /** Groups that were decided, in order of their ids. Absent = there are none. */
+  readonly podGroups?: readonly PodGroupResult[]
   /** The same of pods of buffers, which are in no other list. Absent = there are none. */
   readonly buffers?: BufferResult
   readonly poolsWithoutTypes: readonly PoolWithoutTypes[]

@@ -104,6 +104,29 @@ export type PodReason =
   | { readonly kind: 'exclusiveClaim'; readonly claim: string }
   /** `problem` names the field and what is wrong with it. */
   | { readonly kind: 'malformed'; readonly problem: string }
+  /** Fewer members of its group may run than must run together. */
+  | {
+      readonly kind: 'podGroupShort'
+      readonly group: string
+      /** Members that wait for a node, and those that have one. */
+      readonly members: number
+      readonly bound: number
+      readonly minCount: number
+    }
+  /** Its group finds no place as a whole; `placed`: the most waiting members that did; `because`: why not one more. */
+  | {
+      readonly kind: 'podGroup'
+      readonly group: string
+      readonly placed: number
+      readonly bound: number
+      readonly minCount: number
+      /** The domain in which the most did. */
+      readonly key?: string
+      readonly domain?: string
+      readonly because: PodReason
+    }
+  /** No node has the label that the members of its group must share, and no NodePool gives it. */
+  | { readonly kind: 'podGroupTopology'; readonly group: string; readonly key: string }
   /** To compute the reason failed. */
   | { readonly kind: 'unexplained' }
   /** Every decision with this pod fails, which is a bug; `problem` is what it fails with. */
@@ -147,6 +170,22 @@ export function renderPodReason(reason: PodReason): string {
       )
     case 'malformed':
       return `the pod is malformed: ${reason.problem}`
+    case 'podGroupShort':
+      return (
+        `${reason.group} runs with at least ${reason.minCount} pods and has ${reason.members + reason.bound} ` +
+        '(those with scheduling gates, terminating and finished ones apart); it waits for the others'
+      )
+    case 'podGroup':
+      return (
+        `${reason.group} runs with at least ${reason.minCount} pods, and there is room for ` +
+        `${reason.placed + reason.bound}${reason.domain === undefined ? '' : ` in ${reason.key} ${reason.domain}`}; ` +
+        `for the next one: ${renderPodReason(reason.because)}`
+      )
+    case 'podGroupTopology':
+      return (
+        `the pods of ${reason.group} must share a value of the node label ${reason.key}, which no node has and no ` +
+        'NodePool gives; add it to spec.template.metadata.labels or requirements of a NodePool'
+      )
     case 'unexplained':
       return 'the pod fits no NodePool; determining the reason failed, see the log of the controller'
     case 'undecidable':

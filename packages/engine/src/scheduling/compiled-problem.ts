@@ -1,6 +1,7 @@
 /** A problem read once: shapes, templates and everything else that no placement changes. */
-import { type InstanceType, labels, normalizedLabel, type Resources } from '@tenon/api'
+import { type InstanceType, labels, normalizedLabel, ownValue, type Resources } from '@tenon/api'
 import { RequirementStates } from '../requirements/states.ts'
+import { compareText } from '../input/compare-text.ts'
 import { type Problem, problemText } from '../input/problem.ts'
 import type { MalformedObject, PoolWithoutTypes } from '../input/result.ts'
 import { CompiledDevices } from './devices/compiled-devices.ts'
@@ -101,6 +102,22 @@ export class CompiledProblem {
     return this.shapes.flatMap((shape, index) =>
       shape === undefined ? [] : [{ shape, pods: counts[index] as number }],
     )
+  }
+
+  /** CPUs, in thousandths, that a pod asks for; 0 for one that cannot be read. */
+  cpuOf(pod: number): number {
+    const shape = this.shapes[this.problem.shapeOf[pod] as number]
+    return shape?.amounts[this.space.indexOf('cpu')] ?? 0
+  }
+
+  /** Values of a label that existing nodes have or new ones could have, in order. */
+  domainsOf(key: string): readonly string[] {
+    const values = new Set<string>(this.universe.domains(key, { alternatives: [], tolerations: undefined }))
+    for (const { name, labels: own } of this.problem.nodes) {
+      const value = key === labels.hostname ? (ownValue(own, key) ?? name) : ownValue(own, key)
+      if (value !== undefined) values.add(value)
+    }
+    return [...values].toSorted(compareText)
   }
 
   /** Index of a template's NodePool in the input. */
@@ -251,6 +268,8 @@ export class CompiledProblem {
     for (const shape of this.shapes) if (shape !== undefined) collectKeys(shape, keys)
     for (const { volumeAlternatives } of this.problem.shapes)
       for (const { key } of volumeAlternatives.flat()) keys.add(normalizedLabel(key))
+    for (const { topology } of this.problem.podGroups)
+      if (topology !== undefined) keys.add(normalizedLabel(topology.key))
     return keys
   }
 
@@ -292,9 +311,4 @@ function collectKeys({ spec }: PodShape, keys: Set<string>): void {
 
 function hasSoftTaint({ taints }: CompiledPool): boolean {
   return taints.some((taint) => taint.effect === 'PreferNoSchedule')
-}
-
-/** Order of texts by code unit; an absent one is empty. */
-export function compareText(a: string | undefined, b: string | undefined): number {
-  return (a ?? '') < (b ?? '') ? -1 : (a ?? '') > (b ?? '') ? 1 : 0
 }

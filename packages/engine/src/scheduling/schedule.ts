@@ -7,6 +7,7 @@ import type {
   Failure,
   NewClaim,
   Placement,
+  PodGroupResult,
   SchedulingControl,
   SchedulingResult,
 } from '../input/result.ts'
@@ -32,7 +33,7 @@ const toldPerStep = 500
 /** A solution in terms of the objects it was made from; yields after a bounded amount of work, so that the caller can let others run. */
 export function* resultInSteps(
   input: SchedulingInput,
-  { shapeOf }: Problem,
+  { shapeOf, podGroups }: Problem,
   solution: Solution,
 ): Generator<undefined, SchedulingResult, undefined> {
   const { pods, nodes } = input
@@ -52,9 +53,10 @@ export function* resultInSteps(
   const podsAt = (indexes: readonly number[]) =>
     indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
   const planned: NewClaim[] = []
+  const groupOf = groupsOfHeld(podGroups, solution)
   for (const [told, finishedClaim] of solution.claims.entries()) {
     const claim = newClaim(input, finishedClaim)
-    if (claim !== undefined) planned.push(claim)
+    if (claim !== undefined) planned.push(withGroups(claim, finishedClaim.pods, groupOf))
     if (told % toldPerStep === toldPerStep - 1) yield
   }
   const undecided = podsAt(solution.undecided)
@@ -68,7 +70,44 @@ export function* resultInSteps(
     pricePerHour: solution.pricePerHour,
     firstFitPricePerHour: solution.firstFitPricePerHour,
     faults: solution.faults,
+    ...(podGroups.length > 0 && { podGroups: groupResults(podGroups, solution) }),
   }
+}
+
+/** Ids of groups by pods, by index, that no other member runs without. */
+function groupsOfHeld(
+  groups: Problem['podGroups'],
+  { podGroups }: Pick<Solution, 'podGroups'>,
+): ReadonlyMap<number, string> {
+  const byPod = new Map<number, string>()
+  for (const [index, outcome] of podGroups) {
+    const id = groups[index]?.id
+    if (outcome.kind === 'placed' && id !== undefined) for (const pod of outcome.held) byPod.set(pod, id)
+  }
+  return byPod
+}
+
+function withGroups(
+  claim: NewClaim,
+  pods: readonly number[],
+  groupOf: ReadonlyMap<number, string>,
+): NewClaim {
+  if (groupOf.size === 0) return claim
+  const ids = new Set(pods.flatMap((pod) => groupOf.get(pod) ?? []))
+  return ids.size === 0 ? claim : { ...claim, podGroups: [...ids].toSorted() }
+}
+
+function groupResults(
+  groups: Problem['podGroups'],
+  { podGroups }: Pick<Solution, 'podGroups'>,
+): readonly PodGroupResult[] {
+  return groups.flatMap(({ id, index }): readonly PodGroupResult[] => {
+    const outcome = podGroups.get(index)
+    if (outcome === undefined) return []
+    if (outcome.kind === 'refused') return [{ kind: 'refused', id, reason: outcome.reason }]
+    const { domain } = outcome
+    return [{ kind: 'placed', id, ...(domain !== undefined && { domain }) }]
+  })
 }
 
 /** The pods of buffers apart from all others. */

@@ -1,22 +1,34 @@
 /** One pass over all pods: where each goes, and which claims are opened for it (scheduling.md 6). */
-import { comparePrices, type PricePerHour, type Resources } from '@tenon/api'
+import {
+  comparePrices,
+  type PricePerHour,
+  type PriceSum,
+  normalizedLabel,
+  type Resources,
+  sumOfPrices,
+} from '@tenon/api'
 import type { PodReason } from '../reasons/reasons.ts'
 import type { SchedulingPolicy } from '../input/input.ts'
 import type { SchedulingControl } from '../input/result.ts'
 import { type Admission, ClaimAdmission } from './claims/claim-admission.ts'
 import { type ClaimClass, holdsMore } from './claims/claim-class.ts'
-import { type CompiledProblem, compareText } from './compiled-problem.ts'
+import { compareText } from '../input/compare-text.ts'
+import type { GroupSource } from '../input/problem.ts'
+import type { CompiledProblem } from './compiled-problem.ts'
 import { type DeviceAdmission, DeviceAdmissions } from './devices/device-admission.ts'
 import { Crowding } from './pods/crowding.ts'
 import { explain } from './explain.ts'
 import type { FinishedClaim } from './claims/finished-claims.ts'
-import { Ground } from './ground.ts'
+import { Ground, type GroundMark } from './ground.ts'
 import type { PlanCost } from './packing/cheaper.ts'
 import type { PlannedBin } from './packing/group.ts'
 import { claimOf, costOf, regrouped } from './packing/regroup.ts'
 import type { NodeFill } from './nodes/node-fill.ts'
 import type { HasDevices, NodeQueue } from './nodes/node-queue.ts'
 import { type Answer, ClaimQueue, isBefore, type OpenClaim } from './claims/open-claims.ts'
+import { groupsInOrder } from './pod-groups/group-order.ts'
+import { type GroupDomain, type GroupOutcome, placeGroup, type Trial } from './pod-groups/group-placing.ts'
+import { Journal } from './pod-groups/journal.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import { PoolBudget, type Template } from './claims/pool-template.ts'
 import { addTo } from './pods/resource-space.ts'
@@ -37,6 +49,8 @@ export interface Outcome {
   /** Per pod that finds no place: its reason; in order of their UIDs. */
   readonly failures: ReadonlyMap<number, PodReason>
   readonly undecided: readonly number[]
+  /** By index of the group; groups that were not decided are not here. */
+  readonly podGroups: ReadonlyMap<number, GroupOutcome>
 }
 
 /** How an open claim's class bears on a shape. */
@@ -91,6 +105,8 @@ export interface SimulationOptions {
   readonly scope?: Scope
   /** Whether a pod goes where it would have to wait for others (crowding.ts) only if no open claim else takes it. */
   readonly keepsApart?: boolean
+  /** Groups, by index, that find no place whatever there is, and why. */
+  readonly barred?: ReadonlyMap<number, PodReason>
 }
 
 /** How a claim is chosen among those that accept a pod. */
@@ -122,15 +138,28 @@ export class Simulation {
   readonly #crowding: Crowding
   readonly #devices: DeviceAdmissions | undefined
   readonly #keepsApart: boolean
+  readonly #journal = new Journal()
+  readonly #barred: ReadonlyMap<number, PodReason>
+  readonly #podGroups = new Map<number, GroupOutcome>()
+  /** Shapes of members of groups in the domain of their group. */
+  readonly #shapes = new Map<number, PodShape>()
+  /** What claims cost that changed during a trial, undefined for those opened in it. */
+  readonly #touched = new Map<OpenClaim, { readonly before: PricePerHour } | undefined>()
+  /** What reasons of groups could not be computed for. */
+  readonly #faults: unknown[] = []
   #undecided: readonly number[] = []
+  /** Grows with each placement, and whenever one is taken back. */
   #placements = 0
+  /** Pods that have a place. */
+  #placed = 0
   #newHost: number
 
   constructor(
     compiled: CompiledProblem,
     selection: Selection,
-    { scope = wholeOf(compiled), keepsApart = false }: SimulationOptions = {},
+    { scope = wholeOf(compiled), keepsApart = false, barred = new Map() }: SimulationOptions = {},
   ) {
+    this.#barred = barred
     this.#compiled = compiled
     this.#selection = selection
     this.#scope = scope
@@ -159,24 +188,25 @@ export class Simulation {
   }
 
   /** First fit over the whole problem without regard to earlier plans. */
-  static unplanned(compiled: CompiledProblem): Simulation {
+  static unplanned(compiled: CompiledProblem, options: Pick<SimulationOptions, 'barred'> = {}): Simulation {
     return new Simulation(compiled, 'firstFit', {
+      ...options,
       scope: { ...wholeOf(compiled), planned: new Map() },
     })
   }
 
   /**
-   * Tries every pod; those that fail are tried again for as long as others still find places. Pods of buffers have
-   * what is left when all others have their places.
+   * Tries every pod; those that fail are tried again for as long as others still find places. Groups come before
+   * pods without a plan. Pods of buffers have what is left when all others have their places.
    */
   run(control: SchedulingControl): void {
     const isOfBuffer = (pod: number) => this.#compiled.shapeOf(pod).origin === 'buffer'
     const { pods } = this.#scope
     const first = pods.findIndex(isOfBuffer)
-    if (first < 0) this.#placeAll(pods, control)
+    if (first < 0) this.#placeUnits(pods, control)
     else {
       const buffered = pods.filter(isOfBuffer)
-      this.#placeAll(
+      this.#placeUnits(
         pods.filter((pod) => !isOfBuffer(pod)),
         control,
       )
@@ -185,20 +215,184 @@ export class Simulation {
     }
   }
 
-  #placeAll(pods: readonly number[], control: SchedulingControl): void {
+  /** Places groups and pods; a group that finds no place is tried again once others have theirs. */
+  #placeUnits(pods: readonly number[], control: SchedulingControl): void {
+    const inScope = new Set(pods)
+    const groups = this.#compiled.problem.podGroups.filter(({ members }) =>
+      members.some((pod) => inScope.has(pod)),
+    )
+    if (groups.length === 0) {
+      this.#placeAll(pods, control)
+      return
+    }
+    this.#ground.observeRelaxations()
+    const grouped = new Set(groups.flatMap(({ members }) => members))
+    let rest = [...this.#withoutPlanned(pods.filter((pod) => !grouped.has(pod)))]
+    let waiting = groupsInOrder(
+      groups,
+      (pod) => this.#planned.has(pod),
+      (pod) => this.#compiled.cpuOf(pod),
+    )
+    const placeOf = new Map(pods.map((pod, place) => [pod, place]))
+    const byPlace = (a: number, b: number) => (placeOf.get(a) as number) - (placeOf.get(b) as number)
+    for (;;) {
+      const before = this.#placed
+      const left: GroupSource[] = []
+      for (const [done, group] of waiting.entries()) {
+        const members = group.members.filter((pod) => inScope.has(pod))
+        if (control.shouldStop()) {
+          this.#leaveUndecided([...rest, ...waiting.slice(done).flatMap((each) => each.members)])
+          return
+        }
+        const others = this.#placeMembers(group, members)
+        if (others !== undefined) rest.push(...others)
+        else if (members.some((pod) => !this.#topology.isIndifferent(this.#compiled.shapeOf(pod))))
+          left.push(group)
+      }
+      rest = [...this.#placeAll(rest.toSorted(byPlace), control)]
+      if (!this.isComplete || left.length === 0 || before === this.#placed) return
+      waiting = left
+    }
+  }
+
+  #leaveUndecided(pods: readonly number[]): void {
+    this.#undecided = pods.filter((each) => !this.#failures.has(each))
+  }
+
+  /** @returns members that are left to be placed like other pods; undefined when the group finds no place. */
+  #placeMembers(group: GroupSource, members: readonly number[]): readonly number[] | undefined {
+    const because = this.#barred.get(group.index)
+    const planned = members.filter((pod) => this.#planned.has(pod))
+    const others = members.filter((pod) => !this.#planned.has(pod))
+    const { outcome, others: left } =
+      because === undefined
+        ? placeGroup(group, [...planned, ...others], this.#trial())
+        : { outcome: { kind: 'refused', reason: because } as const, others: [] }
+    this.#journal.end()
+    this.#podGroups.set(group.index, outcome)
+    if (outcome.kind === 'refused') {
+      for (const pod of members) this.#failures.set(pod, outcome.reason)
+      return undefined
+    }
+    for (const pod of outcome.held) this.#failures.delete(pod)
+    const { topology } = group
+    if (topology !== undefined && outcome.domain !== undefined)
+      for (const pod of left)
+        this.#shapes.set(
+          pod,
+          this.#compiled.shapeOf(pod).within(normalizedLabel(topology.key), outcome.domain),
+        )
+    return left
+  }
+
+  #trial(): Trial {
+    let marks: { readonly journal: number; readonly ground: GroundMark } | undefined
+    let claim: OpenClaim | undefined
+    return {
+      templates: this.#compiled.templates.length,
+      domainsOf: (key) => this.#compiled.domainsOf(key),
+      begin: () => {
+        this.#journal.begin()
+        this.#touched.clear()
+        claim = undefined
+        marks = { journal: this.#journal.mark(), ground: this.#ground.mark() }
+      },
+      keep: () => {
+        this.#journal.end()
+        marks = undefined
+      },
+      undo: () => {
+        if (marks !== undefined) this.#undo(marks)
+      },
+      place: (pod, domain) => {
+        if (domain.kind !== 'newNode') return this.#placeMember(pod, domain)
+        const on = claim ?? this.#compiled.templates[domain.template]
+        const taker = on && this.#onOne(pod, on)
+        claim ??= taker
+        if (taker === undefined) this.#failures.set(pod, this.#compiled.shapeOf(pod))
+        return taker !== undefined
+      },
+      rise: () => this.#rise(),
+      reasonOf: (pod) => this.#reasonNow(pod),
+    }
+  }
+
+  #undo({ journal, ground }: { readonly journal: number; readonly ground: GroundMark }): void {
+    const queues = new Set([...this.#touched.keys()].map(({ class: of }) => of))
+    this.#journal.rollback(journal)
+    this.#ground.rollback(ground)
+    for (const claim of this.#touched.keys()) queues.add(claim.class)
+    // Devices that others took for the time being make any claim refuse.
+    if (this.#devices === undefined) for (const of of queues) this.#queues.get(of)?.forget()
+    else for (const queue of this.#queues.values()) queue.forget()
+    this.#touched.clear()
+    // What found no place during the trial may find one now.
+    this.#placements++
+  }
+
+  /** What the claims that changed during a trial cost more than before. */
+  #rise(): PriceSum {
+    const { finisher } = this.#compiled
+    const prices = (claims: Iterable<PricePerHour>) => sumOfPrices(claims)
+    const after = prices([...this.#touched.keys()].map((claim) => finisher.priceOf(claim)))
+    const before = prices([...this.#touched.values()].flatMap((known) => (known ? [known.before] : [])))
+    return {
+      pricePerHour: after.pricePerHour - before.pricePerHour,
+      unpriced: after.unpriced - before.unpriced,
+    }
+  }
+
+  #placeMember(pod: number, domain: GroupDomain): boolean {
+    const own = this.#compiled.shapeOf(pod)
+    const shape = domain.kind === 'value' ? own.within(domain.key, domain.value) : own
+    if (this.#planned.has(pod) && this.#placeAsPlanned(pod, shape)) return true
+    return this.#place(pod, shape)
+  }
+
+  /** Puts a pod on one certain claim, or on a new one of a template. */
+  #onOne(pod: number, on: OpenClaim | Template): OpenClaim | undefined {
+    const shapes: PodShape[] = []
+    for (
+      let shape: PodShape | undefined = this.#compiled.shapeOf(pod);
+      shape !== undefined;
+      shape = shape.relaxed()
+    )
+      shapes.push(shape)
+    if (this.#takenClaimOf(pod) !== undefined || shapes[0]?.usesResourceClaims === true) return undefined
+    this.#devices?.restart()
+    const isPlaced = shapes.some((shape) =>
+      'host' in on
+        ? this.#onBoundHost(pod, shape, [on.host])
+        : this.#onNewClaim(pod, shape, [on]) === 'placed',
+    )
+    if (!isPlaced) return undefined
+    this.#hasPlace(pod)
+    return 'host' in on ? on : this.#claims.at(-1)
+  }
+
+  /** Why a pod that was just tried finds no place as things are. */
+  #reasonNow(pod: number): PodReason {
+    const failure = this.#failures.get(pod)
+    if (failure === undefined) return { kind: 'unexplained' }
+    return 'kind' in failure ? failure : this.#reasonOf(failure, (error) => this.#faults.push(error))
+  }
+
+  /** @returns the pods that find no place. */
+  #placeAll(pods: readonly number[], control: SchedulingControl): readonly number[] {
     let queue = this.#withoutPlanned(pods)
     while (queue.length > 0) {
       const failed: number[] = []
       for (const [done, pod] of queue.entries()) {
         if (done % podsPerCheck === podsPerCheck - 1 && control.shouldStop()) {
-          this.#undecided = queue.slice(done).filter((each) => !this.#failures.has(each))
-          return
+          this.#leaveUndecided(queue.slice(done))
+          return queue.slice(done)
         }
-        if (!this.#place(pod, this.#compiled.shapeOf(pod))) failed.push(pod)
+        if (!this.#place(pod, this.#shapes.get(pod) ?? this.#compiled.shapeOf(pod))) failed.push(pod)
       }
-      if (failed.length === queue.length) return
+      if (failed.length === queue.length) return failed
       queue = failed
     }
+    return []
   }
 
   /** Zones that the rules leave to the pods of each shape that has rules about zones. */
@@ -312,6 +506,10 @@ export class Simulation {
    * @param onFault told of what a reason could not be computed for; without it, that is thrown.
    */
   outcome(onFault?: (error: unknown) => void): Outcome {
+    for (const error of this.#faults.splice(0)) {
+      if (onFault === undefined) throw error
+      onFault(error)
+    }
     const claims: FinishedClaim[] = []
     const failures = this.#finalFailures(onFault)
     const { finisher, problem } = this.#compiled
@@ -335,13 +533,14 @@ export class Simulation {
       claims: claims.toSorted(
         (a, b) => compareText(a.nodePool, b.nodePool) || compareText(firstUid(a), firstUid(b)),
       ),
-      placements: this.#placed(),
+      placements: this.#placementsByUid(),
       failures: new Map([...failures].toSorted(([a], [b]) => this.#byUid(a, b))),
       undecided: this.#undecided.toSorted((a, b) => this.#byUid(a, b)),
+      podGroups: this.#podGroups,
     }
   }
 
-  #placed(): Int32Array {
+  #placementsByUid(): Int32Array {
     const pods = [...this.#nodeOf.keys()].sort((a, b) => this.#byUid(a, b))
     return Int32Array.from(pods.flatMap((pod) => [pod, this.#nodeOf.get(pod) as number]))
   }
@@ -407,20 +606,22 @@ export class Simulation {
     let left = pods
     for (;;) {
       // A pod may have to wait for another one that it follows.
-      const rest = left.filter((pod) => !this.#placeAsPlanned(pod))
+      const rest = left.filter(
+        (pod) => !this.#placeAsPlanned(pod, this.#shapes.get(pod) ?? this.#compiled.shapeOf(pod)),
+      )
       if (rest.length === left.length) return rest
       left = rest
     }
   }
 
   /** Keeps a pod on the node that was launched for it, giving up wishes only there. */
-  #placeAsPlanned(pod: number): boolean {
+  #placeAsPlanned(pod: number, wanted: PodShape): boolean {
     const { nodes, volumeClaims } = this.#compiled.problem
     const input = nodes[this.#planned.get(pod) ?? -1]
     const node = input && this.#nodes.of(input)
     if (node === undefined) return false
     const volumes = volumeClaims.get(pod)
-    let shape: PodShape | undefined = this.#compiled.shapeOf(pod)
+    let shape: PodShape | undefined = wanted
     if (shape.usesResourceClaims) return false
     if (this.#takenClaimOf(pod) !== undefined) return false
     this.#devices?.restart()
@@ -429,6 +630,7 @@ export class Simulation {
     if (shape === undefined) return false
     this.#onNode(node, pod, shape)
     this.#hasPlace(pod)
+    this.#failures.delete(pod)
     return true
   }
 
@@ -446,6 +648,7 @@ export class Simulation {
     if (shape.claims.length > 0) this.#devices?.takeOnNode(node, pod)
     this.#nodes.take(node, pod, shape, this.#compiled.problem.volumeClaims.get(pod))
     this.#nodeOf.set(pod, this.#ground.indexOf(node))
+    this.#journal.note(() => this.#nodeOf.delete(pod))
   }
 
   #takenClaimOf(pod: number): string | undefined {
@@ -454,7 +657,12 @@ export class Simulation {
 
   #hasPlace(pod: number): void {
     this.#placements++
-    for (const claim of this.#compiled.problem.exclusiveClaims.get(pod) ?? []) this.#takenClaims.add(claim)
+    this.#placed++
+    this.#journal.note(() => this.#placed--)
+    for (const claim of this.#compiled.problem.exclusiveClaims.get(pod) ?? []) {
+      this.#takenClaims.add(claim)
+      this.#journal.note(() => this.#takenClaims.delete(claim))
+    }
   }
 
   #place(pod: number, wanted: PodShape): boolean {
@@ -628,7 +836,13 @@ export class Simulation {
     const admission =
       shape.claims.length > 0 ? withDevices?.admission : this.#admission.admit(claim, shape, confined)
     if (admission === undefined) return false
-    this.#queueOf(claim.class).remove(claim)
+    const queue = this.#queueOf(claim.class)
+    if (this.#journal.isOpen) {
+      if (!this.#touched.has(claim))
+        this.#touched.set(claim, { before: this.#compiled.finisher.priceOf(claim) })
+      this.#noteFilling(claim, () => queue.restore(claim))
+    }
+    queue.remove(claim)
     this.#fill(claim, pod, shape, admission)
     if (withDevices !== undefined) this.#devices?.takeOnClaim(claim, withDevices)
     return true
@@ -665,8 +879,12 @@ export class Simulation {
     )
   }
 
-  #onNewClaim(pod: number, shape: PodShape): 'placed' | 'refused' | PodReason {
-    for (const template of this.#compiled.templates) {
+  #onNewClaim(
+    pod: number,
+    shape: PodShape,
+    templates: readonly Template[] = this.#compiled.templates,
+  ): 'placed' | 'refused' | PodReason {
+    for (const template of templates) {
       if (this.#budgetOf(template).nodesExhausted) continue
       const affordable = this.#budgetOf(template).affordable()
       if (affordable.length === 0) continue
@@ -752,13 +970,51 @@ export class Simulation {
       cheapest: 0,
       rise: undefined,
     }
+    const budget = this.#budgetOf(admission.class.template)
+    if (this.#journal.isOpen) {
+      this.#touched.set(claim, undefined)
+      const uncharge = budget.saved()
+      this.#noteFilling(claim, () => {
+        uncharge()
+        this.#claims.pop()
+        this.#claimOfHost.delete(claim.host)
+        this.#newHost = claim.host
+      })
+    }
     this.#claims.push(claim)
     this.#claimOfHost.set(claim.host, claim)
     this.#newHost = this.#topology.hostOf(placeholder(this.#claims.length))
     this.#fill(claim, pod, shape, admission)
-    const budget = this.#budgetOf(admission.class.template)
     if (budget.isLimited) budget.charge(this.#compiled.finisher.holding(claim))
     return claim
+  }
+
+  /**
+   * Notes what a claim is before it takes one more pod.
+   * @param back puts the claim back where it was.
+   */
+  #noteFilling(claim: OpenClaim, back: () => void): void {
+    const { class: of, state, cheapest, rise, arrival, hostPorts, reservations, taker, slot } = claim
+    const amounts = claim.amounts.slice()
+    const before = claim.pods.length
+    this.#journal.note(() => {
+      this.#queueOf(claim.class).remove(claim)
+      if (claim.reservations !== reservations) this.#reservations?.exchange(claim.reservations, reservations)
+      Object.assign(claim, {
+        class: of,
+        state,
+        cheapest,
+        rise,
+        arrival,
+        hostPorts,
+        reservations,
+        taker,
+        slot,
+      })
+      claim.amounts.set(amounts)
+      claim.pods.length = before
+      back()
+    })
   }
 
   #fill(claim: OpenClaim, pod: number, shape: PodShape, admission: Admission): void {

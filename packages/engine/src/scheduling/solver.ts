@@ -2,6 +2,7 @@
 import { sumOfPrices } from '@tenon/api'
 import type { Problem } from '../input/problem.ts'
 import type { Fault, MalformedObject, PoolWithoutTypes, SchedulingControl } from '../input/result.ts'
+import type { PodReason } from '../reasons/reasons.ts'
 import { CompiledProblem } from './compiled-problem.ts'
 import { isCheaper } from './packing/cheaper.ts'
 import { TypeReader } from './types/instance-rows.ts'
@@ -18,17 +19,48 @@ export interface Solution extends Outcome {
   readonly faults: readonly Fault[]
 }
 
+/** Groups, by index, that find no place whatever there is, and why. */
+type Barred = ReadonlyMap<number, PodReason>
+
 /** Decides for every pod of the problem. */
 export function solve(problem: Problem, control: SchedulingControl): Solution {
   const compiled = new CompiledProblem(problem, control.types ?? new TypeReader())
+  let barred: Barred = new Map()
+  for (;;) {
+    const solution = solved(compiled, control, barred)
+    const broken = brokenGroups(problem, solution)
+    if (broken.size === 0) return solution
+    barred = new Map([...barred, ...broken])
+  }
+}
+
+/** Groups of which a member lost its place after all, as its claim cannot be written: none of the others may run. */
+function brokenGroups({ podGroups: groups }: Problem, { podGroups, failures }: Solution): Barred {
+  const broken = new Map<number, PodReason>()
+  for (const [index, outcome] of podGroups) {
+    const group = groups[index]
+    if (outcome.kind !== 'placed' || group === undefined) continue
+    const lost = outcome.held.flatMap((pod) => failures.get(pod) ?? [])
+    const [because] = lost
+    if (because === undefined) continue
+    const { id, bound, minCount } = group
+    const placed = outcome.held.length - lost.length
+    broken.set(index, { kind: 'podGroup', group: id, placed, bound, minCount, because })
+  }
+  return broken
+}
+
+function solved(compiled: CompiledProblem, control: SchedulingControl, barred: Barred): Solution {
   const faults: Fault[] = []
-  const firstFit = new Simulation(compiled, 'firstFit')
+  const firstFit = new Simulation(compiled, 'firstFit', { barred })
   const validZones = attempted('zones', () => firstFit.validZones(), faults) ?? new Map()
   firstFit.run(control)
   const firstFitPricePerHour = firstFit.cost.pricePerHour
   const better = attempted(
     'improvement',
-    () => withoutLaunches(firstFit, compiled, control) ?? improved(firstFit, compiled, control),
+    () =>
+      withoutLaunches(firstFit, compiled, { control, barred }) ??
+      improved(firstFit, compiled, { control, barred }),
     faults,
   )
   const outcome = (better ?? firstFit).outcome((error) => faults.push(faultOf('explanation', error)))
@@ -43,6 +75,12 @@ export function solve(problem: Problem, control: SchedulingControl): Solution {
   }
 }
 
+/** What all simulations of one decision have in common. */
+interface Rules {
+  readonly control: SchedulingControl
+  readonly barred: Barred
+}
+
 /**
  * A plan that changes where pods were to run and needs no new node for it. A pod whose room another one took is only
  * without a place while those still waiting keep theirs. Undefined when there is no such plan, or no need for one.
@@ -50,11 +88,11 @@ export function solve(problem: Problem, control: SchedulingControl): Solution {
 function withoutLaunches(
   pinned: Simulation,
   compiled: CompiledProblem,
-  control: SchedulingControl,
+  { control, barred }: Rules,
 ): Simulation | undefined {
   if (compiled.problem.planned.size === 0 || !pinned.isComplete || pinned.claims.length === 0)
     return undefined
-  const free = Simulation.unplanned(compiled)
+  const free = Simulation.unplanned(compiled, { barred })
   free.run(control)
   return free.isComplete && free.claims.length === 0 && strandsNoMore(free, pinned) ? free : undefined
 }
@@ -78,7 +116,7 @@ function faultOf(part: Fault['part'], error: unknown): Fault {
  * The cheapest of the plans that the policy allows; first fit's when no other is cheaper. Of plans that cost no more,
  * one that keeps pods apart for which the scheduler would make each other wait.
  */
-function improved(firstFit: Simulation, compiled: CompiledProblem, control: SchedulingControl): Simulation {
+function improved(firstFit: Simulation, compiled: CompiledProblem, { control, barred }: Rules): Simulation {
   const { improvement } = compiled.problem.policy
   const isLate = () => control.shouldStop() || control.shouldImprove?.() === false
   const isNothingToImprove = !firstFit.isComplete || firstFit.claims.length === 0
@@ -88,7 +126,7 @@ function improved(firstFit: Simulation, compiled: CompiledProblem, control: Sche
   if (improvement === 'free') return firstFit
   const planned = (selection: Selection, keepsApart: boolean): Simulation | undefined => {
     if (isLate()) return undefined
-    const plan = new Simulation(compiled, selection, { keepsApart })
+    const plan = new Simulation(compiled, selection, { keepsApart, barred })
     plan.run({ shouldStop: isLate })
     if (!plan.isComplete) return undefined
     plan.regroup(improvement, isLate)

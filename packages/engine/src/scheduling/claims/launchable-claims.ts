@@ -13,16 +13,38 @@ type Circumstances = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTria
 type Steps<T> = Generator<undefined, T, undefined>
 
 /** Tells in steps which claims are to be created, with the pods that each is to hold. */
-export function* launchableClaims(
-  given: Circumstances,
-  planned: readonly NewClaim[],
-): Steps<Pick<SchedulingResult, 'claims' | 'deferred'>> {
+export function* launchableClaims(given: Circumstances, planned: readonly NewClaim[]): Steps<Launchable> {
   const deferred: DeferredClaim[] = []
   const uncrowded = yield* withoutCrowds(given, planned, deferred)
   const missed = withoutPodsOnTrial(given.podsOnTrial ?? [], uncrowded, deferred)
   yield
   const inTurn = given.policy.improvement === 'planned' ? yield* withTwinsInTurn(missed) : missed
-  return { claims: withinLimits(given.pools, inTurn, deferred), deferred }
+  return withWholeGroups({ claims: withinLimits(given.pools, inTurn, deferred), deferred })
+}
+
+type Launchable = Pick<SchedulingResult, 'claims' | 'deferred'>
+
+/** Defers all claims of a group of which one has to wait (gangs.md 7.2). */
+function withWholeGroups({ claims, deferred }: Launchable): Launchable {
+  const waiting = new Map<string, DeferredClaim['because']>()
+  const note = ({ claim, because }: DeferredClaim) => {
+    for (const group of claim.podGroups ?? []) if (!waiting.has(group)) waiting.set(group, because)
+  }
+  for (const each of deferred) note(each)
+  const all = [...deferred]
+  let kept = claims
+  for (let before = -1; before !== all.length; ) {
+    before = all.length
+    kept = kept.filter((claim) => {
+      const group = claim.podGroups?.find((id) => waiting.has(id))
+      if (group === undefined) return true
+      const held: DeferredClaim = { claim, because: waiting.get(group) as DeferredClaim['because'] }
+      all.push(held)
+      note(held)
+      return false
+    })
+  }
+  return { claims: kept, deferred: all }
 }
 
 /**
@@ -47,7 +69,8 @@ function* withoutCrowds(
     const offerings = offeringsOf(claim.requirements, typesOf.get(claim.nodePool) ?? [], wellKnown)
     const keys = offerings.map(({ ref }) => offeringKey(ref))
     const isTrial = keys.length > 0 && keys.every((key) => onTrial.has(key))
-    if (isTrial && keys.some((key) => tried.has(key))) {
+    // A group that has nothing else tries it as a whole: part of it would be of no use.
+    if (isTrial && claim.podGroups === undefined && keys.some((key) => tried.has(key))) {
       deferred.push({ claim, because: { kind: 'offeringsOnTrial' } })
       continue
     }

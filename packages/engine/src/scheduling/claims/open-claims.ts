@@ -94,6 +94,22 @@ export class ClaimQueue {
     this.#live--
   }
 
+  /** Puts a claim back where it was before {@link remove}, with the pods that it had. */
+  restore(claim: OpenClaim): void {
+    const pods = claim.pods.length
+    const log = this.#logs[pods]
+    if (log === undefined) return
+    log.slots[claim.slot] = claim
+    log.live++
+    this.#live++
+    if (pods < this.#least) this.#least = pods
+  }
+
+  /** Forgets which claims refused for good: some may have become emptier. */
+  forget(): void {
+    this.#knowledge.clear()
+  }
+
   /**
    * The first claim that accepts pods of a shape.
    * @param shape number of the shape, under which refusals for good are remembered.

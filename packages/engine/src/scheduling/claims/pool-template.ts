@@ -328,6 +328,16 @@ export class PoolBudget {
     this.#affordable = undefined
   }
 
+  /** Takes back a {@link charge}, and all after it, when called. */
+  saved(): () => void {
+    const remaining = { ...this.#remaining }
+    const affordable = this.#affordable
+    return () => {
+      for (const name of this.#names) setOwn(this.#remaining, name, ownValue(remaining, name) as number)
+      this.#affordable = affordable
+    }
+  }
+
   /** Whether claims that hold `renewed` are booked no higher than those that hold `former`. */
   isNoMore(renewed: readonly (readonly TypeRow[])[], former: readonly (readonly TypeRow[])[]): boolean {
     const most = (claims: readonly (readonly TypeRow[])[], name: string) =>

@@ -1,7 +1,8 @@
 /** What of a pod decides where it can go; pods that are alike in it share one shape. */
 import { labels, type PodSpec, type Resources, type Toleration } from '@tenon/api'
-import type { ValueSet } from '../../requirements/requirement.ts'
+import { oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import {
+  merged,
   podRequirements,
   parseRequirements,
   requiredAlternatives,
@@ -51,7 +52,17 @@ export interface PodShape {
   readonly sharesClaims: boolean
   /** The same pod with one wish less; undefined when nothing is left to relax. */
   readonly relaxed: () => PodShape | undefined
+  /** The same pod where the label has this value; its own rules about other pods stay what they are. */
+  readonly within: (key: string, value: string) => PodShape
 }
+
+/** What of a shape no relaxation changes. */
+interface Fixed extends Pick<PodShape, 'amounts' | 'hostPorts' | 'volumes' | 'usesResourceClaims'> {
+  /** What is required besides what the spec says. */
+  readonly domain: Requirements
+}
+
+const everywhere: Requirements = new Map()
 
 /** Makes shapes; pods that become alike by relaxation get the same object. */
 export class PodShapes {
@@ -86,6 +97,7 @@ export class PodShapes {
           ? [this.#wish(new Map())]
           : source.volumeAlternatives.map((list) => this.#wish(parseRequirements(list))),
       usesResourceClaims: !this.#areDevicesKnown && (source.spec.resourceClaims ?? []).length > 0,
+      domain: everywhere,
     })
   }
 
@@ -97,27 +109,26 @@ export class PodShapes {
     return known ?? amounts
   }
 
-  #make(
-    spec: PodSpec,
-    source: ShapeSource,
-    fixed: Pick<PodShape, 'amounts' | 'hostPorts' | 'volumes' | 'usesResourceClaims'>,
-  ): PodShape {
+  #make(spec: PodSpec, source: ShapeSource, fixed: Fixed): PodShape {
     const { strict, preferred } = podRequirements(spec)
-    const strictWish = this.#wish(strict)
+    const { domain, ...given } = fixed
+    const wishFor = (requirements: Requirements) => this.#wish(merged(requirements, domain))
+    const strictWish = wishFor(strict)
     const index = this.#count++
     let next: PodShape | undefined
     let isRelaxed = false
     let required: readonly Wish[] | undefined
+    const within = new Map<string, PodShape>()
     return {
       index,
       spec,
       whole: source.spec,
       selectable: source,
       origin: source.origin,
-      ...fixed,
+      ...given,
       strict: strictWish,
-      wanted: preferred === strict ? strictWish : this.#wish(preferred),
-      required: () => (required ??= requiredAlternatives(source.spec).map((terms) => this.#wish(terms))),
+      wanted: preferred === strict ? strictWish : wishFor(preferred),
+      required: () => (required ??= requiredAlternatives(source.spec).map(wishFor)),
       claims: source.claims,
       sharesClaims: source.sharesClaims,
       tolerations: spec.tolerations ?? [],
@@ -130,14 +141,19 @@ export class PodShapes {
         }
         return next
       },
+      within: (key, value) => {
+        const name = `${key}=${value}`
+        let shape = within.get(name)
+        if (shape === undefined) {
+          shape = this.#make(spec, source, { ...fixed, domain: requirementsOf([oneOf(key, value)]) })
+          within.set(name, shape)
+        }
+        return shape
+      },
     }
   }
 
-  #intern(
-    spec: PodSpec,
-    source: ShapeSource,
-    fixed: Pick<PodShape, 'amounts' | 'hostPorts' | 'volumes' | 'usesResourceClaims'>,
-  ): PodShape {
+  #intern(spec: PodSpec, source: ShapeSource, fixed: Fixed): PodShape {
     const { volumes: _, ...rest } = spec
     const key = JSON.stringify([
       rest,
@@ -150,6 +166,7 @@ export class PodShapes {
       source.claims,
       // Volumes to attach are no part of the spec.
       [...fixed.amounts],
+      [...fixed.domain.values()].map((set) => [set.key, ...set.values]),
     ])
     let shape = this.#relaxed.get(key)
     if (shape === undefined) {
