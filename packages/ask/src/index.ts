@@ -6,7 +6,7 @@ export type {
   SnapshotCloud,
   SnapshotOrigin,
 } from './snapshot/snapshot.ts'
-export { type SnapshotSource, takeSnapshot } from './snapshot/take.ts'
+export { type SnapshotSource, type TakenCatalogues, takeSnapshot } from './snapshot/take.ts'
 export { Study } from './study/study.ts'
 export type { BilledHour } from './play/bill.ts'
 export type { Catalogue } from './play/catalogue.ts'
@@ -73,5 +73,5 @@ export { type ExplainedPod, gathered, type PodGroup } from './explain/gathered.t
 export { explainNode, type NodeExplanation, type NodeNameKind } from './explain/node.ts'
 export { explainNodePool, type NodePoolExplanation, type PoolBudget } from './explain/node-pool.ts'
 export { PodExplainer, type PodExplanation } from './explain/pod.ts'
-export { nodeDocument, nodePoolDocument, podDocument } from './explain/documents.ts'
+export { nodeDocument, nodePoolDocument, podDocument, type PrintedEntry } from './explain/documents.ts'
 export { budgetText, groupsText, nodePoolText, nodeText, podText, shownMisses } from './explain/text.ts'

@@ -33,7 +33,7 @@ export type {
   ReplayedVariant,
 } from './answers/facts.ts'
 export type { ActionPort, ActionRequest } from './server/actions.ts'
-export { type ConsoleServer, serveConsole } from './server/console-server.ts'
+export { type ConsoleServer, type LiveView, serveConsole } from './server/console-server.ts'
 export { followSnapshots } from './server/snapshot-view.ts'
 export { type ControllerPages, followController } from './sources/controller.ts'
 export { followCluster } from './sources/live.ts'

@@ -20,4 +20,5 @@ export {
 export { originSchema } from './catalogue.ts'
 export { document } from './document.ts'
 export { budgetFields } from './explanations.ts'
+export { entrySchema } from './journal.ts'
 export { askSchemas } from './schemas.ts'

@@ -1,3 +1,3 @@
 /** What a controller needs to answer with a snapshot; nothing of the embedded cluster is loaded with it. */
 export { snapshotLines } from './lines.ts'
-export { takeSnapshot } from './take.ts'
+export { takeCatalogues, takeSnapshot } from './take.ts'

@@ -19,6 +19,26 @@ export interface SnapshotSource {
   readonly slicing: Slicing
 }
 
+/** What is for sale to each NodePool. */
+export interface TakenCatalogues {
+  readonly catalogues: readonly SnapshotCatalogue[]
+  /** Unit of the prices, such as `EUR`; absent where prices only compare. */
+  readonly priceUnit?: string
+}
+
+/** What is for sale now, and which of it launches avoid. */
+export async function takeCatalogues(
+  {
+    operator,
+    provider,
+  }: Pick<SnapshotSource, 'provider'> & { readonly operator: Pick<Operator, 'questions'> },
+  signal: AbortSignal,
+): Promise<TakenCatalogues> {
+  const catalogues = gathered(await operator.questions().catalogue(signal))
+  const priceUnit = provider.currency?.()
+  return { catalogues, ...(priceUnit !== undefined && { priceUnit }) }
+}
+
 /** Call it once the operator's caches are filled. All but the catalogue and the verdicts on nodes is of one moment. */
 export async function takeSnapshot(source: SnapshotSource, signal: AbortSignal): Promise<Snapshot> {
   const { operator, provider, origin, program, clock, slicing } = source

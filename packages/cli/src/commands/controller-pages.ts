@@ -1,4 +1,5 @@
-/** Additional pages of the debug port: log level, and profiles. */
+/** Additional pages of the debug port: log level, profiles, snapshot, and catalogue. */
+import { cataloguePath } from '../ask/catalogue-page.ts'
 import { snapshotPath } from '../ask/snapshot-page.ts'
 import { type HttpHandler, type HttpResponse, type LogLevel, oneChunk, readText } from '@tenon/runtime'
 
@@ -10,6 +11,7 @@ const profilingPath = '/debug/pprof'
 export interface ControllerPageHandlers {
   readonly profiles?: HttpHandler
   readonly snapshot?: HttpHandler
+  readonly catalogue?: HttpHandler
 }
 
 /**
@@ -18,11 +20,12 @@ export interface ControllerPageHandlers {
  */
 export function controllerPages(
   level: { value: LogLevel },
-  { profiles, snapshot }: ControllerPageHandlers,
+  { profiles, snapshot, catalogue }: ControllerPageHandlers,
 ): HttpHandler {
   return async (request, signal) => {
     const [path = ''] = request.path.split('?')
     if (path === snapshotPath && snapshot !== undefined) return await snapshot(request, signal)
+    if (path === cataloguePath && catalogue !== undefined) return await catalogue(request, signal)
     if (path === logLevelPath) return await logLevelPage(level, request)
     const isProfile = path === profilingPath || path.startsWith(`${profilingPath}/`)
     if (isProfile && profiles !== undefined) return await profiles(request, signal)

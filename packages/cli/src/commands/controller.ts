@@ -24,6 +24,7 @@ import {
   type Transport,
   uuid,
 } from '@tenon/runtime'
+import { cataloguePage } from '../ask/catalogue-page.ts'
 import { snapshotPage } from '../ask/snapshot-page.ts'
 import { CliError, startUpExitCode } from '../errors.ts'
 import type { Io } from '../io.ts'
@@ -86,6 +87,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   const pages = controllerPages(level, {
     ...(profileHandler && { profiles: profileHandler }),
     snapshot: snapshotPage({ operator, identity, isLeading: mayAct, clock }),
+    catalogue: cataloguePage(operator),
   })
   const journalFiles = await keepJournal(options.journalPath, operator.journal, logger)
   const servers = [...(await listen(options, scrapeHandler(operator), probes(operator, config.transport)))]

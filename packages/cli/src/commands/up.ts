@@ -20,6 +20,7 @@ import type { Io } from '../io.ts'
 import { leaderAnnotations, leaseName } from '../leader-annotations.ts'
 import { parseManifests, readManifests } from '../manifests.ts'
 import { providerDefaults } from '../options/read.ts'
+import { cataloguePage } from '../ask/catalogue-page.ts'
 import { snapshotPage } from '../ask/snapshot-page.ts'
 import { controllerPages } from './controller-pages.ts'
 import { allCrds } from './crds.ts'
@@ -180,8 +181,13 @@ async function demonstrate(demonstration: Demonstration): Promise<void> {
 }
 
 function snapshotPages(operator: Operator): HttpHandler {
-  const page = snapshotPage({ operator, identity: 'up', isLeading: () => true, clock: new SystemClock() })
-  return controllerPages({ value: 'error' }, { snapshot: page })
+  const snapshot = snapshotPage({
+    operator,
+    identity: 'up',
+    isLeading: () => true,
+    clock: new SystemClock(),
+  })
+  return controllerPages({ value: 'error' }, { snapshot, catalogue: cataloguePage(operator) })
 }
 
 function operatorPages(

@@ -2,8 +2,6 @@
 import {
   colorDepthOf,
   ConsoleModel,
-  followCluster,
-  followController,
   paintWith,
   snapshotEvents,
   sortedNodes,
@@ -12,17 +10,14 @@ import {
   changeLines,
   Viewer,
 } from '@tenon/console'
-import { karpenterKinds } from '@tenon/api'
 import { SystemClock } from '@tenon/runtime'
-import { knownCatalogue } from '../ask/object-source.ts'
+import { followLive } from '../console/live.ts'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { entriesIn } from '../journal/entries.ts'
 import { type ClusterConnection, onCluster } from '../kubectl/connection.ts'
-import { reachController } from '../kubectl/controller.ts'
-import { labelSelectorOf } from '../kubectl/selectors.ts'
-import { snapshotFile, whyNot } from '../kubectl/source.ts'
+import { snapshotFile } from '../kubectl/source.ts'
 import { version } from '../version.ts'
+import { viewDocument } from '../view/document.ts'
 import { listOf, resourcesOf, sortingOf, type ViewFlags, withDefaultsFile } from '../view/flags.ts'
 import { matchLabels, pendingReasons, type ViewSource, viewerPorts } from '../view/ports.ts'
 
@@ -30,6 +25,8 @@ import { matchLabels, pendingReasons, type ViewSource, viewerPorts } from '../vi
 const firstListsMs = 60_000
 const pollMs = 100
 const reasonsMs = 20_000
+/** Pods that wait for less are about to get a node. */
+const briefMs = 2000
 
 /** @throws CliError naming the flag that cannot be read, or the source that is not there. */
 export async function runView(io: Io, given: ViewFlags): Promise<void> {
@@ -75,41 +72,14 @@ class Viewing {
   }
 
   async follow(connection: ClusterConnection): Promise<void> {
-    const { nodeSelector } = this.#flags
     const ended = new AbortController()
     const signal = AbortSignal.any([this.#io.interrupted, ended.signal])
-    const { clock, config } = connection
+    const { verbosity: _, ...flags } = this.#flags
     const tell = (event: Parameters<ConsoleModel['apply']>[0]) => {
       this.model.apply(event)
       this.#viewer?.told()
     }
-    // A cluster that is not there at all ends the command.
-    await connection.client.serverVersion()
-    followCluster(
-      {
-        transport: config.transport,
-        clock,
-        tell,
-        ...(nodeSelector !== undefined && { nodeSelector: labelSelectorOf(nodeSelector) }),
-      },
-      signal,
-    )
-    let hasCatalogue = false
-    void followController(
-      {
-        clock,
-        entriesIn,
-        tell,
-        reach: async (until) => {
-          const reached = await reachController(this.#flags, connection, until)
-          if (reached.kind === 'reached') return reached.reach
-          if (!hasCatalogue) await this.#sell(connection, tell).catch(() => undefined)
-          hasCatalogue = true
-          return whyNot(reached)
-        },
-      },
-      signal,
-    )
+    await followLive(this.#io, flags, { connection, tell }, signal)
     try {
       await this.show({ kind: 'live', connection }, undefined)
     } finally {
@@ -119,7 +89,7 @@ class Viewing {
 
   /** @param nowMs of a snapshot: when it was taken. */
   async show(source: ViewSource, nowMs: number | undefined): Promise<void> {
-    if (this.#flags.once === true) {
+    if (this.#flags.once === true || this.#flags.output !== undefined) {
       await this.#filled(source)
       this.#print(nowMs ?? this.#clock.now())
     } else if (this.#io.terminal === undefined) await this.#lines(source, nowMs)
@@ -157,32 +127,35 @@ class Viewing {
     }
   }
 
-  /** While pods wait, asks why, again and again. */
+  /** While pods wait, asks why, again and again; the longer an answer takes, the less often. */
   async #explainPending(signal: AbortSignal): Promise<void> {
+    const isFixed = this.#flags.snapshot !== undefined
     let asked = ''
     while (!signal.aborted) {
       const ids = this.model
-        .view(this.#clock.now())
-        .pendingPods.map(({ id }) => id)
-        .toSorted()
+        .waitingPods(isFixed ? Number.POSITIVE_INFINITY : this.#clock.now() - briefMs)
         .join(' ')
-      if (ids !== '' && (ids !== asked || this.#flags.snapshot === undefined)) {
+      const beganMs = this.#clock.monotonic()
+      if (ids !== '' && (ids !== asked || !isFixed)) {
         asked = ids
-        try {
-          this.model.apply({
-            kind: 'reasons',
-            reasons: await pendingReasons({ ...this.#io, interrupted: signal }, this.#flags),
-          })
-        } catch (error) {
-          if (signal.aborted) return
-          const why = error instanceof Error ? error.message : String(error)
-          this.model.apply({ kind: 'absent', what: 'reasons', why })
-        }
-        this.#viewer?.told()
+        await this.#tellReasons(signal)
       }
-      const waitMs = ids === '' ? 2000 : reasonsMs
+      const tookMs = this.#clock.monotonic() - beganMs
+      const waitMs = ids === '' ? briefMs : Math.max(reasonsMs, 10 * tookMs)
       await this.#clock.sleep(waitMs, signal).catch(() => undefined)
     }
+  }
+
+  async #tellReasons(signal: AbortSignal): Promise<void> {
+    try {
+      const reasons = await pendingReasons({ ...this.#io, interrupted: signal }, this.#flags)
+      this.model.apply({ kind: 'reasons', reasons })
+    } catch (error) {
+      if (signal.aborted) return
+      const why = error instanceof Error ? error.message : String(error)
+      this.model.apply({ kind: 'absent', what: 'reasons', why })
+    }
+    this.#viewer?.told()
   }
 
   /** Until all resources were read, or are known not to be. */
@@ -200,6 +173,10 @@ class Viewing {
 
   #print(nowMs: number): void {
     const view = this.model.view(nowMs)
+    if (this.#flags.output === 'json') {
+      this.#io.out(`${JSON.stringify(viewDocument(view, nowMs), undefined, 2)}\n`)
+      return
+    }
     const rows = sortedNodes(view.nodes, this.#sorting, this.#resources[0] ?? 'cpu')
     this.#io.out(tableText(view, rows, { nowMs, ...this.#facts(view.header.currency) }))
   }
@@ -224,18 +201,6 @@ class Viewing {
       if (source.kind === 'snapshot' || interrupted.aborted) return
       await this.#clock.sleep(pollMs, interrupted).catch(() => undefined)
     }
-  }
-
-  /** Where no Tenon tells prices, those of a list. */
-  async #sell(
-    connection: ClusterConnection,
-    tell: (event: Parameters<ConsoleModel['apply']>[0]) => void,
-  ): Promise<void> {
-    const pools = await connection.client.list(karpenterKinds.nodePool, { signal: this.#io.interrupted })
-    const { verbosity: _, ...flags } = this.#flags
-    const { cloud, catalogues } = await knownCatalogue(this.#io, flags, connection, pools)
-    const { priceUnit } = cloud
-    tell({ kind: 'catalogues', catalogues, ...(priceUnit !== undefined && { currency: priceUnit }) })
   }
 }
 

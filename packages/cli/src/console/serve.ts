@@ -1,10 +1,11 @@
 /** Serves the page on what a command asks. */
-import { type ConsoleServer, followSnapshots, serveConsole } from '@tenon/console'
+import { type ConsoleServer, serveConsole } from '@tenon/console'
 import type { Clock, Random } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { consoleActions } from './actions.ts'
 import { consoleFacts, type ConsoleSource } from './facts.ts'
+import { followedView } from './follow.ts'
 
 export interface ServedConsole {
   readonly source: ConsoleSource
@@ -20,14 +21,13 @@ export interface ServedConsole {
 /** @throws CliError naming the port that cannot be used. */
 export async function servePage(io: Io, served: ServedConsole): Promise<ConsoleServer> {
   const { clock, mayAct, onLink, port, random, source } = served
-  const facts = consoleFacts(io, source)
   try {
     return await serveConsole({
       port,
       clock,
       random,
-      facts,
-      follow: async (signal) => await followSnapshots(facts, clock, signal),
+      facts: consoleFacts(io, source),
+      follow: async (signal) => await followedView(io, source, clock, signal),
       ...(mayAct && { actions: consoleActions(io, source) }),
       ...(onLink !== undefined && { onLink }),
     })

@@ -37,6 +37,16 @@ export async function onCluster<T>(
   }
 }
 
+/** Whether the flags or the environment name a cluster at all. */
+export function hasCluster({ env }: Pick<Io, 'env'>, flags: ClusterFlags): boolean {
+  try {
+    loadKubeConfig({ env, ...flags }).close()
+    return true
+  } catch {
+    return false
+  }
+}
+
 function connectionOf(io: Pick<Io, 'err'>, flags: ClusterFlags, config: LoadedKubeConfig): ClusterConnection {
   const { requestTimeout = 0, verbosity = 0 } = flags
   const clock = new SystemClock()

@@ -31,6 +31,7 @@ export function addView(program: Command, io: Io): void {
         .default('auto'),
     )
     .option('--once', 'print one table, and end')
+    .addOption(new Option('-o, --output <format>', 'print one state in this form, and end').choices(['json']))
     .option('--allow-actions', 'let keys cordon, drain, pause and delete; each shows its command, and asks')
     .addHelpText(
       'after',
@@ -38,6 +39,7 @@ export function addView(program: Command, io: Io): void {
         'tenon view',
         'tenon view --resources cpu,memory --extra-labels topology.kubernetes.io/zone',
         'tenon view --once',
+        'tenon view -o json | jq .header',
         'tenon view -s cluster.jsonl.gz',
       ),
     )

@@ -19,6 +19,8 @@ export interface ViewFlags extends Omit<SourceFlags, 'verbosity'> {
   readonly attribution?: true
   readonly color?: string
   readonly once?: true
+  /** One state in this form, and the end. */
+  readonly output?: 'json'
   readonly allowActions?: true
 }
 

@@ -6,6 +6,8 @@ import { after, before, test } from 'node:test'
 import { writeSnapshot } from '@tenon/ask'
 import { runCommand } from '../commands/command.test-support.ts'
 import { snapshot } from '../get/snapshot.test-support.ts'
+import { assertPrinted } from '../schema/printed.test-support.ts'
+import type { PrintedView } from './document.ts'
 import { PlayedScreen, type ScreenOptions } from './screen.test-support.ts'
 
 let folder = ''
@@ -161,6 +163,22 @@ test('CON-5 piped, it prints lines or one table, without escape codes', async ()
   )
   // oxlint-disable-next-line no-control-regex
   for (const { out } of [lines, table]) assert.doesNotMatch(out, /\u001b/)
+})
+
+test('CON-6 -o json prints one state as the published schema says, the same with --once', async () => {
+  for (const once of [[], ['--once']]) {
+    const { code, out, err } = await runCommand(['view', '-s', file, ...once, '-o', 'json'])
+    assert.equal(code, 0, err)
+    assert.deepEqual(assertPrinted(out), ['ClusterView'])
+    const { header, nodes, pendingPods, takenAt } = JSON.parse(out) as PrintedView
+    assert.equal(takenAt, '2026-11-26T12:00:00Z')
+    assert.deepEqual(header.price, { perHour: 0.05, perMonth: 36.5, unpriced: 1 })
+    assert.deepEqual(
+      nodes.map(({ id }) => id),
+      ['claim/web-1', 'node/節点-🦊'],
+    )
+    assert.equal(pendingPods[0]?.id, 'shop/waits')
+  }
 })
 
 test("CON-2 eks-node-viewer's flags and its defaults file work, and unknown resources are an error", async () => {

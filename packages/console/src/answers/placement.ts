@@ -1,7 +1,6 @@
 /** Which pods are on which nodes: for the map, from near. */
-import { kinds, type Pod } from '@tenon/api'
-import { ofKind, type Snapshot } from '@tenon/ask'
-import { podRequests } from '@tenon/engine'
+import { ownValue } from '@tenon/api'
+import type { PodOnNode } from '../model/view.ts'
 
 export interface PlacedPod {
   readonly namespace: string
@@ -11,25 +10,19 @@ export interface PlacedPod {
 }
 
 /** Pods that have not ended, of these nodes; the largest first. */
-export function podsOn(
-  snapshot: Snapshot,
+export function placedOn(
   nodes: ReadonlySet<string>,
+  podsOn: (node: string) => readonly PodOnNode[],
 ): Readonly<Record<string, readonly PlacedPod[]>> {
-  const placed = new Map<string, PlacedPod[]>()
-  for (const pod of ofKind(snapshot, kinds.pod)) {
-    const { nodeName = '' } = pod.spec
-    if (!nodes.has(nodeName) || hasEnded(pod)) continue
-    const { cpu = 0, memory = 0 } = podRequests(pod.spec)
-    const { namespace = '', name } = pod.metadata
-    const own = placed.get(nodeName) ?? []
-    own.push({ namespace, name, cpuMillis: cpu, memoryBytes: memory })
-    placed.set(nodeName, own)
-  }
-  for (const pods of placed.values())
-    pods.sort((a, b) => b.cpuMillis - a.cpuMillis || (a.name < b.name ? -1 : 1))
-  return Object.fromEntries(placed)
-}
-
-function hasEnded({ status }: Pod): boolean {
-  return status?.phase === 'Succeeded' || status?.phase === 'Failed'
+  return Object.fromEntries(
+    [...nodes].map((node) => {
+      const pods = podsOn(node).map(({ namespace, name, requests }) => ({
+        namespace,
+        name,
+        cpuMillis: ownValue(requests, 'cpu') ?? 0,
+        memoryBytes: ownValue(requests, 'memory') ?? 0,
+      }))
+      return [node, pods.toSorted((a, b) => b.cpuMillis - a.cpuMillis || (a.name < b.name ? -1 : 1))]
+    }),
+  )
 }

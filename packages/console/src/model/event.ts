@@ -16,6 +16,8 @@ export interface ToldReason {
 export type SourceEvent =
   /** These are all objects of a resource; those not among them are gone. */
   | { readonly kind: 'replaced'; readonly resource: ConsoleResource; readonly objects: readonly KubeObject[] }
+  /** All objects of a resource were told, one by one. */
+  | { readonly kind: 'read'; readonly resource: ConsoleResource }
   | { readonly kind: 'set'; readonly resource: ConsoleResource; readonly object: KubeObject }
   | {
       readonly kind: 'removed'

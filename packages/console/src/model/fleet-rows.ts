@@ -38,12 +38,12 @@ export class FleetRows {
   /** @returns the pod if it waits for a node. */
   setPod(pod: Pod): PodFacts['waiting'] {
     const { nodes, key } = this.pods.set(pod)
-    this.#touchNodes(nodes)
+    this.#touchPods(nodes)
     return this.pods.get(key)?.waiting
   }
 
   removePod(key: string): void {
-    this.#touchNodes(this.pods.remove(key))
+    this.#touchPods(this.pods.remove(key))
   }
 
   touchPool(name: string): void {
@@ -77,11 +77,11 @@ export class FleetRows {
   }
 
   /**
-   * Makes the rows anew of which something has changed.
+   * Makes the rows anew of which something has changed, `most` of them.
    * @returns names of NodePools whose sums have changed, or that were touched.
    */
-  settle(): readonly string[] {
-    const { nodes, claims } = this.objects.taken()
+  settle(most: number): readonly string[] {
+    const { nodes, claims } = this.objects.taken(most)
     const again = new Set(claims)
     for (const name of nodes) {
       const node = this.objects.node(name)
@@ -134,6 +134,11 @@ export class FleetRows {
       this.totalsOf(each.nodePool)[by](each)
       this.#dirtyPools.add(each.nodePool)
     }
+  }
+
+  /** While pods are being read for the first time, no row shows them. */
+  #touchPods(names: readonly string[]): void {
+    if (this.#hasPods) this.#touchNodes(names)
   }
 
   #touchNodes(names: readonly string[]): void {

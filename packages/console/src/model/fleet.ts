@@ -111,18 +111,31 @@ export class Fleet {
     for (const name of this.#claims.keys()) this.#dirtyClaims.add(name)
   }
 
-  /** What was touched since the last call. */
-  taken(): { readonly nodes: readonly string[]; readonly claims: readonly string[] } {
-    const taken = { nodes: [...this.#dirtyNodes], claims: [...this.#dirtyClaims] }
-    this.#dirtyNodes.clear()
-    this.#dirtyClaims.clear()
-    return taken
+  /** Whether something was touched that was not taken. */
+  get isTouched(): boolean {
+    return this.#dirtyNodes.size + this.#dirtyClaims.size > 0
+  }
+
+  /** What was touched since the last call. @param most of both; the rest is of the next calls. */
+  taken(most: number): { readonly nodes: readonly string[]; readonly claims: readonly string[] } {
+    const nodes = takenFrom(this.#dirtyNodes, most)
+    return { nodes, claims: takenFrom(this.#dirtyClaims, most - nodes.length) }
   }
 
   #touch(providerId: string): void {
     for (const name of this.#nodesBy.all(providerId)) this.#dirtyNodes.add(name)
     for (const name of this.#claimsBy.all(providerId)) this.#dirtyClaims.add(name)
   }
+}
+
+function takenFrom(names: Set<string>, most: number): readonly string[] {
+  const taken: string[] = []
+  for (const name of names) {
+    if (taken.length >= most) break
+    taken.push(name)
+    names.delete(name)
+  }
+  return taken
 }
 
 function nodeProviderId({ spec }: Node): string {

@@ -175,7 +175,7 @@ test('CON-4 a claim without a node is a pending row and becomes its node in the 
   assert.equal(pending?.id, 'claim/c0')
   assert.equal(pending?.condition, 'Launched')
   assert.equal(model.view(nowMs).header.pendingNodes, 1)
-  assert.deepEqual(model.view(nowMs).header.price, { unpriced: 0 })
+  assert.deepEqual(model.view(nowMs).header.price, { perHour: 0, perMonth: 0, unpriced: 0 })
   model.apply({ kind: 'set', resource: 'nodeclaims', object: aClaim(0, 2) })
   model.apply({ kind: 'set', resource: 'nodes', object: aNode(0, 2) })
   const { nodes, header } = model.view(nowMs)
@@ -285,4 +285,20 @@ test('CON-8 the picture is stale from when nothing was heard until something is'
   assert.equal(model.view(nowMs).header.staleSince, '2026-11-27T11:59:30Z')
   model.apply({ kind: 'fresh' })
   assert.equal(model.view(nowMs).header.staleSince, undefined)
+})
+
+test('CON-7 thousands of changed rows are told some at a time, and all in the end', () => {
+  const model = started(nothing)
+  const objects = Array.from({ length: 1000 }, (_, at) => aNode(at, 2))
+  model.apply({ kind: 'replaced', resource: 'nodes', objects })
+  const told = new Set<string>()
+  let calls = 0
+  do {
+    calls++
+    for (const change of model.takeChanges(nowMs))
+      if ('table' in change && change.table === 'nodes') for (const { id } of change.set) told.add(id)
+  } while (model.isBehind)
+  assert.ok(calls > 1)
+  assert.equal(told.size, 1000)
+  assert.equal(model.view(nowMs).header.nodes, 1000)
 })

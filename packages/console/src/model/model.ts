@@ -1,6 +1,7 @@
 /** The state of a cluster as a person sees it, kept up by events (console.md 1). */
 import type { KubeObject, NodeClaim, NodePool, Pod } from '@tenon/api'
 import { type CostDimension, costReport, type CostReport } from '@tenon/ask'
+import type { JournalEntry } from '@tenon/operator'
 import { rfc3339 } from '@tenon/runtime'
 import { instancesOf } from './cost.ts'
 import type { SourceEvent, ToldReason } from './event.ts'
@@ -26,6 +27,9 @@ import type {
   ViewChange,
 } from './view.ts'
 
+/** Rows that are made anew in one go while nobody may wait: some 10 ms. */
+const mostAtOnce = 400
+
 /** Not safe to share: one face reads the changes of one model. */
 export class ConsoleModel {
   readonly #fleet = new FleetRows()
@@ -44,10 +48,14 @@ export class ConsoleModel {
 
   /** Takes note of what a source tells. */
   apply(event: SourceEvent): void {
-    this.#read.add(event.kind === 'replaced' ? event.resource : event.kind)
+    this.#read.add(event.kind === 'replaced' || event.kind === 'read' ? event.resource : event.kind)
     switch (event.kind) {
       case 'replaced':
         this.#replace(event.resource, event.objects)
+        this.#noteRead(event.resource)
+        return
+      case 'read':
+        this.#noteRead(event.resource)
         return
       case 'set':
         this.#set(event.resource, event.object)
@@ -66,6 +74,7 @@ export class ConsoleModel {
         this.#fleet.tell(event)
         return
       case 'catalogues':
+        this.#absent.delete('offerings')
         this.#absent.delete('prices')
         this.#fleet.tell(event)
         this.#offer(offeringRows(event.catalogues))
@@ -92,6 +101,22 @@ export class ConsoleModel {
     return ['nodes', 'nodeclaims', 'nodepools', 'pods', 'journal', 'decisions'].every(isKnown)
   }
 
+  /** Whether rows are left that {@link takeChanges} has not told yet. */
+  get isBehind(): boolean {
+    return this.#fleet.objects.isTouched
+  }
+
+  /** Ids of pods that wait since before a time, Unix milliseconds; in order. */
+  waitingPods(beforeMs: number): readonly string[] {
+    const isOld = ({ pendingSince, createdAt = '' }: PendingPodRow) =>
+      !(Date.parse(pendingSince ?? createdAt) >= beforeMs)
+    return this.#pendingTable
+      .rows()
+      .filter(isOld)
+      .map(({ id }) => id)
+      .toSorted()
+  }
+
   /** @param nowMs Unix milliseconds. */
   view(nowMs: number): ConsoleView {
     this.#settle()
@@ -108,9 +133,14 @@ export class ConsoleModel {
     }
   }
 
-  /** What has changed since the last call. @param nowMs Unix milliseconds. */
-  takeChanges(nowMs: number): readonly ViewChange[] {
-    this.#settle()
+  /**
+   * What has changed since the last call. While thousands of rows have, those of some at a time, so that nobody waits:
+   * the rest is of the next calls.
+   * @param nowMs Unix milliseconds.
+   * @param most rows that are made anew, about; infinity for all.
+   */
+  takeChanges(nowMs: number, most: number = mostAtOnce): readonly ViewChange[] {
+    this.#settle(most)
     const tables = {
       nodes: this.#fleet.nodes,
       claims: this.#fleet.claims,
@@ -142,6 +172,12 @@ export class ConsoleModel {
     return costReport(instancesOf(this.#fleet), by)
   }
 
+  /** The newest entries of the journal, the oldest of them first; or why there is none. */
+  journal(): readonly JournalEntry[] | { readonly absent: string } {
+    if (this.#history.isTold) return this.#history.table.rows()
+    return { absent: this.#absent.get('journal')?.why ?? 'the journal is being read' }
+  }
+
   /** The pods of a node that have not ended, by name. */
   podsOn(node: string): readonly PodOnNode[] {
     const rows = Array.from(this.#fleet.pods.on(node), ({ namespace, name, owner, isRunning, requests }) => ({
@@ -160,6 +196,9 @@ export class ConsoleModel {
     const kept = new Set(objects.map((object) => keyOf(resource, object.metadata)))
     for (const key of this.#keys(resource)) if (!kept.has(key)) this.#remove(resource, key)
     for (const object of objects) this.#set(resource, object)
+  }
+
+  #noteRead(resource: ConsoleResource): void {
     this.#absent.delete(resource)
     if (resource === 'pods') this.#fleet.readPods(true)
   }
@@ -231,9 +270,9 @@ export class ConsoleModel {
     for (const row of rows) this.#offeringTable.set(row)
   }
 
-  /** Makes the rows anew of which something has changed. */
-  #settle(): void {
-    for (const name of this.#fleet.settle()) {
+  /** Makes the rows anew of which something has changed. @param most of them, about. */
+  #settle(most = Number.POSITIVE_INFINITY): void {
+    for (const name of this.#fleet.settle(most)) {
       const pool = this.#pools.get(name)
       if (pool === undefined) this.#poolTable.delete(name)
       else this.#poolTable.set(poolRow(pool, this.#fleet.totalsOf(name)))

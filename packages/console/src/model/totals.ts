@@ -44,7 +44,8 @@ export class Totals {
   }
 
   price(): PriceSum {
-    if (this.#priced === 0) return { unpriced: this.#unpriced }
+    // Nothing costs nothing; what has no known price costs nobody knows what.
+    if (this.#priced === 0 && this.#unpriced > 0) return { unpriced: this.#unpriced }
     const perHour = this.#parts / partsPerUnit
     return { perHour, perMonth: perHour * hoursPerMonth, unpriced: this.#unpriced }
   }

@@ -21,7 +21,7 @@ export interface Share {
 
 /** A sum of prices, and how many parts of it have no known price. */
 export interface PriceSum {
-  /** Of what has a known price; absent when nothing has. */
+  /** Of what has a known price; absent when there is something and nothing of it has. */
   readonly perHour?: number
   /** For 730 hours. */
   readonly perMonth?: number
@@ -243,7 +243,7 @@ export interface Problem {
 
 /** Something that is not shown, and why. */
 export interface Absent {
-  /** A resource, or `journal`, `decisions`, `prices`, `reasons`, `usage`. */
+  /** A resource, or `journal`, `decisions`, `offerings`, `prices`, `reasons`, `usage`. */
   readonly what: string
   /** One sentence. */
   readonly why: string

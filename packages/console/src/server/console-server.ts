@@ -1,7 +1,7 @@
 /** The server of `tenon console` (console.md 3): on loopback, for the one who started it. */
 import { type Clock, type HttpHandler, type HttpResponse, type Random, serveHttp } from '@tenon/runtime'
 import type { ConsoleFacts } from '../answers/facts.ts'
-import type { ConsoleView, ViewChange } from '../model/view.ts'
+import type { ConsoleModel } from '../model/model.ts'
 import { Access } from './access.ts'
 import { type Action, type ActionPort, actionOf } from './actions.ts'
 import { answered, eventStream, json, problem } from './answer.ts'
@@ -10,12 +10,7 @@ import { type PageFile, type PageFiles, pageFiles } from './page-files.ts'
 import { Routes } from './routes.ts'
 
 /** What a person sees, as it changes. */
-export interface LiveView {
-  /** @param nowMs Unix milliseconds. */
-  view(nowMs: number): ConsoleView
-  /** What has changed since the last call. @param nowMs Unix milliseconds. */
-  takeChanges(nowMs: number): readonly ViewChange[]
-}
+export type LiveView = Pick<ConsoleModel, 'journal' | 'podsOn' | 'takeChanges' | 'view'>
 
 export interface ConsoleServerOptions {
   /** 0 takes any free port. */
@@ -91,12 +86,13 @@ class ConsolePages {
   readonly #log: EventLog
   readonly #ended: AbortSignal
   #live: Promise<LiveView> | undefined
-  #following: LiveView | undefined
+  /** Of which changes are told: of whom a page has the picture. */
+  #shown: LiveView | undefined
 
   constructor(options: ConsoleServerOptions, files: PageFiles, ended: AbortSignal) {
     this.#options = options
     this.#files = files
-    this.#routes = new Routes(options.facts, options.clock)
+    this.#routes = new Routes(options.facts, options.clock, async () => await this.#followed())
     this.#log = new EventLog(options.random.uint32().toString(16))
     this.#ended = ended
   }
@@ -104,7 +100,7 @@ class ConsolePages {
   /** Gathers changes for all streams, again and again. */
   tick(clock: Clock): void {
     if (this.#ended.aborted) return
-    const changes = this.#following?.takeChanges(clock.now()) ?? []
+    const changes = this.#shown?.takeChanges(clock.now()) ?? []
     if (changes.length > 0) this.#log.add(changes)
     const cancel = clock.after(tickMs, () => {
       this.#ended.removeEventListener('abort', cancel)
@@ -136,27 +132,33 @@ class ConsolePages {
   }
 
   async #stream(lastEventId: string | undefined, signal: AbortSignal): Promise<HttpResponse> {
-    this.#live ??= this.#options.follow(this.#ended)
     const { clock } = this.#options
     let live: LiveView
     try {
-      live = await this.#live
+      live = await this.#followed()
     } catch (error) {
-      this.#live = undefined
       return problem(502, error instanceof Error ? error.message : String(error))
     }
-    if (this.#following === undefined) {
-      this.#following = live
-      // The first picture has them all.
-      live.takeChanges(clock.now())
-    }
     const picture = () => {
-      const changes = live.takeChanges(clock.now())
-      if (changes.length > 0) this.#log.add(changes)
+      const changes = live.takeChanges(clock.now(), Number.POSITIVE_INFINITY)
+      // The first picture has them all, and nobody has another one.
+      if (this.#shown !== undefined && changes.length > 0) this.#log.add(changes)
+      this.#shown = live
       return { view: live.view(clock.now()), mayAct: this.#options.actions !== undefined, nowMs: clock.now() }
     }
     const idle = (over: AbortSignal) => clock.sleep(idleMs, over)
     return eventStream(this.#log.follow(lastEventId, picture, idle, signal))
+  }
+
+  /** Begins to follow the cluster with the first page that wants to see it, and again when that has failed. */
+  async #followed(): Promise<LiveView> {
+    this.#live ??= this.#options.follow(this.#ended)
+    try {
+      return await this.#live
+    } catch (error) {
+      this.#live = undefined
+      throw error
+    }
   }
 
   async #act(method: string, text: string, signal: AbortSignal): Promise<HttpResponse> {

@@ -4,10 +4,11 @@ import { savingsByDay } from '@tenon/operator'
 import type { Clock, HttpResponse } from '@tenon/runtime'
 import { explainedNode, explainedNodePool, explainedPod, pendingAnswer } from '../answers/explain.ts'
 import type { ConsoleFacts } from '../answers/facts.ts'
-import { podsOn } from '../answers/placement.ts'
+import { placedOn } from '../answers/placement.ts'
 import { poolsAnswer } from '../answers/pools.ts'
 import { priceHistory } from '../answers/price-history.ts'
 import { whatIfAnswer } from '../answers/simulate.ts'
+import type { ConsoleModel } from '../model/model.ts'
 import { json, problem } from './answer.ts'
 
 /** One question. */
@@ -26,40 +27,48 @@ const longestPlayMs = 7 * 24 * 3_600_000
 /** A snapshot that old serves a page whose parts ask one after the other. */
 const snapshotMs = 1000
 
+/** What is known without asking anybody. */
+type Followed = Pick<ConsoleModel, 'journal' | 'podsOn' | 'view'>
+
 /** Answers by path. All of them read; those of {@link asked} take a body, and read all the same. */
 export class Routes {
   readonly #facts: ConsoleFacts
   readonly #clock: Clock
+  readonly #live: () => Promise<Followed>
   #snapshot: { readonly atMs: number; readonly promise: Promise<Snapshot> } | undefined
+  /** By method and path: answered at once, whatever else is asked, as they take no copy of the cluster. */
+  readonly #quick: ReadonlyMap<string, Answerer>
   /** One answer at a time: each holds a copy of the cluster. */
   #last: Promise<unknown> = Promise.resolve()
   readonly #answers: ReadonlyMap<string, Answerer>
   readonly #asked: ReadonlyMap<string, Answerer>
 
-  constructor(facts: ConsoleFacts, clock: Clock) {
+  constructor(facts: ConsoleFacts, clock: Clock, live: () => Promise<Followed>) {
     this.#facts = facts
     this.#clock = clock
+    this.#live = live
+    this.#quick = new Map<string, Answerer>([
+      ['GET /api/fields', async () => json({ fields: await facts.fields() })],
+      ['GET /api/placement', (question) => this.#placement(question)],
+      ['GET /api/prices', () => this.#prices()],
+      ['GET /api/savings', () => this.#savings()],
+      ['POST /api/check', async ({ body }) => json({ problems: (await facts.readManifests(body)).problems })],
+    ])
     this.#answers = new Map<string, Answerer>([
       ['/api/pending', async ({ signal }) => json(await pendingAnswer(await this.#now(signal)))],
       ['/api/explain', (question) => this.#explain(question)],
       ['/api/pools', async ({ signal }) => json(await poolsAnswer(await this.#now(signal), signal))],
-      ['/api/placement', (question) => this.#placement(question)],
-      ['/api/journal', async ({ signal }) => json(await this.#journal(signal))],
-      ['/api/prices', (question) => this.#prices(question)],
-      ['/api/savings', (question) => this.#savings(question)],
       ['/api/cost', (question) => this.#cost(question)],
-      ['/api/fields', async () => json({ fields: await facts.fields() })],
       ['/api/manifest', (question) => this.#manifest(question)],
       ['/api/replay', (question) => this.#replay(question)],
     ])
-    this.#asked = new Map<string, Answerer>([
-      ['/api/check', async ({ body }) => json({ problems: (await facts.readManifests(body)).problems })],
-      ['/api/simulate', (question) => this.#simulate(question)],
-    ])
+    this.#asked = new Map<string, Answerer>([['/api/simulate', (question) => this.#simulate(question)]])
   }
 
   /** @returns undefined for a path that is no question. */
   async answer(method: 'GET' | 'POST', question: Question): Promise<HttpResponse | undefined> {
+    const quick = this.#quick.get(`${method} ${question.path}`)
+    if (quick !== undefined) return await this.#answered(question, quick(question))
     const answerer = (method === 'GET' ? this.#answers : this.#asked).get(question.path)
     if (answerer === undefined) return undefined
     const before = this.#last
@@ -68,10 +77,14 @@ export class Routes {
       () => answerer(question),
     )
     this.#last = work
+    return await this.#answered(question, work)
+  }
+
+  async #answered({ signal }: Question, work: Promise<HttpResponse>): Promise<HttpResponse> {
     try {
       return await work
     } catch (error) {
-      question.signal.throwIfAborted()
+      signal.throwIfAborted()
       return problem(502, error instanceof Error ? error.message : String(error))
     }
   }
@@ -100,33 +113,25 @@ export class Routes {
     return explained === undefined ? problem(404, `${kind} ${name} is not there`) : json(explained)
   }
 
-  async #placement({ query, signal }: Question): Promise<HttpResponse> {
-    const nodes = new Set(query.getAll('node'))
-    return json({ pods: podsOn(await this.#now(signal), nodes) })
+  async #placement({ query }: Question): Promise<HttpResponse> {
+    const live = await this.#live()
+    return json({ pods: placedOn(new Set(query.getAll('node')), (node) => live.podsOn(node)) })
   }
 
-  async #journal(signal: AbortSignal): Promise<object> {
-    const snapshot = await this.#now(signal)
-    const absent = journalAbsence(snapshot)
-    return absent === undefined ? { entries: snapshot.journal } : { entries: [], absent }
-  }
-
-  async #prices({ signal }: Question): Promise<HttpResponse> {
-    const snapshot = await this.#now(signal)
-    const absent = journalAbsence(snapshot)
-    if (absent !== undefined) return json({ absent })
-    const report = (await this.#facts.cost(snapshot, 'nodepool')) as {
-      readonly total: { readonly perHour: number }
-    }
-    return json(priceHistory(snapshot.journal, snapshot.takenAtMs, report.total.perHour))
-  }
-
-  async #savings({ signal }: Question): Promise<HttpResponse> {
-    const snapshot = await this.#now(signal)
-    const absent = journalAbsence(snapshot)
+  async #prices(): Promise<HttpResponse> {
+    const live = await this.#live()
+    const journal = live.journal()
+    if ('absent' in journal) return json(journal)
+    const nowMs = this.#clock.now()
+    const { perHour } = live.view(nowMs).header.price
     return json(
-      absent === undefined ? { days: savingsByDay(snapshot.journal, snapshot.takenAtMs) } : { absent },
+      perHour === undefined ? { absent: 'no node has a known price' } : priceHistory(journal, nowMs, perHour),
     )
+  }
+
+  async #savings(): Promise<HttpResponse> {
+    const journal = (await this.#live()).journal()
+    return json('absent' in journal ? journal : { days: savingsByDay(journal, this.#clock.now()) })
   }
 
   async #cost({ query, signal }: Question): Promise<HttpResponse> {
@@ -156,11 +161,4 @@ export class Routes {
     const replayed = await this.#facts.replay?.(signal)
     return json(replayed ?? { absent: 'no recording was given: start with tenon console --trace week.tnr' })
   }
-}
-
-/** Why there is no journal; undefined when there is one. */
-function journalAbsence({ origin }: Snapshot): string | undefined {
-  return origin.kind === 'controller'
-    ? undefined
-    : 'no Tenon is asked, and only Tenon keeps a journal of what was decided'
 }

@@ -1,4 +1,5 @@
 /** What the leading Tenon tells beside the objects: prices, verdicts on nodes, the journal (console.md 1). */
+import type { TakenCatalogues } from '@tenon/ask'
 import type { ClaimPrices, JournalEntry, NodeDecision } from '@tenon/operator'
 import { type Clock, messageOf, readText } from '@tenon/runtime'
 import type { SourceEvent } from '../model/event.ts'
@@ -10,13 +11,15 @@ export interface ControllerPages {
 
 export interface ControllerOptions {
   readonly clock: Clock
-  /** Finds the controller; a sentence when there is none. */
+  /** Finds the controller; a sentence when there is none. Who finds none tells prices from elsewhere. */
   readonly reach: (signal: AbortSignal) => Promise<ControllerPages | string>
   readonly entriesIn: (body: AsyncIterable<Uint8Array>) => AsyncIterable<JournalEntry>
   readonly tell: (event: SourceEvent) => void
 }
 
 const pollMs = 5000
+/** What is for sale is read again when what launches avoid has changed, and after so long: prices change, too. */
+const catalogueMs = 300_000
 const againMs = 10_000
 
 /** Follows the controller until `signal` aborts, whichever leads. */
@@ -26,7 +29,7 @@ export async function followController(options: ControllerOptions, signal: Abort
     const found = await reach(signal).catch(messageOf)
     if (signal.aborted) return
     if (typeof found === 'string') {
-      for (const what of ['journal', 'decisions', 'prices']) tell({ kind: 'absent', what, why: found })
+      for (const what of ['journal', 'decisions']) tell({ kind: 'absent', what, why: found })
     } else await attended(found, options, signal)
     await clock.sleep(againMs, signal).catch(() => undefined)
   }
@@ -65,13 +68,52 @@ async function polled(
   { clock, tell }: ControllerOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  const read = async (path: string) => await readText(await pages.get(path, signal))
+  const catalogue = new CatalogueReader(read, tell)
   while (!signal.aborted) {
-    const prices = JSON.parse(await readText(await pages.get('/debug/prices', signal))) as ClaimPrices
-    tell({ kind: 'prices', prices })
-    const { decisions } = JSON.parse(await readText(await pages.get('/debug/decisions', signal))) as {
+    tell({ kind: 'prices', prices: JSON.parse(await read('/debug/prices')) as ClaimPrices })
+    await catalogue.read(clock.monotonic())
+    signal.throwIfAborted()
+    const { decisions } = JSON.parse(await read('/debug/decisions')) as {
       readonly decisions: readonly NodeDecision[]
     }
     tell({ kind: 'decisions', decisions })
     await clock.sleep(pollMs, signal)
+  }
+}
+
+/** Reads what is for sale, and only when it may be something else than before. */
+class CatalogueReader {
+  readonly #read: (path: string) => Promise<string>
+  readonly #tell: ControllerOptions['tell']
+  #avoided: string | undefined
+  #readMs = Number.NEGATIVE_INFINITY
+  #text: string | undefined
+
+  constructor(read: (path: string) => Promise<string>, tell: ControllerOptions['tell']) {
+    this.#read = read
+    this.#tell = tell
+  }
+
+  /** A controller that does not tell it (an older one) tells the rest all the same. @param nowMs monotonic. */
+  async read(nowMs: number): Promise<void> {
+    try {
+      const avoided = await this.#read('/debug/offerings')
+      if (avoided === this.#avoided && nowMs - this.#readMs < catalogueMs) return
+      const text = await this.#read('/debug/catalogue')
+      if (text !== this.#text) {
+        const { catalogues, priceUnit } = JSON.parse(text) as TakenCatalogues
+        this.#tell({
+          kind: 'catalogues',
+          catalogues,
+          ...(priceUnit !== undefined && { currency: priceUnit }),
+        })
+      }
+      this.#avoided = avoided
+      this.#readMs = nowMs
+      this.#text = text
+    } catch (error) {
+      this.#tell({ kind: 'absent', what: 'offerings', why: messageOf(error) })
+    }
   }
 }

@@ -89,11 +89,10 @@ class Following {
         tell({ kind: 'removed', resource, name, ...(namespace !== undefined && { namespace }) })
       } else tell({ kind: 'set', resource, object: change.object })
     })
-    const readAll = async () => {
-      await cache.synced(this.#signal)
-      tell({ kind: 'replaced', resource, objects: cache.list() })
-    }
-    readAll().catch(() => undefined)
+    cache.synced(this.#signal).then(
+      () => tell({ kind: 'read', resource }),
+      () => undefined,
+    )
     cache.start(this.#signal)
   }
 

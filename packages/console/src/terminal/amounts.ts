@@ -51,7 +51,6 @@ export function sumText({ perHour, perMonth, unpriced }: PriceSum, currency: str
   const of = (sum: number | undefined) =>
     sum === undefined ? '?' : `${currency === undefined ? '' : `${currency} `}${sum.toFixed(3)}`
   const unknown = unpriced === 0 ? '' : ` ?${unpriced}`
-  if (perHour === undefined && unpriced === 0) return 'nothing that costs'
   return `${of(perHour)}/hour ${of(perMonth)}/month${unknown}`
 }
 

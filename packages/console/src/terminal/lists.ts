@@ -16,12 +16,15 @@ import type {
 import { partOf } from './amounts.ts'
 import type { CostLine } from './columns/others.ts'
 import { filterOf, type LabelMatcher } from './filter.ts'
+import { OrderedRows } from './ordered-rows.ts'
 import type { Sorting, ViewerState } from './state.ts'
 
 export type AnyRow = ClaimRow | CostLine | DecisionRow | NodeRow | PendingPodRow | PodOnNode | PoolRow
 
-/** Kept in the order of the last sorting, so that sorting again costs little. */
 type Held = { [Table in TableName]: Map<string, TableRows[Table]> }
+
+/** Tabs whose rows are those of a table, in the order that somebody chooses. */
+const sortedTables = { nodes: 'nodes', claims: 'claims', pools: 'pools', pods: 'pendingPods' } as const
 
 export class Lists {
   readonly #held: Held = {
@@ -35,6 +38,8 @@ export class Lists {
   readonly #model: ConsoleModel
   readonly #matcher: LabelMatcher
   readonly #resource: string
+  /** Of the place that was shown last. */
+  #sorted: { readonly key: string; readonly table: TableName; readonly rows: OrderedRows<AnyRow> } | undefined
   #made: { readonly key: string; readonly rows: readonly AnyRow[] } | undefined
   #version = 0
   #cost: { readonly by: string; readonly atMs: number; readonly report: CostReport } | undefined
@@ -50,8 +55,15 @@ export class Lists {
       if (!('table' in change)) continue
       this.#version++
       const rows = this.#held[change.table] as Map<string, TableRows[TableName]>
-      for (const row of change.set) rows.set(row.id, row)
-      for (const id of change.removed) rows.delete(id)
+      const sorted = this.#sorted?.table === change.table ? this.#sorted.rows : undefined
+      for (const row of change.set) {
+        rows.set(row.id, row)
+        sorted?.set(row as AnyRow)
+      }
+      for (const id of change.removed) {
+        rows.delete(id)
+        sorted?.delete(id)
+      }
     }
   }
 
@@ -75,21 +87,43 @@ export class Lists {
   rows(state: ViewerState, nowMs: number): readonly AnyRow[] {
     const { place, sorting, onlyFaults, costBy } = state
     const { selected: _, ...where } = place
+    const table = ownValue(sortedTables, place.tab)
+    if (table !== undefined) {
+      const key = JSON.stringify([where, sorting, onlyFaults])
+      if (this.#sorted?.key !== key) this.#sorted = { key, table, rows: this.#sortedRows(table, state) }
+      return this.#sorted.rows.rows()
+    }
     const second = place.tab === 'cost' ? Math.floor(nowMs / 5000) : 0
-    const key = JSON.stringify([this.#version, where, sorting, onlyFaults, costBy, second])
+    const key = JSON.stringify([this.#version, where, onlyFaults, costBy, second])
     if (this.#made?.key === key) return this.#made.rows
     const all = this.#all(state, nowMs)
-    const matches = place.filter === undefined ? undefined : filterOf(place.filter, this.#matcher)
-    const kept = all.filter(
-      (row) =>
-        (matches === undefined ||
-          matches({ text: textOf(row), labels: 'labels' in row ? row.labels : {} })) &&
-        (!onlyFaults || isFault(row)),
-    )
-    const isTimed = place.tab === 'decisions' || place.tab === 'cost'
-    const rows = isTimed ? kept : ordered(kept, sorting, this.#resource)
+    const kept = all.filter(this.#keeps(state))
+    // The journal and costs have an order of their own.
+    const rows = place.tab === 'onNode' ? ordered(kept, sorting, this.#resource) : kept
     this.#made = { key, rows }
     return rows
+  }
+
+  #sortedRows(table: 'nodes' | 'claims' | 'pools' | 'pendingPods', state: ViewerState): OrderedRows<AnyRow> {
+    const { place, sorting } = state
+    const { pool, claim } = place
+    const isKept = this.#keeps(state)
+    const isHere = (row: AnyRow) =>
+      (pool === undefined || ('nodePool' in row && row.nodePool === pool)) &&
+      (claim === undefined || row.id === claim)
+    return new OrderedRows<AnyRow>(this.#held[table].values(), {
+      keeps: (row) => isHere(row) && isKept(row),
+      keyOf: (row) => sortKey(row, sorting, this.#resource),
+      isReversed: sorting.isReversed,
+    })
+  }
+
+  /** Whether the filter and the wish for faults only leave a row. */
+  #keeps({ place, onlyFaults }: Pick<ViewerState, 'place' | 'onlyFaults'>): (row: AnyRow) => boolean {
+    const matches = place.filter === undefined ? undefined : filterOf(place.filter, this.#matcher)
+    return (row) =>
+      (matches === undefined || matches({ text: textOf(row), labels: 'labels' in row ? row.labels : {} })) &&
+      (!onlyFaults || isFault(row))
   }
 
   /** The costs, gathered at most every five seconds. */
@@ -101,29 +135,14 @@ export class Lists {
   }
 
   #all(state: ViewerState, nowMs: number): readonly AnyRow[] {
-    const { tab, pool, claim, node } = state.place
-    const isHere = (row: NodeRow | ClaimRow) =>
-      (pool === undefined || row.nodePool === pool) && (claim === undefined || row.id === claim)
-    switch (tab) {
-      case 'nodes':
-        return [...this.#held.nodes.values()].filter(isHere)
-      case 'claims':
-        return [...this.#held.claims.values()].filter(isHere)
-      case 'pools':
-        return [...this.#held.pools.values()]
-      case 'pods':
-        return [...this.#held.pendingPods.values()]
-      case 'onNode':
-        return this.#model.podsOn(node ?? '')
-      case 'decisions':
-        return [...this.#held.decisions.values()].toReversed()
-      case 'cost':
-        return this.cost(state, nowMs).groups.map((group) => ({
-          ...group,
-          id: group.name ?? '(none)',
-          labels: {},
-        }))
-    }
+    const { tab, node } = state.place
+    if (tab === 'onNode') return this.#model.podsOn(node ?? '')
+    if (tab === 'decisions') return [...this.#held.decisions.values()].toReversed()
+    return this.cost(state, nowMs).groups.map((group) => ({
+      ...group,
+      id: group.name ?? '(none)',
+      labels: {},
+    }))
   }
 
   #find(name: string): NodeRow | undefined {
@@ -150,15 +169,13 @@ function isFault(row: AnyRow): boolean {
   return 'reason' in row || ('isRunning' in row && !row.isRunning)
 }
 
-/** Rows in an order; equal ones by their ids. */
 function ordered<R extends AnyRow>(rows: readonly R[], sorting: Sorting, resource: string): readonly R[] {
-  const keyed = rows.map((row) => ({ row, key: sortKey(row, sorting, resource) }))
-  const sign = sorting.isReversed ? -1 : 1
-  keyed.sort((a, b) => {
-    if (a.key !== b.key) return (a.key < b.key ? -1 : 1) * sign
-    return a.row.id < b.row.id ? -1 : 1
-  })
-  return keyed.map(({ row }) => row)
+  const { isReversed } = sorting
+  return new OrderedRows<R>(rows, {
+    keeps: () => true,
+    keyOf: (row) => sortKey(row, sorting, resource),
+    isReversed,
+  }).rows()
 }
 
 /** Nodes in the order of `--node-sort`. */

@@ -98,7 +98,7 @@ export class Viewer {
     try {
       let drawnMs = Number.NEGATIVE_INFINITY
       while (!end.aborted) {
-        if (this.#isDue || this.#clock.monotonic() - drawnMs >= tickMs) {
+        if (this.#isDue || this.#model.isBehind || this.#clock.monotonic() - drawnMs >= tickMs) {
           this.#isDue = false
           draw()
           drawnMs = this.#clock.monotonic()
