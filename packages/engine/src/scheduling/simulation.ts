@@ -15,7 +15,7 @@ import { type ClaimClass, holdsMore } from './claims/claim-class.ts'
 import { compareText } from '../input/compare-text.ts'
 import type { GroupSource } from '../input/problem.ts'
 import type { CompiledProblem } from './compiled-problem.ts'
-import { type DeviceAdmission, DeviceAdmissions } from './devices/device-admission.ts'
+import { PodDevices } from './devices/pod-devices.ts'
 import { Crowding } from './pods/crowding.ts'
 import { explain } from './explain.ts'
 import type { FinishedClaim } from './claims/finished-claims.ts'
@@ -24,7 +24,7 @@ import type { PlanCost } from './packing/cheaper.ts'
 import type { PlannedBin } from './packing/group.ts'
 import { claimOf, costOf, regrouped } from './packing/regroup.ts'
 import type { NodeFill } from './nodes/node-fill.ts'
-import type { HasDevices, NodeQueue } from './nodes/node-queue.ts'
+import type { NodeQueue } from './nodes/node-queue.ts'
 import { type Answer, ClaimQueue, isBefore, type OpenClaim } from './claims/open-claims.ts'
 import { groupsInOrder } from './pod-groups/group-order.ts'
 import { type GroupDomain, type GroupOutcome, placeGroup, type Trial } from './pod-groups/group-placing.ts'
@@ -136,7 +136,7 @@ export class Simulation {
   readonly #nodeOf = new Map<number, number>()
   readonly #choices: number
   readonly #crowding: Crowding
-  readonly #devices: DeviceAdmissions | undefined
+  readonly #devices: PodDevices
   readonly #keepsApart: boolean
   readonly #journal = new Journal()
   readonly #barred: ReadonlyMap<number, PodReason>
@@ -182,7 +182,10 @@ export class Simulation {
         : new ClaimAdmission(compiled, this.#topology, this.#reservations)
     this.#crowding = new Crowding((pod) => compiled.shapeOf(pod))
     this.#keepsApart = keepsApart
-    this.#devices = scope.ground.devices && new DeviceAdmissions(scope.ground.devices, compiled)
+    this.#devices = new PodDevices(scope.ground.devices, compiled, {
+      admission: this.#admission,
+      topology: this.#topology,
+    })
     this.#newHost = this.#topology.hostOf(placeholder(0))
     this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / scope.pods.length)))
   }
@@ -323,7 +326,7 @@ export class Simulation {
     this.#ground.rollback(ground)
     for (const claim of this.#touched.keys()) queues.add(claim.class)
     // Devices that others took for the time being make any claim refuse.
-    if (this.#devices === undefined) for (const of of queues) this.#queues.get(of)?.forget()
+    if (!this.#devices.areServed) for (const of of queues) this.#queues.get(of)?.forget()
     else for (const queue of this.#queues.values()) queue.forget()
     this.#touched.clear()
     // What found no place during the trial may find one now.
@@ -359,7 +362,7 @@ export class Simulation {
     )
       shapes.push(shape)
     if (this.#takenClaimOf(pod) !== undefined || shapes[0]?.usesResourceClaims === true) return undefined
-    this.#devices?.restart()
+    this.#devices.restart()
     const isPlaced = shapes.some((shape) =>
       'host' in on
         ? this.#onBoundHost(pod, shape, [on.host])
@@ -516,8 +519,7 @@ export class Simulation {
     for (const claim of this.#claims) {
       const { template } = claim.class
       const finished = finisher.finish(claim, this.#compiled.poolIndexOf(template))
-      if (!('kind' in finished))
-        claims.push({ ...finished, deviceDrivers: this.#devices?.driversOf(claim) ?? [] })
+      if (!('kind' in finished)) claims.push({ ...finished, deviceDrivers: this.#devices.driversOf(claim) })
       else {
         const reason: PodReason = {
           kind: 'truncationBrokeMinValues',
@@ -624,8 +626,8 @@ export class Simulation {
     let shape: PodShape | undefined = wanted
     if (shape.usesResourceClaims) return false
     if (this.#takenClaimOf(pod) !== undefined) return false
-    this.#devices?.restart()
-    while (shape !== undefined && !this.#nodes.takes(node, shape, volumes, this.#asked(pod, shape)))
+    this.#devices.restart()
+    while (shape !== undefined && !this.#nodes.takes(node, shape, volumes, this.#devices.asked(pod, shape)))
       shape = shape.relaxed()
     if (shape === undefined) return false
     this.#onNode(node, pod, shape)
@@ -638,14 +640,8 @@ export class Simulation {
     return this.#scope.planned ?? this.#compiled.problem.planned
   }
 
-  /** How nodes are asked for the devices of a pod; undefined when it claims none. */
-  #asked(pod: number, { claims }: PodShape): HasDevices | undefined {
-    const devices = this.#devices
-    return devices === undefined || claims.length === 0 ? undefined : (node) => devices.onNode(node, pod)
-  }
-
   #onNode(node: NodeFill, pod: number, shape: PodShape): void {
-    if (shape.claims.length > 0) this.#devices?.takeOnNode(node, pod)
+    this.#devices.takeOnNode(node, pod, shape)
     this.#nodes.take(node, pod, shape, this.#compiled.problem.volumeClaims.get(pod))
     this.#nodeOf.set(pod, this.#ground.indexOf(node))
     this.#journal.note(() => this.#nodeOf.delete(pod))
@@ -674,7 +670,7 @@ export class Simulation {
     const memory = this.#memoryOf(wanted)
     const volumes = this.#compiled.problem.volumeClaims.get(pod)
     if (memory.failedAt !== this.#placements || volumes !== undefined) {
-      this.#devices?.restart()
+      this.#devices.restart()
       const outcome = wanted.usesResourceClaims ? 'refused' : this.#tryShapes(pod, wanted)
       if (outcome === 'placed') {
         this.#hasPlace(pod)
@@ -686,8 +682,7 @@ export class Simulation {
         return false
       }
       memory.failedAt = this.#placements
-      const refusal = wanted.claims.length > 0 ? this.#devices?.refusal : undefined
-      memory.devices = refusal && { kind: 'devices', claim: refusal.claim, because: refusal.because }
+      memory.devices = this.#devices.refusalOf(wanted)
     }
     if (memory.devices !== undefined) {
       this.#failures.set(pod, memory.devices)
@@ -700,7 +695,7 @@ export class Simulation {
   #tryShapes(pod: number, wanted: PodShape): 'placed' | 'refused' | PodReason {
     const volumes = this.#compiled.problem.volumeClaims.get(pod)
     for (let shape: PodShape | undefined = wanted; shape !== undefined; shape = shape.relaxed()) {
-      const node = this.#nodes.first(shape, volumes, this.#asked(pod, shape))
+      const node = this.#nodes.first(shape, volumes, this.#devices.asked(pod, shape))
       if (node !== undefined) {
         this.#onNode(node, pod, shape)
         return 'placed'
@@ -748,7 +743,7 @@ export class Simulation {
       const confined = sameKindOf(from, this.#admission.confined(shape, targets))
       if (confined.length === 0) continue
       const found = queue.first(shape.index, best, (claim) =>
-        this.#withDevices(
+        this.#devices.answer(
           this.#answer(this.#admission.answer(claim, shape, targets, confined), claim, shape, entry),
           claim,
           pod,
@@ -783,7 +778,7 @@ export class Simulation {
         const given = asksOnlyRoom
           ? this.#admission.answerWithRoom(claim, shape)
           : this.#admission.answer(claim, shape, targets, confined)
-        const answer = this.#withDevices(
+        const answer = this.#devices.answer(
           this.#answer(given, claim, shape, entry),
           claim,
           pod,
@@ -824,7 +819,7 @@ export class Simulation {
       const targets = this.#admission.targets(shape, claim.class)
       const confined = this.#admission.confined(shape, targets)
       const answer = this.#admission.answer(claim, shape, targets, confined)
-      if (this.#withDevices(answer, claim, pod, shape, confined) !== 'accepts') continue
+      if (this.#devices.answer(answer, claim, pod, shape, confined) !== 'accepts') continue
       best = claim
       bestConfined = confined
     }
@@ -832,7 +827,7 @@ export class Simulation {
   }
 
   #enter(claim: OpenClaim, pod: number, shape: PodShape, confined: readonly ClaimClass[]): boolean {
-    const withDevices = this.#admittedWithDevices(claim, pod, shape, confined)
+    const withDevices = this.#devices.onClaim(claim, pod, shape, confined)
     const admission =
       shape.claims.length > 0 ? withDevices?.admission : this.#admission.admit(claim, shape, confined)
     if (admission === undefined) return false
@@ -844,39 +839,8 @@ export class Simulation {
     }
     queue.remove(claim)
     this.#fill(claim, pod, shape, admission)
-    if (withDevices !== undefined) this.#devices?.takeOnClaim(claim, withDevices)
+    if (withDevices !== undefined) this.#devices.takeOnClaim(claim, withDevices)
     return true
-  }
-
-  /** What a claim says that would take the pod, its devices apart. */
-  #withDevices(
-    answer: Answer,
-    claim: OpenClaim,
-    pod: number,
-    shape: PodShape,
-    confined: readonly ClaimClass[],
-  ): Answer {
-    if (answer !== 'accepts' || shape.claims.length === 0) return answer
-    if (this.#admittedWithDevices(claim, pod, shape, confined) !== undefined) return 'accepts'
-    const mayHaveThemLater = shape.sharesClaims || this.#topology.concernsDomains(shape)
-    return mayHaveThemLater ? 'notNow' : 'never'
-  }
-
-  #admittedWithDevices(
-    claim: OpenClaim,
-    pod: number,
-    shape: PodShape,
-    confined: readonly ClaimClass[],
-  ): DeviceAdmission<Admission> | undefined {
-    if (this.#devices === undefined || shape.claims.length === 0) return undefined
-    claim.taker ??= {}
-    return this.#devices.onClaim(
-      { taker: claim.taker, amounts: claim.amounts },
-      pod,
-      shape,
-      confined,
-      (targets) => this.#admission.admit(claim, shape, targets),
-    )
   }
 
   #onNewClaim(
@@ -893,10 +857,14 @@ export class Simulation {
       this.#topology.expectOnClaim(this.#newHost, template.index)
       if (targets.length === 0 || !this.#topology.allowsHost(shape, this.#newHost)) continue
       const confined = this.#admission.confined(shape, targets)
-      if (this.#devices !== undefined && shape.claims.length > 0) {
-        const outcome = this.#openWithDevices(this.#devices, pod, shape, confined)
-        if (outcome === undefined) continue
-        return outcome
+      if (this.#devices.concerns(shape)) {
+        const opening = this.#devices.onNewClaim(pod, shape, confined)
+        if (opening === undefined) continue
+        if ('kind' in opening) return opening
+        const claim = this.#open(pod, shape, opening.offered.admission)
+        claim.taker = opening.taker
+        this.#devices.takeOnClaim(claim, opening.offered)
+        return 'placed'
       }
       const priced = confined.filter(({ isPriced }) => isPriced)
       const admission = this.#admission.open(shape, priced) ?? this.#unpriced(pod, shape, template, confined)
@@ -924,31 +892,6 @@ export class Simulation {
     const reach = this.#reachOf(shape).filter(({ from }) => !from.isPriced && from.template === template)
     if (this.#onClaimOf(reach, pod, shape, { growing: template })) return 'placed'
     return this.#admission.open(shape, unpriced)
-  }
-
-  /** Opens a claim of which some types have the devices of the pod. */
-  #openWithDevices(
-    devices: DeviceAdmissions,
-    pod: number,
-    shape: PodShape,
-    confined: readonly ClaimClass[],
-  ): 'placed' | PodReason | undefined {
-    const taker = {}
-    const amounts = new Float64Array(this.#compiled.space.size)
-    const priced = confined.filter(({ isPriced }) => isPriced)
-    const unpriced = confined.flatMap((target) => this.#compiled.classes.unpriced(target) ?? [])
-    let refusal: PodReason | undefined
-    const opened = devices.onClaim({ taker, amounts }, pod, shape, [...priced, ...unpriced], (targets) => {
-      const admission = this.#admission.open(shape, targets)
-      if (admission === undefined || !('kind' in admission)) return admission
-      refusal = { kind: 'reservationDeferred', variant: admission.variant }
-      return undefined
-    })
-    if (opened === undefined) return refusal
-    const claim = this.#open(pod, shape, opened.admission)
-    claim.taker = taker
-    devices.takeOnClaim(claim, opened)
-    return 'placed'
   }
 
   #open(pod: number, shape: PodShape, admission: Admission): OpenClaim {
@@ -1030,7 +973,7 @@ export class Simulation {
       this.#reservations.exchange(claim.reservations, admission.reservations)
       claim.reservations = admission.reservations
     }
-    this.#devices?.retain(claim)
+    this.#devices.retain(claim)
     this.#queueOf(claim.class).add(claim)
     this.#topology.record(shape, claim)
   }
