@@ -1,3 +1,12 @@
+export {
+  type CompiledCapacity,
+  compileCapacity,
+  consumedCapacity,
+  type DeviceAmount,
+  type DeviceAmounts,
+  deviceAmount,
+  qualifiedDeviceName,
+} from './device-amounts.ts'
 export type {
   InstanceType,
   Offering,

@@ -1,4 +1,10 @@
 export { type CelExpression, compileCelBool } from './bool-expression.ts'
+export {
+  askDeviceSelector,
+  type CompiledDeviceSelector,
+  compileDeviceSelector,
+  type DeviceSelectorAnswer,
+} from './device-selectors.ts'
 export { compileCel, type Compiled, createEnvironment, failureOf, type VariableType } from './environment.ts'
 export { childNodes } from './nodes.ts'
 export { canonicalQuantity, isQuantity, quantityNanos, quantityText } from './quantity.ts'

@@ -1,16 +1,5 @@
-/** Exact amounts of devices: thousandths of a unit. */
-import { scaledQuantity } from '@tenon/api'
-
-/** An amount in thousandths; smaller fractions are rounded up. */
-export type DeviceAmount = bigint
-
-/** @throws RangeError when the text is no quantity. */
-export function deviceAmount(text: string): DeviceAmount {
-  return scaledQuantity(text, 3)
-}
-
-/** Amounts by name; what is not there is 0. */
-export type DeviceAmounts = ReadonlyMap<string, DeviceAmount>
+/** Sums of amounts of devices. */
+import type { DeviceAmount, DeviceAmounts } from '@tenon/api'
 
 /** Adds `more`, in place. */
 export function addAmounts(to: Map<string, DeviceAmount>, more: DeviceAmounts): void {

@@ -1,8 +1,18 @@
 /** Devices read once: what selectors, constraints and counters need of them. */
-import type { CounterSet, Device, DeviceAttribute, DeviceTaint, NodeSelector } from '@tenon/api'
+import {
+  type CompiledCapacity,
+  compileCapacity,
+  type CounterSet,
+  type Device,
+  type DeviceAmount,
+  type DeviceAmounts,
+  deviceAmount,
+  type DeviceAttribute,
+  type DeviceTaint,
+  type NodeSelector,
+  qualifiedDeviceName,
+} from '@tenon/api'
 import { parseRequirements, type Requirements } from '../../requirements/requirements.ts'
-import { type DeviceAmount, type DeviceAmounts, deviceAmount } from './amounts.ts'
-import { type CompiledCapacity, compilePolicy } from './capacity.ts'
 
 /** From where a device can be reached. */
 export type DevicePlace =
@@ -81,15 +91,10 @@ function valuesOf(attribute: DeviceAttribute): ReadonlySet<string> {
   return new Set(values)
 }
 
-/** The name of an attribute or a capacity with its domain, which is the driver unless it says so. */
-export function qualifiedName(name: string, driver: string): string {
-  return name.includes('/') ? name : `${driver}/${name}`
-}
-
 export function attributesOf(device: Device, driver: string): ReadonlyMap<string, ReadonlySet<string>> {
   return new Map(
     Object.entries(device.attributes ?? {}).map(([name, value]) => [
-      qualifiedName(name, driver),
+      qualifiedDeviceName(name, driver),
       valuesOf(value),
     ]),
   )
@@ -98,9 +103,9 @@ export function attributesOf(device: Device, driver: string): ReadonlyMap<string
 /** @throws RangeError when an amount is no quantity. */
 export function capacityOf(device: Device, driver: string): ReadonlyMap<string, CompiledCapacity> {
   return new Map(
-    Object.entries(device.capacity ?? {}).map(([name, { value, requestPolicy }]) => [
-      qualifiedName(name, driver),
-      { value: deviceAmount(value), policy: compilePolicy(requestPolicy) },
+    Object.entries(device.capacity ?? {}).map(([name, capacity]) => [
+      qualifiedDeviceName(name, driver),
+      compileCapacity(capacity),
     ]),
   )
 }

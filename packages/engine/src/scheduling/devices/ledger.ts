@@ -2,10 +2,11 @@
  * Which devices are in use: by claims that have them in the cluster, and by those that this decision has given some.
  * Changes since a mark can be taken back.
  */
+import { type DeviceAmount, type DeviceAmounts, deviceAmount, qualifiedDeviceName } from '@tenon/api'
 import type { Requirements } from '../../requirements/requirements.ts'
 import { type AllocatedDevice, type DeviceAllocation } from '../../input/devices.ts'
-import { addAmounts, type DeviceAmount, type DeviceAmounts, deviceAmount, raiseAmounts } from './amounts.ts'
-import { type CompiledDevice, type DevicePool, qualifiedName } from './device.ts'
+import { addAmounts, raiseAmounts } from './amounts.ts'
+import type { CompiledDevice, DevicePool } from './device.ts'
 import type { TypeDevices } from './pools.ts'
 
 /** A node or an open claim, told apart by identity. */
@@ -197,7 +198,7 @@ function deviceKey(driver: string, pool: string, device: string): string {
 function consumedOf({ driver, consumedCapacity }: AllocatedDevice): DeviceAmounts | undefined {
   if (consumedCapacity === undefined) return undefined
   const amounts = Object.entries(consumedCapacity)
-  return new Map(amounts.map(([name, amount]) => [qualifiedName(name, driver), deviceAmount(amount)]))
+  return new Map(amounts.map(([name, amount]) => [qualifiedDeviceName(name, driver), deviceAmount(amount)]))
 }
 
 /** What others use of a device that several may share, and what this taker does as this type. */

@@ -1,16 +1,19 @@
 /** Claims read once: requests with their selectors, and constraints (devices.md 3.9). */
-import type {
-  DeviceClass,
-  DeviceConstraint,
-  DeviceRequest,
-  DeviceSubRequest,
-  DeviceToleration,
-  ResourceClaim,
+import {
+  consumedCapacity,
+  type DeviceAmount,
+  type DeviceAmounts,
+  deviceAmount,
+  type DeviceClass,
+  type DeviceConstraint,
+  type DeviceRequest,
+  type DeviceSubRequest,
+  type DeviceToleration,
+  type ResourceClaim,
 } from '@tenon/api'
-import { type DeviceAmount, type DeviceAmounts, deviceAmount } from './amounts.ts'
-import { consumedCapacity } from './capacity.ts'
 import type { CompiledDevice } from './device.ts'
-import { type CompiledSelector, compileSelector, type SelectorAnswers } from './selectors.ts'
+import { type CompiledDeviceSelector, compileDeviceSelector } from '@tenon/cel'
+import type { SelectorAnswers } from './selectors.ts'
 
 /** Most devices that one claim may get. */
 export const mostDevicesPerClaim = 32
@@ -25,7 +28,7 @@ export interface CompiledRequest {
 export interface RequestWay {
   /** `request`, or `request/subrequest`. */
   readonly name: string
-  readonly selectors: readonly CompiledSelector[]
+  readonly selectors: readonly CompiledDeviceSelector[]
   /** Undefined: all there are. */
   readonly count: number | undefined
   readonly adminAccess: boolean
@@ -92,10 +95,10 @@ function compileWay(
   const deviceClass = classes.get(sub.deviceClassName)
   if (deviceClass === undefined)
     return `request ${name} names DeviceClass ${sub.deviceClassName}, which does not exist`
-  const selectors: CompiledSelector[] = []
+  const selectors: CompiledDeviceSelector[] = []
   for (const { cel } of [...(deviceClass.spec.selectors ?? []), ...(sub.selectors ?? [])]) {
     if (cel === undefined) return `request ${name} has a selector that is not CEL`
-    const selector = compileSelector(cel.expression)
+    const selector = compileDeviceSelector(cel.expression)
     if (selector.problem !== undefined)
       return `a selector of request ${name} does not compile: ${selector.problem}`
     selectors.push(selector)

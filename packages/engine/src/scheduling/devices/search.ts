@@ -1,6 +1,7 @@
 /** Finds devices for claims on one taker as one type: depth first, the first whole solution wins (devices.md 3.11). */
+import type { DeviceAmount, DeviceAmounts } from '@tenon/api'
 import { compatible, merged, type Requirements } from '../../requirements/requirements.ts'
-import { addAmounts, type DeviceAmount, type DeviceAmounts, subtractAmounts } from './amounts.ts'
+import { addAmounts, subtractAmounts } from './amounts.ts'
 import { ConstraintState } from './constraints.ts'
 import type { CompiledDevice, DevicePool } from './device.ts'
 import { counterUse, type DeviceLedger, type Hold, sharedUse, type Taker } from './ledger.ts'

@@ -1,6 +1,17 @@
-/** What a request takes of a device's capacity (devices.md 3.14). */
-import type { CapacityRequestPolicy } from '@tenon/api'
-import { type DeviceAmount, type DeviceAmounts, deviceAmount } from './amounts.ts'
+/** Amounts of devices, and what a request takes of a device's capacity (devices.md 3.14). */
+import type { CapacityRequestPolicy, DeviceCapacity } from './devices.ts'
+import { scaledQuantity } from './quantity.ts'
+
+/** An amount in thousandths; smaller fractions are rounded up. */
+export type DeviceAmount = bigint
+
+/** @throws RangeError when the text is no quantity. */
+export function deviceAmount(text: string): DeviceAmount {
+  return scaledQuantity(text, 3)
+}
+
+/** Amounts by name; what is not there is 0. */
+export type DeviceAmounts = ReadonlyMap<string, DeviceAmount>
 
 /** A capacity with the policy of requests on it. */
 export interface CompiledCapacity {
@@ -21,7 +32,11 @@ interface CompiledPolicy {
 }
 
 /** @throws RangeError when an amount is no quantity. */
-export function compilePolicy(policy: CapacityRequestPolicy | undefined): CompiledPolicy | undefined {
+export function compileCapacity({ value, requestPolicy }: DeviceCapacity): CompiledCapacity {
+  return { value: deviceAmount(value), policy: compilePolicy(requestPolicy) }
+}
+
+function compilePolicy(policy: CapacityRequestPolicy | undefined): CompiledPolicy | undefined {
   if (policy === undefined) return undefined
   const { default: usual, validRange: range, validValues: values } = policy
   return {
@@ -64,4 +79,9 @@ function rounded(requested: DeviceAmount, policy: CompiledPolicy | undefined): D
     amount = min + steps * step
   }
   return max !== undefined && amount > max ? undefined : amount
+}
+
+/** The name of an attribute or a capacity with its domain, which is the driver unless it says so. */
+export function qualifiedDeviceName(name: string, driver: string): string {
+  return name.includes('/') ? name : `${driver}/${name}`
 }

@@ -1,0 +1,89 @@
+/** Selectors of devices: CEL over one device (devices.md 3.10). */
+import type { Device, DeviceAttribute } from '@tenon/api'
+import { type CelExpression, compileCelBool } from './bool-expression.ts'
+import { celQuantity } from './quantities.ts'
+import { celVersion } from './versions.ts'
+
+/** The longest expression that the API allows, in characters. */
+const longestExpression = 10 * 1024
+
+/** A selector that can be asked, or why it cannot. */
+export type CompiledDeviceSelector =
+  | { readonly expression: CelExpression; readonly text: string; readonly problem?: undefined }
+  | { readonly problem: string; readonly expression?: undefined }
+
+const compiled = new Map<string, CompiledDeviceSelector>()
+const mostCompiled = 1000
+
+/** Compiles an expression once; it is pure, so that all decisions share it. */
+export function compileDeviceSelector(text: string): CompiledDeviceSelector {
+  const known = compiled.get(text)
+  if (known !== undefined) return known
+  const fresh = compileUncached(text)
+  if (compiled.size >= mostCompiled) compiled.clear()
+  compiled.set(text, fresh)
+  return fresh
+}
+
+function compileUncached(text: string): CompiledDeviceSelector {
+  if (text.length > longestExpression)
+    return { problem: `the expression is longer than ${longestExpression}` }
+  const expression = compileCelBool('device', text)
+  return typeof expression === 'string' ? { problem: expression } : { expression, text }
+}
+
+/** What a selector says of a device; an evaluation that fails says why. */
+export type DeviceSelectorAnswer = boolean | { readonly problem: string }
+
+/** Asks a selector of a device that a driver publishes. */
+export function askDeviceSelector(
+  selector: CompiledDeviceSelector,
+  device: Device,
+  driver: string,
+): DeviceSelectorAnswer {
+  if (selector.expression === undefined) return { problem: selector.problem }
+  // A domain that a device has nothing in is empty, unless the expression asks whether it is there.
+  const asksForDomains = /\bin\s+device\s*\.\s*(attributes|capacity)\b/.test(selector.text)
+  const named = asksForDomains ? [] : [...selector.text.matchAll(/"([^"]*)"|'([^']*)'/g)]
+  const domains = named.map(([, double, single]) => double ?? single ?? '')
+  return selector.expression(variableOf(device, driver, domains))
+}
+
+/** The variable `device`. */
+function variableOf(source: Device, driver: string, domains: readonly string[]): unknown {
+  const attributes = Object.entries(source.attributes ?? {}).map(
+    ([name, attribute]) => [name, attributeValue(attribute)] as const,
+  )
+  const capacity = Object.entries(source.capacity ?? {}).map(
+    ([name, { value }]) => [name, celQuantity(value)] as const,
+  )
+  return new Map<string, unknown>([
+    ['driver', driver],
+    ['attributes', byDomain(attributes, driver, domains)],
+    ['capacity', byDomain(capacity, driver, domains)],
+    ['allowMultipleAllocations', source.allowMultipleAllocations ?? false],
+  ])
+}
+
+/** Values by domain, then by name. */
+function byDomain(
+  values: readonly (readonly [name: string, value: unknown])[],
+  driver: string,
+  domains: readonly string[],
+): ReadonlyMap<string, ReadonlyMap<string, unknown>> {
+  const found = new Map<string, Map<string, unknown>>(domains.map((domain) => [domain, new Map()]))
+  for (const [name, value] of values) {
+    const slash = name.indexOf('/')
+    const domain = slash < 0 ? driver : name.slice(0, slash)
+    const known = found.get(domain) ?? new Map<string, unknown>()
+    found.set(domain, known.set(name.slice(slash + 1), value))
+  }
+  return found
+}
+
+function attributeValue(attribute: DeviceAttribute): unknown {
+  const { int, bool, string: text, version, ints, bools, strings, versions } = attribute
+  if (int !== undefined) return BigInt(int)
+  if (version !== undefined) return celVersion(version)
+  return bool ?? text ?? ints?.map(BigInt) ?? versions?.map(celVersion) ?? bools ?? strings
+}
