@@ -37,7 +37,7 @@ const arrows = new Map<string, readonly string[]>([
   ['provider', ['api', 'devcluster', 'kube', 'runtime']],
   ...clouds.map((name): [string, readonly string[]] => [name, [...core, 'devcluster']]),
   ['operator', ['engine', ...core]],
-  ['filters', ['api']],
+  ['filters', ['api', 'cel']],
   ['cluster-autoscaler', ['filters', ...core]],
   ['ask', ['devcluster', 'engine', 'filters', 'operator', ...core]],
   ['console', ['ask', 'engine', 'operator', ...core]],

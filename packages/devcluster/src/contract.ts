@@ -3,7 +3,15 @@
  * looks like and how it merges), the controllers, the scheduler, the kubelets and the simulated
  * clouds know each other only through these types.
  */
-import type { KubeObject, LabelSelector, ResourceList, ResourceType, Status, Taint } from '@tenon/api'
+import type {
+  KubeObject,
+  LabelSelector,
+  ResourceList,
+  ResourceSliceTemplate,
+  ResourceType,
+  Status,
+  Taint,
+} from '@tenon/api'
 
 /** A stored object: plain JSON data, shared, never changed in place. */
 export type StoredObject = KubeObject & { readonly [field: string]: unknown }
@@ -214,6 +222,8 @@ export interface KubeletSpec {
   readonly maxParallelStarts?: number
   /** The node was Ready before this kubelet took it over, and goes on so. */
   readonly wasReady?: boolean
+  /** Devices that the node's drivers publish once they run; none unless given. */
+  readonly devices?: readonly ResourceSliceTemplate[]
   /** The node registers and reports, but never as Ready. */
   readonly neverReady?: boolean
 }

@@ -1,5 +1,8 @@
 export { ClusterIndex } from './cluster/cluster-index.ts'
 export { NodeEntry } from './cluster/node-entry.ts'
+export type { ClaimAllocation } from './devices/device-allocator.ts'
+export { DeviceIndex } from './devices/device-index.ts'
+export type { AllocatedClaim } from './devices/device-plan.ts'
 export { fromLabels } from './label-keys.ts'
 export { type ClusterView, type ExtraFilter, perDomain, PodCycle, spreadQuestion } from './pods/pod-cycle.ts'
 export { type PodFacts, podFacts, type SpreadConstraint, termSelects } from './pods/pod-facts.ts'

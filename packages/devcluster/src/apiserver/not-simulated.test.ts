@@ -19,14 +19,6 @@ const warning = ({ headers }: Answer) => headers['warning'] ?? ''
 
 test('what is accepted and has no effect is named in a Warning', async () => {
   const server = new TestServer()
-  const pod = aPod('training')
-  const claims = [{ name: 'gpu', resourceClaimName: 'gpu' }]
-  const answer = await server.call('POST', podsPath, {
-    ...pod,
-    spec: { ...pod.spec, resourceClaims: claims },
-  })
-  assert.equal(answer.status, 201, answer.body.message)
-  assert.match(warning(answer), /spec\.resourceClaims has no effect on the embedded cluster: devices are not/)
   const job = await server.call('POST', jobsPath, aJob({ managedBy: 'example.com/queue' }))
   assert.match(warning(job), /spec\.managedBy has no effect/)
   const network = await server.call('POST', '/apis/networking.k8s.io/v1/namespaces/default/networkpolicies', {
@@ -40,19 +32,15 @@ test('what is accepted and has no effect is named in a Warning', async () => {
 
 test('templates are looked into, and what an update leaves alone is not told again', async () => {
   const server = new TestServer()
-  const path = '/apis/apps/v1/namespaces/default/deployments'
-  const template = {
-    metadata: { labels: { app: 'web' } },
-    spec: { ...aPod('x').spec, resourceClaims: [{ name: 'gpu', resourceClaimName: 'gpu' }] },
-  }
+  const path = '/apis/batch/v1/namespaces/default/cronjobs'
   const created = await server.call('POST', path, {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name: 'web' },
-    spec: { selector: { matchLabels: { app: 'web' } }, template },
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata: { name: 'nightly' },
+    spec: { schedule: '0 3 * * *', jobTemplate: { spec: aJob({ managedBy: 'example.com/queue' }).spec } },
   })
-  assert.match(warning(created), /spec\.template\.spec\.resourceClaims has no effect/)
-  assert.equal(warning(await server.merge(`${path}/web`, { spec: { replicas: 3 } })), '')
+  assert.match(warning(created), /spec\.jobTemplate\.spec\.managedBy has no effect/)
+  assert.equal(warning(await server.merge(`${path}/nightly`, { spec: { suspend: true } })), '')
 })
 
 test('server-side apply warns as a creation does', async () => {

@@ -12,7 +12,6 @@ interface Gap {
 }
 
 const podGaps: readonly Gap[] = [
-  { path: 'resourceClaims', why: 'devices are not simulated: the pods stay pending' },
   { path: 'ephemeralContainers', why: 'containers of running pods are not simulated one by one' },
 ]
 
@@ -36,10 +35,6 @@ const whole = (why: string): readonly Gap[] => [{ path: '', why }]
 const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
   'networkpolicies.networking.k8s.io': whole('there is no traffic that it could bound'),
   'ingresses.networking.k8s.io': whole('no ingress controller runs unless you install one'),
-  'resourceclaims.resource.k8s.io': whole('devices are not simulated: nothing is allocated'),
-  'resourceclaimtemplates.resource.k8s.io': whole('devices are not simulated: no claims are made from it'),
-  'deviceclasses.resource.k8s.io': whole('devices are not simulated'),
-  'resourceslices.resource.k8s.io': whole('devices are not simulated'),
   'apiservices.apiregistration.k8s.io': whole('requests are not passed on to other API servers'),
   'flowschemas.flowcontrol.apiserver.k8s.io': whole('requests are not limited'),
   'prioritylevelconfigurations.flowcontrol.apiserver.k8s.io': whole('requests are not limited'),

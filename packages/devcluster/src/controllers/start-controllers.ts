@@ -10,6 +10,7 @@ import { autoscalers } from './autoscaling/autoscaler-controller.ts'
 import { cronJobs } from './cronjob/cronjob-controller.ts'
 import { daemonSets } from './daemonset/daemonset-controller.ts'
 import { deployments } from './deployment/deployment-controller.ts'
+import { resourceClaims } from './devices/resource-claim-controller.ts'
 import { disruptionBudgets } from './disruption/disruption-controller.ts'
 import { garbageCollection } from './garbage-collection/garbage-collector.ts'
 import { jobs } from './job/job-controller.ts'
@@ -53,6 +54,7 @@ const controllers: readonly (StartController | readonly [WorkloadControllerName,
   loadBalancers,
   ephemeralVolumes,
   volumeBinding,
+  resourceClaims,
 ]
 
 /**

@@ -2,6 +2,7 @@ import { kinds, type Node, type Pod } from '@tenon/api'
 import { rfc3339Micro } from '@tenon/runtime'
 import type { KubeletHandle, KubeletSpec } from '../contract.ts'
 import { NodeEntry, type PodFacts } from '@tenon/filters'
+import { NodeDevices } from './node-devices.ts'
 import { type Admission, admitPod } from './admission.ts'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
 import {
@@ -26,6 +27,7 @@ export class Kubelet implements KubeletHandle {
   /** What the pods kept here take together. */
   readonly #taken: NodeEntry
   readonly #host: WorkerHost
+  readonly #devices: NodeDevices
   readonly #onStop: () => void
   readonly #waitingStarts: (() => void)[] = []
   #starting = 0
@@ -49,6 +51,7 @@ export class Kubelet implements KubeletHandle {
     this.#onStop = onStop
     this.#taken = new NodeEntry(spec.nodeName)
     const addresses = new PodAddresses(subnet)
+    this.#devices = new NodeDevices(context, spec)
     this.#host = {
       hostIp: spec.addresses.find((one) => one.type === 'InternalIP')?.address,
       takeIp: () => addresses.take(),
@@ -56,6 +59,7 @@ export class Kubelet implements KubeletHandle {
       whenStartAllowed: (start) => this.#whenStartAllowed(start),
       startDone: () => this.#startDone(),
       volumesReady,
+      devicesReady: (pod) => this.#devices.isReadyFor(pod),
       ended: (facts) => {
         if (this.#taken.pods.has(facts.uid)) this.#taken.remove(facts)
       },
@@ -67,10 +71,12 @@ export class Kubelet implements KubeletHandle {
     const { clock, random, settings, timers } = this.#context
     this.#ready = this.#spec.wasReady === true
     this.#register()
+    if (this.#ready) this.#devices.begin(0)
     timers.after(draw(random, settings.readyDelay), () => {
       if (this.#stopped || this.#ready || this.#spec.neverReady === true) return
       this.#ready = true
       this.#reportStatus(clock.now())
+      this.#devices.begin()
     })
     // Nodes that came together do not beat together forever.
     timers.after(draw(random, [settings.leaseRenewMs / 2, settings.leaseRenewMs]), () => this.#beat())
@@ -79,6 +85,7 @@ export class Kubelet implements KubeletHandle {
   stop(): void {
     if (this.#stopped) return
     this.#stopped = true
+    this.#devices.stop()
     for (const worker of this.#workers.values()) worker.abandon()
     this.#onStop()
   }
@@ -157,6 +164,7 @@ export class Kubelet implements KubeletHandle {
       return
     }
     this.#renewLease(node)
+    this.#devices.assert()
     const now = clock.now()
     const due = now - this.#reportedAt >= settings.statusReportMs
     if (due || statusDiffers(this.#spec, this.#ready, node)) this.#reportStatus(now)

@@ -1,5 +1,6 @@
 import {
   type CsiNode,
+  type KubeObject,
   type Lease,
   type Node,
   type NodeCondition,
@@ -149,7 +150,7 @@ export function newCsiNode(nodeName: string, owner: OwnerReference, settings: Ku
   }
 }
 
-export function ownerOf(node: Node): OwnerReference {
+export function ownerOf(node: KubeObject): OwnerReference {
   return { apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: node.metadata.uid ?? '' }
 }
 

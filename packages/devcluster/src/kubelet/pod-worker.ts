@@ -14,6 +14,8 @@ export interface WorkerHost {
   whenStartAllowed(start: () => void): void
   startDone(): void
   volumesReady(pod: Pod): boolean
+  /** Whether the claims of the pod have devices, reserved for it, whose drivers run on the node. */
+  devicesReady(pod: Pod): boolean
   /** The pod no longer takes room on the node; may be said more than once. */
   ended(facts: PodFacts): void
 }
@@ -130,7 +132,7 @@ export class PodWorker {
   }
 
   #mount(): void {
-    if (!this.#host.volumesReady(this.#pod)) {
+    if (!this.#host.volumesReady(this.#pod) || !this.#host.devicesReady(this.#pod)) {
       this.#later(volumeRetryMs, () => this.#mount())
       return
     }

@@ -33,6 +33,8 @@ export interface KubeletSettings {
   readonly csiDrivers: readonly CsiDriverSetting[]
   readonly attachDelay: DelayRange
   readonly detachDelay: DelayRange
+  /** From Ready to the devices that the drivers of the node publish. */
+  readonly deviceDelay: DelayRange
   /** Volumes of a node that no longer answers are detached after this time. */
   readonly forceDetachMs: number
 }
@@ -52,6 +54,7 @@ export const defaultKubeletSettings: KubeletSettings = {
   csiDrivers: [],
   attachDelay: [500, 2000],
   detachDelay: [500, 2000],
+  deviceDelay: [1000, 4000],
   forceDetachMs: 360_000,
 }
 

@@ -3,8 +3,10 @@ import { type Clock, type Logger, perObject, type Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
 import {
   checkNodeItself,
+  type AllocatedClaim,
   ClusterIndex,
   type ClusterView,
+  DeviceIndex,
   type ExtraFilter,
   type FilterName,
   fitsEmptyNode,
@@ -18,6 +20,7 @@ import {
 } from '@tenon/filters'
 import { observeCluster } from './cluster/cluster-observer.ts'
 import { DefaultSpread } from './filters/default-spread.ts'
+import { ClaimWriter } from './devices/claim-writer.ts'
 import { EventRecorder } from './queue/event-recorder.ts'
 import { Nominations } from './queue/nominations.ts'
 import { OutcomeWriter } from './queue/outcome-writer.ts'
@@ -83,12 +86,13 @@ class Scheduler {
   readonly #clock: Clock
   readonly #random: Random
   readonly #settings: SchedulerSettings
-  readonly #view: ClusterView
+  readonly #view: ClusterView & { readonly devices: DeviceIndex }
   readonly #defaultSpread: DefaultSpread
   readonly #nominations = new Nominations()
   readonly #placer: Placer
   readonly #queue: SchedulingQueue
   readonly #writer: OutcomeWriter
+  readonly #claims: ClaimWriter
   readonly #failures = new Map<string, KnownFailure>()
   readonly #stopObserving: () => void
   /** Changes since the last slice, with the nodes that changed. */
@@ -106,6 +110,7 @@ class Scheduler {
     this.#view = {
       index,
       volumes: new VolumeIndex(),
+      devices: new DeviceIndex(),
       spreadDomains: new SpreadDomains(index),
       ...(settings?.extraFilter && { extraFilter: settings.extraFilter }),
     }
@@ -117,7 +122,8 @@ class Scheduler {
     const limits = { perSecond: eventsPerSecond, burst: eventBurst }
     const recorder = new EventRecorder({ api, clock, random: random.fork('events') }, schedulerName, limits)
     this.#writer = new OutcomeWriter({ api, clock, logger }, recorder, schedulerName)
-    this.#stopObserving = observeCluster(api, index, this.#view.volumes, {
+    this.#claims = new ClaimWriter({ api, logger, random: random.fork('claims') }, this.#view.devices)
+    this.#stopObserving = observeCluster(api, this.#view, {
       pod: (uid, pod) => this.#observePod(uid, pod),
       changed: (event, nodeName) => this.#changed(event, nodeName),
     })
@@ -245,7 +251,10 @@ class Scheduler {
   #bind(queued: QueuedPod, cycle: PodCycle, nodeName: string): void {
     const { facts } = queued
     const claims = cycle.volumePlan.waiting.map(({ claim }) => claim.metadata.name)
-    const result = this.#writer.bind(facts, nodeName, claims)
+    const devices = this.#devicesOn(cycle, nodeName)
+    const isReserved = this.#claims.reserve(facts, devices)
+    const result = isReserved ? this.#writer.bind(facts, nodeName, claims) : 'refused'
+    if (result !== 'bound') this.#claims.release(facts, devices)
     if (result === 'refused') {
       this.#queue.retryLater(queued)
       return
@@ -258,11 +267,21 @@ class Scheduler {
     }
   }
 
+  /** What the claims of the pod are given on the node that it goes to. */
+  #devicesOn(cycle: PodCycle, nodeName: string): readonly AllocatedClaim[] {
+    const entry = this.#view.index.node(nodeName)
+    if ((cycle.facts.pod.spec.resourceClaims ?? []).length === 0 || entry === undefined) return []
+    const devices = cycle.devicesOn(entry)
+    return 'reasons' in devices ? [] : devices
+  }
+
   #preemptOrGiveUp(queued: QueuedPod, cycle: PodCycle, diagnosis: Diagnosis): void {
     const { facts } = queued
     const rejections = [...diagnosis.rejections.values()]
     const rejectedBy = new Set(rejections.map((one) => one.filter))
     const text = failureText(cycle, diagnosis)
+    // Devices that nobody uses may be in the way: elsewhere there may be others, with a node for the pod.
+    this.#claims.deallocate(facts, cycle.devicePlan.allocated)
     const budgets = this.#api.list(kinds.podDisruptionBudget)
     const preemption = findPreemption(cycle, diagnosis, this.#placer, budgets, this.#random)
     if (preemption.kind === 'candidate') {
@@ -326,9 +345,10 @@ function failureText(cycle: PodCycle, diagnosis: Diagnosis): string {
 /** A spec as text; versions of a pod share it. */
 const specText = perObject((spec: Pod['spec']) => JSON.stringify(spec))
 
-/** Equal for pods whose attempts must end alike; undefined for pods with volumes of their own. */
+/** Equal for pods whose attempts must end alike; undefined for pods with volumes or devices of their own. */
 function shapeOf(facts: PodFacts): string | undefined {
   if (facts.claims.some((one) => one.ephemeral)) return undefined
+  if ((facts.pod.spec.resourceClaims ?? []).length > 0) return undefined
   if ((facts.pod.status?.nominatedNodeName ?? '') !== '') return undefined
   return JSON.stringify([facts.namespace, facts.labels]) + specText(facts.pod.spec)
 }
@@ -343,12 +363,13 @@ function changesAccount(before: Pod, after: Pod): boolean {
   )
 }
 
-/** Whether a new version of a pending pod deserves another attempt: any change but of its status. */
+/** Whether a new version of a pending pod deserves another attempt: any change but of its status, its claims apart. */
 function changesAttempt(before: Pod, after: Pod): boolean {
   return (
     differs(before.spec, after.spec) ||
     differs(before.metadata.labels, after.metadata.labels) ||
-    differs(before.metadata.annotations, after.metadata.annotations)
+    differs(before.metadata.annotations, after.metadata.annotations) ||
+    differs(before.status?.resourceClaimStatuses, after.status?.resourceClaimStatuses)
   )
 }
 

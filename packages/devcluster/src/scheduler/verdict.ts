@@ -1,7 +1,15 @@
 import type { Pod } from '@tenon/api'
 import type { Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
-import { ClusterIndex, PodCycle, podFacts, ResourceTable, SpreadDomains, VolumeIndex } from '@tenon/filters'
+import {
+  ClusterIndex,
+  DeviceIndex,
+  PodCycle,
+  podFacts,
+  ResourceTable,
+  SpreadDomains,
+  VolumeIndex,
+} from '@tenon/filters'
 import { observeCluster } from './cluster/cluster-observer.ts'
 import { DefaultSpread } from './filters/default-spread.ts'
 import { Nominations } from './queue/nominations.ts'
@@ -22,9 +30,10 @@ export interface Verdict {
 export function schedulingVerdicts(api: LocalApi, random: Random, pods: readonly Pod[]): Verdict[] {
   const index = new ClusterIndex(new ResourceTable())
   const volumes = new VolumeIndex()
+  const devices = new DeviceIndex()
   const defaultSpread = new DefaultSpread(api)
-  const view = { index, volumes, spreadDomains: new SpreadDomains(index) }
-  const stop = observeCluster(api, index, volumes, {
+  const view = { index, volumes, devices, spreadDomains: new SpreadDomains(index) }
+  const stop = observeCluster(api, view, {
     pod: (_, pod) => {
       const phase = pod?.status?.phase
       const nodeName = pod?.spec.nodeName ?? ''

@@ -1,5 +1,7 @@
 import { type Node, ownValue, type Pod } from '@tenon/api'
 import type { ClusterIndex } from '../cluster/cluster-index.ts'
+import type { DeviceIndex } from '../devices/device-index.ts'
+import { type AllocatedClaim, type DevicePlan, devicePlan, devicesOn } from '../devices/device-plan.ts'
 import type { CountPerNode, PodQuestion } from '../rules/match-counts.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import { type PodFacts, type PodTerm, type SpreadConstraint, termSelects } from './pod-facts.ts'
@@ -45,6 +47,8 @@ export interface ClusterView {
   readonly index: ClusterIndex
   readonly volumes: VolumeIndex
   readonly spreadDomains: SpreadDomains
+  /** Without it, pods that claim devices find no place. */
+  readonly devices?: DeviceIndex
   readonly extraFilter?: ExtraFilter
 }
 
@@ -53,6 +57,7 @@ export class PodCycle<View extends ClusterView = ClusterView> {
   readonly facts: PodFacts
   readonly view: View
   readonly volumePlan: VolumePlan
+  readonly devicePlan: DevicePlan
   /** Set when no node can help. */
   readonly early: Rejection | undefined
   #rules: PodRules | undefined
@@ -62,7 +67,14 @@ export class PodCycle<View extends ClusterView = ClusterView> {
     this.facts = facts
     this.view = view
     this.volumePlan = volumePlan(facts, view.volumes)
-    this.early = deviceRejection(facts) ?? this.volumePlan.rejection
+    this.devicePlan = devicePlan(facts, view.devices)
+    this.early = this.devicePlan.rejection ?? this.volumePlan.rejection
+  }
+
+  /** Why a node does not do for the claims on devices, or what each of them is given there. */
+  devicesOn(entry: NodeEntry): readonly AllocatedClaim[] | Rejection {
+    const { devices } = this.view
+    return devices === undefined ? [] : devicesOn(this.devicePlan, entry, devices)
   }
 
   /** The inter-pod rules as of now; recomputed when pods were added or removed, even on trial. */
@@ -133,13 +145,6 @@ export class PodCycle<View extends ClusterView = ClusterView> {
       self: constraint.selector.matches(facts.labels) ? 1 : 0,
     }
   }
-}
-
-/** Devices are not simulated, so nothing can be allocated for a pod that claims some. */
-function deviceRejection({ pod }: PodFacts): Rejection | undefined {
-  if ((pod.spec.resourceClaims ?? []).length === 0) return undefined
-  const reason = 'cannot allocate all claims (spec.resourceClaims): devices are not simulated'
-  return { filter: 'DynamicResources', reasons: [reason], helpedByPreemption: false }
 }
 
 /**

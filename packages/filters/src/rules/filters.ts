@@ -51,6 +51,7 @@ export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefi
     checkResources(facts, entry, view.index.table) ??
     diskRejection(facts.disks, entry.pods.values()) ??
     (facts.claims.length === 0 ? undefined : checkVolumes(cycle, entry)) ??
+    checkDevices(cycle, entry) ??
     checkPods(cycle, entry) ??
     checkExtra(cycle, entry)
   )
@@ -108,6 +109,12 @@ function checkVolumes(cycle: PodCycle, entry: NodeEntry): Rejection | undefined 
     volumeBindingRejection(volumePlan, entry, view.volumes) ??
     volumeZoneRejection(volumePlan, entry)
   )
+}
+
+function checkDevices(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
+  if ((cycle.facts.pod.spec.resourceClaims ?? []).length === 0) return undefined
+  const devices = cycle.devicesOn(entry)
+  return 'reasons' in devices ? devices : undefined
 }
 
 function checkPods(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {

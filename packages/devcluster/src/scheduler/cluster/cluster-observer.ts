@@ -1,16 +1,19 @@
 import {
   type CsiNode,
+  type DeviceClass,
   kinds,
   type KubeObject,
   type Node,
   type PersistentVolume,
   type PersistentVolumeClaim,
   type Pod,
+  type ResourceClaim,
+  type ResourceSlice,
   type ResourceType,
   type StorageClass,
 } from '@tenon/api'
 import type { LocalApi, LocalHandler } from '../../contract.ts'
-import type { ClusterIndex, VolumeIndex } from '@tenon/filters'
+import type { ClusterIndex, DeviceIndex, VolumeIndex } from '@tenon/filters'
 import type { ClusterEvent } from '../queue/scheduling-queue.ts'
 
 /** What the observer tells the scheduler. */
@@ -20,14 +23,20 @@ export interface ObserverHandler {
   readonly changed: (event: ClusterEvent, nodeName?: string) => void
 }
 
+/** What the observer keeps up to date. */
+export interface ObservedIndexes {
+  readonly index: ClusterIndex
+  readonly volumes: VolumeIndex
+  readonly devices: DeviceIndex
+}
+
 /**
- * Feeds nodes, namespaces and volumes into the indexes and passes pods on. Everything that exists
+ * Feeds nodes, namespaces, volumes and devices into the indexes and passes pods on. Everything that exists
  * is read at once, so that scheduling starts on a whole picture; events keep it current.
  */
 export function observeCluster(
   api: LocalApi,
-  index: ClusterIndex,
-  volumes: VolumeIndex,
+  { index, volumes, devices }: ObservedIndexes,
   handler: ObserverHandler,
 ): () => void {
   const stops: (() => void)[] = []
@@ -50,6 +59,7 @@ export function observeCluster(
     (one) => index.setNamespace(one.metadata.name, undefined),
   )
   followVolumes(follow, index, volumes, handler)
+  followDevices(follow, api, { index, devices }, handler)
   follow(
     kinds.pod,
     (pod) => {
@@ -100,6 +110,47 @@ function changesScheduling(before: Node, after: Node): boolean {
 
 function differs(before: unknown, after: unknown): boolean {
   return before !== after && JSON.stringify(before) !== JSON.stringify(after)
+}
+
+function followDevices(
+  follow: Follow,
+  api: LocalApi,
+  { index, devices }: Pick<ObservedIndexes, 'index' | 'devices'>,
+  handler: ObserverHandler,
+): void {
+  const changed = (): void => {
+    index.touch()
+    handler.changed('deviceChanged')
+  }
+  const both = <T extends KubeObject>(
+    type: ResourceType<T>,
+    set: (object: T) => void,
+    remove: (object: T) => void,
+  ): void => {
+    const look = (object: T): void => {
+      // Events lag behind the scheduler's own writes; the latest version never does.
+      const latest = api.get(type, object.metadata.namespace, object.metadata.name)
+      if (latest === undefined) remove(object)
+      else set(latest)
+      changed()
+    }
+    follow(type, look, look)
+  }
+  both<ResourceSlice>(
+    kinds.resourceSlice,
+    (one) => devices.setSlice(one),
+    (one) => devices.removeSlice(one),
+  )
+  both<DeviceClass>(
+    kinds.deviceClass,
+    (one) => devices.setClass(one),
+    (one) => devices.removeClass(one),
+  )
+  both<ResourceClaim>(
+    kinds.resourceClaim,
+    (one) => devices.setClaim(one),
+    (one) => devices.removeClaim(one),
+  )
 }
 
 function followVolumes(

@@ -3,7 +3,13 @@ import { Heap } from './heap.ts'
 import type { FilterName, PodFacts } from '@tenon/filters'
 
 /** Changes of the cluster that can make an unschedulable pod schedulable. */
-export type ClusterEvent = 'nodeChanged' | 'podRemoved' | 'podAdded' | 'volumeChanged' | 'namespaceChanged'
+export type ClusterEvent =
+  | 'nodeChanged'
+  | 'podRemoved'
+  | 'podAdded'
+  | 'volumeChanged'
+  | 'deviceChanged'
+  | 'namespaceChanged'
 
 const helpedBy: Readonly<Record<FilterName, readonly ClusterEvent[]>> = {
   NodeUnschedulable: ['nodeChanged'],
@@ -16,7 +22,7 @@ const helpedBy: Readonly<Record<FilterName, readonly ClusterEvent[]>> = {
   NodeVolumeLimits: ['nodeChanged', 'podRemoved', 'volumeChanged'],
   VolumeBinding: ['nodeChanged', 'volumeChanged'],
   VolumeZone: ['nodeChanged', 'volumeChanged'],
-  DynamicResources: [],
+  DynamicResources: ['nodeChanged', 'deviceChanged'],
   PodTopologySpread: ['nodeChanged', 'podRemoved', 'podAdded'],
   InterPodAffinity: ['nodeChanged', 'podRemoved', 'podAdded', 'namespaceChanged'],
   Extra: ['nodeChanged', 'podRemoved', 'podAdded'],

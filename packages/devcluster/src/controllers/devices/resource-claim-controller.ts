@@ -1,0 +1,195 @@
+import { kinds, type KubeObject, type Pod, type ResourceClaim, setOwn } from '@tenon/api'
+import type { ControllerContext } from '../context.ts'
+import { type Index, keyOf, splitKey } from '../loop/object-cache.ts'
+import { controllerOf, controllerReference } from '../objects/owners.ts'
+import { isFinished, isTerminating } from '../objects/pods.ts'
+
+/** Says for which entry of its pod a claim was made. */
+const podClaimAnnotation = 'resource.kubernetes.io/pod-claim-name'
+/** Keeps a claim that has devices until these are given back. */
+const claimFinalizer = 'resource.kubernetes.io/delete-protection'
+const component = 'resource_claim'
+
+type ClaimStatus = NonNullable<ResourceClaim['status']>
+
+/**
+ * Makes the ResourceClaims of pods from templates, and gives the devices of a claim back once no pod uses it, as the
+ * controller of Kubernetes does.
+ */
+export function resourceClaims(context: ControllerContext): void {
+  const { store } = context
+  const pods = store.cache(kinds.pod)
+  const claims = store.cache(kinds.resourceClaim)
+  const templates = store.cache(kinds.resourceClaimTemplate)
+  const ofPod: Index<ResourceClaim> = claims.index(podUids)
+  const ofTemplate = pods.index(templatesOf)
+  const ofClaim = pods.index(namedClaims)
+  const controller = new ResourceClaims(context, ofPod)
+  const podQueue = context.loop.queue('resource-claims-of-pods', (key) => controller.reconcilePod(key))
+  const claimQueue = context.loop.queue('resource-claims', (key) => controller.reconcileClaim(key))
+  pods.onChange((now, before, latest) => {
+    if ((latest.spec.resourceClaims ?? []).length === 0) return
+    if (now !== undefined && !isDone(now)) podQueue.add(keyOf(now))
+    if (now !== undefined && before !== undefined && isDone(now) === isDone(before)) return
+    for (const claim of ofPod.of(latest.metadata.uid ?? '')) claimQueue.add(keyOf(claim))
+  })
+  claims.onChange((now, before, latest) => {
+    if (now !== undefined) claimQueue.add(keyOf(now))
+    const owner = controllerOf(latest)
+    // A claim that somebody deleted is made again; one that has got its devices may have to be reserved for a pod.
+    if (owner?.kind === 'Pod') podQueue.add(`${latest.metadata.namespace ?? ''}/${owner.name}`)
+    if (before?.status?.allocation === undefined && now?.status?.allocation !== undefined)
+      for (const pod of ofClaim.of(keyOf(now))) podQueue.add(keyOf(pod))
+  })
+  templates.onChange((now) => {
+    for (const pod of now === undefined ? [] : ofTemplate.of(keyOf(now))) podQueue.add(keyOf(pod))
+  })
+}
+
+/** Pods that use a claim, and the one that it was made for. */
+function podUids(claim: ResourceClaim): readonly string[] {
+  const owner = controllerOf(claim)
+  const users = (claim.status?.reservedFor ?? []).map(({ uid }) => uid)
+  return [...new Set([...users, ...(owner?.kind === 'Pod' ? [owner.uid] : [])])]
+}
+
+function templatesOf({ metadata, spec }: Pod): readonly string[] {
+  return (spec.resourceClaims ?? []).flatMap(({ resourceClaimTemplateName: name }) =>
+    name === undefined ? [] : [`${metadata.namespace ?? ''}/${name}`],
+  )
+}
+
+function namedClaims({ metadata, spec }: Pod): readonly string[] {
+  return (spec.resourceClaims ?? []).flatMap(({ resourceClaimName: name }) =>
+    name === undefined ? [] : [`${metadata.namespace ?? ''}/${name}`],
+  )
+}
+
+/** Whether a pod will use no devices any more: it has ended, or is deleted before it got a node. */
+function isDone(pod: Pod): boolean {
+  return isFinished(pod) || (isTerminating(pod) && (pod.spec.nodeName ?? '') === '')
+}
+
+class ResourceClaims {
+  readonly #context: ControllerContext
+  readonly #ofPod: Index<ResourceClaim>
+
+  constructor(context: ControllerContext, ofPod: Index<ResourceClaim>) {
+    this.#context = context
+    this.#ofPod = ofPod
+  }
+
+  reconcilePod(key: string): { readonly backOff: true } | undefined {
+    const { store, events } = this.#context
+    const { namespace = '', name } = splitKey(key)
+    const pod = store.get(kinds.pod, namespace, name)
+    if (pod === undefined || isDone(pod) || isTerminating(pod)) return undefined
+    const made: { name: string; resourceClaimName?: string }[] = [
+      ...(pod.status?.resourceClaimStatuses ?? []),
+    ]
+    for (const { name: entry, resourceClaimTemplateName: template } of pod.spec.resourceClaims ?? []) {
+      if (template === undefined) continue
+      const known = made.find((each) => each.name === entry)
+      if (known !== undefined && known.resourceClaimName === undefined) continue
+      const present =
+        known?.resourceClaimName &&
+        store.get(kinds.resourceClaim, namespace, known.resourceClaimName) !== undefined
+      if (present === true) continue
+      const claim = this.#claimFor(pod, entry) ?? this.#create(pod, entry, template)
+      if (claim === undefined) {
+        const problem = `ResourceClaimTemplate ${namespace}/${template} (spec.resourceClaims) does not exist; create it`
+        events.record(component, pod, 'Warning', 'FailedResourceClaimCreation', problem)
+        return { backOff: true }
+      }
+      if (known === undefined) made.push({ name: entry, resourceClaimName: claim.metadata.name })
+      else known.resourceClaimName = claim.metadata.name
+    }
+    const { status = {} } = pod
+    if (made.length > 0) store.setStatus(kinds.pod, pod, { ...status, resourceClaimStatuses: made })
+    if ((pod.spec.nodeName ?? '') !== '') this.#reserve(pod, made)
+    return undefined
+  }
+
+  /** The claim that was made for an entry before: its name may not have reached the pod's status. */
+  #claimFor(pod: Pod, entry: string): ResourceClaim | undefined {
+    return [...this.#ofPod.of(pod.metadata.uid ?? '')].find(
+      (claim) =>
+        controllerOf(claim)?.uid === pod.metadata.uid &&
+        claim.metadata.annotations?.[podClaimAnnotation] === entry &&
+        claim.metadata.deletionTimestamp === undefined,
+    )
+  }
+
+  #create(pod: Pod, entry: string, templateName: string): ResourceClaim | undefined {
+    const { namespace, name } = pod.metadata
+    const template = this.#context.store.get(kinds.resourceClaimTemplate, namespace, templateName)
+    if (template === undefined) return undefined
+    const { labels, annotations } = template.spec.metadata ?? {}
+    const ownAnnotations: Record<string, string> = { ...annotations }
+    setOwn(ownAnnotations, podClaimAnnotation, entry)
+    return this.#context.store.create(kinds.resourceClaim, {
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceClaim',
+      metadata: {
+        name: '',
+        generateName: `${name}-${entry}-`,
+        ...(namespace !== undefined && { namespace }),
+        ...(labels !== undefined && { labels }),
+        annotations: ownAnnotations,
+        ownerReferences: [controllerReference(pod, kinds.pod)],
+      } as KubeObject['metadata'],
+      spec: template.spec.spec,
+    })
+  }
+
+  /** A pod that something else than the scheduler has put on a node uses its claims, too. */
+  #reserve(pod: Pod, made: readonly { readonly name: string; readonly resourceClaimName?: string }[]): void {
+    const { store } = this.#context
+    const { name, namespace, uid = '' } = pod.metadata
+    for (const { name: entry, resourceClaimName } of pod.spec.resourceClaims ?? []) {
+      const claimName = resourceClaimName ?? made.find((each) => each.name === entry)?.resourceClaimName
+      const claim = claimName && store.get(kinds.resourceClaim, namespace, claimName)
+      if (!claim || claim.status?.allocation === undefined) continue
+      const { reservedFor = [] } = claim.status
+      if (reservedFor.some((each) => each.uid === uid)) continue
+      const consumer = { resource: 'pods', name, uid }
+      store.setStatus(kinds.resourceClaim, claim, {
+        ...claim.status,
+        reservedFor: [...reservedFor, consumer],
+      } satisfies ClaimStatus)
+    }
+  }
+
+  reconcileClaim(key: string): undefined {
+    const { store } = this.#context
+    const { namespace, name } = splitKey(key)
+    const claim = store.get(kinds.resourceClaim, namespace, name)
+    if (claim === undefined) return
+    const { reservedFor = [], ...rest } = claim.status ?? {}
+    const users = reservedFor.filter(({ apiGroup = '', resource, name: user, uid }) => {
+      if (apiGroup !== '' || resource !== 'pods') return true
+      const pod = store.get(kinds.pod, namespace, user)
+      return pod !== undefined && pod.metadata.uid === uid && !isDone(pod)
+    })
+    const isDeleted = claim.metadata.deletionTimestamp !== undefined
+    if (users.length < reservedFor.length || (isDeleted && users.length === 0)) {
+      const { allocation: _, ...free } = rest
+      const status = users.length === 0 ? free : { ...rest, reservedFor: users }
+      store.setStatus(kinds.resourceClaim, claim, status)
+    }
+    if (users.length > 0) return
+    if (rest.allocation === undefined || users.length < reservedFor.length || isDeleted)
+      store.modify(kinds.resourceClaim, claim, (latest) => {
+        const { finalizers = [] } = latest.metadata
+        if (!finalizers.includes(claimFinalizer)) return latest
+        const others = finalizers.filter((each) => each !== claimFinalizer)
+        return { ...latest, metadata: { ...latest.metadata, finalizers: others } }
+      })
+    const owner = controllerOf(claim)
+    if (owner?.kind !== 'Pod' || isDeleted) return
+    const pod = store.get(kinds.pod, namespace, owner.name)
+    // The claim of a pod that has ended is of no use, although the pod itself may stay for long.
+    if (pod === undefined || pod.metadata.uid !== owner.uid || isDone(pod))
+      store.delete(kinds.resourceClaim, claim)
+  }
+}

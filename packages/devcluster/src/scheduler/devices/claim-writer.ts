@@ -1,0 +1,96 @@
+/** What the scheduler writes to ResourceClaims: which devices they have, and for which pods they are reserved. */
+import { kinds, type ResourceClaim } from '@tenon/api'
+import { type Logger, type Random, uuid } from '@tenon/runtime'
+import type { AllocatedClaim, ClaimAllocation, DeviceIndex, PodFacts } from '@tenon/filters'
+import { ApiError, type LocalApi } from '../../contract.ts'
+
+/** Keeps a claim that has devices until these are given back. */
+export const claimFinalizer = 'resource.kubernetes.io/delete-protection'
+
+export type ClaimStatus = NonNullable<ResourceClaim['status']>
+
+export class ClaimWriter {
+  readonly #api: LocalApi
+  readonly #logger: Logger
+  readonly #random: Random
+  readonly #index: DeviceIndex
+
+  constructor(
+    capabilities: { readonly api: LocalApi; readonly logger: Logger; readonly random: Random },
+    index: DeviceIndex,
+  ) {
+    this.#api = capabilities.api
+    this.#logger = capabilities.logger
+    this.#random = capabilities.random
+    this.#index = index
+  }
+
+  /** Gives claims their devices and reserves them for the pod; false when some write is refused. */
+  reserve(facts: PodFacts, claims: readonly AllocatedClaim[]): boolean {
+    const consumer = { resource: 'pods', name: facts.name, uid: facts.uid }
+    return claims.every(({ claim, allocation }) =>
+      this.#write(claim, allocation !== undefined, ({ reservedFor = [], ...status }) => {
+        if (allocation !== undefined && status.allocation !== undefined) return undefined
+        const isReserved = reservedFor.some(({ uid }) => uid === facts.uid)
+        return {
+          ...status,
+          ...(allocation && { allocation: this.#withShares(allocation) }),
+          reservedFor: isReserved ? reservedFor : [...reservedFor, consumer],
+        }
+      }),
+    )
+  }
+
+  /** The pod is not bound after all: others may use what was reserved for it. */
+  release(facts: PodFacts, claims: readonly AllocatedClaim[]): void {
+    for (const { claim } of claims)
+      this.#write(claim, false, ({ reservedFor = [], ...status }) => ({
+        ...status,
+        reservedFor: reservedFor.filter(({ uid }) => uid !== facts.uid),
+      }))
+  }
+
+  /** Takes the devices of claims away that no other pod uses. */
+  deallocate(facts: PodFacts, claims: readonly ResourceClaim[]): void {
+    for (const claim of claims) {
+      if ((claim.status?.reservedFor ?? []).some(({ uid }) => uid !== facts.uid)) continue
+      this.#write(claim, false, ({ allocation, reservedFor = [], ...status }) =>
+        allocation === undefined || reservedFor.some(({ uid }) => uid !== facts.uid) ? undefined : status,
+      )
+    }
+  }
+
+  /** Several claims may have parts of one device: each part has a name of its own. */
+  #withShares({ devices, ...allocation }: ClaimAllocation): ClaimAllocation {
+    const results = devices?.results?.map((result) =>
+      result.consumedCapacity === undefined ? result : { ...result, shareID: uuid(this.#random) },
+    )
+    return { ...allocation, devices: { ...devices, ...(results && { results }) } }
+  }
+
+  /** @param change makes the new status; undefined when the claim is no longer what the caller took it for. */
+  #write(
+    claim: ResourceClaim,
+    isProtected: boolean,
+    change: (status: ClaimStatus) => ClaimStatus | undefined,
+  ): boolean {
+    const { namespace, name, uid } = claim.metadata
+    try {
+      let latest = this.#api.get(kinds.resourceClaim, namespace, name)
+      if (latest?.metadata.uid !== uid || latest === undefined) return false
+      const status = change(latest.status ?? {})
+      if (status === undefined) return false
+      const finalizers = latest.metadata.finalizers ?? []
+      if (isProtected && !finalizers.includes(claimFinalizer)) {
+        const metadata = { ...latest.metadata, finalizers: [...finalizers, claimFinalizer] }
+        latest = this.#api.update(kinds.resourceClaim, { ...latest, metadata })
+      }
+      this.#index.setClaim(this.#api.updateStatus(kinds.resourceClaim, { ...latest, status }))
+      return true
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      this.#logger.debug('ResourceClaim could not be written', { namespace, name, error })
+      return false
+    }
+  }
+}

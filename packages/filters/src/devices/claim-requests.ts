@@ -1,0 +1,121 @@
+/** What a ResourceClaim asks for, read for allocation. */
+import {
+  consumedCapacity,
+  type DeviceAmounts,
+  deviceAmount,
+  type DeviceConstraint,
+  type DeviceRequest,
+  type DeviceSubRequest,
+  type DeviceToleration,
+  qualifiedDeviceName,
+  type ResourceClaim,
+} from '@tenon/api'
+import { askDeviceSelector, type CompiledDeviceSelector, compileDeviceSelector } from '@tenon/cel'
+import type { DeviceIndex } from './device-index.ts'
+import type { PublishedDevice } from './device-pools.ts'
+
+/** One way to meet a request. */
+export interface RequestWay {
+  /** `request`, or `request/subrequest`. */
+  readonly name: string
+  readonly request: string
+  readonly selectors: readonly CompiledDeviceSelector[]
+  /** Undefined: every device that suits. */
+  readonly count: number | undefined
+  readonly adminAccess: boolean
+  readonly tolerations: readonly DeviceToleration[]
+  readonly capacity: Readonly<Record<string, string>>
+}
+
+/** Devices whose values of an attribute have to be equal, or to differ. */
+export interface DeviceRule {
+  readonly attribute: string
+  readonly isDistinct: boolean
+  /** Names of requests and of their ways; all unless set. */
+  readonly requests: ReadonlySet<string> | undefined
+}
+
+/** The requests of a claim, each with its ways in the order in which they are tried. */
+export interface ClaimRequests {
+  readonly requests: readonly (readonly RequestWay[])[]
+  readonly rules: readonly DeviceRule[]
+}
+
+/** What a claim asks for. @returns a text that says what is wrong with it otherwise. */
+export function requestsOf({ spec }: ResourceClaim, index: DeviceIndex): ClaimRequests | string {
+  const requests: (readonly RequestWay[])[] = []
+  for (const request of spec?.devices?.requests ?? []) {
+    const ways: RequestWay[] = []
+    for (const [name, way] of waysOf(request)) {
+      const deviceClass = index.class(way.deviceClassName)
+      if (deviceClass === undefined)
+        return `request ${name}: device class ${way.deviceClassName} does not exist`
+      const selectors = [...(deviceClass.spec.selectors ?? []), ...(way.selectors ?? [])]
+      ways.push({
+        name,
+        request: request.name,
+        selectors: selectors.map(({ cel }) => compileDeviceSelector(cel?.expression ?? '')),
+        count: way.allocationMode === 'All' ? undefined : (way.count ?? 1),
+        adminAccess: way.adminAccess === true,
+        tolerations: way.tolerations ?? [],
+        capacity: way.capacity?.requests ?? {},
+      })
+    }
+    requests.push(ways)
+  }
+  return { requests, rules: (spec?.devices?.constraints ?? []).flatMap(ruleOf) }
+}
+
+function waysOf({
+  name,
+  exactly,
+  firstAvailable = [],
+}: DeviceRequest): readonly [string, DeviceSubRequest][] {
+  if (exactly !== undefined) return [[name, exactly]]
+  return firstAvailable.map((way) => [`${name}/${way.name ?? ''}`, way])
+}
+
+function ruleOf({ requests, matchAttribute, distinctAttribute }: DeviceConstraint): readonly DeviceRule[] {
+  const attribute = matchAttribute ?? distinctAttribute
+  if (attribute === undefined) return []
+  const named = requests === undefined || requests.length === 0 ? undefined : new Set(requests)
+  return [{ attribute, isDistinct: matchAttribute === undefined, requests: named }]
+}
+
+/** Whether a rule is about the devices of a way. */
+export function concerns({ requests }: DeviceRule, { name, request }: RequestWay): boolean {
+  return requests === undefined || requests.has(name) || requests.has(request)
+}
+
+/** What a device gives to a way of a request; undefined when it does not suit it. */
+export function suitability(device: PublishedDevice, way: RequestWay): DeviceAmounts | undefined {
+  const { source, pool } = device
+  if (!way.selectors.every((selector) => isSelected(device, selector))) return undefined
+  if (!(source.taints ?? []).every((taint) => taint.effect === 'None' || isTolerated(taint, way)))
+    return undefined
+  const requested = Object.entries(way.capacity).map(
+    ([name, amount]) => [qualifiedDeviceName(name, pool.driver), deviceAmount(amount)] as const,
+  )
+  return consumedCapacity(device.capacity, new Map(requested))
+}
+
+function isSelected(device: PublishedDevice, selector: CompiledDeviceSelector): boolean {
+  let answer = device.answers.get(selector)
+  if (answer === undefined) {
+    answer = askDeviceSelector(selector, device.source, device.pool.driver) === true
+    device.answers.set(selector, answer)
+  }
+  return answer
+}
+
+function isTolerated(
+  { key, value = '', effect }: NonNullable<PublishedDevice['source']['taints']>[number],
+  { tolerations }: RequestWay,
+): boolean {
+  return tolerations.some((toleration) => {
+    if (toleration.effect !== undefined && toleration.effect !== effect) return false
+    const ofKey = toleration.key ?? ''
+    if (toleration.operator === 'Exists') return ofKey === '' || ofKey === key
+    return ofKey === key && (toleration.value ?? '') === value
+  })
+}

@@ -1,0 +1,164 @@
+/** Slices, classes and claims of a cluster, and what of the devices is in use; a change costs what it concerns. */
+import {
+  type DeviceAmount,
+  type DeviceAmounts,
+  type DeviceClass,
+  deviceAmount,
+  type KubeObject,
+  qualifiedDeviceName,
+  type ResourceClaim,
+  type ResourceSlice,
+} from '@tenon/api'
+import { poolOf, type PublishedDevice, type PublishedPool } from './device-pools.ts'
+
+/** What claims have of a device: all of it, or amounts of its capacity. */
+export type DeviceUse = 'whole' | DeviceAmounts
+
+/** The slices of one driver under one pool name, of every generation. */
+interface PoolSlices {
+  readonly key: string
+  readonly slices: Map<string, ResourceSlice>
+  pool: PublishedPool | undefined
+}
+
+/** Kept up to date by whoever watches the cluster. */
+export class DeviceIndex {
+  readonly #slices = new Map<string, ResourceSlice>()
+  readonly #pools = new Map<string, PoolSlices>()
+  /** Pools with slices of one node, by its name. */
+  readonly #byNode = new Map<string, Set<PoolSlices>>()
+  /** Pools with slices that are not of one node. */
+  readonly #others = new Set<PoolSlices>()
+  readonly #classes = new Map<string, DeviceClass>()
+  readonly #claims = new Map<string, ResourceClaim>()
+  /** What each claim has, by device. */
+  readonly #uses = new Map<string, Map<string, DeviceUse>>()
+
+  setSlice(slice: ResourceSlice): void {
+    this.removeSlice(slice)
+    const key = poolKey(slice)
+    const pool = this.#pools.get(key) ?? { key, slices: new Map<string, ResourceSlice>(), pool: undefined }
+    this.#pools.set(key, pool)
+    this.#slices.set(slice.metadata.name, slice)
+    pool.slices.set(slice.metadata.name, slice)
+    pool.pool = undefined
+    const { nodeName } = slice.spec
+    if (nodeName === undefined || nodeName === '') this.#others.add(pool)
+    else {
+      const known = this.#byNode.get(nodeName) ?? new Set()
+      this.#byNode.set(nodeName, known.add(pool))
+    }
+  }
+
+  removeSlice({ metadata }: ResourceSlice): void {
+    const known = this.#slices.get(metadata.name)
+    const pool = known && this.#pools.get(poolKey(known))
+    if (known === undefined || pool === undefined) return
+    this.#slices.delete(metadata.name)
+    pool.slices.delete(metadata.name)
+    pool.pool = undefined
+    if (pool.slices.size > 0) return
+    this.#pools.delete(pool.key)
+    this.#others.delete(pool)
+    for (const [nodeName, pools] of this.#byNode) {
+      pools.delete(pool)
+      if (pools.size === 0) this.#byNode.delete(nodeName)
+    }
+  }
+
+  setClass(deviceClass: DeviceClass): void {
+    this.#classes.set(deviceClass.metadata.name, deviceClass)
+  }
+
+  removeClass({ metadata }: DeviceClass): void {
+    this.#classes.delete(metadata.name)
+  }
+
+  setClaim(claim: ResourceClaim): void {
+    this.removeClaim(claim)
+    const key = keyOf(claim)
+    this.#claims.set(key, claim)
+    for (const [device, use] of usesOf(claim)) {
+      const known = this.#uses.get(device) ?? new Map<string, DeviceUse>()
+      this.#uses.set(device, known.set(key, use))
+    }
+  }
+
+  removeClaim(claim: ResourceClaim): void {
+    const key = keyOf(claim)
+    const known = this.#claims.get(key)
+    if (known === undefined) return
+    this.#claims.delete(key)
+    for (const device of usesOf(known).keys()) {
+      const uses = this.#uses.get(device)
+      uses?.delete(key)
+      if (uses?.size === 0) this.#uses.delete(device)
+    }
+  }
+
+  class(name: string): DeviceClass | undefined {
+    return this.#classes.get(name)
+  }
+
+  claim(namespace: string, name: string): ResourceClaim | undefined {
+    return this.#claims.get(`${namespace}/${name}`)
+  }
+
+  /** Pools with slices of the node, and those with slices of no single node, in order of driver and name. */
+  pools(nodeName: string): readonly PublishedPool[] {
+    const own = this.#byNode.get(nodeName) ?? new Set()
+    const all = [...own.union(this.#others)].toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    return all.map((each) => (each.pool ??= poolOf([...each.slices.values()])))
+  }
+
+  /** What claims have of a device, administrators apart; undefined: nothing. */
+  useOf({ pool, source }: PublishedDevice): DeviceUse | undefined {
+    const uses = this.#uses.get(deviceKey(pool.driver, pool.name, source.name))
+    if (uses === undefined) return undefined
+    const sum = new Map<string, DeviceAmount>()
+    for (const use of uses.values()) {
+      if (use === 'whole') return 'whole'
+      addTo(sum, use)
+    }
+    return sum
+  }
+}
+
+function addTo(sum: Map<string, DeviceAmount>, amounts: DeviceAmounts): void {
+  for (const [name, amount] of amounts) sum.set(name, (sum.get(name) ?? 0n) + amount)
+}
+
+/** What a claim has, by device. */
+function usesOf({ status }: ResourceClaim): ReadonlyMap<string, DeviceUse> {
+  const uses = new Map<string, DeviceUse>()
+  for (const result of status?.allocation?.devices?.results ?? []) {
+    if (result.adminAccess === true) continue
+    const { driver, consumedCapacity } = result
+    const key = deviceKey(driver, result.pool, result.device)
+    const before = uses.get(key)
+    if (consumedCapacity === undefined || before === 'whole') {
+      uses.set(key, 'whole')
+      continue
+    }
+    const sum = new Map<string, DeviceAmount>(before)
+    const amounts = Object.entries(consumedCapacity)
+    addTo(
+      sum,
+      new Map(amounts.map(([name, amount]) => [qualifiedDeviceName(name, driver), deviceAmount(amount)])),
+    )
+    uses.set(key, sum)
+  }
+  return uses
+}
+
+function poolKey({ spec }: ResourceSlice): string {
+  return `${spec.driver}\n${spec.pool.name}`
+}
+
+function deviceKey(driver: string, pool: string, device: string): string {
+  return `${driver}\n${pool}\n${device}`
+}
+
+function keyOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace ?? ''}/${metadata.name}`
+}

@@ -1,0 +1,98 @@
+/** What the ResourceClaims of one pod demand of its node. */
+import type { ResourceClaim } from '@tenon/api'
+import type { NodeEntry } from '../cluster/node-entry.ts'
+import type { PodFacts } from '../pods/pod-facts.ts'
+import type { Rejection } from '../rules/rejection.ts'
+import { termMatches } from '../rules/selectors.ts'
+import { type ClaimRequests, requestsOf } from './claim-requests.ts'
+import { allocate, type ClaimAllocation } from './device-allocator.ts'
+import type { DeviceIndex } from './device-index.ts'
+
+/** The most pods for which one claim can be reserved. */
+const mostConsumers = 256
+
+/** A claim with what it is given where the pod goes. */
+export interface AllocatedClaim {
+  readonly claim: ResourceClaim
+  /** Undefined: it has its devices. */
+  readonly allocation: ClaimAllocation | undefined
+}
+
+/** The claims of a pod, looked up. */
+export interface DevicePlan {
+  /** Set when no node can help. */
+  readonly rejection?: Rejection
+  readonly allocated: readonly ResourceClaim[]
+  readonly waiting: readonly { readonly claim: ResourceClaim; readonly requests: ClaimRequests }[]
+}
+
+const noDevices: DevicePlan = { allocated: [], waiting: [] }
+
+/** Looks a pod's claims up; without an index devices are not simulated. */
+export function devicePlan(facts: PodFacts, index: DeviceIndex | undefined): DevicePlan {
+  const references = facts.pod.spec.resourceClaims ?? []
+  if (references.length === 0) return noDevices
+  if (index === undefined)
+    return refused('cannot allocate all claims (spec.resourceClaims): devices are not simulated')
+  const { namespace, name: podName, uid, pod } = facts
+  const allocated: ResourceClaim[] = []
+  const waiting: DevicePlan['waiting'][number][] = []
+  for (const reference of references) {
+    const made = pod.status?.resourceClaimStatuses?.find(({ name }) => name === reference.name)
+    const name = reference.resourceClaimName ?? made?.resourceClaimName
+    if (name === undefined) {
+      // The controller says so when the pod needs no claim.
+      if (made !== undefined) continue
+      return refused(`pod "${namespace}/${podName}": ResourceClaim not created yet`)
+    }
+    const claim = index.claim(namespace, name)
+    if (claim === undefined) return refused(`resourceclaim "${name}" not found`)
+    const { ownerReferences = [], deletionTimestamp } = claim.metadata
+    const owner = ownerReferences.find(({ controller }) => controller === true)
+    if (reference.resourceClaimName === undefined && owner?.uid !== uid)
+      return refused(`ResourceClaim "${name}" was not created for Pod ${namespace}/${podName}`)
+    if (deletionTimestamp !== undefined) return refused(`resourceclaim "${name}" is being deleted`)
+    if (claim.status?.allocation !== undefined) {
+      const { reservedFor = [] } = claim.status
+      if (reservedFor.length >= mostConsumers && !reservedFor.some((each) => each.uid === uid))
+        return refused(`resourceclaim "${name}" has ${mostConsumers} consumers already`)
+      allocated.push(claim)
+      continue
+    }
+    const requests = requestsOf(claim, index)
+    if (typeof requests === 'string') return refused(requests)
+    waiting.push({ claim, requests })
+  }
+  return { allocated, waiting }
+}
+
+/** Why the node does not do for the claims, or what each is given there. */
+export function devicesOn(
+  plan: DevicePlan,
+  entry: NodeEntry,
+  index: DeviceIndex,
+): readonly AllocatedClaim[] | Rejection {
+  for (const { status } of plan.allocated) {
+    const terms = status?.allocation?.nodeSelector?.nodeSelectorTerms
+    if (terms !== undefined && !terms.some((term) => termMatches(term, entry.name, entry.labels)))
+      return rejection('resourceclaim not available on the node')
+  }
+  const ready = plan.allocated.map((claim) => ({ claim, allocation: undefined }))
+  if (plan.waiting.length === 0) return ready
+  const given = allocate(
+    plan.waiting.map(({ requests }) => requests),
+    entry,
+    index,
+  )
+  if (given === undefined) return rejection('cannot allocate all claims')
+  return [...ready, ...plan.waiting.map(({ claim }, at) => ({ claim, allocation: given[at] }))]
+}
+
+/** Devices of pods that could be preempted stay with their claims until the pods are gone. */
+function rejection(reason: string): Rejection {
+  return { filter: 'DynamicResources', reasons: [reason], helpedByPreemption: false }
+}
+
+function refused(reason: string): DevicePlan {
+  return { ...noDevices, rejection: rejection(reason) }
+}

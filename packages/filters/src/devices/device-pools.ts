@@ -1,0 +1,118 @@
+/** What drivers have published: slices made pools of devices, as kube-scheduler reads them. */
+import {
+  type CompiledCapacity,
+  compileCapacity,
+  type Device,
+  type DeviceAmount,
+  type DeviceAmounts,
+  deviceAmount,
+  type NodeSelector,
+  qualifiedDeviceName,
+  type ResourceSlice,
+} from '@tenon/api'
+import type { CompiledDeviceSelector } from '@tenon/cel'
+
+/** From where a device can be reached: one node, nodes that a selector matches, or all. */
+export interface DevicePlace {
+  readonly nodeName?: string
+  readonly nodeSelector?: NodeSelector
+}
+
+/** One device of a pool. */
+export interface PublishedDevice {
+  readonly pool: PublishedPool
+  readonly source: Device
+  readonly place: DevicePlace
+  /** Texts of the values by qualified name, the type before each; several of a list. */
+  readonly attributes: ReadonlyMap<string, ReadonlySet<string>>
+  readonly capacity: ReadonlyMap<string, CompiledCapacity>
+  /** What it takes of the counters of its pool, by set and counter. */
+  readonly counters: DeviceAmounts
+  /** What selectors said of it. */
+  readonly answers: Map<CompiledDeviceSelector, boolean>
+}
+
+/** The devices of one driver under one name, of the newest generation. */
+export interface PublishedPool {
+  readonly driver: string
+  readonly name: string
+  /** Whether as many slices are there as each of them says. */
+  readonly isComplete: boolean
+  /** Why none of its devices can be used. */
+  readonly problem: string | undefined
+  readonly devices: readonly PublishedDevice[]
+  readonly counters: DeviceAmounts
+}
+
+/** The pool that slices of one driver and pool name make. */
+export function poolOf(members: readonly ResourceSlice[]): PublishedPool {
+  const newest = Math.max(...members.map(({ spec }) => spec.pool.generation))
+  const slices = members
+    .filter(({ spec }) => spec.pool.generation === newest)
+    .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+  const { driver = '', pool: { name = '', resourceSliceCount = 0 } = {} } = slices[0]?.spec ?? {}
+  const head = { driver, name, isComplete: slices.length === resourceSliceCount }
+  try {
+    const counters = countersOf(slices)
+    const devices: PublishedDevice[] = []
+    const pool: PublishedPool = { ...head, problem: undefined, devices, counters }
+    const names = new Set<string>()
+    for (const { spec } of slices)
+      for (const source of spec.devices ?? []) {
+        if (names.has(source.name)) throw new RangeError(`device ${source.name} is there twice`)
+        names.add(source.name)
+        const device = deviceOf(pool, source, spec.perDeviceNodeSelection === true ? source : spec)
+        for (const counter of device.counters.keys())
+          if (!counters.has(counter))
+            throw new RangeError(`device ${source.name} consumes a counter that is not there`)
+        devices.push(device)
+      }
+    return pool
+  } catch (error) {
+    // An amount that is no quantity, or one of the above.
+    if (!(error instanceof RangeError)) throw error
+    return { ...head, problem: error.message, devices: [], counters: new Map() }
+  }
+}
+
+function countersOf(slices: readonly ResourceSlice[]): DeviceAmounts {
+  const amounts = new Map<string, DeviceAmount>()
+  for (const set of slices.flatMap(({ spec }) => spec.sharedCounters ?? []))
+    for (const [counter, { value }] of Object.entries(set.counters)) {
+      const key = `${set.name}\n${counter}`
+      if (amounts.has(key)) throw new RangeError(`counter set ${set.name} is there twice`)
+      amounts.set(key, deviceAmount(value))
+    }
+  return amounts
+}
+
+function deviceOf(pool: PublishedPool, source: Device, at: DevicePlace): PublishedDevice {
+  const { attributes = {}, capacity = {}, consumesCounters = [] } = source
+  const { nodeName, nodeSelector } = at
+  const named = <T>(values: Readonly<Record<string, T>>) =>
+    Object.entries(values).map(([name, value]) => [qualifiedDeviceName(name, pool.driver), value] as const)
+  return {
+    pool,
+    source,
+    answers: new Map(),
+    place: { ...(nodeName && { nodeName }), ...(nodeSelector && { nodeSelector }) },
+    attributes: new Map(named(attributes).map(([name, value]) => [name, textsOf(value)])),
+    capacity: new Map(named(capacity).map(([name, value]) => [name, compileCapacity(value)])),
+    counters: new Map(
+      consumesCounters.flatMap(({ counterSet, counters }) =>
+        Object.entries(counters).map(
+          ([counter, { value }]) => [`${counterSet}\n${counter}`, deviceAmount(value)] as const,
+        ),
+      ),
+    ),
+  }
+}
+
+/** Values of different types differ. */
+function textsOf(attribute: NonNullable<Device['attributes']>[string]): ReadonlySet<string> {
+  const texts = new Set<string>()
+  for (const [type, value] of Object.entries(attribute))
+    for (const item of Array.isArray(value) ? (value as readonly unknown[]) : [value])
+      texts.add(`${type.replace(/s$/, '')}:${String(item)}`)
+  return texts
+}
