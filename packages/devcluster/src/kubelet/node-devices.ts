@@ -88,14 +88,14 @@ function driversOf({ status }: ResourceClaim): readonly string[] {
 }
 
 /** Slices with the devices of the templates: one pool for each driver and pool name. */
-export function slicesOf(
+function slicesOf(
   templates: readonly ResourceSliceTemplate[],
   node: KubeObject,
 ): readonly ResourceSlice[] {
   const nodeName = node.metadata.name
   const pools = Map.groupBy(templates, ({ driver, pool }) => `${driver}\n${pool}`)
   return [...pools.values()].flatMap((members) => {
-    const [{ driver = '', pool = '' } = {}] = members
+    const { driver, pool } = members[0] ?? { driver: '', pool: '' }
     const devices = members.flatMap((member) => member.devices)
     const counters = members.flatMap(({ sharedCounters = [] }) => sharedCounters)
     const chunks = Array.from({ length: Math.ceil(devices.length / devicesPerSlice) }, (_, at) => ({

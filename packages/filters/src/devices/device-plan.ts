@@ -1,5 +1,5 @@
 /** What the ResourceClaims of one pod demand of its node. */
-import type { ResourceClaim } from '@tenon/api'
+import type { Pod, ResourceClaim } from '@tenon/api'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { Rejection } from '../rules/rejection.ts'
@@ -34,28 +34,13 @@ export function devicePlan(facts: PodFacts, index: DeviceIndex | undefined): Dev
   if (references.length === 0) return noDevices
   if (index === undefined)
     return refused('cannot allocate all claims (spec.resourceClaims): devices are not simulated')
-  const { namespace, name: podName, uid, pod } = facts
   const allocated: ResourceClaim[] = []
   const waiting: DevicePlan['waiting'][number][] = []
   for (const reference of references) {
-    const made = pod.status?.resourceClaimStatuses?.find(({ name }) => name === reference.name)
-    const name = reference.resourceClaimName ?? made?.resourceClaimName
-    if (name === undefined) {
-      // The controller says so when the pod needs no claim.
-      if (made !== undefined) continue
-      return refused(`pod "${namespace}/${podName}": ResourceClaim not created yet`)
-    }
-    const claim = index.claim(namespace, name)
-    if (claim === undefined) return refused(`resourceclaim "${name}" not found`)
-    const { ownerReferences = [], deletionTimestamp } = claim.metadata
-    const owner = ownerReferences.find(({ controller }) => controller === true)
-    if (reference.resourceClaimName === undefined && owner?.uid !== uid)
-      return refused(`ResourceClaim "${name}" was not created for Pod ${namespace}/${podName}`)
-    if (deletionTimestamp !== undefined) return refused(`resourceclaim "${name}" is being deleted`)
+    const claim = claimOf(facts, reference, index)
+    if (claim === undefined) continue
+    if (typeof claim === 'string') return refused(claim)
     if (claim.status?.allocation !== undefined) {
-      const { reservedFor = [] } = claim.status
-      if (reservedFor.length >= mostConsumers && !reservedFor.some((each) => each.uid === uid))
-        return refused(`resourceclaim "${name}" has ${mostConsumers} consumers already`)
       allocated.push(claim)
       continue
     }
@@ -64,6 +49,28 @@ export function devicePlan(facts: PodFacts, index: DeviceIndex | undefined): Dev
     waiting.push({ claim, requests })
   }
   return { allocated, waiting }
+}
+
+/** The claim that a pod names, or why it cannot be used; undefined: the controller says that none is needed. */
+function claimOf(
+  { namespace, name: podName, uid, pod }: PodFacts,
+  reference: NonNullable<Pod['spec']['resourceClaims']>[number],
+  index: DeviceIndex,
+): ResourceClaim | string | undefined {
+  const made = pod.status?.resourceClaimStatuses?.find(({ name }) => name === reference.name)
+  const name = reference.resourceClaimName ?? made?.resourceClaimName
+  if (name === undefined)
+    return made === undefined ? `pod "${namespace}/${podName}": ResourceClaim not created yet` : undefined
+  const claim = index.claim(namespace, name)
+  if (claim === undefined) return `resourceclaim "${name}" not found`
+  const owner = claim.metadata.ownerReferences?.find(({ controller }) => controller === true)
+  if (reference.resourceClaimName === undefined && owner?.uid !== uid)
+    return `ResourceClaim "${name}" was not created for Pod ${namespace}/${podName}`
+  if (claim.metadata.deletionTimestamp !== undefined) return `resourceclaim "${name}" is being deleted`
+  const users = claim.status?.reservedFor ?? []
+  return users.length < mostConsumers || users.some((each) => each.uid === uid)
+    ? claim
+    : `resourceclaim "${name}" has ${mostConsumers} consumers already`
 }
 
 /** Why the node does not do for the claims, or what each is given there. */

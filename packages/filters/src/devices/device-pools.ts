@@ -13,7 +13,7 @@ import {
 import type { CompiledDeviceSelector } from '@tenon/cel'
 
 /** From where a device can be reached: one node, nodes that a selector matches, or all. */
-export interface DevicePlace {
+interface DevicePlace {
   readonly nodeName?: string
   readonly nodeSelector?: NodeSelector
 }
@@ -57,16 +57,20 @@ export function poolOf(members: readonly ResourceSlice[]): PublishedPool {
     const devices: PublishedDevice[] = []
     const pool: PublishedPool = { ...head, problem: undefined, devices, counters }
     const names = new Set<string>()
-    for (const { spec } of slices)
-      for (const source of spec.devices ?? []) {
-        if (names.has(source.name)) throw new RangeError(`device ${source.name} is there twice`)
-        names.add(source.name)
-        const device = deviceOf(pool, source, spec.perDeviceNodeSelection === true ? source : spec)
-        for (const counter of device.counters.keys())
-          if (!counters.has(counter))
-            throw new RangeError(`device ${source.name} consumes a counter that is not there`)
-        devices.push(device)
-      }
+    const placed = slices.flatMap(({ spec }) =>
+      (spec.devices ?? []).map((source) => ({
+        source,
+        at: spec.perDeviceNodeSelection === true ? source : spec,
+      })),
+    )
+    for (const { source, at } of placed) {
+      if (names.has(source.name)) throw new RangeError(`device ${source.name} is there twice`)
+      names.add(source.name)
+      const device = deviceOf(pool, source, at)
+      if (![...device.counters.keys()].every((counter) => counters.has(counter)))
+        throw new RangeError(`device ${source.name} consumes a counter that is not there`)
+      devices.push(device)
+    }
     return pool
   } catch (error) {
     // An amount that is no quantity, or one of the above.

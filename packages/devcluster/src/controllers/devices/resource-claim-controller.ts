@@ -1,4 +1,4 @@
-import { kinds, type KubeObject, type Pod, type ResourceClaim, setOwn } from '@tenon/api'
+import { kinds, type Pod, type ResourceClaim, setOwn } from '@tenon/api'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, splitKey } from '../loop/object-cache.ts'
 import { controllerOf, controllerReference } from '../objects/owners.ts'
@@ -90,11 +90,7 @@ class ResourceClaims {
     for (const { name: entry, resourceClaimTemplateName: template } of pod.spec.resourceClaims ?? []) {
       if (template === undefined) continue
       const known = made.find((each) => each.name === entry)
-      if (known !== undefined && known.resourceClaimName === undefined) continue
-      const present =
-        known?.resourceClaimName &&
-        store.get(kinds.resourceClaim, namespace, known.resourceClaimName) !== undefined
-      if (present === true) continue
+      if (known !== undefined && this.#stands(namespace, known.resourceClaimName)) continue
       const claim = this.#claimFor(pod, entry) ?? this.#create(pod, entry, template)
       if (claim === undefined) {
         const problem = `ResourceClaimTemplate ${namespace}/${template} (spec.resourceClaims) does not exist; create it`
@@ -108,6 +104,11 @@ class ResourceClaims {
     if (made.length > 0) store.setStatus(kinds.pod, pod, { ...status, resourceClaimStatuses: made })
     if ((pod.spec.nodeName ?? '') !== '') this.#reserve(pod, made)
     return undefined
+  }
+
+  /** Whether nothing has to be made: no claim is needed, or it is there. */
+  #stands(namespace: string, claim: string | undefined): boolean {
+    return claim === undefined || this.#context.store.get(kinds.resourceClaim, namespace, claim) !== undefined
   }
 
   /** The claim that was made for an entry before: its name may not have reached the pod's status. */
@@ -137,7 +138,7 @@ class ResourceClaims {
         ...(labels !== undefined && { labels }),
         annotations: ownAnnotations,
         ownerReferences: [controllerReference(pod, kinds.pod)],
-      } as KubeObject['metadata'],
+      },
       spec: template.spec.spec,
     })
   }

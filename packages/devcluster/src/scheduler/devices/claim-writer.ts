@@ -5,7 +5,7 @@ import type { AllocatedClaim, ClaimAllocation, DeviceIndex, PodFacts } from '@te
 import { ApiError, type LocalApi } from '../../contract.ts'
 
 /** Keeps a claim that has devices until these are given back. */
-export const claimFinalizer = 'resource.kubernetes.io/delete-protection'
+const claimFinalizer = 'resource.kubernetes.io/delete-protection'
 
 export type ClaimStatus = NonNullable<ResourceClaim['status']>
 

@@ -110,7 +110,7 @@ describe('devices', () => {
     for (const name of ['one', 'two', 'three']) claim(cluster, name, exactly())
     cluster.pod('p1', using('one')).pod('p2', using('two')).pod('p3', using('three')).pod('p4', using('one'))
     await cluster.settle()
-    assert.deepEqual([cluster.nodeOf('p1'), cluster.nodeOf('p2')].toSorted(), ['a', 'b'])
+    assert.deepEqual(new Set(['p1', 'p2'].map((name) => cluster.nodeOf(name))), new Set(['a', 'b']))
     assert.equal(cluster.nodeOf('p3'), undefined)
     assert.equal(cluster.nodeOf('p4'), cluster.nodeOf('p1'))
     assert.deepEqual(
