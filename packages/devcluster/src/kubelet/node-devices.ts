@@ -88,10 +88,7 @@ function driversOf({ status }: ResourceClaim): readonly string[] {
 }
 
 /** Slices with the devices of the templates: one pool for each driver and pool name. */
-function slicesOf(
-  templates: readonly ResourceSliceTemplate[],
-  node: KubeObject,
-): readonly ResourceSlice[] {
+function slicesOf(templates: readonly ResourceSliceTemplate[], node: KubeObject): readonly ResourceSlice[] {
   const nodeName = node.metadata.name
   const pools = Map.groupBy(templates, ({ driver, pool }) => `${driver}\n${pool}`)
   return [...pools.values()].flatMap((members) => {
