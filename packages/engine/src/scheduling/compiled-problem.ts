@@ -160,10 +160,18 @@ export class CompiledProblem {
         compareText(created[a], created[b]) ||
         compareText(uids[a], uids[b]),
     )
+    const { ordinary, ofBuffers } = this.apart(pods)
+    return ofBuffers.length === 0 ? pods : [...ordinary, ...ofBuffers]
+  }
+
+  /** Pods that can be read, those of buffers apart from all others; each in the order given. */
+  apart(pods: readonly number[]): {
+    readonly ordinary: readonly number[]
+    readonly ofBuffers: readonly number[]
+  } {
     const isOfBuffer = (pod: number) => this.shapeOf(pod).origin === 'buffer'
-    return pods.some(isOfBuffer)
-      ? [...pods.filter((pod) => !isOfBuffer(pod)), ...pods.filter(isOfBuffer)]
-      : pods
+    if (!pods.some(isOfBuffer)) return { ordinary: pods, ofBuffers: [] }
+    return { ordinary: pods.filter((pod) => !isOfBuffer(pod)), ofBuffers: pods.filter(isOfBuffer) }
   }
 
   /** Pods that cannot be read, with what is wrong. */

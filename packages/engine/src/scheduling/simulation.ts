@@ -203,19 +203,11 @@ export class Simulation {
    * pods without a plan. Pods of buffers have what is left when all others have their places.
    */
   run(control: SchedulingControl): void {
-    const isOfBuffer = (pod: number) => this.#compiled.shapeOf(pod).origin === 'buffer'
-    const { pods } = this.#scope
-    const first = pods.findIndex(isOfBuffer)
-    if (first < 0) this.#placeUnits(pods, control)
-    else {
-      const buffered = pods.filter(isOfBuffer)
-      this.#placeUnits(
-        pods.filter((pod) => !isOfBuffer(pod)),
-        control,
-      )
-      if (this.isComplete) this.#placeAll(buffered, control)
-      else this.#undecided = [...this.#undecided, ...buffered]
-    }
+    const { ordinary, ofBuffers } = this.#compiled.apart(this.#scope.pods)
+    this.#placeUnits(ordinary, control)
+    if (ofBuffers.length === 0) return
+    if (this.isComplete) this.#placeAll(ofBuffers, control)
+    else this.#undecided = [...this.#undecided, ...ofBuffers]
   }
 
   /** Places groups and pods; a group that finds no place is tried again once others have theirs. */
