@@ -9,6 +9,7 @@ const conditions: Readonly<Record<RightsSetting, string>> = {
   plannedPlacement: 'ne (toString $gates.plannedPlacement) "false"',
   capacityBuffer: 'eq (include "tenon.capacityBuffer" .) "true"',
   dynamicResources: 'not .Values.settings.ignoreDRARequests',
+  vpaPredictions: 'and .Values.settings.vpaPredictions (ne .Values.settings.compatibility "karpenter")',
 }
 
 /** Template of the ClusterRole that every provider needs. */

@@ -88,6 +88,8 @@
   value: {{ .Values.settings.minValuesPolicy | quote }}
 - name: IGNORE_DRA_REQUESTS
   value: {{ .Values.settings.ignoreDRARequests | quote }}
+- name: VPA_PREDICTIONS
+  value: {{ .Values.settings.vpaPredictions | quote }}
 - name: COMPATIBILITY
   value: {{ .Values.settings.compatibility | quote }}
 - name: DISABLE_CLUSTER_STATE_OBSERVABILITY

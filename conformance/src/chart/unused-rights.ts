@@ -11,6 +11,12 @@ export const rightsOfRareNeeds: Readonly<Record<string, string>> = {
     'the controller pauses itself, and there is no ConfigMap tenon-brake yet',
   'patch configmaps in kube-system': 'the controller pauses itself',
   'patch pods/status': 'pods that would take another node than the one planned for them',
+  ...Object.fromEntries(
+    ['apps/daemonsets', 'batch/jobs', 'batch/cronjobs', 'replicationcontrollers'].map((resource) => [
+      `get ${resource}`,
+      'workloads that VerticalPodAutoscalers refer to',
+    ]),
+  ),
 }
 
 /** What no request shows. */

@@ -63,6 +63,11 @@ export {
 } from './quantity.ts'
 export { isLabelValue, labelValueProblem, qualifiedNameProblem } from './label-syntax.ts'
 export { type SelectorLookups, withDefaultSpread } from './default-spread.ts'
+export {
+  type ContainerResourcePolicy,
+  type VerticalPodAutoscaler,
+  verticalPodAutoscalerKind,
+} from './vertical-pod-autoscaler.ts'
 export { matchesSelector } from './selector.ts'
 export {
   comparePrices,

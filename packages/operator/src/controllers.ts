@@ -53,6 +53,7 @@ import { NodePoolRollout } from './nodepool/rollout.ts'
 import { unwrittenConditions } from './observe/fences.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
+import { VpaPredictions } from './vpa/controller.ts'
 
 /** What runs, and what answers questions about it. */
 interface Controllers {
@@ -134,6 +135,7 @@ function controllerSpecs(
         ]
       : []),
     ...buffering.specs,
+    ...(parts.settings.vpaPredictions ? [new VpaPredictions(parts)] : []),
     new StateNodeClaimGC(parts),
     new PodEvents(parts),
     nominatorOf(parts),
@@ -199,6 +201,7 @@ function observerSpecs(parts: Assembly): {
     ...metricsSpecs(parts),
     disruption,
     ...buffering.specs,
+    ...(parts.settings.vpaPredictions ? [new VpaPredictions(parts)] : []),
     observingProvisionerOf(measured(parts, 'provisioner'), buffering.hydration),
   ]
   return { specs, explainer }

@@ -8,7 +8,7 @@ import type { AccessRule } from '@tenon/provider'
 import { brakeName } from './brake/brake.ts'
 
 /** A setting that some rights come with. */
-export type RightsSetting = 'plannedPlacement' | 'capacityBuffer' | 'dynamicResources'
+export type RightsSetting = 'plannedPlacement' | 'capacityBuffer' | 'dynamicResources' | 'vpaPredictions'
 
 /** A rule of the controller's roles. */
 export interface CoreRule extends AccessRule {
@@ -95,6 +95,21 @@ export const clusterRights: readonly CoreRule[] = [
     resources: ['resourceslices', 'resourceclaims', 'deviceclasses'],
     verbs: reading,
   },
+  {
+    with: 'vpaPredictions',
+    apiGroups: ['autoscaling.k8s.io'],
+    resources: ['verticalpodautoscalers'],
+    verbs: ['list'],
+  },
+  {
+    with: 'vpaPredictions',
+    because: 'The workloads that VerticalPodAutoscalers refer to are asked for one by one.',
+    apiGroups: ['apps'],
+    resources: ['deployments', 'replicasets', 'statefulsets', 'daemonsets'],
+    verbs: ['get'],
+  },
+  { with: 'vpaPredictions', apiGroups: ['batch'], resources: ['jobs', 'cronjobs'], verbs: ['get'] },
+  { with: 'vpaPredictions', apiGroups: [''], resources: ['replicationcontrollers'], verbs: ['get'] },
 ]
 
 /**

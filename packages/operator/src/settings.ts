@@ -47,6 +47,8 @@ export interface Settings {
   readonly defaultSpread: readonly TopologySpreadConstraint[]
   /** Whether pods with resource claims are refused; else they are placed as if they had none. */
   readonly ignoreDraRequests: boolean
+  /** Whether moved pods count with what VerticalPodAutoscalers will have them ask for. */
+  readonly vpaPredictions: boolean
   readonly featureGates: FeatureGates
   /** Whether there are metrics of single nodes, pods and NodePools (operations.md 9.2, 9.3). */
   readonly clusterStateObservability: boolean
@@ -86,6 +88,7 @@ export const defaultSettings: Settings = {
   solveTimeoutMs: 60_000,
   defaultSpread: [],
   ignoreDraRequests: true,
+  vpaPredictions: true,
   featureGates: {
     nodeRepair: false,
     nodeOverlay: false,

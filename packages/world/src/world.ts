@@ -290,7 +290,13 @@ export class World {
       runtime: { clock, random, logger },
       provider: await connecting,
       decider: (this.#options.decider ?? inline)(clock),
-      settings: { ...defaultSettings, brakeNamespace: 'kube-system', ...this.#options.settings },
+      settings: {
+        ...defaultSettings,
+        brakeNamespace: 'kube-system',
+        // No VerticalPodAutoscaler is served here unless a test serves it.
+        vpaPredictions: false,
+        ...this.#options.settings,
+      },
     })
     const observing = operator.observe()
     await clock.advanceUntil(() => operator.waitingFor.length === 0, 60_000)

@@ -97,6 +97,9 @@ export function redacted(snapshot: Snapshot, key: string): Snapshot {
       pausedUntilMs: redactor.keyed(memory.pausedUntilMs),
       buffers: memory.buffers.map((buffer) => redactor.buffer(buffer)),
       bufferRooms: redactor.keyed(memory.bufferRooms),
+      ...(memory.predictions && {
+        predictions: memory.predictions.map((prediction) => redactor.prediction(prediction)),
+      }),
       // Named after what the pods are like, which is not the same any more.
       podsOnTrial: {},
     },
@@ -165,6 +168,22 @@ class Redactor {
     // The shape is that of the template.
     const walked = this.#walk(template, '') as typeof template
     return { ...buffer, name: this.name(name), namespace: this.name(namespace), template: walked }
+  }
+
+  prediction(
+    prediction: NonNullable<OperatorMemory['predictions']>[number],
+  ): NonNullable<OperatorMemory['predictions']>[number] {
+    const { containers, name, namespace, target } = prediction
+    return {
+      ...prediction,
+      name: this.name(name),
+      namespace: this.name(namespace),
+      target: { ...target, name: this.name(target.name) },
+      containers: containers.map(({ container, requests }) => ({
+        container: this.name(container),
+        requests,
+      })),
+    }
   }
 
   /** The only ConfigMap there is says what is paused. */

@@ -102,6 +102,7 @@ function settingsOf(read: ReadOptions): {
       minValues: read.text('min-values-policy') === 'BestEffort' ? 'BestEffort' : 'Strict',
       defaultSpread: defaultSpread(read.nameOf('scheduler-config'), read.text('scheduler-config')),
       ignoreDraRequests: read.isOn('ignore-dra-requests'),
+      vpaPredictions: !isCompatible && read.isOn('vpa-predictions'),
       featureGates: isCompatible ? karpenterGates(readGates) : gates,
       clusterStateObservability: !read.isOn('disable-cluster-state-observability'),
       metricsDetail: read.text('metrics-detail') === 'reduced' ? 'reduced' : 'full',

@@ -124,6 +124,11 @@ export const coreOptions: readonly OptionDefinition[] = [
       true,
       'Ignore pods with ResourceClaims; with false, nodes with the devices that they claim are launched for them.',
     ),
+    boolean(
+      'vpa-predictions',
+      true,
+      'When pods are moved, count with the requests that VerticalPodAutoscalers will give them. Off with `--compatibility=karpenter`.',
+    ),
     text('feature-gates', 'NAME=true,…', 'Feature gates to set, see below.'),
     boolean(
       'observe-only',

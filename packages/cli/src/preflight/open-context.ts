@@ -125,12 +125,16 @@ function installationOf(tenon: RunningAutoscaler | undefined, settings: Prefligh
 function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSetting> {
   const setting = tenon?.kind === 'tenon' ? tenon.setting : () => ''
   const gates = setting('feature-gates', 'FEATURE_GATES')
+  const compatibility = setting('compatibility', 'COMPATIBILITY')
+  const readsAutoscalers =
+    compatibility !== 'karpenter' && !/^false$/i.test(setting('vpa-predictions', 'VPA_PREDICTIONS'))
   return new Set<RightsSetting>([
     ...(/PlannedPlacement=false/i.test(gates) ? [] : (['plannedPlacement'] as const)),
-    ...(hasBuffers(gates, setting('compatibility', 'COMPATIBILITY')) ? (['capacityBuffer'] as const) : []),
+    ...(hasBuffers(gates, compatibility) ? (['capacityBuffer'] as const) : []),
     ...(/^false$/i.test(setting('ignore-dra-requests', 'IGNORE_DRA_REQUESTS'))
       ? (['dynamicResources'] as const)
       : []),
+    ...(readsAutoscalers ? (['vpaPredictions'] as const) : []),
   ])
 }
 

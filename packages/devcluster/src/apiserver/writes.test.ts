@@ -214,6 +214,37 @@ test('preconditions must hold for a deletion', async () => {
   assert.deepEqual(done.body.details, { name: 'a', kind: 'configmaps', uid: body.metadata.uid })
 })
 
+test('ASK-29 a resize changes the resources of containers, and nothing else', async () => {
+  const api = await withPod('p')
+  await bind(api, 'p')
+  const send = (containers: readonly object[], more: object = {}) =>
+    api.call(
+      'PATCH',
+      `${podsPath}/p/resize`,
+      { spec: { containers, ...more } },
+      { contentType: 'application/strategic-merge-patch+json' },
+    )
+  const name: unknown = (await api.call('GET', `${podsPath}/p`)).body.spec.containers[0].name
+  const larger = await send([{ name, resources: { requests: { cpu: '3' } } }])
+  assert.equal(larger.status, 200, larger.body.message)
+  const { metadata, spec } = (await api.call('GET', `${podsPath}/p`)).body
+  assert.equal(spec.containers[0].resources.requests.cpu, '3')
+  assert.equal(spec.nodeName, 'n1')
+  assert.equal(metadata.generation, 2)
+  for (const [containers, more] of [
+    [[{ name, workingDir: '/' }], {}],
+    [[{ name, image: 'other' }], {}],
+    [[{ name: 'another', image: 'x' }], {}],
+    [[], { hostNetwork: true }],
+  ] as const)
+    assert.equal((await send(containers, more)).status, 422)
+  const wrong = await send([{ name, resources: { requests: { cpu: '-1' } } }])
+  assert.ok([400, 422].includes(wrong.status))
+  const containers = [{ name, image: 'other', resources: { requests: { cpu: '2' } } }]
+  const usual = await api.merge(`${podsPath}/p`, { spec: { containers } })
+  assert.equal(usual.status, 422, 'outside of a resize they stay as they are')
+})
+
 test('an eviction takes from the budget, and is refused when it is used up', async () => {
   const api = await withPod('one', { app: 'a' })
   await api.call('POST', podsPath, aPod('two', { app: 'a' }))

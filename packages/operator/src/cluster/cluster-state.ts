@@ -29,6 +29,7 @@ import { NominatedPods } from './pods/nominated-pods.ts'
 import { PodDecisions } from './pods/pod-decisions.ts'
 import { PodIndex } from './pods/pod-index.ts'
 import { PodPlans } from './pods/pod-plans.ts'
+import { Predictions } from './pods/predictions.ts'
 import { PodsOnNodes } from './pods/pods-to-move.ts'
 import { PoolClaims } from './nodepools/pool-claims.ts'
 import { LimitReservations } from './nodepools/limit-reservations.ts'
@@ -82,6 +83,8 @@ export class ClusterState {
   readonly registrationHealth: RegistrationHealth
   /** The room that CapacityBuffers keep. */
   readonly buffers: BufferPods = new BufferPods()
+  /** What VerticalPodAutoscalers will have pods ask for. */
+  readonly predictions: Predictions = new Predictions()
   /** Where pods are meant to go. */
   readonly plans: PodPlans
   readonly nominations: NominatedPods

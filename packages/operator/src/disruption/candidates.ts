@@ -10,9 +10,11 @@ import {
   type NodePool,
   type Pod,
   type PricePerHour,
+  type Resources,
 } from '@tenon/api'
 import { protectionNotice } from './protection-notice.ts'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
+import { requestsOf } from '../cluster/pods/pod-index.ts'
 import { isActive } from '../cluster/pods/pods.ts'
 import type { PodsToMove } from '../cluster/pods/pods-to-move.ts'
 import { labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'
@@ -24,7 +26,10 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
-  readonly state: Pick<ClusterState, 'isNominated' | 'podsOnNodes' | 'stateNodes' | 'unreadableNodeText'>
+  readonly state: Pick<
+    ClusterState,
+    'isNominated' | 'podsOnNodes' | 'predictions' | 'stateNodes' | 'unreadableNodeText'
+  >
   readonly provider: PoolRules
   readonly events: EventRecorder
   readonly clock: Clock
@@ -44,6 +49,8 @@ export type Candidate = StateNode & {
   readonly pods: readonly Pod[]
   /** Those of them that nothing keeps where they are. */
   readonly movable: readonly Pod[]
+  /** What each of the movable ones asks for when it is made again. */
+  readonly requests: readonly Resources[]
   readonly pricePerHour: PricePerHour
   /** What moving its pods costs; 1 when nothing on it costs anything. */
   readonly disruptionCost: number
@@ -139,6 +146,7 @@ function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalo
     type,
     pods,
     movable,
+    requests: movable.map((pod) => requestsOf(deps.state.predictions.remade(pod))),
     pricePerHour: nodePrice(type, tags),
     disruptionCost,
     waitsForBusyNodes: isNewlyQuiet(deps, claim, listed.pool),

@@ -11,7 +11,10 @@ import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: Pick<ClusterState, 'buffers' | 'movedPods' | 'recentlyFilledNodes' | 'unnotedPodEvents'>
+  readonly state: Pick<
+    ClusterState,
+    'buffers' | 'movedPods' | 'predictions' | 'recentlyFilledNodes' | 'unnotedPodEvents'
+  >
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility'>
 }
@@ -94,6 +97,11 @@ export class ConsolidationPolicy {
     if (leftMs <= 0) return undefined
     const text = 'its pods were recently placed there by a decision, and none has left since'
     return { text, untilMs: nowMs + leftMs }
+  }
+
+  /** Whether it is known what pods will ask for once they have moved. */
+  get isInformed(): boolean {
+    return !this.#deps.state.predictions.isAwaited
   }
 
   /**

@@ -3,6 +3,7 @@ import type { NodeClaim, OfferingRef, Resources } from '@tenon/api'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { BufferSource } from '../cluster/pods/buffer-pods.ts'
 import type { PodPlan } from '../cluster/pods/pod-plans.ts'
+import type { Prediction } from '../cluster/pods/predictions.ts'
 import type { OnTrial } from '../node/evidence/judge.ts'
 
 /** A pod's plan. What the pod asked for is not part of it. */
@@ -28,6 +29,8 @@ export interface OperatorMemory {
   /** What CapacityBuffers keep room for, and how many pods of each on which instance, by its provider ID. */
   readonly buffers: readonly BufferSource[]
   readonly bufferRooms: Readonly<Record<string, readonly string[]>>
+  /** What VerticalPodAutoscalers will have pods ask for. Absent in what was written before they were read. */
+  readonly predictions?: readonly Prediction[]
   /** Whether pods are steered to the nodes they are planned for. */
   readonly isSteering: boolean
 }
@@ -49,14 +52,21 @@ export const emptyMemory: OperatorMemory = {
 /** What state holds of a memory. */
 type Remembered = Pick<
   OperatorMemory,
-  'bufferRooms' | 'buffers' | 'marked' | 'unseenClaims' | 'plans' | 'reserved' | 'pausedUntilMs'
+  | 'bufferRooms'
+  | 'buffers'
+  | 'marked'
+  | 'unseenClaims'
+  | 'plans'
+  | 'predictions'
+  | 'reserved'
+  | 'pausedUntilMs'
 >
 
 /** @param pools names of the NodePools. */
 export function rememberedBy(
   state: Pick<
     ClusterState,
-    'buffers' | 'limitReservations' | 'marked' | 'plans' | 'readinessPauses' | 'seeded'
+    'buffers' | 'limitReservations' | 'marked' | 'plans' | 'predictions' | 'readinessPauses' | 'seeded'
   >,
   pools: readonly string[],
   nowMs: number,
@@ -85,6 +95,7 @@ export function rememberedBy(
       const leftMs = state.readinessPauses.leftMs(pool)
       return leftMs > 0 ? nowMs + leftMs : undefined
     }),
+    predictions: state.predictions.all(),
     buffers: state.buffers.sources(),
     bufferRooms: Object.fromEntries(
       Array.from(state.buffers.kept(), ([host, rooms]) => [
@@ -97,11 +108,15 @@ export function rememberedBy(
 
 /** Puts what was remembered into a state whose caches are filled. Unseen claims have to be among its objects. */
 export function recall(
-  state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'mark' | 'plans' | 'readinessPauses'>,
+  state: Pick<
+    ClusterState,
+    'buffers' | 'limitReservations' | 'mark' | 'plans' | 'predictions' | 'readinessPauses'
+  >,
   memory: Remembered,
 ): void {
   for (const providerID of memory.marked) state.mark(providerID)
   for (const { uid, ...plan } of memory.plans) state.plans.restore(uid, plan)
+  for (const prediction of memory.predictions ?? []) state.predictions.put(prediction)
   for (const source of memory.buffers) state.buffers.put(source)
   const hosts = Object.entries(memory.bufferRooms).flatMap(([host, uids]) =>
     uids.map((uid) => [uid, host] as const),

@@ -113,6 +113,8 @@ export async function simulate(
     },
     settings: {
       ...pace.settings,
+      // What is read of the API is part of what a seed replays.
+      vpaPredictions: false,
       featureGates: gatesOf(kinds),
     },
     apiOf: (process) => {

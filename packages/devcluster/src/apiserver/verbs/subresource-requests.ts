@@ -36,8 +36,9 @@ export function answerSubresource(
       return objectPart(ctx, request, 'status')
     case 'finalize':
       return objectPart(ctx, request, 'finalize')
-    case 'ephemeralcontainers':
     case 'resize':
+      return objectPart(ctx, request, 'resize')
+    case 'ephemeralcontainers':
       return objectPart(ctx, request)
     case 'scale':
       return scale(ctx, request)
@@ -65,7 +66,7 @@ export function answerSubresource(
 function objectPart(
   ctx: ServerContext,
   request: ResourceRequest,
-  part?: 'status' | 'finalize',
+  part?: 'status' | 'finalize' | 'resize',
 ): HttpResponse {
   const { method } = request.http
   if (method === 'GET') return answerResource(ctx, request)

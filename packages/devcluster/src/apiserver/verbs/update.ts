@@ -6,6 +6,7 @@ import type { ObjectKey, ServerContext, WriteOptions } from '../context.ts'
 import { createObject } from './create.ts'
 import { checkCustomResourceDefinition, crdOf } from '../kinds/custom-resources.ts'
 import { removeWhenFinished } from './delete.ts'
+import { beyondResize } from './resize.ts'
 import { checkLimitRanges } from '../limits/limit-ranges.ts'
 import {
   sameContent,
@@ -30,7 +31,7 @@ import {
 } from './writing.ts'
 
 /** Subresources through which an object itself is written. */
-export type WriteSubresource = 'status' | 'finalize'
+export type WriteSubresource = 'status' | 'finalize' | 'resize'
 
 /** Built-in kinds whose clients must say which version they update. */
 const versionRequired = new Set([
@@ -143,7 +144,8 @@ export function prepareReplacement(
   refuseInvalid(served, old.metadata.name, [
     ...validateMetadataUpdate(admitted.metadata, old.metadata),
     ...(served.crdName === undefined ? [] : validateMetadata(admitted.metadata, old.metadata)),
-    ...served.definition.validate(admitted, old),
+    ...(subresource === 'resize' ? beyondResize(old, admitted) : []),
+    ...served.definition.validate(admitted, subresource === 'resize' ? undefined : old),
   ])
   if (subresource === undefined) {
     // The containers of a pod stay what they were.
@@ -154,8 +156,8 @@ export function prepareReplacement(
   checkCustomResourceDefinition(served, admitted)
   validated(ctx, { ...write, object: admitted }, options)
   const object = subresource === undefined ? crdOf(ctx, served, admitted, old) : admitted
-  if (subresource !== undefined || old.metadata.generation === undefined || !specChanged(object, old))
-    return object
+  const isPart = subresource !== undefined && subresource !== 'resize'
+  if (isPart || old.metadata.generation === undefined || !specChanged(object, old)) return object
   return policyOf(ctx, served, withMetadata(object, { generation: old.metadata.generation + 1 }))
 }
 

@@ -232,7 +232,8 @@ interface Taken extends Pick<PodSpec, 'initContainers' | 'overhead' | 'resources
 /** By containers, which cached pods of one workload share. */
 const taken = new WeakMap<readonly Container[], Taken>()
 
-function requestsOf(pod: Pod): Resources {
+/** What a well-formed pod asks for, or was promised by a resize in place. */
+export function requestsOf(pod: Pod): Resources {
   const { spec, status } = pod
   if (!isUnresized(pod)) return podRequests(spec, status)
   const { containers, initContainers, overhead, resources } = spec

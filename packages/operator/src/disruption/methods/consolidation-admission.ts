@@ -27,7 +27,7 @@ export class ConsolidationAdmission {
     const because = unconsolidatable(candidate) ?? policy.restOf(candidate)?.text
     if (because !== undefined) this.#tellWhyNot(candidate, because)
     else if (!isEmpty(candidate))
-      return policy.isAtRest(candidate) && policy.freshnessOf(candidate) === undefined
+      return policy.isInformed && policy.isAtRest(candidate) && policy.freshnessOf(candidate) === undefined
     return false
   }
 

@@ -6,9 +6,10 @@ import { type Circumstances, isInVainAgain, LookedAt } from './looked-at.ts'
 const minute = 60_000
 const hour = 60 * minute
 
-function seen(name: string, pods: string, pricePerHour = 1, generation = 1) {
+function seen(name: string, pods: string, pricePerHour = 1, generation = 1, cpu = 1000) {
   return {
     name,
+    requests: pods.split('').map(() => ({ cpu })),
     movable: pods.split('').map((uid) => ({ metadata: { name: uid, uid } }) as Pod),
     pricePerHour,
     disruptionCost: 1 + pods.length,
@@ -59,6 +60,16 @@ test('candidates that are as they were need not be looked at again', () => {
   assert.deepEqual(lookInVain(looked, at(0, { candidates: then })), allNew)
   const now = [seen('a', 'p'), seen('b', 'rq'), seen('c', 'x'), seen('d', 's', 2), seen('e', 't', 1, 2)]
   assert.deepEqual(lookInVain(looked, at(minute, { candidates: [...now, seen('new', '')] })), allKnown)
+})
+
+test('ASK-29 a node is looked at again once its pods will ask for much more or less', () => {
+  const looked = new LookedAt()
+  const asking = (cpu: number) => [seen('a', 'p', 1, 1, cpu)]
+  lookInVain(looked, at(0, { candidates: asking(1000) }))
+  assert.deepEqual(lookInVain(looked, at(1, { candidates: asking(1100) })), allKnown)
+  assert.deepEqual(lookInVain(looked, at(2, { candidates: asking(1500) })), allNew)
+  assert.deepEqual(lookInVain(looked, at(3, { candidates: asking(1500) })), allKnown)
+  assert.deepEqual(lookInVain(looked, at(4, { candidates: asking(500) })), allNew)
 })
 
 test('each is looked at after five minutes, and all together after an hour, however often some were meanwhile', () => {

@@ -1,5 +1,5 @@
 /** Which candidates a search for consolidation has found nothing for, as they were then. */
-import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
+import { comparePrices, lowestPrice, ownValue, type PricePerHour, type Resources } from '@tenon/api'
 import type { ConsolidationQuestion } from '@tenon/engine'
 import type { Candidate } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
@@ -8,11 +8,15 @@ import type { Catalogue } from '../catalogue.ts'
 const lookLastsMs = 5 * 60_000
 /** All nodes together are looked at again after this: it takes the longest, and what has changed since was looked at. */
 const exchangeLastsMs = 60 * 60_000
+/** Recommendations for pods change all the time: less of a difference, as a part of the amount, is no news. */
+const newsPart = 0.1
 
 /** What of a candidate a search depends on. */
 interface View {
   /** UIDs of the pods that must move. */
   readonly pods: readonly string[]
+  /** What they will ask for elsewhere. */
+  readonly requests: readonly Resources[]
   readonly pricePerHour: PricePerHour
   readonly disruptionCost: number
   readonly waitsForBusyNodes: boolean
@@ -29,7 +33,7 @@ type Prices = ReadonlyMap<string, readonly PricePerHour[]>
 
 type Looked = Pick<
   Candidate,
-  'name' | 'movable' | 'pricePerHour' | 'disruptionCost' | 'waitsForBusyNodes' | 'pool'
+  'name' | 'movable' | 'requests' | 'pricePerHour' | 'disruptionCost' | 'waitsForBusyNodes' | 'pool'
 >
 
 /** What a search depends on. */
@@ -165,9 +169,10 @@ function lowest(now: Prices, before: Prices): Prices {
   )
 }
 
-function viewOf({ movable, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked): View {
+function viewOf({ movable, requests, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked): View {
   return {
     pods: movable.map(({ metadata }) => metadata.uid ?? ''),
+    requests,
     pricePerHour,
     disruptionCost,
     waitsForBusyNodes,
@@ -176,7 +181,7 @@ function viewOf({ movable, pricePerHour, disruptionCost, waitsForBusyNodes, pool
 }
 
 function isAsSeen(
-  { movable, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked,
+  { movable, requests, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked,
   sight: View,
 ): boolean {
   return (
@@ -185,6 +190,15 @@ function isAsSeen(
     waitsForBusyNodes === sight.waitsForBusyNodes &&
     pool.metadata.generation === sight.generation &&
     movable.length === sight.pods.length &&
-    movable.every(({ metadata }, at) => metadata.uid === sight.pods[at])
+    movable.every(({ metadata }, at) => metadata.uid === sight.pods[at]) &&
+    requests.every((each, at) => asksForMuchTheSame(each, sight.requests[at] ?? {}))
   )
+}
+
+function asksForMuchTheSame(now: Resources, then: Resources): boolean {
+  if (now === then) return true
+  return Object.keys({ ...now, ...then }).every((name) => {
+    const [a, b] = [ownValue(now, name) ?? 0, ownValue(then, name) ?? 0]
+    return Math.abs(a - b) <= newsPart * Math.max(a, b)
+  })
 }

@@ -29,7 +29,7 @@ import type { Settings } from '../../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'applications'>
-  readonly state: Pick<ClusterState, 'buffers' | 'evidence' | 'isWellFormed'>
+  readonly state: Pick<ClusterState, 'buffers' | 'evidence' | 'isWellFormed' | 'predictions'>
   readonly provider: PodRules
   readonly settings: Pick<Settings, 'defaultSpread'>
   readonly devices: DeviceInputs
@@ -203,7 +203,8 @@ function* eligiblePods(
         continue
       }
       origins.set(pod.metadata.uid ?? '', origin)
-      take(pod)
+      // What takes its place may ask for something else.
+      take(origin === 'buffer' ? pod : state.predictions.remade(pod))
     } catch (error) {
       refused.push(unreadable(pod, error))
     }
