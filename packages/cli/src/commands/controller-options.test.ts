@@ -168,7 +168,7 @@ podTopologySpread:
       whenUnsatisfiable: DoNotSchedule
 `
 
-  test('OPS-11 what is wrong with it ends the start; JSON says the same as YAML', () => {
+  test('OPS-11 BUF-108 BUF-109 what is wrong with it ends the start; JSON says the same as YAML', () => {
     for (const document of [text(zonal), yaml]) {
       assert.deepEqual(settings(['--scheduler-config', document]).defaultSpread, [zonal])
       assert.deepEqual(settings([], { SCHEDULER_CONFIG: document }).defaultSpread, [zonal])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Budget } from '@tenon/api'
-import { allowedDisruptions, unlimited } from './budgets.ts'
+import { allowedDisruptions, unlimited, unreadableBudget } from './budgets.ts'
 
 const at = (text: string) => Date.parse(text)
 const newYear = at('2026-01-01T00:00:00Z')
@@ -15,8 +15,88 @@ const allowed = (
 const closed = (schedule: string, duration: string): readonly Budget[] => [{ nodes: '0', schedule, duration }]
 const isActive = (schedule: string, duration: string, now: string) =>
   allowed(closed(schedule, duration), 10, at(now)) === 0
+const reasons = ['Empty', 'Drifted', 'Underutilized'] as const
+/** What is allowed for each reason. */
+const byReason = (budgets: readonly Budget[], nowMs = newYear, total = 10) =>
+  reasons.map((reason) => allowed(budgets, total, nowMs, reason))
 const isRead = (schedule: string) =>
   allowed([{ nodes: '5', reasons: ['Drifted'], schedule, duration: '1m' }]) === unlimited
+
+test('API-51 a budget that is always active holds for every reason', () => {
+  assert.deepEqual(byReason([{ nodes: '10', schedule: '* * * * *', duration: '1h' }]), [10, 10, 10])
+})
+
+test('API-52 budgets outside their windows hold for none', () => {
+  const yearly = (nodes: string): Budget => ({ nodes, schedule: '@yearly', duration: '1h' })
+  const june = at('2026-06-15T12:00:00Z')
+  assert.deepEqual(byReason([yearly('1'), yearly('0')], june), [unlimited, unlimited, unlimited])
+})
+
+test('API-53 a budget for a reason holds beside one for all', () => {
+  assert.deepEqual(
+    byReason([{ nodes: '10' }, { nodes: '5', reasons: ['Drifted'] }], newYear, 100),
+    [10, 5, 10],
+  )
+})
+
+test('API-54 a budget of none outside its window has no effect on any reason that it names', () => {
+  const weekly: Budget = { nodes: '0', reasons: [...reasons], schedule: '@weekly', duration: '1h' }
+  const thursday = at('2026-01-08T12:00:00Z')
+  assert.deepEqual(byReason([weekly], thursday), [unlimited, unlimited, unlimited])
+  assert.deepEqual(byReason([weekly, { nodes: '7' }], thursday), [7, 7, 7])
+  assert.deepEqual(byReason([weekly], at('2026-01-04T00:30:00Z')), [0, 0, 0], 'on a Sunday')
+})
+
+test('API-55 a schedule that cannot be evaluated closes every reason, whichever it names', () => {
+  const backwards: Budget = { nodes: '5', schedule: '0 0 * * tue-mon', duration: '1h' }
+  assert.deepEqual(byReason([{ nodes: '9' }, backwards]), [0, 0, 0])
+  assert.deepEqual(byReason([{ ...backwards, reasons: ['Empty'] }]), [0, 0, 0])
+  assert.deepEqual(unreadableBudget([{ nodes: '9' }, backwards], newYear), backwards)
+})
+
+test('API-56 a window longer than its period never ends', () => {
+  for (let hour = 0; hour < 72; hour++)
+    assert.deepEqual(byReason(closed('@daily', '48h'), newYear + hour * 3_600_000), [0, 0, 0], `hour ${hour}`)
+})
+
+test('API-57 before its first hit of the week, a window has not begun', () => {
+  const open = [unlimited, unlimited, unlimited]
+  const weekly = closed('30 6 * * SUN', '6h')
+  assert.deepEqual(byReason(weekly, at('2026-01-04T00:00:00Z')), open)
+  assert.deepEqual(byReason(weekly, at('2026-01-04T06:29:59Z')), open)
+  assert.deepEqual(byReason(weekly, at('2026-01-04T12:29:59Z')), [0, 0, 0])
+  assert.deepEqual(byReason(weekly, at('2026-01-04T12:30:00Z')), open)
+})
+
+test('API-58 schedules are of UTC, wherever the process runs', () => {
+  const zone = process.env['TZ']
+  try {
+    process.env['TZ'] = 'Etc/GMT-1'
+    const localMidnight = at('2025-12-31T23:00:00Z')
+    assert.equal(new Date(localMidnight).getHours(), 0)
+    assert.deepEqual(byReason(closed('@daily', '30m'), localMidnight), [unlimited, unlimited, unlimited])
+    assert.deepEqual(byReason(closed('@daily', '30m'), newYear), [0, 0, 0])
+  } finally {
+    if (zone === undefined) delete process.env['TZ']
+    else process.env['TZ'] = zone
+  }
+})
+
+test('API-59 a window has begun exactly at its hit, and has ended exactly at its end', () => {
+  const [hit, hourMs] = [at('2026-01-01T09:00:00Z'), 3_600_000]
+  const nine = (nowMs: number) => allowed(closed('0 9 * * *', '1h'), 10, nowMs) === 0
+  assert.deepEqual([hit - 1, hit, hit + hourMs - 1, hit + hourMs].map(nine), [false, true, true, false])
+})
+
+test('API-60 a percentage of no nodes is none, of few at least one', () => {
+  assert.deepEqual(byReason([{ nodes: '5%' }], newYear, 10), [1, 1, 1])
+  assert.deepEqual(byReason([{ nodes: '5%' }], newYear, 0), [0, 0, 0])
+})
+
+test('API-61 a schedule without a hit is always active', () => {
+  assert.deepEqual(byReason(closed('0 0 30 2 *', '1h'), at('2026-05-05T05:05:05Z')), [0, 0, 0])
+  assert.deepEqual(byReason([{ nodes: '3', schedule: '0 0 30 2 *', duration: '1h' }]), [3, 3, 3])
+})
 
 test('DIS-36 percentages are rounded up, integers taken as they are', () => {
   assert.equal(allowed([{ nodes: '30%' }]), 3)

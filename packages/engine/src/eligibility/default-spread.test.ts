@@ -92,7 +92,7 @@ function zonesOfPods(pods: readonly Pod[], rest: Partial<SchedulingInput> = {}):
 describe('who gets the default constraints', () => {
   const set = aReplicaSet('web', { app: 'web' })
 
-  test('SCH-110 pods of a ReplicaSet, but neither bare pods nor those with a constraint of their own', () => {
+  test('SCH-110 BUF-103 BUF-104 pods of a ReplicaSet, but neither bare pods nor those with a constraint of their own', () => {
     const bare = aLabelledPod({ app: 'web' })
     assert.equal(withDefaultSpread(bare, [zonal], knowing(set)), bare)
     const owned = aLabelledPod({ app: 'web' }, owner('ReplicaSet', 'web'))
@@ -117,6 +117,29 @@ describe('who gets the default constraints', () => {
     })
   })
 
+  test('BUF-101 nobody where there are none', () => {
+    const owned = aLabelledPod({ app: 'web' }, owner('ReplicaSet', 'web'))
+    assert.equal(withDefaultSpread(owned, [], knowing(set, aService('front', { app: 'web' }))), owned)
+  })
+
+  test('BUF-104 a bare pod that a Service selects, by the labels of the Service', () => {
+    const pod = aLabelledPod({ app: 'web', run: '1' })
+    assert.deepEqual(selectorOf(pod, knowing(aService('front', { app: 'web' }))), {
+      matchLabels: { app: 'web' },
+      matchExpressions: [],
+    })
+  })
+
+  test('BUF-130 of the ReplicaSet of another API group, only what Services say', () => {
+    const pod = aLabelledPod({ app: 'web' }, owner('ReplicaSet', 'web', 'example.com/v1'))
+    const narrow = aReplicaSet('web', { app: 'web', revision: '1' })
+    assert.equal(selectorOf(pod, knowing(narrow)), undefined)
+    assert.deepEqual(selectorOf(pod, knowing(narrow, aService('front', { app: 'web' }))), {
+      matchLabels: { app: 'web' },
+      matchExpressions: [],
+    })
+  })
+
   test('the pod given is not changed', () => {
     const pod = aLabelledPod({ app: 'web' }, owner('ReplicaSet', 'web'))
     const before = structuredClone(pod)
@@ -133,7 +156,7 @@ describe('who gets the default constraints', () => {
       assert.equal(selectorOf(aLabelledPod({ app: 'web' }, reference), knowing(set)), undefined)
   })
 
-  test('Services without a selector, of other labels or of other namespaces tell nothing', () => {
+  test('BUF-105 Services without a selector, of other labels or of other namespaces tell nothing', () => {
     const elsewhere = { ...aService('front', { app: 'web' }), metadata: { name: 'x', namespace: 'other' } }
     const services = knowing(aService('headless'), aService('db', { app: 'db' }), elsewhere)
     assert.equal(selectorOf(aLabelledPod({ app: 'web' }), services), undefined)
@@ -172,7 +195,7 @@ describe('what the default constraints do', () => {
     assert.deepEqual(placed.toSorted(), ['1 zone-1', '1 zone-2', '2 zone-1', '2 zone-2'])
   })
 
-  test('SCH-159 new pods of a ReplicaSet fill up the zone where it has none', () => {
+  test('SCH-159 BUF-102 new pods of a ReplicaSet fill up the zone where it has none', () => {
     const set = aReplicaSet('web', { app: 'web' })
     const existing = [1, 2].map(() => {
       const pod = aLabelledPod({ app: 'web' }, owner('ReplicaSet', 'web'))
@@ -190,7 +213,7 @@ describe('what the default constraints do', () => {
     assert.deepEqual(zonesOfPods(pods, { topology }), ['zone-2', 'zone-2'])
   })
 
-  test('SCH-160 a Service and a ReplicaSet that contradict each other select nothing', () => {
+  test('SCH-160 BUF-106 a Service and a ReplicaSet that contradict each other select nothing', () => {
     const lookups = knowing(aService('front', { app: 'web' }), aReplicaSet('other', { app: 'other' }))
     const pods = [1, 2, 3].map(() =>
       withDefaultSpread(aLabelledPod({ app: 'web' }, owner('ReplicaSet', 'other')), [zonal], lookups),
@@ -199,7 +222,7 @@ describe('what the default constraints do', () => {
     assert.deepEqual(zonesOfPods(pods), ['zone-1', 'zone-1', 'zone-1'])
   })
 
-  test('SCH-160 the selector of a ReplicationController overrides the label of a Service', () => {
+  test('SCH-160 BUF-106 the selector of a ReplicationController overrides the label of a Service', () => {
     const lookups = knowing(
       aService('front', { app: 'web', tier: 'front' }),
       aController('old', { app: 'replicated' }),
@@ -208,6 +231,66 @@ describe('what the default constraints do', () => {
     assert.deepEqual(selectorOf(pod, lookups), {
       matchLabels: { app: 'replicated', tier: 'front' },
       matchExpressions: [],
+    })
+  })
+
+  describe('where a zone has nothing to offer', () => {
+    const set = aReplicaSet('web', { app: 'web' })
+    const nodeIn = (zone: string) => ({
+      hostname: `node-in-${zone}`,
+      labels: { [labels.zone]: zone },
+      taints: [],
+      isCandidate: false,
+    })
+    /** Two pods are in zone-1, and one in zone-2. */
+    const topologyOf = (aPodThere: () => Pod): SchedulingInput['topology'] => ({
+      pods: ['zone-1', 'zone-1', 'zone-2'].map((zone) => {
+        const pod = aPodThere()
+        return { ...pod, spec: { ...pod.spec, nodeName: `node-in-${zone}` } }
+      }),
+      nodes: new Map(['zone-1', 'zone-2'].map((zone) => [`node-in-${zone}`, nodeIn(zone)])),
+      namespaces: new Map([['default', {}]]),
+    })
+    const softly: TopologySpreadConstraint = { ...zonal, whenUnsatisfiable: 'ScheduleAnyway' }
+    const spread = (constraint: TopologySpreadConstraint, more: Partial<Pod['spec']> = {}) => {
+      const pod = aLabelledPod({ app: 'web' }, owner('ReplicaSet', 'web'))
+      return withDefaultSpread({ ...pod, spec: { ...pod.spec, ...more } }, [constraint], knowing(set))
+    }
+    const decided = (pods: readonly Pod[], zones: readonly string[]) =>
+      schedule(
+        anInput({
+          pods,
+          pools: [aPoolInput(undefined, [aType('type-2', 2, 8, zones)])],
+          topology: topologyOf(() => aLabelledPod({ app: 'web' }, owner('ReplicaSet', 'web'))),
+        }),
+      )
+
+    test('BUF-107 ScheduleAnyway gives way, DoNotSchedule does not', () => {
+      const yielding = decided([spread(softly)], ['zone-1'])
+      assert.deepEqual([yielding.claims.length, yielding.failures], [1, []])
+      const strict = decided([spread(zonal)], ['zone-1'])
+      assert.deepEqual([strict.claims, strict.failures.length], [[], 1])
+    })
+
+    test('BUF-110 the constraint of one pod that gives way stays with the others', () => {
+      const pinned = spread(softly, { nodeSelector: { [labels.zone]: 'zone-1' } })
+      const others = [spread(softly), spread(softly)]
+      const before = structuredClone([pinned, ...others])
+      const { claims, failures } = decided([pinned, ...others], ['zone-1', 'zone-2'])
+      assert.deepEqual(failures, [])
+      const zoneOf = new Map(
+        claims.flatMap((claim) =>
+          claim.pods.map((pod) => [
+            pod.metadata.uid,
+            claim.requirements.find(({ key }) => key === labels.zone)?.values?.join(),
+          ]),
+        ),
+      )
+      assert.deepEqual(
+        [pinned, ...others].map((pod) => zoneOf.get(pod.metadata.uid)),
+        ['zone-1', 'zone-2', 'zone-2'],
+      )
+      assert.deepEqual([pinned, ...others], before)
     })
   })
 })

@@ -68,16 +68,16 @@ describe('the scheduler configuration', () => {
     ],
   ]
   for (const [document, words] of wrong) {
-    test(words, () => {
+    test(`BUF-108 ${words}`, () => {
       assert.equal(complaint(document), words)
     })
   }
 
-  test('an unknown field of a constraint is refused', () => {
+  test('BUF-108 an unknown field of a constraint is refused', () => {
     assert.match(complaint(withConstraints({ ...zonal, weight: 1 })) ?? '', /\[0\]\.weight must be left out/)
   })
 
-  test('one key may be spread over strictly and softly', () => {
+  test('BUF-109 one key may be spread over strictly and softly', () => {
     assert.equal(
       complaint(withConstraints(zonal, { ...zonal, whenUnsatisfiable: 'ScheduleAnyway' })),
       undefined,

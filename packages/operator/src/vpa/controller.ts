@@ -1,10 +1,5 @@
 /** `vpa.prediction`: reads what VerticalPodAutoscalers will have pods ask for (buffers-and-dra.md 4). */
-import {
-  type KubeObject,
-  type ResourceType,
-  type VerticalPodAutoscaler,
-  verticalPodAutoscalerKind,
-} from '@tenon/api'
+import { type ResourceType, type VerticalPodAutoscaler, verticalPodAutoscalerKind } from '@tenon/api'
 import { problemText } from '@tenon/engine'
 import { isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
@@ -153,7 +148,7 @@ export class VpaPredictions implements SingletonSpec {
 }
 
 /** The kind, by the plural that kinds are named with nearly without exception. */
-function typeOf(apiVersion: string, kind: string): ResourceType<KubeObject> {
+function typeOf(apiVersion: string, kind: string): ResourceType {
   const [version = '', group = ''] = apiVersion.split('/').toReversed()
   const singular = kind.toLowerCase()
   const plural = /(s|x|ch|sh)$/.test(singular)

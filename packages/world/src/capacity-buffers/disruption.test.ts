@@ -1,9 +1,9 @@
 /** Nodes on which room is kept stay, and go when it is given up (buffers-and-dra.md 2.8). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { kinds, labels } from '@tenon/api'
+import { karpenterKinds, kinds, labels } from '@tenon/api'
 import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
-import { deploymentKind } from '../world.ts'
+import { aKwokPool, deploymentKind } from '../world.ts'
 import * as b from './buffer-stage.test-support.ts'
 
 const fits = 'True/FitsExistingCapacity'
@@ -68,7 +68,7 @@ describe('nodes of CapacityBuffers', () => {
     )
   })
 
-  test('BUF-29 DIS-166 DIS-167 a node with pods and room gives way to a cheaper one that holds both', async (t) => {
+  test('BUF-29 DIS-167 a node with pods and room gives way to a cheaper one that holds both', async (t) => {
     const stage = await b.openBuffers(t)
     b.deployment(stage, 'big', 1, b.podSpec('5'))
     b.deployment(stage, 'web', 1)
@@ -87,16 +87,68 @@ describe('nodes of CapacityBuffers', () => {
   test('BUF-118 two nodes of room alone are left as they are; pods on one of them make it a candidate', async (t) => {
     const stage = await b.openBuffers(t)
     const only = { nodeSelector: { [labels.instanceType]: b.small } }
-    b.templated(stage, 'one', 2, b.podSpec('1', only))
-    await stage.pass(60 * seconds)
-    b.templated(stage, 'two', 3, b.podSpec('1', only))
-    await stage.pass(60 * seconds)
-    assert.equal(stage.world.nodes().length, 2)
-    b.changeBuffer(stage, 'two', { replicas: 1 })
+    const buffers = ['one', 'two'] as const
+    for (const name of buffers) {
+      b.templated(stage, name, 1, b.podSpec('3', only))
+      await stage.pass(60 * seconds)
+    }
+    const uids = () => stage.world.nodes().map(({ metadata }) => metadata.uid)
+    const before = uids()
+    assert.deepEqual(types(stage), [b.small, b.small])
+    for (const name of buffers) {
+      const template = { metadata: { labels: { app: name } }, spec: b.podSpec('1', only) }
+      stage.patch(kinds.podTemplate, name, { template }, undefined, 'default')
+    }
     await stage.pass(30 * minutes)
-    const rooms = stage.operator.operator.state.buffers.kept().size
-    assert.equal(stage.world.nodes().length, rooms, 'a node stays for each room')
-    assert.equal(stage.world.claims().length, rooms)
+    const { buffers: rooms } = stage.operator.operator.state
+    assert.equal(rooms.all()[0]?.spec.containers[0]?.resources?.requests?.['cpu'], '1')
+    assert.deepEqual(uids(), before, 'though either has room for both')
+    assert.equal(rooms.kept().size, 2)
+
+    b.deployment(stage, 'web', 1)
+    await stage.pass(20 * minutes)
+    assert.equal(stage.world.nodes().length, 1)
+    assert.ok(before.includes(uids()[0]), 'nothing was launched for it')
+    assert.equal(b.bound(stage, 'web'), 1)
+    for (const name of buffers) assert.equal(b.stateOf(stage, name, 'Provisioning'), fits)
+  })
+
+  test('DIS-166 room keeps its place on a node that has lately received pods, so that others may go', async (t) => {
+    const stage = await b.openBuffers(t)
+    const of = (pool: string) => ({ nodeSelector: { [labels.nodePool]: pool } })
+    const disruption = { consolidateAfter: '2h', budgets: [{ nodes: '100%' }] }
+    stage.world.create(karpenterKinds.nodePool, aKwokPool('busy', { disruption }))
+    b.deployment(stage, 'big', 1, b.podSpec('5', of('default')))
+    await stage.pass(20 * seconds)
+    b.deployment(stage, 'filler', 1, b.podSpec('2', of('default')))
+    await stage.pass(20 * seconds)
+    b.deployment(stage, 'web', 1, b.podSpec('1', of('default')))
+    b.templated(stage, 'room', 2, b.podSpec('1', of('busy')))
+    await stage.pass(60 * seconds)
+    b.deployment(stage, 'newcomer', 1, b.podSpec('1', of('busy')))
+    await stage.pass(20 * seconds)
+    const poolOf = (pool: string) =>
+      stage.world.nodes().filter(({ metadata }) => metadata.labels?.[labels.nodePool] === pool)
+    const uidsOf = (pool: string) => poolOf(pool).map(({ metadata }) => metadata.uid)
+    const host = uidsOf('busy')
+    assert.equal(host.length, 1)
+    assert.equal(poolOf('default').length, 2)
+    const { buffers } = stage.operator.operator.state
+    const rooms = [...buffers.kept().keys()]
+    assert.deepEqual(
+      rooms,
+      poolOf('busy').map(({ spec }) => spec?.providerID),
+    )
+
+    stage.world.cluster.server.local.delete(deploymentKind, 'default', 'filler')
+    const claims = stage.world.claims().length
+    await stage.pass(20 * minutes)
+    assert.equal(poolOf('default').length, 1, 'its pod has moved to the other one')
+    assert.equal(b.bound(stage, 'web'), 1)
+    assert.equal(stage.world.claims().length, claims - 1, 'and nothing was launched')
+    assert.deepEqual(uidsOf('busy'), host)
+    assert.deepEqual([...buffers.kept().keys()], rooms)
+    assert.equal(b.stateOf(stage, 'room', 'Provisioning'), fits)
   })
 
   test('BUF-30 a node with room that drifts is replaced, and the room refilled', async (t) => {

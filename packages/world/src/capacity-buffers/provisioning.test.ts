@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { karpenterKinds, labels } from '@tenon/api'
-import { minutes, seconds } from '../testing/stage.test-support.ts'
+import { minutes, refusing, seconds } from '../testing/stage.test-support.ts'
 import * as b from './buffer-stage.test-support.ts'
 
 const nodes = (stage: Awaited<ReturnType<typeof b.openBuffers>>): number => stage.world.nodes().length
 const never = { disruption: { consolidateAfter: 'Never' } }
 
 describe('room of CapacityBuffers', () => {
-  test('BUF-22 BUF-23 BUF-24 BUF-33 ASK-15 a burst as large as the buffer binds at once, and the room is refilled', async (t) => {
+  test('BUF-22 BUF-23 BUF-24 ASK-15 a burst as large as the buffer binds at once, and the room is refilled', async (t) => {
     const stage = await b.openBuffers(t)
     b.templated(stage, 'web', 6)
     await stage.world.clock.advanceUntil(
@@ -48,6 +48,40 @@ describe('room of CapacityBuffers', () => {
       bought,
       'nothing is moved for the sake of room',
     )
+  })
+
+  test('BUF-33 of room on existing nodes nobody hears anything: no record, no event, no nomination', async (t) => {
+    const sent: string[] = []
+    const apiPath = refusing((method, path, body) => {
+      if (method !== 'GET' && /capacity-buffer-|capacitybuffers/.test(`${path} ${body}`))
+        sent.push(`${method} ${path}`)
+      return 'pass'
+    })
+    const stage = await b.openBuffers(t, {}, { apiPath })
+    b.deployment(stage, 'web', 1, b.podSpec('5'))
+    await stage.pass(30 * seconds)
+    const [node] = stage.world.nodes()
+    const decisions = async () => await stage.metric('pods_scheduling_decision_duration_seconds')
+    const decided = await decisions()
+    b.templated(stage, 'room', 2)
+    await stage.pass(5 * seconds)
+    assert.equal(b.stateOf(stage, 'room', 'Provisioning'), 'True/FitsExistingCapacity')
+    assert.equal(stage.world.nodes().length, 1)
+    await stage.pass(2 * minutes)
+    assert.deepEqual(
+      [...new Set(sent)],
+      ['PATCH /apis/autoscaling.x-k8s.io/v1beta1/namespaces/default/capacitybuffers/room/status'],
+    )
+    assert.equal(await decisions(), decided)
+    const text = await stage.operator.operator.metrics.registry.metrics()
+    assert.doesNotMatch(text, /capacity-buffer-room/)
+    // A nominated node would be left alone.
+    const template = stage.poolNow()?.spec.template
+    stage.patch(karpenterKinds.nodePool, 'default', {
+      spec: { template: { ...template, metadata: { labels: { release: '2' } } } },
+    })
+    await stage.pass(60 * seconds)
+    assert.ok(stage.world.nodes().every(({ metadata }) => metadata.uid !== node?.metadata.uid))
   })
 
   test('BUF-25 a buffer under a limit of its NodePool, and with the pool at its limit', async (t) => {

@@ -280,7 +280,7 @@ describe('labels of the claim', () => {
 })
 
 describe('the default spread', () => {
-  test('pods of a ReplicaSet that ask for no spread go to different zones', async (t) => {
+  test('BUF-102 pods of a ReplicaSet that ask for no spread go to different zones', async (t) => {
     const stage = await openStage(t, {
       settings: {
         defaultSpread: [{ maxSkew: 1, topologyKey: labels.zone, whenUnsatisfiable: 'DoNotSchedule' }],

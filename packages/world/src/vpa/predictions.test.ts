@@ -22,7 +22,7 @@ import { madeClaims } from '../testing/pools.test-support.ts'
 import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { deploymentKind } from '../world.ts'
 
-const definitionKind: ResourceType<KubeObject> = {
+const definitionKind: ResourceType = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
   kind: 'CustomResourceDefinition',
@@ -48,7 +48,7 @@ const definition: KubeObject & { readonly spec: object } = {
     ],
   },
 }
-const replicaSetKind: ResourceType<KubeObject> = {
+const replicaSetKind: ResourceType = {
   group: 'apps',
   version: 'v1',
   kind: 'ReplicaSet',
