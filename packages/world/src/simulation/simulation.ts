@@ -4,7 +4,6 @@ import { JsonLogger, type Logger, SeededRandom } from '@tenon/runtime'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { World } from '../world.ts'
 import { cloudIn, cloudSetup } from './cloud/clouds.ts'
-import type { WorldCloud } from './cloud/world-cloud.ts'
 import { ControllerLogs } from './controller-logs.ts'
 import { EventLog } from './event-log.ts'
 import { EventNotes } from './event-notes.ts'
@@ -15,6 +14,7 @@ import { playProcessFaults } from './faults/process-faults.ts'
 import { Weather } from './faults/weather.ts'
 import { fleetOf, launchesOfAge, unrest } from './invariants/calm.ts'
 import { Checker } from './invariants/checker.ts'
+import { roomTrouble } from './invariants/buffers.ts'
 import { MetricsWatch } from './invariants/metrics.ts'
 import type { Violation } from './invariants/scene.ts'
 import { calmBoundMs, Settling } from './invariants/settling.ts'
@@ -74,11 +74,12 @@ export async function simulate(
 ): Promise<Report> {
   const random = new SeededRandom(`story-${story.seed}`)
   const pace = paceOf(story)
+  const kinds = kindsOf(story, random.fork('workload'))
   const world = await World.start({
     seed: story.seed,
+    servesBuffers: kinds.has('buffers'),
     ...cloudSetup(story, pace, random.fork('guests')),
     cluster: pace.cluster,
-    servesBuffers: false,
     // Everything here waits for promises only.
     turns: 1,
   })
@@ -93,7 +94,6 @@ export async function simulate(
   const checker = new Checker(world, log, { story, weather, cloud })
   checker.start()
   const faults = { weather, clock, log }
-  const kinds = kindsOf(story, random.fork('workload'))
   const replicas = bug?.replicas ?? (story.faults === 'none' ? 1 : 1 + (random.fork('replicas').uint32() % 2))
   log.record('workload', `kinds ${[...kinds].join(' ')}; ${replicas} controller(s)`)
   const notes = pace.writesEvents ? undefined : new EventNotes(clock)
@@ -165,7 +165,8 @@ export async function simulate(
   weather.clearUp()
   for (const stop of stopFaults) stop()
   log.record('fault', 'calm')
-  const calmMs = await untilWell(world, { cloud, checker, fleet }, step)
+  const wrong = () => [...unrest(world, cloud), ...(kinds.has('buffers') ? roomTrouble(world) : [])]
+  const calmMs = await untilWell(world, { checker, fleet, wrong }, step)
   const clusterEvents = notes?.lines ?? newestEvents(world, 200)
   fleet.stop()
   await world.stop()
@@ -222,10 +223,14 @@ const repeats = ({ settings }: OperatorFleet): boolean => settings.compatibility
 async function untilWell(
   world: World,
   {
-    cloud,
     checker,
     fleet,
-  }: { readonly cloud: WorldCloud; readonly checker: Checker; readonly fleet: OperatorFleet },
+    wrong,
+  }: {
+    readonly checker: Checker
+    readonly fleet: OperatorFleet
+    readonly wrong: () => readonly string[]
+  },
   step: () => Promise<boolean>,
 ): Promise<number> {
   const { clock } = world
@@ -235,7 +240,7 @@ async function untilWell(
     const verdict = settling.look({
       nowMs: clock.monotonic(),
       fleet: fleetOf(world),
-      wrong: unrest(world, cloud),
+      wrong: wrong(),
       launches: checker.launches - launchesThen,
       launchesOfAge: launchesOfAge(world, calmBoundMs),
       repeats: repeats(fleet),
@@ -268,12 +273,12 @@ function newestEvents(world: World, limit: number): readonly string[] {
     })
 }
 
-/** What the workload needs. Buffers are in none yet, and what is read of the API is part of what a seed replays. */
+/** What the workload needs; what is read of the API is part of what a seed replays. */
 function gatesOf(kinds: ReturnType<typeof kindsOf>): Settings['featureGates'] {
   return {
     ...defaultSettings.featureGates,
     nodeOverlay: kinds.has('priceChanges'),
     staticCapacity: kinds.has('staticPools'),
-    capacityBuffer: false,
+    capacityBuffer: kinds.has('buffers'),
   }
 }

@@ -137,6 +137,8 @@ export const workloadKinds = [
   'protectedNodes',
   /** People take the finalizers off claims that are starting. */
   'abandonedClaims',
+  /** CapacityBuffers, and pods that come for the room; only in stories that name it. */
+  'buffers',
 ] as const
 
 export type WorkloadKind = (typeof workloadKinds)[number]

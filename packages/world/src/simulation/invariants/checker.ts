@@ -7,6 +7,7 @@ import type { EventLog } from '../event-log.ts'
 import type { Weather } from '../faults/weather.ts'
 import type { OperatorProcess } from '../process/operator-process.ts'
 import { apiFaultKinds, cloudOfStory, type CloudName, type Story } from '../story.ts'
+import { bufferPodsStayInside } from './buffers.ts'
 import {
   claimSpecUnchanged,
   expiredInTime,
@@ -67,6 +68,7 @@ const invariants: readonly Invariant[] = [
   marksTakenOff,
   onlyTheLeaderWrites,
   leaseGivenBack,
+  bufferPodsStayInside,
 ]
 
 /** What holds at one cloud only. */

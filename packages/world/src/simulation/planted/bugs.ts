@@ -7,6 +7,7 @@ import {
   seesNoFreshBinding,
   takesAnyDeployment,
 } from './cluster-api-mistakes.ts'
+import { keepsRoomOfDeleted, overlooksKeptRoom, sellsRoomTwice, takesRoomForPods } from './buffer-mistakes.ts'
 import { adoptsByLabel, deletesUnconfirmed, forgetsRefusals, stampsEveryNode } from './clever-mistakes.ts'
 import { countsAnew, failsScrapes, keepsSeriesOfPods } from './operator-mistakes.ts'
 import type { PlantedBug, Profile } from './planted-bug.ts'
@@ -298,6 +299,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'one metric that cannot be computed fails the whole scrape',
     operator: failsScrapes,
     profile: brief(0.1, []),
+  },
+  {
+    name: 'room-sold-twice',
+    mistake: 'two pods of a CapacityBuffer have one place',
+    decider: sellsRoomTwice,
+    profile: brief(0.2, ['buffers']),
+  },
+  {
+    name: 'kept-room-removed',
+    mistake: 'nodes on which only room of CapacityBuffers is kept are removed as empty, and launched again',
+    operator: overlooksKeptRoom,
+    profile: brief(0.2, ['buffers']),
+  },
+  {
+    name: 'buffer-pods-evicted',
+    mistake: 'the pods that CapacityBuffers keep room for count as pods of their nodes',
+    operator: takesRoomForPods,
+    profile: brief(0.3, ['buffers', 'poolRollouts']),
+  },
+  {
+    name: 'deleted-buffer-kept',
+    mistake: 'room is kept for CapacityBuffers that are deleted',
+    operator: keepsRoomOfDeleted,
+    profile: brief(0.3, ['buffers']),
   },
   {
     name: 'adopts-by-label',

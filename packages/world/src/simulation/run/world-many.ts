@@ -1,5 +1,5 @@
 /** `npm run world:many`: runs many seeds on all cores and reports those that fail. */
-import { aStory, cloudNames, faultLevels, type Story } from '../story.ts'
+import { aStory, cloudNames, faultLevels, type Story, workloadKinds } from '../story.ts'
 import { listFlag, numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
 import { playAll } from './crew.ts'
 import type { Io } from './io.ts'
@@ -7,13 +7,26 @@ import { describeMoment, Progress } from './progress.ts'
 
 /** @returns the exit code. */
 export async function playMany(io: Io): Promise<number> {
-  const given = readFlags(io.args, ['seeds', 'hours', 'nodes', 'faults', 'provider', 'jobs'])
+  const given = readFlags(io.args, [
+    'seeds',
+    'hours',
+    'nodes',
+    'faults',
+    'with-workloads',
+    'provider',
+    'jobs',
+  ])
   const seeds = seedsFlag(given['seeds'] ?? '1..30')
   const faults = faultLevels.find((level) => level === (given['faults'] ?? 'high'))
   if (faults === undefined) throw new UsageError(`--faults must be one of ${faultLevels.join(', ')}`)
   const hours = numberFlag('hours', given['hours'], 2)
   const nodes = numberFlag('nodes', given['nodes'], 15, 1)
   const [provider] = listFlag('provider', given['provider'], cloudNames)
+  const withWorkloads = listFlag('with-workloads', given['with-workloads'], workloadKinds)
+  const change = {
+    ...(provider !== undefined && { provider }),
+    ...(withWorkloads.length > 0 && { withWorkloads }),
+  }
   const started = io.clock.monotonic()
   const failing: { readonly seed: number; readonly invariant: string }[] = []
   let done = 0
@@ -23,9 +36,7 @@ export async function playMany(io: Io): Promise<number> {
     return `${done} of ${seeds.length} seeds, ${failing.length} failed, ${seconds.toFixed(0)} s`
   }
   await playAll(
-    seeds.map(
-      (seed): Story => aStory(seed, { hours, nodes, faults, ...(provider !== undefined && { provider }) }),
-    ),
+    seeds.map((seed): Story => aStory(seed, { hours, nodes, faults, ...change })),
     {
       told: ({ seed }, { violation }) => {
         done++
@@ -47,7 +58,7 @@ export async function playMany(io: Io): Promise<number> {
   const sorted = failing.toSorted((a, b) => a.seed - b.seed)
   io.say(`failing seeds: ${sorted.map(({ seed, invariant }) => `${seed} (${invariant})`).join(', ')}`)
   io.say(
-    `again: npm run world -- --seed ${sorted[0]?.seed} --hours ${hours} --nodes ${nodes} --faults ${faults}${provider === undefined ? '' : ` --provider ${provider}`}`,
+    `again: npm run world -- --seed ${sorted[0]?.seed} --hours ${hours} --nodes ${nodes} --faults ${faults}${provider === undefined ? '' : ` --provider ${provider}`}${withWorkloads.length === 0 ? '' : ` --with-workloads ${withWorkloads.join(',')}`}`,
   )
   return 1
 }

@@ -15,6 +15,7 @@ const flags = [
   'nodes',
   'without-faults',
   'without-workloads',
+  'with-workloads',
   'provider',
   'bug',
   'trace',
@@ -61,6 +62,7 @@ function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
   if (more.length > 0) throw new UsageError('--bug: a run has one; npm run world:planted takes several')
   const usual = bug === undefined ? aStory(seed) : storyOfBug(bug, seed)
   const [withoutFaults, withoutWorkloads] = [given['without-faults'], given['without-workloads']]
+  const withWorkloads = given['with-workloads']
   const provider = listFlag('provider', given['provider'], cloudNames)[0] ?? usual.provider
   return {
     ...usual,
@@ -73,6 +75,9 @@ function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
     }),
     ...(withoutWorkloads !== undefined && {
       withoutWorkloads: listFlag('without-workloads', withoutWorkloads, workloadKinds),
+    }),
+    ...(withWorkloads !== undefined && {
+      withWorkloads: listFlag('with-workloads', withWorkloads, workloadKinds),
     }),
   }
 }
@@ -133,7 +138,8 @@ function tell(say: Say, report: Report, seconds: number, path: string): void {
 }
 
 function describe(story: Story): string {
-  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, provider, mutation } = story
+  const { seed, hours, nodes, faults, withoutFaults, withoutWorkloads, withWorkloads = [] } = story
+  const { provider, mutation } = story
   const parts = [`seed ${seed}, ${hours} h, ${nodes} nodes, faults ${faults}`]
   if (provider !== undefined) parts.push(`at ${provider}`)
   if (withoutFaults.length > 0)
@@ -142,6 +148,7 @@ function describe(story: Story): string {
     parts.push(
       `only ${workloadKinds.filter((kind) => !withoutWorkloads.includes(kind)).join(' ') || 'no'} workload`,
     )
+  if (withWorkloads.length > 0 && mutation === undefined) parts.push(`with ${withWorkloads.join(' ')}`)
   if (mutation !== undefined) parts.push(`with the planted bug ${mutation}`)
   return parts.join('; ')
 }

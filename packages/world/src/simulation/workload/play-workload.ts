@@ -16,6 +16,7 @@ import {
   statefulSets,
   unsatisfiable,
 } from './applications.ts'
+import { buffers } from './buffers.ts'
 import { affinities, disruptionBudgets, doNotDisrupt, priorities, spreads } from './constraints.ts'
 import { abandonedClaims, manualDeletions, protectedNodes, templateUpgrades } from './meddling.ts'
 import {
@@ -61,10 +62,13 @@ const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (hands: Hands) 
   poolRollouts,
   protectedNodes,
   abandonedClaims,
+  buffers,
 }
 
 /** Kinds without which there would be nothing to see. */
 const always: ReadonlySet<WorkloadKind> = new Set(['deployments', 'daemonSets'])
+/** Kinds that no seed draws: what seeds that are known replay does not change with them. */
+const onlyIfNamed: ReadonlySet<WorkloadKind> = new Set(['buffers'])
 /** Share of the seeds in which any other kind plays a part. */
 const presence = 0.6
 
@@ -78,7 +82,9 @@ function kindsDrawn(story: Story, random: Random): ReadonlySet<WorkloadKind> {
   const certain = new Set([...always, ...(story.withWorkloads ?? [])])
   return new Set(
     workloadKinds.filter(
-      (kind) => new Dice(random.fork(`presence/${kind}`)).chance(presence) || certain.has(kind),
+      (kind) =>
+        certain.has(kind) ||
+        (!onlyIfNamed.has(kind) && new Dice(random.fork(`presence/${kind}`)).chance(presence)),
     ),
   )
 }
