@@ -1,4 +1,5 @@
 /** Resizes of pods in place: containers get other resources, and nothing else changes. */
+import { ownValue } from '@tenon/api'
 import type { FieldError, StoredObject } from '../../contract.ts'
 import { sameJson } from '../equality.ts'
 
@@ -10,7 +11,7 @@ interface SizedContainer {
 /** The pod with the resources that a resize gives its containers, and nothing else of it. */
 function resized(old: StoredObject, next: StoredObject): StoredObject {
   const containersOf = (object: StoredObject, list: string) =>
-    ((object['spec'] as Readonly<Record<string, unknown>> | undefined)?.[list] ??
+    (ownValue(object['spec'] as Readonly<Record<string, unknown>> | undefined, list) ??
       []) as readonly SizedContainer[]
   const lists = ['containers', 'initContainers'].filter((list) => containersOf(old, list).length > 0)
   const sized = lists.map((list) => {

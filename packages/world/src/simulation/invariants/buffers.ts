@@ -7,6 +7,7 @@ import {
   kinds,
   labels,
   type Node,
+  ownValue,
   parseResources,
   type Pod,
   type PodSpec,
@@ -93,7 +94,7 @@ interface Templated {
 /** Pods of the world have one container, or few that ask for something. */
 function amountsOf({ containers }: PodSpec): Amounts {
   const parsed = containers.map(({ resources }) => parseResources(resources?.requests))
-  const sum = (name: string) => parsed.reduce((total, requests) => total + (requests[name] ?? 0), 0)
+  const sum = (name: string) => parsed.reduce((total, requests) => total + (ownValue(requests, name) ?? 0), 0)
   return { cpu: sum('cpu'), memory: sum('memory') }
 }
 
