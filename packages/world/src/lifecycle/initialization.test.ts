@@ -95,7 +95,7 @@ function publish(
   })
 }
 
-test('LIF-46 devices that pods ask for must be published as a whole, by every driver', async (t) => {
+test('LIF-46 BUF-86 BUF-87 devices that pods ask for must be published as a whole, by every driver', async (t) => {
   const stage = await Stage.open(t, { settings: draSettings })
   await stage.ready('a', {}, wantsDevices)
   const missing = (driver: string) => {
@@ -121,7 +121,20 @@ test('LIF-46 devices that pods ask for must be published as a whole, by every dr
   assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
 })
 
-test('LIF-46 without support for resource claims devices are not looked at', async (t) => {
+test('BUF-127 more slices than a pool declares are not the whole pool, and a blank list of drivers asks for none', async (t) => {
+  const stage = await Stage.open(t, { settings: draSettings })
+  await stage.ready('a', {}, { annotations: { 'karpenter.sh/requested-dra-drivers': 'gpu.example.com' } })
+  for (const name of ['gpu-1', 'gpu-2', 'gpu-3']) publish(stage, name, 'gpu.example.com', { count: 2 })
+  await stage.pass(seconds)
+  assert.equal(stage.state('a', 'Initialized'), 'Unknown/DRADriverPoolsNotPublished')
+  stage.delete(kinds.resourceSlice, 'gpu-3')
+  await stage.pass(seconds)
+  assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+  await stage.ready('b', {}, { annotations: { 'karpenter.sh/requested-dra-drivers': ' ' } })
+  assert.equal(stage.state('b', 'Initialized'), 'True/Initialized')
+})
+
+test('LIF-46 BUF-88 without support for resource claims devices are not looked at', async (t) => {
   const stage = await Stage.open(t)
   await stage.ready('a', {}, wantsDevices)
   assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')

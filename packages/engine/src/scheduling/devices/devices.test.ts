@@ -158,6 +158,21 @@ describe('new nodes', () => {
       [['a100', 't4']],
     )
   })
+
+  test('BUF-69 a type that meets no alternative is left out', () => {
+    const a100 = aDeviceType('a100', 4, gpus(1, { model: { string: 'a100' } }))
+    const oneT4 = aDeviceType('t4', 4, gpus(1, { model: { string: 't4' } }))
+    const model = (name: string) => cel(`device.attributes['${driver}'].model == '${name}'`)
+    const firstAvailable = [
+      { name: 'big', deviceClassName: 'gpu', ...model('a100') },
+      { name: 'small', deviceClassName: 'gpu', count: 2, ...model('t4') },
+    ]
+    const claim = aClaim({ requests: [{ name: 'gpu', firstAvailable }] })
+    const result = decided(each(1, claim), { pools: [aPoolInput(aPool(), [a100, oneT4, noGpu])] })
+    assert.deepEqual(typesOf(result), [['a100']])
+    const none = decided(each(1, claim), { pools: [aPoolInput(aPool(), [oneT4, noGpu])] })
+    assert.deepEqual([none.claims.length, none.failures.length], [0, 1])
+  })
 })
 
 describe('nodes that exist', () => {
