@@ -3,6 +3,7 @@ import { type InstanceType, labels, type Pod, type Requirement, wellKnownLabels 
 import type { PoolInput, SchedulingInput, SchedulingPolicy } from '@tenon/engine'
 import { defaultCatalogue } from '@tenon/provider-kwok'
 import { SeededRandom } from '@tenon/runtime'
+import { devicesInput } from './devices-workload.ts'
 import { gangsInput } from './gangs-workload.ts'
 import { fakeCatalogue, oneOf, pool } from './catalogue.ts'
 import { diverse, eightShapes, preferences } from './pods.ts'
@@ -144,6 +145,16 @@ const mixedGangs = (areGroups: boolean): Workload => ({
     }),
 })
 
+/** Pods of one device each, on nodes of eight; the next row has twice as many of both. */
+const devicesRow = (pods: number, nodes: number): Workload => ({
+  name: `devices(${pods}) on ${nodes}`,
+  pods,
+  preferences: 'Respect',
+  reference: {},
+  boundOn: 'allocatable',
+  make: (random) => devicesInput(random, { pods, nodes }),
+})
+
 const below17: Requirement = { key: 'karpenter.kwok.sh/instance-cpu', operator: 'Lt', values: ['17'] }
 
 /** Every row, in the order of the table. */
@@ -166,6 +177,9 @@ export const workloads: readonly Workload[] = [
   zonalGangs,
   mixedGangs(true),
   mixedGangs(false),
+  devicesRow(2500, 500),
+  devicesRow(5000, 1000),
+  devicesRow(10_000, 2000),
   priceRow('all', 'planned', 35.97),
   priceRow('all', 'free', 35.97),
   priceRow('cpu<17', 'planned', 34.38, [below17]),
