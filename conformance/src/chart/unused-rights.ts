@@ -5,6 +5,8 @@ export const rightsOfRareNeeds: Readonly<Record<string, string>> = {
   'delete karpenter.sh/nodeclaims': 'removing nodes that are not needed, and claims that never became nodes',
   'delete pods': 'a drain that has reached its terminationGracePeriod',
   'get karpenter.sh/nodeclaims': 'a claim that was to be made exists already',
+  'create resource.k8s.io/resourceslices': 'devices of simulated nodes whose instance types have some',
+  'delete resource.k8s.io/resourceslices': 'devices of simulated nodes whose instance types have some',
   'get nodes': 'an instance that is asked about alone, such as at its end',
   'watch coordination.k8s.io/leases in kube-system': 'a replica that waits while another one leads',
   'create configmaps in kube-system':

@@ -1,3 +1,4 @@
+export { slicesOf } from './resource-slices.ts'
 export {
   type CompiledCapacity,
   compileCapacity,

@@ -14,6 +14,7 @@ import {
   setOwn,
   ownValue,
 } from '@tenon/api'
+import { DeviceFieldError, readBindings, readTemplates } from './devices/template-file.ts'
 import { instanceTypeOf, is, kubeReserved } from './instance-type.ts'
 
 /** What a file gave, and what in it could not be used, one sentence each. */
@@ -61,7 +62,7 @@ export function readCatalogue(text: string): CatalogueReading {
       if (types.has(type.name)) throw new FieldError('another item before it has the same name')
       types.set(type.name, type)
     } catch (error) {
-      if (!(error instanceof FieldError)) throw error
+      if (!(error instanceof FieldError || error instanceof DeviceFieldError)) throw error
       problems.push(`${at} is skipped: ${error.message}`)
     }
   }
@@ -88,7 +89,13 @@ function typeOf(fields: Fields, report: (problem: string) => void): InstanceType
     }
   })
   if (offerings.length === 0) throw new FieldError('offerings: none of them can be used')
-  return instanceTypeOf({ name, arch, operatingSystems, capacity, offerings })
+  const templates = fields.get('resourceslicetemplates')
+  const bindings = fields.get('attributebindings')
+  return {
+    ...instanceTypeOf({ name, arch, operatingSystems, capacity, offerings }),
+    ...(templates !== undefined && { resourceSliceTemplates: readTemplates(templates) }),
+    ...(bindings !== undefined && { attributeBindings: readBindings(bindings) }),
+  }
 }
 
 function capacityOf(resources: unknown): Resources {

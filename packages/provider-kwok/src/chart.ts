@@ -26,6 +26,8 @@ export const chart: ProviderChart = {
   rules: [
     // Nodes are what is launched.
     { apiGroups: [''], resources: ['nodes'], verbs: ['create'] },
+    // Drivers of simulated nodes publish the devices of types that have some.
+    { apiGroups: ['resource.k8s.io'], resources: ['resourceslices'], verbs: ['create', 'delete'] },
   ],
   roles: [],
   note: 'The nodes of this provider are simulated: pods on them never run. Set `provider` for real ones.',

@@ -30,6 +30,8 @@ export interface FailureSettings {
   readonly image: string | undefined
   /** How long an instance goes on after its deletion has been accepted. */
   readonly terminationDelayMs: number
+  /** How long after a Node its drivers publish its devices. */
+  readonly deviceDelayMs: number
   /** Launches and deletions a second, above which they are throttled. */
   readonly rateLimit: number | undefined
   /** Share of their type's resources that instances have, 0 to 1, by resource; all of it unless given. */
@@ -49,6 +51,7 @@ const nothing: FailureSettings = {
   prices: [],
   image: undefined,
   terminationDelayMs: 0,
+  deviceDelayMs: 0,
   rateLimit: undefined,
   instanceShares: new Map(),
 }
@@ -105,6 +108,13 @@ const settings: Readonly<Record<string, Setting>> = {
     read: (text) => {
       const terminationDelayMs = parseDuration(text)
       return terminationDelayMs === undefined || terminationDelayMs < 0 ? undefined : { terminationDelayMs }
+    },
+    form: 'a duration such as 30s',
+  },
+  'device-delay': {
+    read: (text) => {
+      const deviceDelayMs = parseDuration(text)
+      return deviceDelayMs === undefined || deviceDelayMs < 0 ? undefined : { deviceDelayMs }
     },
     form: 'a duration such as 30s',
   },

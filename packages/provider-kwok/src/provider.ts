@@ -25,6 +25,7 @@ import {
 } from '@tenon/provider'
 import { integerBetween, type Runtime, unit } from '@tenon/runtime'
 import { defaultCatalogue } from './catalogue.ts'
+import { DevicePublisher } from './devices/publisher.ts'
 import { Failures } from './failures.ts'
 import type { FailureSettings } from './failure-settings.ts'
 import { choosableLabels } from './instance-type.ts'
@@ -220,6 +221,9 @@ export class KwokProvider implements CloudProvider {
     signal.addEventListener('abort', () => {
       this.#stopped.abort(signal.reason)
     })
+    const { client, runtime } = this.#deps
+    const delayMsOf = (nodeClass: string) => this.#settingsOf(nodeClass).deviceDelayMs
+    void new DevicePublisher({ client, runtime, types: this.#types, delayMsOf }).run(signal)
   }
 
   /** What others say of a type decides which is taken; the instance is what this provider makes of it. */

@@ -1,19 +1,8 @@
 /** The drivers of one node: they publish its devices once it is Ready, and prepare those of pods that start. */
-import {
-  kinds,
-  type KubeObject,
-  type Pod,
-  type ResourceClaim,
-  type ResourceSlice,
-  type ResourceSliceTemplate,
-} from '@tenon/api'
+import { kinds, type Pod, type ResourceClaim, type ResourceSliceTemplate, slicesOf } from '@tenon/api'
 import type { KubeletSpec } from '../contract.ts'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
-import { ownerOf } from './node-object.ts'
 import { draw } from './settings.ts'
-
-/** The API server takes no slice with more. */
-const devicesPerSlice = 128
 
 export class NodeDevices {
   readonly #context: KubeletContext
@@ -85,35 +74,4 @@ function isFor({ status }: ResourceClaim, uid: string | undefined): boolean {
 
 function driversOf({ status }: ResourceClaim): readonly string[] {
   return (status?.allocation?.devices?.results ?? []).map(({ driver }) => driver)
-}
-
-/** Slices with the devices of the templates: one pool for each driver and pool name. */
-function slicesOf(templates: readonly ResourceSliceTemplate[], node: KubeObject): readonly ResourceSlice[] {
-  const nodeName = node.metadata.name
-  const pools = Map.groupBy(templates, ({ driver, pool }) => `${driver}\n${pool}`)
-  return [...pools.values()].flatMap((members) => {
-    const { driver, pool } = members[0] ?? { driver: '', pool: '' }
-    const devices = members.flatMap((member) => member.devices)
-    const counters = members.flatMap(({ sharedCounters = [] }) => sharedCounters)
-    const chunks = Array.from({ length: Math.ceil(devices.length / devicesPerSlice) }, (_, at) => ({
-      devices: devices.slice(at * devicesPerSlice, (at + 1) * devicesPerSlice),
-    }))
-    const parts = [...(counters.length > 0 ? [{ sharedCounters: counters }] : []), ...chunks]
-    return parts.map(
-      (part, at): ResourceSlice => ({
-        apiVersion: 'resource.k8s.io/v1',
-        kind: 'ResourceSlice',
-        metadata: {
-          name: [nodeName, driver, pool, String(at)].join('-').replace(/[^a-z0-9.-]/g, '-'),
-          ownerReferences: [{ ...ownerOf(node), controller: true }],
-        },
-        spec: {
-          driver,
-          pool: { name: `${nodeName}/${pool}`, generation: 1, resourceSliceCount: parts.length },
-          nodeName,
-          ...part,
-        },
-      }),
-    )
-  })
 }

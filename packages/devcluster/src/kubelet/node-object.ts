@@ -1,6 +1,5 @@
 import {
   type CsiNode,
-  type KubeObject,
   type Lease,
   type Node,
   type NodeCondition,
@@ -150,7 +149,7 @@ export function newCsiNode(nodeName: string, owner: OwnerReference, settings: Ku
   }
 }
 
-export function ownerOf(node: KubeObject): OwnerReference {
+export function ownerOf(node: Node): OwnerReference {
   return { apiVersion: 'v1', kind: 'Node', name: node.metadata.name, uid: node.metadata.uid ?? '' }
 }
 
