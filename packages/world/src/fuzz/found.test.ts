@@ -52,6 +52,10 @@ const found: ReadonlyMap<string, string> = new Map([
     'zones-of-a-full-pool.json',
     'SCH-154 zones that only a NodePool at its limit sells hold back the pods of a spread',
   ],
+  [
+    'value-of-another-pool.json',
+    'a value that only a NodePool out of reach lists would not have helped the pod that waits',
+  ],
 ])
 const folder = new URL('found/', import.meta.url)
 

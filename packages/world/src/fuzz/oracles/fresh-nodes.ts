@@ -240,7 +240,10 @@ function isWithinLimits(world: World, { pool, type, capacity, promised }: Row): 
   })
 }
 
-/** Values that the objects name for each key, wherever a pod may say what it wants. */
+/**
+ * Values that the objects name for each key, wherever a pod may say what it wants. What another NodePool lists is no
+ * wish: a pod that cannot go there does not bring the value to a pool that leaves the key open.
+ */
 export function wantedValues(objects: readonly KubeObject[]): ReadonlyMap<string, ReadonlySet<string>> {
   const wanted = new Map<string, Set<string>>()
   const add = (key: string, value: string): void => {
@@ -259,6 +262,6 @@ export function wantedValues(objects: readonly KubeObject[]): ReadonlyMap<string
     for (const [name, each] of Object.entries(selector ?? {})) add(name, each)
     for (const each of fields.values()) visit(each)
   }
-  for (const object of objects) visit(object)
+  for (const object of objects) if (object.kind !== 'NodePool') visit(object)
   return wanted
 }
