@@ -19,7 +19,11 @@ export interface MirrorOptions {
   readonly seed: Parameters<Exoscale['add']>[0]
   /** Operations that the key may call. */
   readonly operations: readonly string[]
+  /** How long each node keeps the taint that a cloud controller manager removes; such nodes are open at once if absent. */
+  readonly initializationMs?: number
 }
+
+const uninitialized = 'node.cloudprovider.kubernetes.io/uninitialized'
 
 export class ExoscaleMirror {
   readonly cloud: Exoscale
@@ -31,6 +35,9 @@ export class ExoscaleMirror {
   readonly #stopping = new AbortController()
   readonly #mirroring: Promise<void>
   readonly #clock = new SystemClock()
+  readonly #initializationMs: number
+  /** When each node that still has the taint was created, in monotonic milliseconds. */
+  readonly #closed = new Map<string, number>()
 
   private constructor(
     options: MirrorOptions,
@@ -43,6 +50,7 @@ export class ExoscaleMirror {
     this.environment = parts.environment
     this.#embedded = embedded
     this.#end = end
+    this.#initializationMs = options.initializationMs ?? 0
     this.#mirroring = this.#mirror()
   }
 
@@ -115,6 +123,7 @@ export class ExoscaleMirror {
         if (running.has(node.metadata.name) && !known.has(node.metadata.name)) await this.#create(node)
       // As the cloud controller manager does for nodes whose instance is gone.
       for (const node of real) if (!running.has(node.metadata.name)) await this.#delete(node)
+      for (const node of real) await this.#initialize(node)
       await this.#clock.sleep(pollMs, signal).catch(() => undefined)
     }
   }
@@ -125,8 +134,14 @@ export class ExoscaleMirror {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name, labels, annotations: { 'kwok.x-k8s.io/node': 'fake' } },
-      spec: { providerID: spec?.providerID ?? '' },
+      spec: {
+        providerID: spec?.providerID ?? '',
+        ...(this.#initializationMs > 0 && {
+          taints: [{ key: uninitialized, value: 'true', effect: 'NoSchedule' }],
+        }),
+      },
     })
+    if (this.#initializationMs > 0) this.#closed.set(name, this.#clock.monotonic())
     const { capacity, allocatable } = status ?? {}
     await this.#admin.patch(
       kinds.node,
@@ -134,6 +149,14 @@ export class ExoscaleMirror {
       { status: { capacity, allocatable } },
       { subresource: 'status' },
     )
+  }
+
+  async #initialize({ metadata: { name }, spec }: Node): Promise<void> {
+    const createdMs = this.#closed.get(name)
+    if (createdMs === undefined || this.#clock.monotonic() - createdMs < this.#initializationMs) return
+    const taints = (spec?.taints ?? []).filter(({ key: taint }) => taint !== uninitialized)
+    await this.#admin.patch(kinds.node, { name }, { spec: { taints } })
+    this.#closed.delete(name)
   }
 
   async #delete({ metadata: { name } }: Node): Promise<void> {
