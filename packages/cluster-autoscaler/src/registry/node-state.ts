@@ -9,6 +9,8 @@ const badConditions = new Set(['DiskPressure', 'NetworkUnavailable'])
 /** Taints that make a node not ready. */
 const badTaints = new Set([
   'node.kubernetes.io/not-ready',
+  // Until the cloud controller manager has seen the node no pod goes there, though its kubelet is ready.
+  'node.cloudprovider.kubernetes.io/uninitialized',
   'node.kubernetes.io/disk-pressure',
   'node.kubernetes.io/network-unavailable',
 ])
