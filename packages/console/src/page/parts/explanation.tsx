@@ -46,7 +46,7 @@ function Misses({ misses }: { readonly misses: readonly MissAnswer[] }): JSX.Ele
   const { currency = '' } = header.value ?? {}
   return (
     <>
-      <h4>It would run after one of these changes, each decided again</h4>
+      <h3>It would run after one of these changes, each decided again</h3>
       <ol class="misses">
         {misses.map((miss) => (
           <li key={`${miss.words} ${miss.field}`}>

@@ -15,6 +15,8 @@ interface Order {
 }
 
 const pageRows = 100
+/** More at once would hold the browser up. */
+const mostRows = 1000
 
 /** Rows that can be ordered by their columns; many are shown in parts. */
 export function Table<Row>({
@@ -95,9 +97,11 @@ export function Table<Row>({
           <button type="button" onClick={() => setShown(shown + pageRows)}>
             Show {Math.min(pageRows, sorted.length - shown)} more
           </button>{' '}
-          <button type="button" onClick={() => setShown(sorted.length)}>
-            Show all
-          </button>
+          {sorted.length <= mostRows && (
+            <button type="button" onClick={() => setShown(sorted.length)}>
+              Show all
+            </button>
+          )}
         </p>
       )}
     </>

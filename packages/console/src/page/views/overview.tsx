@@ -67,7 +67,10 @@ export function OverviewView(): JSX.Element {
           <section class="card">
             <h2>Tenon</h2>
             <p>{tenon.paused === undefined ? 'Not paused' : `Paused: ${tenon.paused}`}</p>
-            <p>{tenon.decisionsPerMinute} decisions in the last minute</p>
+            <p>
+              {tenon.decisionsPerMinute} {tenon.decisionsPerMinute === 1 ? 'decision' : 'decisions'} in the
+              last minute
+            </p>
             <p>
               Next:{' '}
               {tenon.next === undefined ? (
@@ -163,29 +166,38 @@ function Savings(): JSX.Element | null {
   )
 }
 
+/** Of claims, and of nodes that go. */
+const mostShown = 50
+
 /** Claims on their way, and nodes that go. */
 function Happening(): JSX.Element {
   const claims = rowsOf('claims').filter(({ deleting, waitsFor }) => waitsFor !== undefined && !deleting)
   const leaving = rowsOf('nodes').filter(({ deleting }) => deleting)
+  const more = [claims, leaving].reduce((sum, { length }) => sum + Math.max(0, length - mostShown), 0)
   return (
     <section>
       <h2>Happening now</h2>
       {claims.length + leaving.length === 0 && <p class="empty">Nothing is launched or removed.</p>}
       <ul class="happening">
-        {claims.map((claim) => (
+        {claims.slice(0, mostShown).map((claim) => (
           <li key={claim.id}>
             <strong title={claim.name}>{elided(claim.name, 40)}</strong> {claim.instanceType ?? ''}: waits to
             be {claim.waitsFor}, for <Age since={claim.waitsSince ?? claim.createdAt} />
             {claim.waitsMessage !== undefined && <span class="quiet"> · {claim.waitsMessage}</span>}
           </li>
         ))}
-        {leaving.map((node) => (
+        {leaving.slice(0, mostShown).map((node) => (
           <li key={node.id}>
             <strong title={node.name}>{elided(node.name, 40)}</strong> {node.instanceType ?? ''}: is removed
             {node.pods !== undefined && `, ${node.pods} pods are on it`}
           </li>
         ))}
       </ul>
+      {more > 0 && (
+        <p>
+          And {more} more: <a href="/map?as=table">all nodes</a>
+        </p>
+      )}
     </section>
   )
 }

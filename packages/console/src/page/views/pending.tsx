@@ -6,14 +6,17 @@ import { Explanation } from '../parts/explanation.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { Age, When } from '../parts/when.tsx'
 import { choose, chosen } from '../state/router.ts'
-import { rowsOf, versionOf } from '../state/store.ts'
+import { nowMs, rowsOf, versionOf } from '../state/store.ts'
 import type { PendingPodRow } from '../../model/view.ts'
 
 const shownWorkloads = 5
+const againMs = 10_000
 
 /** Pods without a node, gathered by reason. */
 export function PendingView(): JSX.Element {
-  const asked = useAnswer<PendingAnswer>('/api/pending', versionOf('pendingPods'))
+  // Decisions change what would let a pod run, and no pod tells of them.
+  const version = versionOf('pendingPods') + Math.floor(nowMs.value / againMs)
+  const asked = useAnswer<PendingAnswer>('/api/pending', version)
   const rows = rowsOf('pendingPods')
   return (
     <>
@@ -29,6 +32,7 @@ export function PendingView(): JSX.Element {
                 key={`${group.code} ${group.example.namespace}/${group.example.name}`}
                 group={group}
                 isFirst={at === 0}
+                version={version}
               />
             ))}
           </>
@@ -49,7 +53,15 @@ export function PendingView(): JSX.Element {
   )
 }
 
-function Group({ group, isFirst }: { readonly group: PendingGroup; readonly isFirst: boolean }): JSX.Element {
+function Group({
+  group,
+  isFirst,
+  version,
+}: {
+  readonly group: PendingGroup
+  readonly isFirst: boolean
+  readonly version: number
+}): JSX.Element {
   const { example, pods, reasons, summary, workloads } = group
   const id = `${example.namespace}/${example.name}`
   const given = chosen('pod')
@@ -77,7 +89,9 @@ function Group({ group, isFirst }: { readonly group: PendingGroup; readonly isFi
       <button type="button" aria-expanded={isOpen} onClick={() => choose('pod', isOpen ? '' : id)}>
         {isOpen ? 'Hide' : 'Show'} what would let {pods === 1 ? 'it' : 'them'} run
       </button>
-      {isOpen && <Explanation kind="pod" namespace={example.namespace} name={example.name} />}
+      {isOpen && (
+        <Explanation kind="pod" namespace={example.namespace} name={example.name} version={version} />
+      )}
     </section>
   )
 }

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { Pod } from '@tenon/api'
+import { writeSnapshot } from '@tenon/ask'
+import type { Browser } from 'playwright-core'
+import { aPod, snapshot } from '../../get/snapshot.test-support.ts'
+import { launchChromium, skip, Visit } from './browser.test-support.ts'
+import { servedPage } from './served-page.test-support.ts'
+
+const hostile = '<img src=x onerror="globalThis.attacked=1"><script>globalThis.attacked=2</script>'
+let browser: Browser | undefined
+let folder = ''
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tenon-hostile-'))
+  if (skip === false) browser = await launchChromium()
+})
+
+after(async () => {
+  await browser?.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** A snapshot in which everything that somebody may name is HTML. */
+async function hostileSnapshot(): Promise<string> {
+  const file = join(folder, 'hostile.jsonl')
+  const waits: Pod = {
+    ...aPod(hostile, undefined, { labels: { app: hostile } }),
+    status: {
+      phase: 'Pending',
+      conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: hostile }],
+    },
+  }
+  await writeSnapshot(file, {
+    ...snapshot,
+    objects: [
+      ...snapshot.objects.map((object) =>
+        object.metadata.name === 'strange'
+          ? { ...object, metadata: { ...object.metadata, name: hostile, labels: { team: hostile } } }
+          : object,
+      ),
+      waits,
+    ],
+    journal: [
+      {
+        id: '1',
+        at: '2026-11-26T11:59:00Z',
+        kind: 'failure',
+        reason: 'LaunchFailed',
+        message: hostile,
+        nodeClaims: ['web-1'],
+        nodes: [hostile],
+      },
+    ],
+    nodeDecisions: snapshot.nodeDecisions.map((each) => ({ ...each, message: hostile })),
+  })
+  return file
+}
+
+test('CON-15 names, labels and messages that are HTML are text on every view', { skip }, async (t) => {
+  assert.ok(browser)
+  const visit = await Visit.open(browser, await servedPage(t, { snapshot: await hostileSnapshot() }))
+  for (const path of ['/', '/map?as=table', '/pods', '/pools', '/decisions', '/decisions?entry=1', '/cost']) {
+    await visit.goTo(path)
+    assert.equal(await visit.page.locator('img').count(), 0, path)
+    assert.equal(await visit.page.evaluate('globalThis.attacked'), undefined, path)
+  }
+  await visit.goTo('/map?as=table')
+  assert.ok(await visit.page.getByTitle(hostile).first().isVisible())
+  await visit.goTo('/decisions')
+  assert.match(await visit.text('.journal'), /<img src=x onerror/)
+  assert.deepEqual(visit.faults, [])
+})
+
+test('CON-22 what a script from elsewhere would need is refused by the policy of the page', {
+  skip,
+}, async (t) => {
+  assert.ok(browser)
+  const visit = await Visit.open(browser, await servedPage(t, { snapshot: await hostileSnapshot() }))
+  await visit.settled()
+  const tries = await visit.page.evaluate(async () => {
+    const refused: string[] = []
+    document.addEventListener('securitypolicyviolation', ({ violatedDirective }) =>
+      refused.push(violatedDirective),
+    )
+    const inline = document.createElement('script')
+    inline.textContent = 'globalThis.attacked = 3'
+    document.body.append(inline)
+    const foreign = document.createElement('script')
+    foreign.src = 'http://127.0.0.1:1/x.js'
+    document.body.append(foreign)
+    const image = document.createElement('img')
+    image.src = 'http://127.0.0.1:1/x.png'
+    document.body.append(image)
+    await fetch('http://127.0.0.1:1/').catch(() => undefined)
+    await new Promise((done) => setTimeout(done, 200))
+    return { refused: refused.toSorted(), attacked: (globalThis as { attacked?: number }).attacked }
+  })
+  assert.deepEqual(tries, {
+    refused: ['connect-src', 'img-src', 'script-src-elem', 'script-src-elem'],
+    attacked: undefined,
+  })
+})
