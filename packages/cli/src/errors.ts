@@ -15,6 +15,11 @@ export class CliError extends Error {
   get line(): string {
     return `tenon: ${this.message}`
   }
+
+  /** The same failure of a command whose exit code 1 is an answer. */
+  exitingWith(exitCode: number): CliError {
+    return new CliError(this.message, { cause: this, exitCode })
+  }
 }
 
 /**
@@ -24,5 +29,9 @@ export class CliError extends Error {
 export class KubectlError extends CliError {
   override get line(): string {
     return this.message
+  }
+
+  override exitingWith(exitCode: number): KubectlError {
+    return new KubectlError(this.message, { cause: this, exitCode })
   }
 }

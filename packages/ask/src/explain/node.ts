@@ -180,15 +180,32 @@ function gone(study: Study, name: string, known: readonly JournalEntry[]): NodeE
     ...(nodePool !== undefined && { nodePool }),
     asOf: asOf(study.snapshot),
     case: 'gone',
-    summary:
-      why === undefined
-        ? 'It is gone; the journal does not tell why'
-        : `It is gone: ${why.reason} at ${why.at} (${why.message})`,
+    summary: why === undefined ? 'It is gone; the journal does not tell why' : goneText(why),
     ...currencyOf(study),
     obstacles: [],
     ...(madeBy && { madeBy }),
     history,
   }
+}
+
+/** Why it went, what came in its place, and what that was to save. */
+function goneText({
+  at,
+  currency,
+  message,
+  nodes,
+  pricePerHour,
+  reason,
+  replacements = [],
+}: JournalEntry): string {
+  const { before, after } = pricePerHour ?? {}
+  const place = nodes.length > 1 ? `the place of ${nodes.length} nodes` : 'its place'
+  const came = replacements.length === 0 ? '' : `; NodeClaim ${replacements.join(', ')} came in ${place}`
+  const saves =
+    before === undefined || after === undefined || after > before
+      ? ''
+      : `, which saves ${(before - after).toFixed(4)}${currency === undefined ? '' : ` ${currency}`} per hour`
+  return `It is gone: ${reason} at ${at} (${message})${came}${came === '' ? '' : saves}`
 }
 
 /** A command that replaced it says more than the deletion that followed. */

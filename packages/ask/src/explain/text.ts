@@ -136,6 +136,7 @@ function loadText({ holds }: NodeExplanation): string {
 }
 
 function whatText({
+  case: what,
   nodePool,
   instanceType,
   zone,
@@ -143,10 +144,12 @@ function whatText({
   pricePerHour,
   currency,
 }: NodeExplanation): string {
-  const what = [instanceType, zone, capacityType].filter((each) => each !== undefined)
-  if (nodePool === undefined && what.length === 0) return ''
+  const type = [instanceType, zone, capacityType].filter((each) => each !== undefined)
+  if (nodePool === undefined && type.length === 0) return ''
+  // What it has cost is in its history.
+  if (what === 'gone') return [`NodePool ${nodePool ?? ''}`, ...type].join(', ')
   const price = pricePerHour === undefined ? 'price unknown' : priceText(pricePerHour, currency)
-  return [`NodePool ${nodePool ?? ''}`, ...what, price].join(', ')
+  return [`NodePool ${nodePool ?? ''}`, ...type, price].join(', ')
 }
 
 const obstacleText = ({ cause, message, until }: NodeObstacle): string =>

@@ -26,8 +26,10 @@ export type SnapshotChange =
   | { readonly kind: 'delete'; readonly object: ObjectName }
   | { readonly kind: 'scale'; readonly object: ObjectName; readonly replicas: number }
 
-/** The changed snapshot, or why a change cannot be made. */
-export type ChangedSnapshot = { readonly ok: Snapshot } | { readonly problem: string }
+/** The changed snapshot, or why a change cannot be made; `missing` names the object that is not there. */
+export type ChangedSnapshot =
+  | { readonly ok: Snapshot }
+  | { readonly problem: string; readonly missing?: ObjectName }
 
 /** Makes changes in the order given. */
 export function changedSnapshot(snapshot: Snapshot, changes: readonly SnapshotChange[]): ChangedSnapshot {
@@ -110,7 +112,8 @@ function asController(pool: NodePool, { objects, takenAtMs }: Snapshot): NodePoo
 function deleted(snapshot: Snapshot, name: ObjectName): ChangedSnapshot {
   const isThere = snapshot.objects.some((object) => isNamed(object, name))
   const pods = podsOf(snapshot, name)
-  if (!isThere && pods.length === 0) return { problem: `${textOf(name)} is not in the snapshot` }
+  if (!isThere && pods.length === 0)
+    return { problem: `${textOf(name)} is not in the snapshot`, missing: name }
   return { ok: without(snapshot, name) }
 }
 

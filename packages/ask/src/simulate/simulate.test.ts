@@ -43,13 +43,8 @@ const onlySmall: NodePool = aPool(
 )
 
 test('EXP-13 a requirement that 40 of 100 nodes do not meet: so many drift, at the price before and after', async () => {
-  const { nodes, priceBefore, priceAfter, podsThatRun, podsThatWait, changesNothing } = await simulated(
-    fleet(),
-    {
-      kind: 'apply',
-      object: onlySmall,
-    },
-  )
+  const { budgets, nodes, priceBefore, priceAfter, podsThatRun, podsThatWait, changesNothing } =
+    await simulated(fleet(), { kind: 'apply', object: onlySmall })
   assert.equal(nodes.drifted.length, 40)
   assert.ok(
     nodes.drifted.every(
@@ -63,6 +58,17 @@ test('EXP-13 a requirement that 40 of 100 nodes do not meet: so many drift, at t
   assert.deepEqual([podsThatRun, podsThatWait, changesNothing], [[], [], false])
   assert.equal(priceBefore.pricePerHour.toFixed(3), (40 * 0.4 + 60 * 0.1).toFixed(3))
   assert.equal(priceAfter.pricePerHour.toFixed(3), '10.000')
+  // Before the first one goes: what is to go is not disrupted yet.
+  assert.deepEqual(
+    budgets.map(({ nodePool, reason, allowed, disrupting, total }) => [
+      nodePool,
+      reason,
+      allowed,
+      disrupting,
+      total,
+    ]),
+    [['default', 'Drifted', 100, 0, 100]],
+  )
 })
 
 test('EXP-15 nothing changes: so it is told, whatever waits anyway', async () => {
@@ -144,6 +150,7 @@ test('what is not there cannot be deleted or scaled', () => {
   const snapshot = aSnapshot([pool], [small])
   assert.deepEqual(changedSnapshot(snapshot, [{ kind: 'delete', object: { kind: 'NodePool', name: 'x' } }]), {
     problem: 'NodePool x is not in the snapshot',
+    missing: { kind: 'NodePool', name: 'x' },
   })
   assert.deepEqual(
     changedSnapshot(snapshot, [

@@ -57,7 +57,6 @@ interface Outcome {
   readonly waiting: readonly string[]
   readonly added: readonly AddedNodes[]
   readonly price: SimulatedPrice
-  readonly budgets: readonly DriftBudget[]
 }
 
 export interface Simulation {
@@ -117,7 +116,7 @@ export async function simulate(before: Snapshot, after: Snapshot): Promise<Simul
     podsThatWait,
     podsStillWaiting: changed.waiting.length - podsThatWait.length,
     nodes: { kept, added: changed.added, addedAnyway: base.added, drifted: drifts, removed },
-    budgets: changed.budgets,
+    budgets: await driftBudgets(after, drifts),
     priceBefore: base.price,
     priceAfter: changed.price,
     changesNothing:
@@ -135,7 +134,6 @@ async function settled(snapshot: Snapshot, drifted: readonly LeavingNode[]): Pro
   const memory = { ...snapshot.memory, marked: [...snapshot.memory.marked, ...marked] }
   const study = await Study.open({ ...snapshot, memory })
   const { input, result } = await study.decide()
-  const budgets = driftBudgets(study, drifted)
   await study.close()
   const prices = claimsIn(snapshot)
     .filter(
@@ -147,16 +145,23 @@ async function settled(snapshot: Snapshot, drifted: readonly LeavingNode[]): Pro
     waiting: waitingIn(input, result).map(nameOf),
     added: gathered(launched),
     price: sumOfPrices([...prices, ...launched.map(({ pricePerHour }) => pricePerHour)]),
-    budgets,
   }
 }
 
-function driftBudgets(study: Study, drifted: readonly LeavingNode[]): readonly DriftBudget[] {
+/** As they are before the first drifted node goes. */
+async function driftBudgets(
+  after: Snapshot,
+  drifted: readonly LeavingNode[],
+): Promise<readonly DriftBudget[]> {
+  if (drifted.length === 0) return []
+  const study = await Study.open(after)
   const names = [...new Set(drifted.map(({ nodePool }) => nodePool))].toSorted()
-  return names.flatMap((nodePool) => {
+  const budgets = names.flatMap((nodePool) => {
     const pool = study.operator.caches.nodePools.get({ name: nodePool })
     return pool === undefined ? [] : [{ nodePool, ...budgetOf(study, pool, 'Drifted') }]
   })
+  await study.close()
+  return budgets
 }
 
 function waitingIn(input: PendingDecision['input'], result: SchedulingResult): readonly Pod[] {

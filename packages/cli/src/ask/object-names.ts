@@ -1,17 +1,25 @@
 /** Objects by `KIND/NAME` or `KIND/NAMESPACE/NAME`, as questions name them. */
 import type { ObjectName } from '@tenon/ask'
 import { ownValue } from '@tenon/api'
+import { KubectlError } from '../errors.ts'
+
+interface ChangedKind {
+  readonly kind: string
+  readonly isNamespaced: boolean
+  /** As the API server calls it in errors. */
+  readonly resource: string
+}
 
 /** Kinds that can be changed, by the words for them. */
-const kindWords: Readonly<Record<string, { readonly kind: string; readonly isNamespaced: boolean }>> = {
-  pod: { kind: 'Pod', isNamespaced: true },
-  node: { kind: 'Node', isNamespaced: false },
-  nodepool: { kind: 'NodePool', isNamespaced: false },
-  nodeclaim: { kind: 'NodeClaim', isNamespaced: false },
-  deployment: { kind: 'Deployment', isNamespaced: true },
-  replicaset: { kind: 'ReplicaSet', isNamespaced: true },
-  statefulset: { kind: 'StatefulSet', isNamespaced: true },
-  job: { kind: 'Job', isNamespaced: true },
+const kindWords: Readonly<Record<string, ChangedKind>> = {
+  pod: { kind: 'Pod', isNamespaced: true, resource: 'pods' },
+  node: { kind: 'Node', isNamespaced: false, resource: 'nodes' },
+  nodepool: { kind: 'NodePool', isNamespaced: false, resource: 'nodepools.karpenter.sh' },
+  nodeclaim: { kind: 'NodeClaim', isNamespaced: false, resource: 'nodeclaims.karpenter.sh' },
+  deployment: { kind: 'Deployment', isNamespaced: true, resource: 'deployments.apps' },
+  replicaset: { kind: 'ReplicaSet', isNamespaced: true, resource: 'replicasets.apps' },
+  statefulset: { kind: 'StatefulSet', isNamespaced: true, resource: 'statefulsets.apps' },
+  job: { kind: 'Job', isNamespaced: true, resource: 'jobs.batch' },
 }
 
 /** The words, for errors. */
@@ -26,4 +34,10 @@ export function objectNameOf(text: string): ObjectName | undefined {
   if (rest.length > 2) return undefined
   const [namespace, name] = rest.length === 2 ? rest : ['default', rest[0]]
   return { kind: known.kind, namespace: namespace ?? '', name: name ?? '' }
+}
+
+/** The error about an object that is not there, in the words of kubectl. */
+export function objectNotFound({ kind, name }: ObjectName): KubectlError {
+  const known = Object.values(kindWords).find((each) => each.kind === kind)
+  return new KubectlError(`Error from server (NotFound): ${known?.resource ?? kind} "${name}" not found`)
 }

@@ -12,10 +12,13 @@ export interface CommandOutcome {
   readonly err: string
 }
 
+/** What a command is run with. */
+type Surroundings = Partial<Pick<Io, 'env' | 'cwd' | 'isTerminal'>> & { readonly input?: string }
+
 /** Runs `tenon ARGS` to its end; what it prints as JSON has to be as the published schema says. */
 export async function runCommand(
   args: readonly string[],
-  { env = {}, cwd = '/', input = '' }: Partial<Pick<Io, 'env' | 'cwd'>> & { readonly input?: string } = {},
+  { env = {}, cwd = '/', input = '', isTerminal = false }: Surroundings = {},
 ): Promise<CommandOutcome> {
   let [out, err] = ['', '']
   const io: Io = {
@@ -24,7 +27,7 @@ export async function runCommand(
     out: (text) => (out += text),
     err: (text) => (err += text),
     input: () => Promise.resolve(input),
-    isTerminal: false,
+    isTerminal,
     size: () => ({ columns: 80, rows: 24 }),
     interrupted: new AbortController().signal,
   }

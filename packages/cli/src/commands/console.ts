@@ -6,6 +6,7 @@ import { servePage } from '../console/serve.ts'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import type { SourceFlags } from '../kubectl/flags.ts'
+import { snapshotFile } from '../kubectl/source.ts'
 
 export interface ConsoleFlags extends SourceFlags {
   readonly port: number
@@ -15,11 +16,13 @@ export interface ConsoleFlags extends SourceFlags {
   readonly filename: readonly string[]
 }
 
-/** Serves the page until Ctrl-C. @throws CliError naming the port that cannot be used. */
+/** Serves the page until Ctrl-C. @throws CliError naming the port or the file that cannot be used. */
 export async function runConsole(io: Io, flags: ConsoleFlags): Promise<void> {
   const { allowActions = false, filename, open = false, port, trace, ...source } = flags
   if (allowActions && source.snapshot !== undefined)
     throw new CliError('--allow-actions changes a cluster, and a snapshot is none: leave out one of them')
+  // A page that can never show anything is not served.
+  if (source.snapshot !== undefined) await snapshotFile(io, source.snapshot)
   const served = await servePage(io, {
     source: { ...source, ...(trace !== undefined && { trace, variant: filename }) },
     port,

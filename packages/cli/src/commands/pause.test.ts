@@ -1,108 +1,11 @@
 /** The commands of the brake and of rollouts, on an API server whose controller the test plays. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, test, type TestContext } from 'node:test'
-import {
-  annotations,
-  type KubeObject,
-  karpenterKinds,
-  kinds,
-  type NodePool,
-  nodeClaimCrd,
-  nodePoolCrd,
-  nodePoolHash,
-  nodePoolHashVersion,
-  type ResourceType,
-} from '@tenon/api'
-import { createApiServer, createCredentials, type Credentials, kubeconfigYaml } from '@tenon/devcluster'
-import { rfc3339, serveHttps, silentLogger, SystemClock, SystemRandom } from '@tenon/runtime'
-import { runCommand } from './command.test-support.ts'
-
-const crdKind: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
-const spec = {
-  template: { spec: { nodeClassRef: { group: 'g.example', kind: 'K', name: 'n' }, requirements: [] } },
-}
-
-let folder: string
-let credentials: Credentials
-
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tenon-pause-'))
-  credentials = await createCredentials(new SystemClock().now())
-})
-
-after(() => rm(folder, { recursive: true, force: true }))
-
-/** A cluster with NodePool `web`, and `tenon` for it. */
-async function aCluster(t: TestContext) {
-  const { adminToken, signingKey, server: keys, certificateAuthority } = credentials
-  const server = createApiServer({
-    clock: new SystemClock(),
-    random: new SystemRandom(),
-    logger: silentLogger,
-    adminToken,
-    signingKey,
-  })
-  const https = await serveHttps(server.handle, {
-    host: '127.0.0.1',
-    port: 0,
-    certificate: keys.certificate,
-    privateKey: keys.privateKey,
-    certificateAuthority: certificateAuthority.certificate,
-  })
-  t.after(async () => {
-    server.stop()
-    await https.close()
-  })
-  const path = join(folder, `kubeconfig-${https.port}`)
-  await writeFile(path, kubeconfigYaml({ server: https.url, credentials }))
-  const { local } = server
-  // The definitions as objects, whatever their type says.
-  for (const crd of [nodePoolCrd, nodeClaimCrd])
-    local.create(crdKind, structuredClone<object>(crd) as KubeObject)
-  local.create(karpenterKinds.nodePool, {
-    apiVersion: 'karpenter.sh/v1',
-    kind: 'NodePool',
-    metadata: { name: 'web' },
-    spec,
-  })
-  const pool = (): NodePool => local.get(karpenterKinds.nodePool, undefined, 'web') as NodePool
-  const annotate = (given: Readonly<Record<string, string | null>>) =>
-    local.patch(karpenterKinds.nodePool, undefined, 'web', { metadata: { annotations: given } })
-  const setCondition = (type: string, status: 'True' | 'False', message = '') => {
-    const condition = { type, status, reason: type, message, lastTransitionTime: rfc3339(0) }
-    local.patch(karpenterKinds.nodePool, undefined, 'web', { status: { conditions: [condition] } }, 'status')
-  }
-  const claim = (name: string, hash: string) => {
-    local.create(karpenterKinds.nodeClaim, {
-      apiVersion: 'karpenter.sh/v1',
-      kind: 'NodeClaim',
-      metadata: {
-        name,
-        labels: { 'karpenter.sh/nodepool': 'web' },
-        annotations: {
-          [annotations.nodePoolHash]: hash,
-          [annotations.nodePoolHashVersion]: nodePoolHashVersion,
-        },
-      },
-      spec: { ...spec.template.spec },
-    })
-  }
-  const brake = () => local.get(kinds.configMap, 'kube-system', 'tenon-brake')?.data
-  const tenon = (...args: readonly string[]) => runCommand(args, { env: { KUBECONFIG: path } })
-  return { annotate, brake, claim, local, pool, setCondition, tenon }
-}
+import { test } from 'node:test'
+import { karpenterKinds, kinds, nodePoolHash } from '@tenon/api'
+import { aPoolCluster } from '../testing/pool-cluster.test-support.ts'
 
 test('EXP-21 tenon pause and resume write what kubectl could, and say so', async (t) => {
-  const { brake, setCondition, tenon } = await aCluster(t)
+  const { brake, setCondition, tenon } = await aPoolCluster(t)
   setCondition('Paused', 'True')
   const paused = await tenon('pause', '-n', 'kube-system')
   assert.deepEqual(paused, { code: 0, out: 'configmap/tenon-brake paused\n', err: '' })
@@ -130,7 +33,7 @@ test('EXP-21 tenon pause and resume write what kubectl could, and say so', async
 })
 
 test('EXP-21 resume ends a pause that Tenon began, and leaves word that it did', async (t) => {
-  const { brake, local, tenon } = await aCluster(t)
+  const { brake, local, tenon } = await aPoolCluster(t)
   const text = JSON.stringify({
     until: '2999-01-01T00:00:00Z',
     since: '2026-01-01T00:00:00Z',
@@ -150,7 +53,7 @@ test('EXP-21 resume ends a pause that Tenon began, and leaves word that it did',
 })
 
 test('EXP-21 a NodePool is paused by name in either form; names that are none are told as kubectl does', async (t) => {
-  const { pool, setCondition, tenon } = await aCluster(t)
+  const { pool, setCondition, tenon } = await aPoolCluster(t)
   setCondition('Paused', 'True')
   const out = await tenon('pause', 'nodepool/web')
   assert.deepEqual(out, { code: 0, out: 'nodepool.karpenter.sh/web paused\n', err: '' })
@@ -166,7 +69,7 @@ test('EXP-21 a NodePool is paused by name in either form; names that are none ar
 })
 
 test('EXP-21 a dry run changes nothing', async (t) => {
-  const { brake, pool, tenon } = await aCluster(t)
+  const { brake, pool, tenon } = await aPoolCluster(t)
   for (const [strategy, suffix] of [
     ['client', '(dry run)'],
     ['server', '(server dry run)'],
@@ -180,14 +83,14 @@ test('EXP-21 a dry run changes nothing', async (t) => {
 })
 
 test('EXP-21 a pause that no controller confirms is warned of', async (t) => {
-  const { tenon } = await aCluster(t)
+  const { tenon } = await aPoolCluster(t)
   const out = await tenon('pause', 'nodepool/web')
   assert.equal(out.code, 0)
   assert.match(out.err, /^warning: no controller has said within 5 s/)
 })
 
 test('EXP-24 rollout status ends with 0 when all are updated, with 1 on a halt and a time-out', async (t) => {
-  const { claim, local, pool, setCondition, tenon } = await aCluster(t)
+  const { claim, local, pool, setCondition, tenon } = await aPoolCluster(t)
   claim('new', nodePoolHash(pool()))
   claim('old', '1')
   const waiting = await tenon('rollout', 'status', 'nodepool/web', '--watch=false')
@@ -211,7 +114,7 @@ test('EXP-24 rollout status ends with 0 when all are updated, with 1 on a halt a
 })
 
 test('EXP-24 rollout pause and resume set annotations, and refuse what makes no sense', async (t) => {
-  const { annotate, pool, setCondition, tenon } = await aCluster(t)
+  const { annotate, pool, setCondition, tenon } = await aPoolCluster(t)
   const stored = () => pool().metadata.annotations ?? {}
   assert.equal((await tenon('rollout', 'pause', 'nodepool/web')).out, 'nodepool.karpenter.sh/web paused\n')
   assert.equal(stored()['tenon.sh/rollout-paused'], 'true')
@@ -226,9 +129,9 @@ test('EXP-24 rollout pause and resume set annotations, and refuse what makes no 
 })
 
 test('EXP-24 undo restores the template before the last edit, and only when that is confirmed', async (t) => {
-  const { annotate, pool, tenon } = await aCluster(t)
+  const { annotate, pool, template: written, tenon } = await aPoolCluster(t)
   assert.match((await tenon('rollout', 'undo', 'nodepool/web', '--yes')).err, /no rollout history found/)
-  const template = { ...spec.template, metadata: { labels: { 'example.com/was': 'before' } } }
+  const template = { ...written, metadata: { labels: { 'example.com/was': 'before' } } }
   annotate({
     'tenon.sh/rollout-history': JSON.stringify([{ until: '2026-11-27T00:00:00Z', template }]),
   })
@@ -242,28 +145,3 @@ test('EXP-24 undo restores the template before the last edit, and only when that
   const { expireAfter: _, ...restored } = pool().spec.template.spec
   assert.deepEqual({ ...pool().spec.template, spec: restored }, template)
 })
-
-/** Words of a line, those in quotes as one. */
-const words = (line: string): readonly string[] =>
-  Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? '')
-
-for (const page of ['pause', 'rollout']) {
-  test(`EXP-29 the examples of docs/ask/${page}.md print what they show`, async (t) => {
-    const { annotate, claim, pool, setCondition, tenon } = await aCluster(t)
-    setCondition('Paused', 'True')
-    claim('new', nodePoolHash(pool()))
-    const history = [{ until: '2026-11-27T00:00:00Z', template: spec.template }]
-    annotate({ 'tenon.sh/rollout-history': JSON.stringify(history) })
-    const text = await readFile(join(import.meta.dirname, `../../../../docs/ask/${page}.md`), 'utf8')
-    const blocks = Array.from(text.matchAll(/```console\n([^`]*)```/g), ([, block = '']) => block)
-    assert.ok(blocks.length > 0)
-    for (const block of blocks)
-      for (const part of block.split('$ ').slice(1)) {
-        const [command = '', ...lines] = part.split('\n')
-        const [, ...args] = words(command)
-        const isOfCluster = args.length > 0 && !args.some((arg) => arg.includes('/'))
-        const { out } = await tenon(...args, ...(isOfCluster ? ['-n', 'kube-system'] : []))
-        assert.equal(out, lines.join('\n'), command)
-      }
-  })
-}

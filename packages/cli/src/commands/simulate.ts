@@ -11,7 +11,7 @@ import {
 import type { KubeObject, UnstructuredObject } from '@tenon/api'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { objectKinds, objectNameOf } from '../ask/object-names.ts'
+import { objectKinds, objectNameOf, objectNotFound } from '../ask/object-names.ts'
 import { snapshotFrom } from '../ask/source.ts'
 import type { OutputFlags, SourceFlags } from '../kubectl/flags.ts'
 import { formatOf } from '../kubectl/output/format.ts'
@@ -36,15 +36,16 @@ export interface SimulateFlags extends SourceFlags, OutputFlags {
 const couldNotRun = 2
 const observedMs = 3_600_000
 
-/** @returns the exit code. @throws CliError with exit code 2 when the question cannot be answered. */
+/**
+ * @returns the exit code.
+ * @throws CliError when the question cannot be answered: with exit code 2 where 1 is an answer (`--exit-code`).
+ */
 export async function runSimulate(io: Io, flags: SimulateFlags): Promise<0 | 1> {
   try {
     return await answer(io, flags)
   } catch (cause) {
-    if (!(cause instanceof CliError)) throw cause
-    throw cause.exitCode === couldNotRun
-      ? cause
-      : new CliError(cause.message, { cause, exitCode: couldNotRun })
+    if (!(cause instanceof CliError) || flags.exitCode !== true) throw cause
+    throw cause.exitingWith(couldNotRun)
   }
 }
 
@@ -78,7 +79,8 @@ async function answer(io: Io, flags: SimulateFlags): Promise<0 | 1> {
 
 function changed(before: Snapshot, changes: readonly SnapshotChange[]): Snapshot {
   const result: ChangedSnapshot = changedSnapshot(before, changes)
-  if ('problem' in result) throw new CliError(result.problem)
+  if ('problem' in result)
+    throw result.missing === undefined ? new CliError(result.problem) : objectNotFound(result.missing)
   return result.ok
 }
 

@@ -1,6 +1,16 @@
 /** What may stand at the place of the last word of a command line. */
 import type { Command, Option } from 'commander'
-import { askedKinds, kindNamed, type NamedKind, nodePoolKind } from '../kubectl/kinds.ts'
+import {
+  askedKinds,
+  kindNamed,
+  type NamedKind,
+  nodeClaimKind,
+  nodeKind,
+  nodePoolKind,
+} from '../kubectl/kinds.ts'
+
+/** Kinds without a namespace that `simulate --delete` takes. */
+const deletable: readonly NamedKind[] = [nodeKind, nodeClaimKind, nodePoolKind]
 
 /** Names from a cluster; nothing where it cannot be asked. */
 export interface ClusterNames {
@@ -31,7 +41,7 @@ interface Place {
 
 async function all(command: Command, place: Place, names: ClusterNames): Promise<readonly string[]> {
   const { typed, positionals, awaiting } = place
-  if (awaiting !== undefined) return await valuesOf(awaiting, names)
+  if (awaiting !== undefined) return await valuesOf(awaiting, typed, names)
   if (typed.startsWith('-'))
     return command.options
       .filter(({ hidden }) => !hidden)
@@ -63,10 +73,26 @@ async function pairs(typed: string, names: ClusterNames): Promise<readonly strin
   return (await names.objects(kind)).map((name) => `${type}/${name}`)
 }
 
-async function valuesOf({ argChoices, long }: Option, names: ClusterNames): Promise<readonly string[]> {
+async function valuesOf(
+  { argChoices, long }: Option,
+  typed: string,
+  names: ClusterNames,
+): Promise<readonly string[]> {
   if (argChoices !== undefined) return argChoices
-  if (long === '--namespace') return await names.namespaces()
-  return long === '--output' ? ['json', 'name', 'wide', 'yaml'] : []
+  switch (long ?? '') {
+    case '--namespace':
+      return await names.namespaces()
+    case '--node':
+      return await names.objects(nodeKind)
+    case '--nodepool':
+      return await names.objects(nodePoolKind)
+    case '--delete':
+      return typed.includes('/') ? await pairs(typed, names) : deletable.map((kind) => `${kind.singular}/`)
+    case '--output':
+      return ['json', 'name', 'wide', 'yaml']
+    default:
+      return []
+  }
 }
 
 function known(type: string): NamedKind | undefined {

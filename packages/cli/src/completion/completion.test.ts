@@ -45,6 +45,10 @@ test('EXP-29 commands, types, names of the cluster, flags and their values are c
   assert.deepEqual(await complete('resume', 'nodepool', ''), ['p'])
   assert.deepEqual(await complete('rollout', 'undo', 'nodepool/'), ['nodepool/p'])
   assert.deepEqual(await complete('crds', ''), ['apply', 'diff'])
+  assert.deepEqual(await complete('journal', '--node', 'n'), ['n1', 'n2'])
+  assert.deepEqual(await complete('journal', '--nodepool', ''), ['p'])
+  assert.deepEqual(await complete('simulate', '--delete', 'nodep'), ['nodepool/'])
+  assert.deepEqual(await complete('simulate', '--delete', 'nodepool/'), ['nodepool/p'])
 })
 
 test('EXP-29 without a cluster the names are nothing, and no error', async () => {
