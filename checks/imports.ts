@@ -53,7 +53,11 @@ const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])
 const testDoors: ReadonlySet<string> = new Set(['@tenon/ask/test-clusters', '@tenon/provider/contract-suite'])
 
 /** Doors beside their own names that load less. */
-const smallDoors: ReadonlySet<string> = new Set(['@tenon/ask/schema', '@tenon/ask/snapshot'])
+const smallDoors: ReadonlySet<string> = new Set([
+  '@tenon/ask/record',
+  '@tenon/ask/schema',
+  '@tenon/ask/snapshot',
+])
 
 /** What a package of a cloud tells of it without loading the rest, and its simulator. */
 const cloudDoor = /^@tenon\/provider-[a-z-]+\/(module|simulator)$/

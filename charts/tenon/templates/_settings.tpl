@@ -104,6 +104,10 @@
 - name: JOURNAL_PATH
   value: {{ . | quote }}
 {{- end }}
+{{- with .Values.settings.recordPath }}
+- name: RECORD_PATH
+  value: {{ . | quote }}
+{{- end }}
 {{- with .Values.settings.kubeClientQPS }}
 - name: KUBE_CLIENT_QPS
   value: {{ . | quote }}

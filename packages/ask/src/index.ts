@@ -38,7 +38,7 @@ export { type ReadTrace, readTraceFile, TraceFile, type TraceSink } from './trac
 export { type TraceState, traceStateAfter } from './trace/trace-state.ts'
 export { typesOfNodes } from './snapshot/types-of-nodes.ts'
 export { CatalogueProvider } from './study/catalogue-provider.ts'
-export { redacted } from './snapshot/redact.ts'
+export { redacted, Redactor } from './snapshot/redact.ts'
 export {
   type ChangedSnapshot,
   changedSnapshot,

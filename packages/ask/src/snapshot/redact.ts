@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { type ConfigMap, isQuantity, kinds, type KubeObject, labels, wellKnownLabels } from '@tenon/api'
 import type { JournalEntry, OperatorMemory } from '@tenon/operator'
 import { isFields } from './head.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Snapshot, SnapshotCatalogue } from './snapshot.ts'
 
 /** Members whose text is a word of Kubernetes, or says nothing of anybody. */
 const wordsOfKubernetes: ReadonlySet<string> = new Set([
@@ -55,17 +55,26 @@ const pauseAnnotations = /^tenon\.sh\/(paused|auto-brake|mode)$/
 const readAnnotations = /^([a-z-]+\.)*(karpenter\.sh|kubernetes\.io)\//
 /** Members that are dictionaries of labels, or of resources. */
 const labelMaps: ReadonlySet<string> = new Set(['labels', 'matchLabels', 'nodeSelector', 'selector'])
+/** Former names of well-known labels, which nodes still have beside the new ones. */
+const formerLabels: readonly string[] = [
+  'beta.kubernetes.io/arch',
+  'beta.kubernetes.io/instance-type',
+  'beta.kubernetes.io/os',
+  'failure-domain.beta.kubernetes.io/region',
+  'failure-domain.beta.kubernetes.io/zone',
+]
 /** Labels whose values are names of objects, although they are well known. */
 const nameLabels: ReadonlySet<string> = new Set([labels.hostname, labels.nodePool])
-/** Texts that rules compare as what they are. */
-const plainText = /^(|true|false|[0-9TZ:.+-]+|Never|Infinity)$/
+/** Texts that rules compare as what they are, and names that every cluster has. */
+const plainText =
+  /^(|true|false|[0-9TZ:.+-]+|Never|Infinity|default-scheduler|kube-system|system-(cluster|node)-critical)$/
 
 /**
  * The same cluster with other names. The same text becomes the same pseudonym wherever it stands, and in every snapshot
  * that is redacted with the same key.
  */
 export function redacted(snapshot: Snapshot, key: string): Snapshot {
-  const redactor = new Redactor(snapshot, key)
+  const redactor = new Redactor(snapshot.cloud.wellKnownLabels, key)
   const { objects, catalogues, journal, memory, origin, nodeDecisions, settings } = snapshot
   const { brakeNamespace } = settings
   return {
@@ -79,12 +88,7 @@ export function redacted(snapshot: Snapshot, key: string): Snapshot {
         ? { ...origin, identity: redactor.name(origin.identity) }
         : { ...origin, server: redactor.name(origin.server), catalogue: origin.catalogue },
     objects: objects.map((object) => redactor.object(object)),
-    catalogues: catalogues.map(({ nodePools, instanceTypes, defaults, problem }) => ({
-      nodePools: nodePools.map((name) => redactor.name(name)),
-      instanceTypes,
-      ...(defaults && { defaults }),
-      ...(problem !== undefined && { problem: 'not known' }),
-    })),
+    catalogues: catalogues.map((catalogue) => redactor.catalogue(catalogue)),
     memory: {
       ...memory,
       marked: memory.marked.map((id) => redactor.name(id)),
@@ -130,16 +134,18 @@ function redactedEntry(redactor: Redactor, entry: JournalEntry): JournalEntry {
   }
 }
 
-class Redactor {
+/** Replaces names by pseudonyms: the same name by the same one, with the same key. */
+export class Redactor {
   readonly #key: string
   /** Labels whose values are told. */
   readonly #told: ReadonlySet<string>
   readonly #names = new Map<string, string>()
 
-  constructor({ cloud }: Pick<Snapshot, 'cloud'>, key: string) {
+  /** @param known labels of the cloud whose values are told. */
+  constructor(known: readonly string[], key: string) {
     this.#key = key
     this.#told = new Set(
-      [...wellKnownLabels, ...cloud.wellKnownLabels].filter((label) => !nameLabels.has(label)),
+      [...wellKnownLabels, ...formerLabels, ...known].filter((label) => !nameLabels.has(label)),
     )
   }
 
@@ -155,6 +161,23 @@ class Redactor {
 
   keyed<T>(record: Readonly<Record<string, T>>): Readonly<Record<string, T>> {
     return Object.fromEntries(Object.entries(record).map(([name, value]) => [this.name(name), value]))
+  }
+
+  catalogue({ nodePools, instanceTypes, defaults, problem }: SnapshotCatalogue): SnapshotCatalogue {
+    return {
+      nodePools: nodePools.map((name) => this.name(name)),
+      instanceTypes,
+      ...(defaults && { defaults }),
+      ...(problem !== undefined && { problem: 'not known' }),
+    }
+  }
+
+  /** Labels with their values. */
+  labels(record: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    const entries = Object.entries(record).map(
+      ([key, value]) => [key, this.#told.has(key) ? value : this.name(value)] as const,
+    )
+    return Object.fromEntries(entries)
   }
 
   object<T extends KubeObject>(object: T): T {

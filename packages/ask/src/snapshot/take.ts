@@ -34,7 +34,7 @@ export async function takeCatalogues(
   }: Pick<SnapshotSource, 'provider'> & { readonly operator: Pick<Operator, 'questions'> },
   signal: AbortSignal,
 ): Promise<TakenCatalogues> {
-  const catalogues = gathered(await operator.questions().catalogue(signal))
+  const catalogues = sharedCatalogues(await operator.questions().catalogue(signal))
   const priceUnit = provider.currency?.()
   return { catalogues, ...(priceUnit !== undefined && { priceUnit }) }
 }
@@ -42,7 +42,7 @@ export async function takeCatalogues(
 /** Call it once the operator's caches are filled. All but the catalogue and the verdicts on nodes is of one moment. */
 export async function takeSnapshot(source: SnapshotSource, signal: AbortSignal): Promise<Snapshot> {
   const { operator, provider, origin, program, clock, slicing } = source
-  const catalogues = gathered(await operator.questions().catalogue(signal))
+  const catalogues = sharedCatalogues(await operator.questions().catalogue(signal))
   const nodeDecisions = await operator.decisions()
   // Objects never change: what is listed here is of one moment, however long it takes to trim them.
   const memory = operator.memory()
@@ -96,7 +96,7 @@ function cloudOf(provider: CloudProvider): SnapshotCloud {
 }
 
 /** NodePools that may buy the same share one list. */
-function gathered(pools: readonly PoolCatalogue[]): readonly SnapshotCatalogue[] {
+export function sharedCatalogues(pools: readonly PoolCatalogue[]): readonly SnapshotCatalogue[] {
   const lists = new Map<string, SnapshotCatalogue & { readonly nodePools: string[] }>()
   const texts = new WeakMap<readonly InstanceType[], string>()
   for (const { nodePool, instanceTypes, problem, defaults } of pools) {

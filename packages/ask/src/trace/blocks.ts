@@ -49,7 +49,7 @@ export interface TraceBytes {
   readonly blocks: () => Generator<TraceBlock, TraceEnd, undefined>
 }
 
-interface TraceBlock {
+export interface TraceBlock {
   readonly records: readonly TraceRecord[]
   readonly endByte: number
 }

@@ -1,21 +1,27 @@
 /** Follows a live cluster, and notes what a replay needs. It reads and never writes there (ask.md 6). */
 import {
+  annotations,
   type DaemonSet,
   karpenterKinds,
   kinds,
   type KubeObject,
+  labels,
   type Node,
   type NodePool,
+  ownValue,
   type Pod,
   type PodDisruptionBudget,
   type PricePerHour,
   type ResourceType,
+  unregisteredTaint,
 } from '@tenon/api'
 import { type Cache, createCacheRegistry, type WatchingKubeClient } from '@tenon/kube'
 import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { Redactor } from '../snapshot/redact.ts'
 import type { SnapshotCatalogue } from '../snapshot/snapshot.ts'
 import { PodLog } from './pod-log.ts'
-import { digestOf, shapeOf } from './shapes.ts'
+import { redactedSink } from './redacted-records.ts'
+import { digestOf, shapeOf, specOf } from './shapes.ts'
 import type { TraceSink } from './trace-file.ts'
 import { emptyTraceState, type TraceState } from './trace-state.ts'
 
@@ -44,12 +50,23 @@ export interface RecorderOptions {
   readonly priceOf: (node: Node) => PricePerHour
   /** Where an earlier session ended; absent at the beginning of a recording. */
   readonly resume?: TraceState
+  /** Writes pseudonyms in place of names; those of an earlier session need the same key. */
+  readonly redactor?: Redactor
+  /**
+   * Whether PriorityClasses are read; otherwise they are noted as pods tell of them. A controller has no right to
+   * list them. True unless told otherwise.
+   */
+  readonly readsPriorityClasses?: boolean
 }
 
 /** Records until it is stopped. */
 export class Recorder {
   readonly #deps: RecorderDependencies
+  readonly #sink: RecorderDependencies['sink']
   readonly #options: RecorderOptions
+  readonly #toldClasses = new Set<string>()
+  /** NodePools whose types are noted. */
+  readonly #selling = new Set<string>()
   readonly #stopping = new AbortController()
   readonly #pods: PodLog
   readonly #shapes = new Map<string, Pod>()
@@ -60,21 +77,23 @@ export class Recorder {
   constructor(deps: RecorderDependencies, options: RecorderOptions) {
     this.#deps = deps
     this.#options = options
-    const resume = options.resume ?? emptyTraceState()
-    this.#pods = new PodLog(deps.sink, deps.clock, resume)
+    const { redactor, resume = emptyTraceState() } = options
+    this.#sink = redactor === undefined ? deps.sink : redactedSink(deps.sink, redactor)
+    this.#pods = new PodLog(this.#sink, deps.clock, resume)
     for (const [name, { id }] of resume.nodes) this.#nodes.set(name, id)
     this.#lastMs = resume.atMs
   }
 
   /** Resolves once the cluster is known and what was there before is noted. */
   async start(signal?: AbortSignal): Promise<void> {
-    const { client, clock, logger, random, sink } = this.#deps
-    const { program, source, catalogues, resume } = this.#options
+    const { client, clock, logger, random } = this.#deps
+    const sink = this.#sink
+    const { program, source, catalogues, resume, readsPriorityClasses = true } = this.#options
     const atMs = clock.now()
     sink.write({ kind: 'session', atMs, program, source })
     if (resume !== undefined && resume.atMs > 0)
       sink.write({ kind: 'gap', atMs, fromMs: resume.atMs, because: 'nothing was recorded' })
-    if (catalogues !== undefined) sink.write({ kind: 'catalogue', atMs, catalogues })
+    if (catalogues !== undefined) this.sells(catalogues)
     const registry = createCacheRegistry({ client: this.#noticingGaps(client), clock, logger, random })
     const pods = registry.cache<Pod>(kinds.pod, {
       gatherMs,
@@ -85,7 +104,7 @@ export class Recorder {
       registry.cache<NodePool>(karpenterKinds.nodePool, { isOptional: true }),
       registry.cache<DaemonSet>(kinds.daemonSet),
       registry.cache<PodDisruptionBudget>(kinds.podDisruptionBudget),
-      registry.cache<KubeObject>(priorityClassKind),
+      ...(readsPriorityClasses ? [registry.cache<KubeObject>(priorityClassKind)] : []),
     ]
     registry.start(this.#stopping.signal)
     await registry.synced(signal)
@@ -96,13 +115,24 @@ export class Recorder {
     this.#running = this.#keepAlive()
   }
 
+  /** Notes what can be bought by now, where NodePools have come that could buy nothing before. */
+  sells(catalogues: readonly SnapshotCatalogue[]): void {
+    const fresh = catalogues.filter(
+      ({ instanceTypes, nodePools }) =>
+        instanceTypes !== undefined && nodePools.some((name) => !this.#selling.has(name)),
+    )
+    if (fresh.length === 0) return
+    for (const { nodePools } of fresh) for (const name of nodePools) this.#selling.add(name)
+    this.#sink.write({ kind: 'catalogue', atMs: this.#deps.clock.now(), catalogues: fresh })
+  }
+
   /** Writes what is pending. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the recorder is stopping'))
     await this.#running
     this.#pods.settle(Number.POSITIVE_INFINITY)
-    this.#deps.sink.write({ kind: 'alive', atMs: this.#deps.clock.now() })
-    await this.#deps.sink.flush()
+    this.#sink.write({ kind: 'alive', atMs: this.#deps.clock.now() })
+    await this.#sink.flush()
   }
 
   /** A later list of pods is read when the server no longer knew what came after the last event. */
@@ -113,7 +143,7 @@ export class Recorder {
       const atMs = this.#deps.clock.now()
       if (isListed) {
         const because = 'the API server no longer had the changes'
-        this.#deps.sink.write({ kind: 'gap', atMs, fromMs: this.#lastMs, because })
+        this.#sink.write({ kind: 'gap', atMs, fromMs: this.#lastMs, because })
       }
       isListed = true
     }
@@ -139,6 +169,7 @@ export class Recorder {
 
   /** Of a shape only one copy is kept. */
   #kept(pod: Pod, before: Pod | undefined): Pod {
+    this.#tellPriorityClass(pod)
     const { name, namespace, uid, creationTimestamp, deletionTimestamp } = pod.metadata
     const { phase, conditions } = pod.status ?? {}
     const shape =
@@ -163,6 +194,20 @@ export class Recorder {
     }
   }
 
+  /** The class of a pod, as admission has read it. */
+  #tellPriorityClass({ spec: { priority, priorityClassName: name = '' } }: Pod): void {
+    if (this.#options.readsPriorityClasses !== false) return
+    if (name === '' || priority === undefined || this.#toldClasses.has(name)) return
+    this.#toldClasses.add(name)
+    const object = {
+      apiVersion: `${priorityClassKind.group}/${priorityClassKind.version}`,
+      kind: priorityClassKind.kind,
+      metadata: { name },
+      value: priority,
+    }
+    this.#sink.write({ kind: 'object', atMs: this.#deps.clock.now(), object })
+  }
+
   /** Parts of equal shapes are one object. */
   #shared(shape: Pod): Pod {
     const key = JSON.stringify(shape)
@@ -184,44 +229,51 @@ export class Recorder {
   }
 
   #followNodes(cache: Cache<Node>): void {
-    const { sink, clock } = this.#deps
+    const { clock } = this.#deps
     const came = (node: Node): void => {
-      const { name, uid = '', labels = {}, creationTimestamp = '' } = node.metadata
+      const { uid = '', labels: nodeLabels = {}, creationTimestamp = '' } = node.metadata
+      const name = this.#nodeName(node)
       const { allocatable = {}, capacity = {} } = node.status ?? {}
-      // Until its kubelet has reported there is nothing to tell.
-      if (Object.keys(allocatable).length === 0) return
+      // Until its kubelet has reported, and it has the labels of its NodePool, there is nothing to tell.
+      if (Object.keys(allocatable).length === 0 || isUnregistered(node)) return
       const id = digestOf(uid)
       if (this.#nodes.get(name) === id) return
       this.#nodes.set(name, id)
       const pricePerHour = this.#options.priceOf(node)
       const createdMs = Date.parse(creationTimestamp)
-      sink.write({
+      this.#sink.write({
         kind: 'nodeCame',
         atMs: Number.isNaN(createdMs) ? clock.now() : createdMs,
         node: name,
         id,
-        labels,
+        labels: nodeLabels,
         allocatable,
         capacity,
         ...(pricePerHour !== undefined && { pricePerHour }),
       })
     }
-    const present = new Set(cache.list().map(({ metadata }) => metadata.name))
+    const present = new Set(cache.list().map((node) => this.#nodeName(node)))
     for (const name of this.#nodes.keys()) if (!present.has(name)) this.#nodeGone(name)
     cache.onChange(({ kind, object }) => {
       this.#lastMs = clock.now()
-      if (kind === 'deleted') this.#nodeGone(object.metadata.name)
+      if (kind === 'deleted') this.#nodeGone(this.#nodeName(object))
       else came(object)
     })
   }
 
+  /** As it is noted. */
+  #nodeName({ metadata: { name } }: Node): string {
+    return this.#options.redactor?.name(name) ?? name
+  }
+
   #nodeGone(name: string): void {
     if (!this.#nodes.delete(name)) return
-    this.#deps.sink.write({ kind: 'nodeGone', atMs: this.#deps.clock.now(), node: name })
+    this.#sink.write({ kind: 'nodeGone', atMs: this.#deps.clock.now(), node: name })
   }
 
   #followObjects(cache: Cache<KubeObject>): void {
-    const { sink, clock } = this.#deps
+    const { clock } = this.#deps
+    const sink = this.#sink
     const { group, version, kind } = cache.type
     const apiVersion = group === '' ? version : `${group}/${version}`
     const texts = new Map<string, string>()
@@ -244,7 +296,8 @@ export class Recorder {
   }
 
   async #keepAlive(): Promise<void> {
-    const { clock, sink, logger } = this.#deps
+    const { clock, logger } = this.#deps
+    const sink = this.#sink
     const { signal } = this.#stopping
     while (!signal.aborted) {
       await clock.sleep(flushMs, signal).catch(() => undefined)
@@ -266,16 +319,38 @@ const priorityClassKind: ResourceType = {
   namespaced: false,
 }
 
+/** A node of a NodePool has neither type nor zone in its labels until it is registered. */
+function isUnregistered({ metadata, spec }: Node): boolean {
+  const nodeLabels = metadata.labels ?? {}
+  const isOfPool = ownValue(nodeLabels, labels.nodePool) !== undefined
+  return (
+    (isOfPool && ownValue(nodeLabels, labels.registered) !== 'true') ||
+    spec?.taints?.some(({ key }) => key === unregisteredTaint.key) === true
+  )
+}
+
 function isFinished({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed'
 }
 
-/** The object without what the cluster itself says of it. */
+/** Annotations that decisions read. Others may hold anything, such as a whole manifest with its environment. */
+const readAnnotation = /^([a-z-]+\.)*(karpenter\.sh|tenon\.sh)\//
+/** Those that the controller writes: the one of a replay writes its own. */
+const writtenAnnotations: ReadonlySet<string> = new Set([
+  annotations.nodePoolHash,
+  annotations.nodePoolHashVersion,
+])
+
+/** The object without what the cluster itself says of it, and without what no decision reads. */
 function wantedOf(object: KubeObject, apiVersion: string, kind: string): KubeObject {
   const { status: _status, metadata, ...rest } = object as KubeObject & { readonly status?: unknown }
-  const { name, namespace, uid, generation, labels, annotations } = metadata
+  const { name, namespace, uid, generation, labels: own } = metadata
+  const read = Object.entries(metadata.annotations ?? {}).filter(
+    ([key]) => readAnnotation.test(key) && !writtenAnnotations.has(key),
+  )
   return {
     ...rest,
+    ...(kind === kinds.daemonSet.kind && trimmedTemplate(object as DaemonSet)),
     apiVersion,
     kind,
     metadata: {
@@ -283,8 +358,26 @@ function wantedOf(object: KubeObject, apiVersion: string, kind: string): KubeObj
       ...(namespace !== undefined && { namespace }),
       ...(uid !== undefined && { uid }),
       ...(generation !== undefined && { generation }),
-      ...(labels && { labels }),
-      ...(annotations && { annotations }),
+      ...(own && { labels: own }),
+      ...(read.length > 0 && { annotations: Object.fromEntries(read) }),
     },
   }
+}
+
+/** A DaemonSet with pods as they are noted: without environment, commands and images. */
+function trimmedTemplate({ spec }: DaemonSet): Pick<DaemonSet, 'spec'> {
+  const { metadata, spec: pod } = spec.template
+  return {
+    spec: {
+      ...spec,
+      template: { ...(metadata && { metadata: withoutAnnotations(metadata) }), spec: specOf(pod) },
+    },
+  }
+}
+
+function withoutAnnotations<M extends { readonly annotations?: unknown }>(
+  metadata: M,
+): Omit<M, 'annotations'> {
+  const { annotations: _annotations, ...rest } = metadata
+  return rest
 }

@@ -61,6 +61,8 @@ class RecordingReader {
   readonly #gaps: Gap[] = []
   readonly #initial: RecordedPod[] = []
   readonly #objects = new Map<string, KubeObject>()
+  /** Objects as they were noted last. */
+  readonly #texts = new Map<string, string>()
   readonly #changes: TimedChange[] = []
   readonly #nodes: NodeCameRecord[] = []
   readonly #nodeEndMs = new Map<NodeCameRecord, number>()
@@ -110,7 +112,7 @@ class RecordingReader {
         this.#gaps.push({ fromMs: record.fromMs, toMs: record.atMs, because: record.because })
         return
       case 'catalogue':
-        this.#catalogues ??= record.catalogues
+        this.#catalogues = withNew(this.#catalogues, record.catalogues)
         return
       case 'podMoved':
         this.#evictions++
@@ -157,13 +159,18 @@ class RecordingReader {
     if (record.kind === 'objectGone') {
       const { apiVersion, objectKind, namespace, name } = record
       const place = namespace === undefined ? {} : { namespace }
+      this.#texts.delete(`${apiVersion}/${objectKind}/${namespace ?? ''}/${name}`)
       this.#changes.push({ atMs, change: { kind: 'removed', apiVersion, objectKind, ...place, name } })
       return
     }
     const { object } = record
     const { namespace = '', name } = object.metadata
-    if (this.#isBeginning)
-      this.#objects.set(`${object.apiVersion}/${object.kind}/${namespace}/${name}`, object)
+    const key = `${object.apiVersion}/${object.kind}/${namespace}/${name}`
+    // A later session notes again what is there.
+    const text = JSON.stringify(object)
+    if (this.#texts.get(key) === text) return
+    this.#texts.set(key, text)
+    if (this.#isBeginning) this.#objects.set(key, object)
     else this.#changes.push({ atMs, change: { kind: 'put', object } })
   }
 
@@ -192,4 +199,17 @@ class RecordingReader {
       unpricedNodes: bill.unpriced,
     }
   }
+}
+
+/** What each NodePool could buy first. */
+function withNew(
+  known: readonly SnapshotCatalogue[] = [],
+  told: readonly SnapshotCatalogue[],
+): readonly SnapshotCatalogue[] {
+  const pools = new Set(known.flatMap(({ nodePools }) => nodePools))
+  const fresh = told.flatMap((catalogue) => {
+    const nodePools = catalogue.nodePools.filter((name) => !pools.has(name))
+    return nodePools.length === 0 ? [] : [{ ...catalogue, nodePools }]
+  })
+  return [...known, ...fresh]
 }

@@ -45,7 +45,8 @@ export function shapeOf(pod: Pod): Pod {
   }
 }
 
-function specOf(spec: PodSpec): PodSpec {
+/** What decisions read of the spec of a pod. */
+export function specOf(spec: PodSpec): PodSpec {
   const {
     nodeSelector,
     affinity,

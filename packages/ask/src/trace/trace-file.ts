@@ -1,7 +1,9 @@
 /** A recording as a file. */
 import { type FileHandle, open, readFile } from 'node:fs/promises'
-import { blockOf, fileHead, openTrace, type TraceEnd } from './blocks.ts'
+import { inSlices, type Slicing } from '@tenon/runtime'
+import { blockOf, fileHead, openTrace, type TraceBlock, type TraceEnd } from './blocks.ts'
 import type { TraceRecord } from './records.ts'
+import { emptyTraceState, type TraceState, TraceStateReader } from './trace-state.ts'
 
 /** It holds names: only its owner may read it. */
 const mode = 0o600
@@ -41,6 +43,48 @@ export async function readTraceFile(path: string): Promise<ReadTrace | { readonl
   return readTraceBytes(await readFile(path))
 }
 
+/** A file that is gone on with, and where it stands. */
+export interface ResumedFile {
+  readonly file: TraceFile
+  readonly state: TraceState
+}
+
+/**
+ * Goes on with a recording, or begins one where there is none. The thread is given up while a long one is read.
+ * Rejects with the error of the file system.
+ * @returns why the file is not written to: it is no recording.
+ */
+export async function resumedFile(
+  path: string,
+  slicing: Slicing,
+): Promise<ResumedFile | { readonly message: string }> {
+  const bytes = await readFile(path).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (bytes === undefined) return { file: await TraceFile.create(path), state: emptyTraceState() }
+  const opened = openTrace(bytes)
+  if (opened.kind === 'problem') return { message: opened.message }
+  const reader = new TraceStateReader()
+  const wholeBytes = await inSlices(states(bytes, opened.blocks(), reader), slicing)
+  return { file: await TraceFile.append(path, wholeBytes), state: reader.state() }
+}
+
+/** Block by block. @returns bytes up to the end of the last whole block. */
+function* states(
+  bytes: Buffer,
+  blocks: Generator<TraceBlock, TraceEnd, undefined>,
+  reader: TraceStateReader,
+): Generator<undefined, number, undefined> {
+  let wholeBytes = bytes.subarray(0, 64).indexOf(0x0a) + 1
+  for (const { records, endByte } of blocks) {
+    for (const record of records) reader.take(record)
+    wholeBytes = endByte
+    yield
+  }
+  return wholeBytes
+}
+
 /** Writes records in blocks. Nothing of what {@link flush} has written is lost by a crash. */
 export class TraceFile implements TraceSink {
   readonly #file: FileHandle
@@ -70,6 +114,11 @@ export class TraceFile implements TraceSink {
     const rest = await open(path, 'a', mode)
     if (wholeBytes === 0) await rest.appendFile(fileHead())
     return new TraceFile(rest)
+  }
+
+  /** Bytes written so far, those of earlier sessions among them. */
+  get bytes(): Promise<number> {
+    return this.#file.stat().then(({ size }) => size)
   }
 
   write(record: TraceRecord): void {

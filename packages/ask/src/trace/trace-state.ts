@@ -16,28 +16,60 @@ export function emptyTraceState(): TraceState {
   return { atMs: 0, pods: new Map(), nodes: new Map(), nextPod: 0, nextShape: 0 }
 }
 
+/** Takes record after record. */
+export class TraceStateReader {
+  readonly #idByPod = new Map<number, string>()
+  readonly #nodes = new Map<string, { readonly id: string }>()
+  #atMs = 0
+  #nextPod = 0
+  #nextShape = 0
+
+  take(record: TraceRecord): void {
+    // Pods and nodes tell when they were created, which may be long before.
+    if (record.kind !== 'shape') this.#atMs = Math.max(this.#atMs, record.atMs)
+    switch (record.kind) {
+      case 'shape':
+        this.#nextShape = Math.max(this.#nextShape, record.shape + 1)
+        return
+      case 'podCame':
+        this.#idByPod.set(record.pod, record.id)
+        this.#nextPod = Math.max(this.#nextPod, record.pod + 1)
+        return
+      case 'podMoved':
+        this.#idByPod.set(record.pod, record.id)
+        return
+      case 'podEnded':
+        this.#idByPod.delete(record.pod)
+        return
+      case 'nodeCame':
+        this.#nodes.set(record.node, { id: record.id })
+        return
+      case 'nodeGone':
+        this.#nodes.delete(record.node)
+        return
+      case 'session':
+      case 'object':
+      case 'objectGone':
+      case 'catalogue':
+      case 'gap':
+      case 'alive':
+    }
+  }
+
+  state(): TraceState {
+    return {
+      atMs: this.#atMs,
+      pods: new Map(Array.from(this.#idByPod, ([pod, id]) => [id, pod])),
+      nodes: new Map(this.#nodes),
+      nextPod: this.#nextPod,
+      nextShape: this.#nextShape,
+    }
+  }
+}
+
 /** The state after all records. */
 export function traceStateAfter(records: Iterable<TraceRecord>): TraceState {
-  const idByPod = new Map<number, string>()
-  const nodes = new Map<string, { readonly id: string }>()
-  let [atMs, nextPod, nextShape] = [0, 0, 0]
-  for (const record of records) {
-    // Pods and nodes tell when they were created, which may be long before.
-    if (record.kind !== 'shape') atMs = Math.max(atMs, record.atMs)
-    if (record.kind === 'shape') nextShape = Math.max(nextShape, record.shape + 1)
-    else if (record.kind === 'podCame') {
-      idByPod.set(record.pod, record.id)
-      nextPod = Math.max(nextPod, record.pod + 1)
-    } else if (record.kind === 'podMoved') idByPod.set(record.pod, record.id)
-    else if (record.kind === 'podEnded') idByPod.delete(record.pod)
-    else if (record.kind === 'nodeCame') nodes.set(record.node, { id: record.id })
-    else if (record.kind === 'nodeGone') nodes.delete(record.node)
-  }
-  return {
-    atMs,
-    pods: new Map(Array.from(idByPod, ([pod, id]) => [id, pod])),
-    nodes,
-    nextPod,
-    nextShape,
-  }
+  const reader = new TraceStateReader()
+  for (const record of records) reader.take(record)
+  return reader.state()
 }

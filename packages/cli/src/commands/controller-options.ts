@@ -23,6 +23,8 @@ export interface ControllerOptions {
   readonly debugPort: number
   /** Empty for none. */
   readonly journalPath: string
+  /** Empty for none. */
+  readonly recordPath: string
   readonly maxConnections: number
   readonly isProfiling: boolean
   readonly logLevel: LogLevel
@@ -69,6 +71,7 @@ export function controllerOptions(
     healthProbePort: port(read, 'health-probe-port'),
     debugPort: port(read, 'debug-port'),
     journalPath: read.text('journal-path'),
+    recordPath: read.text('record-path'),
     maxConnections: Math.max(1, read.number('max-connections')),
     isProfiling: read.isOn('enable-profiling'),
     logLevel: logLevel(read.text('log-level')),

@@ -37,6 +37,7 @@ import { guardMemory } from './controller-memory.ts'
 import { type ControllerOptions, controllerOptions } from './controller-options.ts'
 import { controllerPages } from './controller-pages.ts'
 import { keepJournal } from './controller-journal.ts'
+import type { RecordingParts } from './controller-recording.ts'
 import { commitOf, podNamespace } from './controller-surroundings.ts'
 
 /** A probe that asks the API server does not wait longer. */
@@ -91,6 +92,9 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   })
   const journalFiles = await keepJournal(options.journalPath, operator.journal, logger)
   const servers = [...(await listen(options, scrapeHandler(operator), probes(operator, config.transport)))]
+  const ended = new AbortController()
+  const ending = AbortSignal.any([io.interrupted, ended.signal])
+  const recording = recorded(options, { operator, config, runtime: { clock, random, logger } }, ending)
   try {
     const [metricsPort, healthProbePort] = servers.map(({ port }) => port)
     const debug = await listenForDebugging(options, metricsHandler(operator, pages), logger)
@@ -113,10 +117,27 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     const annotations = annotationsOf(identity, place)
     await leadership.run(operator, { client: leaseClient, annotations }, io.interrupted)
   } finally {
-    await Promise.all([journalFiles?.close(), ...servers.map((server) => server.close())])
+    ended.abort()
+    await Promise.all([recording, journalFiles?.close(), ...servers.map((server) => server.close())])
     outputs.log.close()
     outputs.errors.close()
   }
+}
+
+/** Records if that is asked for: what it needs is loaded then only. */
+async function recorded(
+  { recordPath }: ControllerOptions,
+  {
+    operator,
+    config,
+    runtime,
+  }: Pick<RecordingParts, 'operator' | 'runtime'> & { readonly config: LoadedKubeConfig },
+  signal: AbortSignal,
+): Promise<void> {
+  if (recordPath === '') return
+  const { keepRecording } = await import('./controller-recording.ts')
+  const { server, transport } = config
+  await keepRecording({ path: recordPath, server, transport, operator, runtime }, signal)
 }
 
 /** Of errors at the start: the exit code tells that a setting is wrong. */

@@ -1,13 +1,15 @@
 /** `tenon record`: follows a cluster, and notes what a replay needs. It reads only. */
+import { randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Node, ownValue, type PricePerHour } from '@tenon/api'
-import { readTraceFile, Recorder, TraceFile, type TraceState, traceStateAfter } from '@tenon/ask'
+import { readTraceFile, Recorder, Redactor, TraceFile, type TraceState, traceStateAfter } from '@tenon/ask'
 import { silentLogger, SystemRandom } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { onCluster } from '../kubectl/connection.ts'
 import type { ClusterFlags } from '../kubectl/flags.ts'
+import { builtInProviders } from '../providers.ts'
 import { version } from '../version.ts'
 
 export interface RecordFlags extends ClusterFlags {
@@ -15,6 +17,10 @@ export interface RecordFlags extends ClusterFlags {
   /** Milliseconds; until the user interrupts without it. */
   readonly for?: number
   readonly append?: true
+  /** Names are replaced by pseudonyms. */
+  readonly redact?: true
+  /** Of pseudonyms; a random one without it. */
+  readonly key?: string
 }
 
 /** Where tools note the price of a node, per hour. */
@@ -26,6 +32,7 @@ const priceLabel = 'eks-node-viewer/instance-price'
  */
 export async function runRecord(io: Io, flags: RecordFlags): Promise<void> {
   const path = resolve(io.cwd, flags.output)
+  const redactor = await redactorOf(io, flags)
   const { file, resume } = await openFile(path, flags)
   try {
     await onCluster(io, flags, async ({ client, config, clock }) => {
@@ -36,6 +43,7 @@ export async function runRecord(io: Io, flags: RecordFlags): Promise<void> {
           source: config.server,
           priceOf,
           ...(resume && { resume }),
+          ...(redactor && { redactor }),
         },
       )
       await recorder.start(io.interrupted)
@@ -51,6 +59,28 @@ export async function runRecord(io: Io, flags: RecordFlags): Promise<void> {
   const { size } = await stat(path)
   io.err(`${flags.output}: ${(size / 1024).toFixed(1)} KiB; see tenon replay ${flags.output}\n`)
 }
+
+/** @throws CliError when names would get other pseudonyms than in the sessions before. */
+async function redactorOf(io: Io, flags: RecordFlags): Promise<Redactor | undefined> {
+  const { append, redact, key = io.env['TENON_REDACT_KEY'] } = flags
+  if (redact !== true) {
+    if (flags.key === undefined) return undefined
+    throw new CliError('--key is of pseudonyms: give --redact as well')
+  }
+  if (append === true && key === undefined)
+    throw new CliError(
+      '--append --redact needs the key of the sessions before: give it with --key or TENON_REDACT_KEY',
+    )
+  const known = await Promise.all(
+    builtInProviders.map(async (module) => {
+      const { rules } = await module.offline({}, unreadable).catch(() => ({ rules: { wellKnownLabels: [] } }))
+      return rules.wellKnownLabels
+    }),
+  )
+  return new Redactor(known.flat(), key ?? randomBytes(32).toString('hex'))
+}
+
+const unreadable = (path: string): Promise<string> => Promise.reject(new Error(`${path} is not read here`))
 
 /** No timer is longer. */
 const longest = 2 ** 31 - 1

@@ -180,6 +180,11 @@ export const coreOptions: readonly OptionDefinition[] = [
       'DIR',
       'Directory for the journal, 256 MiB at most, so that it outlives the process; without one it is kept in memory only.',
     ),
+    text(
+      'record-path',
+      'FILE',
+      'File to record the cluster into, as `tenon record` does, for `tenon replay`. At 256 MiB it is put aside as FILE.1, and another one begins. Each replica needs a file of its own.',
+    ),
     integer(
       'max-connections',
       100,

@@ -14,10 +14,19 @@ export function addRecord(program: Command, io: Io): void {
     .requiredOption('-o, --output <file>', 'file to write', fileName)
     .option('--for <duration>', 'how long to record, such as 24h or 168h', duration)
     .option('--append', 'go on with a recording; the time between is noted as a gap')
+    .option('--redact', 'note pseudonyms in place of names and label values')
+    .option(
+      '--key <text>',
+      'with --redact: the same key gives the same pseudonyms (TENON_REDACT_KEY; default: a random one)',
+    )
   withClusterFlags(command)
     .addHelpText(
       'after',
-      examples('tenon record -o week.tnr --for 168h', 'tenon record -o week.tnr --append'),
+      examples(
+        'tenon record -o week.tnr --for 168h',
+        'tenon record -o week.tnr --append',
+        'tenon record -o week.tnr --redact --key "$(cat key)"',
+      ),
     )
     .action(async (flags: RecordFlags) => {
       const { runRecord } = await import('../commands/record.ts')

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { karpenterKinds, kinds, type Node, type Pod } from '@tenon/api'
+import { karpenterKinds, kinds, type Node, type Pod, type ResourceType } from '@tenon/api'
 import {
   Recorder,
+  type RecorderOptions,
   type Recording,
   recordingOf,
+  Redactor,
   replay,
   type TraceRecord,
   type TraceState,
@@ -17,6 +19,13 @@ import { DocumentStream, SeededRandom, silentLogger, type Transport } from '@ten
 import { aDeployment, aKwokPool, deploymentKind, World } from '../world.ts'
 
 const minuteMs = 60_000
+const daemonSetKind: ResourceType = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'DaemonSet',
+  plural: 'daemonsets',
+  namespaced: true,
+}
 /** As the world plays nodes and pods, on average. */
 const times = { bootMs: 0, nodeReadyMs: 3_500, podStartMs: 1_200, podStopMs: 850 }
 
@@ -67,13 +76,15 @@ class RecordedWorld {
   async recorder(
     resume?: TraceState,
     path: (inner: Transport) => Transport = (inner) => inner,
+    more: Partial<RecorderOptions> & { readonly records?: TraceRecord[] } = {},
   ): Promise<Recorder> {
+    const { records = this.records, ...options } = more
     const { clock } = this.world
     const transport = path(this.world.kubeTransport())
     const client = createKubeClient({ transport, clock, userAgent: 'tenon/record' })
     const sink = {
       write: (record: TraceRecord) => {
-        this.records.push(record)
+        records.push(record)
       },
       flush: () => Promise.resolve(),
     }
@@ -85,6 +96,7 @@ class RecordedWorld {
         catalogues: [{ nodePools: ['default'], instanceTypes: defaultCatalogue() }],
         priceOf: priceOfNode,
         ...(resume && { resume }),
+        ...options,
       },
     )
     let isStarted = false
@@ -104,8 +116,8 @@ class RecordedWorld {
     await stopping
   }
 
-  recording(): Recording {
-    const recording = recordingOf(this.records)
+  recording(records: readonly TraceRecord[] = this.records): Recording {
+    const recording = recordingOf(records)
     if ('message' in recording) throw new Error(recording.message)
     return recording
   }
@@ -196,3 +208,67 @@ for (const compatibility of ['none', 'karpenter'] as const)
     assert.equal(ratio > 0.97 && ratio < 1.03, true, `${played.report.cost} instead of ${cost}: ${ratio}`)
     if (compatibility === 'none') assert.deepEqual(await replay(recording, variant), played)
   })
+
+const daemonSet = {
+  apiVersion: 'apps/v1',
+  kind: 'DaemonSet',
+  metadata: {
+    name: 'secret-agent',
+    namespace: 'default',
+    annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{"env":"hush"}' },
+  },
+  spec: {
+    selector: { matchLabels: { app: 'secret-agent' } },
+    template: {
+      metadata: { labels: { app: 'secret-agent' } },
+      spec: {
+        containers: [
+          {
+            name: 'agent',
+            image: 'secret-image',
+            env: [{ name: 'KEY', value: 'hush' }],
+            resources: { requests: { cpu: '50m', memory: '64Mi' } },
+          },
+        ],
+      },
+    },
+  },
+} as const
+
+test('EXP-16 a redacted recording has no names, goes on under the same key, and replays to the same price', async (t) => {
+  const recorded = await RecordedWorld.open(t)
+  const { world, records: plain } = recorded
+  world.create(daemonSetKind, daemonSet)
+  await world.clock.advance(minuteMs)
+  const records: TraceRecord[] = []
+  const ofTypes = ['size', 'family', 'cpu', 'memory'].map((part) => `karpenter.kwok.sh/instance-${part}`)
+  const redactor = () => new Redactor(ofTypes, 'key')
+  const beside = await recorded.recorder()
+  const first = await recorded.recorder(undefined, undefined, { records, redactor: redactor() })
+  world.scale('web', 50)
+  await world.clock.advance(10 * minuteMs)
+  await recorded.stop(first)
+  const second = await recorded.recorder(traceStateAfter(records), undefined, {
+    records,
+    redactor: redactor(),
+  })
+  world.scale('web', 20)
+  await world.clock.advance(15 * minuteMs)
+  await recorded.stop(second)
+  await recorded.stop(beside)
+  assert.doesNotMatch(JSON.stringify(plain), /hush|secret-image/)
+  const text = JSON.stringify(records)
+  for (const { metadata } of [...world.nodes(), ...world.pods()])
+    assert.ok(!text.includes(metadata.name), metadata.name)
+  assert.doesNotMatch(text, /secret|hush|"(web|api|default)"|a world/)
+  // Nodes of the first session are those of the second: none comes twice.
+  const came = records.flatMap((record) => (record.kind === 'nodeCame' ? [record.id] : []))
+  assert.equal(new Set(came).size, came.length)
+  assert.equal(traceStateAfter(records).nodes.size, world.nodes().length)
+  const costOf = async (of: readonly TraceRecord[]): Promise<number> => {
+    const played = await replay(recorded.recording(of), { name: 'same', settings: defaultSettings, times })
+    return played.report.cost
+  }
+  const ratio = (await costOf(records)) / (await costOf(plain))
+  assert.ok(ratio > 0.97 && ratio < 1.03, String(ratio))
+})
