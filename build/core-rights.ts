@@ -8,6 +8,7 @@ const columns = 105
 const conditions: Readonly<Record<RightsSetting, string>> = {
   plannedPlacement: 'ne (toString $gates.plannedPlacement) "false"',
   capacityBuffer: 'eq (include "tenon.capacityBuffer" .) "true"',
+  groupScheduling: '$gates.groupScheduling',
   dynamicResources: 'not .Values.settings.ignoreDRARequests',
   vpaPredictions: 'and .Values.settings.vpaPredictions (ne .Values.settings.compatibility "karpenter")',
 }

@@ -136,7 +136,12 @@ const goldens: Readonly<Record<string, Values>> = {
       ignoreDRARequests: false,
       kubeClientQPS: 100,
       kubeClientBurst: 150,
-      featureGates: { capacityBuffer: true, nodeOverlay: true, plannedPlacement: false },
+      featureGates: {
+        capacityBuffer: true,
+        groupScheduling: true,
+        nodeOverlay: true,
+        plannedPlacement: false,
+      },
     },
     kwok: { instanceTypes: '[]', partitions: ['a', 'b'] },
   },

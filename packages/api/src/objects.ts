@@ -215,6 +215,8 @@ export interface PodSpec {
   readonly terminationGracePeriodSeconds?: number
   readonly restartPolicy?: string
   readonly hostNetwork?: boolean
+  /** The PodGroup that it runs with. */
+  readonly schedulingGroup?: { readonly podGroupName?: string }
   readonly resourceClaims?: readonly {
     readonly name: string
     readonly resourceClaimName?: string

@@ -14,6 +14,7 @@ import { type Assembly, assemblyOf, type OperatorParts } from './composition/par
 import { measuredDecider } from './decider/measured-decider.ts'
 import { learningOf } from './composition/nodepool.ts'
 import { bufferingOf } from './composition/capacitybuffer.ts'
+import { podGroupsOf } from './composition/podgroup.ts'
 import { nominatorOf } from './composition/placement.ts'
 import { observingProvisionerOf, provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
@@ -136,6 +137,7 @@ function controllerSpecs(
       : []),
     ...buffering.specs,
     ...(parts.settings.vpaPredictions ? [new VpaPredictions(parts)] : []),
+    ...podGroupsOf(parts, deleter),
     new StateNodeClaimGC(parts),
     new PodEvents(parts),
     nominatorOf(parts),

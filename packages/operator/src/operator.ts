@@ -3,6 +3,7 @@ import { type Clock, eventLoopTurns, type Runtime } from '@tenon/runtime'
 import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type SweepGuard } from '@tenon/provider'
 import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
+import { groupFigures } from './podgroup/figures.ts'
 import { bufferFigures } from './capacitybuffer/figures.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
 import { checkedPrices } from './cloud/checked-prices.ts'
@@ -129,6 +130,7 @@ export class Operator {
       sources: {
         offeringTroubles: () => this.offerings(),
         buffers: () => bufferFigures(this.state),
+        groups: () => groupFigures(this.caches, this.state),
         passAgesMs: () => this.passAges.agesMs(),
         sweeps: [this.#claimSweep, ...(provider.sweeps ?? [])],
         provider: provider.metrics ?? [],

@@ -8,7 +8,12 @@ import type { AccessRule } from '@tenon/provider'
 import { brakeName } from './brake/brake.ts'
 
 /** A setting that some rights come with. */
-export type RightsSetting = 'plannedPlacement' | 'capacityBuffer' | 'dynamicResources' | 'vpaPredictions'
+export type RightsSetting =
+  | 'plannedPlacement'
+  | 'capacityBuffer'
+  | 'dynamicResources'
+  | 'groupScheduling'
+  | 'vpaPredictions'
 
 /** A rule of the controller's roles. */
 export interface CoreRule extends AccessRule {
@@ -88,6 +93,12 @@ export const clusterRights: readonly CoreRule[] = [
     apiGroups: ['apps'],
     resources: ['deployments', 'replicasets', 'statefulsets'],
     verbs: ['get'],
+  },
+  {
+    with: 'groupScheduling',
+    apiGroups: ['scheduling.k8s.io', 'scheduling.x-k8s.io', 'scheduling.volcano.sh'],
+    resources: ['podgroups'],
+    verbs: reading,
   },
   {
     with: 'dynamicResources',

@@ -10,6 +10,8 @@ interface FeatureGates {
   readonly staticCapacity: boolean
   /** Nodes are kept ready for the pods of CapacityBuffers, as far as that kind is served. */
   readonly capacityBuffer: boolean
+  /** Pods of one group get nodes all together or not at all, as far as the kinds of groups are served. */
+  readonly groupScheduling: boolean
   /** Pods are steered to the nodes they are planned for; `auto`: if the API server is new enough. */
   readonly plannedPlacement: boolean | 'auto'
   /** Reserved capacity is used, and used first. */
@@ -94,6 +96,7 @@ export const defaultSettings: Settings = {
     nodeOverlay: false,
     staticCapacity: false,
     capacityBuffer: true,
+    groupScheduling: false,
     plannedPlacement: 'auto',
     reservedCapacity: true,
     spotToSpotConsolidation: false,

@@ -37,6 +37,13 @@ export const gateDefinitions: readonly GateDefinition[] = [
       'Keep nodes ready for the pods of CapacityBuffers, where their CRD is installed. Off with `--compatibility=karpenter` unless it is named.',
   },
   {
+    name: 'GroupScheduling',
+    fallback: false,
+    meaning:
+      'Launch nodes for the pods of a PodGroup all together or not at all: those of Kubernetes, of coscheduling and of Volcano, where they are served.',
+    isOwn: true,
+  },
+  {
     name: 'PlannedPlacement',
     fallback: 'auto',
     meaning:

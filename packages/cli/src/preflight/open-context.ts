@@ -131,6 +131,7 @@ function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSet
   return new Set<RightsSetting>([
     ...(/PlannedPlacement=false/i.test(gates) ? [] : (['plannedPlacement'] as const)),
     ...(hasBuffers(gates, compatibility) ? (['capacityBuffer'] as const) : []),
+    ...(/GroupScheduling=true/i.test(gates) ? (['groupScheduling'] as const) : []),
     ...(/^false$/i.test(setting('ignore-dra-requests', 'IGNORE_DRA_REQUESTS'))
       ? (['dynamicResources'] as const)
       : []),

@@ -34,6 +34,7 @@ import { claimedVolumes } from '@tenon/engine'
 import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { brakeName } from '../brake/brake.ts'
+import { groupsOfClaim } from './pods/group-claims.ts'
 import type { Settings } from '../settings.ts'
 import {
   daemonSetFields,
@@ -83,6 +84,8 @@ export interface Caches {
   readonly resourceSlices?: Cache<ResourceSlice>
   readonly resourceClaims?: Cache<ResourceClaim>
   readonly deviceClasses?: Cache<DeviceClass>
+  /** Kinds of groups of pods; only with the feature gate, and followed once it is known that they are served. */
+  readonly groupKinds?: GroupKinds
   /** What tells which pods are one application; followed only when a default spread is set. */
   readonly applications?: ApplicationCaches
 }
@@ -91,6 +94,11 @@ export interface Caches {
 export interface BufferCaches {
   readonly capacityBuffers: Cache<CapacityBuffer>
   readonly podTemplates: Cache<PodTemplate>
+}
+
+/** Opens the cache of a kind of groups (gangs.md 7.1). */
+export interface GroupKinds {
+  open<T extends KubeObject>(type: ResourceType<T>): Cache<T>
 }
 
 /** Selectors of what stands behind pods. */
@@ -110,6 +118,7 @@ export const indexes = {
   byNamespace: 'namespace',
   byVolumeClaim: 'volumeClaim',
   byStorageClass: 'storageClass',
+  byPodGroup: 'podGroup',
 } as const
 
 /** Nearly all that happens in a cluster happens to pods, and batches wait for them much longer than this. */
@@ -164,6 +173,16 @@ export function openCaches(
     }),
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
     ...(settings.featureGates.capacityBuffer && { buffers: openBuffers(registry, trimmer, onRead) }),
+    ...(settings.featureGates.groupScheduling && {
+      groupKinds: {
+        open: (type) =>
+          registry.cache(type, {
+            transform: readable(type.kind, keptObject, onRead),
+            fields: objectFields,
+            isOptional: true,
+          }),
+      },
+    }),
     ...(settings.featureGates.nodeOverlay && {
       nodeOverlays: trimmed(karpenterKinds.nodeOverlay),
     }),
@@ -186,6 +205,7 @@ export function openCaches(
   caches.nodeClaims.addIndex(indexes.byNodePool, (claim) =>
     optional(claim.metadata.labels?.['karpenter.sh/nodepool']),
   )
+  caches.nodeClaims.addIndex(indexes.byPodGroup, (claim) => groupsOfClaim(claim).map(({ id }) => id))
   caches.volumeAttachments.addIndex(indexes.byNode, (attachment) => [attachment.spec.nodeName])
   return caches
 }

@@ -27,6 +27,7 @@ import { Brake } from '../brake/brake.ts'
 import { NodeEvidence } from './nodes/node-evidence.ts'
 import { NominatedPods } from './pods/nominated-pods.ts'
 import { PodDecisions } from './pods/pod-decisions.ts'
+import { PodGroups } from './pods/pod-groups.ts'
 import { PodIndex } from './pods/pod-index.ts'
 import { PodPlans } from './pods/pod-plans.ts'
 import { Predictions } from './pods/predictions.ts'
@@ -87,6 +88,8 @@ export class ClusterState {
   readonly predictions: Predictions = new Predictions()
   /** Where pods are meant to go. */
   readonly plans: PodPlans
+  /** Groups of pods that run together or not at all. */
+  readonly podGroups: PodGroups
   readonly nominations: NominatedPods
   /** Nodes that proved useless for the pods they were launched for. */
   readonly evidence: NodeEvidence
@@ -134,6 +137,7 @@ export class ClusterState {
       else this.#unlaunched.delete(object.metadata.name)
     })
     this.plans = new PodPlans(clock, planAgeMs)
+    this.podGroups = new PodGroups(caches)
     this.evidence = new NodeEvidence(clock)
     this.words = new SchedulerWords(caches, this.plans, clock)
     const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)

@@ -14,6 +14,7 @@ import { sliceMs } from '../decider/slice.ts'
 import type { OnTrial } from '../node/evidence/judge.ts'
 import { ClusterInput } from '../provisioning/input/cluster-input.ts'
 import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
+import { GroupInputs } from '../provisioning/input/group-input.ts'
 import { DeviceInputs } from '../provisioning/input/device-input.ts'
 import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
 import { SchedulingPolicies } from '../provisioning/input/scheduling-policies.ts'
@@ -92,7 +93,11 @@ export async function gathered(
       launchGuard,
       pools: new ObservedPools(observed).choice('acting'),
     }),
-    pods: new PodEligibility({ ...observed, devices: new DeviceInputs(observed) }),
+    pods: new PodEligibility({
+      ...observed,
+      groups: new GroupInputs(observed),
+      devices: new DeviceInputs(observed),
+    }),
     policies: new SchedulingPolicies({ ...observed, placementGate }),
     slicing: { clock, turns: eventLoopTurns, sliceMs },
   })

@@ -49,6 +49,7 @@ const keptOfPodSpec: Kept<PodSpec> = {
   restartPolicy: true,
   hostNetwork: true,
   resourceClaims: true,
+  schedulingGroup: true,
 }
 const keptOfContainer: Kept<Container> = {
   name: true,

@@ -11,6 +11,9 @@ import { Registration } from '../nodeclaim/lifecycle/registration.ts'
 import { RegistrationReport } from '../nodeclaim/lifecycle/registration-report.ts'
 import { ClaimStanding } from '../nodeclaim/lifecycle/standing.ts'
 import { RegistrationHold } from '../placement/registration-hold.ts'
+import { GroupHold } from '../placement/group-hold.ts'
+import { JointHold } from '../placement/joint-hold.ts'
+import { GroupStanding } from '../podgroup/standing.ts'
 import { WishHold } from '../placement/wish-hold.ts'
 import type { Assembly } from './parts.ts'
 
@@ -18,14 +21,16 @@ export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLi
   const { learning, ...rest } = parts
   const deadlines = new LifecycleDeadlines(parts)
   const launches = new InstanceLaunches({ ...parts, deadlines })
-  const hold = new RegistrationHold({ ...parts, wishes: new WishHold(parts) })
-  const standing = new ClaimStanding({ ...parts, deleter })
+  const standing = new GroupStanding(parts)
+  const groups = new GroupHold({ ...parts, standing })
+  const hold = new RegistrationHold({ ...parts, joint: new JointHold([groups, new WishHold(parts)]) })
+  const claims = new ClaimStanding({ ...parts, deleter })
   const report = new RegistrationReport(parts)
   return new NodeClaimLifecycle({
     ...parts,
     stages: [
       new Launcher({ ...rest, launches, learning, deleter }),
-      new Registration({ ...parts, hold, standing, report }),
+      new Registration({ ...parts, hold, standing: claims, report }),
       new Initialization(parts),
       new Liveness({ ...parts, deleter, deadlines }),
     ],

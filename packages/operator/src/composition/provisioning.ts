@@ -24,6 +24,7 @@ import { ClusterInput } from '../provisioning/input/cluster-input.ts'
 import { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
 import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
 import { DeviceInputs } from '../provisioning/input/device-input.ts'
+import { GroupInputs } from '../provisioning/input/group-input.ts'
 import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
 import { KnownClaims } from '../provisioning/known-claims.ts'
 import { LaunchReport } from '../provisioning/claims/launch-report.ts'
@@ -45,6 +46,7 @@ import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
 import { StateSync } from '../provisioning/state-sync.ts'
 import { TimedDecider } from '../provisioning/timed-decider.ts'
 import { Triggers } from '../provisioning/triggers.ts'
+import { GroupReport } from '../podgroup/report.ts'
 import { BufferedDecision } from '../capacitybuffer/buffered-decision.ts'
 import type { BufferHydration } from '../capacitybuffer/hydration.ts'
 import { BufferReport } from '../capacitybuffer/report.ts'
@@ -67,7 +69,11 @@ export function inputsOf(
     state: parts.state,
     cluster: new ClusterInput(parts),
     pools: new EligiblePools({ ...parts, pools: parts.observed.choice(kind) }),
-    pods: new PodEligibility({ ...parts, devices: new DeviceInputs(parts) }),
+    pods: new PodEligibility({
+      ...parts,
+      devices: new DeviceInputs(parts),
+      groups: new GroupInputs(parts),
+    }),
     policies: new SchedulingPolicies(parts),
     slicing: parts.slicing,
   })
@@ -140,7 +146,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
       report: buffers && new BufferReport({ ...parts, buffers }),
     }),
     planner: new Planner({ ...parts, slicing }),
-    outcome: new OutcomeReport({ ...parts, report, slicing }),
+    outcome: new OutcomeReport({ ...parts, report, groups: new GroupReport(parts), slicing }),
     launches: new ClaimLaunches({
       reservations: new ClaimReservations({ ...parts, plannedClaims }),
       plannedClaims,

@@ -19,6 +19,7 @@ import { isActive } from '../cluster/pods/pods.ts'
 import type { PodsToMove } from '../cluster/pods/pods-to-move.ts'
 import { labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'
 import { type Catalogue, nodePrice } from './catalogue.ts'
+import { groupObstacles } from './group-obstacles.ts'
 import { type DisruptionClass, nodeObstacles, type Obstacle, podObstacles } from './obstacles.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -28,7 +29,7 @@ interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly state: Pick<
     ClusterState,
-    'isNominated' | 'podsOnNodes' | 'predictions' | 'stateNodes' | 'unreadableNodeText'
+    'isNominated' | 'podGroups' | 'podsOnNodes' | 'predictions' | 'stateNodes' | 'unreadableNodeText'
   >
   readonly provider: PoolRules
   readonly events: EventRecorder
@@ -86,6 +87,7 @@ export class CandidateFinder {
     const name = stateNode.node?.metadata.name
     if (name === undefined) return
     yield* podObstacles(state.podsOnNodes.of(name), state.podsOnNodes.held(name), clock.now())
+    yield* groupObstacles(state, name)
   }
 
   /** The node as a candidate, whatever is in its way; undefined where no NodePool can be asked about it. */
@@ -126,6 +128,8 @@ function candidateOf(
     const blocking = found.blocking === undefined ? [] : [found.blocking]
     const { value: held } = podObstacles(found, blocking, deps.clock.now()).next()
     if (held !== undefined) return held
+    const { value: grouped } = groupObstacles(deps.state, stateNode.node?.metadata.name ?? '').next()
+    if (grouped !== undefined) return grouped
   }
   return describedBy(deps, stateNode, catalogue)
 }

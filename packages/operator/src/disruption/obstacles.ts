@@ -11,12 +11,13 @@ import { doNotDisrupt, isActive, keyOf } from '../cluster/pods/pods.ts'
 import type { PodsToMove } from '../cluster/pods/pods-to-move.ts'
 import type { ObstacleCause } from './answers.ts'
 import type { Catalogue } from './catalogue.ts'
+import { groupsOfClaim } from '../cluster/pods/group-claims.ts'
 import { awaitsPods } from './predecessors.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
-  readonly state: Pick<ClusterState, 'isNominated' | 'unreadableNodeText'>
+  readonly state: Pick<ClusterState, 'isNominated' | 'podGroups' | 'unreadableNodeText'>
   readonly provider: PoolRules
   readonly clock: Clock
 }
@@ -73,6 +74,9 @@ function* stateObstacles(
   if (state.isNominated(stateNode.providerID)) yield blocked('node', 'the Node is kept for a pending pod')
   if (disruptionClass === 'graceful' && awaitsPods(deps, claim))
     yield blocked('node', 'the Node is kept for the pods of nodes that it replaces')
+  if (disruptionClass === 'graceful' && state.podGroups.isOn)
+    for (const { id } of groupsOfClaim(claim))
+      yield blocked('node', `the Node is kept for ${id}, which starts as a whole`)
 }
 
 function* poolObstacles({ provider }: Dependencies, stateNode: StateNode, catalogue: Catalogue): Obstacles {

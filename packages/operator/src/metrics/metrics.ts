@@ -4,6 +4,7 @@ import type { ProviderMetric, SweepGuard } from '@tenon/provider'
 import { type Clock, eventLoopTurns } from '@tenon/runtime'
 import type { BufferFigures } from '../capacitybuffer/figures.ts'
 import type { OfferingTrouble } from '../cloud/offering-health.ts'
+import type { GroupFigures } from '../podgroup/figures.ts'
 import { ClusterMetrics, type PodFigures } from './cluster/cluster-metrics.ts'
 import { coreRows } from './core-rows.ts'
 import { Families } from './families.ts'
@@ -27,6 +28,8 @@ interface MetricsSources {
   readonly offeringTroubles: () => readonly OfferingTrouble[]
   /** Of CapacityBuffers, as of now. */
   readonly buffers: () => readonly BufferFigures[]
+  /** Groups that do not run yet, as of now. */
+  readonly groups: () => readonly GroupFigures[]
   /** How long work has been waiting for a complete pass, by controller. */
   readonly passAgesMs: () => ReadonlyMap<string, number>
   /** Everything that deletes what nobody seems to own. */
@@ -104,6 +107,10 @@ export class Metrics {
   readonly rolloutsHalted: Gauge
   readonly paused: Gauge
   readonly pausesUnreadable: Gauge
+  readonly groupDecisions: Counter
+  readonly groupReleases: Counter
+  readonly groupHalfBilled: Counter
+  readonly groupSeconds: Histogram
 
   constructor({ clock, build = unknownBuild, sources, cluster }: MetricsOptions) {
     this.registry = new MetricsRegistry(clock, eventLoopTurns)
@@ -170,6 +177,14 @@ export class Metrics {
       gauge.reset()
       for (const { instanceType, zone, capacityType, phase } of sources?.offeringTroubles() ?? [])
         gauge.set({ instance_type: instanceType, zone, capacity_type: capacityType, phase }, 1)
+    })
+    this.groupDecisions = make.counter('tenon_group_decisions_total')
+    this.groupReleases = make.counter('tenon_group_releases_total')
+    this.groupHalfBilled = make.counter('tenon_group_half_billed_node_seconds_total')
+    this.groupSeconds = make.histogram('tenon_group_seconds')
+    make.gauge('tenon_groups', (gauge) => {
+      gauge.reset()
+      for (const { source, phase, groups } of sources?.groups() ?? []) gauge.set({ source, phase }, groups)
     })
     make.gauge('tenon_capacitybuffers_pods', (gauge) => {
       gauge.reset()

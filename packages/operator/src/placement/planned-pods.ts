@@ -8,7 +8,7 @@ import type { PlacementGate } from './gate.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
-  readonly state: Pick<ClusterState, 'isManaged' | 'nominations' | 'plans' | 'pods'>
+  readonly state: Pick<ClusterState, 'isManaged' | 'nominations' | 'plans' | 'podGroups' | 'pods'>
   readonly placementGate: Pick<PlacementGate, 'keepsPlans'>
   readonly clock: Clock
 }
@@ -62,7 +62,8 @@ function resumePlans({ caches, state, placementGate, clock }: Dependencies): voi
     const uid = pod.metadata.uid ?? ''
     const name = claimOf.get(uidPart(uid))
     if (name === undefined || state.plans.get(uid) !== undefined) continue
-    state.plans.set(uid, { target: { kind: 'claim', name }, steering: 'told' })
+    const steering = state.podGroups.of(pod) === undefined ? 'told' : 'free'
+    state.plans.set(uid, { target: { kind: 'claim', name }, steering })
     // Nobody else nominates pods for the node that was launched for them.
     const node = pod.status?.nominatedNodeName ?? ''
     if (node !== '' && state.nominations.isOurs(pod))

@@ -1,6 +1,6 @@
 /** Keeps what a decision planned. */
 import type { NewObject, NodeClaim, Pod } from '@tenon/api'
-import type { SchedulingResult } from '@tenon/engine'
+import type { NewClaim, SchedulingResult } from '@tenon/engine'
 import { inSlices, type Slicing } from '@tenon/runtime'
 import type { GatheredInput } from '../provisioning/input/scheduling-input.ts'
 import { isDrifted } from '../cluster/nodes/state-node.ts'
@@ -16,7 +16,7 @@ import type { Settings } from '../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'pods'>
-  readonly state: Pick<ClusterState, 'nominate' | 'plans' | 'recentlyFilledNodes'>
+  readonly state: Pick<ClusterState, 'nominate' | 'plans' | 'podGroups' | 'recentlyFilledNodes'>
   readonly placementGate: PlacementGate
   readonly slicing: Slicing
   readonly settings: Pick<Settings, 'batchMaxMs'>
@@ -108,8 +108,12 @@ export class DecisionPlan {
   }
 
   /** The claim to create for these pods, with a note of them. */
-  noted(claim: NewObject<NodeClaim>, pods: readonly Pod[]): NewObject<NodeClaim> {
-    return this.#turns === undefined ? claim : withPlannedPods(claim, pods)
+  noted(
+    claim: NewObject<NodeClaim>,
+    { pods, podGroups }: Pick<NewClaim, 'podGroups' | 'pods'>,
+  ): NewObject<NodeClaim> {
+    // Of a group it matters to a restart who has a node on its way.
+    return this.#turns === undefined && podGroups === undefined ? claim : withPlannedPods(claim, pods)
   }
 
   launched({ metadata: { name } }: NodeClaim, pods: readonly Pod[]): void {
@@ -125,10 +129,12 @@ export class DecisionPlan {
     // What happened to the pod while it was decided about is known here already.
     const current = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
     if (current?.metadata.uid !== uid || nodeNameOf(current) !== nodeNameOf(pod)) return
-    const turn = this.#turns?.get(uid)
+    // The scheduler clears nominations of members while their group is refused (gangs.md 7.4).
+    const turns = state.podGroups.of(current) === undefined ? this.#turns : undefined
+    const turn = turns?.get(uid)
     state.plans.set(uid, {
       target,
-      steering: this.#turns === undefined ? 'free' : turn === undefined ? 'filler' : 'told',
+      steering: turns === undefined ? 'free' : turn === undefined ? 'filler' : 'told',
       spec: current.spec,
       ...(turn !== undefined && { turn }),
     })

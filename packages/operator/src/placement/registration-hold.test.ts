@@ -47,7 +47,7 @@ function holdOf({ caches, clock, state }: ObservedCluster): RegistrationHold {
     ...observed,
     settings: defaultSettings,
     placementGate: { isOn: true },
-    wishes,
+    joint: wishes,
   })
 }
 

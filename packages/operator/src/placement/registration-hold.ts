@@ -3,7 +3,7 @@ import { type Clock, Listeners } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
 import { type OpeningOrder, openingOrder } from './opening-order.ts'
 import { canOpen, isSteered, standingOf } from './standing-nominations.ts'
-import type { WishHold } from './wish-hold.ts'
+import type { JointHold } from './joint-hold.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { PlacementGate } from './gate.ts'
@@ -16,7 +16,7 @@ interface Dependencies {
   readonly placementGate: Pick<PlacementGate, 'isOn'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'nominationHoldMs'>
-  readonly wishes: Pick<WishHold, 'due' | 'waitMs'>
+  readonly joint: Pick<JointHold, 'due' | 'waitMs'>
 }
 
 /** From the decision to open until the first Node does, so that the later ones are not late. */
@@ -56,7 +56,7 @@ export class RegistrationHold {
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    deps.wishes.due.add((claim) => {
+    deps.joint.due.add((claim) => {
       this.due.notify(claim)
     })
     deps.caches.nodeClaims.onChange(({ kind, object }) => {
@@ -73,9 +73,9 @@ export class RegistrationHold {
    */
   waitMs(claim: NodeClaim): number {
     const { name, uid = '' } = claim.metadata
-    const { clock, settings, state, placementGate, wishes } = this.#deps
-    const forWishesMs = wishes.waitMs(claim)
-    if (forWishesMs > 0) return forWishesMs
+    const { clock, settings, state, placementGate, joint } = this.#deps
+    const forOthersMs = joint.waitMs(claim)
+    if (forOthersMs > 0) return forOthersMs
     if (!placementGate.isOn || !isSteered(state, name)) return 0
     const now = clock.now()
     const since = this.#since.get(uid) ?? now

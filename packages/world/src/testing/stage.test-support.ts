@@ -346,6 +346,7 @@ export type Interception = (method: string, path: string, body: string) => 'pass
 
 const refusals = {
   conflict: { code: 409, reason: 'Conflict' },
+  forbidden: { code: 403, reason: 'Forbidden' },
   notFound: { code: 404, reason: 'NotFound' },
   error: { code: 500, reason: 'InternalError' },
 } as const

@@ -94,7 +94,7 @@ export class ClaimLaunches {
     const within = reservations.poolWithin(reserved)
     if (within.kind !== 'within') return within
     const { pool } = within
-    const object = plan.noted(objects.of(claim, pool), claim.pods)
+    const object = plan.noted(objects.of(claim, pool), claim)
     const created = await plannedClaims.create(pool, object, reservation, signal)
     plan.launched(created, claim.pods)
     refused.forget([...claim.pods, ...(claim.bufferPods ?? [])])

@@ -2,6 +2,8 @@
 import type { NewObject, NodeClaim, NodePool } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { StoredPods } from '../../cluster/pods/stored-pods.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { type ClaimedGroup, groupNote } from '../../cluster/pods/group-claims.ts'
 import { launchedFor } from '../../node/evidence/launched-for.ts'
 import type { ClaimObjects } from './claim-objects.ts'
 import type { Settings } from '../../settings.ts'
@@ -11,6 +13,7 @@ interface Dependencies {
   readonly objects: ClaimObjects
   readonly storedPods: StoredPods
   readonly settings: Pick<Settings, 'compatibility'>
+  readonly state: Pick<ClusterState, 'podGroups'>
 }
 
 export class PendingClaimObjects {
@@ -24,9 +27,22 @@ export class PendingClaimObjects {
     return this.#deps.objects.planned(claim, this.#notes(claim, pool))
   }
 
-  #notes({ pods }: NewClaim, pool: NodePool): Readonly<Record<string, string>> {
+  #notes({ pods, podGroups = [] }: NewClaim, pool: NodePool): Readonly<Record<string, string>> {
     const { objects, settings, storedPods } = this.#deps
     if (settings.compatibility === 'karpenter') return {}
-    return { ...objects.settingsNote(pool), ...launchedFor(pods.map((pod) => storedPods.of(pod))) }
+    return {
+      ...objects.settingsNote(pool),
+      ...launchedFor(pods.map((pod) => storedPods.of(pod))),
+      ...groupNote(this.#groups(podGroups)),
+    }
+  }
+
+  #groups(ids: readonly string[]): readonly ClaimedGroup[] {
+    const { podGroups } = this.#deps.state
+    return ids.flatMap((id) => {
+      const ref = podGroups.ref(id)
+      const group = ref && podGroups.get(ref)
+      return group === undefined ? [] : [{ id, uid: group.uid }]
+    })
   }
 }

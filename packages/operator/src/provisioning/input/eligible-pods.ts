@@ -18,6 +18,7 @@ import {
 } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 import type { DeviceInputs } from './device-input.ts'
+import type { GroupedPods, GroupInputs } from './group-input.ts'
 import { applicationLookups } from './application-lookups.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import { uselessText } from '../../cluster/nodes/useless-text.ts'
@@ -33,6 +34,7 @@ interface Dependencies {
   readonly provider: PodRules
   readonly settings: Pick<Settings, 'defaultSpread'>
   readonly devices: DeviceInputs
+  readonly groups: GroupInputs
 }
 
 /** A pending pod that is left out of this round. */
@@ -96,6 +98,11 @@ export class PodEligibility {
 
   constructor(deps: Dependencies) {
     this.#deps = deps
+  }
+
+  /** Pods that wait, with all members of their groups that may get a node. */
+  grouped(waiting: readonly Pod[]): GroupedPods {
+    return this.#deps.groups.complete(waiting)
   }
 
   /** A pod that can be read, as decisions read it. */

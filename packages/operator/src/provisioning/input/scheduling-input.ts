@@ -169,7 +169,7 @@ function* gathering(
   const staying = stateNodes.filter(
     (stateNode) => !stateNode.isMarkedForDeletion && state.unreadableNodeText(stateNode) === undefined,
   )
-  const pending = hasPods ? state.pods.waiting() : []
+  const { pending, podGroups, refused } = pods.grouped(hasPods ? state.pods.waiting() : [])
   const leaving = [...cluster.leavingPods(stateNodes), ...moving]
   const buffered = hasPods ? pods.ofBuffers().map((pod): PlacedPod => ({ pod, origin: 'buffer' })) : []
   const input = {
@@ -191,5 +191,7 @@ function* gathering(
       .map(({ nodePool }) => nodePool),
   }
   yield
-  return { ...input, ...(yield* pods.sorted(pending, [...leaving, ...buffered], lookups)) }
+  const sorted = yield* pods.sorted(pending, [...leaving, ...buffered], lookups)
+  if (podGroups.length + refused.length === 0) return { ...input, ...sorted }
+  return { ...input, ...sorted, refused: [...sorted.refused, ...refused], podGroups }
 }

@@ -4,6 +4,7 @@ import type { Deferral, NewClaim, SchedulingResult } from '@tenon/engine'
 import { inSlices, type Logger, type Slicing } from '@tenon/runtime'
 import { labelsOf } from '../../cluster/nodes/state-node.ts'
 import type { GatheredInput } from '../input/scheduling-input.ts'
+import type { GroupReport } from '../../podgroup/report.ts'
 import { podList, type SchedulingReport } from './scheduling-report.ts'
 import type { Caches } from '../../cluster/caches.ts'
 
@@ -11,6 +12,7 @@ import type { Caches } from '../../cluster/caches.ts'
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly report: SchedulingReport
+  readonly groups: GroupReport
   readonly slicing: Slicing
   readonly logger: Logger
 }
@@ -43,6 +45,7 @@ export class OutcomeReport {
       yield
     }
     this.#tellWaiting(result)
+    this.#deps.groups.decided(result)
     yield* report.failures(result, input.refused)
     for (const pool of input.poolsWithoutListing) report.poolWithoutTypes(pool, false)
     for (const { nodePool: name, becauseOfMinValues } of result.poolsWithoutTypes) {

@@ -110,9 +110,11 @@ export class SchedulingReport {
     const texts = new Map<PodReason, string>()
     const failures = [...refused]
     for (const { pod, reason } of result.failures) {
+      // A group is told as a whole.
+      const isQuiet = reason.kind === 'reservationDeferred' || reason.kind.startsWith('podGroup')
       const text = texts.get(reason) ?? renderPodReason(reason)
       texts.set(reason, text)
-      if (reason.kind === 'reservationDeferred') this.#deps.memory.failed(pod, text)
+      if (isQuiet) this.#deps.memory.failed(pod, text)
       else failures.push({ pod, reason: text })
       yield
     }

@@ -1,0 +1,41 @@
+/** The kinds that tell which pods run together or not at all (gangs.md 5, 6). Three kinds are called PodGroup. */
+import type { KubeObject } from './objects.ts'
+import type { ResourceType } from './resources.ts'
+
+/** Of Kubernetes; the fields of all versions that are read. */
+export interface PodGroup extends KubeObject {
+  readonly spec?: {
+    readonly schedulingPolicy?: {
+      readonly basic?: object | null
+      readonly gang?: { readonly minCount?: number } | null
+    }
+    readonly schedulingConstraints?: { readonly topology?: readonly { readonly key?: string }[] } | null
+    /** `Pod` and `PodGroup` in v1alpha2, an object since. */
+    readonly disruptionMode?: string | { readonly single?: object; readonly all?: object } | null
+    readonly priority?: number
+  }
+}
+
+/** Of the scheduler plugin coscheduling, and of Volcano. */
+export interface MemberGroup extends KubeObject {
+  readonly spec?: { readonly minMember?: number }
+}
+
+const plural = 'podgroups'
+const podGroup = (version: string) =>
+  ({
+    group: 'scheduling.k8s.io',
+    version,
+    kind: 'PodGroup',
+    plural,
+    namespaced: true,
+  }) as ResourceType<PodGroup>
+const memberGroup = (group: string, version: string) =>
+  ({ group, version, kind: 'PodGroup', plural, namespaced: true }) as ResourceType<MemberGroup>
+
+/** The kinds of groups. Of Kubernetes' own, servers have one of these versions; the newest comes first. */
+export const podGroupKinds = {
+  kubernetes: ['v1beta1', 'v1alpha3', 'v1alpha2'].map(podGroup),
+  coscheduling: memberGroup('scheduling.x-k8s.io', 'v1alpha1'),
+  volcano: memberGroup('scheduling.volcano.sh', 'v1beta1'),
+} as const

@@ -1,0 +1,44 @@
+/** Which group a pod says it belongs to (gangs.md 5.2, 6.3, 6.4). */
+import { ownValue, type Pod, podGroupKinds } from '@tenon/api'
+
+/** What makes pods a group. */
+export type GroupSource = 'podgroup' | 'coscheduling' | 'volcano'
+
+export interface GroupRef {
+  readonly source: GroupSource
+  readonly namespace: string
+  readonly name: string
+  /** `podgroups.GROUP/NAMESPACE/NAME`: three kinds are called PodGroup. */
+  readonly id: string
+}
+
+const coschedulingLabel = 'scheduling.x-k8s.io/pod-group'
+const volcanoAnnotations = ['scheduling.k8s.io/group-name', 'scheduling.volcano.sh/group-name']
+
+/** Undefined for a pod of no group; of a pod that cannot be read, as far as it says. */
+export function groupOf({ metadata, spec }: Pod): GroupRef | undefined {
+  const { namespace = '', labels, annotations } = metadata
+  const given: unknown = (spec as Partial<Pod['spec']> | undefined)?.schedulingGroup?.podGroupName
+  if (isName(given)) return refOf('podgroup', namespace, given)
+  const label: unknown = ownValue(labels, coschedulingLabel)
+  if (isName(label)) return refOf('coscheduling', namespace, label)
+  for (const key of volcanoAnnotations) {
+    const annotation: unknown = ownValue(annotations, key)
+    if (isName(annotation)) return refOf('volcano', namespace, annotation)
+  }
+  return undefined
+}
+
+const apiGroups: Readonly<Record<GroupSource, string>> = {
+  podgroup: podGroupKinds.kubernetes[0]?.group ?? '',
+  coscheduling: podGroupKinds.coscheduling.group,
+  volcano: podGroupKinds.volcano.group,
+}
+
+export function refOf(source: GroupSource, namespace: string, name: string): GroupRef {
+  return { source, namespace, name, id: `podgroups.${apiGroups[source]}/${namespace}/${name}` }
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}

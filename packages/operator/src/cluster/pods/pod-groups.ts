@@ -1,0 +1,239 @@
+/** Groups of pods that run together or not at all, with their members (gangs.md 7.1). */
+import type { KubeObject, MemberGroup, Pod, PodGroup } from '@tenon/api'
+import type { Cache, Change } from '@tenon/kube'
+import { Listeners } from '@tenon/runtime'
+import { type Caches, indexes } from '../caches.ts'
+import { type GroupRef, groupOf, type GroupSource, refOf } from './group-of-pod.ts'
+import { isActive } from './pods.ts'
+
+/** What is known of the kind of a source of groups. */
+type KindState = 'unknown' | 'absent' | 'served'
+
+/** A group as its object tells it. */
+export interface KnownGroup {
+  readonly ref: GroupRef
+  readonly object: KubeObject
+  readonly uid: string
+  /** 0 for a group whose pods run one by one. */
+  readonly minCount: number
+  readonly topologyKey: string | undefined
+  readonly priority: number | undefined
+  /** Whether members move all together or not at all. */
+  readonly movesWhole: boolean
+}
+
+/** What is decided about a group next. */
+export interface GroupRound {
+  /** How often its claims were released since it last ran. */
+  readonly releases: number
+  /** Nothing is launched for it before; Unix milliseconds. */
+  readonly notBeforeMs: number
+}
+
+export class PodGroups {
+  readonly #pods: Cache<Pod> | undefined
+  /** Whether pods may belong to groups at all. */
+  readonly isOn: boolean
+  /** By source; of Kubernetes' own one for each version that is served, in the order in which they came. */
+  readonly #podGroups: Cache<PodGroup>[] = []
+  readonly #memberGroups = new Map<GroupSource, Cache<MemberGroup>>()
+  readonly #absent = new Set<GroupSource>()
+  /** By id of the group, by UID: pods that have not ended. */
+  readonly #members = new Map<string, Map<string, Pod>>()
+  /** By UID of the group's object. */
+  readonly #rounds = new Map<string, GroupRound>()
+  /** Ids of groups of which the last decision found no place for the missing members. */
+  readonly #refused = new Set<string>()
+  /** By id of the group. */
+  readonly #firstDecided = new Map<string, number>()
+  /** Ids of groups whose members or object changed, or about which something was decided. */
+  readonly changes: Listeners<string> = new Listeners()
+
+  /** @param caches without `groupKinds`, no pod belongs to a group. */
+  constructor({ pods, groupKinds }: Pick<Caches, 'groupKinds' | 'pods'>) {
+    this.isOn = groupKinds !== undefined
+    if (!this.isOn) return
+    this.#pods = pods
+    pods.onChange((change) => {
+      this.#see(change)
+    })
+  }
+
+  /** Groups of Kubernetes are read here from now on, besides where they were read. */
+  followPodGroups(cache: Cache<PodGroup>): void {
+    this.#podGroups.push(cache)
+    this.#follow('podgroup', cache)
+  }
+
+  /** Groups of this source are read here from now on. */
+  followMemberGroups(source: Exclude<GroupSource, 'podgroup'>, cache: Cache<MemberGroup>): void {
+    this.#memberGroups.set(source, cache)
+    this.#follow(source, cache)
+  }
+
+  /** The kind is not served, or may not be read: its pods are like others. */
+  setAbsent(source: GroupSource): void {
+    this.#absent.add(source)
+  }
+
+  #follow(source: GroupSource, cache: Cache<PodGroup> | Cache<MemberGroup>): void {
+    this.#absent.delete(source)
+    cache.onChange(({ object: { metadata } }: Change<KubeObject>) => {
+      this.changes.notify(refOf(source, metadata.namespace ?? '', metadata.name).id)
+    })
+  }
+
+  /** The group that a pod belongs to; undefined where its kind is not served, or may not be read. */
+  of(pod: Pod): GroupRef | undefined {
+    if (!this.isOn) return undefined
+    const ref = groupOf(pod)
+    return ref !== undefined && this.#stateOf(ref.source) !== 'absent' ? ref : undefined
+  }
+
+  #stateOf(source: GroupSource): KindState {
+    const isFollowed = source === 'podgroup' ? this.#podGroups.length > 0 : this.#memberGroups.has(source)
+    return isFollowed ? 'served' : this.#absent.has(source) ? 'absent' : 'unknown'
+  }
+
+  /** The group itself; undefined while there is no object, or none that can be read. */
+  get(ref: GroupRef): KnownGroup | undefined {
+    const { source, namespace, name } = ref
+    if (source === 'podgroup') {
+      for (const cache of this.#podGroups) {
+        const object = cache.get({ namespace, name })
+        if (object !== undefined) return readGroup(ref, object)
+      }
+      return undefined
+    }
+    const object = this.#memberGroups.get(source)?.get({ namespace, name })
+    const minMember: unknown = object?.spec?.minMember
+    if (object === undefined || !isCount(minMember)) return undefined
+    return {
+      ...known(ref, object, minMember),
+      topologyKey: undefined,
+      priority: undefined,
+      movesWhole: false,
+    }
+  }
+
+  /** Whether all groups of its kind are known, so that one which is not found is not there. */
+  isKnown({ source }: GroupRef): boolean {
+    if (source !== 'podgroup') return this.#memberGroups.get(source)?.isSynced === true
+    return this.#podGroups.length > 0 && this.#podGroups.every(({ isSynced }) => isSynced)
+  }
+
+  /** Whether its kind is not served, or may not be read. */
+  isAbsent({ source }: GroupRef): boolean {
+    return this.#stateOf(source) === 'absent'
+  }
+
+  /** Ids of the groups with members on a node. */
+  idsOn(nodeName: string): ReadonlySet<string> {
+    const pods = this.#pods?.byIndex(indexes.byNode, nodeName) ?? []
+    return new Set(pods.flatMap((pod) => this.of(pod)?.id ?? []))
+  }
+
+  /** Ids of the groups that have members. */
+  ids(): Iterable<string> {
+    return this.#members.keys()
+  }
+
+  /** The group with this id that some pod or claim named. */
+  ref(id: string): GroupRef | undefined {
+    const [kind = '', namespace = '', name = ''] = id.split('/')
+    return (['podgroup', 'coscheduling', 'volcano'] as const)
+      .map((source) => refOf(source, namespace, name))
+      .find((ref) => ref.id === `${kind}/${namespace}/${name}`)
+  }
+
+  /** Its pods that have neither ended nor begun to end. */
+  members(id: string): readonly Pod[] {
+    return [...(this.#members.get(id)?.values() ?? [])]
+  }
+
+  roundOf(uid: string): GroupRound | undefined {
+    return this.#rounds.get(uid)
+  }
+
+  /** Notes that claims were released. */
+  setRound(uid: string, round: GroupRound): void {
+    this.#rounds.set(uid, round)
+  }
+
+  /** When the group was decided about first since it last ran; Unix milliseconds. */
+  firstDecidedMs(id: string): number | undefined {
+    return this.#firstDecided.get(id)
+  }
+
+  /** The group runs. */
+  runs({ ref, uid }: KnownGroup): void {
+    this.#rounds.delete(uid)
+    this.#firstDecided.delete(ref.id)
+  }
+
+  /** Notes which groups a decision refused, of those that it was about. */
+  decided(
+    outcomes: readonly { readonly id: string; readonly kind: 'placed' | 'refused' }[],
+    nowMs: number,
+  ): void {
+    for (const { id, kind } of outcomes) {
+      if (!this.#firstDecided.has(id)) this.#firstDecided.set(id, nowMs)
+      if (kind === 'refused') this.#refused.add(id)
+      else this.#refused.delete(id)
+      this.changes.notify(id)
+    }
+  }
+
+  /** Whether the last decision about the group found no place for all of it. */
+  isRefused(id: string): boolean {
+    return this.#refused.has(id)
+  }
+
+  #see(change: Change<Pod>): void {
+    const { object } = change
+    const uid = object.metadata.uid ?? ''
+    if (change.kind === 'updated') this.#forget(change.old, uid)
+    const ref = groupOf(object)
+    if (ref === undefined) return
+    if (change.kind === 'deleted' || !isActive(object)) this.#forget(object, uid)
+    else {
+      const members = this.#members.get(ref.id) ?? new Map<string, Pod>()
+      this.#members.set(ref.id, members.set(uid, object))
+    }
+    this.changes.notify(ref.id)
+  }
+
+  #forget(pod: Pod, uid: string): void {
+    const id = groupOf(pod)?.id
+    if (id === undefined) return
+    const members = this.#members.get(id)
+    members?.delete(uid)
+    if (members?.size !== 0) return
+    this.#members.delete(id)
+    this.#refused.delete(id)
+    this.#firstDecided.delete(id)
+  }
+}
+
+function known(ref: GroupRef, object: KubeObject, minCount: number) {
+  return { ref, object, uid: object.metadata.uid ?? '', minCount }
+}
+
+function readGroup(ref: GroupRef, object: PodGroup): KnownGroup | undefined {
+  const { schedulingPolicy, schedulingConstraints, disruptionMode, priority } = object.spec ?? {}
+  const minCount: unknown = schedulingPolicy?.gang == null ? 0 : schedulingPolicy.gang.minCount
+  if (!isCount(minCount)) return undefined
+  const key = schedulingConstraints?.topology?.[0]?.key
+  return {
+    ...known(ref, object, minCount),
+    topologyKey: typeof key === 'string' && key !== '' ? key : undefined,
+    priority: typeof priority === 'number' ? priority : undefined,
+    movesWhole:
+      disruptionMode === 'PodGroup' ||
+      (typeof disruptionMode === 'object' && disruptionMode?.all !== undefined),
+  }
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0
+}

@@ -1,0 +1,30 @@
+/** Builds what holds launches for groups of pods together. */
+import { DisruptionMarks } from '../disruption/commands/marks.ts'
+import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
+import type { RunnableSpec } from '../controller.ts'
+import { GroupClaimNotes } from '../podgroup/claim-notes.ts'
+import { GroupController } from '../podgroup/controller.ts'
+import { GroupDiscovery } from '../podgroup/discovery.ts'
+import { GroupReleases } from '../podgroup/releases.ts'
+import { GroupReport } from '../podgroup/report.ts'
+import { GroupStanding } from '../podgroup/standing.ts'
+import type { Assembly } from './parts.ts'
+
+/** Nothing without the feature gate. */
+export function podGroupsOf(parts: Assembly, deleter: ClaimDeleter): readonly RunnableSpec[] {
+  const { caches, clock, state } = parts
+  const { groupKinds } = caches
+  if (groupKinds === undefined) return []
+  const notes = new GroupClaimNotes(parts)
+  return [
+    new GroupDiscovery({ ...parts, groupKinds }),
+    new GroupController({
+      state,
+      standing: new GroupStanding(parts),
+      notes,
+      releases: new GroupReleases({ ...parts, deleter, marks: new DisruptionMarks(parts), notes }),
+      report: new GroupReport(parts),
+      clock,
+    }),
+  ]
+}

@@ -1,0 +1,53 @@
+/** What groups that run together say against disrupting a node with some of their pods (gangs.md 7.5). */
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { KnownGroup } from '../cluster/pods/pod-groups.ts'
+import type { Obstacle } from './obstacles.ts'
+
+/** What this file works with. */
+type State = Pick<ClusterState, 'podGroups' | 'stateNodes'>
+
+/**
+ * Members that go leave the others without the number that must run together, unless so many more run. A node at a
+ * time may take of those: of several, the first by name.
+ */
+export function* groupObstacles(state: State, nodeName: string): Generator<Obstacle, undefined, undefined> {
+  const ids = state.podGroups.idsOn(nodeName)
+  if (ids.size === 0) return
+  const leaving = new Set(
+    state.stateNodes().flatMap(({ isMarkedForDeletion, name }) => (isMarkedForDeletion ? [name] : [])),
+  )
+  for (const id of ids) {
+    const ref = state.podGroups.ref(id)
+    const group = ref && state.podGroups.get(ref)
+    if (group === undefined || group.minCount === 0) continue
+    const text = objectionOf(state, { id, group, nodeName, leaving })
+    if (text !== undefined) yield { by: 'pod', text }
+  }
+}
+
+interface Question {
+  readonly id: string
+  readonly group: KnownGroup
+  readonly nodeName: string
+  /** Names of nodes that go away. */
+  readonly leaving: ReadonlySet<string>
+}
+
+function objectionOf({ podGroups }: State, { id, group, nodeName, leaving }: Question): string | undefined {
+  const counts = new Map<string, number>()
+  for (const { spec } of podGroups.members(id)) {
+    const node = spec.nodeName ?? ''
+    if (node !== '' && !leaving.has(node)) counts.set(node, (counts.get(node) ?? 0) + 1)
+  }
+  const here = counts.get(nodeName) ?? 0
+  if (here === 0) return undefined
+  const running = [...counts.values()].reduce((sum, count) => sum + count, 0)
+  const spare = running - group.minCount
+  const facts = `PodGroup=${id}, running=${running}, minCount=${group.minCount}`
+  if (group.movesWhole) return `its pods belong to a group that is disrupted only as a whole (${facts})`
+  if (here > spare) return `without its pods too few of their group would run (${facts})`
+  const [first] = [...counts].flatMap(([node, count]) => (count <= spare ? [node] : [])).toSorted()
+  return first === nodeName
+    ? undefined
+    : `another node with pods of the same group goes first (${facts}, Node=${first})`
+}

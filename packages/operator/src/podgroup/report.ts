@@ -1,0 +1,115 @@
+/** Tells what becomes of groups: on the group's object, and on one of its pods (gangs.md 7.7). */
+import { renderPodReason, type SchedulingResult } from '@tenon/engine'
+import type { EventRecorder } from '@tenon/kube'
+import type { Clock } from '@tenon/runtime'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { KnownGroup } from '../cluster/pods/pod-groups.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly state: Pick<ClusterState, 'podGroups'>
+  readonly events: EventRecorder
+  readonly metrics: Pick<Metrics, 'groupDecisions' | 'groupHalfBilled' | 'groupReleases' | 'groupSeconds'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Why claims of a group were released. */
+export type ReleaseReason = 'insufficient_capacity' | 'registration' | 'abandoned'
+
+interface GroupEvent {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+}
+
+const dedupeMs = 5 * 60_000
+const releaseWords: Readonly<Record<ReleaseReason, string>> = {
+  insufficient_capacity: 'not all of them could be had',
+  registration: 'not all of their nodes joined in time',
+  abandoned: 'the group or its pods are gone',
+}
+
+export class GroupReport {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Notes and tells what was decided about groups. */
+  decided({ claims, podGroups = [] }: Pick<SchedulingResult, 'claims' | 'podGroups'>): void {
+    const { clock, metrics, state } = this.#deps
+    state.podGroups.decided(podGroups, clock.now())
+    for (const outcome of podGroups) {
+      const group = this.#groupOf(outcome.id)
+      if (group === undefined) continue
+      const { source } = group.ref
+      if (outcome.kind === 'placed') {
+        metrics.groupDecisions.inc({ source, result: 'placed' })
+        const own = claims.filter((claim) => claim.podGroups?.includes(outcome.id) === true)
+        if (own.length > 0) this.#tellLaunching(group, own.length, outcome.domain)
+        continue
+      }
+      const message = renderPodReason(outcome.reason)
+      if (outcome.reason.kind === 'podGroupShort') {
+        this.#tell(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
+        continue
+      }
+      metrics.groupDecisions.inc({ source, result: 'refused' })
+      this.#tell(group, { type: 'Warning', reason: 'GroupNotPlaceable', message })
+    }
+  }
+
+  #tellLaunching(group: KnownGroup, claims: number, domain: string | undefined): void {
+    const where = domain === undefined ? '' : ` in ${group.topologyKey ?? ''} ${domain}`
+    const message = `${claims} NodeClaim(s) are created${where}; their nodes open together once all are ready`
+    this.#tell(group, { type: 'Normal', reason: 'GroupLaunching', message })
+  }
+
+  /**
+   * @param claims how many were released.
+   * @param shortMs for how long the group had been without some of its claims.
+   */
+  released(id: string, reason: ReleaseReason, claims: number, shortMs: number): void {
+    const { metrics, state } = this.#deps
+    const source = state.podGroups.ref(id)?.source ?? ''
+    metrics.groupReleases.inc({ source, reason })
+    metrics.groupHalfBilled.inc((claims * shortMs) / 1000)
+    const group = this.#groupOf(id)
+    if (group === undefined) return
+    const message = `${claims} NodeClaim(s) are deleted: ${releaseWords[reason]}`
+    this.#tell(group, { type: 'Warning', reason: 'GroupCapacityReleased', message })
+  }
+
+  /** Enough members of the group have a node. */
+  runs(group: KnownGroup): void {
+    const { clock, metrics, state } = this.#deps
+    const sinceMs = state.podGroups.firstDecidedMs(group.ref.id)
+    state.podGroups.runs(group)
+    if (sinceMs !== undefined)
+      metrics.groupSeconds.observe({ source: group.ref.source }, (clock.now() - sinceMs) / 1000)
+  }
+
+  #groupOf(id: string): KnownGroup | undefined {
+    const { podGroups } = this.#deps.state
+    const ref = podGroups.ref(id)
+    return ref && podGroups.get(ref)
+  }
+
+  #tell({ ref, object, uid }: KnownGroup, { type, reason, message }: GroupEvent): void {
+    const { events, state } = this.#deps
+    const [first] = state.podGroups
+      .members(ref.id)
+      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    for (const target of [object, ...(first === undefined ? [] : [first])])
+      events.record({
+        object: target,
+        type,
+        reason,
+        message,
+        dedupe: [uid, target.metadata.uid ?? target.metadata.name],
+        dedupeTtlMs: dedupeMs,
+      })
+  }
+}

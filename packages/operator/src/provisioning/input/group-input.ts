@@ -1,0 +1,137 @@
+/** Groups of pods as decisions read them, whole (gangs.md 7.1). */
+import { isConditionTrue, labels, normalizedLabel, ownValue, type Pod } from '@tenon/api'
+import type { PodGroupInput } from '@tenon/engine'
+import { type Clock, rfc3339 } from '@tenon/runtime'
+import type { Caches } from '../../cluster/caches.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { GroupRef } from '../../cluster/pods/group-of-pod.ts'
+import type { KnownGroup } from '../../cluster/pods/pod-groups.ts'
+import { isDaemonPod } from '../../cluster/pods/pods.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes'>
+  readonly state: Pick<ClusterState, 'isWellFormed' | 'nominations' | 'plans' | 'podGroups'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** A member of a group about which nothing is decided, and why. */
+interface HeldPod {
+  readonly pod: Pod
+  readonly reason: string
+}
+
+/** Pods that wait, with all members of their groups that may get a node. */
+export interface GroupedPods {
+  readonly pending: readonly Pod[]
+  readonly podGroups: readonly PodGroupInput[]
+  /** Members of groups for which nothing is decided now. */
+  readonly refused: readonly HeldPod[]
+}
+
+export class GroupInputs {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Once one member of a group is refused, all are decided about: the scheduler refuses those that fit as well. */
+  complete(waiting: readonly Pod[]): GroupedPods {
+    const { state } = this.#deps
+    const refs = new Map<string, GroupRef>()
+    const alone: Pod[] = []
+    for (const pod of waiting) {
+      // Of one that cannot be read only that is told.
+      const ref = state.isWellFormed(pod) ? state.podGroups.of(pod) : undefined
+      if (ref === undefined) alone.push(pod)
+      else refs.set(ref.id, ref)
+    }
+    if (refs.size === 0) return { pending: waiting, podGroups: [], refused: [] }
+    const pending = [...alone]
+    const groups: PodGroupInput[] = []
+    const refused: HeldPod[] = []
+    for (const ref of refs.values()) {
+      const members = this.#countedMembers(ref)
+      const reason = this.#holdOn(ref)
+      if (typeof reason === 'string') refused.push(...members.map((pod) => ({ pod, reason })))
+      else {
+        pending.push(...members)
+        groups.push(this.#inputOf(reason, members))
+      }
+    }
+    return { pending, podGroups: groups, refused }
+  }
+
+  /** The group, or why nothing is decided about it. */
+  #holdOn(ref: GroupRef): KnownGroup | string {
+    const { clock, state } = this.#deps
+    const group = state.podGroups.get(ref)
+    if (group === undefined)
+      return `its ${ref.id} does not exist, or does not say how many pods must run together; create it`
+    const round = state.podGroups.roundOf(group.uid)
+    if (round === undefined || round.notBeforeMs <= clock.now()) return group
+    const at = rfc3339(round.notBeforeMs)
+    return `NodeClaims for ${ref.id} were released ${round.releases} times as not all could be had; next try at ${at}`
+  }
+
+  /** Members that have no node and may get one. */
+  #countedMembers({ id }: GroupRef): readonly Pod[] {
+    const { state } = this.#deps
+    return state.podGroups
+      .members(id)
+      .filter(
+        (pod) =>
+          state.isWellFormed(pod) &&
+          (pod.spec.nodeName ?? '') === '' &&
+          (pod.spec.schedulingGates ?? []).length === 0 &&
+          !isDaemonPod(pod) &&
+          !isOfSchedulerError(pod) &&
+          !state.nominations.isHeldByOthers(pod),
+      )
+  }
+
+  #inputOf(group: KnownGroup, members: readonly Pod[]): PodGroupInput {
+    const { ref, minCount, topologyKey, priority, object } = group
+    const bound = this.#deps.state.podGroups
+      .members(ref.id)
+      .filter(({ spec }) => (spec.nodeName ?? '') !== '')
+    const domain = topologyKey === undefined ? undefined : this.#domainOf(topologyKey, bound, members)
+    return {
+      id: ref.id,
+      members: members.map(({ metadata }) => metadata.uid ?? ''),
+      minCount,
+      bound: bound.length,
+      priority: priority ?? Math.max(0, ...members.map(({ spec }) => spec.priority ?? 0)),
+      createdAt: object.metadata.creationTimestamp ?? '',
+      ...(topologyKey !== undefined && {
+        topology: { key: topologyKey, ...(domain !== undefined && { domain }) },
+      }),
+    }
+  }
+
+  /** Where members that have a node are, else where claims are that were launched for others. */
+  #domainOf(key: string, bound: readonly Pod[], members: readonly Pod[]): string | undefined {
+    const { caches, state } = this.#deps
+    const name = normalizedLabel(key)
+    const onNodes = bound.flatMap(({ spec }) => {
+      const node = caches.nodes.get({ name: spec.nodeName ?? '' })
+      const value = ownValue(node?.metadata.labels, name)
+      return value ?? (name === labels.hostname && node !== undefined ? node.metadata.name : [])
+    })
+    const onClaims = members.flatMap(({ metadata }) => {
+      const target = state.plans.get(metadata.uid ?? '')?.target
+      const claim = target?.kind === 'claim' ? caches.nodeClaims.get({ name: target.name }) : undefined
+      if (claim === undefined || !isConditionTrue(claim, 'Launched')) return []
+      return ownValue(claim.metadata.labels, name) ?? []
+    })
+    return [...onNodes.toSorted(), ...onClaims.toSorted()][0]
+  }
+}
+
+/** No node helps a pod about which the scheduler cannot decide. */
+function isOfSchedulerError({ status }: Pod): boolean {
+  return (status?.conditions ?? []).some(
+    ({ type, reason }) => type === 'PodScheduled' && reason === 'SchedulerError',
+  )
+}
