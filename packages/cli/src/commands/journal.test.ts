@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Journal, journalPage } from '@tenon/operator'
 import { oneChunk, serveHttp, SystemClock } from '@tenon/runtime'
@@ -6,23 +8,31 @@ import { runCommand } from './command.test-support.ts'
 
 const hourMs = 3_600_000
 
-/** A controller that answers with its journal; it noted one move three hours ago, and a launch just now. */
-async function aController(t: TestContext) {
+const aMove: Parameters<Journal['note']>[0] = {
+  kind: 'move',
+  reason: 'Underutilized',
+  message: 'replace: [node-a] -> [1 replacement]',
+  nodePool: 'general',
+  nodes: ['node-a'],
+  nodeClaims: ['claim-a'],
+  replacements: ['claim-b'],
+  pricePerHour: { before: 4, after: 1 },
+  decision: 'd-1',
+}
+
+/** A journal whose clock is three hours late until `arrive` is called. */
+function aJournal() {
   const clock = new SystemClock()
   let shiftMs = 3 * hourMs
   const shifted = { now: () => clock.now() - shiftMs }
-  const journal = new Journal({ clock: shifted, currency: () => 'EUR' })
-  journal.note({
-    kind: 'move',
-    reason: 'Underutilized',
-    message: 'replace: [node-a] -> [1 replacement]',
-    nodePool: 'general',
-    nodes: ['node-a'],
-    nodeClaims: ['claim-a'],
-    replacements: ['claim-b'],
-    pricePerHour: { before: 4, after: 1 },
-    decision: 'd-1',
-  })
+  const arrive = () => (shiftMs = 0)
+  return { journal: new Journal({ clock: shifted, currency: () => 'EUR' }), shifted, arrive }
+}
+
+/** A controller that answers with its journal; it noted one move three hours ago, and a launch just now. */
+async function aController(t: TestContext) {
+  const { journal, shifted, arrive } = aJournal()
+  journal.note(aMove)
   journal.note({ kind: 'launched', reason: 'Launched', message: 'm', nodeClaims: ['claim-b'] })
   journal.note({
     kind: 'removed',
@@ -31,7 +41,7 @@ async function aController(t: TestContext) {
     nodes: ['node-a'],
     nodeClaims: ['claim-a'],
   })
-  shiftMs = 0
+  arrive()
   journal.note({
     kind: 'launch',
     reason: 'Provisioned',
@@ -40,11 +50,16 @@ async function aController(t: TestContext) {
     nodeClaims: ['claim-c'],
     pricePerHour: { before: 0 },
   })
+  return await served(t, { journal, clock: shifted })
+}
+
+/** `tenon journal` for a controller with this journal. */
+async function served(t: TestContext, answers: Parameters<typeof journalPage>[0]) {
   const server = await serveHttp(
     (request, signal) =>
       Promise.resolve(
         request.path.startsWith('/debug/journal')
-          ? journalPage({ journal, clock: shifted }, request, signal)
+          ? journalPage(answers, request, signal)
           : { status: 200, headers: {}, body: oneChunk('{}') },
       ),
     { host: '127.0.0.1', port: 0 },
@@ -52,6 +67,37 @@ async function aController(t: TestContext) {
   t.after(() => server.close())
   return (...args: readonly string[]) => runCommand(['journal', '--controller', server.url, ...args])
 }
+
+test('docs/ask/journal.md shows what a move prints, and its savings', async (t) => {
+  const { journal: notes, shifted, arrive } = aJournal()
+  notes.note(aMove)
+  const next = { nodes: ['node-b'], nodeClaims: ['claim-b'] }
+  notes.note({ kind: 'launched', reason: 'Launched', message: 'm', ...next, pricePerHour: { after: 1 } })
+  const gone = { nodes: ['node-a'], nodeClaims: ['claim-a'] }
+  const price = { pricePerHour: { before: 4, after: 0 } }
+  notes.note({
+    kind: 'removal',
+    reason: 'Underutilized',
+    message: 'NodeClaim claim-a was deleted',
+    ...gone,
+    ...price,
+  })
+  notes.note({
+    kind: 'removed',
+    reason: 'Terminated',
+    message: 'NodeClaim claim-a and its instance are gone',
+    ...gone,
+  })
+  arrive()
+  const journal = await served(t, { journal: notes, clock: shifted })
+  const page = await readFile(join(import.meta.dirname, '../../../../docs/ask/journal.md'), 'utf8')
+  const shown = Array.from(page.matchAll(/^```text\n([^]*?)^```$/gm), ([, text]) => text)
+  const { out: savings } = await journal('--savings')
+  assert.deepEqual(shown, [
+    (await journal('--node', 'node-a')).out,
+    savings.replace(/\d{4}-\d\d-\d\d/, '2026-11-26'),
+  ])
+})
 
 test('EXP-7 a node that is gone is explained from the journal', async (t) => {
   const journal = await aController(t)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -34,6 +34,8 @@ Assumed: the types that were seen on nodes can be bought, and no others.
 Assumed: nodes are Ready 60s after their launch, pods 5s after they are bound (--node-boot, --pod-start).
 `,
   )
+  const page = await readFile(join(import.meta.dirname, '../../../../docs/ask/replay.md'), 'utf8')
+  assert.ok(page.includes(out.split('\n').slice(0, 4).join('\n')))
 })
 
 test('EXP-17 a price that nobody knows is told, and is not 0', async (t) => {
