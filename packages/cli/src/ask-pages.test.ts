@@ -93,6 +93,8 @@ function pattern(shown: string): RegExp {
 
 test('EXP-24 EXP-29 the commands of the pages in docs/ask do on a cluster what they show', {
   skip: hasKubectl ? false : 'kubectl is not on the PATH: no command of the pages is run',
+  // Some sixty commands, each a process of its own.
+  timeout: 600_000,
 }, async (t) => {
   const cwd = await temporaryDirectory(t)
   await mkdir(join(cwd, 'bin'))

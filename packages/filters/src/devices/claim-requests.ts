@@ -10,7 +10,7 @@ import {
   qualifiedDeviceName,
   type ResourceClaim,
 } from '@tenon/api'
-import { askDeviceSelector, type CompiledDeviceSelector, compileDeviceSelector } from '@tenon/cel'
+import { askDeviceSelector, compileDeviceSelector } from '@tenon/cel'
 import type { DeviceIndex } from './device-index.ts'
 import type { PublishedDevice } from './device-pools.ts'
 
@@ -19,7 +19,8 @@ export interface RequestWay {
   /** `request`, or `request/subrequest`. */
   readonly name: string
   readonly request: string
-  readonly selectors: readonly CompiledDeviceSelector[]
+  /** Expressions that the device must meet. */
+  readonly selectors: readonly string[]
   /** Undefined: every device that suits. */
   readonly count: number | undefined
   readonly adminAccess: boolean
@@ -54,7 +55,7 @@ export function requestsOf({ spec }: ResourceClaim, index: DeviceIndex): ClaimRe
       ways.push({
         name,
         request: request.name,
-        selectors: selectors.map(({ cel }) => compileDeviceSelector(cel?.expression ?? '')),
+        selectors: selectors.map(({ cel }) => cel?.expression ?? ''),
         count: way.allocationMode === 'All' ? undefined : (way.count ?? 1),
         adminAccess: way.adminAccess === true,
         tolerations: way.tolerations ?? [],
@@ -99,10 +100,10 @@ export function suitability(device: PublishedDevice, way: RequestWay): DeviceAmo
   return consumedCapacity(device.capacity, new Map(requested))
 }
 
-function isSelected(device: PublishedDevice, selector: CompiledDeviceSelector): boolean {
+function isSelected(device: PublishedDevice, selector: string): boolean {
   let answer = device.answers.get(selector)
   if (answer === undefined) {
-    answer = askDeviceSelector(selector, device.source, device.pool.driver) === true
+    answer = askDeviceSelector(compileDeviceSelector(selector), device.source, device.pool.driver) === true
     device.answers.set(selector, answer)
   }
   return answer

@@ -10,7 +10,6 @@ import {
   qualifiedDeviceName,
   type ResourceSlice,
 } from '@tenon/api'
-import type { CompiledDeviceSelector } from '@tenon/cel'
 
 /** From where a device can be reached: one node, nodes that a selector matches, or all. */
 interface DevicePlace {
@@ -28,8 +27,8 @@ export interface PublishedDevice {
   readonly capacity: ReadonlyMap<string, CompiledCapacity>
   /** What it takes of the counters of its pool, by set and counter. */
   readonly counters: DeviceAmounts
-  /** What selectors said of it. */
-  readonly answers: Map<CompiledDeviceSelector, boolean>
+  /** What selectors said of it, by their expression. */
+  readonly answers: Map<string, boolean>
 }
 
 /** The devices of one driver under one name, of the newest generation. */
