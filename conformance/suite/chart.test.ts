@@ -350,6 +350,7 @@ describe('the charts', () => {
     const initial = {
       CapacityBuffer: 'true',
       GlobalConsolidation: 'true',
+      GroupScheduling: 'false',
       NodeOverlay: 'false',
       NodeRepair: 'false',
       PlannedPlacement: 'auto',
@@ -463,7 +464,12 @@ describe('the charts', () => {
     const rights = async (values: Values) =>
       grantedRights(await helm.objects<RoleObject>(chart, values)).map(({ text }) => text)
     const initial = await rights({})
-    assert.ok(!initial.some((text) => /secrets|resource\.k8s\.io|\*/.test(text)))
+    assert.ok(!initial.some((text) => /secrets|\*/.test(text)))
+    assert.deepEqual(
+      initial.filter((text) => text.includes('resource.k8s.io')),
+      ['create resource.k8s.io/resourceslices', 'delete resource.k8s.io/resourceslices'],
+      'devices of simulated nodes are published',
+    )
     assert.ok(initial.includes('patch pods/status'))
     const added = async (values: Values) =>
       (await rights(values)).filter((text) => !initial.includes(text)).toSorted()

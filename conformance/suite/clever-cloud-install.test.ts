@@ -106,7 +106,9 @@ test('the Helm commands of the guide work, and their rights are enough for nodes
 
   await shell(block('run', 'kubectl delete -f examples/clever-cloud/workloads/inflate.yaml'))
   assert.equal(await shell('kubectl get nodegroups --output name'), '')
+  // From here on its account is gone.
+  const log = controller.join('')
   await shell(block(ours, 'helm uninstall karpenter --namespace karpenter'))
   assert.match(await shell('kubectl get crd --output name'), /nodepools\.karpenter\.sh/, 'the kinds stay')
-  assert.doesNotMatch(controller.join(''), /forbidden|"level":"ERROR"/)
+  assert.doesNotMatch(log, /forbidden|"level":"ERROR"/)
 })

@@ -24,8 +24,8 @@ const pool = {
   prefix: 'planned',
 }
 const each = 12
-/** One node for each large pod, and two more that small pods may have filled. */
-const most = each + 2
+/** One node for each large pod, and half as many for small pods that the scheduler placed first; not one for each pod. */
+const most = 1.5 * each
 const operations = ['get-instance', 'get-instance-pool', 'get-operation', 'get-quota', 'scale-instance-pool']
 
 interface Outcome {

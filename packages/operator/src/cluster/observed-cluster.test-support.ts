@@ -25,7 +25,7 @@ const keyOf = ({ namespace = '', name }: ObjectKey) => `${namespace}/${name}`
 /** A cache that is told what it holds. */
 export class ToldCache<T extends KubeObject = KubeObject> implements Cache<T> {
   readonly type: ResourceType<T>
-  readonly isSynced = true
+  isSynced = true
   readonly #objects = new Map<string, T>()
   readonly #indexes = new Map<string, (object: T) => readonly string[]>()
   /** Keys by `index/value`, so that large clusters can be told, too. */
