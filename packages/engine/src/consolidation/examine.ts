@@ -13,6 +13,7 @@ import type {
   RemovalQuestion,
 } from './question.ts'
 import { searchSingle, survey } from './single.ts'
+import { searchTogether } from './together.ts'
 import { WhatIf } from './what-if.ts'
 
 /** What questions about removing nodes of one problem share. */
@@ -109,6 +110,8 @@ function search(whatIf: WhatIf, question: ConsolidationQuestion, control: Schedu
       return searchMulti(whatIf, question, control)
     case 'global':
       return searchGlobal(whatIf, question, control)
+    case 'together':
+      return searchTogether(whatIf, question, control)
     case 'survey':
       return survey(whatIf, question, control)
   }

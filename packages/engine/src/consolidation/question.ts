@@ -49,11 +49,13 @@ export interface ConsolidationQuestion {
   readonly kind: 'consolidate'
   /**
    * `single` and `multi` are the methods of disruption.md 12 and 9. `global` looks for any number of nodes
-   * to replace by any number of cheaper ones. `survey` looks at every node by itself, whatever the budgets,
-   * and decides nothing.
+   * to replace by any number of cheaper ones. `together` tries the sets of `together`. `survey` looks at every node
+   * by itself, whatever the budgets, and decides nothing.
    */
-  readonly search: 'single' | 'multi' | 'global' | 'survey'
+  readonly search: 'single' | 'multi' | 'global' | 'together' | 'survey'
   readonly candidates: readonly CandidateInput[]
+  /** Names of candidates of which none goes without the others of its set (gangs.md 7.5). */
+  readonly together?: readonly (readonly string[])[]
   /** Nodes that may still be disrupted, by NodePool; none where a pool is not listed. */
   readonly budgets: ReadonlyMap<string, number>
   readonly totals: ReadonlyMap<string, PoolTotals>
@@ -100,7 +102,7 @@ export interface Move extends Omit<Removal, 'stranded' | 'isComplete'> {
 }
 
 /**
- * Why a node stays; told of single nodes only (disruption.md 10). `short`: with one of these offerings it would go,
+ * Why a node stays; told of single nodes, and of those that go together (disruption.md 10). `short`: with one of these offerings it would go,
  * but they are unavailable now.
  */
 export type Refusal =
@@ -113,6 +115,8 @@ export type Refusal =
   | { readonly kind: 'spotToSpotDisabled' }
   /** Too few cheaper spot types. */
   | { readonly kind: 'spotToSpotTypes'; readonly found: number }
+  /** The budget of the NodePool leaves fewer nodes than go together. */
+  | { readonly kind: 'budget'; readonly nodePool: string; readonly nodes: number; readonly allowed: number }
   | { readonly kind: 'undecided' }
 
 /** What a Balanced NodePool, or one with another policy, makes of a move (disruption.md 12). */

@@ -41,6 +41,8 @@ export class WhatIf {
   /** Pods that have no place, or lose it whatever is decided. */
   readonly #homeless: readonly number[]
   readonly #unreadable: ReadonlyMap<number, string>
+  /** Members of groups. */
+  readonly #grouped: ReadonlySet<number>
   readonly #poolIndexes: ReadonlyMap<string, number>
   readonly #busy: readonly NodeFill[]
   /** Nodes whose absence was kept. */
@@ -60,6 +62,7 @@ export class WhatIf {
     this.#ground = new Ground(this.compiled, order)
     this.#ground.observeRelaxations()
     this.#unreadable = this.compiled.unreadable()
+    this.#grouped = new Set(problem.podGroups.flatMap(({ members }) => members))
     this.#rank = new Int32Array(problem.shapeOf.length).fill(-1)
     for (const [rank, pod] of this.compiled.order().entries()) this.#rank[pod] = rank
     this.#poolIndexes = new Map(problem.pools.map(({ nodePool }, index) => [nodePool.metadata.name, index]))
@@ -100,7 +103,8 @@ export class WhatIf {
 
   /** Whether what a pod asks for is all that decides where it may go, once nodes of its choice are known. */
   isPlain(pod: number): boolean {
-    if (!this.#isReadable(pod) || this.compiled.problem.volumeClaims.has(pod)) return false
+    if (!this.#isReadable(pod) || this.#grouped.has(pod) || this.compiled.problem.volumeClaims.has(pod))
+      return false
     const shape = this.compiled.shapeOf(pod)
     const { claims, hostPorts, hasUnknownVolumes, usesResourceClaims, wanted, volumes } = shape
     return (

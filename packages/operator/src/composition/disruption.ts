@@ -23,6 +23,7 @@ import { ConsolidationAdmission } from '../disruption/methods/consolidation-admi
 import { ConsolidationMoves } from '../disruption/methods/consolidation-moves.ts'
 import { ConsolidationSearch } from '../disruption/methods/consolidation-search.ts'
 import { Drift } from '../disruption/methods/drift.ts'
+import { DriftTogether } from '../disruption/methods/drift-together.ts'
 import { Emptiness } from '../disruption/methods/emptiness.ts'
 import { RolloutPause } from '../disruption/methods/rollout-pause.ts'
 import { SearchMemory } from '../disruption/methods/search-memory.ts'
@@ -31,6 +32,7 @@ import { PassReader } from '../disruption/pass-reader.ts'
 import { ConsolidationPolicy } from '../disruption/policy.ts'
 import { DisruptionRemarks } from '../disruption/remarks.ts'
 import { RemovalSimulation } from '../disruption/simulation.ts'
+import { WholeUnits } from '../disruption/whole-units.ts'
 import { MoveValidation } from '../disruption/validation.ts'
 import { NodeVerdicts } from '../disruption/verdicts.ts'
 import type { AutoBrake } from '../brake/auto-brake.ts'
@@ -142,13 +144,14 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   const plans = new KeptPlans(parts)
   const common = { ...parts, plans, claims: plannedClaims, creations: shared.creations }
   const replacements = new PlannedReplacements({ ...common, objects: new ClaimObjects(parts) })
-  const admission = () => new ConsolidationAdmission({ policy, remarks, clock: parts.clock })
+  const admission = (units?: WholeUnits) =>
+    new ConsolidationAdmission({ policy, remarks, clock: parts.clock, ...(units && { units }) })
   const moves = new ConsolidationMoves({ ...parts, replacements, plans })
   const validation = new MoveValidation({ ...parts, ...cheaper })
-  const consolidation = (scope: 'global' | 'multi' | 'single'): MethodTurn => ({
+  const consolidation = (scope: 'global' | 'multi' | 'single' | 'together'): MethodTurn => ({
     reader: cheaper.reader,
     method: new Consolidation({
-      admission: admission(),
+      admission: admission(scope === 'together' ? cheaper.units : undefined),
       memory: new SearchMemory(parts, scope === 'global'),
       search: new ConsolidationSearch({ ...parts, simulation: cheaper.simulation }, scope),
       validation,
@@ -158,13 +161,18 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   })
   const drift = { simulation: any.simulation, replacements, remarks, rolloutPause }
   const staticDrift = { ...drift, state: parts.state, pools: shared.staticPools, claims: shared.staticClaims }
+  const movesGroups = parts.state.podGroups.isOn
   const methods: readonly MethodTurn[] = [
     { method: new Emptiness({ ...parts, policy, remarks }), reader: any.reader },
     { method: new StaticDrift(staticDrift), reader: any.reader },
     { method: new Drift(drift), reader: any.reader },
+    ...(movesGroups
+      ? [{ method: new DriftTogether({ ...drift, ...parts, units: any.units }), reader: any.reader }]
+      : []),
     ...(featureGates.globalConsolidation && compatibility !== 'karpenter'
       ? [consolidation('global')]
       : [consolidation('multi'), consolidation('single')]),
+    ...(movesGroups ? [consolidation('together')] : []),
   ]
   return { any, budgets, methods, policy }
 }
@@ -193,6 +201,7 @@ export function readersOf(parts: Assembly, budgets: DisruptionBudgets, kind?: Po
   const catalogue = new CatalogueReader(parts)
   const candidates = new CandidateFinder(parts)
   const simulation = new RemovalSimulation({ ...parts, inputs: inputsOf(parts, kind) })
+  const units = new WholeUnits({ ...parts, candidates })
   const reader = new PassReader({ ...parts, catalogue, candidates, budgets, simulation })
-  return { catalogue, candidates, simulation, reader }
+  return { catalogue, candidates, simulation, units, reader }
 }

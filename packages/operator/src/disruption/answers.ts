@@ -90,5 +90,6 @@ export class DisruptionAnswers {
 function causeOf({ kind }: NodeRefusal): NodeDecision['cause'] {
   if (kind === 'undecided') return 'unknown'
   if (kind === 'busyNodes') return 'policy'
+  if (kind === 'budget') return 'budget'
   return kind === 'stranded' || kind === 'severalNodes' ? 'pods' : 'price'
 }

@@ -1,5 +1,5 @@
 /** Which nodes may be disrupted at all, whatever the reason (disruption.md 3, 4). */
-import type { Clock } from '@tenon/runtime'
+import { type Clock, perObject } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
 import type { PoolRules } from '@tenon/provider'
 import {
@@ -20,6 +20,7 @@ import type { PodsToMove } from '../cluster/pods/pods-to-move.ts'
 import { labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'
 import { type Catalogue, nodePrice } from './catalogue.ts'
 import { groupObstacles } from './group-obstacles.ts'
+import { type GroupUnit, groupUnits, unitObstacle } from './group-units.ts'
 import { type DisruptionClass, nodeObstacles, type Obstacle, podObstacles } from './obstacles.ts'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -35,6 +36,9 @@ interface Dependencies {
   readonly events: EventRecorder
   readonly clock: Clock
 }
+
+/** Whether nodes with pods of a group that must run together are looked at one by one, or only as a whole. */
+export type GroupScope = 'alone' | 'together'
 
 /** Nothing stays unlooked at for longer. */
 const nextLookMs = 5 * 60_000
@@ -70,13 +74,31 @@ export class CandidateFinder {
   /**
    * Finds in steps the nodes that may be disrupted, in order of name; for the others an event says why not.
    * @param isWanted whether an instance is looked at at all.
+   * @param groups whether what their groups say against disrupting each of them alone counts.
    */
   find(
     catalogue: Catalogue,
     disruptionClass: DisruptionClass,
     isWanted: (stateNode: StateNode) => boolean,
+    groups: GroupScope = 'alone',
   ): Generator<undefined, readonly Candidate[], undefined> {
-    return findCandidates(this.#deps, catalogue, disruptionClass, isWanted)
+    return findCandidates(this.#deps, catalogue, { disruptionClass, groups }, isWanted)
+  }
+
+  /** Why a node does not go together with the others of its unit; a clause. Undefined when nothing is in the way. */
+  unitObstacle(
+    nodeName: string,
+    unit: GroupUnit,
+    catalogue: Catalogue,
+    disruptionClass: DisruptionClass,
+  ): string | undefined {
+    const stateNodes = byNodeName(this.#deps.state.stateNodes())
+    return unitObstacle(unit, nodeName, (other) => {
+      const stateNode = stateNodes.get(other)
+      if (stateNode?.claim === undefined) return 'it has no NodeClaim'
+      const { value: own } = nodeObstacles(this.#deps, stateNode, catalogue, disruptionClass).next()
+      return own?.text ?? heldByPods(this.#deps, stateNode, disruptionClass).next().value?.text
+    })
   }
 
   /** All that keeps a node with a claim from graceful disruption, in the order in which it is asked. */
@@ -87,7 +109,12 @@ export class CandidateFinder {
     const name = stateNode.node?.metadata.name
     if (name === undefined) return
     yield* podObstacles(state.podsOnNodes.of(name), state.podsOnNodes.held(name), clock.now())
-    yield* groupObstacles(state, name)
+    const unit = groupUnits(state).get(name)
+    if (unit === undefined) yield* groupObstacles(state, name)
+    else {
+      const text = this.unitObstacle(name, unit, catalogue, 'graceful')
+      if (text !== undefined) yield { by: 'pod', text }
+    }
   }
 
   /** The node as a candidate, whatever is in its way; undefined where no NodePool can be asked about it. */
@@ -96,16 +123,21 @@ export class CandidateFinder {
   }
 }
 
+interface Scope {
+  readonly disruptionClass: DisruptionClass
+  readonly groups: GroupScope
+}
+
 function* findCandidates(
   deps: Dependencies,
   catalogue: Catalogue,
-  disruptionClass: DisruptionClass,
+  scope: Scope,
   isWanted: (stateNode: StateNode) => boolean,
 ): Generator<undefined, readonly Candidate[], undefined> {
   const candidates: Candidate[] = []
   for (const stateNode of deps.state.stateNodes()) {
     yield
-    const found = isWanted(stateNode) ? candidateOf(deps, stateNode, catalogue, disruptionClass) : undefined
+    const found = isWanted(stateNode) ? candidateOf(deps, stateNode, catalogue, scope) : undefined
     if (found === undefined) continue
     if ('by' in found) tellBlocked(deps.events, stateNode, found.text)
     else candidates.push(found)
@@ -117,21 +149,31 @@ function candidateOf(
   deps: Dependencies,
   stateNode: StateNode,
   catalogue: Catalogue,
-  disruptionClass: DisruptionClass,
+  { disruptionClass, groups }: Scope,
 ): Candidate | Obstacle | undefined {
   if (stateNode.claim === undefined) return undefined
   const { value: against } = nodeObstacles(deps, stateNode, catalogue, disruptionClass).next()
   if (against !== undefined) return against
-  const found = deps.state.podsOnNodes.of(stateNode.node?.metadata.name ?? '')
-  if (!goesInTheEnd(stateNode.claim, disruptionClass)) {
-    tellProtected(deps, found)
-    const blocking = found.blocking === undefined ? [] : [found.blocking]
-    const { value: held } = podObstacles(found, blocking, deps.clock.now()).next()
-    if (held !== undefined) return held
-    const { value: grouped } = groupObstacles(deps.state, stateNode.node?.metadata.name ?? '').next()
+  const name = stateNode.node?.metadata.name ?? ''
+  if (!goesInTheEnd(stateNode.claim, disruptionClass)) tellProtected(deps, deps.state.podsOnNodes.of(name))
+  const { value: held } = heldByPods(deps, stateNode, disruptionClass).next()
+  if (held !== undefined) return held
+  if (groups === 'alone') {
+    const { value: grouped } = groupObstacles(deps.state, name).next()
     if (grouped !== undefined) return grouped
   }
   return describedBy(deps, stateNode, catalogue)
+}
+
+/** Pods that must not be touched, unless the claim's own time limit sees to it that the node goes. */
+function* heldByPods(
+  { clock, state }: Dependencies,
+  { claim, node }: StateNode,
+  disruptionClass: DisruptionClass,
+): Generator<Obstacle, undefined, undefined> {
+  if (claim === undefined || goesInTheEnd(claim, disruptionClass)) return
+  const found = state.podsOnNodes.of(node?.metadata.name ?? '')
+  yield* podObstacles(found, found.blocking === undefined ? [] : [found.blocking], clock.now())
 }
 
 /** @returns undefined for a node that no NodePool can be asked about. */
@@ -157,6 +199,16 @@ function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalo
   }
 }
 
+/** The instance of each Node, by its name. */
+const byNodeName = perObject(
+  (stateNodes: readonly StateNode[]): ReadonlyMap<string, StateNode> =>
+    new Map(
+      stateNodes.flatMap((stateNode) =>
+        stateNode.node === undefined ? [] : [[stateNode.node.metadata.name, stateNode]],
+      ),
+    ),
+)
+
 /** Whether the claim's own time limit sees to it that pods do not keep the node for good. */
 function goesInTheEnd({ spec }: NodeClaim, disruptionClass: DisruptionClass): boolean {
   return disruptionClass === 'eventual' && spec.terminationGracePeriod !== undefined
@@ -181,8 +233,17 @@ export function isEmpty({ pods }: Candidate): boolean {
   return pods.length === 0
 }
 
-/** Says on the Node and its claim why they stay. */
-export function tellBlocked(events: EventRecorder, { node, claim }: StateNode, reason: string): void {
+/**
+ * Says on the Node and its claim why they stay.
+ * @param repeats when the same is told again; after two minutes, whatever is told, unless given.
+ */
+export function tellBlocked(
+  events: EventRecorder,
+  { node, claim }: StateNode,
+  reason: string,
+  repeats: { readonly values?: readonly string[]; readonly dedupeTtlMs?: number } = {},
+): void {
+  const { values = [], dedupeTtlMs } = repeats
   for (const object of [node, claim]) {
     if (object === undefined) continue
     events.record({
@@ -190,7 +251,8 @@ export function tellBlocked(events: EventRecorder, { node, claim }: StateNode, r
       type: 'Normal',
       reason: 'DisruptionBlocked',
       message: reason.charAt(0).toUpperCase() + reason.slice(1),
-      dedupe: [object.metadata.uid ?? object.metadata.name],
+      dedupe: [object.metadata.uid ?? object.metadata.name, ...values],
+      ...(dedupeTtlMs !== undefined && { dedupeTtlMs }),
     })
   }
 }

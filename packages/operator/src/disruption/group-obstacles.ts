@@ -8,7 +8,8 @@ type State = Pick<ClusterState, 'podGroups' | 'stateNodes'>
 
 /**
  * Members that go leave the others without the number that must run together, unless so many more run. A node at a
- * time may take of those: of several, the first by name.
+ * time may take of those: of several, the first by name. Nodes of which none may go alone are moved together by
+ * methods of their own.
  */
 export function* groupObstacles(state: State, nodeName: string): Generator<Obstacle, undefined, undefined> {
   const ids = state.podGroups.idsOn(nodeName)
@@ -19,10 +20,15 @@ export function* groupObstacles(state: State, nodeName: string): Generator<Obsta
   for (const id of ids) {
     const ref = state.podGroups.ref(id)
     const group = ref && state.podGroups.get(ref)
-    if (group === undefined || group.minCount === 0) continue
+    if (group === undefined || !isTogether(group)) continue
     const text = objectionOf(state, { id, group, nodeName, leaving })
     if (text !== undefined) yield { by: 'pod', text }
   }
+}
+
+/** Whether the group says anything about how its members are disrupted. */
+export function isTogether({ minCount, movesWhole }: KnownGroup): boolean {
+  return minCount > 0 || movesWhole
 }
 
 interface Question {
@@ -34,11 +40,7 @@ interface Question {
 }
 
 function objectionOf({ podGroups }: State, { id, group, nodeName, leaving }: Question): string | undefined {
-  const counts = new Map<string, number>()
-  for (const { spec } of podGroups.members(id)) {
-    const node = spec.nodeName ?? ''
-    if (node !== '' && !leaving.has(node)) counts.set(node, (counts.get(node) ?? 0) + 1)
-  }
+  const counts = membersByNode(podGroups.members(id), leaving)
   const here = counts.get(nodeName) ?? 0
   if (here === 0) return undefined
   const running = [...counts.values()].reduce((sum, count) => sum + count, 0)
@@ -50,4 +52,17 @@ function objectionOf({ podGroups }: State, { id, group, nodeName, leaving }: Que
   return first === nodeName
     ? undefined
     : `another node with pods of the same group goes first (${facts}, Node=${first})`
+}
+
+/** How many members are on each node, those left out that go away. */
+export function membersByNode(
+  members: ReturnType<ClusterState['podGroups']['members']>,
+  leaving: ReadonlySet<string> = new Set(),
+): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { spec } of members) {
+    const node = spec.nodeName ?? ''
+    if (node !== '' && !leaving.has(node)) counts.set(node, (counts.get(node) ?? 0) + 1)
+  }
+  return counts
 }

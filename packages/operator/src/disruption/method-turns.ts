@@ -118,6 +118,7 @@ export class MethodTurns {
     const { slicing, state } = this.#deps
     if (last === undefined || !(last.by instanceof Consolidation) || !(method instanceof Consolidation))
       return undefined
+    if (last.by.groups !== method.groups) return undefined
     const isFresh =
       last.version === state.consolidation.read() && slicing.clock.monotonic() - last.atMs < seenLastsMs
     return isFresh ? last.seen : undefined

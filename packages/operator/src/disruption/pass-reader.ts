@@ -35,9 +35,11 @@ export class PassReader {
     signal: AbortSignal,
   ): Promise<Seen> {
     const { candidates: finder, metrics, simulation, slicing } = this.#deps
+    const { disruptionClass, groups } = method
     const catalogue = await this.#deps.catalogue.read(signal)
-    const all = await inSlices(finder.find(catalogue, method.disruptionClass, isWanted), slicing)
-    const candidates = await inSlices(acceptedBy(method, all), slicing)
+    const all = await inSlices(finder.find(catalogue, disruptionClass, isWanted, groups), slicing)
+    const accepted = await inSlices(acceptedBy(method, all), slicing)
+    const candidates = method.whole?.(accepted, catalogue) ?? accepted
     metrics.disruptionEligibleNodes.set({ reason: method.reason.toLowerCase() }, candidates.length)
     let ground: Promise<RemovalGround | undefined> | undefined
     return {

@@ -28,6 +28,8 @@ export function refusalText(refusal: NodeRefusal, claimOf: ClaimOf): string {
       return 'replacing a spot node with a cheaper spot node is disabled (feature gate SpotToSpotConsolidation)'
     case 'spotToSpotTypes':
       return `replacing a spot node with a spot node requires 15 cheaper instance types, had ${refusal.found}`
+    case 'budget':
+      return `its pods run together with others, whose nodes go only with it, and the budget of NodePool ${refusal.nodePool} allows ${refusal.allowed} of these ${refusal.nodes} nodes now`
     case 'undecided':
       return 'there was not enough time to search for a placement of its pods'
   }

@@ -40,6 +40,7 @@ export class PodGroups {
   readonly #absent = new Set<GroupSource>()
   /** By id of the group, by UID: pods that have not ended. */
   readonly #members = new Map<string, Map<string, Pod>>()
+  #version = 0
   /** By UID of the group's object. */
   readonly #rounds = new Map<string, GroupRound>()
   /** Ids of groups of which the last decision found no place for the missing members. */
@@ -57,6 +58,11 @@ export class PodGroups {
     pods.onChange((change) => {
       this.#see(change)
     })
+  }
+
+  /** Another number than before tells that a group, or a member of one, has changed. */
+  get version(): number {
+    return this.#version
   }
 
   /** Groups of Kubernetes are read here from now on, besides where they were read. */
@@ -78,7 +84,9 @@ export class PodGroups {
 
   #follow(source: GroupSource, cache: Cache<PodGroup> | Cache<MemberGroup>): void {
     this.#absent.delete(source)
+    this.#version++
     cache.onChange(({ object: { metadata } }: Change<KubeObject>) => {
+      this.#version++
       this.changes.notify(refOf(source, metadata.namespace ?? '', metadata.name).id)
     })
   }
@@ -195,6 +203,7 @@ export class PodGroups {
     if (change.kind === 'updated') this.#forget(change.old, uid)
     const ref = groupOf(object)
     if (ref === undefined) return
+    this.#version++
     if (change.kind === 'deleted' || !isActive(object)) this.#forget(object, uid)
     else {
       const members = this.#members.get(ref.id) ?? new Map<string, Pod>()
@@ -206,6 +215,7 @@ export class PodGroups {
   #forget(pod: Pod, uid: string): void {
     const id = groupOf(pod)?.id
     if (id === undefined) return
+    this.#version++
     const members = this.#members.get(id)
     members?.delete(uid)
     if (members?.size !== 0) return

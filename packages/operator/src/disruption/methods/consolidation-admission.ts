@@ -1,7 +1,10 @@
 /** Which nodes consolidation is about; the others are told why not. */
+import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { Catalogue } from '../catalogue.ts'
+import type { WholeUnits } from '../whole-units.ts'
 import type { NodeClaim } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
-import { type Candidate, isEmpty } from '../candidates.ts'
+import { type Candidate, type GroupScope, isEmpty } from '../candidates.ts'
 import { type ConsolidationPolicy, unconsolidatable } from '../policy.ts'
 import { type DisruptionRemarks, unconsolidatableMs } from '../remarks.ts'
 
@@ -10,6 +13,8 @@ interface Dependencies {
   readonly policy: ConsolidationPolicy
   readonly remarks: Pick<DisruptionRemarks, 'unconsolidatable'>
   readonly clock: Pick<Clock, 'monotonic'>
+  /** Given where nodes are consolidated of which none goes without the others of its unit. */
+  readonly units?: WholeUnits
 }
 
 export class ConsolidationAdmission {
@@ -19,6 +24,25 @@ export class ConsolidationAdmission {
 
   constructor(deps: Dependencies) {
     this.#deps = deps
+  }
+
+  get groups(): GroupScope {
+    return this.#deps.units === undefined ? 'alone' : 'together'
+  }
+
+  /** Whether the instance is of the sort that is looked at, told from little. */
+  concerns(stateNode: StateNode): boolean {
+    return this.#deps.units?.has(stateNode) ?? true
+  }
+
+  /** Of those that are accepted, the nodes that may go. */
+  whole(accepted: readonly Candidate[], catalogue: Catalogue): readonly Candidate[] {
+    return this.#deps.units?.complete(accepted, catalogue, 'graceful') ?? accepted
+  }
+
+  /** Sets of names of candidates that go together. */
+  sets(candidates: Iterable<Candidate>): readonly (readonly string[])[] | undefined {
+    return this.#deps.units?.setsOf([...candidates])
   }
 
   accepts(candidate: Candidate): boolean {

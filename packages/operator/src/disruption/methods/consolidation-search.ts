@@ -21,11 +21,11 @@ interface Dependencies {
 }
 
 /** What is asked of one ground. */
-type Question = Pick<ConsolidationQuestion, 'budgets' | 'leastSavings' | 'unchanged' | 'settled'>
+type Question = Pick<ConsolidationQuestion, 'budgets' | 'leastSavings' | 'unchanged' | 'settled' | 'together'>
 
 /** A move waits to be confirmed; one that saves this much more by then is decided for anew. */
 const outdoneBy = 2
-const limitsMs = { global: 60_000, multi: 60_000, single: 3 * 60_000 } as const
+const limitsMs = { global: 60_000, multi: 60_000, single: 3 * 60_000, together: 60_000 } as const
 
 export class ConsolidationSearch {
   readonly #deps: Dependencies
@@ -33,7 +33,7 @@ export class ConsolidationSearch {
   /** NodePools that the last search did not reach. */
   #unseenPools: readonly string[] = []
 
-  /** @param kind nodes all together, several of them, or one. */
+  /** @param kind nodes all together, several of them, one, or those that go as a whole. */
   constructor(deps: Dependencies, kind: keyof typeof limitsMs) {
     this.#deps = deps
     this.kind = kind

@@ -1,5 +1,7 @@
-/** `disruption`, methods Global, Multi and Single: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
-import type { Candidate } from '../candidates.ts'
+/** `disruption`, methods Global, Multi, Single and Together: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
+import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { Candidate, GroupScope } from '../candidates.ts'
+import type { Catalogue } from '../catalogue.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import type { MoveValidation } from '../validation.ts'
 import type { ConsolidationAdmission } from './consolidation-admission.ts'
@@ -30,14 +32,16 @@ const rejectionTexts = {
 
 export class Consolidation implements DisruptionMethod {
   readonly reason = reason
-  /** Metrics count what a global search finds as `multi`. */
+  /** Metrics count what a search finds that is not for one node as `multi`. */
   readonly type: 'multi' | 'single'
   readonly disruptionClass = 'graceful'
+  readonly groups: GroupScope
   readonly #deps: Dependencies
 
   constructor(deps: Dependencies) {
     this.#deps = deps
     this.type = deps.search.kind === 'single' ? 'single' : 'multi'
+    this.groups = deps.admission.groups
   }
 
   /** Nothing has changed since there was nothing to do. */
@@ -45,16 +49,20 @@ export class Consolidation implements DisruptionMethod {
     return this.#deps.memory.isQuiet()
   }
 
-  concerns(): boolean {
-    return true
+  concerns(stateNode: StateNode): boolean {
+    return this.#deps.admission.concerns(stateNode)
   }
 
   accepts(candidate: Candidate): boolean {
     return this.#deps.admission.accepts(candidate)
   }
 
+  whole(accepted: readonly Candidate[], catalogue: Catalogue): readonly Candidate[] {
+    return this.#deps.admission.whole(accepted, catalogue)
+  }
+
   async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
-    const { memory, moves, remarks, search, validation } = this.#deps
+    const { admission, memory, moves, remarks, search, validation } = this.#deps
     const { all, catalogue, begin, delay } = pass
     const version = memory.version()
     const budgets = pass.budgets()
@@ -67,9 +75,15 @@ export class Consolidation implements DisruptionMethod {
     }
     if (ground.described.length === 0) return 'nothing'
     const candidates = isGlobal ? [...ground.candidates.values()] : pass.candidates
+    const together = admission.sets(ground.candidates.values())
     const circumstances = memory.circumstances({ candidates, budgets, catalogue })
     const unchanged = memory.unchanged(circumstances)
-    const result = await search.find(ground, all, { budgets, ...unchanged }, signal)
+    const result = await search.find(
+      ground,
+      all,
+      { budgets, ...unchanged, ...(together && { together }) },
+      signal,
+    )
     if (result === undefined) return 'nothing'
     remarks.found(result.remarks, ground.candidates)
     if (result.isTimedOut) remarks.timedOut(this.type)
@@ -84,7 +98,7 @@ export class Consolidation implements DisruptionMethod {
     const rejection =
       isGlobal && version !== memory.version() && (await search.isOutdone(move, pass, circumstances, signal))
         ? 'outdone'
-        : await validation.rejectionOf(move, pass, isGlobal, signal)
+        : await validation.rejectionOf(move, pass, isGlobal || together !== undefined, signal)
     if (rejection !== undefined) {
       const counts = rejection === 'churn' || rejection === 'budget'
       const summary = { replacements: move.claims.length, savings: move.savings }

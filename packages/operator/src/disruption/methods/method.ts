@@ -1,7 +1,7 @@
 /** What the ways to find nodes that may go have in common (disruption.md 2). */
 import type { DisruptionReason } from '@tenon/api'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import type { Candidate } from '../candidates.ts'
+import type { Candidate, GroupScope } from '../candidates.ts'
 import type { DisruptionClass } from '../obstacles.ts'
 import type { Catalogue } from '../catalogue.ts'
 import type { Command, ConsolidationType } from '../commands/command.ts'
@@ -46,11 +46,15 @@ export interface DisruptionMethod {
   readonly reason: DisruptionReason
   readonly type: ConsolidationType
   readonly disruptionClass: DisruptionClass
+  /** `together`: about nodes of which none goes without the others of its unit (gangs.md 7.5). Absent = `alone`. */
+  readonly groups?: GroupScope
   /** Whether there is no use in looking at the nodes now. Absent = there may always be. */
   readonly isQuiet?: () => boolean
   /** Whether the method may be about this instance, told from little; nothing more is worked out for others. */
   readonly concerns: (stateNode: StateNode) => boolean
   /** Whether the method is about this node; it may tell why not. */
   readonly accepts: (candidate: Candidate) => boolean
+  /** Of what it accepts, the nodes that may go; it tells why not of the others. Absent = all. */
+  readonly whole?: (accepted: readonly Candidate[], catalogue: Catalogue) => readonly Candidate[]
   readonly pass: (pass: Pass, signal: AbortSignal) => Promise<PassOutcome>
 }

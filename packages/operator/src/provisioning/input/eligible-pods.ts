@@ -5,6 +5,7 @@ import {
   type EligibilityPolicy,
   FreeVolumes,
   noteFreeVolumes,
+  type PodGroupInput,
   type PodOrigin,
   type PodProblems,
   type PodVolumes,
@@ -103,6 +104,11 @@ export class PodEligibility {
   /** Pods that wait, with all members of their groups that may get a node. */
   grouped(waiting: readonly Pod[]): GroupedPods {
     return this.#deps.groups.complete(waiting)
+  }
+
+  /** Groups of pods that move from their nodes to others. */
+  movingGroups(pods: readonly Pod[]): readonly PodGroupInput[] {
+    return this.#deps.groups.moving(pods)
   }
 
   /** A pod that can be read, as decisions read it. */

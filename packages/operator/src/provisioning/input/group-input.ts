@@ -57,10 +57,32 @@ export class GroupInputs {
       if (typeof reason === 'string') refused.push(...members.map((pod) => ({ pod, reason })))
       else {
         pending.push(...members)
-        groups.push(this.#inputOf(reason, members))
+        const bound = state.podGroups.members(ref.id).filter(hasNode)
+        groups.push(this.#inputOf(reason, members, bound))
       }
     }
     return { pending, podGroups: groups, refused }
+  }
+
+  /**
+   * Groups of pods that have a node and move to others: those of which all members move, whole; of others what their
+   * members that stay say about where they may go (gangs.md 7.5).
+   */
+  moving(pods: readonly Pod[]): readonly PodGroupInput[] {
+    const { podGroups } = this.#deps.state
+    if (!podGroups.isOn) return []
+    const byGroup = new Map<string, { readonly ref: GroupRef; readonly members: Pod[] }>()
+    for (const pod of pods) {
+      const ref = podGroups.of(pod)
+      if (ref === undefined) continue
+      const known = byGroup.get(ref.id) ?? { ref, members: [] }
+      byGroup.set(ref.id, known)
+      known.members.push(pod)
+    }
+    return [...byGroup.values()].flatMap(({ ref, members }) => {
+      const group = podGroups.get(ref)
+      return group === undefined ? [] : (this.#movingInput(group, members) ?? [])
+    })
   }
 
   /** The group, or why nothing is decided about it. */
@@ -91,11 +113,8 @@ export class GroupInputs {
       )
   }
 
-  #inputOf(group: KnownGroup, members: readonly Pod[]): PodGroupInput {
+  #inputOf(group: KnownGroup, members: readonly Pod[], bound: readonly Pod[]): PodGroupInput {
     const { ref, minCount, topologyKey, priority, object } = group
-    const bound = this.#deps.state.podGroups
-      .members(ref.id)
-      .filter(({ spec }) => (spec.nodeName ?? '') !== '')
     const domain = topologyKey === undefined ? undefined : this.#domainOf(topologyKey, bound, members)
     return {
       id: ref.id,
@@ -108,6 +127,17 @@ export class GroupInputs {
         topology: { key: topologyKey, ...(domain !== undefined && { domain }) },
       }),
     }
+  }
+
+  #movingInput(group: KnownGroup, moving: readonly Pod[]): PodGroupInput | undefined {
+    const leaving = new Set(moving.map(({ metadata }) => metadata.uid))
+    const staying = this.#deps.state.podGroups
+      .members(group.ref.id)
+      .filter(({ metadata }) => !leaving.has(metadata.uid))
+    if (staying.length === 0) return this.#inputOf(group, moving, [])
+    if (group.topologyKey === undefined) return undefined
+    // Which of the members move is for each question to say; as many as must run together stay in any case.
+    return { ...this.#inputOf(group, moving, staying.filter(hasNode)), minCount: 0 }
   }
 
   /** Where members that have a node are, else where claims are that were launched for others. */
@@ -128,6 +158,8 @@ export class GroupInputs {
     return [...onNodes.toSorted(), ...onClaims.toSorted()][0]
   }
 }
+
+const hasNode = ({ spec }: Pod): boolean => (spec.nodeName ?? '') !== ''
 
 /** No node helps a pod about which the scheduler cannot decide. */
 function isOfSchedulerError({ status }: Pod): boolean {

@@ -169,7 +169,13 @@ function* gathering(
   const staying = stateNodes.filter(
     (stateNode) => !stateNode.isMarkedForDeletion && state.unreadableNodeText(stateNode) === undefined,
   )
-  const { pending, podGroups, refused } = pods.grouped(hasPods ? state.pods.waiting() : [])
+  const { pending, podGroups: pendingGroups, refused } = pods.grouped(hasPods ? state.pods.waiting() : [])
+  const waiting = new Set(pendingGroups.map(({ id }) => id))
+  const movingGroups = pods
+    .movingGroups(moving.map(({ pod }) => pod))
+    // Nodes of a group do not move as long as members of it wait for theirs.
+    .filter(({ id }) => !waiting.has(id))
+  const podGroups = [...pendingGroups, ...movingGroups]
   const leaving = [...cluster.leavingPods(stateNodes), ...moving]
   const buffered = hasPods ? pods.ofBuffers().map((pod): PlacedPod => ({ pod, origin: 'buffer' })) : []
   const input = {

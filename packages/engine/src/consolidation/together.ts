@@ -1,0 +1,99 @@
+/** Looks for nodes that go as a whole, because pods on them run together or not at all (gangs.md 7.5). */
+import type { SchedulingControl } from '../input/result.ts'
+import { verdictsOn } from './balanced.ts'
+import { MoveFinder, priceOf } from './move.ts'
+import type { Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
+import type { Candidate, WhatIf } from './what-if.ts'
+
+/** Sets are tried one by one, those first that save the most for the least disruption. */
+export function searchTogether(
+  whatIf: WhatIf,
+  question: ConsolidationQuestion,
+  control: SchedulingControl,
+): Consolidation {
+  const { spotToSpot, totals } = question
+  const remarks: Remark[] = []
+  let isLimitedByBudget = false
+  let examined = 0
+  let isTimedOut = false
+  const found = whatIf.trial(() => {
+    // What pods without a place need is launched anyway: it is no part of a move.
+    whatIf.without([], () => ({ ending: 'keep', value: undefined }))
+    for (const set of setsOf(whatIf, question)) {
+      isTimedOut = control.shouldStop()
+      if (isTimedOut) return undefined
+      const overdrawn = overdrawnBy(set, question)
+      if (overdrawn !== undefined) {
+        isLimitedByBudget = true
+        for (const { input } of set) remarks.push({ kind: 'refused', node: input.node, refusal: overdrawn })
+        continue
+      }
+      examined += set.length
+      const move = moveOf(set)
+      if (move === 'undecided') {
+        isTimedOut = true
+        return undefined
+      }
+      if (move !== undefined) return move
+    }
+    return undefined
+  })
+  return {
+    moves: found === undefined ? [] : [found],
+    remarks,
+    isTimedOut,
+    isLimitedByBudget,
+    examined,
+    unseenPools: [],
+  }
+
+  function moveOf(set: readonly Candidate[]): Move | 'undecided' | undefined {
+    // Cheaper nodes may be smaller, and then more than before. One of the old nodes cannot stay in place of a new one
+    // of its type: members would be fewer than run together.
+    const mostClaims = Math.max(
+      1,
+      set.reduce((sum, { pods }) => sum + pods.length, 0),
+    )
+    const finder = new MoveFinder(whatIf, { spotToSpot, mostClaims, guardSameTypes: false })
+    const outcome = whatIf.without(set, (simulation) => ({
+      ending: 'undo',
+      value: finder.judge(set, simulation),
+    }))
+    if (outcome.kind === 'refused') {
+      const { refusal } = outcome
+      if (refusal.kind === 'undecided') return 'undecided'
+      for (const { input } of set) remarks.push({ kind: 'refused', node: input.node, refusal })
+      return undefined
+    }
+    const { move } = outcome
+    const { candidates: nodes, claims, savings } = move
+    remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
+    const inputs = set.map(({ input }) => input)
+    const verdicts = verdictsOn(inputs, savings, totals)
+    const isApproved = verdicts.every((verdict) => verdict.isApproved)
+    remarks.push({ kind: 'scored', nodes, verdicts, isApproved })
+    return isApproved ? move : undefined
+  }
+}
+
+/** The sets whose nodes are all candidates. */
+function setsOf(whatIf: WhatIf, { together = [] }: ConsolidationQuestion): readonly (readonly Candidate[])[] {
+  const known = new Map(whatIf.candidates.map((candidate) => [candidate.input.node, candidate]))
+  const sets = together.flatMap((names) => {
+    const set = names.toSorted().flatMap((name) => known.get(name) ?? [])
+    return set.length === names.length && set.length > 0 ? [set] : []
+  })
+  const ratioOf = (set: readonly Candidate[]) =>
+    priceOf(set) / set.reduce((sum, { input }) => sum + input.disruptionCost, 0)
+  const nameOf = ([first]: readonly Candidate[]) => first?.input.node ?? ''
+  return sets.toSorted((a, b) => ratioOf(b) - ratioOf(a) || (nameOf(a) < nameOf(b) ? -1 : 1))
+}
+
+/** Set when a NodePool's budget leaves fewer nodes than the set has of it. */
+function overdrawnBy(set: readonly Candidate[], { budgets }: ConsolidationQuestion) {
+  for (const [nodePool, nodes] of Map.groupBy(set, ({ input }) => input.nodePool)) {
+    const allowed = budgets.get(nodePool) ?? 0
+    if (nodes.length > allowed) return { kind: 'budget', nodePool, nodes: nodes.length, allowed } as const
+  }
+  return undefined
+}
