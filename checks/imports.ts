@@ -52,8 +52,9 @@ const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])
 /** Doors of packages beside their own names, which only tests may use. */
 const testDoors: ReadonlySet<string> = new Set(['@tenon/ask/test-clusters', '@tenon/provider/contract-suite'])
 
-/** Doors beside their own names that load less. */
+/** Doors beside their own names, which load less, or what the others do without. */
 const smallDoors: ReadonlySet<string> = new Set([
+  '@tenon/ask/play',
   '@tenon/ask/record',
   '@tenon/ask/schema',
   '@tenon/ask/snapshot',

@@ -8,7 +8,8 @@ import {
   type ResourceRequirements,
   type Resources,
 } from '@tenon/api'
-import { Play, type PlayReport, type TimedChange } from '@tenon/ask'
+import { type PlayReport, type TimedChange } from '@tenon/ask'
+import { Play } from '@tenon/ask/play'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { seatOf, traceCatalogue } from './catalogue.ts'
 import type { TraceInstance } from './read-trace.ts'

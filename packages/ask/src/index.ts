@@ -1,5 +1,11 @@
 export { readSnapshot, writeSnapshot } from './snapshot/file.ts'
-export { readSnapshotText, snapshotLines, type ReadSnapshot, type SnapshotProblem } from './snapshot/lines.ts'
+export {
+  readSnapshotText,
+  snapshotLines,
+  SnapshotReader,
+  type ReadSnapshot,
+  type SnapshotProblem,
+} from './snapshot/lines.ts'
 export type {
   Snapshot,
   SnapshotCatalogue,
@@ -10,15 +16,8 @@ export { type SnapshotSource, type TakenCatalogues, takeSnapshot } from './snaps
 export { Study } from './study/study.ts'
 export type { BilledHour } from './play/bill.ts'
 export type { Catalogue } from './play/catalogue.ts'
-export {
-  defaultPlayTimes,
-  Play,
-  type PlayChange,
-  type PlayOptions,
-  type PlayTimes,
-  type TimedChange,
-} from './play/play.ts'
-export { playSnapshot, type SnapshotPlayOptions, type SnapshotPlayReport } from './play/play-snapshot.ts'
+export type { PlayChange, PlayOptions, PlayTimes, TimedChange } from './play/play.ts'
+export type { SnapshotPlayOptions, SnapshotPlayReport } from './play/play-snapshot.ts'
 export type { PlayReport } from './play/report.ts'
 export type { Durations } from './play/tally.ts'
 export {
@@ -33,7 +32,7 @@ export type { TraceEnd } from './trace/blocks.ts'
 export { Recorder, type RecorderDependencies, type RecorderOptions } from './trace/recorder.ts'
 export { type Gap, type Recording, type RecordedFigures, recordingOf } from './trace/recording.ts'
 export type { TraceRecord } from './trace/records.ts'
-export { replay, type ReplayAssumption, type ReplayReport, type ReplayVariant } from './trace/replay.ts'
+export type { ReplayAssumption, ReplayReport, ReplayVariant } from './trace/replay.ts'
 export { type ReadTrace, readTraceFile, TraceFile, type TraceSink } from './trace/trace-file.ts'
 export { type TraceState, traceStateAfter } from './trace/trace-state.ts'
 export { typesOfNodes } from './snapshot/types-of-nodes.ts'
@@ -54,7 +53,6 @@ export {
   type Simulation,
 } from './simulate/simulate.ts'
 export type { Case, CaseExpectations, CaseFailure, CaseStep } from './cases/case.ts'
-export { runCase } from './cases/run.ts'
 export {
   type CostDimension,
   type CostGroup,

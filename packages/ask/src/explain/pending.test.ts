@@ -4,9 +4,10 @@ import { labels, type Pod } from '@tenon/api'
 import { patchCommand, patchOf } from '../misses/patch.ts'
 import { redacted } from '../snapshot/redact.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
-import { Study } from '../study/study.ts'
+import { Study, type StudyFacts } from '../study/study.ts'
+import { SystemClock } from '@tenon/runtime'
 import { aNode, aPending, aPool, aSnapshot, aType } from '../testing/clusters.test-support.ts'
-import { explainPending, type PendingExplanation } from './pending.ts'
+import { explainPending, PendingExplainer, type PendingExplanation } from './pending.ts'
 
 async function explained(snapshot: Snapshot, name: string): Promise<PendingExplanation> {
   const study = await Study.open(snapshot)
@@ -151,4 +152,54 @@ test('a pause of launches is part of a snapshot, also of a redacted one, and its
   })
   assert.equal((await released.decide()).result.claims.length, 1)
   await released.close()
+})
+
+/** Every look at it takes a second. */
+class SlowClock extends SystemClock {
+  #nowMs = 0
+
+  override monotonic(): number {
+    this.#nowMs += 1000
+    return this.#nowMs
+  }
+}
+
+test('EXP-3 one time limit holds for all pods of an answer, and what was not tried is counted', async (t) => {
+  const pods = ['a', 'b'].map((name) => aPending(name, { cpu: '6', memory: '1Gi' }, {}, name))
+  const pools = ['red', 'green'].map((name) => aPool(name, {}, { taints: [taint] }))
+  const study = await Study.open(aSnapshot([...pools, ...pods], types))
+  t.after(() => study.close())
+  const decision = await study.decide()
+  const missesOf = async (missesMs: number) => {
+    const { operator, snapshot } = study
+    const facts: StudyFacts = { operator, snapshot, clock: new SlowClock() }
+    const explainer = new PendingExplainer(facts, decision)
+    const counts: (readonly [found: number, untried: number])[] = []
+    for (const pod of pods) {
+      const { misses, untried } = (await explainer.explain(pod, { missesMs })) ?? assert.fail()
+      counts.push([misses.length, untried])
+    }
+    return counts
+  }
+  const all = await missesOf(1_000_000)
+  assert.ok(all.every(([found, untried]) => found > 0 && untried === 0))
+  const tried = async (missesMs: number) =>
+    (await missesOf(missesMs)).map(([found, untried]) => ({ found, isWhole: untried === 0 }))
+  assert.deepEqual(await tried(1), [
+    { found: 0, isWhole: false },
+    { found: 0, isWhole: false },
+  ])
+  // Enough for the first pod, so that nothing is left for the second.
+  let enough = 1000
+  while ((await tried(enough))[0]?.isWhole !== true) enough += 1000
+  const [first, second] = await tried(enough)
+  assert.deepEqual([first?.found, second?.isWhole], [all[0]?.[0], false])
+})
+
+test('EXP-3 a change that pods of another revision have no place for is made on the others', async () => {
+  const selecting = aPending('web-1', { cpu: '1' }, { nodeSelector: { tier: 'none' } }, 'web')
+  const plain = aPending('web-2', { cpu: '9' }, {}, 'web')
+  const { misses } = await explained(aSnapshot([aPool('blue'), selecting, plain], types), 'web-1')
+  const dropped = misses.find(({ change }) => change.kind === 'dropNodeSelector')
+  assert.deepEqual([dropped?.running, dropped?.waiting], [1, 2])
 })

@@ -2,8 +2,8 @@
 import type { NodePool, Pod } from '@tenon/api'
 import { type Deferral, type PodReason, renderPodReason, renderTemplateReason } from '@tenon/engine'
 import type { PendingDecision, UnreadyPool } from '@tenon/operator'
-import { findMisses, type Misses } from '../misses/find.ts'
-import type { Study } from '../study/study.ts'
+import { MissFinder, type Misses } from '../misses/find.ts'
+import type { StudyFacts } from '../study/study.ts'
 import { ExistingNodes, type NodesAnswer } from './existing-nodes.ts'
 
 /** What one NodePool has against a pod. */
@@ -36,21 +36,26 @@ export interface PendingExplanation extends Misses {
 
 /** How much is found out. */
 export interface PendingOptions {
-  /** Milliseconds for trying what would help; 0 tries nothing. */
+  /** Milliseconds for trying what would help, for all pods of an answer together; 0 tries nothing. */
   readonly missesMs: number
 }
 
-/** Explains pods of one decision. */
+/** Explains pods of one decision; make one for each answer. */
 export class PendingExplainer {
-  readonly #study: Study
+  readonly #study: StudyFacts
   readonly #decision: PendingDecision
   readonly #pools: ReadonlyMap<string, NodePool>
   readonly #unready: readonly UnreadyPool[]
+  #finder: MissFinder | undefined
+  /** Pods of one shape are refused for one reason. */
+  readonly #answers = new Map<PodReason | undefined, readonly PoolAnswer[]>()
+  /** Milliseconds that were taken to try what would help. */
+  #spentMs = 0
   #nodes: ExistingNodes | undefined
   /** By UID of the pod; worked out for those that are asked for. */
   #outcomes: ReadonlyMap<string | undefined, () => Outcome> | undefined
 
-  constructor(study: Study, decision: PendingDecision) {
+  constructor(study: StudyFacts, decision: PendingDecision) {
     this.#study = study
     this.#decision = decision
     const { operator } = study
@@ -65,13 +70,21 @@ export class PendingExplainer {
     if (outcome.case !== 'waits') return { ...outcome, nodePools: [], misses: [], untried: 0 }
     this.#nodes ??= new ExistingNodes(this.#study.operator)
     const nodes = this.#nodes.answer(pod)
-    const nodePools = this.#poolAnswers(outcome.reason)
+    const nodePools = this.#answers.get(outcome.reason) ?? this.#poolAnswers(outcome.reason)
+    this.#answers.set(outcome.reason, nodePools)
     const found =
-      missesMs > 0
-        ? await findMisses(this.#study, this.#decision, pod, { limitMs: missesMs })
-        : { misses: [], untried: 0 }
+      missesMs > 0 ? await this.#missesOf(pod, missesMs - this.#spentMs) : { misses: [], untried: 0 }
     const { case: what, code } = outcome
     return { case: what, code, summary: summaryOf(outcome.summary, nodes), nodePools, nodes, ...found }
+  }
+
+  async #missesOf(pod: Pod, limitMs: number): Promise<Misses> {
+    const { clock } = this.#study
+    const begunMs = clock.monotonic()
+    this.#finder ??= new MissFinder(this.#study, this.#decision)
+    const found = await this.#finder.find(pod, { limitMs })
+    this.#spentMs += clock.monotonic() - begunMs
+    return found
   }
 
   #outcomeOf({ metadata }: Pod): Outcome | undefined {
@@ -190,7 +203,7 @@ function deferralText(because: Deferral, nodePool: string): string {
 }
 
 export async function explainPending(
-  study: Study,
+  study: StudyFacts,
   decision: PendingDecision,
   pod: Pod,
   options: PendingOptions = { missesMs: 5000 },

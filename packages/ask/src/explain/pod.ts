@@ -40,6 +40,8 @@ export class PodExplainer {
   readonly #study: Study
   #decided: Promise<PendingDecision> | undefined
   #pending: PendingExplainer | undefined
+  /** Nodes that pods without one go to, by UID of the pod. */
+  #placed: ReadonlyMap<string | undefined, string> | undefined
 
   constructor(study: Study) {
     this.#study = study
@@ -120,8 +122,11 @@ export class PodExplainer {
   async #waiting(pod: Pod, options: PendingOptions): Promise<Found> {
     this.#decided ??= this.#study.decide()
     const decision = await this.#decided
-    const placed = decision.result.placements.find((each) => each.pod.metadata.uid === pod.metadata.uid)
-    if (placed !== undefined) return this.#onItsWay(pod, placed.node)
+    this.#placed ??= new Map(
+      decision.result.placements.map((each) => [each.pod.metadata.uid, each.node] as const),
+    )
+    const node = this.#placed.get(pod.metadata.uid)
+    if (node !== undefined) return this.#onItsWay(pod, node)
     this.#pending ??= new PendingExplainer(this.#study, decision)
     const pending = await this.#pending.explain(pod, options)
     if (pending === undefined)

@@ -32,12 +32,10 @@ export interface Change {
   readonly operations: readonly Operation[]
 }
 
-/** The object with a change. @throws TypeError when the change is not for such an object. */
-export function edited<T extends object>(object: T, operations: readonly Operation[]): T {
+/** The object with a change; undefined when the object has no such place. */
+export function edited<T extends object>(object: T, operations: readonly Operation[]): T | undefined {
   const copy = structuredClone(object)
-  const failed = applyPatch(copy, [...operations]).find((error) => error !== null)
-  if (failed !== undefined && failed !== null) throw new TypeError(failed.message)
-  return copy
+  return applyPatch(copy, [...operations]).some((error) => error !== null) ? undefined : copy
 }
 
 /** A JSON Pointer of these names. */

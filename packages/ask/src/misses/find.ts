@@ -12,7 +12,7 @@ import {
 } from '@tenon/api'
 import type { PodReason, TemplateReason } from '@tenon/engine'
 import type { PendingDecision } from '@tenon/operator'
-import type { Study } from '../study/study.ts'
+import type { StudyFacts } from '../study/study.ts'
 import { type Change, pointer } from './change.ts'
 import {
   nodeAffinities,
@@ -24,7 +24,7 @@ import {
 } from './pod-changes.ts'
 import { poolLabel, poolLimit, poolReady, poolRequirements } from './pool-changes.ts'
 import { amountText, lastThat, roundAmounts } from './quantities.ts'
-import { Trial, type TrialOutcome } from './trial.ts'
+import { KnownTrials, Trial, type TrialOutcome } from './trial.ts'
 
 /** A change with what comes of it. */
 export interface NearestMiss extends TrialOutcome {
@@ -46,31 +46,45 @@ export interface MissOptions {
 /** Values of one label that are tried, at most. */
 const triedValues = 6
 
-/** @param pod one that the decision leaves waiting, as the decision has it. */
-export async function findMisses(
-  study: Study,
-  decision: PendingDecision,
-  pod: Pod,
-  { limitMs }: MissOptions,
-): Promise<Misses> {
-  const endMs = study.clock.monotonic() + limitMs
-  const isOver = (): boolean => study.clock.monotonic() >= endMs
-  const trial = new Trial(study, decision, pod, isOver)
-  const misses: NearestMiss[] = []
-  let untried = 0
-  for (const candidate of candidates(study, decision, pod)) {
-    if (isOver()) {
-      untried++
-      continue
-    }
-    const change = 'settle' in candidate ? await candidate.settle(trial) : candidate
-    if (change === undefined) continue
-    if (!trial.needsOthers && (await trial.of(change, 'workload')) === undefined) continue
-    const outcome = await trial.of(change, 'all')
-    if (outcome !== undefined) misses.push({ change, ...outcome })
-    else if (isOver()) untried++
+/** Finds nearest misses of the pods of one decision; what is decided for one serves the others. */
+export class MissFinder {
+  readonly #study: StudyFacts
+  readonly #decision: PendingDecision
+  readonly #known: KnownTrials
+  readonly #values: LabelValues
+
+  constructor(study: StudyFacts, decision: PendingDecision) {
+    this.#study = study
+    this.#decision = decision
+    this.#known = new KnownTrials(decision)
+    this.#values = new LabelValues(decision.input.pools)
   }
-  return { misses: misses.toSorted(cheapestFirst), untried }
+
+  /** @param pod one that the decision leaves waiting, as the decision has it. */
+  async find(pod: Pod, { limitMs }: MissOptions): Promise<Misses> {
+    const { clock } = this.#study
+    const endMs = clock.monotonic() + limitMs
+    const isOver = (): boolean => clock.monotonic() >= endMs
+    const trial = new Trial(this.#study, this.#known, pod, isOver)
+    const misses: NearestMiss[] = []
+    let untried = 0
+    for (const candidate of candidates(this.#study, this.#decision, pod, this.#values)) {
+      const miss = isOver() ? undefined : await tried(candidate, trial)
+      // What a trial says that was cut short may be wrong either way.
+      if (isOver()) untried++
+      else if (miss !== undefined) misses.push(miss)
+    }
+    return { misses: misses.toSorted(cheapestFirst), untried }
+  }
+}
+
+/** @returns undefined when the pod waits all the same. */
+async function tried(candidate: Change | OpenChange, trial: Trial): Promise<NearestMiss | undefined> {
+  const change = 'settle' in candidate ? await candidate.settle(trial) : candidate
+  if (change === undefined) return undefined
+  if (!trial.needsOthers && (await trial.of(change, 'workload')) === undefined) return undefined
+  const outcome = await trial.of(change, 'all')
+  return outcome && { change, ...outcome }
 }
 
 function cheapestFirst(a: NearestMiss, b: NearestMiss): number {
@@ -86,9 +100,10 @@ interface OpenChange {
 }
 
 function* candidates(
-  study: Study,
+  study: StudyFacts,
   { input, result }: PendingDecision,
   pod: Pod,
+  values: LabelValues,
 ): Generator<Change | OpenChange, void, undefined> {
   const { operator } = study
   const original = operator.caches.pods.get({
@@ -104,7 +119,6 @@ function* candidates(
   yield* podAffinities(original)
   yield* spreads(original)
   yield* preferences(original)
-  const values = new LabelValues(input.pools)
   yield* nodeAffinities(original, (key) => values.of(key))
   for (const resource of resourcesOf(original)) yield loweredRequest(original, resource)
   for (const { nodePool: name, because } of operator.questions().unreadyPools()) {

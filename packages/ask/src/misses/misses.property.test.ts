@@ -8,7 +8,7 @@ import { applyPatch, type Operation } from 'rfc6902'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { Study } from '../study/study.ts'
 import { Draw, randomCluster } from '../testing/clusters.test-support.ts'
-import { findMisses, type NearestMiss } from './find.ts'
+import { MissFinder, type NearestMiss } from './find.ts'
 
 /** More of them with TENON_MISS_CLUSTERS, for a run by hand. */
 const clusters = Number(process.env['TENON_MISS_CLUSTERS'] ?? 40)
@@ -90,8 +90,9 @@ test('EXP-3 every nearest miss of random clusters comes true when its patch is a
     const snapshot = randomCluster(new Draw(new SeededRandom(`misses ${seed}`)))
     const study = await Study.open(snapshot)
     const decision = await study.decide()
+    const finder = new MissFinder(study, decision)
     for (const { pod } of decision.result.failures) {
-      const { misses, untried } = await findMisses(study, decision, pod, { limitMs })
+      const { misses, untried } = await finder.find(pod, { limitMs })
       assert.equal(untried, 0)
       for (const miss of misses) await holds(snapshot, decision, pod, miss, `seed ${seed}`)
       told += misses.length
@@ -189,7 +190,7 @@ test('EXP-3 of the pods that one change can help, one is told for at least 95 of
     for (const { pod } of decision.result.failures.slice(0, 2)) {
       if (!(await canBeHelped(snapshot, pod))) continue
       helped++
-      const { misses } = await findMisses(study, decision, pod, { limitMs })
+      const { misses } = await new MissFinder(study, decision).find(pod, { limitMs })
       if (misses.length > 0) told++
     }
     await study.close()

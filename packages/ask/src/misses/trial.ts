@@ -8,7 +8,7 @@ import {
   TypeReader,
 } from '@tenon/engine'
 import { type PendingDecision, poolProblems } from '@tenon/operator'
-import type { Study } from '../study/study.ts'
+import type { StudyFacts } from '../study/study.ts'
 import { type Change, edited } from './change.ts'
 
 /** What becomes of the pods of a workload. */
@@ -27,30 +27,66 @@ export interface TrialOutcome {
 /** A part of the pods of a decision. */
 type Scope = 'all' | 'workload'
 
+/** What one decision made of the pods, whichever of them is asked about. */
+interface Decided {
+  /** By UID of the pod. */
+  readonly places: ReadonlyMap<string, TrialOutcome['place']>
+  readonly pricePerHour: number | undefined
+}
+
+/** What trials about the pods of one decision share: those of one workload ask for the same ones. */
+export class KnownTrials {
+  readonly decision: PendingDecision
+  readonly types = new TypeReader()
+  readonly #decided = new Map<string, Decided | undefined>()
+  /** UIDs of the pods that wait, by that of what controls them. */
+  readonly #workloads: ReadonlyMap<string | undefined, readonly string[]>
+
+  constructor(decision: PendingDecision) {
+    this.decision = decision
+    const groups = Map.groupBy(decision.input.pods, (pod) => controllerOf(pod)?.uid)
+    this.#workloads = new Map(Array.from(groups, ([owner, pods]) => [owner, pods.map(uidOf)]))
+  }
+
+  /** UIDs of the pods of the decision that one thing controls. */
+  ownedBy(owner: string): readonly string[] {
+    return this.#workloads.get(owner) ?? []
+  }
+
+  /** @param isWhole whether what `decide` says may be kept, asked once it has said it. */
+  async of(
+    key: string,
+    decide: () => Promise<Decided | undefined>,
+    isWhole: () => boolean,
+  ): Promise<Decided | undefined> {
+    if (this.#decided.has(key)) return this.#decided.get(key)
+    const decided = await decide()
+    if (isWhole()) this.#decided.set(key, decided)
+    return decided
+  }
+}
+
 /** Decides again about one pending pod and those of its workload. */
 export class Trial {
-  readonly #study: Study
-  readonly #decision: PendingDecision
+  readonly #study: StudyFacts
+  readonly #known: KnownTrials
   readonly #pod: Pod
-  readonly #types = new TypeReader()
   readonly #shouldStop: () => boolean
   readonly #signal = new AbortController().signal
   /** UIDs of the pods of its workload that wait, its own among them. */
   readonly #uids: ReadonlySet<string>
-  readonly #unpriced: boolean
+  /** UID of what controls it; its own when nothing does. */
+  readonly #workload: string
 
   /** @param shouldStop says when no more time is left. */
-  constructor(study: Study, decision: PendingDecision, pod: Pod, shouldStop: () => boolean) {
+  constructor(study: StudyFacts, known: KnownTrials, pod: Pod, shouldStop: () => boolean) {
     this.#study = study
-    this.#decision = decision
+    this.#known = known
     this.#pod = pod
     this.#shouldStop = shouldStop
     const owner = controllerOf(pod)?.uid
-    const others = decision.input.pods.filter(
-      (each) => owner !== undefined && controllerOf(each)?.uid === owner,
-    )
-    this.#uids = new Set([pod, ...others].map(uidOf))
-    this.#unpriced = hasUnknownPrice(decision.result)
+    this.#workload = owner ?? uidOf(pod)
+    this.#uids = new Set([uidOf(pod), ...(owner === undefined ? [] : known.ownedBy(owner))])
   }
 
   /** Whether a decision about the workload alone says less than one about all pods. */
@@ -61,14 +97,32 @@ export class Trial {
 
   /** @returns undefined when the pod would still wait, or the change is not valid, or time is up. */
   async of(change: Change, scope: Scope): Promise<TrialOutcome | undefined> {
+    const { kind, operations, target } = change
+    // What is changed of a NodePool is the same for all workloads.
+    const whose = target.kind === 'pod' || scope === 'workload' ? this.#workload : undefined
+    const key = JSON.stringify([whose, scope, kind, target, operations])
+    const decided = await this.#known.of(
+      key,
+      () => this.#decide(change, scope),
+      () => !this.#shouldStop(),
+    )
+    return decided && this.#outcome(decided)
+  }
+
+  async #decide(change: Change, scope: Scope): Promise<Decided | undefined> {
     const input = await this.#changed(change, scope)
     if (input === undefined) return undefined
-    const result = schedule(input, { shouldStop: this.#shouldStop, types: this.#types })
-    return this.#outcome(result)
+    const { decision, types } = this.#known
+    const result = schedule(input, { shouldStop: this.#shouldStop, types })
+    const isPriced = !hasUnknownPrice(decision.result) && !hasUnknownPrice(result)
+    return {
+      places: placesIn(result),
+      pricePerHour: isPriced ? result.pricePerHour - decision.result.pricePerHour : undefined,
+    }
   }
 
   async #changed(change: Change, scope: Scope): Promise<SchedulingInput | undefined> {
-    const { input } = this.#decision
+    const { input } = this.#known.decision
     const pods = scope === 'all' ? input.pods : input.pods.filter((pod) => this.#uids.has(uidOf(pod)))
     if (change.target.kind === 'pod') return { ...input, pods: this.#editedPods(pods, change) }
     const pools = await this.#editedPools(change.target.name, change)
@@ -82,7 +136,9 @@ export class Trial {
       if (!this.#uids.has(uidOf(pod))) return pod
       const { namespace = '', name } = pod.metadata
       const original = operator.caches.pods.get({ namespace, name }) ?? pod
-      return questions.readPod(edited(original, operations))
+      // Pods of one workload may be of two revisions, and the change be about one of them.
+      const changed = edited(original, operations)
+      return changed === undefined ? pod : questions.readPod(changed)
     })
   }
 
@@ -91,35 +147,35 @@ export class Trial {
     const original = operator.caches.nodePools.get({ name })
     if (original === undefined) return undefined
     const pool = change.kind === 'readyPool' ? original : edited(original, change.operations)
-    if (!isValid(pool, this.#study)) return undefined
+    if (pool === undefined || !isValid(pool, this.#study)) return undefined
     const read = await operator.questions().readPool(pool, this.#signal)
     if (read === undefined || read.instanceTypes.length === 0) return undefined
-    const { pools } = this.#decision.input
+    const { pools } = this.#known.decision.input
     const isThere = pools.some(({ nodePool }) => nodePool.metadata.name === name)
     if (!isThere) return change.kind === 'readyPool' ? [...pools, read] : undefined
     return pools.map((each) => (each.nodePool.metadata.name === name ? read : each))
   }
 
-  #outcome(result: SchedulingResult): TrialOutcome | undefined {
-    const uid = uidOf(this.#pod)
-    const claim = result.claims.find(({ pods }) => pods.some((pod) => uidOf(pod) === uid))
-    const placement = result.placements.find(({ pod }) => uidOf(pod) === uid)
-    if (claim === undefined && placement === undefined) return undefined
-    const placed = [...result.claims.flatMap(({ pods }) => pods), ...result.placements.map(({ pod }) => pod)]
-    const isPriced = !this.#unpriced && !hasUnknownPrice(result)
-    return {
-      running: placed.filter((pod) => this.#uids.has(uidOf(pod))).length,
-      waiting: this.#uids.size,
-      place:
-        claim === undefined
-          ? { kind: 'node', name: placement?.node ?? '' }
-          : { kind: 'claim', nodePool: claim.nodePool, instanceType: claim.instanceTypes[0] ?? '' },
-      pricePerHour: isPriced ? result.pricePerHour - this.#decision.result.pricePerHour : undefined,
-    }
+  #outcome({ places, pricePerHour }: Decided): TrialOutcome | undefined {
+    const place = places.get(uidOf(this.#pod))
+    if (place === undefined) return undefined
+    let running = 0
+    for (const uid of this.#uids) if (places.has(uid)) running++
+    return { running, waiting: this.#uids.size, place, pricePerHour }
   }
 }
 
-function isValid(pool: NodePool, { snapshot, operator }: Study): boolean {
+function placesIn({ claims, placements }: SchedulingResult): Decided['places'] {
+  const places = new Map<string, TrialOutcome['place']>()
+  for (const { pod, node } of placements) places.set(uidOf(pod), { kind: 'node', name: node })
+  for (const { pods, nodePool, instanceTypes } of claims) {
+    const place = { kind: 'claim', nodePool, instanceType: instanceTypes[0] ?? '' } as const
+    for (const pod of pods) places.set(uidOf(pod), place)
+  }
+  return places
+}
+
+function isValid(pool: NodePool, { snapshot, operator }: StudyFacts): boolean {
   const { wellKnownLabels, restrictedLabels, restrictedDomains, labelAliases } = snapshot.cloud
   const rules = {
     wellKnownLabels,

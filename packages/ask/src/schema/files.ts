@@ -2,6 +2,7 @@
 import type { KubeObject, Pod } from '@tenon/api'
 import type { NodeDecision } from '@tenon/operator'
 import type { SnapshotHead } from '../snapshot/head.ts'
+import type { PodLine } from '../snapshot/pod-lines.ts'
 import { snapshotVersion } from '../snapshot/snapshot.ts'
 import type { TraceRecord } from '../trace/records.ts'
 import {
@@ -56,11 +57,25 @@ const decision = object<NodeDecision>({
   at: time(),
 })
 
+const part = foreign<PodLine['pod']>(
+  ofRelease,
+  'what several pods have in common; parts are numbered from 0 in their order',
+)
+const ownPart = foreign<PodLine['pod']>(
+  objectSchema,
+  'a pod without what its parts say, which belongs beside its own fields',
+)
+const partFields: Fields<PodLine['parts']> = {
+  metadata: optional(count('number of the part')),
+  spec: optional(count('number of the part')),
+  conditions: optional(list(count('number of the part'), 'those of the status')),
+}
+
 const lineOf = (name: string, json: JsonSchema): JsonSchema => objectJson({ [name]: { json } })
 
 export const snapshotSchema: JsonSchema = published(
   'Snapshot',
-  'A line of a snapshot: the head, then instance types, objects, decisions and journal entries, then the end.',
+  'A line of a snapshot: the head, then instance types, objects (pods in parts), decisions and journal entries, then the end.',
   {
     oneOf: [
       objectJson(
@@ -69,6 +84,8 @@ export const snapshotSchema: JsonSchema = published(
       ),
       lineOf('catalogue', catalogueSchema.json),
       lineOf('object', kubernetesObject.json),
+      lineOf('part', part.json),
+      objectJson({ pod: ownPart, parts: object<PodLine['parts']>(partFields) }),
       lineOf('nodeDecision', decision.json),
       entryLine,
       lineOf('end', objectJson({ lines: count(), sha256: optional(text('of all lines before it')) })),

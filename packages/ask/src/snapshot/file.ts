@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { createGzip, gunzip } from 'node:zlib'
-import { type ReadSnapshot, readSnapshotText, snapshotLines } from './lines.ts'
+import { type ReadSnapshot, snapshotLines, SnapshotReader } from './lines.ts'
 import type { Snapshot } from './snapshot.ts'
 
 const unpack = promisify(gunzip)
@@ -36,11 +36,17 @@ function* withEnds(lines: Iterable<string>): Generator<string, void, undefined> 
 /** Reads a file. Rejects with the error of the file system when it cannot be read at all. */
 export async function readSnapshot(path: string): Promise<ReadSnapshot> {
   const bytes = await readFile(path)
-  if (!isCompressed(path)) return readSnapshotText(bytes.toString())
+  if (!isCompressed(path)) return readBytes(bytes)
   try {
-    return readSnapshotText((await unpack(bytes)).toString())
+    return readBytes(await unpack(bytes))
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     return { problem: { line: 1, message: `the file cannot be unpacked: ${why}` } }
   }
+}
+
+function readBytes(bytes: Uint8Array): ReadSnapshot {
+  const reader = new SnapshotReader()
+  reader.take(bytes)
+  return reader.end()
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type KubeObject, ownValue } from '@tenon/api'
 import { entryFrom, type JournalEntry, lineOf, type NodeDecision } from '@tenon/operator'
+import { type PartLine, type PodLine, PodParts, PodWriter } from './pod-lines.ts'
 import { headProblem, isFields, readHead, type SnapshotHead } from './head.ts'
 import { type Snapshot, type SnapshotCatalogue, snapshotVersion } from './snapshot.ts'
 
@@ -12,6 +13,8 @@ type Line =
   | { readonly catalogue: SnapshotCatalogue }
   | { readonly object: KubeObject }
   | { readonly nodeDecision: NodeDecision }
+  | PartLine
+  | PodLine
 
 /**
  * Lines without their ends. The last one has their number and a sum of all before it, so that a file that was cut off
@@ -29,7 +32,10 @@ export function* snapshotLines(snapshot: Snapshot): Generator<string, void, unde
   const line = (value: Line): string => noted(JSON.stringify(value))
   yield noted(JSON.stringify({ apiVersion, kind, version: snapshotVersion, ...head }, infinityAsText))
   for (const catalogue of catalogues) yield line({ catalogue })
-  for (const object of objects) yield line({ object })
+  const pods = new PodWriter()
+  for (const object of objects)
+    if (isPod(object)) for (const each of pods.lines(object)) yield line(each)
+    else yield line({ object })
   for (const nodeDecision of nodeDecisions) yield line({ nodeDecision })
   for (const entry of journal) yield noted(lineOf(entry))
   yield JSON.stringify({ end: { lines, sha256: sum.digest('hex') } })
@@ -52,36 +58,54 @@ export type ReadSnapshot = { readonly ok: Snapshot } | { readonly problem: Snaps
 /** Reads the text of a file. */
 export function readSnapshotText(text: string): ReadSnapshot {
   const reader = new SnapshotReader()
-  for (let start = 0; start < text.length; ) {
-    const end = text.indexOf('\n', start)
-    const problem = reader.take(text.slice(start, end === -1 ? undefined : end))
-    if (problem !== undefined) return { problem }
-    if (end === -1) break
-    start = end + 1
-  }
+  reader.take(Buffer.from(text))
   return reader.end()
 }
 
-/** Takes the lines of a snapshot one after the other. */
-class SnapshotReader {
+const newline = 0x0a
+
+/**
+ * Takes the bytes of a snapshot as they come. A large one is never one text: that costs as much time again as
+ * reading the text does.
+ */
+export class SnapshotReader {
   readonly #objects: KubeObject[] = []
   readonly #catalogues: SnapshotCatalogue[] = []
   readonly #nodeDecisions: NodeDecision[] = []
   readonly #journal: JournalEntry[] = []
+  readonly #pods = new PodParts()
   readonly #sum = createHash('sha256')
   #head: SnapshotHead | undefined
   #lines = 0
   #isComplete = false
+  /** The begin of a line whose end has yet to come. */
+  #begun: readonly Buffer[] = []
+  #problem: SnapshotProblem | undefined
 
-  /** @returns what is wrong with the line. */
-  take(text: string): SnapshotProblem | undefined {
-    const line = ++this.#lines
-    const message = this.#read(text)
-    return message === undefined ? undefined : { line, message }
+  /** The next bytes; after a problem they are not looked at. */
+  take(bytes: Uint8Array): void {
+    const part = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    let start = 0
+    for (let end = part.indexOf(newline); end !== -1; end = part.indexOf(newline, start)) {
+      const rest = part.subarray(start, end)
+      this.#line(this.#begun.length === 0 ? rest : Buffer.concat([...this.#begun, rest]))
+      this.#begun = []
+      start = end + 1
+    }
+    if (start < part.length) this.#begun = [...this.#begun, part.subarray(start)]
   }
 
-  /** Call it once there are no more lines. */
+  #line(bytes: Buffer): void {
+    if (this.#problem !== undefined) return
+    const line = ++this.#lines
+    const message = this.#read(bytes)
+    if (message !== undefined) this.#problem = { line, message }
+  }
+
+  /** Call it once there are no more bytes. */
   end(): ReadSnapshot {
+    if (this.#begun.length > 0) this.#line(Buffer.concat(this.#begun))
+    if (this.#problem !== undefined) return { problem: this.#problem }
     const line = this.#lines
     if (this.#head === undefined) return { problem: { line: 1, message: 'the file is empty' } }
     if (!this.#isComplete)
@@ -97,19 +121,21 @@ class SnapshotReader {
     }
   }
 
-  #read(text: string): string | undefined {
-    const value = parsed(text)
+  #read(bytes: Buffer): string | undefined {
+    const value = parsed(bytes)
     if (value === undefined) return 'the line is not a JSON object'
     if (this.#isComplete) return 'the snapshot has ended before this line'
     const { end } = value
     if (isFields(end)) return this.#readEnd(end)
-    this.#sum.update(text)
+    this.#sum.update(bytes)
     if (this.#head === undefined) return this.#readHead(value)
-    const { object, catalogue, nodeDecision } = value
-    if (isObject(object)) this.#objects.push(object)
+    const { object, part, catalogue, nodeDecision } = value
+    const whole = object ?? this.#pods.whole(value['pod'], value['parts'])
+    if (isObject(whole)) this.#objects.push(whole)
+    else if (isFields(part)) this.#pods.add(part)
     else if (isCatalogue(catalogue)) this.#catalogues.push(catalogue)
     else if (isNodeDecision(nodeDecision)) this.#nodeDecisions.push(nodeDecision)
-    else return this.#readEntry(text)
+    else return this.#readEntry(bytes.toString())
     return undefined
   }
 
@@ -141,14 +167,16 @@ class SnapshotReader {
   }
 }
 
-function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
+function parsed(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = JSON.parse(bytes.toString())
     return isFields(value) ? value : undefined
   } catch {
     return undefined
   }
 }
+
+const isPod = (object: KubeObject): boolean => object.apiVersion === 'v1' && object.kind === 'Pod'
 
 /** Whatever else it holds: those who read it check that. */
 function isObject(value: unknown): value is KubeObject {

@@ -3,9 +3,11 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import type { KubeObject, Pod } from '@tenon/api'
 import { defaultSettings, emptyMemory } from '@tenon/operator'
 import { SeededRandom } from '@tenon/runtime'
 import { readSnapshot, writeSnapshot } from './file.ts'
+import { aPending } from '../testing/clusters.test-support.ts'
 import { readSnapshotText, snapshotLines } from './lines.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -90,8 +92,8 @@ test('a snapshot is read as it was written, plain and compressed', async (t) => 
 
 test('EXP-30 a snapshot of a later version is refused with both versions', () => {
   assert.match(
-    problemOf(text.replace('"version":1', '"version":7')),
-    /^1: the snapshot has version 7, and this program reads versions up to 1/,
+    problemOf(text.replace('"version":2', '"version":7')),
+    /^1: the snapshot has version 7, and this program reads versions up to 2/,
   )
 })
 
@@ -102,7 +104,7 @@ test('EXP-30 a snapshot that was cut off names the line at which it ends', async
       problemOf(lines.slice(0, kept).join('\n')),
       `${kept}: the file ends after line ${kept}; the rest is missing`,
     )
-  assert.match(problemOf(text.slice(0, text.length - 5)), /^8: the line is not a JSON object$/)
+  assert.match(problemOf(text.slice(0, text.length - 5)), /^9: the line is not a JSON object$/)
   assert.equal(problemOf(''), '1: the file is empty')
   const path = join(await folder(t), 'cut.gz')
   await writeSnapshot(path, snapshot)
@@ -121,7 +123,7 @@ test('what is no snapshot is refused by name', () => {
 
 test('a snapshot that was edited by hand is read once its sum is removed', () => {
   const edited = text.replace('"cpu":1000', '"cpu":2000')
-  assert.match(problemOf(edited), /^8: the snapshot was changed after it was written; .*remove "sha256"/)
+  assert.match(problemOf(edited), /^9: the snapshot was changed after it was written; .*remove "sha256"/)
   const read = readSnapshotText(edited.replace(/,"sha256":"[0-9a-f]+"/, ''))
   assert.ok('ok' in read)
   assert.equal(read.ok.catalogues[0]?.instanceTypes?.[0]?.capacity['cpu'], 2000)
@@ -148,4 +150,50 @@ test('any damage is a problem with its line, or changes nothing', () => {
     if ('ok' in read) assert.deepEqual(read, readSnapshotText(text))
     else assert.ok(read.problem.line >= 1 && read.problem.message.length > 0)
   }
+})
+
+test('EXP-30 a snapshot of version 1, in which each pod is a line by itself, is read', () => {
+  const [head = '', ...rest] = text.split('\n')
+  const pods = snapshot.objects.filter(({ kind }) => kind === 'Pod')
+  const others = rest.filter((line) => !/^\{"(part|pod|end)":/.test(line))
+  const lines = [
+    head.replace('"version":2', '"version":1'),
+    ...others,
+    ...pods.map((object) => JSON.stringify({ object })),
+  ]
+  const read = readSnapshotText([...lines, JSON.stringify({ end: { lines: lines.length + 1 } })].join('\n'))
+  assert.ok('ok' in read)
+  const byName = (objects: readonly KubeObject[]) =>
+    objects.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+  assert.deepEqual(byName(read.ok.objects), byName(snapshot.objects))
+})
+
+test('what pods of one workload share is written once, and read as one object', () => {
+  const pods = ['a', 'b', 'c'].map((name) => aPending(name, { cpu: '1' }, {}, 'web'))
+  const written = [...snapshotLines({ ...snapshot, objects: pods })].join('\n')
+  assert.equal(written.match(/"containers"/g)?.length, 1)
+  const read = readSnapshotText(written)
+  assert.ok('ok' in read)
+  assert.deepEqual(JSON.parse(JSON.stringify(read.ok.objects)), JSON.parse(JSON.stringify(pods)))
+  const [first, second] = read.ok.objects as Pod[]
+  assert.equal(first?.spec.containers, second?.spec.containers)
+})
+
+test('a pod that names parts that are not there is refused with its line', () => {
+  const parts = { metadata: 0, spec: 7 }
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec: {} }
+  const [head = ''] = text.split('\n')
+  for (const line of [{ pod, parts }, { pod, parts: { conditions: [0] } }, { pod, parts: 1 }, { part: 1 }])
+    assert.equal(problemOf([head, JSON.stringify(line)].join('\n')), '2: the line is not part of a snapshot')
+})
+
+test('a pod without a spec, or with a status that is none, is read as it was written', () => {
+  const odd = [
+    { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } },
+    { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'b' }, spec: null, status: 'x' },
+    { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'c' }, spec: {}, status: { conditions: [null] } },
+  ]
+  const read = readSnapshotText([...snapshotLines({ ...snapshot, objects: odd })].join('\n'))
+  assert.ok('ok' in read)
+  assert.deepEqual(read.ok.objects, odd)
 })

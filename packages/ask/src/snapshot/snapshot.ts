@@ -3,8 +3,8 @@ import type { InstanceType, KubeObject, NodeClass, ResourceType } from '@tenon/a
 import type { JournalEntry, NodeDecision, OperatorMemory, Settings } from '@tenon/operator'
 import type { CloudProvider, NodeDefaults } from '@tenon/provider'
 
-/** Version of the format; a snapshot of a later one is refused. */
-export const snapshotVersion = 1
+/** Version of the format; a snapshot of a later one is refused. In version 1 each pod was a line by itself. */
+export const snapshotVersion = 2
 
 /** What a snapshot says of the cloud beside what it sells. */
 export interface SnapshotCloud

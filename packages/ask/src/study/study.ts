@@ -1,12 +1,15 @@
 /** A snapshot that is open for questions: the state and the engine of the controller, fed from it (ask.md 1). */
 import { createCacheRegistry } from '@tenon/kube'
 import { InlineDecider, onTrialOf, Operator, type PendingDecision, type Settings } from '@tenon/operator'
-import { type Clock, SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
+import { type Clock, eventLoopTurns, SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { CatalogueProvider } from './catalogue-provider.ts'
 import { SnapshotClient } from './snapshot-client.ts'
 
-/** It is always the time of the snapshot, however long something takes. */
+/**
+ * It is always the time of the snapshot, however long something takes. Nobody else is served meanwhile, so that who
+ * gives way to others goes on in the next turn, without the millisecond of a timer.
+ */
 class StandingClock extends SystemClock implements Clock {
   readonly #nowMs: number
 
@@ -18,7 +21,23 @@ class StandingClock extends SystemClock implements Clock {
   override now(): number {
     return this.#nowMs
   }
+
+  override after(ms: number, callback: () => void): () => void {
+    if (ms > 0) return super.after(ms, callback)
+    let isCancelled = false
+    const inTurn = async (): Promise<void> => {
+      await eventLoopTurns.next()
+      if (!isCancelled) callback()
+    }
+    void inTurn()
+    return () => {
+      isCancelled = true
+    }
+  }
 }
+
+/** What answers are worked out from. */
+export type StudyFacts = Pick<Study, 'snapshot' | 'operator' | 'clock'>
 
 /** Its scheduler honours nominations, so that settings alone decide whether pods are steered. */
 const gitVersion = 'v1.36.0'

@@ -1,5 +1,5 @@
 /** Where the facts of an answer come from: a file, the controller, or the objects of the cluster (ask.md 1). */
-import { type ReadSnapshot, readSnapshotText, type Snapshot } from '@tenon/ask'
+import { type ReadSnapshot, type Snapshot, SnapshotReader } from '@tenon/ask'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { type ClusterConnection, onCluster } from '../kubectl/connection.ts'
@@ -25,9 +25,10 @@ export async function snapshotFrom(io: Io, flags: SourceFlags): Promise<Snapshot
 }
 
 async function snapshotOfController(reach: ControllerReach, io: Pick<Io, 'interrupted'>): Promise<Snapshot> {
-  const parts: Uint8Array[] = []
-  for await (const part of await reach.get(snapshotPath, io.interrupted)) parts.push(part)
-  return whole(readSnapshotText(Buffer.concat(parts).toString()), `the answer of ${reach.leader}`)
+  // It is read while the controller writes it.
+  const reader = new SnapshotReader()
+  for await (const part of await reach.get(snapshotPath, io.interrupted)) reader.take(part)
+  return whole(reader.end(), `the answer of ${reach.leader}`)
 }
 
 function whole(read: ReadSnapshot, source: string): Snapshot {

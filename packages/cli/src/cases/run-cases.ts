@@ -7,9 +7,9 @@ import {
   type CaseStep,
   changedSnapshot,
   readSnapshot,
-  runCase,
   type Snapshot,
 } from '@tenon/ask'
+import { runCase } from '@tenon/ask/play'
 import { karpenterKinds, type KubeObject, type NodePool, type UnstructuredObject } from '@tenon/api'
 import { defaultSettings, emptyMemory } from '@tenon/operator'
 import type { ProviderModule } from '@tenon/provider'

@@ -47,9 +47,11 @@ interface Answer {
   readonly object: KubeObject
   /** Of a pod, for a shell. */
   readonly patches?: readonly string[]
+  /** Of a pod, changes that there was no time to try. */
+  readonly untried?: number
 }
 
-/** Milliseconds for what would let one pod run; where many are asked about nothing is tried. */
+/** Milliseconds for what would let pods run, for all of an answer; where pods are gathered nothing is tried. */
 const missesMs = 5000
 
 /** @throws KubectlError when an object is not there. */
@@ -83,9 +85,19 @@ export async function runExplain(io: Io, args: readonly string[], flags: Explain
         nameOf: ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
       })
     else if (answers.length > 0) io.out(`${answers.map(({ lines }) => lines.join('\n')).join('\n\n')}\n`)
+    if (isList) warnOfUntried(io, answers)
   } finally {
     await study.close()
   }
+}
+
+/** What was not tried is not known not to help. */
+function warnOfUntried(io: Io, answers: readonly Answer[]): void {
+  const cut = answers.filter(({ untried = 0 }) => untried > 0).length
+  if (cut > 0)
+    io.err(
+      `Warning: after ${missesMs / 1000} s no more changes were tried that might let pods run; that concerns ${cut} of ${answers.length} objects (pending.untried). Ask about fewer pods\n`,
+    )
 }
 
 /** The changes that would let pods run, as commands of kubectl. @throws KubectlError for other objects. */
@@ -95,8 +107,9 @@ async function printPatches(io: Io, explaining: Explaining, targets: Targets): P
   if (kinds.some((kind) => kind !== podKind))
     throw new KubectlError('error: -o patch is for pods: name pods, or use -o json')
   for (const pod of pods) {
-    const { patches = [], lines } = await explaining.answer(pod)
+    const { patches = [], lines, untried = 0 } = await explaining.answer(pod)
     if (patches.length === 0) io.err(`No change is known that would help. ${lines[0] ?? ''}\n`)
+    if (untried > 0) io.err(`${untried} changes were not tried, as time was up: pod/${pod.name}\n`)
     for (const line of patches) io.out(`${line}\n`)
   }
 }
@@ -170,6 +183,7 @@ class Explaining {
       lines: podText(found, { all: this.#flags.all === true }),
       object: podDocument(found),
       patches: patchLines(pod, found, this.#flags.all === true),
+      untried: found.pending?.untried ?? 0,
     }
   }
 

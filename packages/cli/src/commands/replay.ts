@@ -8,12 +8,12 @@ import {
   type RecordedFigures,
   type Recording,
   recordingOf,
-  replay,
   type ReplayAssumption,
   type ReplayReport,
   type ReplayVariant,
   type TraceEnd,
 } from '@tenon/ask'
+import { replay } from '@tenon/ask/play'
 import { defaultSettings } from '@tenon/operator'
 import { rfc3339 } from '@tenon/runtime'
 import { CliError } from '../errors.ts'

@@ -3,7 +3,6 @@ import {
   type ChangedSnapshot,
   changedSnapshot,
   type ObjectName,
-  playSnapshot,
   simulate,
   type Snapshot,
   type SnapshotChange,
@@ -18,7 +17,13 @@ import { formatOf } from '../kubectl/output/format.ts'
 import { printObjects } from '../kubectl/output/objects.ts'
 import { readManifests } from '../manifests.ts'
 import { loadProviders } from '../load-provider.ts'
-import { playText, simulationDiff, simulationObject, simulationText } from '../ask/simulation-text.ts'
+import {
+  type Plays,
+  playText,
+  simulationDiff,
+  simulationObject,
+  simulationText,
+} from '../ask/simulation-text.ts'
 import { SchemaChecker } from '../validate/schema-check.ts'
 import { allCrds } from './crds.ts'
 
@@ -60,10 +65,7 @@ async function answer(io: Io, flags: SimulateFlags): Promise<0 | 1> {
   const after = changed(before, changes)
   const simulation = await simulate(before, after)
   const forMs = flags.for ?? (flags.observe === true ? observedMs : undefined)
-  const plays =
-    forMs === undefined
-      ? undefined
-      : { forMs, before: await playSnapshot(before, { forMs }), after: await playSnapshot(after, { forMs }) }
+  const plays = forMs === undefined ? undefined : await played(before, after, forMs)
   if (format.kind !== 'plain')
     printObjects(io.out, format, {
       objects: [simulationObject(simulation, plays)],
@@ -75,6 +77,12 @@ async function answer(io: Io, flags: SimulateFlags): Promise<0 | 1> {
     if (plays !== undefined) io.out(playText(plays, before.cloud.priceUnit))
   }
   return flags.exitCode === true && !simulation.changesNothing ? 1 : 0
+}
+
+async function played(before: Snapshot, after: Snapshot, forMs: number): Promise<Plays> {
+  // What is decided now needs no embedded cluster.
+  const { playSnapshot } = await import('@tenon/ask/play')
+  return { forMs, before: await playSnapshot(before, { forMs }), after: await playSnapshot(after, { forMs }) }
 }
 
 function changed(before: Snapshot, changes: readonly SnapshotChange[]): Snapshot {

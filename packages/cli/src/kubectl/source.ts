@@ -1,6 +1,5 @@
 /** Where the facts of an answer come from: a file, the controller, or the objects alone (ask.md 1). */
-import { type ReadSnapshot, readSnapshot, readSnapshotText, type Snapshot } from '@tenon/ask'
-import { readText } from '@tenon/runtime'
+import { type ReadSnapshot, readSnapshot, type Snapshot, SnapshotReader } from '@tenon/ask'
 import { resolve } from 'node:path'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
@@ -26,8 +25,9 @@ export async function snapshotFile({ cwd }: Pick<Io, 'cwd'>, path: string): Prom
  * @throws CliError when what it gives is not whole.
  */
 export async function controllerSnapshot(reach: ControllerReach, signal: AbortSignal): Promise<Snapshot> {
-  const text = await readText(await reach.get('/debug/snapshot', signal))
-  return whole(readSnapshotText(text), `the snapshot of ${reach.leader}`)
+  const reader = new SnapshotReader()
+  for await (const part of await reach.get('/debug/snapshot', signal)) reader.take(part)
+  return whole(reader.end(), `the snapshot of ${reach.leader}`)
 }
 
 function whole(read: ReadSnapshot, source: string): Snapshot {

@@ -2,12 +2,12 @@
 import {
   type BilledHour,
   changedSnapshot,
-  playSnapshot,
   simulate,
   type Simulation,
   type Snapshot,
   type SnapshotPlayReport,
 } from '@tenon/ask'
+import { playSnapshot } from '@tenon/ask/play'
 import type { ConsoleFacts, TextProblem } from './facts.ts'
 
 /** A simulated cluster over time. */

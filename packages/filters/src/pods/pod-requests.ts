@@ -6,8 +6,40 @@ const assumedForScoring = [100, 200 * 1024 * 1024] as const
 
 type Totals = Map<number, number>
 
+/** What a pod asks of its node, and what it weighs in scoring: CPU (thousandths) and memory (bytes). */
+interface Asked {
+  /** Zero amounts left out. */
+  readonly requests: readonly Amount[]
+  readonly scored: { readonly cpu: number; readonly memory: number }
+}
+
+/** All that it follows from, beside the containers. */
+type From = Pick<PodSpec, 'initContainers' | 'overhead' | 'resources'>
+
+/** Works out what pods ask for; once for pods that share their containers, as cached ones of a workload do. */
+export class PodRequests {
+  readonly #table: ResourceTable
+  readonly #known = new WeakMap<readonly Container[], { readonly from: From; readonly asked: Asked }>()
+
+  constructor(table: ResourceTable) {
+    this.#table = table
+  }
+
+  of(spec: PodSpec): Asked {
+    const known = this.#known.get(spec.containers)
+    const isSame =
+      known?.from.initContainers === spec.initContainers &&
+      known?.from.overhead === spec.overhead &&
+      known?.from.resources === spec.resources
+    if (known !== undefined && isSame) return known.asked
+    const asked = { requests: podRequests(spec, this.#table), scored: scoredRequests(spec, this.#table) }
+    this.#known.set(spec.containers, { from: spec, asked })
+    return asked
+  }
+}
+
 /** What a pod asks of its node, zero amounts left out. */
-export function podRequests(spec: PodSpec, table: ResourceTable): Amount[] {
+function podRequests(spec: PodSpec, table: ResourceTable): Amount[] {
   const totals = requestsOf(spec, table, false)
   return [...totals]
     .filter(([, amount]) => amount > 0)
@@ -16,7 +48,7 @@ export function podRequests(spec: PodSpec, table: ResourceTable): Amount[] {
 }
 
 /** CPU (thousandths) and memory (bytes) as scoring counts them: silent containers weigh something. */
-export function scoredRequests(
+function scoredRequests(
   spec: PodSpec,
   table: ResourceTable,
 ): { readonly cpu: number; readonly memory: number } {

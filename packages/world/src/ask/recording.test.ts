@@ -7,11 +7,11 @@ import {
   type Recording,
   recordingOf,
   Redactor,
-  replay,
   type TraceRecord,
   type TraceState,
   traceStateAfter,
 } from '@tenon/ask'
+import { replay } from '@tenon/ask/play'
 import { createKubeClient } from '@tenon/kube'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { defaultCatalogue, kwokNodeClassKind } from '@tenon/provider-kwok'
