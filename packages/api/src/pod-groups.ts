@@ -1,5 +1,5 @@
 /** The kinds that tell which pods run together or not at all (gangs.md 5, 6). Three kinds are called PodGroup. */
-import type { KubeObject } from './objects.ts'
+import type { Condition, KubeObject } from './objects.ts'
 import type { ResourceType } from './resources.ts'
 
 /** Of Kubernetes; the fields of all versions that are read. */
@@ -14,6 +14,7 @@ export interface PodGroup extends KubeObject {
     readonly disruptionMode?: string | { readonly single?: object; readonly all?: object } | null
     readonly priority?: number
   }
+  readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
 /** Of the scheduler plugin coscheduling, and of Volcano. */

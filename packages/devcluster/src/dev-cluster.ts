@@ -69,6 +69,8 @@ export interface DevClusterOptions<C extends SimulatedCloud> {
   readonly kubelets?: Partial<KubeletSettings>
   /** See {@link ApiServerOptions.recordsOwners}. */
   readonly recordsOwners?: boolean
+  /** See {@link ApiServerOptions.featureGates}. */
+  readonly featureGates?: ApiServerOptions['featureGates']
   /** See {@link ApiServerOptions.callWebhook}. */
   readonly callWebhook?: ApiServerOptions['callWebhook']
   readonly simulator: CloudSimulator<C>
@@ -101,6 +103,7 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
     gitVersion,
     ...(options.initial && { initial: options.initial }),
     ...(options.recordsOwners !== undefined && { recordsOwners: options.recordsOwners }),
+    ...(options.featureGates && { featureGates: options.featureGates }),
     ...(options.callWebhook && { callWebhook: options.callWebhook }),
   })
   // A cluster that goes on may have lost it on purpose.

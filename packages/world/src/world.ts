@@ -148,7 +148,7 @@ export interface WorldOptions {
   readonly logger?: Logger
   readonly cluster?: Pick<
     DevClusterOptions<Exoscale>,
-    'kubelets' | 'controllers' | 'scheduler' | 'gitVersion' | 'recordsOwners'
+    'kubelets' | 'controllers' | 'scheduler' | 'gitVersion' | 'recordsOwners' | 'featureGates'
   >
   readonly cloudSettings?: Partial<ExoscaleSettings>
   /** Zone of the simulated cloud; ch-gva-2 unless given. */

@@ -25,7 +25,10 @@ export class TestServer {
   readonly clock = new VirtualClock()
   readonly server: ApiServer
 
-  constructor(retention?: Retention, options: Pick<ApiServerOptions, 'recordsOwners' | 'callWebhook'> = {}) {
+  constructor(
+    retention?: Retention,
+    options: Pick<ApiServerOptions, 'recordsOwners' | 'callWebhook' | 'featureGates'> = {},
+  ) {
     this.server = createApiServer({
       clock: this.clock,
       random: new SeededRandom(1),

@@ -1,4 +1,5 @@
 import type { Clock, Logger, Random } from '@tenon/runtime'
+import type { KubernetesGates } from '../pod-group-kind.ts'
 import type { Store } from '../storage/index.ts'
 import type { WebhookCalls } from './admission/webhook-calls.ts'
 import type { QuotaLedger } from './limits/quota-ledger.ts'
@@ -15,6 +16,7 @@ export interface ServerContext {
   readonly quotas: QuotaLedger
   /** Whether writes record in `metadata.managedFields` who owns which fields. */
   readonly recordsOwners: boolean
+  readonly gates: KubernetesGates
 }
 
 /** How unknown fields of a request body are treated. */

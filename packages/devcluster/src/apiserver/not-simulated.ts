@@ -55,6 +55,15 @@ const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
     },
   ],
   'certificatesigningrequests.certificates.k8s.io': whole('nothing is signed, even when approved'),
+  'podgroups.scheduling.k8s.io': [
+    {
+      path: 'disruptionMode',
+      when: (value) => value === 'PodGroup',
+      why: 'the scheduler preempts pods one by one; Tenon heeds it',
+    },
+    { path: 'priorityClassName', why: 'the scheduler goes by the priority of the pods; Tenon heeds it' },
+    { path: 'resourceClaims', why: 'each pod gets a claim of its own' },
+  ],
   persistentvolumeclaims: claimGaps,
   pods: podGaps,
   'jobs.batch': jobGaps,

@@ -21,6 +21,7 @@ import { namespaceDefaults, namespaces } from './namespace/namespace-controller.
 import { nodeLifecycle } from './node-lifecycle/node-lifecycle-controller.ts'
 import { podGarbageCollection } from './node-lifecycle/pod-gc-controller.ts'
 import { taintEviction } from './node-lifecycle/taint-eviction-controller.ts'
+import { podGroupProtection } from './pod-groups/pod-group-protection.ts'
 import { replicaSets, replicationControllers } from './replicaset/replicaset-controller.ts'
 import { serviceEndpoints } from './services/endpoints-controller.ts'
 import { loadBalancers } from './services/load-balancers.ts'
@@ -55,6 +56,7 @@ const controllers: readonly (StartController | readonly [WorkloadControllerName,
   ephemeralVolumes,
   volumeBinding,
   resourceClaims,
+  podGroupProtection,
 ]
 
 /**

@@ -41,24 +41,25 @@ export class Placer {
     this.#defaultSpread = defaultSpread
   }
 
-  place(cycle: PodCycle): Placement {
-    const { rejections, feasible } = this.find(cycle)
+  /** @param nodes those that may take it. */
+  place(cycle: PodCycle, nodes: readonly NodeEntry[] = cycle.view.index.nodes()): Placement {
+    const { rejections, feasible } = this.find(cycle, nodes)
     if (feasible.length > 0) return { kind: 'node', entry: this.#best(cycle, feasible) }
-    return { kind: 'none', diagnosis: { total: cycle.view.index.nodes().length, rejections } }
+    return { kind: 'none', diagnosis: { total: nodes.length, rejections } }
   }
 
   /** Nodes that take the pod: the nominated one alone if it does, else a sample; with why others do not. */
-  find(cycle: PodCycle): Findings {
-    const { facts, view, early } = cycle
-    const nodes = view.index.nodes()
+  find(cycle: PodCycle, nodes: readonly NodeEntry[] = cycle.view.index.nodes()): Findings {
+    const { facts, early } = cycle
     if (early !== undefined)
       return { feasible: [], rejections: new Map(nodes.map((entry) => [entry, early])) }
     const nominated = this.#fittingNomination(cycle)
-    if (nominated !== undefined) return { feasible: [nominated], rejections: new Map() }
+    if (nominated !== undefined && nodes.includes(nominated))
+      return { feasible: [nominated], rejections: new Map() }
     const names = facts.nodes?.names
     const rejections = new Map<NodeEntry, Rejection>()
     const feasible =
-      names === undefined ? this.#search(cycle, nodes, rejections) : this.#named(cycle, names, rejections)
+      names === undefined ? this.#search(cycle, nodes, rejections) : this.#named(cycle, nodes, rejections)
     if (feasible.length === 0 && names !== undefined) {
       for (const entry of nodes) if (!rejections.has(entry)) rejections.set(entry, affinityMismatch)
     }
@@ -92,9 +93,11 @@ export class Placer {
     return entry !== undefined && this.check(cycle, entry) === undefined ? entry : undefined
   }
 
-  #named(cycle: PodCycle, names: readonly string[], rejections: Map<NodeEntry, Rejection>): NodeEntry[] {
+  #named(cycle: PodCycle, nodes: readonly NodeEntry[], rejections: Map<NodeEntry, Rejection>): NodeEntry[] {
+    const { names = [] } = cycle.facts.nodes ?? {}
     return names.flatMap((name) => {
-      const entry = cycle.view.index.node(name)
+      const known = cycle.view.index.node(name)
+      const entry = known !== undefined && nodes.includes(known) ? known : undefined
       const rejection = entry === undefined ? undefined : this.check(cycle, entry)
       if (entry !== undefined && rejection !== undefined) rejections.set(entry, rejection)
       return entry === undefined || rejection !== undefined ? [] : [entry]

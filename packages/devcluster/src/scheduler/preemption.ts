@@ -22,7 +22,12 @@ interface Candidate {
 /** Whom a pod may push out of which node, or why nobody. */
 export type Preemption =
   | { readonly kind: 'candidate'; readonly candidate: Candidate }
-  | { readonly kind: 'none'; readonly message: string }
+  | {
+      readonly kind: 'none'
+      readonly message: string
+      /** Whether room is being made for the pod already. */
+      readonly isUnderWay: boolean
+    }
 
 interface Budget {
   readonly namespace: string
@@ -48,7 +53,7 @@ export function findPreemption(
     return none('not eligible due to preemptionPolicy=Never.')
   }
   if (waitsForVictims(cycle, diagnosis, placer)) {
-    return none('not eligible due to a terminating pod on the nominated node.')
+    return { ...none('not eligible due to a terminating pod on the nominated node.'), isUnderWay: true }
   }
   const hopeful = [...diagnosis.rejections].filter(([, rejection]) => rejection.helpedByPreemption)
   const failures: (readonly string[])[] = []
@@ -69,8 +74,8 @@ export function findPreemption(
     : { kind: 'candidate', candidate }
 }
 
-function none(message: string): Preemption {
-  return { kind: 'none', message }
+function none(message: string): Extract<Preemption, { kind: 'none' }> {
+  return { kind: 'none', message, isUnderWay: false }
 }
 
 /** A pod that preempted already waits while its victims are leaving. */

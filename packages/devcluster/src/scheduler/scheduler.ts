@@ -1,4 +1,4 @@
-import { kinds, type Pod } from '@tenon/api'
+import type { Pod } from '@tenon/api'
 import { type Clock, type Logger, perObject, type Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
 import {
@@ -15,7 +15,6 @@ import {
   podFacts,
   ResourceTable,
   SpreadDomains,
-  unavailableMessage,
   VolumeIndex,
 } from '@tenon/filters'
 import { observeCluster } from './cluster/cluster-observer.ts'
@@ -24,9 +23,12 @@ import { ClaimWriter } from './devices/claim-writer.ts'
 import { EventRecorder } from './queue/event-recorder.ts'
 import { Nominations } from './queue/nominations.ts'
 import { OutcomeWriter } from './queue/outcome-writer.ts'
+import { GroupScheduling } from './groups/group-scheduling.ts'
+import { GroupTrials } from './groups/group-trial.ts'
+import { GroupWriter } from './groups/group-writer.ts'
 import { type Diagnosis, Placer } from './placement.ts'
-import { findPreemption } from './preemption.ts'
 import { type ClusterEvent, type QueuedPod, SchedulingQueue } from './queue/scheduling-queue.ts'
+import { type Refusal, Refusals } from './refusals.ts'
 
 /** How the scheduler behaves. Times in milliseconds. */
 export interface SchedulerSettings {
@@ -82,7 +84,6 @@ interface KnownFailure {
 }
 
 class Scheduler {
-  readonly #api: LocalApi
   readonly #clock: Clock
   readonly #random: Random
   readonly #settings: SchedulerSettings
@@ -93,8 +94,11 @@ class Scheduler {
   readonly #queue: SchedulingQueue
   readonly #writer: OutcomeWriter
   readonly #claims: ClaimWriter
+  readonly #refusals: Refusals
+  readonly #groups: GroupScheduling
   readonly #failures = new Map<string, KnownFailure>()
   readonly #stopObserving: () => void
+  readonly #stopObservingGroups: () => void
   /** Changes since the last slice, with the nodes that changed. */
   readonly #events = new Set<ClusterEvent>()
   readonly #changedNodes = new Set<string>()
@@ -102,7 +106,6 @@ class Scheduler {
   #stopped = false
 
   constructor({ api, clock, random, logger, settings }: SchedulerOptions) {
-    this.#api = api
     this.#clock = clock
     this.#random = random.fork('scheduler')
     this.#settings = { ...defaults, ...settings }
@@ -123,6 +126,18 @@ class Scheduler {
     const recorder = new EventRecorder({ api, clock, random: random.fork('events') }, schedulerName, limits)
     this.#writer = new OutcomeWriter({ api, clock, logger }, recorder, schedulerName)
     this.#claims = new ClaimWriter({ api, logger, random: random.fork('claims') }, this.#view.devices)
+    const refusing = { nominations: this.#nominations, writer: this.#writer, claims: this.#claims }
+    this.#refusals = new Refusals({ ...refusing, api, random: this.#random, placer: this.#placer })
+    const trying = { view: this.#view, placer: this.#placer, nominations: this.#nominations }
+    this.#groups = new GroupScheduling({
+      clock,
+      index,
+      queue: this.#queue,
+      trials: new GroupTrials(trying),
+      writer: new GroupWriter({ api, clock, logger }),
+      hands: this.#groupHands(),
+    })
+    this.#stopObservingGroups = this.#groups.observe(api)
     this.#stopObserving = observeCluster(api, this.#view, {
       pod: (uid, pod) => this.#observePod(uid, pod),
       changed: (event, nodeName) => this.#changed(event, nodeName),
@@ -133,6 +148,7 @@ class Scheduler {
     this.#stopped = true
     this.#cancelSlice?.()
     this.#stopObserving()
+    this.#stopObservingGroups()
     this.#defaultSpread.stop()
     this.#queue.stop()
   }
@@ -145,11 +161,11 @@ class Scheduler {
 
   #observePod(uid: string, pod: Pod | undefined): void {
     const finished = pod?.status?.phase === 'Succeeded' || pod?.status?.phase === 'Failed'
+    const isOwn = (pod?.spec.schedulerName ?? defaults.schedulerName) === this.#settings.schedulerName
+    this.#groups.see(uid, finished || !isOwn ? undefined : pod)
     if (pod === undefined || finished) this.#forgetPod(uid)
     else if ((pod.spec.nodeName ?? '') !== '') this.#observeAssigned(uid, pod)
-    else if ((pod.spec.schedulerName ?? defaults.schedulerName) === this.#settings.schedulerName) {
-      this.#observePending(uid, pod)
-    }
+    else if (isOwn) this.#observePending(uid, pod)
   }
 
   #forgetPod(uid: string): void {
@@ -188,9 +204,11 @@ class Scheduler {
       this.#queue.remove(uid)
       this.#writer.gated(facts)
     } else if (queued === undefined) {
-      this.#queue.add(facts)
+      if (this.#groups.admits(facts)) this.#queue.add(facts)
     } else {
-      this.#queue.update(queued, facts, changesAttempt(queued.facts.pod, pod))
+      const isChanged = changesAttempt(queued.facts.pod, pod)
+      this.#queue.update(queued, facts, isChanged)
+      if (isChanged || (pod.status?.nominatedNodeName ?? '') !== '') this.#groups.update(facts)
     }
   }
 
@@ -206,12 +224,17 @@ class Scheduler {
     this.#wake()
     const end = this.#clock.monotonic() + this.#settings.sliceMs
     for (let pods = 0; pods < this.#settings.slicePods; pods++) {
-      const queued = this.#queue.pop()
+      const queued = this.#queue.pop() ?? this.#nextOfGroups()
       if (queued === undefined) return
-      this.#attempt(queued)
+      if (!this.#groups.attempt(queued)) this.#attempt(queued)
       if (this.#clock.monotonic() >= end) break
     }
     this.#scheduleSlice()
+  }
+
+  /** Groups that were refused come last, after pods whose back-off is not over yet. */
+  #nextOfGroups(): QueuedPod | undefined {
+    return this.#groups.isReady ? (this.#queue.popEarly() ?? this.#groups.next()) : undefined
   }
 
   /** Brings unschedulable pods back that what happened since the last slice can help. */
@@ -230,6 +253,7 @@ class Scheduler {
           checkNodeItself(facts, entry) === undefined && (!wasTooSmall || fitsEmptyNode(facts, entry)),
       )
     })
+    this.#groups.wake()
     this.#events.clear()
     this.#changedNodes.clear()
   }
@@ -277,29 +301,34 @@ class Scheduler {
 
   #preemptOrGiveUp(queued: QueuedPod, cycle: PodCycle, diagnosis: Diagnosis): void {
     const { facts } = queued
-    const rejections = [...diagnosis.rejections.values()]
-    const rejectedBy = new Set(rejections.map((one) => one.filter))
-    const text = failureText(cycle, diagnosis)
-    // Devices that nobody uses may be in the way: elsewhere there may be others, with a node for the pod.
-    this.#claims.deallocate(facts, cycle.devicePlan.allocated)
-    const budgets = this.#api.list(kinds.podDisruptionBudget)
-    const preemption = findPreemption(cycle, diagnosis, this.#placer, budgets, this.#random)
-    if (preemption.kind === 'candidate') {
-      const { entry, victims } = preemption.candidate
-      for (const victim of victims) this.#writer.preempt(victim, facts, entry.name)
-      for (const other of this.#nominations.behind(facts, entry.name)) {
-        this.#nominations.remove(other.uid)
-        this.#writer.clearNomination(other)
-        this.#changed('podRemoved')
-      }
-      this.#giveUp(queued, text, rejectedBy, entry.name)
-      return
+    const { message, rejectedBy, nodeName, preemption } = this.#refuse(cycle, diagnosis)
+    const kept = nodeName !== undefined && this.#view.index.node(nodeName) !== undefined
+    this.#giveUp(queued, message, rejectedBy, kept ? nodeName : undefined)
+    if (preemption !== 'begun') this.#remember(facts, message, rejectedBy)
+  }
+
+  #refuse(cycle: PodCycle, diagnosis: Diagnosis): Refusal {
+    const refusal = this.#refusals.refuse(cycle, diagnosis)
+    if (refusal.freesRoom) this.#changed('podRemoved')
+    return refusal
+  }
+
+  #groupHands(): ConstructorParameters<typeof GroupScheduling>[0]['hands'] {
+    return {
+      wakeUp: () => this.#scheduleSlice(),
+      bind: (queued, nodeName) => this.#bind(queued, new PodCycle(queued.facts, this.#view), nodeName),
+      refuse: ({ cycle, diagnosis }) => {
+        const { message, nodeName, preemption } = this.#refuse(cycle, diagnosis)
+        // A nomination stands only while room is made for the pod; the others of its group look elsewhere.
+        const kept = preemption === 'none' ? undefined : nodeName
+        this.#nominate(cycle.facts, kept)
+        return { message, nodeName: kept }
+      },
+      fail: (facts, { reason, message, nodeName, isRepeated }) => {
+        this.#nominate(facts, nodeName)
+        this.#writer.fail(facts, { reason, message, nodeName, isRepeated })
+      },
     }
-    const message = diagnosis.total === 0 ? text : `${text} preemption: ${preemption.message}`
-    const nominated = this.#nominations.nodeOf(facts.uid)
-    const kept = nominated !== undefined && this.#view.index.node(nominated) !== undefined
-    this.#giveUp(queued, message, rejectedBy, kept ? nominated : undefined)
-    this.#remember(facts, message, rejectedBy)
   }
 
   #giveUp(
@@ -311,7 +340,7 @@ class Scheduler {
     const { facts } = queued
     this.#nominate(facts, nominatedNodeName)
     this.#queue.setAside(queued, rejectedBy)
-    this.#writer.fail(facts, message, nominatedNodeName)
+    this.#writer.fail(facts, { reason: 'Unschedulable', message, nodeName: nominatedNodeName })
   }
 
   /** Reserves room on a node, or gives it up, which can help others. */
@@ -331,15 +360,6 @@ class Scheduler {
     for (const [key, known] of this.#failures) if (known.version !== version) this.#failures.delete(key)
     this.#failures.set(shape, { version, message, rejectedBy })
   }
-}
-
-function failureText(cycle: PodCycle, diagnosis: Diagnosis): string {
-  const early = cycle.early
-  if (early !== undefined && diagnosis.total > 0) {
-    return `0/${diagnosis.total} nodes are available: ${early.reasons.join(', ')}.`
-  }
-  const reasons = [...diagnosis.rejections.values()].map((one) => one.reasons)
-  return unavailableMessage(diagnosis.total, reasons)
 }
 
 /** A spec as text; versions of a pod share it. */

@@ -292,6 +292,17 @@ const groups: readonly (readonly [groupVersion: string, kinds: readonly KindRow[
       ],
     ],
   ],
+  [
+    'scheduling.k8s.io/v1alpha2',
+    [
+      ['Workload', 'workloads', { model: 'V1alpha2Workload', generation: true }],
+      [
+        'PodGroup',
+        'podgroups',
+        { model: 'V1alpha2PodGroup', sub: 'status', columns: workloads.podGroupColumns, generation: true },
+      ],
+    ],
+  ],
   ['rbac.authorization.k8s.io/v1', rbacKinds],
   ['networking.k8s.io/v1', networkKinds],
   [

@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test'
 import {
   admitsValue,
   comparePrices,
+  formatResources,
   type InstanceType,
   type KubeObject,
   kinds,
@@ -47,7 +48,12 @@ class StockedCloud extends PoolCloud {
       })
     }
     if (left !== undefined) this.stock.set(key, left - 1)
+    const amounts = formatResources(
+      this.instanceTypes.find(({ name }) => name === instanceType)?.capacity ?? {},
+    )
     this.extras = {
+      capacity: amounts,
+      allocatable: amounts,
       labels: {
         [labels.os]: 'linux',
         [labels.instanceType]: instanceType,
@@ -76,12 +82,12 @@ class StockedCloud extends PoolCloud {
   }
 }
 
-interface GangStage {
+export interface GangStage {
   readonly stage: Stage
   readonly cloud: StockedCloud
 }
 
-interface GangOptions {
+export interface GangOptions {
   readonly types?: readonly InstanceType[]
   readonly pool?: Partial<NodePool['spec']>
   readonly settings?: Partial<Settings>
@@ -112,19 +118,14 @@ export async function openGangs(
   return { stage, cloud }
 }
 
-/** The API server serves the three kinds from now on. */
+/** The API server serves the groups of coscheduling and Volcano from now on. */
 export function serveGroups(stage: Stage): void {
-  const all = [podGroupKinds.kubernetes[2], podGroupKinds.coscheduling, podGroupKinds.volcano]
-  for (const type of all) {
-    if (type === undefined) continue
+  for (const type of [podGroupKinds.coscheduling, podGroupKinds.volcano]) {
     const { group: apiGroup, version, kind, plural } = type
     stage.world.create(crdKind, {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',
-      metadata: {
-        name: `${plural}.${apiGroup}`,
-        annotations: { 'api-approved.kubernetes.io': 'https://github.com/kubernetes/enhancements/pull/4671' },
-      },
+      metadata: { name: `${plural}.${apiGroup}` },
       spec: {
         group: apiGroup,
         scope: 'Namespaced',

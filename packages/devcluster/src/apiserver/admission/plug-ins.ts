@@ -18,6 +18,7 @@ import type { Served } from '../kinds/registry.ts'
 import { withRuntimeClass } from '../kinds/runtime-classes.ts'
 import { forbidden } from '../http/status.ts'
 import { timestamp } from '../verbs/writing.ts'
+import { admitPodGroup, withoutDisabledFields } from './pod-groups.ts'
 
 const notReady = 'node.kubernetes.io/not-ready'
 const unreachable = 'node.kubernetes.io/unreachable'
@@ -39,6 +40,8 @@ export function admitCreate(ctx: ServerContext, served: Served, object: StoredOb
       return admitClaim(ctx, object)
     case 'secrets':
       return encodeStringData(object)
+    case 'podgroups.scheduling.k8s.io':
+      return admitPodGroup(ctx, served, object)
     default:
       return object
   }
@@ -89,7 +92,7 @@ function admitPod(ctx: ServerContext, served: Served, object: StoredObject): Sto
   const { serviceAccountName } = pod.spec as { readonly serviceAccountName?: string }
   const serviceAccount = serviceAccountName || 'default'
   const spec = {
-    ...pod.spec,
+    ...withoutDisabledFields(ctx, pod.spec),
     ...priorityOf(ctx, served, pod),
     tolerations: withDefaultTolerations(pod.spec.tolerations ?? []),
     serviceAccountName: serviceAccount,

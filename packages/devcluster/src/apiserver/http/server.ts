@@ -1,6 +1,7 @@
-import type { ResourceType } from '@tenon/api'
+import { apiVersionOf, type ResourceType } from '@tenon/api'
 import type { Clock, HttpHandler, Logger, Random, Secret } from '@tenon/runtime'
 import type { LocalApi, ResourceDefinition } from '../../contract.ts'
+import { allGates, type KubernetesGates, podGroupKind } from '../../pod-group-kind.ts'
 import { builtinDefinitions } from '../../schema/index.ts'
 import { type Retention, type SavedState, Store } from '../../storage/index.ts'
 import { type CallWebhook, noWebhooks } from '../admission/webhook-calls.ts'
@@ -44,6 +45,8 @@ export interface ApiServerOptions {
   readonly definitions?: readonly ResourceDefinition[]
   /** Whether plain writes record who owns which fields (`metadata.managedFields`); they do when absent. */
   readonly recordsOwners?: boolean
+  /** Feature gates of Kubernetes; those that are absent are on. */
+  readonly featureGates?: Partial<KubernetesGates>
   /** Calls admission webhooks that have a URL; without it none of them answers. */
   readonly callWebhook?: CallWebhook
 }
@@ -73,7 +76,11 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     ...(options.retention === undefined ? {} : { retention: options.retention }),
     ...(options.initial === undefined ? {} : { initial: options.initial }),
   })
-  const registry = new Registry(options.definitions ?? builtinDefinitions())
+  const gates = { ...allGates, ...options.featureGates }
+  const definitions = options.definitions ?? builtinDefinitions()
+  const registry = new Registry(
+    definitions.filter((each) => gates.genericWorkload || apiVersionOf(each) !== apiVersionOf(podGroupKind)),
+  )
   const { recordsOwners = true } = options
   const quotas = new QuotaLedger({ clock, logger, store }, (namespace, name, status) =>
     local.patch(resourceQuotaType, namespace, name, { status }, 'status'),
@@ -86,6 +93,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     registry,
     quotas,
     recordsOwners,
+    gates,
   }
   serveCustomResources(ctx)
   const signer = new TokenSigner(options.signingKey)

@@ -7,6 +7,16 @@ import { type PodFacts, selectedNodePatch } from '@tenon/filters'
 /** How a binding ended. */
 export type BindResult = 'bound' | 'gone' | 'refused'
 
+/** Why a pod has no node. */
+export interface Failure {
+  readonly reason: 'Unschedulable' | 'SchedulerError'
+  readonly message: string
+  /** Where room is made for the pod. */
+  readonly nodeName: string | undefined
+  /** Whether the same was said before. */
+  readonly isRepeated?: boolean
+}
+
 /** Everything the scheduler writes. Refused writes are outcomes, never exceptions. */
 export class OutcomeWriter {
   readonly #api: LocalApi
@@ -51,10 +61,10 @@ export class OutcomeWriter {
   }
 
   /** Says on the pod why it waits. Writes only what differs. */
-  fail(facts: PodFacts, message: string, nominatedNodeName: string | undefined): void {
+  fail(facts: PodFacts, { reason, message, nodeName, isRepeated = false }: Failure): void {
     const event = { type: 'Warning', reason: 'FailedScheduling', message } as const
-    this.#events.record(facts.pod, event)
-    this.#setCondition(facts, 'Unschedulable', message, nominatedNodeName)
+    if (!isRepeated) this.#events.record(facts.pod, event)
+    this.#setCondition(facts, reason, message, nodeName)
   }
 
   gated(facts: PodFacts): void {

@@ -31,7 +31,10 @@ const helpedBy: Readonly<Record<FilterName, readonly ClusterEvent[]>> = {
 /** A pending pod on its way through the queue. */
 export interface QueuedPod {
   facts: PodFacts
-  place: 'active' | 'backoff' | 'unschedulable' | 'taken' | 'gone'
+  /** `aside`: it is tried again together with its PodGroup. */
+  place: 'active' | 'backoff' | 'unschedulable' | 'aside' | 'taken' | 'gone'
+  /** Whether it waits only for its back-off to end, and may be tried before. */
+  mayBeEarly: boolean
   /** Attempts that ended without a node. */
   attempts: number
   /** When it entered the queue or last failed. */
@@ -91,6 +94,7 @@ export class SchedulingQueue {
     const queued: QueuedPod = {
       facts,
       place: 'active',
+      mayBeEarly: false,
       attempts: 0,
       since,
       readyAt: since,
@@ -129,6 +133,31 @@ export class SchedulingQueue {
     }
   }
 
+  /** A pod whose back-off is not over yet, the first of them. */
+  popEarly(): QueuedPod | undefined {
+    for (let next = this.#backoff.peek(); next !== undefined; next = this.#backoff.peek()) {
+      const { queued } = next
+      if (queued.place === 'backoff' && !queued.mayBeEarly) return undefined
+      this.#backoff.pop()
+      if (queued.place !== 'backoff') continue
+      queued.place = 'taken'
+      return queued
+    }
+    return undefined
+  }
+
+  /** Takes a pod out of whatever it waits in, to try it. */
+  take(queued: QueuedPod): void {
+    this.#unschedulable.delete(queued)
+    queued.place = 'taken'
+  }
+
+  /** Leaves a tried pod to its PodGroup, which is tried again as a whole. */
+  leaveToGroup(queued: QueuedPod): void {
+    this.#failed(queued)
+    queued.place = 'aside'
+  }
+
   /** Puts a tried pod aside until an event can help it. */
   setAside(queued: QueuedPod, rejectedBy: ReadonlySet<FilterName>): void {
     this.#failed(queued)
@@ -141,7 +170,7 @@ export class SchedulingQueue {
   /** Tries a pod again after its back-off: the attempt failed for reasons outside the rules. */
   retryLater(queued: QueuedPod): void {
     this.#failed(queued)
-    this.#backOff(queued)
+    this.#backOff(queued, false)
   }
 
   /** Brings back the pods that one of these events can help, as far as `helps` agrees. */
@@ -172,7 +201,7 @@ export class SchedulingQueue {
 
   #release(queued: QueuedPod): void {
     this.#unschedulable.delete(queued)
-    if (queued.readyAt > this.#clock.now()) this.#backOff(queued)
+    if (queued.readyAt > this.#clock.now()) this.#backOff(queued, true)
     else this.#activate(queued)
   }
 
@@ -182,8 +211,9 @@ export class SchedulingQueue {
     this.#onReady()
   }
 
-  #backOff(queued: QueuedPod): void {
+  #backOff(queued: QueuedPod, mayBeEarly: boolean): void {
     queued.place = 'backoff'
+    queued.mayBeEarly = mayBeEarly
     this.#backoff.push({ at: queued.readyAt, queued })
     this.#armBackoff()
   }

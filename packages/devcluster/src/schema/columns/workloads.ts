@@ -7,6 +7,7 @@ import {
   formatSelector,
   type Loose,
   nameColumn,
+  orElse,
 } from './cells.ts'
 import { age, humanDuration } from './durations.ts'
 
@@ -26,6 +27,21 @@ export const deploymentColumns: readonly TableColumn[] = [
   ...containerColumns(templateSpec),
   selectorColumn,
 ]
+
+const minimum = ({ spec }: Loose): string => orElse(spec?.schedulingPolicy?.gang?.minCount, '<none>')
+const policy = ({ spec }: Loose): string => (spec?.schedulingPolicy?.gang ? 'Gang' : 'Basic')
+
+export const podGroupColumns: readonly TableColumn[] = [
+  nameColumn,
+  column('Policy', 'string', policy),
+  column('Min', 'string', minimum),
+  column('Scheduled', 'string', ({ status }) => scheduledOf(status?.conditions)),
+  ageColumn,
+]
+
+function scheduledOf(conditions: readonly Loose[] | undefined): string {
+  return orElse(conditions?.find(({ type }) => type === 'PodGroupScheduled')?.['status'], '<none>')
+}
 
 export const replicaSetColumns: readonly TableColumn[] = [
   nameColumn,

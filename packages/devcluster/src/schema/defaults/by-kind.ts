@@ -35,6 +35,8 @@ const defaults: Readonly<Record<string, (object: Loose) => Loose>> = {
   'networking.k8s.io/IngressClass': network.ingressClassDefaults,
   'storage.k8s.io/StorageClass': cluster.storageClassDefaults,
   'storage.k8s.io/CSIDriver': cluster.csiDriverDefaults,
+  'scheduling.k8s.io/PodGroup': workloads.podGroupDefaults,
+  'scheduling.k8s.io/Workload': workloads.workloadDefaults,
   'scheduling.k8s.io/PriorityClass': cluster.priorityClassDefaults,
   'rbac.authorization.k8s.io/RoleBinding': cluster.roleBindingDefaults,
   'rbac.authorization.k8s.io/ClusterRoleBinding': cluster.roleBindingDefaults,

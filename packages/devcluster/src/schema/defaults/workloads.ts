@@ -188,3 +188,15 @@ export function autoscalerDefaults(autoscaler: Loose): Loose {
     )
   })
 }
+
+const groupDefaults = { disruptionMode: 'Pod' }
+
+export function podGroupDefaults(group: Loose): Loose {
+  return within(group, 'spec', (spec) => fill(spec, groupDefaults))
+}
+
+export function workloadDefaults(workload: Loose): Loose {
+  return within(workload, 'spec', (spec) =>
+    each(spec, 'podGroupTemplates', (one) => fill(one, groupDefaults)),
+  )
+}

@@ -79,6 +79,11 @@ export const listFacts: Readonly<Record<string, ListFact>> = {
   'V1ValidatingAdmissionPolicyStatus.conditions': { apply: 'map:type' },
   'V1ValidatingWebhook.matchConditions': byName,
   'V1ValidatingWebhookConfiguration.webhooks': byName,
+  'V1alpha2PodGroupSpec.resourceClaims': { patch: 'merge,retainKeys:name', apply: 'map:name' },
+  'V1alpha2PodGroupStatus.conditions': conditionsByType,
+  'V1alpha2PodGroupStatus.resourceClaimStatuses': { patch: 'merge,retainKeys:name', apply: 'map:name' },
+  'V1alpha2PodGroupTemplate.resourceClaims': { patch: 'merge,retainKeys:name', apply: 'map:name' },
+  'V1alpha2WorkloadSpec.podGroupTemplates': { apply: 'map:name' },
   'V2HorizontalPodAutoscalerStatus.conditions': conditionsByType,
 }
 

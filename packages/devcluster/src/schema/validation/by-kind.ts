@@ -10,6 +10,7 @@ import { metadataErrors, type NameRule } from './metadata.ts'
 import * as network from './network.ts'
 import { checkPod, checkPodTemplate } from './pods.ts'
 import { checkResourceQuota } from './quotas.ts'
+import { checkPodGroup, checkWorkload } from './pod-groups.ts'
 import * as rbac from './rbac.ts'
 import { Findings } from './reporting.ts'
 import { checkShape } from './shape.ts'
@@ -48,6 +49,8 @@ const checks: Readonly<Record<string, Check>> = {
   'storage.k8s.io/CSIDriver': cluster.checkCsiDriver,
   'storage.k8s.io/CSINode': cluster.checkCsiNode,
   'node.k8s.io/RuntimeClass': cluster.checkRuntimeClass,
+  'scheduling.k8s.io/PodGroup': checkPodGroup,
+  'scheduling.k8s.io/Workload': checkWorkload,
   'scheduling.k8s.io/PriorityClass': cluster.checkPriorityClass,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicy': admission.checkValidatingPolicy,
   'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding': admission.checkPolicyBinding,

@@ -242,6 +242,15 @@ function checkNames(spec: Loose, path: string, found: Findings): void {
     if (typeof name !== 'string' || name === '') continue
     for (const words of nameErrors(name, 'subdomain')) found.invalid(`${path}.${field}`, name, words)
   }
+  const group: Loose | undefined = spec['schedulingGroup']
+  if (group !== undefined) {
+    const { podGroupName } = group
+    if (typeof podGroupName !== 'string')
+      found.invalid(`${path}.schedulingGroup`, '', 'must specify one of: `podGroupName`')
+    else
+      for (const words of nameErrors(podGroupName, 'subdomain'))
+        found.invalid(`${path}.schedulingGroup.podGroupName`, podGroupName, words)
+  }
   const runtimeClass: unknown = spec['runtimeClassName']
   if (typeof runtimeClass === 'string') {
     for (const words of nameErrors(runtimeClass, 'subdomain')) {

@@ -1,0 +1,85 @@
+/** What admission does to PodGroups, and to pods that belong to one (gangs.md 5.2). */
+import type { Pod, PodGroup } from '@tenon/api'
+import type { StoredObject } from '../../contract.ts'
+import { podGroupFinalizer } from '../../pod-group-kind.ts'
+import { keyOf } from '../../storage/index.ts'
+import type { ServerContext } from '../context.ts'
+import { forbidden } from '../http/status.ts'
+import type { Served } from '../kinds/registry.ts'
+
+interface Workload {
+  readonly metadata: { readonly deletionTimestamp?: string }
+  readonly spec?: { readonly podGroupTemplates?: readonly { readonly name?: string }[] }
+}
+
+type GroupSpec = NonNullable<PodGroup['spec']> & {
+  readonly priorityClassName?: string
+  readonly podGroupTemplateRef?: {
+    readonly workload?: { readonly workloadName?: string; readonly podGroupTemplateName?: string }
+  }
+}
+
+/** A group stays while pods of it run; the template that it names must exist. @throws ApiError. */
+export function admitPodGroup(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {
+  const spec = object['spec'] as GroupSpec | undefined
+  if (typeof spec !== 'object') return object
+  refuseUnknownTemplate(ctx, served, object, spec)
+  const { finalizers = [] } = object.metadata
+  const { schedulingConstraints, ...others } = spec
+  return {
+    ...object,
+    metadata: { ...object.metadata, finalizers: [...new Set([...finalizers, podGroupFinalizer])] },
+    spec: {
+      ...others,
+      // Without the gate nobody tells that it is dropped.
+      ...(ctx.gates.topologyAwareWorkloadScheduling &&
+        schedulingConstraints !== undefined && { schedulingConstraints }),
+      ...priorityOf(ctx, served, object, spec),
+    },
+  }
+}
+
+function refuseUnknownTemplate(
+  ctx: ServerContext,
+  served: Served,
+  { metadata }: StoredObject,
+  spec: GroupSpec,
+): void {
+  const { workloadName, podGroupTemplateName } = spec.podGroupTemplateRef?.workload ?? {}
+  if (workloadName === undefined) return
+  const refuse = (why: string): never => {
+    throw forbidden(served.definition, metadata.name, why)
+  }
+  const key = keyOf(metadata.namespace, workloadName)
+  const workload = ctx.store.collection('workloads.scheduling.k8s.io').get(key) as Workload | undefined
+  if (workload === undefined) return refuse(`Workload ${workloadName} does not exist`)
+  if (workload.metadata.deletionTimestamp !== undefined)
+    return refuse(`Workload ${workloadName} is being deleted`)
+  const templates = workload.spec?.podGroupTemplates ?? []
+  if (!templates.some(({ name }) => name === podGroupTemplateName))
+    refuse(`Workload ${workloadName} has no podGroupTemplate ${podGroupTemplateName ?? ''}`)
+}
+
+function priorityOf(
+  ctx: ServerContext,
+  served: Served,
+  { metadata }: StoredObject,
+  { priorityClassName = '' }: GroupSpec,
+): { readonly priority?: number } {
+  if (priorityClassName === '') return {}
+  const found = ctx.store
+    .collection('priorityclasses.scheduling.k8s.io')
+    .get(keyOf(undefined, priorityClassName))
+  if (found === undefined) {
+    const why = `no PriorityClass with name ${priorityClassName} was found`
+    throw forbidden(served.definition, metadata.name, why)
+  }
+  return { priority: typeof found['value'] === 'number' ? found['value'] : 0 }
+}
+
+/** Without the gate, new pods belong to no group, and nobody is told. */
+export function withoutDisabledFields(ctx: ServerContext, spec: Pod['spec']): Pod['spec'] {
+  if (ctx.gates.genericWorkload || spec.schedulingGroup === undefined) return spec
+  const { schedulingGroup: _, ...others } = spec
+  return others
+}

@@ -1,0 +1,118 @@
+/** Places the pods of a group on trial: later ones see the earlier ones, and all of it is taken back (gangs.md 5.3). */
+import type { ResourceClaim } from '@tenon/api'
+import {
+  type ClusterView,
+  cpuSlot,
+  type DeviceIndex,
+  memorySlot,
+  type NodeEntry,
+  PodCycle,
+} from '@tenon/filters'
+import type { Diagnosis, Placer } from '../placement.ts'
+import type { Nominations } from '../queue/nominations.ts'
+import type { QueuedPod } from '../queue/scheduling-queue.ts'
+
+type View = ClusterView & { readonly devices: DeviceIndex }
+
+interface PlacedMember {
+  readonly queued: QueuedPod
+  readonly entry: NodeEntry
+}
+
+interface RefusedMember {
+  readonly queued: QueuedPod
+  readonly cycle: PodCycle
+  readonly diagnosis: Diagnosis
+}
+
+/** What a trial found. */
+export interface Trial {
+  readonly placed: readonly PlacedMember[]
+  readonly refused: readonly RefusedMember[]
+  /** How full the nodes would be; 0 to 1. */
+  readonly fullness: number
+}
+
+/** What this file works with. */
+interface Dependencies {
+  readonly view: View
+  readonly placer: Placer
+  readonly nominations: Nominations
+}
+
+export class GroupTrials {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /**
+   * Tries the pods in this order.
+   * @param nodes all when undefined.
+   * @param onRefused told of each pod that finds no node, while those before it are placed.
+   */
+  run(
+    members: readonly QueuedPod[],
+    nodes: readonly NodeEntry[] | undefined,
+    onRefused: (refused: RefusedMember) => void = () => {},
+  ): Trial {
+    const { placer, nominations, view } = this.#deps
+    const placed: PlacedMember[] = []
+    const refused: RefusedMember[] = []
+    const undo: (() => void)[] = []
+    for (const queued of members) {
+      const cycle = new PodCycle(queued.facts, view)
+      const placement = placer.place(cycle, nodes)
+      if (placement.kind === 'none') {
+        const one = { queued, cycle, diagnosis: placement.diagnosis }
+        refused.push(one)
+        onRefused(one)
+        continue
+      }
+      // Whatever comes of the group, its place is decided anew.
+      nominations.remove(queued.facts.uid)
+      undo.push(this.#assume(cycle, placement.entry))
+      placed.push({ queued, entry: placement.entry })
+    }
+    const fullness = fullnessOf(nodes ?? [])
+    for (const each of undo.toReversed()) each()
+    return { placed, refused, fullness }
+  }
+
+  /** @returns takes it back. */
+  #assume(cycle: PodCycle, entry: NodeEntry): () => void {
+    const { facts } = cycle
+    const { index, devices } = this.#deps.view
+    const allocated = (facts.pod.spec.resourceClaims ?? []).length === 0 ? [] : cycle.devicesOn(entry)
+    const claims = 'reasons' in allocated ? [] : allocated
+    const before = new Map(
+      claims.map(({ claim }) => [claim, devices.claim(facts.namespace, claim.metadata.name)]),
+    )
+    index.assign(facts, entry.name)
+    for (const { claim, allocation } of claims) {
+      const { status = {} } = claim
+      const consumer = { resource: 'pods', name: facts.name, uid: facts.uid }
+      const reservedFor = [...(status.reservedFor ?? []), consumer]
+      const assumed: ResourceClaim = {
+        ...claim,
+        status: { ...status, ...(allocation && { allocation }), reservedFor },
+      }
+      devices.setClaim(assumed)
+    }
+    return () => {
+      for (const known of before.values()) if (known !== undefined) devices.setClaim(known)
+      index.release(facts.uid)
+    }
+  }
+}
+
+function fullnessOf(nodes: readonly NodeEntry[]): number {
+  const shares = [cpuSlot, memorySlot].map((slot) => {
+    const sum = (amounts: (entry: NodeEntry) => number | undefined) =>
+      nodes.reduce((total, entry) => total + (amounts(entry) ?? 0), 0)
+    const all = sum(({ allocatable }) => allocatable[slot])
+    return all === 0 ? 0 : sum(({ requested }) => requested[slot]) / all
+  })
+  return shares.reduce((total, share) => total + share, 0) / shares.length
+}

@@ -1,0 +1,310 @@
+/** PodGroups as kube-scheduler 1.36 schedules them (gangs.md 5.3, 5.4). */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { kinds, type Pod, type PodGroup } from '@tenon/api'
+import { podGroupKind } from '../../pod-group-kind.ts'
+import { aCluster, inZone, type SchedulingFixture, zoneKey } from '../scheduling-fixture.ts'
+
+type Policy = NonNullable<NonNullable<PodGroup['spec']>['schedulingPolicy']>
+
+const waiting =
+  'pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, one or more plugins asked to ' +
+  'wait and no plugin rejected pod'
+
+function group(cluster: SchedulingFixture, name: string, schedulingPolicy: Policy, key?: string): void {
+  cluster.create<PodGroup>(podGroupKind, {
+    metadata: { name, namespace: 'default' },
+    spec: { schedulingPolicy, ...(key !== undefined && { schedulingConstraints: { topology: [{ key }] } }) },
+  })
+}
+
+const gang = (minCount: number): Policy => ({ gang: { minCount } })
+
+function members(
+  cluster: SchedulingFixture,
+  name: string,
+  count: number,
+  cpu = '2',
+  more: Parameters<SchedulingFixture['pod']>[1] = {},
+): readonly string[] {
+  const names = Array.from({ length: count }, (_, at) => `${name}-${at}`)
+  for (const each of names)
+    cluster.pod(each, { requests: { cpu }, schedulingGroup: { podGroupName: name }, ...more })
+  return names
+}
+
+function scheduled(cluster: SchedulingFixture, name: string): string | undefined {
+  const found = cluster.api
+    .get(podGroupKind, 'default', name)
+    ?.status?.conditions?.find(({ type }) => type === 'PodGroupScheduled')
+  return found && `${found.status} ${found.reason}: ${found.message}`
+}
+
+const condition = (pod: Pod | undefined): string | undefined => {
+  const found = pod?.status?.conditions?.find(({ type }) => type === 'PodScheduled')
+  return found && `${found.reason}`
+}
+
+const bound = (cluster: SchedulingFixture, names: readonly string[]): number =>
+  names.filter((name) => cluster.nodeOf(name) !== undefined).length
+
+describe('which pods enter the queue', () => {
+  test('pods of a group that does not exist are told nothing, and run once it is made', async () => {
+    const cluster = aCluster().node('a').start()
+    const names = members(cluster, 'train', 2)
+    await cluster.settle(20_000)
+    for (const name of names) assert.equal(condition(cluster.get(name)), undefined, name)
+    group(cluster, 'train', gang(2))
+    await cluster.settle()
+    assert.equal(bound(cluster, names), 2)
+  })
+
+  test('fewer than minCount are told nothing; the one that is missing has all tried at once', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'train', gang(3))
+    const names = members(cluster, 'train', 2, '1')
+    await cluster.settle(20_000)
+    for (const name of names) assert.equal(condition(cluster.get(name)), undefined, name)
+    assert.equal(scheduled(cluster, 'train'), undefined)
+    cluster.pod('train-2', { schedulingGroup: { podGroupName: 'train' } })
+    await cluster.settle()
+    assert.equal(bound(cluster, [...names, 'train-2']), 3)
+    assert.match(scheduled(cluster, 'train') ?? '', /^True Scheduled/)
+  })
+
+  test('a pod of another scheduler does not count', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'train', gang(2))
+    const names = members(cluster, 'train', 1)
+    cluster.pod('other', { schedulingGroup: { podGroupName: 'train' }, schedulerName: 'volcano' })
+    await cluster.settle(20_000)
+    assert.equal(condition(cluster.get(names[0] ?? '')), undefined)
+  })
+
+  test('gated pods count, but are not placed: the others look placeable for as long', async () => {
+    const cluster = aCluster().node('a').node('b').start()
+    group(cluster, 'train', gang(4))
+    const names = members(cluster, 'train', 2)
+    const gates = { schedulingGates: [{ name: 'example.com/gate' }] }
+    for (const name of ['late-0', 'late-1'])
+      cluster.pod(name, { requests: { cpu: '2' }, schedulingGroup: { podGroupName: 'train' }, ...gates })
+    await cluster.settle(60_000)
+    for (const name of names) assert.equal(cluster.reason(name), waiting)
+    assert.equal(condition(cluster.get('late-0')), 'SchedulingGated')
+    assert.equal(scheduled(cluster, 'train'), 'False Unschedulable: pod group is unschedulable')
+    for (const name of ['late-0', 'late-1'])
+      cluster.api.patch(kinds.pod, 'default', name, { spec: { schedulingGates: null } })
+    await cluster.settle(200)
+    assert.equal(bound(cluster, [...names, 'late-0', 'late-1']), 4)
+  })
+
+  test('a finished pod leaves the quorum: the successor of an evicted one waits for ever', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'train', gang(2))
+    const names = members(cluster, 'train', 2, '1')
+    await cluster.settle()
+    assert.equal(bound(cluster, names), 2)
+    cluster.api.patch(kinds.pod, 'default', 'train-0', { status: { phase: 'Succeeded' } }, 'status')
+    cluster.api.delete(kinds.pod, 'default', 'train-1', { gracePeriodSeconds: 0 })
+    cluster.pod('train-2', { schedulingGroup: { podGroupName: 'train' } })
+    await cluster.settle(60_000)
+    assert.equal(condition(cluster.get('train-2')), undefined)
+  })
+
+  test('a terminating pod counts until it is gone', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'train', gang(2))
+    const names = members(cluster, 'train', 2, '1')
+    await cluster.settle()
+    assert.equal(bound(cluster, names), 2)
+    cluster.api.delete(kinds.pod, 'default', 'train-1', { gracePeriodSeconds: 600 })
+    cluster.pod('train-2', { schedulingGroup: { podGroupName: 'train' } })
+    await cluster.settle(1000)
+    assert.equal(bound(cluster, ['train-2']), 1)
+  })
+})
+
+describe('all or nothing', () => {
+  test('without any node all are told so', async () => {
+    const cluster = aCluster().start()
+    group(cluster, 'train', gang(2))
+    const names = members(cluster, 'train', 2)
+    await cluster.settle()
+    for (const name of names) assert.equal(cluster.reason(name), 'no nodes available to schedule pods')
+    assert.equal(scheduled(cluster, 'train'), 'False Unschedulable: pod group is unschedulable')
+  })
+
+  test('those that fit wait with the rest, each told another reason, and take no room', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'train', gang(4))
+    const names = members(cluster, 'train', 4)
+    await cluster.settle()
+    assert.equal(bound(cluster, names), 0)
+    assert.deepEqual(
+      names.map((name) => cluster.reason(name)),
+      [
+        waiting,
+        waiting,
+        ...Array<string>(2).fill(
+          '0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption ' +
+            'victims found for incoming pod.',
+        ),
+      ],
+    )
+    cluster.pod('stranger', { requests: { cpu: '4' } })
+    await cluster.settle()
+    assert.equal(cluster.nodeOf('stranger'), 'a')
+  })
+
+  test('a node that comes has all of them bound within half a second', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'train', gang(4))
+    const names = members(cluster, 'train', 4)
+    await cluster.settle(60_000)
+    cluster.node('b')
+    await cluster.settle(500)
+    assert.equal(bound(cluster, names), 4)
+    assert.match(scheduled(cluster, 'train') ?? '', /^True Scheduled/)
+  })
+
+  test('an ordinary pod that waits comes first, and the group no longer fits', async () => {
+    const taints = [{ key: 'closed', effect: 'NoSchedule' as const }]
+    const cluster = aCluster().node('a', { taints }).node('b', { taints }).start()
+    group(cluster, 'train', gang(4))
+    const names = members(cluster, 'train', 4)
+    cluster.pod('stranger', { requests: { cpu: '1' } })
+    await cluster.settle(5000)
+    for (const name of ['a', 'b']) cluster.api.patch(kinds.node, undefined, name, { spec: { taints: null } })
+    await cluster.settle(500)
+    assert.notEqual(cluster.nodeOf('stranger'), undefined)
+    assert.equal(bound(cluster, names), 0)
+  })
+
+  test('beyond minCount pods are bound as they fit, the rest is told why, and the group stays scheduled', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'train', gang(1))
+    const names = members(cluster, 'train', 3)
+    await cluster.settle()
+    assert.equal(bound(cluster, names), 2)
+    assert.match(cluster.reason('train-2') ?? '', /^0\/1 nodes are available: 1 Insufficient cpu/)
+    assert.match(scheduled(cluster, 'train') ?? '', /^True Scheduled/)
+    cluster.node('b')
+    await cluster.settle(500)
+    assert.equal(bound(cluster, names), 3)
+  })
+
+  test('pods of a basic group run one by one', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'web', { basic: {} })
+    const names = members(cluster, 'web', 3)
+    await cluster.settle()
+    assert.equal(bound(cluster, names), 2)
+    assert.match(scheduled(cluster, 'web') ?? '', /^True Scheduled/)
+  })
+
+  test('a nomination set from outside is gone at once', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'train', gang(4))
+    const names = members(cluster, 'train', 4)
+    await cluster.settle(5000)
+    for (const name of names)
+      cluster.api.patch(kinds.pod, 'default', name, { status: { nominatedNodeName: 'a' } }, 'status')
+    await cluster.settle(500)
+    for (const name of names) assert.equal(cluster.get(name)?.status?.nominatedNodeName ?? '', '', name)
+  })
+
+  test('less important pods are evicted even if the group never fits', async () => {
+    const cluster = aCluster().node('a').node('b').start()
+    for (const at of [0, 1, 2, 3]) cluster.pod(`low-${at}`, { requests: { cpu: '2' } })
+    await cluster.settle()
+    group(cluster, 'train', gang(6))
+    const names = members(cluster, 'train', 6, '2', { priority: 100 })
+    await cluster.settle(60_000)
+    for (const at of [0, 1, 2, 3])
+      assert.ok(
+        cluster.get(`low-${at}`)?.metadata.deletionTimestamp ?? cluster.get(`low-${at}`) === undefined,
+      )
+    assert.equal(bound(cluster, names), 0)
+  })
+
+  test('two groups that fit singly only: the more important one runs', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'low', gang(2))
+    group(cluster, 'high', gang(2))
+    const low = members(cluster, 'low', 2)
+    const high = members(cluster, 'high', 2, '2', { priority: 10, preemptionPolicy: 'Never' })
+    await cluster.settle()
+    assert.deepEqual([bound(cluster, low), bound(cluster, high)], [0, 2])
+  })
+})
+
+describe('one domain for all', () => {
+  const zones = (cluster: SchedulingFixture) =>
+    cluster.node('a1', inZone('a')).node('b1', inZone('b')).node('b2', inZone('b'))
+
+  test('all go to the domain that holds them', async () => {
+    const cluster = zones(aCluster()).start()
+    group(cluster, 'train', gang(4), zoneKey)
+    const names = members(cluster, 'train', 4)
+    await cluster.settle()
+    assert.deepEqual(cluster.spread('train'), { b1: 2, b2: 2 })
+    assert.equal(bound(cluster, names), 4)
+  })
+
+  test('without a domain that holds all, they are told of one, and that nobody is evicted', async () => {
+    const cluster = zones(aCluster()).start()
+    cluster.pod('low', { requests: { cpu: '1' } })
+    await cluster.settle()
+    group(cluster, 'train', gang(5), zoneKey)
+    const names = members(cluster, 'train', 5, '2', { priority: 100 })
+    await cluster.settle()
+    const reasons = names.map((name) => cluster.reason(name) ?? '')
+    assert.ok(reasons.includes(waiting))
+    assert.match(
+      reasons.at(-1) ?? '',
+      /^0\/1 nodes are available: .* preemption: not eligible due to placement-based pod group scheduling limitation$/,
+    )
+    assert.equal(
+      scheduled(cluster, 'train'),
+      'False Unschedulable: 0/2 placements are available, first placement status: pod group is unschedulable',
+    )
+    assert.equal(cluster.get('low')?.metadata.deletionTimestamp, undefined)
+  })
+
+  test('no node has the label', async () => {
+    const cluster = aCluster().node('a').start()
+    group(cluster, 'train', gang(2), 'example.com/rack')
+    const names = members(cluster, 'train', 2)
+    await cluster.settle()
+    for (const name of names) assert.equal(cluster.reason(name), 'no feasible placements found')
+    assert.equal(scheduled(cluster, 'train'), 'False Unschedulable: no feasible placements found')
+  })
+
+  test('bound pods fix the domain, also for those beyond minCount', async () => {
+    const cluster = aCluster().node('a1', inZone('a')).start()
+    group(cluster, 'train', gang(2), zoneKey)
+    members(cluster, 'train', 2)
+    await cluster.settle()
+    cluster.node('b1', inZone('b'))
+    cluster.pod('train-2', { requests: { cpu: '2' }, schedulingGroup: { podGroupName: 'train' } })
+    await cluster.settle(5000)
+    assert.equal(cluster.nodeOf('train-2'), undefined)
+    cluster.node('a2', inZone('a'))
+    await cluster.settle(500)
+    assert.equal(cluster.nodeOf('train-2'), 'a2')
+  })
+
+  test('without the label on the node of a bound pod, it is an error that no node helps', async () => {
+    const cluster = aCluster().node('a1', inZone('a')).start()
+    group(cluster, 'train', gang(2), zoneKey)
+    members(cluster, 'train', 2)
+    await cluster.settle()
+    cluster.api.patch(kinds.node, undefined, 'a1', { metadata: { labels: { [zoneKey]: null } } })
+    cluster.node('b1', inZone('b'))
+    cluster.pod('train-2', { requests: { cpu: '2' }, schedulingGroup: { podGroupName: 'train' } })
+    await cluster.settle(5000)
+    assert.equal(condition(cluster.get('train-2')), 'SchedulerError')
+    assert.match(cluster.reason('train-2') ?? '', /^cannot determine domain for already scheduled pods: /)
+    assert.match(scheduled(cluster, 'train') ?? '', /^True Scheduled/)
+  })
+})
