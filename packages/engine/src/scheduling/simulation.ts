@@ -1,34 +1,26 @@
 /** One pass over all pods: where each goes, and which claims are opened for it (scheduling.md 6). */
-import {
-  comparePrices,
-  type PricePerHour,
-  type PriceSum,
-  normalizedLabel,
-  type Resources,
-  sumOfPrices,
-} from '@tenon/api'
+import { comparePrices, type PricePerHour, type Resources } from '@tenon/api'
 import type { PodReason } from '../reasons/reasons.ts'
 import type { SchedulingPolicy } from '../input/input.ts'
 import type { SchedulingControl } from '../input/result.ts'
 import { type Admission, ClaimAdmission } from './claims/claim-admission.ts'
 import { type ClaimClass, holdsMore } from './claims/claim-class.ts'
 import { compareText } from '../input/compare-text.ts'
-import type { GroupSource } from '../input/problem.ts'
 import type { CompiledProblem } from './compiled-problem.ts'
 import { PodDevices } from './devices/pod-devices.ts'
 import { Crowding } from './pods/crowding.ts'
 import { explain } from './explain.ts'
 import type { FinishedClaim } from './claims/finished-claims.ts'
-import { Ground, type GroundMark } from './ground.ts'
+import { Ground } from './ground.ts'
 import type { PlanCost } from './packing/cheaper.ts'
 import type { PlannedBin } from './packing/group.ts'
 import { claimOf, costOf, regrouped } from './packing/regroup.ts'
 import type { NodeFill } from './nodes/node-fill.ts'
 import type { NodeQueue } from './nodes/node-queue.ts'
 import { type Answer, ClaimQueue, isBefore, type OpenClaim } from './claims/open-claims.ts'
-import { groupsInOrder } from './pod-groups/group-order.ts'
-import { type GroupDomain, type GroupOutcome, placeGroup, type Trial } from './pod-groups/group-placing.ts'
-import { Journal } from './pod-groups/journal.ts'
+import type { GroupOutcome } from './pod-groups/group-placing.ts'
+import { GroupUnits, type PodPlacing } from './pod-groups/group-units.ts'
+import { TrialLog } from './pod-groups/trial-log.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import { PoolBudget, type Template } from './claims/pool-template.ts'
 import { addTo } from './pods/resource-space.ts'
@@ -138,13 +130,8 @@ export class Simulation {
   readonly #crowding: Crowding
   readonly #devices: PodDevices
   readonly #keepsApart: boolean
-  readonly #journal = new Journal()
-  readonly #barred: ReadonlyMap<number, PodReason>
-  readonly #podGroups = new Map<number, GroupOutcome>()
-  /** Shapes of members of groups in the domain of their group. */
-  readonly #shapes = new Map<number, PodShape>()
-  /** What claims cost that changed during a trial, undefined for those opened in it. */
-  readonly #touched = new Map<OpenClaim, { readonly before: PricePerHour } | undefined>()
+  readonly #log: TrialLog
+  readonly #groups: GroupUnits
   /** What reasons of groups could not be computed for. */
   readonly #faults: unknown[] = []
   #undecided: readonly number[] = []
@@ -159,7 +146,6 @@ export class Simulation {
     selection: Selection,
     { scope = wholeOf(compiled), keepsApart = false, barred = new Map() }: SimulationOptions = {},
   ) {
-    this.#barred = barred
     this.#compiled = compiled
     this.#selection = selection
     this.#scope = scope
@@ -186,8 +172,51 @@ export class Simulation {
       admission: this.#admission,
       topology: this.#topology,
     })
+    this.#log = this.#logOfTrials()
+    this.#groups = this.#groupUnits(barred)
     this.#newHost = this.#topology.hostOf(placeholder(0))
     this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / scope.pods.length)))
+  }
+
+  #logOfTrials(): TrialLog {
+    return new TrialLog({
+      ground: this.#ground,
+      priceOf: (claim) => this.#compiled.finisher.priceOf(claim),
+      queues: this.#queues,
+      areShared: this.#devices.areServed,
+      exchange: (now, before) => {
+        this.#reservations?.exchange(now, before)
+      },
+      // What found no place during the trial may find one now.
+      undone: () => {
+        this.#placements++
+      },
+    })
+  }
+
+  #groupUnits(barred: ReadonlyMap<number, PodReason>): GroupUnits {
+    const pods: PodPlacing = {
+      place: (pod, shape) => this.#place(pod, shape),
+      placeAsPlanned: (pod, shape) => this.#placeAsPlanned(pod, shape),
+      onOne: (pod, on) => this.#onOne(pod, on),
+      placeAll: (list, control) => this.#placeAll(list, control),
+      withoutPlanned: (list) => this.#withoutPlanned(list),
+      leaveUndecided: (list) => {
+        this.#leaveUndecided(list)
+      },
+      reasonNow: (pod) => this.#reasonNow(pod),
+      isPlanned: (pod) => this.#planned.has(pod),
+      isIndifferent: (pod) => this.#topology.isIndifferent(this.#compiled.shapeOf(pod)),
+      isComplete: () => this.isComplete,
+      placed: () => this.#placed,
+    }
+    return new GroupUnits({
+      compiled: this.#compiled,
+      log: this.#log,
+      failures: this.#failures,
+      barred,
+      pods,
+    })
   }
 
   /** First fit over the whole problem without regard to earlier plans. */
@@ -210,7 +239,7 @@ export class Simulation {
     else this.#undecided = [...this.#undecided, ...ofBuffers]
   }
 
-  /** Places groups and pods; a group that finds no place is tried again once others have theirs. */
+  /** Places groups, and the other pods. */
   #placeUnits(pods: readonly number[], control: SchedulingControl): void {
     const inScope = new Set(pods)
     const groups = this.#compiled.problem.podGroups.filter(({ members }) =>
@@ -221,127 +250,11 @@ export class Simulation {
       return
     }
     this.#ground.observeRelaxations()
-    const grouped = new Set(groups.flatMap(({ members }) => members))
-    let rest = [...this.#withoutPlanned(pods.filter((pod) => !grouped.has(pod)))]
-    let waiting = groupsInOrder(
-      groups,
-      (pod) => this.#planned.has(pod),
-      (pod) => this.#compiled.cpuOf(pod),
-    )
-    const placeOf = new Map(pods.map((pod, place) => [pod, place]))
-    const byPlace = (a: number, b: number) => (placeOf.get(a) as number) - (placeOf.get(b) as number)
-    for (;;) {
-      const before = this.#placed
-      const left: GroupSource[] = []
-      for (const [done, group] of waiting.entries()) {
-        const members = group.members.filter((pod) => inScope.has(pod))
-        if (control.shouldStop()) {
-          this.#leaveUndecided([...rest, ...waiting.slice(done).flatMap((each) => each.members)])
-          return
-        }
-        const others = this.#placeMembers(group, members)
-        if (others !== undefined) rest.push(...others)
-        else if (members.some((pod) => !this.#topology.isIndifferent(this.#compiled.shapeOf(pod))))
-          left.push(group)
-      }
-      rest = [...this.#placeAll(rest.toSorted(byPlace), control)]
-      if (!this.isComplete || left.length === 0 || before === this.#placed) return
-      waiting = left
-    }
+    this.#groups.place(groups, pods, control)
   }
 
   #leaveUndecided(pods: readonly number[]): void {
     this.#undecided = pods.filter((each) => !this.#failures.has(each))
-  }
-
-  /** @returns members that are left to be placed like other pods; undefined when the group finds no place. */
-  #placeMembers(group: GroupSource, members: readonly number[]): readonly number[] | undefined {
-    const because = this.#barred.get(group.index)
-    const planned = members.filter((pod) => this.#planned.has(pod))
-    const others = members.filter((pod) => !this.#planned.has(pod))
-    const { outcome, others: left } =
-      because === undefined
-        ? placeGroup(group, [...planned, ...others], this.#trial())
-        : { outcome: { kind: 'refused', reason: because } as const, others: [] }
-    this.#journal.end()
-    this.#podGroups.set(group.index, outcome)
-    if (outcome.kind === 'refused') {
-      for (const pod of members) this.#failures.set(pod, outcome.reason)
-      return undefined
-    }
-    for (const pod of outcome.held) this.#failures.delete(pod)
-    const { topology } = group
-    if (topology !== undefined && outcome.domain !== undefined)
-      for (const pod of left)
-        this.#shapes.set(
-          pod,
-          this.#compiled.shapeOf(pod).within(normalizedLabel(topology.key), outcome.domain),
-        )
-    return left
-  }
-
-  #trial(): Trial {
-    let marks: { readonly journal: number; readonly ground: GroundMark } | undefined
-    let claim: OpenClaim | undefined
-    return {
-      templates: this.#compiled.templates.length,
-      domainsOf: (key) => this.#compiled.domainsOf(key),
-      begin: () => {
-        this.#journal.begin()
-        this.#touched.clear()
-        claim = undefined
-        marks = { journal: this.#journal.mark(), ground: this.#ground.mark() }
-      },
-      keep: () => {
-        this.#journal.end()
-        marks = undefined
-      },
-      undo: () => {
-        if (marks !== undefined) this.#undo(marks)
-      },
-      place: (pod, domain) => {
-        if (domain.kind !== 'newNode') return this.#placeMember(pod, domain)
-        const on = claim ?? this.#compiled.templates[domain.template]
-        const taker = on && this.#onOne(pod, on)
-        claim ??= taker
-        if (taker === undefined) this.#failures.set(pod, this.#compiled.shapeOf(pod))
-        return taker !== undefined
-      },
-      rise: () => this.#rise(),
-      reasonOf: (pod) => this.#reasonNow(pod),
-    }
-  }
-
-  #undo({ journal, ground }: { readonly journal: number; readonly ground: GroundMark }): void {
-    const queues = new Set([...this.#touched.keys()].map(({ class: of }) => of))
-    this.#journal.rollback(journal)
-    this.#ground.rollback(ground)
-    for (const claim of this.#touched.keys()) queues.add(claim.class)
-    // Devices that others took for the time being make any claim refuse.
-    if (!this.#devices.areServed) for (const of of queues) this.#queues.get(of)?.forget()
-    else for (const queue of this.#queues.values()) queue.forget()
-    this.#touched.clear()
-    // What found no place during the trial may find one now.
-    this.#placements++
-  }
-
-  /** What the claims that changed during a trial cost more than before. */
-  #rise(): PriceSum {
-    const { finisher } = this.#compiled
-    const prices = (claims: Iterable<PricePerHour>) => sumOfPrices(claims)
-    const after = prices([...this.#touched.keys()].map((claim) => finisher.priceOf(claim)))
-    const before = prices([...this.#touched.values()].flatMap((known) => (known ? [known.before] : [])))
-    return {
-      pricePerHour: after.pricePerHour - before.pricePerHour,
-      unpriced: after.unpriced - before.unpriced,
-    }
-  }
-
-  #placeMember(pod: number, domain: GroupDomain): boolean {
-    const own = this.#compiled.shapeOf(pod)
-    const shape = domain.kind === 'value' ? own.within(domain.key, domain.value) : own
-    if (this.#planned.has(pod) && this.#placeAsPlanned(pod, shape)) return true
-    return this.#place(pod, shape)
   }
 
   /** Puts a pod on one certain claim, or on a new one of a template. */
@@ -382,7 +295,7 @@ export class Simulation {
           this.#leaveUndecided(queue.slice(done))
           return queue.slice(done)
         }
-        if (!this.#place(pod, this.#shapes.get(pod) ?? this.#compiled.shapeOf(pod))) failed.push(pod)
+        if (!this.#place(pod, this.#groups.shapeOf(pod))) failed.push(pod)
       }
       if (failed.length === queue.length) return failed
       queue = failed
@@ -530,7 +443,7 @@ export class Simulation {
       placements: this.#placementsByUid(),
       failures: new Map([...failures].toSorted(([a], [b]) => this.#byUid(a, b))),
       undecided: this.#undecided.toSorted((a, b) => this.#byUid(a, b)),
-      podGroups: this.#podGroups,
+      podGroups: this.#groups.outcomes,
     }
   }
 
@@ -600,9 +513,7 @@ export class Simulation {
     let left = pods
     for (;;) {
       // A pod may have to wait for another one that it follows.
-      const rest = left.filter(
-        (pod) => !this.#placeAsPlanned(pod, this.#shapes.get(pod) ?? this.#compiled.shapeOf(pod)),
-      )
+      const rest = left.filter((pod) => !this.#placeAsPlanned(pod, this.#groups.shapeOf(pod)))
       if (rest.length === left.length) return rest
       left = rest
     }
@@ -636,7 +547,7 @@ export class Simulation {
     this.#devices.takeOnNode(node, pod, shape)
     this.#nodes.take(node, pod, shape, this.#compiled.problem.volumeClaims.get(pod))
     this.#nodeOf.set(pod, this.#ground.indexOf(node))
-    this.#journal.note(() => this.#nodeOf.delete(pod))
+    this.#log.note(() => this.#nodeOf.delete(pod))
   }
 
   #takenClaimOf(pod: number): string | undefined {
@@ -646,10 +557,10 @@ export class Simulation {
   #hasPlace(pod: number): void {
     this.#placements++
     this.#placed++
-    this.#journal.note(() => this.#placed--)
+    this.#log.note(() => this.#placed--)
     for (const claim of this.#compiled.problem.exclusiveClaims.get(pod) ?? []) {
       this.#takenClaims.add(claim)
-      this.#journal.note(() => this.#takenClaims.delete(claim))
+      this.#log.note(() => this.#takenClaims.delete(claim))
     }
   }
 
@@ -824,11 +735,7 @@ export class Simulation {
       shape.claims.length > 0 ? withDevices?.admission : this.#admission.admit(claim, shape, confined)
     if (admission === undefined) return false
     const queue = this.#queueOf(claim.class)
-    if (this.#journal.isOpen) {
-      if (!this.#touched.has(claim))
-        this.#touched.set(claim, { before: this.#compiled.finisher.priceOf(claim) })
-      this.#noteFilling(claim, () => queue.restore(claim))
-    }
+    this.#log.noteFilling(claim, queue)
     queue.remove(claim)
     this.#fill(claim, pod, shape, admission)
     if (withDevices !== undefined) this.#devices.takeOnClaim(claim, withDevices)
@@ -906,10 +813,9 @@ export class Simulation {
       rise: undefined,
     }
     const budget = this.#budgetOf(admission.class.template)
-    if (this.#journal.isOpen) {
-      this.#touched.set(claim, undefined)
+    if (this.#log.isOpen) {
       const uncharge = budget.saved()
-      this.#noteFilling(claim, () => {
+      this.#log.noteOpening(claim, () => {
         uncharge()
         this.#claims.pop()
         this.#claimOfHost.delete(claim.host)
@@ -922,34 +828,6 @@ export class Simulation {
     this.#fill(claim, pod, shape, admission)
     if (budget.isLimited) budget.charge(this.#compiled.finisher.holding(claim))
     return claim
-  }
-
-  /**
-   * Notes what a claim is before it takes one more pod.
-   * @param back puts the claim back where it was.
-   */
-  #noteFilling(claim: OpenClaim, back: () => void): void {
-    const { class: of, state, cheapest, rise, arrival, hostPorts, reservations, taker, slot } = claim
-    const amounts = claim.amounts.slice()
-    const before = claim.pods.length
-    this.#journal.note(() => {
-      this.#queueOf(claim.class).remove(claim)
-      if (claim.reservations !== reservations) this.#reservations?.exchange(claim.reservations, reservations)
-      Object.assign(claim, {
-        class: of,
-        state,
-        cheapest,
-        rise,
-        arrival,
-        hostPorts,
-        reservations,
-        taker,
-        slot,
-      })
-      claim.amounts.set(amounts)
-      claim.pods.length = before
-      back()
-    })
   }
 
   #fill(claim: OpenClaim, pod: number, shape: PodShape, admission: Admission): void {
