@@ -1,5 +1,5 @@
 /** Keeps the pods of a play alive: what a workload's controller does, with the lifetimes of a trace. */
-import { kinds, type KubeObject, type Pod } from '@tenon/api'
+import { type Container, kinds, type KubeObject, type Pod } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import type { Clock } from '@tenon/runtime'
 import type { Owners } from './owners.ts'
@@ -166,6 +166,7 @@ function withoutLife({ apiVersion, kind, metadata, spec }: Pod): Pod {
   const { name, namespace, labels, annotations, ownerReferences } = metadata
   // Admission finds the priority by its class.
   const { nodeName: _node, priority: _priority, preemptionPolicy: _policy, ...rest } = spec
+  const { containers, initContainers, ...others } = rest
   return {
     apiVersion,
     kind,
@@ -176,6 +177,15 @@ function withoutLife({ apiVersion, kind, metadata, spec }: Pod): Pod {
       ...(annotations && { annotations }),
       ...(ownerReferences && { ownerReferences }),
     },
-    spec: rest,
+    spec: {
+      ...others,
+      containers: containers.map(withImage),
+      ...(initContainers && { initContainers: initContainers.map(withImage) }),
+    },
   }
+}
+
+/** A pod is refused without images, and a snapshot has none. */
+function withImage(container: Container): Container {
+  return { image: 'played', ...container }
 }
