@@ -9,7 +9,7 @@ const conditions: Readonly<Record<RightsSetting, string>> = {
   plannedPlacement: 'ne (toString $gates.plannedPlacement) "false"',
   capacityBuffer: 'eq (include "tenon.capacityBuffer" .) "true"',
   groupScheduling: '$gates.groupScheduling',
-  dynamicResources: 'not .Values.settings.ignoreDRARequests',
+  dynamicResources: 'eq (include "tenon.readsDevices" .) "true"',
   vpaPredictions: 'and .Values.settings.vpaPredictions (ne .Values.settings.compatibility "karpenter")',
 }
 

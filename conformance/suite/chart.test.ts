@@ -465,11 +465,30 @@ describe('the charts', () => {
       grantedRights(await helm.objects<RoleObject>(chart, values)).map(({ text }) => text)
     const initial = await rights({})
     assert.ok(!initial.some((text) => /secrets|\*/.test(text)))
-    assert.deepEqual(
-      initial.filter((text) => text.includes('resource.k8s.io')),
-      ['create resource.k8s.io/resourceslices', 'delete resource.k8s.io/resourceslices'],
-      'devices of simulated nodes are published',
-    )
+    const ofDevices = async (settings: Values) =>
+      (await rights({ settings })).filter((text) => text.includes('resource.k8s.io')).toSorted()
+    const publishing = ['create resource.k8s.io/resourceslices', 'delete resource.k8s.io/resourceslices']
+    const read = [
+      'list resource.k8s.io/deviceclasses',
+      'list resource.k8s.io/resourceclaims',
+      'list resource.k8s.io/resourceslices',
+      'watch resource.k8s.io/deviceclasses',
+      'watch resource.k8s.io/resourceclaims',
+      'watch resource.k8s.io/resourceslices',
+    ]
+    for (const [settings, reads] of [
+      [{}, true],
+      [{ ignoreDRARequests: false }, true],
+      [{ ignoreDRARequests: true }, false],
+      [{ compatibility: 'karpenter' }, false],
+      [{ compatibility: 'karpenter', ignoreDRARequests: false }, true],
+    ] as const)
+      assert.deepEqual(
+        await ofDevices(settings),
+        // The devices of simulated nodes are published in any case.
+        reads ? [...publishing, ...read] : publishing,
+        JSON.stringify(settings),
+      )
     assert.ok(initial.includes('patch pods/status'))
     const added = async (values: Values) =>
       (await rights(values)).filter((text) => !initial.includes(text)).toSorted()
@@ -480,14 +499,6 @@ describe('the charts', () => {
     assert.equal(await hasBuffers({}), true)
     assert.equal(await hasBuffers(featureGates({ capacityBuffer: false })), false)
     assert.equal(await hasBuffers({ settings: { compatibility: 'karpenter' } }), false)
-    assert.deepEqual(await added({ settings: { ignoreDRARequests: false } }), [
-      'list resource.k8s.io/deviceclasses',
-      'list resource.k8s.io/resourceclaims',
-      'list resource.k8s.io/resourceslices',
-      'watch resource.k8s.io/deviceclasses',
-      'watch resource.k8s.io/resourceclaims',
-      'watch resource.k8s.io/resourceslices',
-    ])
     assert.deepEqual(await added(goldens['exoscale'] ?? {}), [
       'create secrets in kube-system',
       'delete secrets in kube-system',

@@ -16,6 +16,12 @@
 {{- if has $value (list "true" "false") -}}{{ $value }}{{- else -}}{{ ne .Values.settings.compatibility "karpenter" }}{{- end -}}
 {{- end }}
 
+{{/* Whether pods with resource claims get nodes: `auto` leaves it to the compatibility mode, and then to the cluster. */}}
+{{- define "tenon.readsDevices" -}}
+{{- $value := .Values.settings.ignoreDRARequests | toString -}}
+{{- if has $value (list "true" "false") -}}{{ eq $value "false" }}{{- else -}}{{ ne .Values.settings.compatibility "karpenter" }}{{- end -}}
+{{- end }}
+
 {{/* Text of the scheduler configuration; empty without one. */}}
 {{- define "tenon.schedulerConfig" -}}
 {{- with .Values.settings.schedulerConfig -}}

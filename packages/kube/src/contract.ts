@@ -178,6 +178,11 @@ export function isKubeError(error: unknown, ...kinds: readonly KubeErrorKind[]):
   return kind !== undefined && (kinds.length === 0 || kinds.includes(kind))
 }
 
+/** Whether the server said that it does not serve what was asked for, or that there is no right to it. */
+export function isUnavailable(error: unknown): error is KubeError {
+  return isKubeError(error) && (error.status === 404 || error.kind === 'forbidden')
+}
+
 /** What happened to one object of a followed collection. */
 export type Change<T> =
   | { readonly kind: 'added'; readonly object: T }
@@ -207,6 +212,8 @@ export interface Cache<T extends KubeObject> {
   /** Resolves when the first complete list is in the cache. */
   synced(signal?: AbortSignal): Promise<void>
   readonly isSynced: boolean
+  /** The server's last word is that it does not serve the kind, or that there is no right to read it. */
+  readonly isRefused: boolean
 }
 
 /** How a collection is followed; see {@link CacheRegistry.cache}. */
@@ -217,8 +224,11 @@ export interface CachedCollection<T extends KubeObject> {
   /** The part of the collection that is followed; all of it without these. */
   readonly namespace?: string
   readonly fieldSelector?: string
-  /** Nothing waits for its first list: there may be no right to read it. */
-  readonly isOptional?: boolean
+  /**
+   * The kind may not be served, or there may be no right to read it, which is told once. Nothing waits for the
+   * first list; with `ifRefused` everything does until the server has refused it.
+   */
+  readonly isOptional?: boolean | 'ifRefused'
 }
 
 /** The caches of one process: each type is followed once, whoever asks for it. */

@@ -37,6 +37,7 @@ export {
   type EventRecorder,
   type EvictOptions,
   isKubeError,
+  isUnavailable,
   type KubeClient,
   KubeError,
   type KubeErrorKind,

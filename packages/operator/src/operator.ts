@@ -24,7 +24,7 @@ import { FollowedPods } from './metrics/cluster/followed-pods.ts'
 import { RequestMetrics } from './metrics/framework/framework-requests.ts'
 import { type BuildInfo, Metrics } from './metrics/metrics.ts'
 import { PassAges } from './metrics/pass-ages.ts'
-import { type Caches, openCaches } from './cluster/caches.ts'
+import { type Caches, openCaches, servesDevices } from './cluster/caches.ts'
 import { UnreadableObjects } from './cluster/unreadable-objects.ts'
 import type { Settings } from './settings.ts'
 import { ClusterState } from './cluster/cluster-state.ts'
@@ -272,8 +272,11 @@ export class Operator {
     return this.#deps.provider
   }
 
+  /** With what is left to the cluster as it is there. */
   get settings(): Settings {
-    return this.#deps.settings
+    const { settings } = this.#deps
+    const isLeftOpen = settings.ignoreDraRequests === 'auto'
+    return isLeftOpen ? { ...settings, ignoreDraRequests: !servesDevices(this.caches) } : settings
   }
 
   /** What the instance of each NodeClaim costs an hour, as far as that is known. */

@@ -47,8 +47,8 @@ export interface Settings {
   readonly solveTimeoutMs: number
   /** Spread of pods that ask for none; needs the right to read Services and the pods' controllers. */
   readonly defaultSpread: readonly TopologySpreadConstraint[]
-  /** Whether pods with resource claims are refused; else they are placed as if they had none. */
-  readonly ignoreDraRequests: boolean
+  /** Whether pods with resource claims get no nodes; with `auto` where devices are not served, or not to be read. */
+  readonly ignoreDraRequests: boolean | 'auto'
   /** Whether moved pods count with what VerticalPodAutoscalers will have them ask for. */
   readonly vpaPredictions: boolean
   readonly featureGates: FeatureGates
@@ -89,7 +89,7 @@ export const defaultSettings: Settings = {
   pendingRetryMs: 10_000,
   solveTimeoutMs: 60_000,
   defaultSpread: [],
-  ignoreDraRequests: true,
+  ignoreDraRequests: 'auto',
   vpaPredictions: true,
   featureGates: {
     nodeRepair: false,

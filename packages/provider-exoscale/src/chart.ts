@@ -66,6 +66,14 @@ export const chart: ProviderChart = {
       to: { kind: 'variable', variable: 'EXOSCALE_CURRENCY' },
     },
     {
+      name: 'gpuDevices',
+      meaning:
+        "`nvidia` where NVIDIA's driver for dynamic resource allocation runs on the GPU nodes: pods with ResourceClaims get GPU nodes, see docs/exoscale/features.md.",
+      initial: '',
+      schema: { enum: ['', 'nvidia'] },
+      to: { kind: 'variable', variable: 'EXOSCALE_GPU_DEVICES' },
+    },
+    {
       name: 'prices',
       meaning:
         'Prices in place of built-in ones: JSON text with an object for each currency, see docs/exoscale/cost.md.',

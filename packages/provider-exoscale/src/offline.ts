@@ -12,10 +12,12 @@ import { publishedInstanceTypes } from './catalogue/published-types.ts'
 import { choosableLabels } from './identifiers.ts'
 import { type FormerField, formerFieldsOf } from './nodeclass/former-fields.ts'
 import type { ExoscaleNodeClass } from './nodeclass/types.ts'
+import { readGpuDevices } from './options.ts'
 
 /**
- * @param env `EXOSCALE_ZONE` names the zone to check against; every zone counts without it.
- * @throws ProviderSettingError when no types are known of the zone.
+ * @param env `EXOSCALE_ZONE` names the zone to check against; every zone counts without it. With
+ * `EXOSCALE_GPU_DEVICES` types have the devices that their nodes publish.
+ * @throws ProviderSettingError when no types are known of the zone, or the driver of the GPUs is unknown.
  */
 export function offlineCatalogue(env: ProviderEnvironment): OfflineCatalogue {
   const zone = env['EXOSCALE_ZONE'] ?? ''
@@ -24,8 +26,13 @@ export function offlineCatalogue(env: ProviderEnvironment): OfflineCatalogue {
       `no instance types are known for zone ${zone}; known zones are ${publishedZones.join(', ')}`,
       'EXOSCALE_ZONE',
     )
+  const gpuDevices = readGpuDevices(env)
+  if ('error' in gpuDevices) throw new ProviderSettingError(gpuDevices.error, 'EXOSCALE_GPU_DEVICES')
+  const hasGpuDriver = gpuDevices.ok !== undefined
   const typesIn = (zones: readonly string[], nodeClass: KubeObject | undefined): readonly InstanceType[] =>
-    zones.flatMap((each) => publishedInstanceTypes(each, (nodeClass as ExoscaleNodeClass | undefined)?.spec))
+    zones.flatMap((each) =>
+      publishedInstanceTypes(each, (nodeClass as ExoscaleNodeClass | undefined)?.spec, hasGpuDriver),
+    )
   const typesOf = (nodeClass: KubeObject | undefined): OfflineTypes => {
     const known = typesIn(publishedZones, nodeClass)
     return { known, offered: zone === '' ? known : typesIn([zone], nodeClass) }

@@ -23,6 +23,8 @@ export interface ExoscaleOptions {
   readonly currency: Currency
   /** Path of a price list that replaces built-in prices. */
   readonly priceFile: string | undefined
+  /** Whose driver publishes the GPUs of nodes as devices (ResourceSlices); undefined: nobody's. */
+  readonly gpuDevices: 'nvidia' | undefined
 }
 
 export type ExoscaleOptionsResult = { readonly ok: ExoscaleOptions } | { readonly error: string }
@@ -55,6 +57,8 @@ export function readExoscaleOptions(
   if (!isCurrency(currency)) {
     return { error: `EXOSCALE_CURRENCY is "${currency}": set it to one of ${currencies.join(', ')}` }
   }
+  const gpuDevices = readGpuDevices(env)
+  if ('error' in gpuDevices) return gpuDevices
   return {
     ok: {
       zone: text('EXOSCALE_ZONE'),
@@ -68,7 +72,19 @@ export function readExoscaleOptions(
       apiEnvironment: text('EXOSCALE_API_ENVIRONMENT') || undefined,
       currency,
       priceFile: text('EXOSCALE_PRICE_FILE') || undefined,
+      gpuDevices: gpuDevices.ok,
     },
+  }
+}
+
+/** Reads whose driver publishes GPUs as devices. */
+export function readGpuDevices(
+  env: Readonly<Record<string, string | undefined>>,
+): { readonly ok: ExoscaleOptions['gpuDevices'] } | { readonly error: string } {
+  const name = (ownValue(env, 'EXOSCALE_GPU_DEVICES') ?? '').trim().toLowerCase()
+  if (name === '' || name === 'nvidia') return { ok: name === '' ? undefined : name }
+  return {
+    error: `EXOSCALE_GPU_DEVICES is "${name}": set it to nvidia where NVIDIA's driver for dynamic resource allocation runs on the GPU nodes, or leave it out`,
   }
 }
 

@@ -222,6 +222,7 @@ class ExoscaleProvider implements CloudProvider {
       kubeReserved,
       systemReserved,
       unavailability: (entry) => this.#unavailable.why(entry.name, entry.family),
+      hasGpuDriver: this.#deps.options.gpuDevices !== undefined,
     })
     this.#types.set(spec, { entries, shortages, types })
     return types

@@ -101,14 +101,18 @@ const cloud = {
 /** Where instances reach the API server. */
 export const clusterEndpoint = `https://${host}:${apiPort}`
 
-/** How the provider reaches the simulated cloud, with the credentials the cloud knows. */
-export function exoscaleOptions(zone: string = cloud.zone): ExoscaleOptions {
+/**
+ * How the provider reaches the simulated cloud, with the credentials the cloud knows.
+ * @param hasGpuDriver whether the nodes of GPU types publish their GPUs as devices.
+ */
+export function exoscaleOptions(zone: string = cloud.zone, hasGpuDriver = false): ExoscaleOptions {
   const options = readExoscaleOptions({
     EXOSCALE_API_ENDPOINT: `http://${host}/v2`,
     EXOSCALE_ZONE: zone,
     EXOSCALE_SKS_CLUSTER_ID: cloud.clusterId,
     EXOSCALE_API_KEY: cloud.key,
     EXOSCALE_API_SECRET: cloud.secret,
+    ...(hasGpuDriver && { EXOSCALE_GPU_DEVICES: 'nvidia' }),
   })
   if ('error' in options) throw new Error(options.error)
   return options.ok
@@ -415,7 +419,7 @@ export class World {
     const cloudPath = this.#options.cloudPath ?? direct
     const cloudTransport = deps.process.guard(cloudPath({ send: this.cluster.cloud.handle }))
     return await openExoscale({
-      options: exoscaleOptions(this.#options.zone),
+      options: exoscaleOptions(this.#options.zone, this.#options.cloudSettings?.gpuDriver),
       connect: () => cloudTransport,
       kubernetes,
       runtime,

@@ -59,7 +59,7 @@ function readLike<T extends Settings | OperatorMemory | Settings['featureGates']
 }
 
 /** Settings that may have another type than their default. */
-const otherTypes: ReadonlySet<string> = new Set(['plannedPlacement'])
+const otherTypes: ReadonlySet<string> = new Set(['ignoreDraRequests', 'plannedPlacement'])
 
 function readValue(name: string, fallback: unknown, value: unknown): unknown {
   if (value === 'Infinity' && typeof fallback === 'number') return Number.POSITIVE_INFINITY

@@ -110,6 +110,17 @@ describe('defaults and where options come from', () => {
     assert.deepEqual(warned({ ENABLE_PROFILING: 'yes' }), ['ENABLE_PROFILING'])
   })
 
+  test('pods with ResourceClaims are ignored where Karpenter does it, and as the cluster is otherwise', () => {
+    const ignores = (...args: readonly string[]) => settings(args).ignoreDraRequests
+    assert.equal(ignores(), 'auto')
+    assert.equal(ignores('--compatibility=karpenter'), true)
+    assert.equal(ignores('--compatibility=karpenter', '--ignore-dra-requests=auto'), true)
+    assert.equal(ignores('--compatibility=karpenter', '--ignore-dra-requests=false'), false)
+    assert.equal(ignores('--ignore-dra-requests'), true)
+    assert.equal(complaint(['--ignore-dra-requests=1']), '--ignore-dra-requests=1: use true, false or auto')
+    assert.deepEqual(warned({ IGNORE_DRA_REQUESTS: 'maybe' }), ['IGNORE_DRA_REQUESTS'])
+  })
+
   test('OPS-92 what may not be empty ends the start when it is; empty gates are the defaults', () => {
     for (const name of ['PREFERENCE_POLICY', 'MIN_VALUES_POLICY', 'LEADER_ELECTION_NAME', 'LOG_OUTPUT_PATHS'])
       assert.match(complaint([], { [name]: '' }), new RegExp(`^${name}=: (?:give|use) `))

@@ -104,7 +104,7 @@ function settingsOf(read: ReadOptions): {
       preferences: read.text('preference-policy') === 'Ignore' ? 'Ignore' : 'Respect',
       minValues: read.text('min-values-policy') === 'BestEffort' ? 'BestEffort' : 'Strict',
       defaultSpread: defaultSpread(read.nameOf('scheduler-config'), read.text('scheduler-config')),
-      ignoreDraRequests: read.isOn('ignore-dra-requests'),
+      ignoreDraRequests: ignoresDevices(read.text('ignore-dra-requests'), isCompatible),
       vpaPredictions: !isCompatible && read.isOn('vpa-predictions'),
       featureGates: isCompatible ? karpenterGates(readGates) : gates,
       clusterStateObservability: !read.isOn('disable-cluster-state-observability'),
@@ -117,6 +117,12 @@ function settingsOf(read: ReadOptions): {
     },
     warnings: isCompatible && own.length > 0 ? [...warnings, overruled(own)] : warnings,
   }
+}
+
+/** Karpenter ignores them unless it is told otherwise. */
+function ignoresDevices(text: string, isCompatible: boolean): Settings['ignoreDraRequests'] {
+  if (text === 'auto') return isCompatible || 'auto'
+  return text === 'true'
 }
 
 function overruled(gates: readonly string[]): OptionWarning {

@@ -22,7 +22,7 @@ export function parseArguments(args: readonly string[], definitions: readonly Op
     if (definition === undefined) throw unknown(name, [...known.keys()])
     const { kind } = definition
     if (attached !== undefined) given.set(name, attached)
-    else if (kind === 'boolean') given.set(name, 'true')
+    else if (kind === 'boolean' || kind === 'booleanOrAuto') given.set(name, 'true')
     else if (++at < args.length) given.set(name, args[at] ?? '')
     else throw refusal(`--${name} needs a value: --${name}=${definition.takes}`)
   }

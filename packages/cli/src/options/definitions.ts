@@ -5,7 +5,7 @@ import { leaseName } from '../leader-annotations.ts'
 export interface OptionDefinition extends Omit<ProviderOption, 'variable' | 'kind'> {
   readonly variable?: string
   /** A `list` has commas, none of its items may be empty. */
-  readonly kind: ProviderOption['kind'] | 'choice' | 'list'
+  readonly kind: ProviderOption['kind'] | 'choice' | 'list' | 'booleanOrAuto'
   readonly choices?: readonly string[]
   readonly group: string
   /** The only provider that reads it. */
@@ -119,11 +119,15 @@ export const coreOptions: readonly OptionDefinition[] = [
       'DOCUMENT',
       'YAML or JSON with podTopologySpread.defaultConstraints, for pods without topology spread constraints.',
     ),
-    boolean(
-      'ignore-dra-requests',
-      true,
-      'Ignore pods with ResourceClaims; with false, nodes with the devices that they claim are launched for them.',
-    ),
+    {
+      flag: 'ignore-dra-requests',
+      variable: 'IGNORE_DRA_REQUESTS',
+      kind: 'booleanOrAuto',
+      fallback: 'auto',
+      takes: 'true|false|auto',
+      meaning:
+        'Launch no nodes for pods with ResourceClaims. With auto, nodes with the devices that they claim are launched where the API server serves resource.k8s.io/v1 and its objects may be read; with `--compatibility=karpenter`, auto means true.',
+    },
     boolean(
       'vpa-predictions',
       true,

@@ -39,7 +39,7 @@ export function controllerHelp(providers: readonly ProviderModule[]): string {
 
 function helpLines(definition: OptionDefinition): readonly string[] {
   const { flag, variable, takes, fallback, kind, provider } = definition
-  const value = kind === 'boolean' ? `[=${takes}]` : ` ${takes}`
+  const value = kind === 'boolean' || kind === 'booleanOrAuto' ? `[=${takes}]` : ` ${takes}`
   const notes = [
     ...(variable === undefined ? [] : [variable]),
     ...(fallback === '' ? [] : [`default ${fallback}`]),

@@ -25,7 +25,7 @@ export interface ReadOptions {
 }
 
 /** A number, a duration or a boolean in a variable that cannot be read is skipped, as Karpenter does. */
-const forgivingKinds: ReadonlySet<string> = new Set(['integer', 'boolean', 'duration'])
+const forgivingKinds: ReadonlySet<string> = new Set(['integer', 'boolean', 'booleanOrAuto', 'duration'])
 
 /**
  * Reads all options.

@@ -22,6 +22,8 @@ export function valueOf(
       return value.split(',').includes('') ? undefined : value
     case 'integer':
       return source === 'flag' ? prefixedInteger(value) : decimalInteger(value)
+    case 'booleanOrAuto':
+      return value === 'auto' ? value : valueOf({ kind: 'boolean' }, value, source)
     case 'boolean':
       return source === 'flag' ? flagBooleans.get(value) : booleanWords.get(value)
     case 'duration':
@@ -44,6 +46,8 @@ export function expected({ kind, choices = [] }: OptionDefinition): string {
       return 'use an integer'
     case 'boolean':
       return 'use true or false'
+    case 'booleanOrAuto':
+      return 'use true, false or auto'
     case 'duration':
       return 'use a duration such as 10s or 1m30s'
   }

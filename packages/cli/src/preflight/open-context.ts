@@ -7,6 +7,7 @@ import { type Clock, silentLogger, type Transport } from '@tenon/runtime'
 import { autoscalerIn, deploymentKind, type RunningAutoscaler } from '../cluster/autoscalers.ts'
 import { recognizedProvider } from '../cluster/recognize.ts'
 import type { Providers } from '../load-provider.ts'
+import { booleanWords } from '../options/values.ts'
 import { version } from '../version.ts'
 import type { Cloud, Installation, PreflightContext } from './context.ts'
 
@@ -132,11 +133,16 @@ function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSet
     ...(/PlannedPlacement=false/i.test(gates) ? [] : (['plannedPlacement'] as const)),
     ...(hasBuffers(gates, compatibility) ? (['capacityBuffer'] as const) : []),
     ...(/GroupScheduling=true/i.test(gates) ? (['groupScheduling'] as const) : []),
-    ...(/^false$/i.test(setting('ignore-dra-requests', 'IGNORE_DRA_REQUESTS'))
+    ...(readsDevices(setting('ignore-dra-requests', 'IGNORE_DRA_REQUESTS'), compatibility)
       ? (['dynamicResources'] as const)
       : []),
     ...(readsAutoscalers ? (['vpaPredictions'] as const) : []),
   ])
+}
+
+function readsDevices(isIgnored: string, compatibility: string): boolean {
+  const value = booleanWords.get(isIgnored)
+  return value === undefined ? compatibility !== 'karpenter' : !value
 }
 
 function hasBuffers(gates: string, compatibility: string): boolean {

@@ -160,7 +160,7 @@ async function addObjects(api: LocalApi, clock: VirtualClock): Promise<void> {
   addNode(api, node('system-1'))
   const chart = await exoscale.chart?.()
   if (chart === undefined) throw new Error('Exoscale is in the chart')
-  const core = clusterRights.filter((rule) => rule.with === undefined || rule.with !== 'dynamicResources')
+  const core = clusterRights.filter((rule) => rule.with !== 'groupScheduling')
   addRole(api, 'core', [...core, ...clusterRulesOf(exoscale.nodeClasses, chart)])
   addRole(api, 'lease', leaseRights('karpenter-leader-election'), namespace)
   for (const role of chart.roles) addRole(api, role.name, role.rules, role.namespace)

@@ -361,14 +361,13 @@ test('rights that come with a setting are asked for when the running controller 
   const [container] =
     stand.api.get(deploymentKind, 'kube-system', 'karpenter')?.spec?.template?.spec?.containers ?? []
   const env = [
-    { name: 'FEATURE_GATES', value: 'CapacityBuffer=false,PlannedPlacement=false' },
-    { name: 'IGNORE_DRA_REQUESTS', value: 'false' },
+    { name: 'FEATURE_GATES', value: 'CapacityBuffer=false,PlannedPlacement=false,GroupScheduling=true' },
   ]
   stand.api.patch(deploymentKind, 'kube-system', 'karpenter', {
     spec: { template: { spec: { containers: [{ ...container, env }] } } },
   })
   const rights = (await stand.run()).find(({ name }) => name === 'rights')
-  assert.match(rights?.findings[0]?.message ?? '', /list, watch (resource|device)[a-z]+\.resource\.k8s\.io/)
+  assert.match(rights?.findings[0]?.message ?? '', /list, watch podgroups\.scheduling/)
 })
 
 test('without credentials the cloud is not asked, and the missing variable is named', async (t) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
 import {
+  type HttpResponse,
   oneChunk,
   type LogFields,
   type Logger,
@@ -385,5 +386,86 @@ test('a registry follows each type once and says what it waits for', async () =>
   const later = registry.cache(kinds.lease)
   assert.equal(later.isSynced, false)
   await assert.rejects(later.synced(AbortSignal.abort(new Error('no more'))), /no more/)
+  stop.abort()
+})
+
+function answerOf(status: number, reason: string): HttpResponse {
+  const headers = { 'content-type': 'application/json' }
+  return { status, headers, body: oneChunk(JSON.stringify(refusal(status, reason))) }
+}
+
+test('what a server does not serve is told once; who can do without it waits for no more than the refusal', async () => {
+  const server = new MemoryServer()
+  const clock = new VirtualClock()
+  const client = createKubeClient({ transport: server, clock })
+  const told: string[] = []
+  const note = (level: string) => (message: string) => {
+    told.push(`${level} ${message}`)
+  }
+  const logger: Logger = { ...silentLogger, info: note('info'), warn: note('warn'), with: () => logger }
+  const registry = createCacheRegistry({ client, clock, logger, random: new SeededRandom(1) })
+  const leases = registry.cache(kinds.lease, { isOptional: 'ifRefused' })
+  const events = registry.cache(kinds.event, { isOptional: true })
+  const needed = registry.cache(kinds.node)
+  let refused: 'silent' | 404 | undefined = 'silent'
+  server.fault = () => (refused === 'silent' ? 'break' : refused && answerOf(refused, 'NotFound'))
+  const stop = new AbortController()
+  registry.start(stop.signal)
+  await clock.advance(1000)
+  assert.deepEqual(registry.waitingFor, ['leases', 'nodes'])
+  assert.deepEqual([leases.isRefused, events.isRefused], [false, false])
+  told.length = 0
+  refused = 404
+  await clock.advance(200_000)
+  assert.deepEqual(registry.waitingFor, ['nodes'])
+  assert.deepEqual([leases.isRefused, events.isRefused, needed.isRefused], [true, true, true])
+  assert.equal(told.filter((line) => line === 'info not read: the API server does not serve it').length, 2)
+  assert.ok(told.filter((line) => line === 'warn watching failed, will retry').length > 3)
+  told.length = 0
+  refused = undefined
+  await clock.advance(60_000)
+  await registry.synced()
+  assert.deepEqual([leases.isSynced, leases.isRefused], [true, false])
+  assert.deepEqual(told, [])
+  stop.abort()
+})
+
+test('a right that is missing is told once, and nobody who can do without waits for it', async () => {
+  const server = new MemoryServer()
+  const clock = new VirtualClock()
+  const client = createKubeClient({ transport: server, clock })
+  const told: string[] = []
+  const warn = (message: string) => {
+    told.push(message)
+  }
+  const logger: Logger = { ...silentLogger, warn, with: () => logger }
+  const registry = createCacheRegistry({ client, clock, logger, random: new SeededRandom(1) })
+  const leases = registry.cache(kinds.lease, { isOptional: 'ifRefused' })
+  server.fault = () => answerOf(403, 'Forbidden')
+  const stop = new AbortController()
+  registry.start(stop.signal)
+  const synced = registry.synced()
+  await clock.advance(100_000)
+  await synced
+  assert.deepEqual([leases.isSynced, leases.isRefused], [false, true])
+  assert.deepEqual(told, ['not read: grant the right to list and watch it'])
+  stop.abort()
+})
+
+test('BUF-91 who waits for claims that have not arrived ends when that is cancelled', async () => {
+  const server = new MemoryServer()
+  const clock = new VirtualClock()
+  const client = createKubeClient({ transport: server, clock })
+  const registry = createCacheRegistry({ client, clock, logger: silentLogger, random: new SeededRandom(1) })
+  registry.cache(kinds.resourceClaim, { isOptional: 'ifRefused' })
+  server.fault = () => 'break'
+  const stop = new AbortController()
+  registry.start(stop.signal)
+  const given = new AbortController()
+  const waiting = registry.synced(given.signal)
+  await clock.advance(10_000)
+  assert.deepEqual(registry.waitingFor, ['resourceclaims'])
+  given.abort(new Error('no longer wanted'))
+  await assert.rejects(waiting, /no longer wanted/)
   stop.abort()
 })

@@ -16,12 +16,19 @@ export interface CacheOptions<T> extends ReflectorOptions {
   readonly pace?: TurnPace
 }
 
+/** How one collection is followed, apart from who waits for it. */
+type Following<T extends KubeObject> = Omit<CachedCollection<T>, 'isOptional'> & {
+  readonly isOptional: boolean
+}
+
 /** A cache and what its owner does with it. */
 export interface FollowingCache<T extends KubeObject> extends Cache<T> {
   /** Takes further options; throws once the cache is started. */
-  configure(collection: CachedCollection<T>): void
+  configure(collection: Following<T>): void
   /** Begins to follow the server, once, until `signal` aborts; the content stays readable after. */
   start(signal: AbortSignal): void
+  /** Resolves when the first complete list is in the cache, or the server has refused one that is optional. */
+  answered(signal?: AbortSignal): Promise<void>
   /** The version of the collection that the content shows; `undefined` before the first list. */
   readonly lastSyncResourceVersion: string | undefined
   /** How many states of objects the server has told; it grows while a list arrives. */
@@ -44,7 +51,9 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
   readonly #store: Store<T>
   #reflector: Reflector<T> | undefined
   readonly #firstList = Promise.withResolvers<void>()
+  readonly #firstAnswer = Promise.withResolvers<void>()
   #isSynced = false
+  #isRefused = false
 
   constructor(client: WatchingKubeClient, type: ResourceType<T>, options: CacheOptions<T>) {
     this.type = type
@@ -69,6 +78,10 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
 
   get isSynced(): boolean {
     return this.#isSynced
+  }
+
+  get isRefused(): boolean {
+    return this.#isRefused
   }
 
   get told(): number {
@@ -103,7 +116,11 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
     return untilAborted(this.#firstList.promise, signal)
   }
 
-  configure(collection: CachedCollection<T>): void {
+  answered(signal?: AbortSignal): Promise<void> {
+    return untilAborted(this.#firstAnswer.promise, signal)
+  }
+
+  configure(collection: Following<T>): void {
     if (this.#reflector !== undefined) throw new Error(`the cache of ${this.type.plural} is started already`)
     this.#options = { ...this.#options, ...collection }
   }
@@ -111,9 +128,17 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
   start(signal: AbortSignal): void {
     if (this.#reflector !== undefined) throw new Error(`the cache of ${this.type.plural} is started already`)
     const { transform: _, pace: __, ...following } = this.#options
-    this.#reflector = new Reflector(this.#client, this.type, this.#store, following, () => {
-      this.#isSynced = true
-      this.#firstList.resolve()
+    this.#reflector = new Reflector(this.#client, this.type, this.#store, following, {
+      synced: () => {
+        this.#isSynced = true
+        this.#isRefused = false
+        this.#firstList.resolve()
+        this.#firstAnswer.resolve()
+      },
+      refused: () => {
+        this.#isRefused = true
+        if (following.isOptional === true) this.#firstAnswer.resolve()
+      },
     })
     void this.#reflector.run(signal)
   }

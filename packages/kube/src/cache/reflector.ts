@@ -6,7 +6,7 @@ import { Backoff } from '../backoff.ts'
 import { type WatchingKubeClient, withType } from '../client/client.ts'
 import { resourceVersionTooLarge } from '../client/errors.ts'
 import type { WatchEvent } from '../client/watch.ts'
-import { isKubeError, KubeError, type ListOptions } from '../contract.ts'
+import { isKubeError, isUnavailable, KubeError, type ListOptions } from '../contract.ts'
 import { Pacer } from '../pacer.ts'
 import { StallGuard, type WatchLimits } from './stall-guard.ts'
 import { type Entry, keyText, type Store } from './store.ts'
@@ -24,6 +24,16 @@ export interface ReflectorOptions extends ListOptions {
   readonly gatherMs?: number
   /** A watch without any event or bookmark for so long is treated as dead; default 2 minutes. */
   readonly stallMs?: number
+  /** The server may refuse the collection, which is told once and not at each attempt. */
+  readonly isOptional?: boolean
+}
+
+/** What the owner of a reflector is told. */
+interface Answers {
+  /** The store has a complete list. */
+  readonly synced: () => void
+  /** The kind is not served, or there is no right to read it. */
+  readonly refused: () => void
 }
 
 /** A watch that lived this long, or told something, was not a failure. */
@@ -53,7 +63,9 @@ export class Reflector<T extends KubeObject> {
   readonly #logger: Logger
   readonly #backoff: Backoff
   readonly #pacer: Pacer
-  readonly #onSynced: () => void
+  readonly #answers: Answers
+  /** The collection is refused, and that was told. */
+  #isRefused = false
   #useStreamedList: boolean
   #resourceVersion: string | undefined
   /** A streamed first list is arriving. */
@@ -64,13 +76,13 @@ export class Reflector<T extends KubeObject> {
     type: ResourceType<T>,
     store: Store<T>,
     options: ReflectorOptions,
-    onSynced: () => void,
+    answers: Answers,
   ) {
     this.#client = client
     this.#type = type
     this.#store = store
     this.#options = options
-    this.#onSynced = onSynced
+    this.#answers = answers
     this.#logger = options.logger.with({ resource: type.plural })
     this.#backoff = new Backoff({ baseMs: 800, capMs: 30_000 }, options.random)
     this.#pacer = new Pacer(options.clock)
@@ -136,7 +148,8 @@ export class Reflector<T extends KubeObject> {
   #complete(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion
     this.#isStreaming = false
-    this.#onSynced()
+    this.#isRefused = false
+    this.#answers.synced()
   }
 
   async #watch(signal: AbortSignal): Promise<number> {
@@ -249,8 +262,24 @@ export class Reflector<T extends KubeObject> {
     else if (wantsStream && failures + 1 >= streamAttempts) this.#refuseStream('the stream did not begin')
     const retryAfterMs = isKubeError(error, 'tooManyRequests', 'server') ? (error.retryAfterMs ?? 0) : 0
     const pauseMs = Math.max(waitMs, Math.min(retryAfterMs, retryAfterLimitMs))
+    if (isUnavailable(error)) {
+      this.#answers.refused()
+      if (this.#options.isOptional === true) {
+        this.#tellRefused(error)
+        return pauseMs
+      }
+    }
+    this.#isRefused = false
     this.#logger.warn('watching failed, will retry', { error, delayMs: Math.round(pauseMs) })
     return pauseMs
+  }
+
+  #tellRefused(error: KubeError): void {
+    if (this.#isRefused) return
+    this.#isRefused = true
+    if (error.kind === 'forbidden')
+      this.#logger.warn('not read: grant the right to list and watch it', { error })
+    else this.#logger.info('not read: the API server does not serve it', { error })
   }
 
   #refuseStream(why: string): void {

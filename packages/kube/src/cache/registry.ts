@@ -32,7 +32,7 @@ class SharedCaches implements CacheRegistry {
   readonly #caches = new Map<string, FollowingCache<KubeObject>>()
   /** Types whose options are given. */
   readonly #configured = new Set<string>()
-  readonly #optional = new Set<string>()
+  readonly #optional = new Map<string, true | 'ifRefused'>()
   readonly #pace: TurnPace
   #signal: AbortSignal | undefined
 
@@ -48,13 +48,14 @@ class SharedCaches implements CacheRegistry {
     const { fieldSelector = '', namespace = '' } = collection
     const part = namespace + fieldSelector === '' ? '' : `/${namespace}?${fieldSelector}`
     const id = `${apiVersionOf(type)}/${type.plural}${part}`
-    if (isOptional) this.#optional.add(id)
+    if (isOptional !== false) this.#optional.set(id, isOptional)
     // The map is keyed by type, so that what is stored under it has the type's objects.
     const known = this.#caches.get(id) as unknown as FollowingCache<T> | undefined
     const isNew = Object.keys(collection).length > 0 && !this.#configured.has(id)
     if (isNew) this.#configured.add(id)
     if (known !== undefined) {
-      if (isNew && this.#signal === undefined) known.configure(collection)
+      if (isNew && this.#signal === undefined)
+        known.configure({ ...collection, isOptional: this.#optional.has(id) })
       return known
     }
     const { client, random, ...rest } = this.#options
@@ -63,6 +64,7 @@ class SharedCaches implements CacheRegistry {
       random: random.fork(id),
       pace: this.#pace,
       ...collection,
+      isOptional: this.#optional.has(id),
     })
     this.#caches.set(id, cache as unknown as FollowingCache<KubeObject>)
     if (this.#signal !== undefined) cache.start(this.#signal)
@@ -76,7 +78,8 @@ class SharedCaches implements CacheRegistry {
   }
 
   async synced(signal?: AbortSignal): Promise<void> {
-    while (this.waitingFor.length > 0) await waitForSync(this.#awaited(), signal)
+    while (this.waitingFor.length > 0)
+      await Promise.all(this.#awaited().map((cache) => cache.answered(signal)))
   }
 
   get waitingFor(): readonly string[] {
@@ -92,6 +95,11 @@ class SharedCaches implements CacheRegistry {
   }
 
   #awaited(): readonly FollowingCache<KubeObject>[] {
-    return [...this.#caches].flatMap(([id, cache]) => (this.#optional.has(id) ? [] : [cache]))
+    return [...this.#caches].flatMap(([id, cache]) => (this.#isAwaited(id, cache) ? [cache] : []))
+  }
+
+  #isAwaited(id: string, cache: FollowingCache<KubeObject>): boolean {
+    const isOptional = this.#optional.get(id)
+    return isOptional === undefined || (isOptional === 'ifRefused' && !cache.isRefused)
   }
 }

@@ -32,8 +32,6 @@ class Started {
   readonly clock = new VirtualClock(0, 1)
   reads = 0
   isDown = false
-  /** What a list of CapacityBuffers is answered. */
-  refusal: KubeError | undefined
   readonly hydration: BufferHydration
 
   constructor() {
@@ -50,10 +48,7 @@ class Started {
     }
     const templates = new BufferTemplates({ client: { get }, buffers })
     const { clock, state } = this
-    const list = <T extends KubeObject>(): Promise<T[]> =>
-      this.refusal === undefined ? Promise.resolve([]) : Promise.reject(this.refusal)
-    const logger = silentLogger
-    this.hydration = new BufferHydration({ client: { list }, buffers, state, templates, clock, logger })
+    this.hydration = new BufferHydration({ buffers, state, templates, clock, logger: silentLogger })
   }
 
   get names(): readonly string[] {
@@ -97,22 +92,15 @@ test('BUF-20 what cannot be read is missing for now, and read the next time', as
   assert.deepEqual(asked, ['hydrated'], 'a pass says where the room is')
 })
 
-test('a kind that is not served, or may not be read, holds decisions up for five seconds', async () => {
-  for (const [refusal, isKnown] of [
-    [new KubeError('notFound', 404, 'page not found'), true],
-    [new KubeError('forbidden', 403, 'no right'), true],
-    [new KubeError('server', 500, 'down'), false],
-  ] as const) {
-    const started = new Started()
-    started.capacityBuffers.isSynced = false
-    started.refusal = refusal
-    await started.clock.advance(4900)
-    await started.hydration.run(signal)
-    assert.equal(started.state.buffers.isKnown, false)
-    await started.clock.advance(100)
-    await started.hydration.run(signal)
-    assert.equal(started.state.buffers.isKnown, isKnown, refusal.message)
-  }
+test('a kind that is not served, or may not be read, holds nothing up', async () => {
+  const started = new Started()
+  started.capacityBuffers.isSynced = false
+  await started.clock.advance(30_000)
+  await started.hydration.run(signal)
+  assert.equal(started.state.buffers.isKnown, false)
+  started.capacityBuffers.isRefused = true
+  await started.hydration.run(signal)
+  assert.equal(started.state.buffers.isKnown, true)
 })
 
 test('only what was kept room for is, as much of it as there was', async () => {

@@ -1,9 +1,8 @@
 /** `capacitybuffer.hydration`: room that an earlier process kept is known before anything is decided (buffers-and-dra.md 2.5). */
-import { autoscalingKinds, type CapacityBuffer, isConditionTrue } from '@tenon/api'
-import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type CapacityBuffer, isConditionTrue } from '@tenon/api'
+import { done, type ReconcileResult } from '@tenon/kube'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import type { BufferCaches } from '../cluster/caches.ts'
-import { objectFields } from '../cluster/kept-fields.ts'
 import type { SingletonSpec } from '../controller.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import { type BufferTemplates, sourceOf } from './buffer-templates.ts'
@@ -11,7 +10,6 @@ import { readyType } from './condition.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly client: Pick<KubeClient, 'list'>
   /** Absent without the feature gate. */
   readonly buffers: BufferCaches | undefined
   readonly state: Pick<ClusterState, 'buffers'>
@@ -22,22 +20,18 @@ interface Dependencies {
 
 /** What cannot be read for the moment holds nothing up for longer. */
 const unknownMs = 60_000
-/** After this it is asked whether the kind is served, and again as often. */
-const unservedMs = 5000
 const retryMs = 1000
 
 export class BufferHydration implements SingletonSpec {
   readonly name = 'capacitybuffer.hydration'
   readonly #deps: Dependencies
   readonly #openedMs: number
-  #askedMs: number
   /** One reading serves all who wait. */
   #reading: Promise<void> | undefined
 
   constructor(deps: Dependencies) {
     this.#deps = deps
     this.#openedMs = deps.clock.monotonic()
-    this.#askedMs = this.#openedMs
     if (deps.buffers === undefined) deps.state.buffers.known()
   }
 
@@ -66,24 +60,12 @@ export class BufferHydration implements SingletonSpec {
     const { capacityBuffers, podTemplates } = buffers
     const isRead = capacityBuffers.isSynced && podTemplates.isSynced
     const isLate = clock.monotonic() - this.#openedMs >= unknownMs
-    if (!isRead && !isLate && !(await this.#isUnserved(capacityBuffers.isSynced, signal))) return
+    // Of a kind that is not served, or that there is no right to read, there can be none.
+    if (!isRead && !isLate && !capacityBuffers.isRefused) return
     const outcomes = await Promise.all(
       capacityBuffers.list().map(async (buffer) => await this.#hydrate(buffer, signal)),
     )
     if (outcomes.every(Boolean)) state.buffers.known()
-  }
-
-  /** Whether there can be no buffers: their kind is not served, or there is no right to read it. */
-  async #isUnserved(isSynced: boolean, signal: AbortSignal): Promise<boolean> {
-    const { client, clock } = this.#deps
-    if (isSynced || clock.monotonic() - this.#askedMs < unservedMs) return false
-    this.#askedMs = clock.monotonic()
-    try {
-      await client.list(autoscalingKinds.capacityBuffer, { signal, fields: objectFields })
-      return false
-    } catch (error) {
-      return isKubeError(error) && (error.status === 404 || error.kind === 'forbidden')
-    }
   }
 
   /** @returns whether it is known what is kept for the buffer. */

@@ -166,11 +166,7 @@ export function openCaches(
     persistentVolumes: trimmed(kinds.persistentVolume),
     storageClasses: trimmed(kinds.storageClass),
     csiNodes: trimmed(kinds.csiNode),
-    ...(!settings.ignoreDraRequests && {
-      resourceSlices: openResourceSlices(registry, onRead),
-      resourceClaims: trimmed(kinds.resourceClaim),
-      deviceClasses: trimmed(kinds.deviceClass),
-    }),
+    ...openDevices(registry, settings.ignoreDraRequests, onRead),
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
     ...(settings.featureGates.capacityBuffer && { buffers: openBuffers(registry, trimmer, onRead) }),
     ...(settings.featureGates.groupScheduling && {
@@ -270,7 +266,41 @@ function openApplications(registry: Pick<CacheRegistry, 'cache'>, onRead: Readin
   }
 }
 
-function openResourceSlices(registry: Pick<CacheRegistry, 'cache'>, onRead: Reading): Cache<ResourceSlice> {
+/** Nothing is decided before all of it is known, or the server has said that it will not be. */
+function openDevices(
+  registry: Pick<CacheRegistry, 'cache'>,
+  isIgnored: Settings['ignoreDraRequests'],
+  onRead: Reading,
+): Pick<Caches, 'deviceClasses' | 'resourceClaims' | 'resourceSlices'> {
+  if (isIgnored === true) return {}
+  const refusable = isIgnored === 'auto' && ({ isOptional: 'ifRefused' } as const)
+  const opened = <T extends KubeObject>(type: ResourceType<T>) =>
+    registry.cache(type, {
+      transform: readable(type.kind, keptObject<T>, onRead),
+      fields: objectFields,
+      ...refusable,
+    })
+  return {
+    resourceSlices: openResourceSlices(registry, { ...refusable }, onRead),
+    resourceClaims: opened(kinds.resourceClaim),
+    deviceClasses: opened(kinds.deviceClass),
+  }
+}
+
+/** Whether pods with resource claims get nodes: all that there is to know about devices is known. */
+export function servesDevices(
+  caches: Pick<Caches, 'deviceClasses' | 'resourceClaims' | 'resourceSlices'>,
+): boolean {
+  return [caches.deviceClasses, caches.resourceClaims, caches.resourceSlices].every(
+    (cache) => cache?.isSynced === true,
+  )
+}
+
+function openResourceSlices(
+  registry: Pick<CacheRegistry, 'cache'>,
+  waiting: { readonly isOptional?: 'ifRefused' },
+  onRead: Reading,
+): Cache<ResourceSlice> {
   const trim = ({ apiVersion, kind, metadata, spec }: ResourceSlice): ResourceSlice => ({
     apiVersion,
     kind,
@@ -282,6 +312,7 @@ function openResourceSlices(registry: Pick<CacheRegistry, 'cache'>, onRead: Read
   })
   const slices = registry.cache(kinds.resourceSlice, {
     transform: readable(kinds.resourceSlice.kind, trim, onRead),
+    ...waiting,
   })
   slices.addIndex(indexes.byNode, nodeNamesOf)
   return slices

@@ -16,7 +16,7 @@ export function bufferingOf(parts: Assembly, written: Pick<KubeClient, 'patch'>)
   const { client, clock, logger, state } = parts
   const { buffers } = parts.caches
   const templates = buffers && new BufferTemplates({ client, buffers })
-  const hydration = new BufferHydration({ client, buffers, state, templates, clock, logger })
+  const hydration = new BufferHydration({ buffers, state, templates, clock, logger })
   if (buffers === undefined || templates === undefined) return { specs: [], hydration }
   return {
     specs: [new CapacityBuffers({ client: written, buffers, state, templates, clock }), hydration],

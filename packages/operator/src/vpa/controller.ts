@@ -1,7 +1,7 @@
 /** `vpa.prediction`: reads what VerticalPodAutoscalers will have pods ask for (buffers-and-dra.md 4). */
 import { type ResourceType, type VerticalPodAutoscaler, verticalPodAutoscalerKind } from '@tenon/api'
 import { problemText } from '@tenon/engine'
-import { isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { isKubeError, isUnavailable, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import { objectFields } from '../cluster/kept-fields.ts'
@@ -70,7 +70,7 @@ export class VpaPredictions implements SingletonSpec {
       this.#isForbidden = false
       return found
     } catch (error) {
-      if (!isAbsent(error)) throw error
+      if (!isUnavailable(error)) throw error
       if (isKubeError(error, 'forbidden') && !this.#isForbidden)
         logger.info(
           'VerticalPodAutoscalers are not taken into account: grant list on verticalpodautoscalers.autoscaling.k8s.io, or set --vpa-predictions=false',
@@ -141,7 +141,7 @@ export class VpaPredictions implements SingletonSpec {
       const { uid } = (await this.#deps.client.get(type, { namespace, name }, { signal }))?.metadata ?? {}
       return uid === undefined ? undefined : { group: type.group, kind, name, uid }
     } catch (error) {
-      if (isAbsent(error)) return undefined
+      if (isUnavailable(error)) return undefined
       throw error
     }
   }
@@ -157,10 +157,6 @@ function typeOf(apiVersion: string, kind: string): ResourceType {
       ? `${singular.slice(0, -1)}ies`
       : `${singular}s`
   return { group, version, kind, plural, namespaced: true }
-}
-
-function isAbsent(error: unknown): boolean {
-  return isKubeError(error) && (error.status === 404 || error.kind === 'forbidden')
 }
 
 function keyOf({ metadata: { name, namespace = '' } }: VerticalPodAutoscaler): string {

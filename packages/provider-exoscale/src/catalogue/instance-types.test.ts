@@ -4,6 +4,7 @@ import type { InstanceType } from '@tenon/api'
 import { exoscaleNodeClassKind } from '../nodeclass/types.ts'
 import { templateId } from '../testing/fake-cloud.test-support.ts'
 import { aNodeClass, aPool, aWorld, type World } from '../testing/world.test-support.ts'
+import { readGpuDevices } from '../options.ts'
 import { reservedResources } from './instance-types.ts'
 
 async function typesOf(
@@ -42,6 +43,28 @@ describe('instance types', () => {
     const plain = types.get('standard.small')
     assert.equal('nvidia.com/gpu' in (plain?.capacity ?? {}), false)
     assert.equal(requirement(plain, 'karpenter.sh/instance-accelerator')?.operator, 'DoesNotExist')
+  })
+
+  it('types with GPUs tell of the devices that their driver will publish, where it runs', async () => {
+    assert.ok([...(await typesOf(aWorld())).values()].every((type) => !('resourceSliceTemplates' in type)))
+    const types = await typesOf(aWorld({ EXOSCALE_GPU_DEVICES: 'nvidia' }))
+    assert.equal('resourceSliceTemplates' in (types.get('standard.small') ?? {}), false)
+    const [template, ...others] = types.get('gpurtx6000pro.small')?.resourceSliceTemplates ?? []
+    assert.deepEqual(others, [])
+    assert.equal(template?.driver, 'gpu.nvidia.com')
+    assert.deepEqual(
+      template.devices.map(({ name, attributes, capacity }) => [
+        name,
+        attributes?.['architecture'],
+        capacity?.['memory']?.value,
+      ]),
+      ['gpu-0', 'gpu-1'].map((name) => [name, { string: 'Blackwell' }, '97250Mi']),
+    )
+    const unknown = { EXOSCALE_ZONE: 'ch-gva-2', EXOSCALE_GPU_DEVICES: 'amd' }
+    assert.match(
+      String(Object.values(readGpuDevices(unknown))),
+      /EXOSCALE_GPU_DEVICES is "amd": set it to nvidia/,
+    )
   })
 
   it('EXO-38 EXO-39 pods are 110 and storage follows the class', async () => {

@@ -13,6 +13,7 @@ import { exoscaleLabels, gpuResource, podsPerNode } from '../identifiers.ts'
 import type { Reservation } from '../nodeclass/types.ts'
 import type { CatalogueEntry } from './catalogue.ts'
 import { admitsDisk } from './disk-ranges.ts'
+import { gpuDevices } from './gpu-devices.ts'
 
 const gib = 2 ** 30
 
@@ -24,6 +25,8 @@ export interface TypeContext {
   readonly systemReserved: Reservation
   /** Why a type cannot be had now; undefined when it can, as far as is known. */
   readonly unavailability: (entry: CatalogueEntry) => Unavailability | undefined
+  /** Whether nodes run a driver that publishes their GPUs as devices. */
+  readonly hasGpuDriver: boolean
 }
 
 /** Types in order of the entries; those that cannot have the disk are omitted. They share nothing. */
@@ -55,6 +58,7 @@ function instanceTypeOf(entry: CatalogueEntry, context: TypeContext): InstanceTy
       systemReserved: reservedResources(context.systemReserved),
       evictionThreshold: {},
     },
+    ...(context.hasGpuDriver && entry.gpus > 0 && { resourceSliceTemplates: gpuDevices(entry) }),
   }
 }
 

@@ -19,6 +19,7 @@ const unsized: ReadonlySet<string> = new Set(
 export function publishedInstanceTypes(
   zone: string,
   spec: ExoscaleNodeClassSpec = {},
+  hasGpuDriver = false,
 ): readonly InstanceType[] {
   const entries = publishedTypes
     .filter(({ zones }) => zones.includes(zone))
@@ -34,6 +35,7 @@ export function publishedInstanceTypes(
     kubeReserved,
     systemReserved,
     unavailability: () => undefined,
+    hasGpuDriver,
   })
   return types.map((type) => (unsized.has(type.name) ? { ...type, capacity: {} } : type))
 }

@@ -50,6 +50,8 @@ export class TypeChoice {
       kubeReserved,
       systemReserved,
       unavailability: (entry) => unavailable.why(entry.name, entry.family),
+      // Which types have the devices that a claim needs was decided before.
+      hasGpuDriver: false,
     })
     return chosenEntry(claim, withOffers(types, offered), view.byName)
   }

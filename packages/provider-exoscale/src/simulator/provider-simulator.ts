@@ -55,6 +55,7 @@ export const simulator: ProviderSimulator = {
       ...organisation,
       secret: new Secret(organisation.secret),
       settings: {
+        gpuDriver: true,
         ...(isHurried && hurried),
         ...(bootDelayMs !== undefined && { bootDelay: { minMs: bootDelayMs, maxMs: bootDelayMs } }),
       },
@@ -77,6 +78,7 @@ export const simulator: ProviderSimulator = {
     EXOSCALE_API_KEY: organisation.key,
     EXOSCALE_API_SECRET: organisation.secret,
     CLUSTER_ENDPOINT: apiUrl,
+    EXOSCALE_GPU_DEVICES: 'nvidia',
   }),
   demonstration,
   nodeGroups: { specs: ['1:6:workers', '1:4:batch'], demonstration: nodeGroupDemonstration },

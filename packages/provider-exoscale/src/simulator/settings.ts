@@ -45,6 +45,8 @@ export interface ExoscaleSettings {
   defaultSecurityGroupAttached: boolean
   /** Whether GPUs are only announced by instances of an `nvidia` template. */
   gpuNeedsNvidiaTemplate: boolean
+  /** Whether NVIDIA's driver runs on nodes that announce GPUs, and publishes them as devices. */
+  gpuDriver: boolean
   /** Pause between two passes of the cloud controller manager. */
   cloudControllerPeriodMs: number
 }
@@ -70,6 +72,7 @@ export function defaultSettings(): ExoscaleSettings {
     diskRangeEnforced: false,
     defaultSecurityGroupAttached: true,
     gpuNeedsNvidiaTemplate: true,
+    gpuDriver: false,
     cloudControllerPeriodMs: 10_000,
   }
 }

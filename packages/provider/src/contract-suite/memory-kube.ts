@@ -154,6 +154,7 @@ export class MemoryKube implements KubeClient {
       },
       synced: async () => {},
       isSynced: true,
+      isRefused: false,
     }
   }
 

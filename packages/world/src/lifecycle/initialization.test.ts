@@ -135,7 +135,7 @@ test('BUF-127 more slices than a pool declares are not the whole pool, and a bla
 })
 
 test('LIF-46 BUF-88 without support for resource claims devices are not looked at', async (t) => {
-  const stage = await Stage.open(t)
+  const stage = await Stage.open(t, { settings: { ignoreDraRequests: true } })
   await stage.ready('a', {}, wantsDevices)
   assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
 })

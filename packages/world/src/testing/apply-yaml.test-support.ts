@@ -13,6 +13,9 @@ const paths: Readonly<Record<string, string>> = {
   NodePool: '/apis/karpenter.sh/v1/nodepools',
   NodeOverlay: '/apis/karpenter.sh/v1alpha1/nodeoverlays',
   CleverNodeClass: '/apis/karpenter.clever-cloud.com/v1alpha1/clevernodeclasses',
+  DeviceClass: '/apis/resource.k8s.io/v1/deviceclasses',
+  ResourceClaimTemplate: '/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates',
+  Pod: '/api/v1/namespaces/default/pods',
   Deployment: '/apis/apps/v1/namespaces/default/deployments',
   PodDisruptionBudget: '/apis/policy/v1/namespaces/default/poddisruptionbudgets',
 }

@@ -132,7 +132,7 @@ function obstacleOf(caches: DeviceCaches, node: Node, claim: NodeClaim): Obstacl
 /** Devices count only when pods with resource claims are served at all. */
 function missingDevices(caches: DeviceCaches, node: Node, claim: NodeClaim): Obstacle | undefined {
   const drivers = claim.metadata.annotations?.[annotations.requestedDraDrivers] ?? ''
-  if (caches.resourceSlices === undefined || drivers === '') return undefined
+  if (caches.resourceSlices?.isSynced !== true || drivers === '') return undefined
   const slices = caches.resourceSlices.byIndex(indexes.byNode, node.metadata.name)
   const missing = unpublishedDriver(drivers, slices)
   if (missing === undefined) return undefined

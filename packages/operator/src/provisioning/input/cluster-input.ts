@@ -10,7 +10,7 @@ import {
   withRequestsFromLimits,
 } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
-import { type Caches, indexes } from '../../cluster/caches.ts'
+import { type Caches, indexes, servesDevices } from '../../cluster/caches.ts'
 import { isHeldUp } from '../../cluster/nodes/departures.ts'
 import { isInitializationDoubtful } from '../../cluster/nodes/initialization-time.ts'
 import { labelsOf, nodeInput, type NodeStorage, type StateNode } from '../../cluster/nodes/state-node.ts'
@@ -27,10 +27,12 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: VolumeCaches & Pick<Caches, 'daemonSets' | 'namespaces' | 'podDisruptionBudgets'>
+  readonly caches: VolumeCaches &
+    Pick<Caches, 'daemonSets' | 'namespaces' | 'podDisruptionBudgets'> &
+    Parameters<typeof servesDevices>[0]
   readonly state: Pick<ClusterState, 'attachLimits' | 'isWellFormed' | 'parsed' | 'plans' | 'pods' | 'podsOn'>
   readonly clock: Pick<Clock, 'now'>
-  readonly settings: Pick<Settings, 'compatibility' | 'ignoreDraRequests' | 'initializationTimeoutMs'>
+  readonly settings: Pick<Settings, 'compatibility' | 'initializationTimeoutMs'>
 }
 
 export class ClusterInput {
@@ -204,7 +206,8 @@ function topologyInput({ caches, state }: Dependencies, staying: readonly StateN
 }
 
 function daemonInputs(deps: Dependencies): readonly DaemonInput[] {
-  const { caches, settings, state } = deps
+  const { caches, state } = deps
+  const areDevicesServed = servesDevices(caches)
   return caches.daemonSets
     .list()
     .filter((daemonSet) => daemonSet.metadata.deletionTimestamp === undefined)
@@ -217,7 +220,7 @@ function daemonInputs(deps: Dependencies): readonly DaemonInput[] {
         (pod) => isControlledBy(pod, daemonSet) && state.isWellFormed(pod),
       )
       const base = newest?.spec ?? withRequestsFromLimits(spec)
-      if (settings.ignoreDraRequests && (base.resourceClaims ?? []).length > 0) return []
+      if (!areDevicesServed && (base.resourceClaims ?? []).length > 0) return []
       const { nodeAffinity, ...otherAffinity } = base.affinity ?? {}
       const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
       const ownPin = newest === undefined ? nodeAffinity : undefined

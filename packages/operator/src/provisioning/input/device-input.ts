@@ -1,7 +1,7 @@
 /** Devices and claims on them, for one decision (devices.md 3.4, 3.5). */
 import type { Pod, ResourceClaim, ResourceSlice } from '@tenon/api'
 import type { DeviceAllocation, DevicesInput } from '@tenon/engine'
-import type { Caches } from '../../cluster/caches.ts'
+import { type Caches, servesDevices } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
@@ -23,11 +23,16 @@ export class DeviceInputs {
     this.#deps = deps
   }
 
+  /** Whether pods with claims are served. */
+  get isServing(): boolean {
+    return servesDevices(this.#deps.caches)
+  }
+
   /** The claims (`namespace/name`) that a pod uses; those that its status says it does not need are left out. */
   claimsOf({ metadata, spec, status }: Pod): PodClaims {
-    const { resourceClaims: caches } = this.#deps.caches
+    const { resourceClaims } = this.#deps.caches
     const references = spec.resourceClaims ?? []
-    if (caches === undefined || references.length === 0) return none
+    if (references.length === 0 || resourceClaims === undefined || !this.isServing) return none
     const namespace = metadata.namespace ?? ''
     const names: string[] = []
     for (const { name, resourceClaimName } of references) {
@@ -41,7 +46,7 @@ export class DeviceInputs {
         claimName = made.resourceClaimName
         if (claimName === undefined) continue
       }
-      if (caches.get({ namespace, name: claimName }) === undefined)
+      if (resourceClaims.get({ namespace, name: claimName }) === undefined)
         return { problem: `ResourceClaim ${namespace}/${claimName} does not exist; create it` }
       names.push(`${namespace}/${claimName}`)
     }
@@ -60,6 +65,7 @@ export class DeviceInputs {
     const { deviceClasses, resourceClaims, resourceSlices } = this.#deps.caches
     if (deviceClasses === undefined || resourceClaims === undefined || resourceSlices === undefined)
       return undefined
+    if (!this.isServing) return undefined
     if (claimsOf.size === 0)
       return { slices: [], classes: [], claims: new Map(), claimsOf, allocations: [], leaving }
     const used = new Set([...claimsOf.values()].flat())

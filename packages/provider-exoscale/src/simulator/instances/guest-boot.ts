@@ -1,5 +1,6 @@
 import { formatResource, parseResource, sameTaint, type Taint, setOwn, ownValue } from '@tenon/api'
 import type { JoinCredentials, KubeletSpec } from '@tenon/devcluster'
+import { gpuDevices } from '../../catalogue/gpu-devices.ts'
 import type { Instance } from './instance.ts'
 import type { ExoscaleSettings } from '../settings.ts'
 import { decodeUserData, type KubernetesSettings } from './user-data.ts'
@@ -102,6 +103,7 @@ function kubeletOf(
     allocatable,
     addresses: addressesOf(instance),
     ...(instance.system.neverReady && { neverReady: true }),
+    ...(settings.gpuDriver && seesGpus(instance, settings) && { devices: gpuDevices(instance.type) }),
   }
 }
 
@@ -115,16 +117,19 @@ export function addressesOf(instance: Instance): { readonly type: string; readon
 }
 
 function capacityOf(instance: Instance, settings: ExoscaleSettings): Record<string, string> {
-  const { type, template } = instance
+  const { type } = instance
   const kibibytes = Math.floor((type.memoryBytes / 1024) * (settings.memoryCapacityPercent / 100))
-  const seesGpus = template.variant === 'nvidia' || !settings.gpuNeedsNvidiaTemplate
   return {
     cpu: String(type.cpus),
     memory: `${kibibytes}Ki`,
     'ephemeral-storage': String(instance.diskSizeGib * 2 ** 30),
     pods: '110',
-    ...(type.gpus > 0 && seesGpus ? { 'nvidia.com/gpu': String(type.gpus) } : {}),
+    ...(type.gpus > 0 && seesGpus(instance, settings) ? { 'nvidia.com/gpu': String(type.gpus) } : {}),
   }
+}
+
+function seesGpus({ template }: Instance, settings: ExoscaleSettings): boolean {
+  return template.variant === 'nvidia' || !settings.gpuNeedsNvidiaTemplate
 }
 
 function reserved(kubernetes: KubernetesSettings, name: 'cpu' | 'memory' | 'ephemeral-storage'): number {

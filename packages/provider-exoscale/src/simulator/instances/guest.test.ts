@@ -175,3 +175,21 @@ test('GPUs are announced by instances of an nvidia template only', async () => {
     assert.equal(gpus, variant === 'nvidia' ? '1' : undefined)
   }
 })
+
+for (const gpuDriver of [false, true])
+  test(`GPUs are devices where their driver runs: ${gpuDriver}`, async () => {
+    const world = new ExoscaleFixture()
+    world.cloud.settings.gpuDriver = gpuDriver
+    const { 'instance-types': types } = await world.ok('GET', '/instance-type')
+    const type = types.find(
+      (each: { family: string; size: string }) => each.family === 'gpua30' && each.size === 'medium',
+    )
+    const template = world.cloud.publishTemplate({ version: '1.34.1', variant: 'nvidia' })
+    await world.instance({ 'instance-type': { id: type.id }, template: { id: template } })
+    await world.clock.advance(10_000)
+    const templates = world.joiner.kubelets.get('node-a')?.spec.devices
+    assert.deepEqual(
+      templates?.map(({ driver, devices }) => [driver, devices.map(({ name }) => name)]),
+      gpuDriver ? [['gpu.nvidia.com', ['gpu-0', 'gpu-1']]] : undefined,
+    )
+  })
