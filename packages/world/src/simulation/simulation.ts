@@ -9,12 +9,14 @@ import { EventLog } from './event-log.ts'
 import { EventNotes } from './event-notes.ts'
 import { faultyApi } from './faults/api-faults.ts'
 import { faultyCloud } from './faults/cloud-faults.ts'
+import { playDeviceFaults, withDrivers } from './faults/device-faults.ts'
 import { playInstanceFaults } from './faults/instance-faults.ts'
 import { playProcessFaults } from './faults/process-faults.ts'
 import { Weather } from './faults/weather.ts'
 import { fleetOf, launchesOfAge, unrest } from './invariants/calm.ts'
 import { Checker } from './invariants/checker.ts'
 import { roomTrouble } from './invariants/buffers.ts'
+import { deviceTrouble } from './invariants/devices.ts'
 import { MetricsWatch } from './invariants/metrics.ts'
 import type { Violation } from './invariants/scene.ts'
 import { calmBoundMs, Settling } from './invariants/settling.ts'
@@ -75,11 +77,11 @@ export async function simulate(
   const random = new SeededRandom(`story-${story.seed}`)
   const pace = paceOf(story)
   const kinds = kindsOf(story, random.fork('workload'))
+  const setup = { ...cloudSetup(story, pace, random.fork('guests')), cluster: pace.cluster }
   const world = await World.start({
     seed: story.seed,
     servesBuffers: kinds.has('buffers'),
-    ...cloudSetup(story, pace, random.fork('guests')),
-    cluster: pace.cluster,
+    ...(kinds.has('devices') ? withDrivers(story, setup) : setup),
     // Everything here waits for promises only.
     turns: 1,
   })
@@ -113,9 +115,7 @@ export async function simulate(
     },
     settings: {
       ...pace.settings,
-      // What is read of the API is part of what a seed replays.
-      vpaPredictions: false,
-      featureGates: gatesOf(kinds),
+      ...readingOf(kinds),
     },
     apiOf: (process) => {
       const seen = checker.watchingApi(world.kubeTransport(), process)
@@ -136,6 +136,7 @@ export async function simulate(
   const stopFaults = [
     cloud.playFaults(faults),
     playInstanceFaults(world, cloud, faults),
+    ...(kinds.has('devices') ? [playDeviceFaults(world, faults)] : []),
     playProcessFaults(fleet, faults),
   ]
   const census = new Census(world)
@@ -165,7 +166,7 @@ export async function simulate(
   weather.clearUp()
   for (const stop of stopFaults) stop()
   log.record('fault', 'calm')
-  const wrong = () => [...unrest(world, cloud), ...(kinds.has('buffers') ? roomTrouble(world) : [])]
+  const wrong = () => troubleIn(world, cloud, kinds)
   const calmMs = await untilWell(world, { checker, fleet, wrong }, step)
   const clusterEvents = notes?.lines ?? newestEvents(world, 200)
   fleet.stop()
@@ -274,11 +275,27 @@ function newestEvents(world: World, limit: number): readonly string[] {
 }
 
 /** What the workload needs; what is read of the API is part of what a seed replays. */
-function gatesOf(kinds: ReturnType<typeof kindsOf>): Settings['featureGates'] {
+function readingOf(
+  kinds: ReturnType<typeof kindsOf>,
+): Pick<Settings, 'featureGates' | 'ignoreDraRequests' | 'vpaPredictions'> {
   return {
-    ...defaultSettings.featureGates,
-    nodeOverlay: kinds.has('priceChanges'),
-    staticCapacity: kinds.has('staticPools'),
-    capacityBuffer: kinds.has('buffers'),
+    vpaPredictions: false,
+    ignoreDraRequests: !kinds.has('devices'),
+    featureGates: {
+      ...defaultSettings.featureGates,
+      nodeOverlay: kinds.has('priceChanges'),
+      staticCapacity: kinds.has('staticPools'),
+      capacityBuffer: kinds.has('buffers'),
+    },
   }
+}
+
+/** What has to be put right before the end. */
+function troubleIn(
+  world: World,
+  cloud: ReturnType<typeof cloudIn>,
+  kinds: ReturnType<typeof kindsOf>,
+): readonly string[] {
+  const rooms = kinds.has('buffers') ? roomTrouble(world) : []
+  return [...unrest(world, cloud), ...rooms, ...deviceTrouble(world)]
 }

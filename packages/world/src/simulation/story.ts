@@ -81,6 +81,8 @@ export const faultKinds = [
   'instanceDeath',
   /** Kubelets fall silent, for seconds or for minutes. */
   'silentKubelet',
+  /** A driver of devices crashes: what it published is gone for seconds or minutes. */
+  'driverCrash',
   /** The controller's process dies, at a write or between two. */
   'crash',
   /** The controllers end cleanly and start again with other options. */
@@ -139,6 +141,8 @@ export const workloadKinds = [
   'abandonedClaims',
   /** CapacityBuffers, and pods that come for the room; only in stories that name it. */
   'buffers',
+  /** Pods that claim GPUs as devices, whose drivers publish late; only in stories that name it, at Exoscale. */
+  'devices',
 ] as const
 
 export type WorkloadKind = (typeof workloadKinds)[number]

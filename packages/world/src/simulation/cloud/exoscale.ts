@@ -53,7 +53,7 @@ export function exoscaleIn(world: World, deps: CloudDeps): WorldCloud {
     openProvider: async ({ cloud: transport, ...parts }) =>
       await openExoscale({
         ...parts,
-        options: exoscaleOptions(),
+        options: exoscaleOptions(undefined, cloud.settings.gpuDriver),
         connect: () => transport,
       }),
     instances: () =>

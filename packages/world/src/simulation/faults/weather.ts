@@ -42,6 +42,7 @@ const stormRates: Readonly<Record<FaultKind, number>> = {
   deploymentPaused: 0.1,
   instanceDeath: 0.15,
   silentKubelet: 0.3,
+  driverCrash: 0.3,
   crash: 0.25,
   reconfigure: 0.1,
   pause: 0.15,

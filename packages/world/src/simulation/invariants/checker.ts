@@ -17,6 +17,7 @@ import {
   oneInstancePerClaim,
   registrationTaintRemoved,
 } from './instances.ts'
+import { driversAwaited, noSecondNodeForDevices } from './devices.ts'
 import { healthyInstancesKept, initializedInTime, nothingBoughtInVain } from './evidence.ts'
 import {
   foreignGroupsKept,
@@ -73,7 +74,7 @@ const invariants: readonly Invariant[] = [
 
 /** What holds at one cloud only. */
 const invariantsOf: Readonly<Record<CloudName, readonly Invariant[]>> = {
-  exoscale: [],
+  exoscale: [noSecondNodeForDevices, driversAwaited],
   'cluster-api': [foreignDeploymentsKept, machinesBoundOnce, boundMachinesKept, noUnclaimedMachine],
   'clever-cloud': [foreignGroupsKept, groupsDeletedOnEvidence, holdOutsKept, onlyFirstNodesStamped],
 }

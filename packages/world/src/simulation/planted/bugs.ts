@@ -9,6 +9,7 @@ import {
 } from './cluster-api-mistakes.ts'
 import { keepsRoomOfDeleted, overlooksKeptRoom, sellsRoomTwice, takesRoomForPods } from './buffer-mistakes.ts'
 import { adoptsByLabel, deletesUnconfirmed, forgetsRefusals, stampsEveryNode } from './clever-mistakes.ts'
+import { awaitsNoDriver, overlooksStartingDevices, promisesHeldDevices } from './device-mistakes.ts'
 import { countsAnew, failsScrapes, keepsSeriesOfPods } from './operator-mistakes.ts'
 import type { PlantedBug, Profile } from './planted-bug.ts'
 import {
@@ -323,6 +324,24 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'room is kept for CapacityBuffers that are deleted',
     operator: keepsRoomOfDeleted,
     profile: brief(0.3, ['buffers']),
+  },
+  {
+    name: 'starting-devices-overlooked',
+    mistake: 'while the driver of a new node starts, another node is launched for its devices',
+    decider: overlooksStartingDevices,
+    profile: brief(0.3, ['devices']),
+  },
+  {
+    name: 'devices-promised-twice',
+    mistake: 'devices that claims have are promised to other pods',
+    decider: promisesHeldDevices,
+    profile: brief(0.5, ['devices']),
+  },
+  {
+    name: 'drivers-not-awaited',
+    mistake: 'a new node counts as initialized before the driver of its devices has published',
+    api: awaitsNoDriver,
+    profile: brief(0.3, ['devices']),
   },
   {
     name: 'adopts-by-label',

@@ -20,6 +20,8 @@ const quick = [
   ['every-node-stamped', 1, 'onlyFirstNodesStamped'],
   ['any-deployment', 4, 'foreignDeploymentsKept'],
   ['double-binding', 4, 'machinesBoundOnce'],
+  ['starting-devices-overlooked', 1, 'noSecondNodeForDevices'],
+  ['drivers-not-awaited', 1, 'driversAwaited'],
 ] as const
 
 describe('the world finds planted bugs', () => {

@@ -17,6 +17,7 @@ import {
   unsatisfiable,
 } from './applications.ts'
 import { buffers } from './buffers.ts'
+import { devices } from './devices.ts'
 import { affinities, disruptionBudgets, doNotDisrupt, priorities, spreads } from './constraints.ts'
 import { abandonedClaims, manualDeletions, protectedNodes, templateUpgrades } from './meddling.ts'
 import {
@@ -63,12 +64,13 @@ const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (hands: Hands) 
   protectedNodes,
   abandonedClaims,
   buffers,
+  devices,
 }
 
 /** Kinds without which there would be nothing to see. */
 const always: ReadonlySet<WorkloadKind> = new Set(['deployments', 'daemonSets'])
 /** Kinds that no seed draws: what seeds that are known replay does not change with them. */
-const onlyIfNamed: ReadonlySet<WorkloadKind> = new Set(['buffers'])
+const onlyIfNamed: ReadonlySet<WorkloadKind> = new Set(['buffers', 'devices'])
 /** Share of the seeds in which any other kind plays a part. */
 const presence = 0.6
 

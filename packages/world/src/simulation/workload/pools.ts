@@ -31,7 +31,8 @@ interface PoolShape {
   readonly template?: Partial<NodePool['spec']['template']['spec']>
 }
 
-function pool(
+/** A NodePool of one of the cloud's node classes. */
+export function pool(
   { cloud: { wares } }: Hands,
   name: string,
   { nodeClassName, types, spec, template }: PoolShape,
