@@ -7,7 +7,7 @@ import { buildPage } from './page.ts'
 import { repositoryRoot } from './repository-root.ts'
 
 /**
- * Fills `outdir`, which is emptied first: tenon.mjs, the thread that decides, the parts that commands load when they
+ * Fills `outdir`, which is emptied first: tenon.mjs, the threads that decide and that answer the page, the parts that commands load when they
  * run, the files of the page, and the licenses of what is bundled.
  * @param hasMaps whether source maps are written as well.
  * @returns the scripts with their sizes in bytes, the largest first.
@@ -23,12 +23,13 @@ export async function bundleProgram(
     entryPoints: {
       tenon: 'packages/cli/src/main.ts',
       'scheduling-thread': 'packages/operator/src/decider/scheduling-thread.ts',
+      'answer-thread': 'packages/cli/src/console/answer-thread.ts',
     },
     outdir,
     outExtension: { '.js': '.mjs' },
     chunkNames: 'part-[hash]',
     bundle: true,
-    // A command loads what it is made of when it runs, and the thread shares the engine with it.
+    // A command loads what it is made of when it runs, and the threads share the engine with it.
     splitting: true,
     format: 'esm',
     platform: 'node',

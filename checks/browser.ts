@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, globSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '..')
@@ -60,7 +61,9 @@ function main(): number {
     )
     return 0
   }
-  const env = { ...process.env, TENON_CHROMIUM: chromium }
+  // What is compiled once serves every process and thread of the tests.
+  const compileCache = process.env['NODE_COMPILE_CACHE'] ?? join(tmpdir(), 'node-compile-cache')
+  const env = { ...process.env, NODE_COMPILE_CACHE: compileCache, TENON_CHROMIUM: chromium }
   const args = ['--test', '--test-concurrency=2', ...files]
   return spawnSync(process.execPath, args, { cwd: root, env, stdio: 'inherit' }).status ?? 1
 }

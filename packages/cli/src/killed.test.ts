@@ -105,7 +105,7 @@ test('EXP-16 a recording goes on behind what processes that were killed while th
   assert.equal(before.filter(({ kind }) => kind === 'session').length >= 1, true)
   const replayed = await runCommand(['replay', path])
   assert.equal(replayed.code, 0, replayed.err)
-  assert.match(replayed.err, /^$|week\.tnr: .* what was written before is played\n$/)
+  assert.match(replayed.err, /^$|week\.tnr: .* what was written before is used\n$/)
 })
 
 test('EXP-16 a recording of which a crash left a part of the first line is begun anew', async (t) => {

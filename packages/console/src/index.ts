@@ -25,6 +25,7 @@ export type {
   ViewChange,
   Why,
 } from './model/view.ts'
+export { type AnswerPort, Answers, type GivenAnswer, type Question } from './answers/answers.ts'
 export type {
   ConsoleFacts,
   FieldHint,
@@ -32,16 +33,17 @@ export type {
   ReplayAnswer,
   ReplayedVariant,
 } from './answers/facts.ts'
-export type { ActionPort, ActionRequest } from './server/actions.ts'
+export type { Action, ActionPort, ActionRequest, PlannedAction, Target } from './actions/request.ts'
 export { type ConsoleServer, type LiveView, serveConsole } from './server/console-server.ts'
-export { followSnapshots } from './server/snapshot-view.ts'
+export { followSnapshots, snapshotView } from './server/snapshot-view.ts'
 export { type ControllerPages, followController } from './sources/controller.ts'
 export { followCluster } from './sources/live.ts'
 export { snapshotEvents } from './sources/snapshot.ts'
+export { Timeline } from './sources/timeline.ts'
 export type { LabelMatcher } from './terminal/filter.ts'
 export { type ColorDepth, colorDepthOf, defaultStyle, paintWith, styleColorsOf } from './terminal/paint.ts'
 export { changeLines, tableText } from './terminal/plain.ts'
 export { sortedNodes } from './terminal/lists.ts'
 export type { Terminal } from './terminal/screen.ts'
-export type { Action, Sorting, Target } from './terminal/state.ts'
+export type { Sorting } from './terminal/state.ts'
 export { Viewer, type ViewerOptions, type ViewerPorts } from './terminal/viewer.ts'

@@ -144,6 +144,8 @@ export class KubeError extends Error {
   readonly fields: readonly string[] | undefined
   /** What the server said in its Status, without what was asked for. */
   readonly serverMessage: string | undefined
+  /** What the server names as causes, such as the disruption budget that refuses an eviction; undefined when it names none. */
+  readonly causes: readonly string[] | undefined
 
   constructor(
     kind: KubeErrorKind,
@@ -154,6 +156,7 @@ export class KubeError extends Error {
       retryAfterMs?: number
       fields?: readonly string[]
       serverMessage?: string
+      causes?: readonly string[]
       cause?: unknown
     } = {},
   ) {
@@ -165,6 +168,7 @@ export class KubeError extends Error {
     this.retryAfterMs = details.retryAfterMs
     this.fields = details.fields
     this.serverMessage = details.serverMessage
+    this.causes = details.causes
   }
 }
 

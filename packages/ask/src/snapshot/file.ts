@@ -1,13 +1,11 @@
 /** Snapshots as files; those whose names end in `.gz` are compressed. */
-import { open, readFile, rename, rm } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
+import { open, rename, rm } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { promisify } from 'node:util'
-import { createGzip, gunzip } from 'node:zlib'
+import { createGunzip, createGzip } from 'node:zlib'
 import { type ReadSnapshot, snapshotLines, SnapshotReader } from './lines.ts'
 import type { Snapshot } from './snapshot.ts'
-
-const unpack = promisify(gunzip)
 
 const isCompressed = (path: string): boolean => path.endsWith('.gz')
 
@@ -33,20 +31,27 @@ function* withEnds(lines: Iterable<string>): Generator<string, void, undefined> 
   for (const line of lines) yield `${line}\n`
 }
 
-/** Reads a file. Rejects with the error of the file system when it cannot be read at all. */
+/**
+ * Reads a file; others have their turns between its parts. Rejects with the error of the file system when it cannot be
+ * read at all.
+ */
 export async function readSnapshot(path: string): Promise<ReadSnapshot> {
-  const bytes = await readFile(path)
-  if (!isCompressed(path)) return readBytes(bytes)
+  const file = createReadStream(path)
+  if (!isCompressed(path)) return await readParts(file)
   try {
-    return readBytes(await unpack(bytes))
+    return await pipeline(file, createGunzip(), readParts)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    return { problem: { line: 1, message: `the file cannot be unpacked: ${why}` } }
+    if (!isZlibError(error)) throw error
+    return { problem: { line: 1, message: `the file cannot be unpacked: ${error.message}` } }
   }
 }
 
-function readBytes(bytes: Uint8Array): ReadSnapshot {
+async function readParts(parts: AsyncIterable<Uint8Array>): Promise<ReadSnapshot> {
   const reader = new SnapshotReader()
-  reader.take(bytes)
+  for await (const part of parts) reader.take(part)
   return reader.end()
+}
+
+function isZlibError(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
 }

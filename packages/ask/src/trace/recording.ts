@@ -1,6 +1,6 @@
 /** A recording as something to play: what was there, what changed, and what it cost. */
 import type { KubeObject, Pod } from '@tenon/api'
-import { Bill } from '../play/bill.ts'
+import { Bill, type BilledHour } from '../play/bill.ts'
 import type { TimedChange } from '../play/play.ts'
 import type { SnapshotCatalogue } from '../snapshot/snapshot.ts'
 import type { NodeCameRecord, TraceRecord } from './records.ts'
@@ -45,6 +45,8 @@ export interface Recording {
   readonly allNodes: readonly NodeCameRecord[]
   readonly catalogues: readonly SnapshotCatalogue[] | undefined
   readonly figures: RecordedFigures
+  /** What was paid, hour by hour, without nodes of which no price is known. */
+  readonly hours: readonly BilledHour[]
 }
 
 /** @returns why there is nothing to play. */
@@ -82,6 +84,7 @@ class RecordingReader {
   read(records: readonly TraceRecord[]): Recording {
     for (const record of records) this.#take(record)
     const initialNodes = this.#nodes.filter(({ atMs }) => atMs <= this.#startMs)
+    const bill = this.#bill()
     return {
       startMs: this.#startMs,
       endMs: this.#endMs,
@@ -93,7 +96,14 @@ class RecordingReader {
       pods: this.#initial,
       changes: this.#changes.toSorted((a, b) => a.atMs - b.atMs),
       catalogues: this.#catalogues,
-      figures: this.#figures(initialNodes.length),
+      figures: {
+        cost: bill.cost,
+        peakNodes: bill.peakInstances,
+        launches: this.#nodes.length - initialNodes.length,
+        evictions: this.#evictions,
+        unpricedNodes: bill.unpriced,
+      },
+      hours: bill.hours,
     }
   }
 
@@ -174,7 +184,7 @@ class RecordingReader {
     else this.#changes.push({ atMs, change: { kind: 'put', object } })
   }
 
-  #figures(initialNodes: number): RecordedFigures {
+  #bill(): Bill {
     const bill = new Bill(this.#startMs)
     const moments = this.#nodes.flatMap((node) => {
       const from = Math.max(node.atMs, this.#startMs)
@@ -191,13 +201,7 @@ class RecordingReader {
       else bill.remove(atMs, price)
     }
     bill.advance(this.#endMs)
-    return {
-      cost: bill.cost,
-      peakNodes: bill.peakInstances,
-      launches: this.#nodes.length - initialNodes,
-      evictions: this.#evictions,
-      unpricedNodes: bill.unpriced,
-    }
+    return bill
   }
 }
 

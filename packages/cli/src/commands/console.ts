@@ -12,13 +12,15 @@ export interface ConsoleFlags extends SourceFlags {
   readonly port: number
   readonly open?: true
   readonly allowActions?: true
+  /** Milliseconds. */
+  readonly drainTimeout: number
   readonly trace?: string
   readonly filename: readonly string[]
 }
 
 /** Serves the page until Ctrl-C. @throws CliError naming the port or the file that cannot be used. */
 export async function runConsole(io: Io, flags: ConsoleFlags): Promise<void> {
-  const { allowActions = false, filename, open = false, port, trace, ...source } = flags
+  const { allowActions = false, drainTimeout, filename, open = false, port, trace, ...source } = flags
   if (allowActions && source.snapshot !== undefined)
     throw new CliError('--allow-actions changes a cluster, and a snapshot is none: leave out one of them')
   // A page that can never show anything is not served.
@@ -26,7 +28,7 @@ export async function runConsole(io: Io, flags: ConsoleFlags): Promise<void> {
   const served = await servePage(io, {
     source: { ...source, ...(trace !== undefined && { trace, variant: filename }) },
     port,
-    mayAct: allowActions,
+    ...(allowActions && { acting: { drainTimeout } }),
     clock: new SystemClock(),
     random: new SystemRandom(),
     onLink: (link) => {

@@ -4,7 +4,6 @@ import { resolve } from 'node:path'
 import type { KubeObject } from '@tenon/api'
 import {
   type PlayReport,
-  readTraceFile,
   type RecordedFigures,
   type Recording,
   recordingOf,
@@ -19,6 +18,7 @@ import { rfc3339 } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { readManifests } from '../manifests.ts'
+import { readTrace, warnOfCut } from '../trace-file.ts'
 
 export interface ReplayFlags {
   readonly filename: readonly string[]
@@ -54,8 +54,7 @@ export async function playedVariants(
   flags: ReplayFlags,
 ): Promise<{ readonly recording: Recording; readonly variants: readonly Played[] }> {
   const { recording, end } = await recordingIn(io, file)
-  if (end.kind === 'cut')
-    io.err(`${file}: ${end.because} (byte ${end.atByte}); what was written before is played\n`)
+  warnOfCut(io, file, end)
   const variants = await variantsOf(io, flags)
   const played: Played[] = []
   for (const variant of variants) {
@@ -78,15 +77,10 @@ async function recordingIn(
   io: Io,
   file: string,
 ): Promise<{ readonly recording: Recording; readonly end: TraceEnd }> {
-  const read = await readTraceFile(resolve(io.cwd, file)).catch((cause: unknown) => {
-    throw new CliError(`cannot read ${file}: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
-    })
-  })
-  if ('message' in read) throw new CliError(`${file}: ${read.message}`)
-  const recording = recordingOf(read.records)
+  const { records, end } = await readTrace(io, file)
+  const recording = recordingOf(records)
   if ('message' in recording) throw new CliError(`${file}: ${recording.message}`)
-  return { recording, end: read.end }
+  return { recording, end }
 }
 
 /** What was recorded, under Tenon's defaults; then each other rule by itself. */

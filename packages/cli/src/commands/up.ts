@@ -91,7 +91,6 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
     const page = await servePage(io, {
       source: { kubeconfig: resolve(io.cwd, running.kubeconfig) },
       port: 0,
-      mayAct: false,
       clock,
       random,
       onLink: (link) => {

@@ -8,15 +8,17 @@ import {
   styleColorsOf,
   tableText,
   changeLines,
+  Timeline,
   Viewer,
 } from '@tenon/console'
-import { SystemClock } from '@tenon/runtime'
+import { rfc3339, SystemClock } from '@tenon/runtime'
 import { followLive } from '../console/live.ts'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { type ClusterConnection, onCluster } from '../kubectl/connection.ts'
 import { snapshotFile } from '../kubectl/source.ts'
 import { version } from '../version.ts'
+import { traceRecords } from '../trace-file.ts'
 import { viewDocument } from '../view/document.ts'
 import { listOf, resourcesOf, sortingOf, type ViewFlags, withDefaultsFile } from '../view/flags.ts'
 import { matchLabels, pendingReasons, type ViewSource, viewerPorts } from '../view/ports.ts'
@@ -40,10 +42,14 @@ export async function runView(io: Io, given: ViewFlags): Promise<void> {
   }
   const flags = await withDefaultsFile(io, given)
   const viewing = new Viewing(io, flags)
+  if (flags.trace !== undefined) {
+    await viewing.show({ kind: 'trace', timeline: await timelineOf(io, flags, viewing.model) })
+    return
+  }
   if (flags.snapshot !== undefined) {
     const snapshot = await snapshotFile(io, flags.snapshot)
     for (const event of snapshotEvents(snapshot)) viewing.model.apply(event)
-    await viewing.show({ kind: 'snapshot', snapshot }, snapshot.takenAtMs)
+    await viewing.show({ kind: 'snapshot', snapshot })
     return
   }
   const { verbosity, ...cluster } = flags
@@ -81,22 +87,21 @@ class Viewing {
     }
     await followLive(this.#io, flags, { connection, tell }, signal)
     try {
-      await this.show({ kind: 'live', connection }, undefined)
+      await this.show({ kind: 'live', connection })
     } finally {
       ended.abort()
     }
   }
 
-  /** @param nowMs of a snapshot: when it was taken. */
-  async show(source: ViewSource, nowMs: number | undefined): Promise<void> {
+  async show(source: ViewSource): Promise<void> {
     if (this.#flags.once === true || this.#flags.output !== undefined) {
       await this.#filled(source)
-      this.#print(nowMs ?? this.#clock.now())
-    } else if (this.#io.terminal === undefined) await this.#lines(source, nowMs)
-    else await this.#watch(source, nowMs)
+      this.#print(standingMs(source) ?? this.#clock.now())
+    } else if (this.#io.terminal === undefined) await this.#lines(source)
+    else await this.#watch(source)
   }
 
-  async #watch(source: ViewSource, nowMs: number | undefined): Promise<void> {
+  async #watch(source: ViewSource): Promise<void> {
     const { terminal, interrupted } = this.#io
     const { extraLabels, disablePricing, allowActions } = this.#flags
     if (terminal === undefined) return
@@ -113,13 +118,14 @@ class Viewing {
         hasPricing: disablePricing !== true,
         sorting: this.#sorting,
         allowsActions: allowActions === true,
-        source: source.kind === 'live' ? '' : `snapshot ${this.#flags.snapshot ?? ''}`,
-        ...(nowMs !== undefined && { fixedNowMs: nowMs }),
+        source: sourceText(source),
+        ...(source.kind === 'snapshot' && { fixedNowMs: source.snapshot.takenAtMs }),
+        ...(source.kind === 'trace' && { timeline: source.timeline }),
       },
       this.#clock,
     )
     this.#viewer = viewer
-    void this.#explainPending(signal)
+    if (source.kind !== 'trace') void this.#explainPending(signal)
     try {
       await viewer.run(terminal, signal)
     } finally {
@@ -160,7 +166,7 @@ class Viewing {
 
   /** Until all resources were read, or are known not to be. */
   async #filled(source: ViewSource): Promise<void> {
-    if (source.kind === 'snapshot') return
+    if (source.kind !== 'live') return
     const endMs = this.#clock.monotonic() + firstListsMs
     while (!this.#io.interrupted.aborted && !this.model.isFilled) {
       if (this.#clock.monotonic() > endMs)
@@ -191,17 +197,40 @@ class Viewing {
     }
   }
 
-  /** A line a change, until Ctrl-C; of a snapshot, which does not change, once. */
-  async #lines(source: ViewSource, fixedMs: number | undefined): Promise<void> {
+  /** A line a change, until Ctrl-C; of what does not change, once. */
+  async #lines(source: ViewSource): Promise<void> {
     const { interrupted, out } = this.#io
     await this.#filled(source)
     for (;;) {
-      const nowMs = fixedMs ?? this.#clock.now()
+      const nowMs = standingMs(source) ?? this.#clock.now()
       for (const line of changeLines(this.model.takeChanges(nowMs), nowMs)) out(`${line}\n`)
-      if (source.kind === 'snapshot' || interrupted.aborted) return
+      if (source.kind !== 'live' || interrupted.aborted) return
       await this.#clock.sleep(pollMs, interrupted).catch(() => undefined)
     }
   }
+}
+
+/** What does not go on has a time of its own. */
+function standingMs(source: ViewSource): number | undefined {
+  if (source.kind === 'snapshot') return source.snapshot.takenAtMs
+  return source.kind === 'trace' ? source.timeline.atMs : undefined
+}
+
+function sourceText(source: ViewSource): string {
+  if (source.kind === 'trace') return `recording of ${source.timeline.source}`
+  return source.kind === 'snapshot' ? `snapshot of ${rfc3339(source.snapshot.takenAtMs)}` : ''
+}
+
+/** A recording at its beginning; at its end where one state is printed. */
+async function timelineOf(io: Io, flags: ViewFlags, model: ConsoleModel): Promise<Timeline> {
+  const { allowActions, output, once, trace = '' } = flags
+  if (allowActions === true)
+    throw new CliError('--allow-actions changes a cluster, and a recording is none: leave out one of them')
+  const timeline = new Timeline(await traceRecords(io, trace), (event) => {
+    model.apply(event)
+  })
+  if (once === true || output !== undefined) timeline.seek(timeline.endMs)
+  return timeline
 }
 
 function paintOf({ env }: Io, { color, style }: ViewFlags): ReturnType<typeof paintWith> {

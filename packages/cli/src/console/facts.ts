@@ -17,19 +17,54 @@ export interface ConsoleSource extends SourceFlags {
   readonly variant?: readonly string[]
 }
 
-export function consoleFacts(io: Io, source: ConsoleSource): ConsoleFacts {
-  // What limits an answer is in the answer; the terminal is not the place for it here.
-  const quiet = { ...io, err: () => undefined }
-  const { trace, variant = [] } = source
+/** The environment, the folder and the end of a process that answers without a terminal. */
+export type QuietIo = Pick<Io, 'cwd' | 'env' | 'interrupted'>
+
+/** What is known without a copy of the cluster. */
+export function manifestFacts(io: Pick<Io, 'cwd'>): Pick<ConsoleFacts, 'fields' | 'readManifests'> {
   return {
-    snapshot: async (signal) =>
-      await snapshotFrom({ ...quiet, interrupted: AbortSignal.any([io.interrupted, signal]) }, source),
     readManifests: async (text) => await readTypedManifests(io, text),
     fields: async () => nodePoolFields(),
+  }
+}
+
+export function consoleFacts(given: QuietIo, source: ConsoleSource): ConsoleFacts {
+  const io = quiet(given)
+  const { trace, variant = [] } = source
+  let fromFile: Promise<Snapshot> | undefined
+  const snapshot = async (signal: AbortSignal): Promise<Snapshot> => {
+    const { interrupted } = io
+    // A file says the same again, unless it could not be read.
+    if (source.snapshot !== undefined) {
+      fromFile ??= snapshotFrom(io, source)
+      fromFile.catch(() => {
+        fromFile = undefined
+      })
+      return await fromFile
+    }
+    return await snapshotFrom({ ...io, interrupted: AbortSignal.any([interrupted, signal]) }, source)
+  }
+  return {
+    ...manifestFacts(io),
+    snapshot,
     manifestText,
-    cost: async (snapshot, by) => costOf(snapshot, by as CostDimension),
+    cost: async (taken, by) => costOf(taken, by as CostDimension),
     simulationText,
-    ...(trace !== undefined && { replay: async () => await replayedRecording(quiet, trace, variant) }),
+    ...(trace !== undefined && { replay: async () => await replayedRecording(io, trace, variant) }),
+  }
+}
+
+/** What limits an answer is in the answer; the terminal is not the place for it here. */
+function quiet({ cwd, env, interrupted }: QuietIo): Io {
+  return {
+    cwd,
+    env,
+    interrupted,
+    out: () => undefined,
+    err: () => undefined,
+    input: () => Promise.resolve(''),
+    isTerminal: false,
+    size: () => ({ columns: 80, rows: 24 }),
   }
 }
 

@@ -1,5 +1,5 @@
 /** What the page shows, as it changes: of a snapshot, of a controller alone, or of a cluster that is watched (console.md 1). */
-import { ConsoleModel, followSnapshots, type LiveView, snapshotEvents } from '@tenon/console'
+import { ConsoleModel, followSnapshots, type LiveView, snapshotView } from '@tenon/console'
 import type { Clock } from '@tenon/runtime'
 import type { Io } from '../io.ts'
 import { type ClusterConnection, hasCluster, onCluster } from '../kubectl/connection.ts'
@@ -24,11 +24,7 @@ export async function followedView(
 ): Promise<LiveView> {
   const { controller, snapshot } = flags
   const own = { ...io, err: () => undefined, interrupted: AbortSignal.any([io.interrupted, signal]) }
-  if (snapshot !== undefined) {
-    const model = new ConsoleModel()
-    for (const event of snapshotEvents(await snapshotFile(io, snapshot))) model.apply(event)
-    return model
-  }
+  if (snapshot !== undefined) return await snapshotView(await snapshotFile(io, snapshot), clock)
   if (controller !== undefined && !hasCluster(io, flags))
     return await followSnapshots(async () => await snapshotFrom(own, flags), clock, signal)
   return await new Promise((resolve, reject) => {

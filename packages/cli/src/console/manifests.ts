@@ -80,15 +80,19 @@ function hintsOf({ items, properties = {} }: Schema, path: string): readonly Fie
   return items === undefined ? own : [...own, ...hintsOf(items, `${path}[]`)]
 }
 
-/** An object as somebody would write it: nothing that the server or a controller has added. */
-export function manifestText(object: KubeObject): string {
-  const { apiVersion, kind, metadata } = object
+/** What a person writes of an object: nothing that the server or a controller has added. */
+export function writtenObject({ apiVersion, kind, metadata, ...rest }: KubeObject): {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: Pick<KubeObject['metadata'], 'annotations' | 'labels' | 'name' | 'namespace'>
+  readonly spec: unknown
+} {
   const { annotations = {}, labels, name, namespace } = metadata
   const own = Object.entries(annotations).filter(
     ([key]) => !key.startsWith('karpenter.sh/nodepool-hash') && !key.startsWith('kubectl.kubernetes.io/'),
   )
-  const { spec } = object as { readonly spec?: unknown }
-  return yamlDocument({
+  const { spec } = rest as { readonly spec?: unknown }
+  return {
     apiVersion,
     kind,
     metadata: {
@@ -98,5 +102,12 @@ export function manifestText(object: KubeObject): string {
       ...(own.length > 0 && { annotations: Object.fromEntries(own) }),
     },
     spec,
-  } satisfies Partial<UnstructuredObject> & { readonly spec: unknown })
+  }
+}
+
+/** An object as somebody would write it. */
+export function manifestText(object: KubeObject): string {
+  return yamlDocument(
+    writtenObject(object) satisfies Partial<UnstructuredObject> & { readonly spec: unknown },
+  )
 }

@@ -4,25 +4,15 @@ import type { PlayReport } from '@tenon/ask'
 import { playedVariants } from '../commands/replay.ts'
 import type { Io } from '../io.ts'
 
-/** The same play is not made twice. */
-const played = new Map<string, Promise<ReplayAnswer>>()
-
-/** @throws CliError when a file cannot be read. */
+/**
+ * Plays the recording, and once more for each file.
+ * @throws CliError when a file cannot be read.
+ */
 export async function replayedRecording(
   io: Io,
   file: string,
   filename: readonly string[],
 ): Promise<ReplayAnswer> {
-  const key = JSON.stringify([file, filename])
-  const known = played.get(key)
-  if (known !== undefined) return await known
-  const made = play(io, file, filename)
-  played.set(key, made)
-  made.catch(() => played.delete(key))
-  return await made
-}
-
-async function play(io: Io, file: string, filename: readonly string[]): Promise<ReplayAnswer> {
   const { recording, variants } = await playedVariants(io, file, {
     filename,
     priceFile: [],
@@ -31,7 +21,7 @@ async function play(io: Io, file: string, filename: readonly string[]): Promise<
     seed: 1,
     output: 'json',
   })
-  const { endMs, figures, gaps, source, startMs } = recording
+  const { endMs, figures, gaps, hours, source, startMs } = recording
   return {
     source,
     fromMs: startMs,
@@ -44,7 +34,7 @@ async function play(io: Io, file: string, filename: readonly string[]): Promise<
         launches: figures.launches,
         evictions: figures.evictions,
         peakNodes: figures.peakNodes,
-        hours: [],
+        hours,
       },
       ...variants.map(({ report, variant }) => variantOf(variant.name, report)),
     ],

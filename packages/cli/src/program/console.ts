@@ -1,8 +1,8 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { ConsoleFlags } from '../commands/console.ts'
 import type { Io } from '../io.ts'
 import { withSourceFlags } from '../kubectl/flags.ts'
-import { collect, examples, port } from './arguments.ts'
+import { collect, duration, examples, port } from './arguments.ts'
 
 export function addConsole(program: Command, io: Io): void {
   const command = program
@@ -14,6 +14,11 @@ export function addConsole(program: Command, io: Io): void {
     .option('--port <number>', 'port of the page; 0 for a free one', port, 0)
     .option('--open', 'open the link in the browser')
     .option('--allow-actions', 'let the page cordon, drain, delete, pause and apply, each after asking')
+    .addOption(
+      new Option('--drain-timeout <duration>', 'how long a drain tries')
+        .argParser(duration)
+        .default(60_000, '1m'),
+    )
     .option('--trace <file>', 'recording of tenon record for the view Replay')
     .option('-f, --filename <path>', 'NodePools of a variant of the replay; can be repeated', collect, [])
   withSourceFlags(command)

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Io } from '../io.ts'
 import { withSourceFlags } from '../kubectl/flags.ts'
 import type { ViewFlags } from '../view/flags.ts'
-import { examples } from './arguments.ts'
+import { duration, examples } from './arguments.ts'
 
 export function addView(program: Command, io: Io): void {
   const command = program
@@ -30,9 +30,15 @@ export function addView(program: Command, io: Io): void {
         .choices(['auto', 'always', 'never', '16', '256', 'true'])
         .default('auto'),
     )
+    .option('--trace <file>', 'look at a recording of tenon record, with a slider over its time')
     .option('--once', 'print one table, and end')
     .addOption(new Option('-o, --output <format>', 'print one state in this form, and end').choices(['json']))
     .option('--allow-actions', 'let keys cordon, drain, pause and delete; each shows its command, and asks')
+    .addOption(
+      new Option('--drain-timeout <duration>', 'how long a drain tries')
+        .argParser(duration)
+        .default(60_000, '1m'),
+    )
     .addHelpText(
       'after',
       examples(
@@ -41,6 +47,7 @@ export function addView(program: Command, io: Io): void {
         'tenon view --once',
         'tenon view -o json | jq .header',
         'tenon view -s cluster.jsonl.gz',
+        'tenon view --trace week.tnr',
       ),
     )
     .action(async (flags: ViewFlags) => {

@@ -3,6 +3,7 @@ import { ownValue } from '@tenon/api'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Sorting } from '@tenon/console'
+import type { ActionFlags } from '../console/action-command.ts'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import type { SourceFlags } from '../kubectl/flags.ts'
@@ -18,10 +19,23 @@ export interface ViewFlags extends Omit<SourceFlags, 'verbosity'> {
   readonly disablePricing?: boolean
   readonly attribution?: true
   readonly color?: string
+  /** Recording that is looked at. */
+  readonly trace?: string
   readonly once?: true
   /** One state in this form, and the end. */
   readonly output?: 'json'
   readonly allowActions?: true
+  /** Milliseconds. */
+  readonly drainTimeout?: number
+}
+
+/** Actions are carried out with the cluster's flags alone. */
+export function actionFlagsOf({ context, drainTimeout = 60_000, kubeconfig }: ViewFlags): ActionFlags {
+  return {
+    drainTimeout,
+    ...(context !== undefined && { context }),
+    ...(kubeconfig !== undefined && { kubeconfig }),
+  }
 }
 
 /** The members of {@link ViewFlags} that the defaults file may have, by the names of their flags. */

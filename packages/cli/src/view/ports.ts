@@ -1,20 +1,22 @@
 /** What the viewer asks: explanations, objects, actions. */
 import { apiVersionOf, karpenterKinds, type KubeObject, kinds, matchesSelector } from '@tenon/api'
 import { ofKind, type Snapshot } from '@tenon/ask'
-import type { LabelMatcher, Target, ToldReason, ViewerPorts } from '@tenon/console'
+import type { LabelMatcher, Target, Timeline, ToldReason, ViewerPorts } from '@tenon/console'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import type { ClusterConnection } from '../kubectl/connection.ts'
 import { formatOf } from '../kubectl/output/format.ts'
 import { printObjects } from '../kubectl/output/objects.ts'
 import { labelSelectorOf } from '../kubectl/selectors.ts'
-import type { ViewFlags } from './flags.ts'
-import { carriedOut } from './actions.ts'
+import { commandOf } from '../console/action-command.ts'
+import { carriedOut } from '../console/actions.ts'
+import { actionFlagsOf, type ViewFlags } from './flags.ts'
 
-/** Of a running cluster, or of a snapshot. */
+/** Of a running cluster, of a snapshot, or of a recording. */
 export type ViewSource =
   | { readonly kind: 'live'; readonly connection: ClusterConnection }
   | { readonly kind: 'snapshot'; readonly snapshot: Snapshot }
+  | { readonly kind: 'trace'; readonly timeline: Timeline }
 
 const types = {
   node: kinds.node,
@@ -29,14 +31,12 @@ export const matchLabels: LabelMatcher = (text) => {
 }
 
 /** Explanations come from `tenon explain` in a process of its own: they may take long, and keys must not wait. */
-export function viewerPorts(
-  io: Pick<Io, 'interrupted' | 'runSelf'>,
-  flags: ViewFlags,
-  source: ViewSource,
-): ViewerPorts {
+export function viewerPorts(io: Io, flags: ViewFlags, source: ViewSource): ViewerPorts {
   const tenon = (args: readonly string[]) => runTenon(io, [...args, ...sourceArguments(flags)])
   return {
     explain: async ({ kind, name, namespace }) => {
+      if (source.kind === 'trace')
+        throw new CliError('a recording does not tell why: tenon replay plays it under other rules')
       const where = namespace === undefined ? [] : ['-n', namespace]
       const out = await tenon(['explain', `${kind}/${name}`, ...where, '--color', 'never'])
       return out.trimEnd().split('\n')
@@ -54,9 +54,10 @@ export function viewerPorts(
       })
       return text.trimEnd().split('\n')
     },
+    commandOf: (action) => commandOf(action, actionFlagsOf(flags)),
     act: async (action) => {
-      if (source.kind === 'snapshot') throw new CliError('a snapshot cannot be changed')
-      return await carriedOut(action, source.connection, async (args) => (await tenon(args)).trim())
+      if (source.kind !== 'live') throw new CliError(`a ${source.kind} cannot be changed`)
+      return await carriedOut(io, actionFlagsOf(flags), action, io.interrupted)
     },
   }
 }
@@ -106,6 +107,7 @@ async function objectOf({ kind, ...key }: Target, source: ViewSource): Promise<K
     const object = await source.connection.client.get<KubeObject>(type, key)
     return object && { ...object, apiVersion: apiVersionOf(type), kind: type.kind }
   }
+  if (source.kind === 'trace') return source.timeline.object(type, key.name)
   const all: readonly KubeObject[] = ofKind<KubeObject>(source.snapshot, type)
   return all.find(
     ({ metadata }) =>

@@ -1,5 +1,6 @@
 /** `tenon view` in a pseudo-terminal, and what a person sees there. */
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { spawn, type IPty } from '@lydell/node-pty'
 import xterm from '@xterm/headless'
@@ -64,6 +65,35 @@ export class PlayedScreen {
   resize(columns: number, rows: number): void {
     this.#terminal.resize(columns, rows)
     this.#pty.resize(columns, rows)
+  }
+
+  /** Types, and waits until the screen is as it should be. @returns milliseconds until it was. */
+  async answered(text: string, isRight: () => boolean): Promise<number> {
+    const startMs = performance.now()
+    const seen = Promise.withResolvers<number>()
+    const onData = this.#pty.onData(() => {
+      // What came is on the screen once what is written after it is.
+      this.#terminal.write('', () => {
+        if (isRight()) seen.resolve(performance.now() - startMs)
+      })
+    })
+    const limit = setTimeout(
+      () => seen.reject(new Error(`no answer to ${JSON.stringify(text)}:\n${this.text()}`)),
+      30_000,
+    )
+    try {
+      this.#pty.write(text)
+      return await seen.promise
+    } finally {
+      clearTimeout(limit)
+      onData.dispose()
+    }
+  }
+
+  /** The most memory that the viewer has taken, in MiB. */
+  get peakMiB(): number {
+    const status = readFileSync(`/proc/${this.#pty.pid}/status`, 'utf8')
+    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) / 1024
   }
 
   /** The lines as a person sees them. */

@@ -31,6 +31,8 @@ export type SourceEvent =
   | { readonly kind: 'decisions'; readonly decisions: readonly NodeDecision[] }
   /** What the controller says each NodeClaim costs. */
   | { readonly kind: 'prices'; readonly prices: ClaimPrices }
+  /** What was paid an hour for each Node, by its name. */
+  | { readonly kind: 'nodePrices'; readonly prices: ReadonlyMap<string, number> }
   /** What is for sale, by which whatever else has no price gets one. */
   | {
       readonly kind: 'catalogues'

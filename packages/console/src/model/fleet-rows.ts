@@ -10,7 +10,7 @@ import { Totals } from './totals.ts'
 import { Verdicts } from './verdicts.ts'
 import type { Amounts, ClaimRow, NodeRow } from './view.ts'
 
-type Told = Extract<SourceEvent, { kind: 'decisions' | 'prices' | 'usage' | 'catalogues' }>
+type Told = Extract<SourceEvent, { kind: 'decisions' | 'nodePrices' | 'prices' | 'usage' | 'catalogues' }>
 
 export class FleetRows {
   readonly nodes = new ChangingTable<NodeRow>()
@@ -65,6 +65,10 @@ export class FleetRows {
         return
       case 'prices':
         for (const name of this.prices.tell(event.prices)) this.objects.touchClaim(name)
+        return
+      case 'nodePrices':
+        this.prices.pay(event.prices)
+        this.objects.touchAll()
         return
       case 'usage':
         for (const name of [...this.#usage.keys(), ...event.usage.keys()]) this.#touchNodes([name])

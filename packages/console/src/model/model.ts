@@ -48,10 +48,15 @@ export class ConsoleModel {
 
   /** Takes note of what a source tells. */
   apply(event: SourceEvent): void {
+    for (const _ of this.applying(event)) continue
+  }
+
+  /** The same in steps that take no time each: a source may tell everything at once. */
+  *applying(event: SourceEvent): Generator<undefined, void, undefined> {
     this.#read.add(event.kind === 'replaced' || event.kind === 'read' ? event.resource : event.kind)
     switch (event.kind) {
       case 'replaced':
-        this.#replace(event.resource, event.objects)
+        yield* this.#replacing(event.resource, event.objects)
         this.#noteRead(event.resource)
         return
       case 'read':
@@ -68,6 +73,7 @@ export class ConsoleModel {
         this.#history.tell(event.entries)
         return
       case 'decisions':
+      case 'nodePrices':
       case 'prices':
       case 'usage':
         this.#absent.delete(event.kind)
@@ -117,11 +123,35 @@ export class ConsoleModel {
       .toSorted()
   }
 
+  /** Makes rows anew of which something has changed. @param most of them, about; infinity for all. */
+  settle(most: number = mostAtOnce): void {
+    for (const name of this.#fleet.settle(most)) {
+      const pool = this.#pools.get(name)
+      if (pool === undefined) this.#poolTable.delete(name)
+      else this.#poolTable.set(poolRow(pool, this.#fleet.totalsOf(name)))
+    }
+  }
+
+  /** Sums over the rows as they were made last. @param nowMs Unix milliseconds. */
+  header(nowMs: number): Header {
+    const { totals, pods, prices, hasPods } = this.#fleet
+    return {
+      nodes: totals.nodes,
+      pendingNodes: totals.pending,
+      resources: totals.resources(),
+      price: totals.price(),
+      ...present('currency', prices.currency),
+      ...(hasPods && { pods: pods.counts() }),
+      ...present('tenon', this.#tenon(nowMs)),
+      ...present('staleSince', this.#staleSince),
+    }
+  }
+
   /** @param nowMs Unix milliseconds. */
   view(nowMs: number): ConsoleView {
-    this.#settle()
+    this.settle(Number.POSITIVE_INFINITY)
     return {
-      header: this.#header(nowMs),
+      header: this.header(nowMs),
       nodes: this.#fleet.nodes.rows(),
       claims: this.#fleet.claims.rows(),
       pools: this.#poolTable.rows(),
@@ -140,7 +170,7 @@ export class ConsoleModel {
    * @param most rows that are made anew, about; infinity for all.
    */
   takeChanges(nowMs: number, most: number = mostAtOnce): readonly ViewChange[] {
-    this.#settle(most)
+    this.settle(most)
     const tables = {
       nodes: this.#fleet.nodes,
       claims: this.#fleet.claims,
@@ -154,7 +184,7 @@ export class ConsoleModel {
       return taken === undefined ? [] : [{ table, ...taken } as ViewChange]
     })
     for (const [name, part] of [
-      ['header', this.#header(nowMs)],
+      ['header', this.header(nowMs)],
       ['problems', this.#problems(nowMs)],
       ['absent', [...this.#absent.values()]],
     ] as const) {
@@ -168,7 +198,7 @@ export class ConsoleModel {
 
   /** What it costs now, by one of the dimensions of `tenon cost`. */
   cost(by: CostDimension): CostReport {
-    this.#settle()
+    this.settle(Number.POSITIVE_INFINITY)
     return costReport(instancesOf(this.#fleet), by)
   }
 
@@ -192,10 +222,20 @@ export class ConsoleModel {
     return rows.toSorted((a, b) => (a.id < b.id ? -1 : 1))
   }
 
-  #replace(resource: ConsoleResource, objects: readonly KubeObject[]): void {
+  *#replacing(
+    resource: ConsoleResource,
+    objects: readonly KubeObject[],
+  ): Generator<undefined, void, undefined> {
     const kept = new Set(objects.map((object) => keyOf(resource, object.metadata)))
-    for (const key of this.#keys(resource)) if (!kept.has(key)) this.#remove(resource, key)
-    for (const object of objects) this.#set(resource, object)
+    for (const key of this.#keys(resource))
+      if (!kept.has(key)) {
+        this.#remove(resource, key)
+        yield
+      }
+    for (const object of objects) {
+      this.#set(resource, object)
+      yield
+    }
   }
 
   #noteRead(resource: ConsoleResource): void {
@@ -268,29 +308,6 @@ export class ConsoleModel {
     const ids = new Set(rows.map(({ id }) => id))
     for (const { id } of this.#offeringTable.rows()) if (!ids.has(id)) this.#offeringTable.delete(id)
     for (const row of rows) this.#offeringTable.set(row)
-  }
-
-  /** Makes the rows anew of which something has changed. @param most of them, about. */
-  #settle(most = Number.POSITIVE_INFINITY): void {
-    for (const name of this.#fleet.settle(most)) {
-      const pool = this.#pools.get(name)
-      if (pool === undefined) this.#poolTable.delete(name)
-      else this.#poolTable.set(poolRow(pool, this.#fleet.totalsOf(name)))
-    }
-  }
-
-  #header(nowMs: number): Header {
-    const { totals, pods, prices, hasPods } = this.#fleet
-    return {
-      nodes: totals.nodes,
-      pendingNodes: totals.pending,
-      resources: totals.resources(),
-      price: totals.price(),
-      ...present('currency', prices.currency),
-      ...(hasPods && { pods: pods.counts() }),
-      ...present('tenon', this.#tenon(nowMs)),
-      ...present('staleSince', this.#staleSince),
-    }
   }
 
   #tenon(nowMs: number): TenonHeader | undefined {

@@ -9,6 +9,8 @@ export class Prices {
   #told: ReadonlyMap<string, number> = new Map()
   /** The last price of a claim whose type is not for sale any more (console.md, trap 2). */
   readonly #last = new Map<string, number>()
+  /** Of Nodes without a NodeClaim. */
+  #paid: ReadonlyMap<string, number> = new Map()
   #list: PriceList | undefined
   #currency: string | undefined
 
@@ -31,6 +33,11 @@ export class Prices {
     this.#currency = currency ?? this.#currency
   }
 
+  /** @param paid by name of the Node. */
+  pay(paid: ReadonlyMap<string, number>): void {
+    this.#paid = paid
+  }
+
   forget(claim: string): void {
     if (!this.#told.has(claim)) this.#last.delete(claim)
   }
@@ -40,7 +47,7 @@ export class Prices {
     const told = name === undefined ? undefined : this.#told.get(name)
     if (told !== undefined) return told
     const listed = this.#listed(node, claim)
-    if (name === undefined) return listed
+    if (name === undefined) return this.#paid.get(node?.metadata.name ?? '') ?? listed
     if (listed === undefined) return this.#last.get(name)
     this.#last.set(name, listed)
     return listed

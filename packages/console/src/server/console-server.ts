@@ -1,23 +1,37 @@
 /** The server of `tenon console` (console.md 3): on loopback, for the one who started it. */
-import { type Clock, type HttpHandler, type HttpResponse, type Random, serveHttp } from '@tenon/runtime'
+import {
+  type Clock,
+  eventLoopTurns,
+  type HttpHandler,
+  type HttpResponse,
+  type Random,
+  serveHttp,
+} from '@tenon/runtime'
+import { type ActionPort, type AgreedRequest, agreedRequestOf } from '../actions/request.ts'
+import type { AnswerPort } from '../answers/answers.ts'
 import type { ConsoleFacts } from '../answers/facts.ts'
 import type { ConsoleModel } from '../model/model.ts'
 import { Access } from './access.ts'
-import { type Action, type ActionPort, actionOf } from './actions.ts'
 import { answered, eventStream, json, problem } from './answer.ts'
 import { EventLog } from './event-log.ts'
+import { jsonParts } from './json-parts.ts'
 import { type PageFile, type PageFiles, pageFiles } from './page-files.ts'
 import { Routes } from './routes.ts'
 
 /** What a person sees, as it changes. */
-export type LiveView = Pick<ConsoleModel, 'journal' | 'podsOn' | 'takeChanges' | 'view'>
+export type LiveView = Pick<
+  ConsoleModel,
+  'header' | 'isBehind' | 'journal' | 'podsOn' | 'settle' | 'takeChanges' | 'view'
+>
 
 export interface ConsoleServerOptions {
   /** 0 takes any free port. */
   readonly port: number
   readonly clock: Clock
   readonly random: Random
-  readonly facts: ConsoleFacts
+  readonly facts: Pick<ConsoleFacts, 'fields' | 'readManifests'>
+  /** Answers what needs a copy of the cluster. */
+  readonly copies: AnswerPort
   /** Begins to follow the cluster; asked when the first page wants to see it. */
   readonly follow: (signal: AbortSignal) => Promise<LiveView>
   /** Carries out what the page asks for; absent: the page only reads. */
@@ -92,7 +106,8 @@ class ConsolePages {
   constructor(options: ConsoleServerOptions, files: PageFiles, ended: AbortSignal) {
     this.#options = options
     this.#files = files
-    this.#routes = new Routes(options.facts, options.clock, async () => await this.#followed())
+    const { clock, copies, facts } = options
+    this.#routes = new Routes({ facts, copies, clock, live: async () => await this.#current() })
     this.#log = new EventLog(options.random.uint32().toString(16))
     this.#ended = ended
   }
@@ -113,14 +128,14 @@ class ConsolePages {
     { body, headers, method, path: target }: Parameters<HttpHandler>[0],
     signal: AbortSignal,
   ): Promise<HttpResponse> {
-    const { pathname: path, searchParams: query } = new URL(target, 'http://127.0.0.1')
+    const { pathname: path, search, searchParams: query } = new URL(target, 'http://127.0.0.1')
     if (method !== 'GET' && method !== 'POST') return problem(405, 'the page only asks (GET, POST)')
     if (method === 'GET' && path === '/api/stream')
       return await this.#stream(headers['last-event-id'] ?? query.get('after') ?? undefined, signal)
     const text = body === undefined ? '' : Buffer.from(body).toString()
     if (path === '/api/actions') return await this.#act(method, text, signal)
     if (path.startsWith('/api/')) {
-      const answer = await this.#routes.answer(method, { path, query, body: text, signal })
+      const answer = await this.#routes.answer({ method, path, query: search.slice(1), body: text }, signal)
       return answer ?? problem(404, 'there is no such question')
     }
     if (method !== 'GET') return problem(405, 'files are only read (GET)')
@@ -133,18 +148,20 @@ class ConsolePages {
 
   async #stream(lastEventId: string | undefined, signal: AbortSignal): Promise<HttpResponse> {
     const { clock } = this.#options
-    let live: LiveView
     try {
-      live = await this.#followed()
+      await this.#followed()
     } catch (error) {
       return problem(502, error instanceof Error ? error.message : String(error))
     }
-    const picture = () => {
-      const changes = live.takeChanges(clock.now(), Number.POSITIVE_INFINITY)
+    const picture = async () => {
+      const live = await this.#current()
+      const nowMs = clock.now()
+      const changes = live.takeChanges(nowMs, Number.POSITIVE_INFINITY)
       // The first picture has them all, and nobody has another one.
       if (this.#shown !== undefined && changes.length > 0) this.#log.add(changes)
       this.#shown = live
-      return { view: live.view(clock.now()), mayAct: this.#options.actions !== undefined, nowMs: clock.now() }
+      const { actions } = this.#options
+      return pictureParts({ ...live.view(nowMs) }, { mayAct: actions !== undefined, nowMs })
     }
     const idle = (over: AbortSignal) => clock.sleep(idleMs, over)
     return eventStream(this.#log.follow(lastEventId, picture, idle, signal))
@@ -161,28 +178,48 @@ class ConsolePages {
     }
   }
 
+  /** What is followed, with all its rows made. */
+  async #current(): Promise<LiveView> {
+    const live = await this.#followed()
+    while (live.isBehind) {
+      live.settle()
+      await eventLoopTurns.next()
+    }
+    return live
+  }
+
   async #act(method: string, text: string, signal: AbortSignal): Promise<HttpResponse> {
     const { actions } = this.#options
     if (actions === undefined)
       return problem(405, 'this console only reads: start it with --allow-actions to change something')
     if (method !== 'POST') return problem(405, 'actions are asked for with POST')
-    let action: Action | undefined
+    let asked: AgreedRequest | undefined
     try {
-      action = actionOf(JSON.parse(text))
+      asked = agreedRequestOf(JSON.parse(text))
     } catch {
-      action = undefined
+      asked = undefined
     }
-    if (action === undefined) return problem(400, 'this is no action')
-    const command = actions.commandOf(action.request)
-    // What was shown and agreed to is what is done, and nothing else.
-    if (action.agreed === undefined) return json({ command })
-    if (action.agreed !== command) return problem(409, `the command is now: ${command}`)
+    if (asked === undefined) return problem(400, 'this is no action')
     try {
-      return json({ command, done: await actions.run(action.request, signal) })
+      const planned = await actions.plan(asked.request)
+      const { command } = planned
+      // What was shown and agreed to is what is done, and nothing else.
+      if (asked.agreed === undefined) return json({ command })
+      if (asked.agreed !== command) return problem(409, `the command is now: ${command}`)
+      return json({ command, done: await planned.run(signal) })
     } catch (error) {
       return problem(422, error instanceof Error ? error.message : String(error))
     }
   }
+}
+
+function* pictureParts(
+  view: Readonly<Record<string, unknown>>,
+  rest: object,
+): Generator<string, void, undefined> {
+  yield `${JSON.stringify(rest).slice(0, -1)},"view":`
+  yield* jsonParts(view)
+  yield '}'
 }
 
 function fileAnswer({ contentType, gzipped, text }: PageFile, isPacked: boolean): HttpResponse {

@@ -10,19 +10,26 @@ const never = (signal: AbortSignal) =>
 /** The next events that have an id. */
 async function take(stream: AsyncGenerator<string, void, undefined>, count: number) {
   const events: { readonly event: string; readonly id: string; readonly data: unknown }[] = []
-  while (events.length < count) {
+  for (let text = ''; events.length < count; ) {
     const { done, value } = await stream.next()
     if (done === true) break
-    for (const [, event = '', id = '', data = ''] of value.matchAll(/event: (.*)\nid: (.*)\ndata: (.*)\n\n/g))
-      events.push({ event, id, data: JSON.parse(data) })
+    text += value
+    if (!text.endsWith('\n\n')) continue
+    for (const [, event = '', id = '', lines = ''] of text.matchAll(
+      /event: (.*)\nid: (.*)\n((?:data: .*\n)+)\n/g,
+    ))
+      events.push({ event, id, data: JSON.parse(lines.replaceAll(/^data: /gm, '')) })
+    text = ''
   }
   return events
 }
 
+const aPicture = () => Promise.resolve(['"picture"'])
+
 test('CON-23 a stream that was cut goes on after its last event, without loss or repetition', async () => {
   const log = new EventLog('run')
   const over = new AbortController()
-  const open = (last?: string) => log.follow(last, () => 'picture', never, over.signal)
+  const open = (last?: string) => log.follow(last, aPicture, never, over.signal)
   const first = open()
   const [picture] = await take(first, 1)
   assert.deepEqual(picture, { event: 'picture', id: 'run.0', data: 'picture' })
@@ -44,13 +51,24 @@ test('CON-23 ids of another run, of the future, or of what is forgotten begin wi
   const over = new AbortController()
   for (let at = 0; at < 6000; at++) log.add([at])
   for (const last of ['other.5', 'run.7000', 'run.1', 'run.x', '']) {
-    const [event] = await take(
-      log.follow(last, () => 'picture', never, over.signal),
-      1,
-    )
+    const [event] = await take(log.follow(last, aPicture, never, over.signal), 1)
     assert.equal(event?.event, 'picture', last)
     assert.equal(event.id, 'run.6000')
   }
+  over.abort()
+})
+
+test('a picture of several parts is one event, beside which changes wait', async () => {
+  const log = new EventLog('run')
+  const over = new AbortController()
+  const parts = ['{"rows":[1', ',2', ',3]}']
+  const stream = log.follow(undefined, () => Promise.resolve(parts), never, over.signal)
+  for (let at = 0; at < 3; at++) await stream.next()
+  log.add(['meanwhile'])
+  const told = []
+  for (let at = 0; at < 4; at++) told.push((await stream.next()).value)
+  assert.deepEqual(told.slice(0, 3), ['data: ,2\n', 'data: ,3]}\n', '\n'])
+  assert.match(String(told[3]), /^event: changes\nid: run\.1\n/)
   over.abort()
 })
 
@@ -61,7 +79,7 @@ test('a picture has what was added while it was taken, and is not told it again'
     undefined,
     () => {
       log.add(['late'])
-      return 'picture'
+      return aPicture()
     },
     never,
     over.signal,

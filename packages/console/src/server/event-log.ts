@@ -1,4 +1,5 @@
 /** What streams tell: the whole picture once, then changes with ids, so that a cut stream goes on where it was. */
+import { eventLoopTurns } from '@tenon/runtime'
 
 /** Server-sent events of one moment. */
 interface Batch {
@@ -37,12 +38,13 @@ export class EventLog {
 
   /**
    * Events after `lastEventId`; when that is not known any more, the whole picture first.
-   * @param picture of this moment, with all changes that were added.
+   * @param picture of the moment when it resolves, with all changes that were added by then: JSON in parts, each of
+   * them whole words of it. They are asked for in several turns.
    * @param idle resolves when nothing was told for so long that a sign of life is due.
    */
   async *follow(
     lastEventId: string | undefined,
-    picture: () => unknown,
+    picture: () => Promise<Iterable<string>>,
     idle: (signal: AbortSignal) => Promise<void>,
     signal: AbortSignal,
   ): AsyncGenerator<string, void, undefined> {
@@ -52,9 +54,14 @@ export class EventLog {
       const first = this.#batches[0]?.id ?? this.#lastId + 1
       if (told === undefined || told < first - 1) {
         // Taking the picture may add what it has seen.
-        const taken = picture()
+        const parts = await picture()
         told = this.#lastId
-        yield eventText('picture', `${this.#run}.${told}`, taken)
+        yield `event: picture\nid: ${this.#run}.${told}\n`
+        for (const part of parts) {
+          yield `data: ${part}\n`
+          await eventLoopTurns.next()
+        }
+        yield '\n'
       } else if (told < this.#lastId) {
         const text = this.#batches
           .slice(told + 1 - first)

@@ -1,11 +1,19 @@
-/** The picture of a controller that is asked again and again, where no cluster can be watched. */
+/** The picture of a snapshot, or of a controller that is asked for one again and again where no cluster can be watched. */
 import type { Snapshot } from '@tenon/ask'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, eventLoopTurns, inSlices } from '@tenon/runtime'
 import { ConsoleModel } from '../model/model.ts'
 import { snapshotEvents } from '../sources/snapshot.ts'
 import type { LiveView } from './console-server.ts'
 
 const periodMs = 5000
+const sliceMs = 8
+
+/** What a snapshot says. */
+export async function snapshotView(snapshot: Snapshot, clock: Clock): Promise<LiveView> {
+  const model = new ConsoleModel()
+  await taken(model, snapshot, clock)
+  return model
+}
 
 /**
  * Follows what each snapshot says, until `signal` aborts.
@@ -18,7 +26,7 @@ export async function followSnapshots(
 ): Promise<LiveView> {
   const model = new ConsoleModel()
   let heardMs = clock.now()
-  for (const event of snapshotEvents(await take())) model.apply(event)
+  await taken(model, await take(), clock)
   const again = async (): Promise<void> => {
     while (!signal.aborted) {
       await clock.sleep(periodMs, signal)
@@ -26,7 +34,7 @@ export async function followSnapshots(
         const snapshot = await take()
         heardMs = clock.now()
         model.apply({ kind: 'fresh' })
-        for (const event of snapshotEvents(snapshot)) model.apply(event)
+        await taken(model, snapshot, clock)
       } catch {
         signal.throwIfAborted()
         model.apply({ kind: 'stale', sinceMs: heardMs })
@@ -35,4 +43,9 @@ export async function followSnapshots(
   }
   again().catch(() => undefined)
   return model
+}
+
+async function taken(model: ConsoleModel, snapshot: Snapshot, clock: Clock): Promise<void> {
+  const slicing = { clock, turns: eventLoopTurns, sliceMs }
+  for (const event of snapshotEvents(snapshot)) await inSlices(model.applying(event), slicing)
 }

@@ -32,6 +32,8 @@ export interface Scene {
   /** Why the place has no rows, or what its costs leave out. */
   readonly remark: string | undefined
   readonly source: string
+  /** The time of a recording. */
+  readonly slider?: string
   readonly facts: CellFacts
 }
 
@@ -46,7 +48,7 @@ export class FrameMaker {
 
   /** Rows of the table that fit. */
   pageOf(size: Size, { state, header, facts }: Pick<Scene, 'state' | 'header' | 'facts'>): number {
-    const body = size.rows - this.#head(size.columns, header, facts).length - 3
+    const body = size.rows - this.#head(size.columns, { header, facts }).length - 3
     const each = state.place.tab === 'nodes' ? Math.max(1, facts.resources.length) : 1
     return Math.max(1, Math.floor((body - (state.detail === undefined ? 1 : 0)) / each))
   }
@@ -54,19 +56,16 @@ export class FrameMaker {
   /** Exactly as many lines as the screen has. */
   frame(size: Size, scene: Scene): readonly string[] {
     if (size.columns < leastSize.columns || size.rows < leastSize.rows) return tooSmall(size)
-    const head = [
-      ...this.#head(size.columns, scene.header, scene.facts),
-      this.#tabLine(size.columns, scene),
-      '',
-    ]
+    const head = [...this.#head(size.columns, scene), this.#tabLine(size.columns, scene), '']
     const foot = this.#foot(size.columns, scene)
-    const room = size.rows - head.length - 1
+    const room = size.rows - head.length - foot.length
     const body = scene.state.detail === undefined ? this.#table(size, scene) : this.#detail(size, scene, room)
     const shown = body.slice(0, room)
-    return [...head, ...shown, ...Array<string>(Math.max(0, room - shown.length)).fill(''), foot]
+    return [...head, ...shown, ...Array<string>(Math.max(0, room - shown.length)).fill(''), ...foot]
   }
 
-  #head(width: number, header: Header, facts: CellFacts): readonly string[] {
+  #head(width: number, scene: Pick<Scene, 'facts' | 'header' | 'slider'>): readonly string[] {
+    const { facts, header, slider } = scene
     const { nodes, pendingNodes, pods, price, currency, staleSince } = header
     const paint = this.#paint
     const pending = pendingNodes === 0 ? '' : ` +${pendingNodes} pending`
@@ -84,7 +83,7 @@ export class FrameMaker {
       stale === '' ? paint('bold', first) : paint('bold', first) + gap + paint('bad', stale),
       ...facts.resources.map((resource) => this.#resourceLine(resource, header)),
       podLine,
-      clipped(tenonText(header, facts.nowMs), width),
+      clipped(shownText(slider ?? tenonText(header, facts.nowMs)), width),
     ]
   }
 
@@ -159,16 +158,21 @@ export class FrameMaker {
     ]
   }
 
-  #foot(width: number, { state }: Scene): string {
+  #foot(width: number, { state }: Scene): readonly string[] {
     const { typing, asked, note } = state
+    // Nobody agrees to half a command.
     if (asked !== undefined)
-      return this.#paint('ok', clipped(`run: ${shownText(asked.command)} ? y/N`, width))
-    if (typing !== undefined) return clipped(`${typing.mark}${shownText(typing.text)}_`, width)
-    if (note !== undefined) return this.#paint('bold', clipped(shownText(note), width))
-    return this.#paint(
-      'dim',
-      clipped(': command  / filter  Enter down  Esc back  d explain  y YAML  ? help  q quit', width),
-    )
+      return wrappedLine(`run: ${shownText(asked.command)} ? y/N`, width).map((line) =>
+        this.#paint('ok', line.trimEnd()),
+      )
+    if (typing !== undefined) return [clipped(`${typing.mark}${shownText(typing.text)}_`, width)]
+    if (note !== undefined) return [this.#paint('bold', clipped(shownText(note), width))]
+    return [
+      this.#paint(
+        'dim',
+        clipped(': command  / filter  Enter down  Esc back  d explain  y YAML  ? help  q quit', width),
+      ),
+    ]
   }
 }
 

@@ -1,6 +1,7 @@
 /** What the viewer shows of all it knows, and how keys change that. Pure: effects are values. */
 import { ownValue } from '@tenon/api'
 import type { CostDimension } from '@tenon/ask'
+import type { Action, Target } from '../actions/request.ts'
 import type { Key } from './keys.ts'
 
 export const tabs = ['nodes', 'claims', 'pools', 'pods', 'decisions', 'cost'] as const
@@ -40,18 +41,6 @@ interface Asked {
   readonly action: Action
 }
 
-export type Action =
-  | { readonly kind: 'cordon' | 'uncordon' | 'drain'; readonly node: string }
-  | { readonly kind: 'pause' | 'resume'; readonly nodePool?: string }
-  | { readonly kind: 'delete'; readonly target: Target }
-
-/** An object by its kind and name. */
-export interface Target {
-  readonly kind: 'node' | 'nodeclaim' | 'nodepool' | 'pod'
-  readonly namespace?: string
-  readonly name: string
-}
-
 export interface ViewerState {
   readonly place: Place
   readonly earlier: readonly Place[]
@@ -86,6 +75,8 @@ export interface Surroundings {
   /** Rows on a page. */
   readonly page: number
   readonly allowsActions: boolean
+  /** The command that does the same. */
+  readonly commandOf: (action: Action) => string
   /** What the selected row is of; undefined where there is nothing to name. */
   readonly target: Target | undefined
   /** What Enter goes to. */
@@ -326,7 +317,7 @@ function acted(state: ViewerState, key: Key, around: Surroundings): Step {
   if (action === undefined) return { state }
   if (!around.allowsActions)
     return { state: { ...state, note: 'read-only: start with --allow-actions to change the cluster' } }
-  return { state: { ...state, asked: { command: commandOf(action), action } } }
+  return { state: { ...state, asked: { command: around.commandOf(action), action } } }
 }
 
 function actionOf(key: Key, { target, isCordoned, isPaused }: Surroundings): Action | undefined {
@@ -340,24 +331,6 @@ function actionOf(key: Key, { target, isCordoned, isPaused }: Surroundings): Act
     }
   if (key === 'ctrl-d' && target !== undefined) return { kind: 'delete', target }
   return undefined
-}
-
-/** The command that does the same. */
-function commandOf(action: Action): string {
-  switch (action.kind) {
-    case 'cordon':
-    case 'uncordon':
-      return `kubectl ${action.kind} ${action.node}`
-    case 'drain':
-      return `kubectl drain ${action.node} --ignore-daemonsets --delete-emptydir-data --timeout=60s`
-    case 'pause':
-    case 'resume':
-      return `tenon ${action.kind}${action.nodePool === undefined ? '' : ` nodepool/${action.nodePool}`}`
-    case 'delete': {
-      const { kind, name, namespace } = action.target
-      return `kubectl delete ${kind} ${name}${namespace === undefined ? '' : ` -n ${namespace}`} --wait=false`
-    }
-  }
 }
 
 const help: readonly string[] = [
@@ -374,6 +347,7 @@ const help: readonly string[] = [
   'Ctrl-Z             faults only',
   'b                  costs by another dimension',
   '←/→ PgUp PgDn g G  pages, first, last',
+  '[ ] { } space      of a recording: back and on, ten times as far, play',
   'u r p Ctrl-D       cordon or uncordon, drain, pause or resume, delete: with --allow-actions; each asks',
   'q, Ctrl-C          quit',
   '',

@@ -1,30 +1,26 @@
 /** Runs the viewer on a terminal: keys in, frames out (console.md 2). */
 import { type Clock, messageOf } from '@tenon/runtime'
+import type { Action, Target } from '../actions/request.ts'
 import type { ConsoleModel } from '../model/model.ts'
 import type { Header } from '../model/view.ts'
+import type { Timeline } from '../sources/timeline.ts'
 import { filterOf, type LabelMatcher } from './filter.ts'
 import { FrameMaker, type Scene, type Size } from './frame.ts'
 import { keysIn } from './keys.ts'
 import { type AnyRow, Lists } from './lists.ts'
 import type { Paint } from './paint.ts'
 import { Screen, type Terminal } from './screen.ts'
-import {
-  type Action,
-  type Effect,
-  type Place,
-  type Sorting,
-  startState,
-  stepOf,
-  type Target,
-  type ViewerState,
-} from './state.ts'
+import { Slider } from './slider.ts'
+import { type Effect, type Place, type Sorting, startState, stepOf, type ViewerState } from './state.ts'
 
 /** What a viewer can ask of where it looks. */
 export interface ViewerPorts {
   /** The words of `tenon explain`. */
   explain(target: Target): Promise<readonly string[]>
   yaml(target: Target): Promise<readonly string[]>
-  /** Does what was agreed to; answers with what to say. */
+  /** The command that does the same as an action. */
+  commandOf(action: Action): string
+  /** Does what was agreed to; answers with what to say. @throws Error saying what was not done. */
   act(action: Action): Promise<string>
 }
 
@@ -40,12 +36,16 @@ export interface ViewerOptions {
   readonly source: string
   /** Of a snapshot: the moment it was taken, in place of the clock. */
   readonly fixedNowMs?: number
+  /** Of a recording: its time, in place of the clock. */
+  readonly timeline?: Timeline
 }
 
 /** Changes are gathered for so long (console.md, trap 1); keys are answered at once. */
 const gatherMs = 100
 /** Ages go on. */
 const tickMs = 1000
+/** What every screen has room for in one line. */
+const noteLength = 80
 
 export class Viewer {
   readonly #model: ConsoleModel
@@ -54,6 +54,7 @@ export class Viewer {
   readonly #clock: Clock
   readonly #lists: Lists
   readonly #frames: FrameMaker
+  readonly #slider: Slider | undefined
   #state: ViewerState
   #header: Header | undefined
   #absent: ReadonlyMap<string, string> = new Map()
@@ -68,6 +69,7 @@ export class Viewer {
     this.#clock = clock
     this.#lists = new Lists(model, options.matcher, options.resources[0] ?? 'cpu')
     this.#frames = new FrameMaker(options.paint)
+    this.#slider = options.timeline && new Slider(options.timeline)
     this.#state = startState(options.sorting)
   }
 
@@ -98,6 +100,7 @@ export class Viewer {
     try {
       let drawnMs = Number.NEGATIVE_INFINITY
       while (!end.aborted) {
+        if (this.#slider?.tick() === true) this.#isDue = true
         if (this.#isDue || this.#model.isBehind || this.#clock.monotonic() - drawnMs >= tickMs) {
           this.#isDue = false
           draw()
@@ -118,6 +121,9 @@ export class Viewer {
 
   /** Changes the state; what else is to be done is the answer. */
   press(key: string, size: Size): Effect | undefined {
+    const { asked, detail, typing } = this.#state
+    const isFree = asked === undefined && detail === undefined && typing === undefined
+    if (isFree && this.#slider?.press(key) === true) return undefined
     const { rows, header, facts } = this.#scene(size)
     const ids = rows.map(({ id }) => id)
     const selected = rows[Math.max(0, ids.indexOf(this.#state.place.selected ?? ''))]
@@ -128,6 +134,7 @@ export class Viewer {
       ids,
       page: this.#frames.pageOf(size, { state: this.#state, header, facts }),
       allowsActions: this.#options.allowsActions,
+      commandOf: (action) => this.#ports.commandOf(action),
       target,
       below: belowOf(this.#state.place, selected),
       isCordoned: node?.cordoned === true,
@@ -168,8 +175,24 @@ export class Viewer {
   }
 
   async #act(action: Action, draw: () => void): Promise<void> {
-    const note = await this.#ports.act(action).catch((error: unknown) => `failed: ${messageOf(error)}`)
-    this.#state = { ...this.#state, note }
+    const command = this.#ports.commandOf(action)
+    const { isDone, text } = await this.#ports.act(action).then(
+      (done) => ({ isDone: true, text: done }),
+      (error: unknown) => ({ isDone: false, text: messageOf(error) }),
+    )
+    const { note: _, ...state } = this.#state
+    // One line has no room for why something was refused.
+    this.#state =
+      isDone && text.length <= noteLength && !text.includes('\n')
+        ? { ...state, note: text }
+        : {
+            ...state,
+            detail: {
+              title: `${isDone ? 'done' : 'failed'}: ${command}`,
+              lines: text.split('\n'),
+              offset: 0,
+            },
+          }
     draw()
   }
 
@@ -185,7 +208,8 @@ export class Viewer {
   }
 
   #scene(size: Size): Scene {
-    const nowMs = this.#options.fixedNowMs ?? this.#clock.now()
+    const { fixedNowMs, timeline } = this.#options
+    const nowMs = timeline?.atMs ?? fixedNowMs ?? this.#clock.now()
     this.#take(nowMs)
     const header = this.#header ?? this.#model.view(nowMs).header
     const { resources, extraLabels, hasPricing, source } = this.#options
@@ -215,6 +239,7 @@ export class Viewer {
       offset: this.#offset,
       remark: this.#remark(rows, nowMs),
       source,
+      ...(this.#slider !== undefined && { slider: this.#slider.text() }),
       facts,
     }
   }

@@ -71,17 +71,26 @@ export function errorOfStatus(
     ...(reason !== undefined && { reason }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     serverMessage: message,
-    ...fieldsOf(status),
+    ...causesOf(status),
   })
 }
 
-function fieldsOf({ details }: Status): { readonly fields?: readonly string[] } {
+function causesOf({ details }: Status): {
+  readonly fields?: readonly string[]
+  readonly causes?: readonly string[]
+} {
   const causes: unknown = details?.causes
   if (!Array.isArray(causes)) return {}
-  const fields = (causes as readonly { readonly field?: unknown }[]).flatMap((cause) =>
-    typeof cause?.field === 'string' && cause.field !== '' ? [cause.field] : [],
-  )
-  return fields.length === 0 ? {} : { fields: [...new Set(fields)] }
+  const texts = (name: 'field' | 'message'): readonly string[] =>
+    (causes as readonly { readonly [member in typeof name]?: unknown }[]).flatMap((cause) => {
+      const text = cause?.[name]
+      return typeof text === 'string' && text !== '' ? [text] : []
+    })
+  const [fields, messages] = [[...new Set(texts('field'))], texts('message')]
+  return {
+    ...(fields.length > 0 && { fields }),
+    ...(messages.length > 0 && { causes: messages }),
+  }
 }
 
 /** Wraps whatever a transport threw; a {@link KubeError} stays itself. */

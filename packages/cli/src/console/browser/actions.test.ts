@@ -4,10 +4,11 @@ import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
-import { kinds } from '@tenon/api'
+import { karpenterKinds, type KubeObject, kinds } from '@tenon/api'
 import { writeSnapshot } from '@tenon/ask'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { snapshot } from '../../get/snapshot.test-support.ts'
+import { holdPods, ownedPod, readersKubeconfig } from '../../testing/refusing.test-support.ts'
 import { type ServedApi, serveApi } from '../../testing/served-api.test-support.ts'
 import { launchChromium, skip, Visit } from './browser.test-support.ts'
 import { servedPage } from './served-page.test-support.ts'
@@ -23,13 +24,26 @@ after(async () => {
 })
 
 /** A cluster as the Go Karpenter leaves it: its objects, and no Tenon. */
-async function aCluster(t: TestContext): Promise<ServedApi & { readonly catalogue: string }> {
+async function aCluster(
+  t: TestContext,
+  objects: readonly KubeObject[] = snapshot.objects,
+): Promise<ServedApi & { readonly catalogue: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'tenon-actions-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  const api = await serveApi(t, folder, snapshot.objects)
+  const api = await serveApi(t, folder, objects)
   const catalogue = join(folder, 'catalogue.jsonl')
   await writeSnapshot(catalogue, snapshot)
   return { ...api, catalogue }
+}
+
+const acting = { drainTimeout: 1000 }
+
+/** Asks for an action, and agrees to it. @returns its command. */
+async function agree(page: Page, button: string): Promise<string> {
+  await page.getByRole('button', { name: `${button}…` }).click()
+  const command = (await page.getByRole('dialog').last().locator('pre.plain').textContent()) ?? ''
+  await page.getByRole('button', { name: 'Run it' }).click()
+  return command
 }
 
 function writesOf({ requests }: ServedApi): readonly string[] {
@@ -71,7 +85,7 @@ test('CON-21 with --allow-actions an action shows its command, asks, and does ju
   assert.ok(browser)
   const api = await aCluster(t)
   const { catalogue, kubeconfig, local } = api
-  const visit = await Visit.open(browser, await servedPage(t, { kubeconfig, catalogue }, { mayAct: true }))
+  const visit = await Visit.open(browser, await servedPage(t, { kubeconfig, catalogue }, acting))
   const { page } = visit
   await visit.goTo('/map?as=table&node=claim%2Fweb-1')
   await page.getByRole('button', { name: 'Cordon…' }).click()
@@ -95,6 +109,58 @@ test('CON-21 with --allow-actions an action shows its command, asks, and does ju
   })
   assert.equal(changed, 409, 'what was agreed to is what is done')
   assert.equal(writesOf(api).length, 1)
+})
+
+test('CON-21 what the rights do not allow is said in the words of the server, and changes nothing', {
+  skip,
+}, async (t) => {
+  assert.ok(browser)
+  const api = await aCluster(t)
+  const { catalogue, local } = api
+  const kubeconfig = await readersKubeconfig(api)
+  const visit = await Visit.open(browser, await servedPage(t, { kubeconfig, catalogue }, acting))
+  const { page } = visit
+  const failure = page.getByRole('alert')
+  const refused = async (button: string, verb: string, what: string) => {
+    await agree(page, button)
+    await failure.waitFor()
+    const says = `Error from server (Forbidden): ${what} is forbidden: User "reader" cannot ${verb}`
+    assert.ok((await failure.textContent())?.startsWith(says), await failure.innerText())
+    await page.keyboard.press('Escape')
+  }
+  await visit.goTo('/map?as=table&node=claim%2Fweb-1')
+  await refused('Cordon', 'patch', 'nodes "n1"')
+  await refused('Drain', 'patch', 'nodes "n1"')
+  await refused('Delete NodeClaim', 'delete', 'nodeclaims.karpenter.sh "web-1"')
+  await visit.screenshot('action-refused')
+  await visit.goTo('/pools')
+  await refused('Pause', 'patch', 'nodepools.karpenter.sh "web"')
+  await visit.goTo('/what-if?nodepool=web')
+  const area = page.getByRole('textbox', { name: /Manifest of the NodePool/ })
+  await area.fill((await area.inputValue()).replace('spec:', 'spec:\n  weight: 7'))
+  await refused('Apply', 'patch', 'nodepools.karpenter.sh "web"')
+  assert.deepEqual(
+    local.list(karpenterKinds.nodePool).map(({ spec }) => spec.weight),
+    [undefined],
+  )
+})
+
+test('CON-21 a drain that a PodDisruptionBudget refuses names it and the pods', { skip }, async (t) => {
+  assert.ok(browser)
+  const objects = snapshot.objects.filter(({ kind }) => kind !== 'Pod')
+  const api = await aCluster(t, [...objects, ownedPod('web-a', 'n1'), ownedPod('web-b', 'n1')])
+  const { catalogue, kubeconfig, local } = api
+  holdPods(local)
+  const visit = await Visit.open(browser, await servedPage(t, { kubeconfig, catalogue }, acting))
+  const { page } = visit
+  await visit.goTo('/map?as=table&node=claim%2Fweb-1')
+  const flags = '--ignore-daemonsets --delete-emptydir-data --timeout=1s'
+  assert.equal(await agree(page, 'Drain'), `kubectl drain n1 ${flags} --kubeconfig ${kubeconfig}`)
+  await page.getByRole('alert').waitFor()
+  const told = (await page.getByRole('alert').textContent()) ?? ''
+  assert.match(told, /node\/n1 cordoned, but not drained within 1 s/)
+  assert.match(told, /pod shop\/web-b may not be evicted now: The disruption budget web needs 2 healthy pods/)
+  assert.equal(local.list(kinds.pod).length, 2)
 })
 
 interface Try {

@@ -70,7 +70,7 @@ export class Visit {
         document.querySelector('h1') !== null &&
         !/Asking…|Waiting for the first picture/.test(document.body.textContent ?? ''),
       undefined,
-      { timeout: 30_000 },
+      { timeout: 120_000 },
     )
   }
 

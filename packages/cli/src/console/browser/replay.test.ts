@@ -49,6 +49,7 @@ test('CON-19 a recording replays with the slider, and two variants stand side by
   const slider = page.getByRole('slider', { name: 'Time' })
   const cards = page.locator('.two section')
   assert.equal(await cards.count(), 3)
+  assert.match((await cards.nth(0).textContent()) ?? '', /as recorded0\.2000 in this hour/)
   assert.match((await cards.nth(1).textContent()) ?? '', /0\.2000 in this hour/)
   const first = await slider.getAttribute('aria-valuetext')
   await slider.focus()

@@ -3,13 +3,13 @@ import type { TestContext } from 'node:test'
 import { SystemClock, SystemRandom } from '@tenon/runtime'
 import type { Io } from '../../io.ts'
 import type { ConsoleSource } from '../facts.ts'
-import { servePage } from '../serve.ts'
+import { servePage, type ServedConsole } from '../serve.ts'
 
 /** Serves it until the test ends. @returns its link. */
 export async function servedPage(
   t: TestContext,
   source: ConsoleSource,
-  { mayAct = false }: { readonly mayAct?: boolean } = {},
+  acting?: ServedConsole['acting'],
 ): Promise<string> {
   const ended = new AbortController()
   const io: Io = {
@@ -25,7 +25,7 @@ export async function servedPage(
   const served = await servePage(io, {
     source,
     port: 0,
-    mayAct,
+    ...(acting !== undefined && { acting }),
     clock: new SystemClock(),
     random: new SystemRandom(),
   })

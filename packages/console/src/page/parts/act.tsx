@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { JSX } from 'preact'
-import type { ActionRequest } from '../../server/actions.ts'
+import type { ActionRequest } from '../../actions/request.ts'
 import { askWith } from '../state/questions.ts'
 import { mayAct } from '../state/store.ts'
 import { Dialog } from './dialog.tsx'

@@ -101,7 +101,9 @@ function NodeDialog({ id }: { readonly id: string }): JSX.Element {
           </>
         )}
         {nodeClaim !== undefined && (
-          <ActionButton request={{ kind: 'deleteNodeClaim', nodeClaim }}>Delete NodeClaim</ActionButton>
+          <ActionButton request={{ kind: 'delete', target: { kind: 'nodeclaim', name: nodeClaim } }}>
+            Delete NodeClaim
+          </ActionButton>
         )}
       </p>
     </Dialog>

@@ -59,7 +59,7 @@ function Replay({ replay }: { readonly replay: ReplayAnswer }): JSX.Element {
   const lines = useMemo(
     () =>
       variants
-        .filter(({ hours }) => hours.length > 0)
+        .filter(({ hours, price }) => hours.length > 0 && price !== undefined)
         .map(({ hours, name }) => ({
           label: name,
           points: hours.map(({ cost, startMs }) => ({ atMs: startMs, value: cost })),
@@ -114,6 +114,10 @@ function Moment({
       <h3>{variant.name}</h3>
       {hour === undefined ? (
         <p class="empty">Nothing is known of this hour.</p>
+      ) : variant.price === undefined ? (
+        <p>
+          The price of some nodes is not known. {hour.instanceHours.toFixed(1)} instance hours in this hour.
+        </p>
       ) : (
         <>
           <p class="big">

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { writeSnapshot } from '@tenon/ask'
+import type { ConsoleView } from '@tenon/console'
+import { snapshot } from '../get/snapshot.test-support.ts'
+import { servedPage } from './browser/served-page.test-support.ts'
+
+interface Picture {
+  readonly view: ConsoleView
+  readonly mayAct: boolean
+  readonly nowMs: number
+}
+
+/** The first event of a stream. */
+async function pictureOf(answer: Response): Promise<Picture> {
+  let text = ''
+  for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString()
+    const [, lines] = /^event: picture\nid: .*\n((?:data: .*\n)+)\n/m.exec(text) ?? []
+    if (lines !== undefined) return JSON.parse(lines.replaceAll(/^data: /gm, '')) as Picture
+  }
+  throw new Error(`the stream ends without a picture: ${text}`)
+}
+
+test('the stream begins with the whole picture, and questions are answered beside it', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tenon-served-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'cluster.jsonl')
+  await writeSnapshot(file, snapshot)
+  const link = await servedPage(t, { snapshot: file })
+  const admitted = await fetch(link)
+  const cookie = admitted.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const { origin } = new URL(link)
+  const ask = async (path: string, init: RequestInit = {}) =>
+    await fetch(new URL(path, link), { ...init, headers: { cookie, origin } })
+  const picture = await pictureOf(await ask('/api/stream'))
+  assert.equal(picture.mayAct, false)
+  assert.deepEqual(picture.view.nodes.map(({ name }) => name).toSorted(), ['n1', 'strange'])
+  assert.deepEqual(picture.view.header.price, { perHour: 0.05, perMonth: 36.5, unpriced: 1 })
+  const cost = (await (await ask('/api/cost')).json()) as { readonly total: { readonly perHour: number } }
+  assert.equal(cost.total.perHour, 0.05)
+  const prices = (await (await ask('/api/prices')).json()) as { readonly steps: readonly object[] }
+  assert.ok(prices.steps.length > 0)
+  const wrong = await ask('/api/check', { method: 'POST', body: 'kind: NodePool' })
+  assert.ok(((await wrong.json()) as { readonly problems: readonly object[] }).problems.length > 0)
+  assert.equal((await ask('/api/nothing')).status, 404)
+  assert.equal((await ask('/api/actions', { method: 'POST', body: '{}' })).status, 405)
+})

@@ -1,0 +1,148 @@
+/** Questions of the page that are answered from a copy of the cluster, each with its answer as JSON. */
+import { costDimensions, type Snapshot } from '@tenon/ask'
+import type { Clock } from '@tenon/runtime'
+import { explainedNode, explainedNodePool, explainedPod, pendingAnswer } from './explain.ts'
+import type { ConsoleFacts } from './facts.ts'
+import { poolsAnswer } from './pools.ts'
+import { whatIfAnswer } from './simulate.ts'
+
+/** One question, as plain data: it may be answered in another thread. */
+export interface Question {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  /** What follows the question mark. */
+  readonly query: string
+  /** Text of a question that is asked with a body. */
+  readonly body: string
+}
+
+/** JSON with a status of HTTP. */
+export interface GivenAnswer {
+  readonly status: number
+  readonly text: string
+}
+
+/**
+ * Answers {@link copyQuestions}. Each answer takes a copy of the cluster and may work for seconds: where others wait
+ * for the same thread, it is no place to answer.
+ */
+export interface AnswerPort {
+  /** @throws the reason of `signal` once it aborts. */
+  answer(question: Question, signal: AbortSignal): Promise<GivenAnswer>
+}
+
+/** Method and path of each question that {@link Answers} knows. Those with a body read all the same. */
+export const copyQuestions: ReadonlySet<string> = new Set([
+  'GET /api/pending',
+  'GET /api/explain',
+  'GET /api/pools',
+  'GET /api/cost',
+  'GET /api/manifest',
+  'GET /api/replay',
+  'POST /api/simulate',
+])
+
+/** Longer plays keep everybody waiting. */
+const longestPlayMs = 7 * 24 * 3_600_000
+/** A snapshot that old serves a page whose parts ask one after the other. */
+const snapshotMs = 1000
+
+/** Answers in the thread that asks. */
+export class Answers implements AnswerPort {
+  readonly #facts: ConsoleFacts
+  readonly #clock: Clock
+  #snapshot: { readonly atMs: number; readonly promise: Promise<Snapshot> } | undefined
+
+  constructor(facts: ConsoleFacts, clock: Clock) {
+    this.#facts = facts
+    this.#clock = clock
+  }
+
+  async answer(question: Question, signal: AbortSignal): Promise<GivenAnswer> {
+    try {
+      return await this.#answer(question, signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      return refused(502, error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  async #answer({ method, path, query, body }: Question, signal: AbortSignal): Promise<GivenAnswer> {
+    const asked = new URLSearchParams(query)
+    switch (`${method} ${path}`) {
+      case 'GET /api/pending':
+        return given(await pendingAnswer(await this.#now(signal)))
+      case 'GET /api/explain':
+        return await this.#explain(asked, signal)
+      case 'GET /api/pools':
+        return given(await poolsAnswer(await this.#now(signal), signal))
+      case 'GET /api/cost':
+        return await this.#cost(asked.get('by') ?? 'nodepool', signal)
+      case 'GET /api/manifest':
+        return await this.#manifest(asked.get('nodepool') ?? '', signal)
+      case 'GET /api/replay':
+        return given((await this.#facts.replay?.(signal)) ?? nothingToReplay)
+      case 'POST /api/simulate':
+        return await this.#simulate(body, asked.get('for'), signal)
+      default:
+        return refused(404, 'there is no such question')
+    }
+  }
+
+  async #now(signal: AbortSignal): Promise<Snapshot> {
+    const nowMs = this.#clock.monotonic()
+    if (this.#snapshot === undefined || nowMs - this.#snapshot.atMs > snapshotMs) {
+      const promise = this.#facts.snapshot(signal)
+      this.#snapshot = { atMs: nowMs, promise }
+      promise.catch(() => {
+        this.#snapshot = undefined
+      })
+    }
+    return await this.#snapshot.promise
+  }
+
+  async #explain(asked: URLSearchParams, signal: AbortSignal): Promise<GivenAnswer> {
+    const [kind = '', name = '', namespace = ''] = ['kind', 'name', 'namespace'].map(
+      (each) => asked.get(each) ?? '',
+    )
+    const snapshot = await this.#now(signal)
+    const explained =
+      kind === 'pod'
+        ? await explainedPod(snapshot, namespace, name)
+        : kind === 'nodepool'
+          ? await explainedNodePool(snapshot, name, signal)
+          : await explainedNode(snapshot, name, signal)
+    return explained === undefined ? refused(404, `${kind} ${name} is not there`) : given(explained)
+  }
+
+  async #cost(by: string, signal: AbortSignal): Promise<GivenAnswer> {
+    if (!(costDimensions as readonly string[]).includes(by))
+      return refused(400, `by: use one of ${costDimensions.join(', ')}`)
+    return given(await this.#facts.cost(await this.#now(signal), by))
+  }
+
+  async #manifest(name: string, signal: AbortSignal): Promise<GivenAnswer> {
+    const { objects } = await this.#now(signal)
+    const pool = objects.find((each) => each.kind === 'NodePool' && each.metadata.name === name)
+    if (pool === undefined) return refused(404, `NodePool ${name} is not there`)
+    return given({ text: this.#facts.manifestText(pool) })
+  }
+
+  async #simulate(body: string, forText: string | null, signal: AbortSignal): Promise<GivenAnswer> {
+    const forMs = forText === null ? undefined : Number(forText)
+    if (forMs !== undefined && !(forMs > 0 && forMs <= longestPlayMs))
+      return refused(400, 'for: use milliseconds, at most 7 days')
+    return given(await whatIfAnswer(this.#facts, await this.#now(signal), body, forMs))
+  }
+}
+
+const nothingToReplay = { absent: 'no recording was given: start with tenon console --trace week.tnr' }
+
+function given(value: object): GivenAnswer {
+  return { status: 200, text: JSON.stringify(value) }
+}
+
+/** A sentence for a person; the page shows it. */
+function refused(status: number, error: string): GivenAnswer {
+  return { status, text: JSON.stringify({ error }) }
+}
