@@ -96,7 +96,9 @@ export class ConsolidationSearch {
       catalogue,
       nowMs: 0,
     })
-    const result = await this.find(ground, all, { budgets, leastSavings, settled }, signal)
+    // Groups of what is as it was are not packed again either: that is most of the work in a large cluster.
+    const question = { budgets, leastSavings, unchanged: settled, settled }
+    const result = await this.find(ground, all, question, signal)
     const best = result?.moves[0]
     return best !== undefined && best.savings >= leastSavings
   }
