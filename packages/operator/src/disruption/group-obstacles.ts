@@ -20,6 +20,11 @@ export function* groupObstacles(state: State, nodeName: string): Generator<Obsta
   for (const id of ids) {
     const ref = state.podGroups.ref(id)
     const group = ref && state.podGroups.get(ref)
+    // After a start groups may be read later than pods.
+    if (ref !== undefined && group === undefined && !state.podGroups.isKnown(ref)) {
+      yield { by: 'pod', text: `whether its pods must run together is not known yet (PodGroup=${id})` }
+      continue
+    }
     if (group === undefined || !isTogether(group)) continue
     const text = objectionOf(state, { id, group, nodeName, leaving })
     if (text !== undefined) yield { by: 'pod', text }

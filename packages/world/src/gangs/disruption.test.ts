@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type KubeObject, kinds, labels, podGroupKinds, type ResourceType } from '@tenon/api'
 import type { Stage } from '../testing/stage.test-support.ts'
-import { minutes } from '../testing/stage.test-support.ts'
+import { minutes, refusing } from '../testing/stage.test-support.ts'
 import { group, joinAll, liveClaims, openGangs } from './gang-stage.test-support.ts'
 
 interface Running {
@@ -17,6 +17,8 @@ interface Running {
   readonly drifted?: string
   /** Whose group: one of coscheduling, or one of Kubernetes that is disrupted as a whole. */
   readonly source?: 'coscheduling' | 'whole'
+  /** What stands between the operator and the API server. */
+  readonly apiPath?: ReturnType<typeof refusing>
 }
 
 /** Nodes of 4 cores with members of a group that needs `minCount`. */
@@ -28,9 +30,11 @@ async function running(t: Parameters<typeof openGangs>[0], minCount: number, sto
     consolidateAfter = '0s',
     source = 'coscheduling',
     drifted,
+    apiPath,
   } = story
   const { stage, cloud } = await openGangs(t, {
     pool: { disruption: { consolidateAfter, budgets: [{ nodes: budget }] } },
+    ...(apiPath && { world: { apiPath } }),
   })
   cloud.onIsDrifted = ({ metadata }) => (metadata.name === drifted ? 'ImageChanged' : undefined)
   if (source === 'coscheduling') group(stage, 'train', minCount)
@@ -221,5 +225,15 @@ describe('nodes with pods of a group', () => {
     await stage.pass(10 * minutes)
     assert.equal(isGoing(stage, 'n0'), false)
     assert.match(blocked(stage, 'n0').join('\n'), /running=2, minCount=4/)
+  })
+
+  test('GNG-20 as long as groups cannot be read no node with their pods goes', async (t) => {
+    const apiPath = refusing((_, path) => (path.includes('/podgroups') ? 'error' : 'pass'))
+    const stage = await running(t, 4, { counts: [2, 2], drifted: 'n1', apiPath })
+    await stage.pass(10 * minutes)
+    for (const name of ['n0', 'n1']) {
+      assert.equal(isGoing(stage, name), false, name)
+      assert.match(blocked(stage, name).join('\n'), /Whether its pods must run together is not known yet/)
+    }
   })
 })
