@@ -53,9 +53,19 @@ export async function addDefinitions(
 ): Promise<void> {
   for (const { name, yaml } of await crdDocuments(modules)) {
     files.set(`charts/${chart}/crds/${name}.yaml`, yaml)
-    files.set(`charts/${chart}-crd/templates/${name}.yaml`, asTemplate(yaml))
+    const template = asTemplate(yaml)
+    const value = optionalDefinitions.get(name)
+    files.set(
+      `charts/${chart}-crd/templates/${name}.yaml`,
+      value === undefined ? template : `{{- if .Values.${value} }}\n${template}{{- end }}\n`,
+    )
   }
 }
+
+/** Definitions that others install too, with the value that asks for each. */
+const optionalDefinitions: ReadonlyMap<string, string> = new Map([
+  ['provisioningrequests.autoscaling.x-k8s.io', 'provisioningRequests'],
+])
 
 /** The definition with room for labels and annotations; braces in descriptions stay text. */
 function asTemplate(yaml: string): string {

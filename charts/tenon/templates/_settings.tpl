@@ -88,6 +88,8 @@
   value: {{ .Values.settings.batchIdleDuration | quote }}
 - name: INITIALIZATION_TIMEOUT
   value: {{ .Values.settings.initializationTimeout | quote }}
+- name: PROVISIONING_REQUEST_BOOKING_DURATION
+  value: {{ .Values.settings.provisioningRequestBookingDuration | quote }}
 - name: PREFERENCE_POLICY
   value: {{ .Values.settings.preferencePolicy | quote }}
 - name: MIN_VALUES_POLICY

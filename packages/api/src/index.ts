@@ -41,6 +41,7 @@ export {
   type NodeClassReference,
   type NodeOverlay,
   type NodePool,
+  type ProvisioningRequest,
 } from './karpenter/types.ts'
 export type * from './devices.ts'
 export type * from './objects.ts'
@@ -91,6 +92,7 @@ export { capacityBufferCrd } from './crds/capacitybuffer.ts'
 export { nodeClaimCrd } from './crds/nodeclaim.ts'
 export { nodeOverlayCrd } from './crds/nodeoverlay.ts'
 export { nodePoolCrd } from './crds/nodepool.ts'
+export { provisioningRequestCrd } from './crds/provisioningrequest.ts'
 export {
   type CelRule,
   type CrdSchema,

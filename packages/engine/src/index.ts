@@ -137,4 +137,24 @@ export {
   shortfallOf,
 } from './scheduling/types/corrected-type.ts'
 export { type TemplateClaim, templateClaim } from './scheduling/claims/static-claim.ts'
+export {
+  classAnnotation,
+  consumeAnnotations,
+  isRequestPod,
+  mostRequestPods,
+  requestPodAnnotation,
+  requestPods,
+  type RequestSet,
+} from './requests/request-pods.ts'
+export {
+  beingProvisioned,
+  isTriedOnce,
+  provisioningClasses,
+  type RequestClass,
+  requestClassOf,
+  requestLifeMs,
+  type RequestStage,
+  requestStageOf,
+  withRequestCondition,
+} from './requests/request-stage.ts'
 export { finished } from './steps.ts'

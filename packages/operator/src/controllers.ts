@@ -13,6 +13,7 @@ import { lifecycleOf } from './composition/nodeclaim.ts'
 import { type Assembly, assemblyOf, type OperatorParts } from './composition/parts.ts'
 import { measuredDecider } from './decider/measured-decider.ts'
 import { learningOf } from './composition/nodepool.ts'
+import { provisioningRequestsOf } from './composition/provisioningrequest.ts'
 import { bufferingOf } from './composition/capacitybuffer.ts'
 import { podGroupsOf } from './composition/podgroup.ts'
 import { nominatorOf } from './composition/placement.ts'
@@ -138,6 +139,7 @@ function controllerSpecs(
     ...buffering.specs,
     ...(parts.settings.vpaPredictions ? [new VpaPredictions(parts)] : []),
     ...podGroupsOf(parts, deleter),
+    ...provisioningRequestsOf(parts),
     new StateNodeClaimGC(parts),
     new PodEvents(parts),
     nominatorOf(parts),

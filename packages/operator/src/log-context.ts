@@ -18,7 +18,8 @@ const kindsByName: readonly (readonly [begin: string, type: ResourceType])[] = [
 /** Undefined for controllers whose keys are no names. */
 export function describedBy(controller: string): ((name: string) => LogFields) | undefined {
   if (controller === 'state.nodeclaimgc') return undefined
-  if (controller === 'capacitybuffer') return describedBuffer
+  if (controller === 'capacitybuffer') return described(autoscalingKinds.capacityBuffer)
+  if (controller === 'provisioningrequest') return described(autoscalingKinds.provisioningRequest)
   const type = kindsByName.find(([begin]) => controller.startsWith(begin))?.[1]
   if (type === undefined) return undefined
   return (name) => ({
@@ -30,8 +31,9 @@ export function describedBy(controller: string): ((name: string) => LogFields) |
   })
 }
 
-function describedBuffer(key: string): LogFields {
-  const { group, kind } = autoscalingKinds.capacityBuffer
-  const [namespace = '', name = ''] = key.split('/')
-  return { controllerGroup: group, controllerKind: kind, [kind]: { name, namespace }, namespace, name }
+function described({ group, kind }: ResourceType): (key: string) => LogFields {
+  return (key) => {
+    const [namespace = '', name = ''] = key.split('/')
+    return { controllerGroup: group, controllerKind: kind, [kind]: { name, namespace }, namespace, name }
+  }
 }

@@ -5,6 +5,7 @@ import { type CloudProvider, isProviderError, type SweepGuard } from '@tenon/pro
 import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
 import { groupFigures } from './podgroup/figures.ts'
 import { bufferFigures } from './capacitybuffer/figures.ts'
+import { requestFigures } from './provisioningrequest/figures.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
 import { checkedPrices } from './cloud/checked-prices.ts'
 import { overlaidProvider, overlayLayer } from './nodeoverlay/overlaid-provider.ts'
@@ -130,6 +131,7 @@ export class Operator {
       sources: {
         offeringTroubles: () => this.offerings(),
         buffers: () => bufferFigures(this.state),
+        requests: () => requestFigures(this.state),
         groups: () => groupFigures(this.caches, this.state),
         passAgesMs: () => this.passAges.agesMs(),
         sweeps: [this.#claimSweep, ...(provider.sweeps ?? [])],

@@ -101,6 +101,19 @@ export const clusterRights: readonly CoreRule[] = [
     verbs: reading,
   },
   {
+    with: 'groupScheduling',
+    apiGroups: ['autoscaling.x-k8s.io'],
+    resources: ['provisioningrequests'],
+    verbs: reading,
+  },
+  {
+    with: 'groupScheduling',
+    apiGroups: ['autoscaling.x-k8s.io'],
+    resources: ['provisioningrequests/status'],
+    verbs: ['patch'],
+  },
+  { with: 'groupScheduling', apiGroups: [''], resources: ['podtemplates'], verbs: reading },
+  {
     with: 'dynamicResources',
     apiGroups: ['resource.k8s.io'],
     resources: ['resourceslices', 'resourceclaims', 'deviceclasses'],

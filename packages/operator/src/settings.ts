@@ -49,6 +49,8 @@ export interface Settings {
   readonly defaultSpread: readonly TopologySpreadConstraint[]
   /** Whether pods with resource claims get no nodes; with `auto` where devices are not served, or not to be read. */
   readonly ignoreDraRequests: boolean | 'auto'
+  /** For so long the room of a ProvisioningRequest is kept once there is room for all of it. */
+  readonly requestBookingMs: number
   /** Whether moved pods count with what VerticalPodAutoscalers will have them ask for. */
   readonly vpaPredictions: boolean
   readonly featureGates: FeatureGates
@@ -90,6 +92,7 @@ export const defaultSettings: Settings = {
   solveTimeoutMs: 60_000,
   defaultSpread: [],
   ignoreDraRequests: 'auto',
+  requestBookingMs: 10 * 60_000,
   vpaPredictions: true,
   featureGates: {
     nodeRepair: false,

@@ -1,6 +1,7 @@
 /** A cluster, its cloud and the operator in one process on a virtual clock, repeatable from a seed. */
 import {
   capacityBufferCrd,
+  provisioningRequestCrd,
   type KubeObject,
   karpenterKinds,
   kinds,
@@ -133,6 +134,8 @@ export interface WorldOptions {
   readonly kwok?: Pick<KwokDependencies, 'instanceTypes' | 'partitions'>
   /** Behaviour of the operator that differs from its defaults. */
   readonly settings?: Partial<Settings>
+  /** Whether the kind ProvisioningRequest is served; it is not unless this is true. */
+  readonly servesRequests?: boolean
   /** Whether the kind CapacityBuffer is served; it is unless this is false. What is served is part of what a seed replays. */
   readonly servesBuffers?: boolean
   /** What stands between the operator and the API server, for faults. */
@@ -254,6 +257,7 @@ export class World {
       kwokNodeClassCrd,
       ...classes,
       ...(options.servesBuffers === false ? [] : [capacityBufferCrd]),
+      ...(options.servesRequests === true ? [provisioningRequestCrd] : []),
     ]) {
       cluster.server.local.create(crdKind, crd as unknown as KubeObject)
     }

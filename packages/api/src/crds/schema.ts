@@ -42,7 +42,7 @@ interface PrinterColumn {
   readonly priority?: number
 }
 
-/** What is particular to one CustomResourceDefinition with a single version. */
+/** What is particular to one CustomResourceDefinition. */
 export interface CrdOptions {
   readonly group: string
   readonly version: string
@@ -58,6 +58,8 @@ export interface CrdOptions {
   readonly status: CrdSchema
   /** Objects live in namespaces; by default they belong to the cluster. */
   readonly isNamespaced?: boolean
+  /** Other versions with the same schema, served with a warning and never stored. */
+  readonly deprecatedVersions?: readonly string[]
   readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string }
 }
 
@@ -80,29 +82,36 @@ export function crd(options: CrdOptions): Readonly<Record<string, unknown>> {
         ...(options.categories && { categories: options.categories }),
       },
       versions: [
-        {
-          name: version,
-          served: true,
-          storage: true,
-          // The API server drops an empty list, and each apply would bring it back.
-          ...(options.columns.length > 0 && { additionalPrinterColumns: options.columns }),
-          subresources: { status: {}, ...(options.scale && { scale: options.scale }) },
-          schema: {
-            openAPIV3Schema: {
-              type: 'object',
-              description: options.description,
-              ...(options.isSpecOptional !== true && { required: ['spec'] }),
-              properties: {
-                apiVersion: text('Version of the API that this object is written for.'),
-                kind: text('Kind of this object.'),
-                metadata: { type: 'object' },
-                spec: options.spec,
-                status: options.status,
-              },
-            },
-          },
-        },
+        versionOf(options, version),
+        ...(options.deprecatedVersions ?? []).map((name) => versionOf(options, name)),
       ],
+    },
+  }
+}
+
+/** One version; all of them have the same schema. */
+function versionOf(options: CrdOptions, name: string): object {
+  return {
+    name,
+    served: true,
+    storage: name === options.version,
+    ...(name !== options.version && { deprecated: true }),
+    // The API server drops an empty list, and each apply would bring it back.
+    ...(options.columns.length > 0 && { additionalPrinterColumns: options.columns }),
+    subresources: { status: {}, ...(options.scale && { scale: options.scale }) },
+    schema: {
+      openAPIV3Schema: {
+        type: 'object',
+        description: options.description,
+        ...(options.isSpecOptional !== true && { required: ['spec'] }),
+        properties: {
+          apiVersion: text('Version of the API that this object is written for.'),
+          kind: text('Kind of this object.'),
+          metadata: { type: 'object' },
+          spec: options.spec,
+          status: options.status,
+        },
+      },
     },
   }
 }

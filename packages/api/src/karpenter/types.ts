@@ -113,6 +113,25 @@ export interface CapacityBuffer extends KubeObject {
   }
 }
 
+/** A request for room for all pods of some sets at once, before the pods are made (gangs.md 1). */
+export interface ProvisioningRequest extends KubeObject {
+  readonly spec: {
+    readonly podSets: readonly {
+      /** A PodTemplate of the same namespace. */
+      readonly podTemplateRef: { readonly name: string }
+      readonly count: number
+    }[]
+    /** Which program serves it, and how; others leave it alone. */
+    readonly provisioningClassName: string
+    readonly parameters?: Readonly<Record<string, string>>
+  }
+  readonly status?: {
+    readonly conditions?: readonly Condition[]
+    /** What pods may be told of the nodes, for instance as node selectors. */
+    readonly provisioningClassDetails?: Readonly<Record<string, string>>
+  }
+}
+
 /** What the core needs of a provider's node class. */
 export interface NodeClass extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
@@ -152,4 +171,11 @@ export const autoscalingKinds = {
     plural: 'capacitybuffers',
     namespaced: true,
   } as ResourceType<CapacityBuffer>,
+  provisioningRequest: {
+    group: 'autoscaling.x-k8s.io',
+    version: 'v1',
+    kind: 'ProvisioningRequest',
+    plural: 'provisioningrequests',
+    namespaced: true,
+  } as ResourceType<ProvisioningRequest>,
 } as const

@@ -105,6 +105,7 @@ function settingsOf(read: ReadOptions): {
       minValues: read.text('min-values-policy') === 'BestEffort' ? 'BestEffort' : 'Strict',
       defaultSpread: defaultSpread(read.nameOf('scheduler-config'), read.text('scheduler-config')),
       ignoreDraRequests: ignoresDevices(read.text('ignore-dra-requests'), isCompatible),
+      requestBookingMs: read.number('provisioning-request-booking-duration'),
       vpaPredictions: !isCompatible && read.isOn('vpa-predictions'),
       featureGates: isCompatible ? karpenterGates(readGates) : gates,
       clusterStateObservability: !read.isOn('disable-cluster-state-observability'),

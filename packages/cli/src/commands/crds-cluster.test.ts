@@ -27,6 +27,7 @@ const kinds = [
   'nodeclaims.karpenter.sh',
   'nodeoverlays.karpenter.sh',
   'capacitybuffers.autoscaling.x-k8s.io',
+  'provisioningrequests.autoscaling.x-k8s.io',
   'exoscalenodeclasses.karpenter.exoscale.com',
   'clevernodeclasses.karpenter.clever-cloud.com',
   'clusterapinodeclasses.karpenter.cluster.x-k8s.io',

@@ -1,4 +1,10 @@
-import { capacityBufferCrd, nodeClaimCrd, nodeOverlayCrd, nodePoolCrd } from '@tenon/api'
+import {
+  capacityBufferCrd,
+  nodeClaimCrd,
+  nodeOverlayCrd,
+  nodePoolCrd,
+  provisioningRequestCrd,
+} from '@tenon/api'
 import type { ProviderModule } from '@tenon/provider'
 import { stringify } from 'yaml'
 import { builtInProviders } from '../providers.ts'
@@ -8,7 +14,7 @@ export async function allCrds(
   providers: readonly ProviderModule[] = builtInProviders,
 ): Promise<readonly object[]> {
   const own = await Promise.all(providers.map((provider) => provider.crds()))
-  return [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, capacityBufferCrd, ...own.flat()]
+  return [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, capacityBufferCrd, provisioningRequestCrd, ...own.flat()]
 }
 
 /** The definitions as one YAML stream, ready for `kubectl apply -f -`. */

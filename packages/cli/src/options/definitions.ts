@@ -133,6 +133,11 @@ export const coreOptions: readonly OptionDefinition[] = [
       true,
       'When pods are moved, count with the requests that VerticalPodAutoscalers will give them. Off with `--compatibility=karpenter`.',
     ),
+    duration(
+      'provisioning-request-booking-duration',
+      '10m',
+      'How long the room of a ProvisioningRequest is kept for its pods; used with the feature gate GroupScheduling.',
+    ),
     text('feature-gates', 'NAME=true,…', 'Feature gates to set, see below.'),
     boolean(
       'observe-only',

@@ -40,7 +40,7 @@ export const gateDefinitions: readonly GateDefinition[] = [
     name: 'GroupScheduling',
     fallback: false,
     meaning:
-      'Launch nodes for the pods of a PodGroup all together or not at all: those of Kubernetes, of coscheduling and of Volcano, where they are served.',
+      'Launch nodes for the pods of a PodGroup (of Kubernetes, coscheduling or Volcano) or of a ProvisioningRequest all together or not at all, where these are served.',
     isOwn: true,
   },
   {

@@ -1,7 +1,7 @@
 /** Answers about removing nodes, in terms of the objects that the question was about. */
 import type { Pod } from '@tenon/api'
 import type { FinishedClaim } from '../scheduling/claims/finished-claims.ts'
-import { isOfBuffer, newClaim } from '../scheduling/claims/new-claim.ts'
+import { isRoom, newClaim } from '../scheduling/claims/new-claim.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 import type { SchedulingInput } from '../input/input.ts'
 import type { Failure, NewClaim, Placement } from '../input/result.ts'
@@ -72,8 +72,8 @@ export function disruptionResult(
     Array.from({ length: pairs.length / 2 }, (_, i) => i).flatMap((i) => {
       const pod = pods[pairs[2 * i] as number]
       const node = nodes[pairs[2 * i + 1] as number]?.name
-      // Nothing moves for the room of buffers: where it is kept then is for the next scheduling pass to say.
-      return pod === undefined || node === undefined || isOfBuffer(pod, origins) ? [] : [{ pod, node }]
+      // Nothing moves for room: where it is kept then is for the next scheduling pass to say.
+      return pod === undefined || node === undefined || isRoom(pod, origins) ? [] : [{ pod, node }]
     })
   const failuresOf = (reasons: ReadonlyMap<number, PodReason>): readonly Failure[] =>
     [...reasons].flatMap(([index, reason]) => {

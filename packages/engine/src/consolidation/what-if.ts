@@ -123,7 +123,7 @@ export class WhatIf {
     if (this.#settled.has(pod)) return false
     const shape = this.compiled.problem.shapeOf[pod] ?? -1
     const origin = this.compiled.problem.shapes[shape]?.origin ?? 'pending'
-    return origin === 'pending' || origin === 'buffer'
+    return origin !== 'deleting' && origin !== 'candidate' && origin !== 'starting'
   }
 
   /**

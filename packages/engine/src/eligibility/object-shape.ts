@@ -245,6 +245,14 @@ const capacityBuffer = object({
   }),
   status: optional(fields({ replicas: optional(integer), conditions })),
 })
+const provisioningRequest = object({
+  spec: fields({
+    podSets: listOf(fields({ podTemplateRef: fields({ name: nonEmptyText }), count: integer })),
+    provisioningClassName: nonEmptyText,
+    parameters: optional(mapOf(text)),
+  }),
+  status: optional(fields({ conditions, provisioningClassDetails: optional(mapOf(text)) })),
+})
 const podTemplate = object({
   template: fields({
     metadata: optional(fields({ labels: optional(mapOf(text)) })),
@@ -274,6 +282,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
   ['VolumeAttachment', volumeAttachment],
   ['NodeOverlay', nodeOverlay],
   ['CapacityBuffer', capacityBuffer],
+  ['ProvisioningRequest', provisioningRequest],
   ['PodTemplate', podTemplate],
   ['Namespace', object({ status: anything })],
   ['Service', mapSelecting],

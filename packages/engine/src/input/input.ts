@@ -137,10 +137,11 @@ export interface PodVolumes {
 
 /**
  * Where a pod comes from: not bound yet, on a node that is going away, or on a disruption candidate; there it
- * may still be `starting`, and then goes anywhere. A pod of a `buffer` stands for room that is kept: it is placed
- * after all others, and takes nothing from them.
+ * may still be `starting`, and then goes anywhere. Others stand for room and are made by nobody. One of a `buffer` is
+ * placed after all others, and takes nothing from them; one of a `request` is placed as if it were pending, and one of
+ * a `check` too, but on nodes that are there or on their way only.
  */
-export type PodOrigin = 'pending' | 'deleting' | 'candidate' | 'starting' | 'buffer'
+export type PodOrigin = 'pending' | 'deleting' | 'candidate' | 'starting' | 'buffer' | 'request' | 'check'
 
 /**
  * Pods that run together or not at all (gangs.md 7.1). Its members are among the pods of the input.

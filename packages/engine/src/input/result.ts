@@ -29,14 +29,14 @@ export interface NewClaim {
   /** Drivers that have to publish devices on its node before its pods can run, sorted. */
   readonly deviceDrivers: readonly string[]
   readonly pods: readonly Pod[]
-  /** Pods of buffers that it is to have room for, apart from its pods. Absent = none. */
-  readonly bufferPods?: readonly Pod[]
+  /** Pods that only stand for room which it is to have, apart from its pods. Absent = none. */
+  readonly roomPods?: readonly Pod[]
   /** Ids of the groups of which it has members that no other member runs without, sorted. Absent = none. */
   readonly podGroups?: readonly string[]
 }
 
-/** What becomes of the pods of buffers; those of claims are with the claims. */
-export interface BufferResult {
+/** What becomes of pods that only stand for room; those of claims are with the claims. */
+export interface RoomResult {
   readonly placements: readonly Placement[]
   readonly failures: readonly Failure[]
   readonly undecided: readonly Pod[]
@@ -110,8 +110,8 @@ export interface SchedulingResult {
   readonly undecided: readonly Pod[]
   /** Groups that were decided, in order of their ids. Absent = there are none. */
   readonly podGroups?: readonly PodGroupResult[]
-  /** The same of pods of buffers, which are in no other list. Absent = there are none. */
-  readonly buffers?: BufferResult
+  /** The same of pods that only stand for room, which are in no other list. Absent = there are none. */
+  readonly room?: RoomResult
   readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
   /** Objects other than pods that could not be read and were omitted. */
   readonly malformed: readonly MalformedObject[]

@@ -3,7 +3,7 @@ import type { Pod } from '@tenon/api'
 import type { SchedulingInput } from '../input/input.ts'
 import { type Problem, problemOf } from '../input/problem.ts'
 import type {
-  BufferResult,
+  RoomResult,
   Failure,
   NewClaim,
   Placement,
@@ -12,7 +12,7 @@ import type {
   SchedulingResult,
 } from '../input/result.ts'
 import { finished } from '../steps.ts'
-import { isOfBuffer, newClaim } from './claims/new-claim.ts'
+import { isRoom, newClaim } from './claims/new-claim.ts'
 import { launchableClaims } from './claims/launchable-claims.ts'
 import { type Solution, solve } from './solver.ts'
 
@@ -63,7 +63,7 @@ export function* resultInSteps(
   yield
   return {
     ...(yield* launchableClaims(input, planned)),
-    ...withoutBuffers(input, { placements, failures, undecided }),
+    ...withoutRoom(input, { placements, failures, undecided }),
     poolsWithoutTypes: solution.poolsWithoutTypes,
     malformed: solution.malformed,
     validZones: zonesByPod(pods, shapeOf, solution.validZones),
@@ -110,23 +110,23 @@ function groupResults(
   })
 }
 
-/** The pods of buffers apart from all others. */
-function withoutBuffers(
+/** The pods that only stand for room apart from all others. */
+function withoutRoom(
   { pods, origins }: Pick<SchedulingInput, 'pods' | 'origins'>,
-  all: BufferResult,
-): BufferResult & Pick<SchedulingResult, 'buffers'> {
-  const isBuffer = (pod: Pod) => isOfBuffer(pod, origins)
+  all: RoomResult,
+): RoomResult & Pick<SchedulingResult, 'room'> {
+  const standsForRoom = (pod: Pod) => isRoom(pod, origins)
   // Those of claims are told there; that there are any is told here.
-  if (origins === undefined || !pods.some(isBuffer)) return all
+  if (origins === undefined || !pods.some(standsForRoom)) return all
   const { placements, failures, undecided } = all
   return {
-    placements: placements.filter(({ pod }) => !isBuffer(pod)),
-    failures: failures.filter(({ pod }) => !isBuffer(pod)),
-    undecided: undecided.filter((pod) => !isBuffer(pod)),
-    buffers: {
-      placements: placements.filter(({ pod }) => isBuffer(pod)),
-      failures: failures.filter(({ pod }) => isBuffer(pod)),
-      undecided: undecided.filter(isBuffer),
+    placements: placements.filter(({ pod }) => !standsForRoom(pod)),
+    failures: failures.filter(({ pod }) => !standsForRoom(pod)),
+    undecided: undecided.filter((pod) => !standsForRoom(pod)),
+    room: {
+      placements: placements.filter(({ pod }) => standsForRoom(pod)),
+      failures: failures.filter(({ pod }) => standsForRoom(pod)),
+      undecided: undecided.filter(standsForRoom),
     },
   }
 }

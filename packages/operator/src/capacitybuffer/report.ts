@@ -1,12 +1,11 @@
 /** What a scheduling pass found for CapacityBuffers: conditions, and the room that is kept (buffers-and-dra.md 2.6, 2.7). */
 import { autoscalingKinds, type CapacityBuffer, type Pod } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
-import type { SchedulingResult } from '@tenon/engine'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { BufferCaches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
-import { bufferOf } from '../cluster/pods/buffer-pods.ts'
-import type { GatheredInput } from '../provisioning/input/scheduling-input.ts'
+import { bufferOf, isBufferPod } from '../cluster/pods/buffer-pods.ts'
+import { type RoomOutcome, roomHosts } from '../provisioning/room-outcome.ts'
 import { inParallel } from '../provisioning/claims/in-parallel.ts'
 import { type BufferTally, provisioningCondition, withCondition } from './condition.ts'
 
@@ -19,19 +18,6 @@ interface Dependencies {
   readonly logger: Logger
 }
 
-/** What became of the pods of buffers in one pass. */
-export interface BufferOutcome {
-  /** All pods of buffers that the pass was about. */
-  readonly pods: readonly Pod[]
-  /** Absent where nothing was decided. */
-  readonly decided?: {
-    readonly result: Pick<SchedulingResult, 'buffers' | 'claims' | 'deferred'>
-    readonly stateNodes: GatheredInput['stateNodes']
-    /** Pods that were not decided about. */
-    readonly refused: readonly Pod[]
-  }
-}
-
 const parallelPatches = 10
 
 export class BufferReport {
@@ -42,10 +28,11 @@ export class BufferReport {
   }
 
   /** Failures to write are told in the log: the next pass writes what is true then. */
-  async tell({ decided, pods }: BufferOutcome, signal: AbortSignal): Promise<void> {
+  async tell({ decided, pods: all }: RoomOutcome, signal: AbortSignal): Promise<void> {
     const { buffers, clock, state } = this.#deps
+    const pods = all.filter(isBufferPod)
     const tallies = decided === undefined ? new Map<string, BufferTally>() : talliesOf(decided)
-    const hosts = decided === undefined ? new Map<string, string>() : hostsOf(decided)
+    const hosts = decided === undefined ? new Map<string, string>() : roomHosts(decided, isBufferPod)
     // Nodes whose room is given up may go, and room that is kept may stand in the way of a move.
     if (state.buffers.decided(pods, hosts, clock.monotonic())) state.consolidation.bump()
     await inParallel(buffers.capacityBuffers.list(), parallelPatches, async (buffer) => {
@@ -79,30 +66,22 @@ export class BufferReport {
 
 function talliesOf({
   refused,
-  result: { buffers, claims, deferred },
-}: NonNullable<BufferOutcome['decided']>): ReadonlyMap<string, BufferTally> {
+  result: { claims, deferred, room },
+}: NonNullable<RoomOutcome['decided']>): ReadonlyMap<string, BufferTally> {
   const tallies = new Map<string, { existing: number; launched: number; failed: number }>()
   const count = (what: keyof BufferTally) => (pod: Pod) => {
+    if (!isBufferPod(pod)) return
     const key = bufferOf(pod)
     const tally = tallies.get(key) ?? { existing: 0, launched: 0, failed: 0 }
     tallies.set(key, tally)
     tally[what]++
   }
-  for (const { pod } of buffers?.placements ?? []) count('existing')(pod)
-  for (const { pod } of buffers?.failures ?? []) count('failed')(pod)
+  for (const { pod } of room?.placements ?? []) count('existing')(pod)
+  for (const { pod } of room?.failures ?? []) count('failed')(pod)
   for (const pod of refused) count('failed')(pod)
-  for (const { bufferPods = [] } of [...claims, ...deferred.map(({ claim }) => claim)])
-    for (const pod of bufferPods) count('launched')(pod)
+  for (const { roomPods = [] } of [...claims, ...deferred.map(({ claim }) => claim)])
+    for (const pod of roomPods) count('launched')(pod)
   return tallies
-}
-
-function hostsOf({ result, stateNodes }: NonNullable<BufferOutcome['decided']>): ReadonlyMap<string, string> {
-  return new Map(
-    (result.buffers?.placements ?? []).flatMap(({ pod, node }) => {
-      const host = stateNodes.get(node)?.providerID
-      return host === undefined ? [] : [[pod.metadata.uid ?? '', host] as const]
-    }),
-  )
 }
 
 function keyOf({ metadata: { name, namespace = '' } }: CapacityBuffer): string {

@@ -35,6 +35,7 @@ import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { brakeName } from '../brake/brake.ts'
 import { groupsOfClaim } from './pods/group-claims.ts'
+import { consumedBy } from './pods/consumers.ts'
 import type { Settings } from '../settings.ts'
 import {
   daemonSetFields,
@@ -99,6 +100,8 @@ export interface BufferCaches {
 /** Opens the cache of a kind of groups (gangs.md 7.1). */
 export interface GroupKinds {
   open<T extends KubeObject>(type: ResourceType<T>): Cache<T>
+  /** The templates of pods that ProvisioningRequests are for. */
+  openPodTemplates(): Cache<PodTemplate>
 }
 
 /** Selectors of what stands behind pods. */
@@ -119,6 +122,7 @@ export const indexes = {
   byVolumeClaim: 'volumeClaim',
   byStorageClass: 'storageClass',
   byPodGroup: 'podGroup',
+  byProvisioningRequest: 'provisioningRequest',
 } as const
 
 /** Nearly all that happens in a cluster happens to pods, and batches wait for them much longer than this. */
@@ -142,6 +146,12 @@ export function openCaches(
     registry.cache(type, {
       transform: readable(type.kind, keptObject<T>, onRead, standIn),
       fields: objectFields,
+    })
+  const podTemplates = () =>
+    registry.cache(kinds.podTemplate, {
+      transform: readable(kinds.podTemplate.kind, trimmer.podTemplate, onRead),
+      fields: podTemplateFields,
+      isOptional: true,
     })
   const caches: Caches = {
     pods: registry.cache(kinds.pod, {
@@ -168,7 +178,7 @@ export function openCaches(
     csiNodes: trimmed(kinds.csiNode),
     ...openDevices(registry, settings.ignoreDraRequests, onRead),
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
-    ...(settings.featureGates.capacityBuffer && { buffers: openBuffers(registry, trimmer, onRead) }),
+    ...(settings.featureGates.capacityBuffer && { buffers: openBuffers(registry, podTemplates, onRead) }),
     ...(settings.featureGates.groupScheduling && {
       groupKinds: {
         open: (type) =>
@@ -177,6 +187,7 @@ export function openCaches(
             fields: objectFields,
             isOptional: true,
           }),
+        openPodTemplates: podTemplates,
       },
     }),
     ...(settings.featureGates.nodeOverlay && {
@@ -195,6 +206,8 @@ export function openCaches(
   caches.pods.addIndex(indexes.byNode, nodeNamesOfPod)
   caches.pods.addIndex(indexes.byOwner, ownersOfPod)
   caches.pods.addIndex(indexes.byVolumeClaim, claimKeysOf)
+  if (settings.featureGates.groupScheduling)
+    caches.pods.addIndex(indexes.byProvisioningRequest, (pod) => optional(consumedBy(pod)))
   caches.persistentVolumes.addIndex(indexes.byStorageClass, (volume) => optional(storageClassNameOf(volume)))
   caches.nodes.addIndex(indexes.byProviderId, (node) => optional(node.spec?.providerID))
   caches.nodeClaims.addIndex(indexes.byProviderId, (claim) => optional(claim.status?.providerID))
@@ -230,7 +243,7 @@ function claimKeysOf(pod: Pod): readonly string[] {
 
 function openBuffers(
   registry: Pick<CacheRegistry, 'cache'>,
-  trimmer: PodTrimmer,
+  podTemplates: () => Cache<PodTemplate>,
   onRead: Reading,
 ): BufferCaches {
   return {
@@ -239,11 +252,7 @@ function openBuffers(
       fields: objectFields,
       isOptional: true,
     }),
-    podTemplates: registry.cache(kinds.podTemplate, {
-      transform: readable(kinds.podTemplate.kind, trimmer.podTemplate, onRead),
-      fields: podTemplateFields,
-      isOptional: true,
-    }),
+    podTemplates: podTemplates(),
   }
 }
 

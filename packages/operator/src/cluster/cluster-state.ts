@@ -28,6 +28,7 @@ import { NodeEvidence } from './nodes/node-evidence.ts'
 import { NominatedPods } from './pods/nominated-pods.ts'
 import { PodDecisions } from './pods/pod-decisions.ts'
 import { PodGroups } from './pods/pod-groups.ts'
+import { RequestPods } from './pods/request-pods.ts'
 import { PodIndex } from './pods/pod-index.ts'
 import { PodPlans } from './pods/pod-plans.ts'
 import { Predictions } from './pods/predictions.ts'
@@ -90,6 +91,8 @@ export class ClusterState {
   readonly plans: PodPlans
   /** Groups of pods that run together or not at all. */
   readonly podGroups: PodGroups
+  /** Room that ProvisioningRequests ask for. */
+  readonly requests: RequestPods
   readonly nominations: NominatedPods
   /** Nodes that proved useless for the pods they were launched for. */
   readonly evidence: NodeEvidence
@@ -137,7 +140,8 @@ export class ClusterState {
       else this.#unlaunched.delete(object.metadata.name)
     })
     this.plans = new PodPlans(clock, planAgeMs)
-    this.podGroups = new PodGroups(caches)
+    this.requests = new RequestPods(caches, this.plans)
+    this.podGroups = new PodGroups(caches, this.requests)
     this.evidence = new NodeEvidence(clock)
     this.words = new SchedulerWords(caches, this.plans, clock)
     const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)

@@ -246,11 +246,15 @@ export class PodTrimmer {
     return { apiVersion, kind, metadata: keptMetadata(metadata), template: this.template(template) }
   }
 
-  /** What the pods of a template ask for, and the labels that they get. */
+  /** What the pods of a template ask for, and the labels and annotations that they get. */
   template({ metadata, spec }: PodTemplateSpec): PodTemplateSpec {
-    const { labels } = metadata ?? {}
+    const { labels, annotations } = metadata ?? {}
+    const own = {
+      ...(labels !== undefined && { labels }),
+      ...(annotations !== undefined && { annotations }),
+    }
     return {
-      ...(labels !== undefined && { metadata: { labels } }),
+      ...(Object.keys(own).length > 0 && { metadata: own }),
       spec: isFields(spec) ? this.#spec(spec) : noSpec,
     }
   }

@@ -45,11 +45,13 @@ import { SchedulingPolicies } from '../provisioning/input/scheduling-policies.ts
 import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
 import { StateSync } from '../provisioning/state-sync.ts'
 import { TimedDecider } from '../provisioning/timed-decider.ts'
+import { ToldDecision } from '../provisioning/told-decision.ts'
 import { Triggers } from '../provisioning/triggers.ts'
 import { GroupReport } from '../podgroup/report.ts'
-import { BufferedDecision } from '../capacitybuffer/buffered-decision.ts'
 import type { BufferHydration } from '../capacitybuffer/hydration.ts'
 import { BufferReport } from '../capacitybuffer/report.ts'
+import { RequestReport } from '../provisioningrequest/report.ts'
+import { KeptPlans } from '../placement/kept-plans.ts'
 import type { Assembly } from './parts.ts'
 
 /** What the provisioner shares with other controllers. */
@@ -138,12 +140,17 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     report,
     slicing,
   })
-  const { buffers } = parts.caches
+  const { buffers, groupKinds } = parts.caches
   const pass = new SchedulingPass({
     judge,
-    decision: new BufferedDecision({
+    decision: new ToldDecision({
       decision,
-      report: buffers && new BufferReport({ ...parts, buffers }),
+      reports: [
+        ...(buffers === undefined ? [] : [new BufferReport({ ...parts, buffers })]),
+        ...(groupKinds === undefined
+          ? []
+          : [new RequestReport({ ...parts, keptPlans: new KeptPlans(parts) })]),
+      ],
     }),
     planner: new Planner({ ...parts, slicing }),
     outcome: new OutcomeReport({ ...parts, report, groups: new GroupReport(parts), slicing }),

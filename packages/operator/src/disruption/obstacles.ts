@@ -77,6 +77,16 @@ function* stateObstacles(
   if (disruptionClass === 'graceful' && state.podGroups.isOn)
     for (const { id } of groupsOfClaim(claim))
       yield blocked('node', `the Node is kept for ${id}, which starts as a whole`)
+  yield* roomObstacles(deps, stateNode)
+}
+
+/** Its pods may be told of nodes by name once there is room for them (gangs.md 8, trap 17). */
+function* roomObstacles({ state }: Dependencies, stateNode: StateNode): Obstacles {
+  const { requests } = state.podGroups
+  if (requests.isUndecided)
+    yield blocked('node', 'it is not known yet which Nodes are kept for ProvisioningRequests')
+  for (const { ref } of requests.keptOn(stateNode))
+    yield blocked('node', `the Node has room kept for ProvisioningRequest ${ref.namespace}/${ref.name}`)
 }
 
 function* poolObstacles({ provider }: Dependencies, stateNode: StateNode, catalogue: Catalogue): Obstacles {

@@ -381,6 +381,13 @@ const own: readonly MetricRow[] = [
     help: 'Time from the first decision about a group until enough of its pods have a node',
   },
   {
+    name: 'tenon_provisioning_requests',
+    type: 'gauge',
+    labels: ['class', 'state'],
+    unit: 'requests',
+    help: 'ProvisioningRequests by how far they are: sought, waiting (for the next attempt), booked, expired, failed',
+  },
+  {
     name: 'tenon_capacitybuffers_pods',
     type: 'gauge',
     labels: ['namespace', 'name', 'state'],

@@ -5,6 +5,7 @@ import { type Clock, eventLoopTurns } from '@tenon/runtime'
 import type { BufferFigures } from '../capacitybuffer/figures.ts'
 import type { OfferingTrouble } from '../cloud/offering-health.ts'
 import type { GroupFigures } from '../podgroup/figures.ts'
+import type { RequestFigures } from '../provisioningrequest/figures.ts'
 import { ClusterMetrics, type PodFigures } from './cluster/cluster-metrics.ts'
 import { coreRows } from './core-rows.ts'
 import { Families } from './families.ts'
@@ -30,6 +31,7 @@ interface MetricsSources {
   readonly buffers: () => readonly BufferFigures[]
   /** Groups that do not run yet, as of now. */
   readonly groups: () => readonly GroupFigures[]
+  readonly requests: () => readonly RequestFigures[]
   /** How long work has been waiting for a complete pass, by controller. */
   readonly passAgesMs: () => ReadonlyMap<string, number>
   /** Everything that deletes what nobody seems to own. */
@@ -185,6 +187,11 @@ export class Metrics {
     make.gauge('tenon_groups', (gauge) => {
       gauge.reset()
       for (const { source, phase, groups } of sources?.groups() ?? []) gauge.set({ source, phase }, groups)
+    })
+    make.gauge('tenon_provisioning_requests', (gauge) => {
+      gauge.reset()
+      for (const { class: of, state, requests } of sources?.requests() ?? [])
+        gauge.set({ class: of, state }, requests)
     })
     make.gauge('tenon_capacitybuffers_pods', (gauge) => {
       gauge.reset()

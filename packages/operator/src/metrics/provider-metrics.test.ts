@@ -14,6 +14,7 @@ test('metrics of a provider are shown as they are at each scrape; a gauge withou
     offeringTroubles: () => [],
     buffers: () => [],
     groups: () => [],
+    requests: () => [],
     passAgesMs: () => new Map<string, number>(),
     sweeps: [],
     provider,

@@ -30,6 +30,26 @@ export function withPlannedPods(claim: NewObject<NodeClaim>, pods: readonly Pod[
   return { ...claim, metadata: { ...claim.metadata, annotations } }
 }
 
+/**
+ * Names of the claims that were launched for pods, by their UIDs.
+ * @param claims that may have been launched for them; where several were, the last counts.
+ */
+export function notedClaims(
+  claims: readonly NodeClaim[],
+  uids: Iterable<string>,
+): ReadonlyMap<string, string> {
+  const claimOf = new Map<string, string>()
+  for (const { metadata } of claims.toSorted((a, b) => createdMs(a) - createdMs(b)))
+    for (const part of (metadata.annotations?.[plannedPodsAnnotation] ?? '').split(','))
+      claimOf.set(part, metadata.name)
+  return new Map(
+    [...uids].flatMap((uid) => {
+      const name = claimOf.get(uidPart(uid))
+      return name === undefined ? [] : [[uid, name] as const]
+    }),
+  )
+}
+
 /** Plans of the process before this one. */
 export class ResumedPlans {
   readonly #deps: Dependencies

@@ -1,6 +1,6 @@
 /** Keeps what a decision planned. */
 import type { NewObject, NodeClaim, Pod } from '@tenon/api'
-import type { NewClaim, SchedulingResult } from '@tenon/engine'
+import { isRequestPod, type NewClaim, type SchedulingResult } from '@tenon/engine'
 import { inSlices, type Slicing } from '@tenon/runtime'
 import type { GatheredInput } from '../provisioning/input/scheduling-input.ts'
 import { isDrifted } from '../cluster/nodes/state-node.ts'
@@ -16,7 +16,7 @@ import type { Settings } from '../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'pods'>
-  readonly state: Pick<ClusterState, 'nominate' | 'plans' | 'podGroups' | 'recentlyFilledNodes'>
+  readonly state: Pick<ClusterState, 'nominate' | 'plans' | 'podGroups' | 'recentlyFilledNodes' | 'requests'>
   readonly placementGate: PlacementGate
   readonly slicing: Slicing
   readonly settings: Pick<Settings, 'batchMaxMs'>
@@ -110,16 +110,27 @@ export class DecisionPlan {
   /** The claim to create for these pods, with a note of them. */
   noted(
     claim: NewObject<NodeClaim>,
-    { pods, podGroups }: Pick<NewClaim, 'podGroups' | 'pods'>,
+    { pods, podGroups, roomPods = [] }: Pick<NewClaim, 'podGroups' | 'pods' | 'roomPods'>,
   ): NewObject<NodeClaim> {
     // Of a group it matters to a restart who has a node on its way.
-    return this.#turns === undefined && podGroups === undefined ? claim : withPlannedPods(claim, pods)
+    return this.#turns === undefined && podGroups === undefined
+      ? claim
+      : withPlannedPods(claim, [...pods, ...roomPods.filter(isRequestPod)])
   }
 
-  launched({ metadata: { name } }: NodeClaim, pods: readonly Pod[]): void {
+  launched(
+    { metadata: { name } }: NodeClaim,
+    { pods, roomPods = [] }: Pick<NewClaim, 'pods' | 'roomPods'>,
+  ): void {
     if (!this.#deps.placementGate.keepsPlans) return
     this.#deps.state.plans.launched(name, this.#batch)
     for (const pod of pods) this.#keep(pod, { kind: 'claim', name })
+    for (const {
+      metadata: { uid = '' },
+      spec,
+    } of roomPods)
+      if (this.#deps.state.requests.has(uid))
+        this.#deps.state.plans.set(uid, { target: { kind: 'claim', name }, steering: 'free', spec })
   }
 
   #keep(pod: Pod, target: PlanTarget): void {

@@ -65,7 +65,9 @@ export class GroupController implements ControllerSpec {
     const now = standing.of(id)
     const isOfGroup = (claim: NodeClaim) =>
       groupsOfClaim(claim).some((each) => each.id === id && each.uid === group?.uid)
-    const own = now.members.length === 0 ? [] : claims.filter(isOfGroup)
+    // A request that has its room has no pods any more once others have taken it.
+    const isGone = now.members.length === 0 && group?.minCount !== 0
+    const own = isGone ? [] : claims.filter(isOfGroup)
     const abandoned = claims.filter((claim) => !own.includes(claim))
     if (abandoned.length > 0) await this.#release(id, undefined, 'abandoned', abandoned)
     if (group === undefined || own.length === 0) return done

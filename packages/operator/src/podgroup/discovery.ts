@@ -1,5 +1,12 @@
 /** `podgroup.discovery`: finds out which kinds of groups are served and may be read, also while running (gangs.md 7.1). */
-import { apiVersionOf, type KubeObject, podGroupKinds, type ResourceType } from '@tenon/api'
+import {
+  apiVersionOf,
+  autoscalingKinds,
+  kinds,
+  type KubeObject,
+  podGroupKinds,
+  type ResourceType,
+} from '@tenon/api'
 import { isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { GroupKinds } from '../cluster/caches.ts'
@@ -10,7 +17,7 @@ import type { GroupSource } from '../cluster/pods/group-of-pod.ts'
 interface Dependencies {
   readonly client: Pick<KubeClient, 'list'>
   readonly groupKinds: GroupKinds
-  readonly state: Pick<ClusterState, 'podGroups'>
+  readonly state: Pick<ClusterState, 'podGroups' | 'requests'>
   readonly logger: Logger
 }
 
@@ -46,12 +53,28 @@ export class GroupDiscovery {
         return this.#look(type, signal, () => podGroups.followMemberGroups(source, groupKinds.open(type)))
       }),
     )
+    const requests = await this.#lookForRequests(signal)
     const [coscheduling, volcano] = others
     this.#note('podgroup', own)
     this.#note('coscheduling', [coscheduling])
     this.#note('volcano', [volcano])
-    const isKnown = [...own, ...others].every((found) => found !== undefined)
+    const isKnown = [...own, ...others, requests].every((found) => found !== undefined)
     return { kind: 'after', delayMs: isKnown ? lookAgainMs : retryMs }
+  }
+
+  /** Requests are of no use without the templates of their pods. */
+  async #lookForRequests(signal: AbortSignal): Promise<Found> {
+    const { groupKinds, state } = this.#deps
+    const type = autoscalingKinds.provisioningRequest
+    const found = await this.#look(type, signal, () => undefined)
+    const readable = found === 'served' ? await this.#look(kinds.podTemplate, signal, () => undefined) : found
+    if (readable === 'absent') state.requests.setAbsent()
+    if (readable === 'served' && state.requests.caches === undefined)
+      state.requests.follow({
+        requests: groupKinds.open(type),
+        podTemplates: groupKinds.openPodTemplates(),
+      })
+    return readable
   }
 
   #note(source: GroupSource, found: readonly Found[]): void {
@@ -64,13 +87,13 @@ export class GroupDiscovery {
     signal: AbortSignal,
     follow: () => void,
   ): Promise<Found> {
-    const version = apiVersionOf(type)
+    const version = nameOf(type)
     if (this.#followed.has(version)) return 'served'
     try {
       await this.#deps.client.list(type, { signal })
     } catch (error) {
       signal.throwIfAborted()
-      if (isKubeError(error, 'forbidden')) this.#tellForbidden(version, error)
+      if (isKubeError(error, 'forbidden')) this.#tellForbidden(type, error)
       else if (!isKubeError(error, 'notFound')) return undefined
       return 'absent'
     }
@@ -80,12 +103,17 @@ export class GroupDiscovery {
     return 'served'
   }
 
-  #tellForbidden(version: string, error: Error): void {
+  #tellForbidden(type: ResourceType, error: Error): void {
+    const version = nameOf(type)
     if (this.#forbidden.has(version)) return
     this.#forbidden.add(version)
     this.#deps.logger.warn(
-      'cannot read PodGroups: missing permission to list and watch podgroups; their pods are scheduled one by one',
-      { apiVersion: version, error },
+      `cannot read ${type.kind}s: missing permission to list and watch ${type.plural}; their pods are scheduled one by one`,
+      { apiVersion: apiVersionOf(type), error },
     )
   }
+}
+
+function nameOf(type: ResourceType): string {
+  return `${apiVersionOf(type)}/${type.plural}`
 }

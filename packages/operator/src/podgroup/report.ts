@@ -1,5 +1,5 @@
 /** Tells what becomes of groups: on the group's object, and on one of its pods (gangs.md 7.7). */
-import { renderPodReason, type SchedulingResult } from '@tenon/engine'
+import { isRequestPod, renderPodReason, type SchedulingResult } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -102,7 +102,8 @@ export class GroupReport {
     const [first] = state.podGroups
       .members(ref.id)
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-    for (const target of [object, ...(first === undefined ? [] : [first])])
+    // Pods that stand for the room of a request are known to nobody.
+    for (const target of [object, ...(first === undefined || isRequestPod(first) ? [] : [first])])
       events.record({
         object: target,
         type,

@@ -3,15 +3,15 @@ import type { NodeEvidenceJudge, OnTrial } from '../node/evidence/judge.ts'
 import type { Planner } from '../placement/planner.ts'
 import type { ClaimLaunches, LaunchOutcome } from './claims/claim-launches.ts'
 import type { OutcomeReport } from './reports/outcome-report.ts'
-import type { BufferedDecision } from '../capacitybuffer/buffered-decision.ts'
 import type { Decided } from './pass-decision.ts'
 import type { PassMeasure } from './pass-measure.ts'
+import type { ToldDecision } from './told-decision.ts'
 
 /** What this file works with. */
 interface Dependencies {
   /** Absent where it is not looked at what becomes of nodes. */
   readonly judge: Pick<NodeEvidenceJudge, 'decided' | 'run'> | undefined
-  readonly decision: Pick<BufferedDecision, 'make'>
+  readonly decision: Pick<ToldDecision, 'make'>
   readonly planner: Planner
   readonly outcome: OutcomeReport
   readonly launches: ClaimLaunches

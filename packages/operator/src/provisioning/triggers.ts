@@ -12,7 +12,10 @@ import type { Settings } from '../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools' | 'nodes' | 'pods'>
-  readonly state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'plans' | 'podDecisions' | 'pods'>
+  readonly state: Pick<
+    ClusterState,
+    'buffers' | 'limitReservations' | 'plans' | 'podDecisions' | 'pods' | 'requests'
+  >
   readonly batcher: Batcher
   readonly clock: Clock
   readonly settings: Pick<Settings, 'pendingRetryMs'>
@@ -57,7 +60,9 @@ export class Triggers {
       }),
       // Pods that were on their way to a node that will not come need another one at once.
       state.plans.onDropped((uids) => {
-        for (const uid of uids) if (state.pods.unplaced(uid) !== undefined) this.#deps.batcher.trigger(uid)
+        for (const uid of uids)
+          if (state.pods.unplaced(uid) !== undefined || state.requests.has(uid))
+            this.#deps.batcher.trigger(uid)
       }),
       // A pool that has just become usable may serve pods that wait: they are not left to wait longer.
       caches.nodePools.onChange(() => {
@@ -67,9 +72,10 @@ export class Triggers {
     state.limitReservations.freed.add((pool) => {
       this.#deps.batcher.trigger(`room of ${pool}`)
     })
-    state.buffers.asked.add((uid) => {
-      this.#deps.batcher.trigger(uid)
-    })
+    for (const { asked } of [state.buffers, state.requests])
+      asked.add((what) => {
+        this.#deps.batcher.trigger(what)
+      })
     return () => {
       for (const stop of stops) stop()
       this.#cancelTimer?.()

@@ -60,7 +60,8 @@ export class ClaimAdmission {
     const known = (this.#targets[shape.index] ??= [])
     let targets = known[from.index]
     if (targets === undefined) {
-      targets = this.tolerates(shape, from.template) ? this.#findTargets(shape, shape.wanted, from) : []
+      const mayTake = shape.origin !== 'check' && this.tolerates(shape, from.template)
+      targets = mayTake ? this.#findTargets(shape, shape.wanted, from) : []
       known[from.index] = targets
     }
     return targets

@@ -99,7 +99,7 @@ function withoutPodsOnTrial(
     return group !== undefined && (wanted.get(group)?.length ?? 0) <= group.nodesFor
   }
   return claims.filter((claim) => {
-    // One for the room of buffers alone waits for nobody's nodes.
+    // One for room alone waits for nobody's nodes.
     if (claim.pods.length === 0 || !claim.pods.every(isOnTrial)) return true
     deferred.push({ claim, because: { kind: 'podsOnTrial' } })
     return false

@@ -13,20 +13,21 @@ export function newClaim(
   const pool = pools[poolIndex]
   if (pool === undefined) return undefined
   const all = indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
-  const bufferPods = all.filter((pod) => isOfBuffer(pod, origins))
+  const roomPods = all.filter((pod) => isRoom(pod, origins))
   return {
     ...claim,
     pool: pool.nodePool,
     taints: taintsOf(pool),
     largest: largestOf(pool, claim.instanceTypes),
-    pods: bufferPods.length === 0 ? all : all.filter((pod) => !isOfBuffer(pod, origins)),
-    ...(bufferPods.length > 0 && { bufferPods }),
+    pods: roomPods.length === 0 ? all : all.filter((pod) => !isRoom(pod, origins)),
+    ...(roomPods.length > 0 && { roomPods }),
   }
 }
 
-/** Whether the pod only stands for room that is kept. */
-export function isOfBuffer({ metadata }: Pod, origins: SchedulingInput['origins']): boolean {
-  return origins?.get(metadata?.uid ?? '') === 'buffer'
+/** Whether the pod only stands for room, and nobody has made it. */
+export function isRoom({ metadata }: Pod, origins: SchedulingInput['origins']): boolean {
+  const origin = origins?.get(metadata?.uid ?? '')
+  return origin === 'buffer' || origin === 'request' || origin === 'check'
 }
 
 /** By listing the capacity of each type by its name: the same listing serves thousands of claims. */

@@ -1,21 +1,21 @@
 /** Which group a pod says it belongs to (gangs.md 5.2, 6.3, 6.4). */
-import { ownValue, type Pod, podGroupKinds } from '@tenon/api'
+import { autoscalingKinds, ownValue, type Pod, podGroupKinds } from '@tenon/api'
 
 /** What makes pods a group. */
-export type GroupSource = 'podgroup' | 'coscheduling' | 'volcano'
+export type GroupSource = 'podgroup' | 'coscheduling' | 'volcano' | 'request'
 
 export interface GroupRef {
   readonly source: GroupSource
   readonly namespace: string
   readonly name: string
-  /** `podgroups.GROUP/NAMESPACE/NAME`: three kinds are called PodGroup. */
+  /** `PLURAL.GROUP/NAMESPACE/NAME`: three kinds are called PodGroup. */
   readonly id: string
 }
 
 const coschedulingLabel = 'scheduling.x-k8s.io/pod-group'
 const volcanoAnnotations = ['scheduling.k8s.io/group-name', 'scheduling.volcano.sh/group-name']
 
-/** Undefined for a pod of no group; of a pod that cannot be read, as far as it says. */
+/** Undefined for a pod of no group, or one that stands for the room of a request; of a pod that cannot be read, as far as it says. */
 export function groupOf({ metadata, spec }: Pod): GroupRef | undefined {
   const { namespace = '', labels, annotations } = metadata
   const given: unknown = (spec as Partial<Pod['spec']> | undefined)?.schedulingGroup?.podGroupName
@@ -29,14 +29,16 @@ export function groupOf({ metadata, spec }: Pod): GroupRef | undefined {
   return undefined
 }
 
-const apiGroups: Readonly<Record<GroupSource, string>> = {
-  podgroup: podGroupKinds.kubernetes[0]?.group ?? '',
-  coscheduling: podGroupKinds.coscheduling.group,
-  volcano: podGroupKinds.volcano.group,
+const prefixes: Readonly<Record<GroupSource, string>> = {
+  podgroup: `podgroups.${podGroupKinds.kubernetes[0]?.group ?? ''}`,
+  coscheduling: `podgroups.${podGroupKinds.coscheduling.group}`,
+  volcano: `podgroups.${podGroupKinds.volcano.group}`,
+  request: `provisioningrequests.${autoscalingKinds.provisioningRequest.group}`,
 }
+export const groupSources: readonly GroupSource[] = ['podgroup', 'coscheduling', 'volcano', 'request']
 
 export function refOf(source: GroupSource, namespace: string, name: string): GroupRef {
-  return { source, namespace, name, id: `podgroups.${apiGroups[source]}/${namespace}/${name}` }
+  return { source, namespace, name, id: `${prefixes[source]}/${namespace}/${name}` }
 }
 
 function isName(value: unknown): value is string {

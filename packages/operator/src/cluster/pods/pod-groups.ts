@@ -3,8 +3,9 @@ import type { KubeObject, MemberGroup, Pod, PodGroup } from '@tenon/api'
 import type { Cache, Change } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from '../caches.ts'
-import { type GroupRef, groupOf, type GroupSource, refOf } from './group-of-pod.ts'
+import { type GroupRef, groupOf, type GroupSource, groupSources, refOf } from './group-of-pod.ts'
 import { isActive } from './pods.ts'
+import type { RequestPods } from './request-pods.ts'
 
 /** What is known of the kind of a source of groups. */
 type KindState = 'unknown' | 'absent' | 'served'
@@ -32,6 +33,8 @@ export interface GroupRound {
 
 export class PodGroups {
   readonly #pods: Cache<Pod> | undefined
+  /** Groups of pods that are yet to be made. */
+  readonly requests: RequestPods
   /** Whether pods may belong to groups at all. */
   readonly isOn: boolean
   /** By source; of Kubernetes' own one for each version that is served, in the order in which they came. */
@@ -51,9 +54,14 @@ export class PodGroups {
   readonly changes: Listeners<string> = new Listeners()
 
   /** @param caches without `groupKinds`, no pod belongs to a group. */
-  constructor({ pods, groupKinds }: Pick<Caches, 'groupKinds' | 'pods'>) {
+  constructor({ pods, groupKinds }: Pick<Caches, 'groupKinds' | 'pods'>, requests: RequestPods) {
+    this.requests = requests
     this.isOn = groupKinds !== undefined
     if (!this.isOn) return
+    requests.changes.add((key) => {
+      const [namespace = '', name = ''] = key.split('/')
+      this.changes.notify(refOf('request', namespace, name).id)
+    })
     this.#pods = pods
     pods.onChange((change) => {
       this.#see(change)
@@ -72,7 +80,7 @@ export class PodGroups {
   }
 
   /** Groups of this source are read here from now on. */
-  followMemberGroups(source: Exclude<GroupSource, 'podgroup'>, cache: Cache<MemberGroup>): void {
+  followMemberGroups(source: Exclude<GroupSource, 'podgroup' | 'request'>, cache: Cache<MemberGroup>): void {
     this.#memberGroups.set(source, cache)
     this.#follow(source, cache)
   }
@@ -99,6 +107,8 @@ export class PodGroups {
   }
 
   #stateOf(source: GroupSource): KindState {
+    if (source === 'request')
+      return this.requests.isAbsent ? 'absent' : this.requests.isKnown ? 'served' : 'unknown'
     const isFollowed = source === 'podgroup' ? this.#podGroups.length > 0 : this.#memberGroups.has(source)
     return isFollowed ? 'served' : this.#absent.has(source) ? 'absent' : 'unknown'
   }
@@ -106,6 +116,7 @@ export class PodGroups {
   /** The group itself; undefined while there is no object, or none that can be read. */
   get(ref: GroupRef): KnownGroup | undefined {
     const { source, namespace, name } = ref
+    if (source === 'request') return this.#ofRequest(ref)
     if (source === 'podgroup') {
       for (const cache of this.#podGroups) {
         const object = cache.get({ namespace, name })
@@ -124,8 +135,20 @@ export class PodGroups {
     }
   }
 
+  #ofRequest(ref: GroupRef): KnownGroup | undefined {
+    const found = this.requests.minCountOf(ref)
+    if (found === undefined) return undefined
+    return {
+      ...known(ref, found.request, found.minCount),
+      topologyKey: this.requests.served(ref.id)?.topologyKey,
+      priority: undefined,
+      movesWhole: false,
+    }
+  }
+
   /** Whether all groups of its kind are known, so that one which is not found is not there. */
   isKnown({ source }: GroupRef): boolean {
+    if (source === 'request') return this.requests.isKnown
     if (source !== 'podgroup') return this.#memberGroups.get(source)?.isSynced === true
     return this.#podGroups.length > 0 && this.#podGroups.every(({ isSynced }) => isSynced)
   }
@@ -143,20 +166,20 @@ export class PodGroups {
 
   /** Ids of the groups that have members. */
   ids(): Iterable<string> {
-    return this.#members.keys()
+    return [...this.#members.keys(), ...this.requests.all().map(({ ref }) => ref.id)]
   }
 
   /** The group with this id that some pod or claim named. */
   ref(id: string): GroupRef | undefined {
     const [kind = '', namespace = '', name = ''] = id.split('/')
-    return (['podgroup', 'coscheduling', 'volcano'] as const)
+    return groupSources
       .map((source) => refOf(source, namespace, name))
       .find((ref) => ref.id === `${kind}/${namespace}/${name}`)
   }
 
   /** Its pods that have neither ended nor begun to end. */
   members(id: string): readonly Pod[] {
-    return [...(this.#members.get(id)?.values() ?? [])]
+    return this.requests.served(id)?.pods ?? [...(this.#members.get(id)?.values() ?? [])]
   }
 
   roundOf(uid: string): GroupRound | undefined {
@@ -166,6 +189,11 @@ export class PodGroups {
   /** Notes that claims were released. */
   setRound(uid: string, round: GroupRound): void {
     this.#rounds.set(uid, round)
+  }
+
+  /** What is decided about the group next does not depend on what was released any more. */
+  endRound(uid: string): void {
+    this.#rounds.delete(uid)
   }
 
   /** When the group was decided about first since it last ran; Unix milliseconds. */

@@ -10,6 +10,7 @@ import type { KeptPlans } from '../../placement/kept-plans.ts'
 import type { Replacement } from './command.ts'
 import { predecessorsAnnotation } from '../predecessors.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { isBufferPod } from '../../cluster/pods/buffer-pods.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -57,7 +58,7 @@ export class PlannedReplacements {
         })
         const created = await claims.create(pool, object, reservation, signal)
         const { name } = created.metadata
-        if (claim.bufferPods !== undefined) state.buffers.launched(name)
+        if (claim.roomPods?.some(isBufferPod) === true) state.buffers.launched(name)
         plans.keep(kept, { kind: 'claim', name })
         creations.note({
           name,

@@ -96,8 +96,8 @@ export class ClaimLaunches {
     const { pool } = within
     const object = plan.noted(objects.of(claim, pool), claim)
     const created = await plannedClaims.create(pool, object, reservation, signal)
-    plan.launched(created, claim.pods)
-    refused.forget([...claim.pods, ...(claim.bufferPods ?? [])])
+    plan.launched(created, claim)
+    refused.forget([...claim.pods, ...(claim.roomPods ?? [])])
     report.created(claim, created, pool, decision)
     return undefined
   }

@@ -4,7 +4,8 @@ import type { NewClaim } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { ClaimCreations } from './claim-creations.ts'
-import { bufferOf } from '../../cluster/pods/buffer-pods.ts'
+import { bufferOf, isBufferPod } from '../../cluster/pods/buffer-pods.ts'
+import { consumedBy } from '../../cluster/pods/consumers.ts'
 import { keyOf } from '../../cluster/pods/pods.ts'
 import { podsNoted } from '../../journal/entry.ts'
 import { podList, type SchedulingReport, shortened } from '../reports/scheduling-report.ts'
@@ -49,7 +50,9 @@ export class LaunchReport {
     const { creations, logger, report, state } = this.#deps
     const { name } = created.metadata
     if (claim.pricePerHour === undefined) this.#unpriced(created, claim)
-    if (claim.bufferPods !== undefined) state.buffers.launched(name)
+    const roomPods = Map.groupBy(claim.roomPods ?? [], isBufferPod)
+    const [buffered, requested] = [roomPods.get(true), roomPods.get(false)]
+    if (buffered !== undefined) state.buffers.launched(name)
     state.recentlyFilledNodes.fill(name)
     const workloads = state.movedPods.launchFor(claim.pods)
     if (workloads > 0)
@@ -69,7 +72,10 @@ export class LaunchReport {
         requests: created.spec.resources?.requests,
         'instance-types': shortened(claim.instanceTypes),
         Pods: podList(claim.pods),
-        ...(claim.bufferPods && { 'capacity-buffers': buffersText(claim.bufferPods) }),
+        ...(buffered && { 'capacity-buffers': countsText(buffered, bufferOf) }),
+        ...(requested && {
+          'provisioning-requests': countsText(requested, (pod) => consumedBy(pod) ?? ''),
+        }),
       },
     })
     for (const pod of claim.pods) {
@@ -98,11 +104,13 @@ export class LaunchReport {
 }
 
 function roomText(claims: readonly NewClaim[]): string {
-  const count = claims.reduce((sum, { bufferPods = [] }) => sum + bufferPods.length, 0)
-  return count === 0 ? '' : ` and the room of ${count} more that CapacityBuffers keep`
+  const count = claims.reduce((sum, { roomPods = [] }) => sum + roomPods.length, 0)
+  return count === 0
+    ? ''
+    : ` and the room of ${count} more that CapacityBuffers and ProvisioningRequests keep`
 }
 
-/** How many pods of each CapacityBuffer there is to be room for. */
-function buffersText(pods: readonly Pod[]): string {
-  return Array.from(Map.groupBy(pods, bufferOf), ([buffer, own]) => `${buffer}: ${own.length}`).join(', ')
+/** How many pods there is to be room for, by what keeps it. */
+function countsText(pods: readonly Pod[], keeperOf: (pod: Pod) => string): string {
+  return Array.from(Map.groupBy(pods, keeperOf), ([keeper, own]) => `${keeper}: ${own.length}`).join(', ')
 }

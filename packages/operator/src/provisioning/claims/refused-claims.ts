@@ -31,8 +31,8 @@ export class RefusedClaims {
   }
 
   /** The API server will not have the claim, however often it is asked: its pods are found out about. */
-  note({ nodePool: name, pods: own, bufferPods = [] }: NewClaim, message: string): void {
-    const pods = [...own, ...bufferPods]
+  note({ nodePool: name, pods: own, roomPods = [] }: NewClaim, message: string): void {
+    const pods = [...own, ...roomPods]
     const atFault = this.#deps.refusals.note(pods, `the API server rejects its NodeClaim: ${message}`)
     this.#deps.logger.warn('the API server rejects a nodeclaim', {
       NodePool: { name },

@@ -25,13 +25,17 @@ import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import { uselessText } from '../../cluster/nodes/useless-text.ts'
 import { canonicalPod } from '../../decider/canonical-keys.ts'
 import type { Caches } from '../../cluster/caches.ts'
+import type { ServedRequest } from '../../cluster/pods/request-pods.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'applications'>
-  readonly state: Pick<ClusterState, 'buffers' | 'evidence' | 'isWellFormed' | 'predictions'>
+  readonly state: Pick<
+    ClusterState,
+    'buffers' | 'evidence' | 'isWellFormed' | 'podGroups' | 'predictions' | 'requests'
+  >
   readonly provider: PodRules
   readonly settings: Pick<Settings, 'defaultSpread'>
   readonly devices: DeviceInputs
@@ -116,9 +120,20 @@ export class PodEligibility {
     return podReader(this.#deps)(pod)
   }
 
-  /** Pods that stand for the room of CapacityBuffers. */
-  ofBuffers(): readonly Pod[] {
-    return this.#deps.state.buffers.all()
+  /** Pods that stand for the room of CapacityBuffers and of ProvisioningRequests. */
+  forRoom(): readonly PlacedPod[] {
+    const { buffers, podGroups, requests } = this.#deps.state
+    const isHeld = ({ isBooked, request }: ServedRequest) =>
+      !isBooked && podGroups.roundOf(request.metadata.uid ?? '') !== undefined
+    return [
+      ...buffers.all().map((pod): PlacedPod => ({ pod, origin: 'buffer' })),
+      ...requests
+        .all()
+        .filter((served) => !isHeld(served))
+        .flatMap(({ pods, class: of }) =>
+          pods.map((pod): PlacedPod => ({ pod, origin: of === 'check' ? 'check' : 'request' })),
+        ),
+    ]
   }
 
   /** Where pods are planned to go, with the room that is kept, which stays where it is while it can. */
@@ -126,8 +141,10 @@ export class PodEligibility {
     planned: ReadonlyMap<string, string>,
     staying: readonly StateNode[],
   ): ReadonlyMap<string, string> {
-    const hosts = this.#deps.state.buffers.hosts()
-    if (hosts.size === 0) return planned
+    const { buffers, requests } = this.#deps.state
+    const hosts = [...requests.hosts()].filter(([uid]) => !planned.has(uid) && requests.has(uid))
+    hosts.push(...buffers.hosts())
+    if (hosts.length === 0) return planned
     const present = new Map(staying.map(({ name, providerID }) => [providerID, name]))
     const all = new Map(planned)
     for (const [uid, host] of hosts) {
@@ -138,8 +155,8 @@ export class PodEligibility {
   }
 
   /**
-   * Sorts pods in steps by what becomes of them. Pending pods are validated; of pods on leaving nodes and pods of
-   * buffers only what is needed to read them is checked.
+   * Sorts pods in steps by what becomes of them. Pending pods are validated; of pods on leaving nodes and pods that
+   * stand for room only what is needed to read them is checked.
    */
   sorted(
     pending: readonly Pod[],
@@ -217,7 +234,8 @@ function* eligiblePods(
       }
       origins.set(pod.metadata.uid ?? '', origin)
       // What takes its place may ask for something else.
-      take(origin === 'buffer' ? pod : state.predictions.remade(pod))
+      const isMade = origin !== 'buffer' && origin !== 'request' && origin !== 'check'
+      take(isMade ? state.predictions.remade(pod) : pod)
     } catch (error) {
       refused.push(unreadable(pod, error))
     }

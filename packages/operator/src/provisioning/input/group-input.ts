@@ -11,9 +11,12 @@ import { isDaemonPod } from '../../cluster/pods/pods.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodes'>
-  readonly state: Pick<ClusterState, 'isWellFormed' | 'nominations' | 'plans' | 'podGroups'>
+  readonly state: Pick<ClusterState, 'isWellFormed' | 'nominations' | 'plans' | 'podGroups' | 'requests'>
   readonly clock: Pick<Clock, 'now'>
 }
+
+/** Below that of every pod. */
+const lastPriority = -2_147_483_649
 
 /** A member of a group about which nothing is decided, and why. */
 interface HeldPod {
@@ -27,6 +30,8 @@ export interface GroupedPods {
   readonly podGroups: readonly PodGroupInput[]
   /** Members of groups for which nothing is decided now. */
   readonly refused: readonly HeldPod[]
+  /** Pods for which a ProvisioningRequest keeps room, so that no node is launched for them. */
+  readonly ignored: readonly (HeldPod & { readonly isSilent: true })[]
 }
 
 export class GroupInputs {
@@ -37,8 +42,10 @@ export class GroupInputs {
   }
 
   /** Once one member of a group is refused, all are decided about: the scheduler refuses those that fit as well. */
-  complete(waiting: readonly Pod[]): GroupedPods {
+  complete(all: readonly Pod[]): GroupedPods {
     const { state } = this.#deps
+    const requests = this.#requests()
+    const { waiting, ignored } = this.#withoutConsumers(all)
     const refs = new Map<string, GroupRef>()
     const alone: Pod[] = []
     for (const pod of waiting) {
@@ -47,7 +54,7 @@ export class GroupInputs {
       if (ref === undefined) alone.push(pod)
       else refs.set(ref.id, ref)
     }
-    if (refs.size === 0) return { pending: waiting, podGroups: [], refused: [] }
+    if (refs.size === 0) return { pending: waiting, podGroups: requests, refused: [], ignored }
     const pending = [...alone]
     const groups: PodGroupInput[] = []
     const refused: HeldPod[] = []
@@ -61,7 +68,49 @@ export class GroupInputs {
         groups.push(this.#inputOf(reason, members, bound))
       }
     }
-    return { pending, podGroups: groups, refused }
+    return { pending, podGroups: [...groups, ...requests], refused, ignored }
+  }
+
+  #withoutConsumers(all: readonly Pod[]): {
+    readonly waiting: readonly Pod[]
+    readonly ignored: GroupedPods['ignored']
+  } {
+    const { requests } = this.#deps.state
+    if (requests.isAbsent) return { waiting: all, ignored: [] }
+    const ignored = all.flatMap((pod) => {
+      const standing = requests.standingOf(pod)
+      if (standing?.kind !== 'held') return []
+      const reason = `no node is launched for it, as it is made for the room of ProvisioningRequest ${standing.request}`
+      return [{ pod, reason, isSilent: true as const }]
+    })
+    if (ignored.length === 0) return { waiting: all, ignored }
+    const held = new Set(ignored.map(({ pod }) => pod))
+    return { waiting: all.filter((pod) => !held.has(pod)), ignored }
+  }
+
+  /** Requests whose room is sought, the oldest first; those that launch nothing come after all others. */
+  #requests(): readonly PodGroupInput[] {
+    const { requests, podGroups } = this.#deps.state
+    return requests.all().flatMap(({ ref, request, class: of, isBooked, pods, topologyKey }, rank) => {
+      const { uid = '', creationTimestamp = '' } = request.metadata
+      // What was released is planned anew once its pause is over.
+      if (isBooked || podGroups.roundOf(uid) !== undefined) return []
+      const domain = topologyKey === undefined ? undefined : this.#domainOf(topologyKey, [], pods)
+      return [
+        {
+          id: ref.id,
+          members: pods.map(({ metadata }) => metadata.uid ?? ''),
+          minCount: pods.length,
+          bound: 0,
+          priority:
+            of === 'check' ? lastPriority - rank : Math.max(0, ...pods.map(({ spec }) => spec.priority ?? 0)),
+          createdAt: creationTimestamp,
+          ...(topologyKey !== undefined && {
+            topology: { key: topologyKey, ...(domain !== undefined && { domain }) },
+          }),
+        },
+      ]
+    })
   }
 
   /**

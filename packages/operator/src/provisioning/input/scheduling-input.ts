@@ -92,7 +92,7 @@ async function gatherSchedulingInput(
 ): Promise<GatheredInput> {
   const { cluster, pools, slicing, state } = deps
   const hasPods =
-    state.pods.waitingCount > 0 || deps.pods.ofBuffers().length > 0 || state.stateNodes().some(isLeaving)
+    state.pods.waitingCount > 0 || deps.pods.forRoom().length > 0 || state.stateNodes().some(isLeaving)
   const eligible = hasPods ? pools.list() : []
   // The provider is asked before anything is read, so that what is read is of one moment.
   const listed = await Promise.all(eligible.map((pool) => pools.offered(pool, signal)))
@@ -169,7 +169,8 @@ function* gathering(
   const staying = stateNodes.filter(
     (stateNode) => !stateNode.isMarkedForDeletion && state.unreadableNodeText(stateNode) === undefined,
   )
-  const { pending, podGroups: pendingGroups, refused } = pods.grouped(hasPods ? state.pods.waiting() : [])
+  const waitingPods = hasPods ? state.pods.waiting() : []
+  const { pending, podGroups: pendingGroups, refused, ignored } = pods.grouped(waitingPods)
   const waiting = new Set(pendingGroups.map(({ id }) => id))
   const movingGroups = pods
     .movingGroups(moving.map(({ pod }) => pod))
@@ -177,7 +178,7 @@ function* gathering(
     .filter(({ id }) => !waiting.has(id))
   const podGroups = [...pendingGroups, ...movingGroups]
   const leaving = [...cluster.leavingPods(stateNodes), ...moving]
-  const buffered = hasPods ? pods.ofBuffers().map((pod): PlacedPod => ({ pod, origin: 'buffer' })) : []
+  const room = hasPods ? pods.forRoom() : []
   const input = {
     nodes: staying.map((node) => cluster.node(node, lookups)),
     pools: listings.flatMap(({ nodePool, ...listing }) =>
@@ -197,7 +198,13 @@ function* gathering(
       .map(({ nodePool }) => nodePool),
   }
   yield
-  const sorted = yield* pods.sorted(pending, [...leaving, ...buffered], lookups)
-  if (podGroups.length + refused.length === 0) return { ...input, ...sorted }
-  return { ...input, ...sorted, refused: [...sorted.refused, ...refused], podGroups }
+  const sorted = yield* pods.sorted(pending, [...leaving, ...room], lookups)
+  if (podGroups.length + refused.length + ignored.length === 0) return { ...input, ...sorted }
+  return {
+    ...input,
+    ...sorted,
+    refused: [...sorted.refused, ...refused],
+    ignored: [...sorted.ignored, ...ignored],
+    podGroups,
+  }
 }

@@ -5,6 +5,7 @@ import { nodeClaimCases } from './nodeclaim-cases.test-support.ts'
 import { nodeClassCases } from './node-class-cases.test-support.ts'
 import { nodeOverlayCases } from './nodeoverlay-cases.test-support.ts'
 import { nodePoolCases } from './nodepool-cases.test-support.ts'
+import { provisioningRequestCases } from './provisioningrequest-cases.test-support.ts'
 import { publicExamples } from './public-examples.test-support.ts'
 import { templateCases } from './template-cases.test-support.ts'
 
@@ -16,6 +17,7 @@ export const crdCases: Readonly<Record<string, readonly CrdCase[]>> = {
   NodeClaim: nodeClaimCases,
   NodeOverlay: nodeOverlayCases,
   CapacityBuffer: capacityBufferCases,
+  ProvisioningRequest: provisioningRequestCases,
   'node classes': nodeClassCases,
   'public examples': publicExamples,
 }

@@ -47,6 +47,7 @@ const plurals: Readonly<Record<string, string>> = {
   NodeClaim: 'nodeclaims',
   NodeOverlay: 'nodeoverlays',
   CapacityBuffer: 'capacitybuffers',
+  ProvisioningRequest: 'provisioningrequests',
   CleverNodeClass: 'clevernodeclasses',
   ClusterAPINodeClass: 'clusterapinodeclasses',
   ExoscaleNodeClass: 'exoscalenodeclasses',

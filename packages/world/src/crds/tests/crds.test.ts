@@ -5,7 +5,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { capacityBufferCrd, nodeClaimCrd, nodeOverlayCrd, nodePoolCrd } from '@tenon/api'
+import {
+  capacityBufferCrd,
+  nodeClaimCrd,
+  nodeOverlayCrd,
+  nodePoolCrd,
+  provisioningRequestCrd,
+} from '@tenon/api'
 import {
   type ApiServer,
   createApiServer,
@@ -44,6 +50,7 @@ const crds = [
   nodeClaimCrd,
   nodeOverlayCrd,
   capacityBufferCrd,
+  provisioningRequestCrd,
   cleverNodeClassCrd,
   clusterAPINodeClassCrd,
   exoscaleNodeClassCrd(),

@@ -14,14 +14,14 @@ export function sellsRoomTwice(inner: SchedulingDecider): SchedulingDecider {
       }
       const pods = input.pods.filter((pod) => !partners.has(pod))
       const result = await inner.decide({ ...input, pods }, options)
-      if (result.buffers === undefined) return result
-      const nodes = new Map(result.buffers.placements.map(({ pod, node }) => [pod.metadata.uid, node]))
+      if (result.room === undefined) return result
+      const nodes = new Map(result.room.placements.map(({ pod, node }) => [pod.metadata.uid, node]))
       const more = Array.from(partners, ([pod, partner]) => ({ pod, node: nodes.get(partner) })).flatMap(
         ({ pod, node }) => (node === undefined ? [] : [{ pod, node }]),
       )
       return {
         ...result,
-        buffers: { ...result.buffers, placements: [...result.buffers.placements, ...more] },
+        room: { ...result.room, placements: [...result.room.placements, ...more] },
       }
     },
     examine: (input, question, options) => inner.examine(input, question, options),

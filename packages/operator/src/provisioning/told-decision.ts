@@ -1,16 +1,15 @@
-/** Decisions of which CapacityBuffers are told. */
+/** Decisions of which those are told that keep room. */
 import type { OnTrial } from '../node/evidence/judge.ts'
-import type { Decided, PassDecision } from '../provisioning/pass-decision.ts'
-import type { BufferReport } from './report.ts'
+import type { Decided, PassDecision } from './pass-decision.ts'
+import type { RoomReport } from './room-outcome.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly decision: PassDecision
-  /** Absent without the feature gate. */
-  readonly report: BufferReport | undefined
+  readonly reports: readonly RoomReport[]
 }
 
-export class BufferedDecision {
+export class ToldDecision {
   readonly #deps: Dependencies
 
   constructor(deps: Dependencies) {
@@ -19,9 +18,9 @@ export class BufferedDecision {
 
   /** @returns undefined when there is nothing to decide about pods, or no pool that could launch anything. */
   async make(onTrial: OnTrial, signal: AbortSignal): Promise<Decided | undefined> {
-    const { decision, report } = this.#deps
-    const { buffers, decided } = await decision.make(onTrial, signal)
-    await report?.tell(buffers, signal)
+    const { decision, reports } = this.#deps
+    const { room, decided } = await decision.make(onTrial, signal)
+    for (const report of reports) await report.tell(room, signal)
     return decided
   }
 }
