@@ -8,12 +8,12 @@
  * `rest` one without pending pods, the median of seven; `unneeded` the same with half of the nodes nearly empty, so
  * that each is tried for removal; `held` the longest time that the thread was not given up.
  */
-import { parseArgs } from 'node:util'
 import type { Node, Pod } from '@tenon/api'
 import { createAutoscaler, defaultOptions, Explanations } from '@tenon/cluster-autoscaler'
 import { VolumeIndex } from '@tenon/filters'
 import type { NodeGroup, NodeGroups } from '@tenon/provider'
 import { eventLoopTurns, SeededRandom, silentLogger, SystemClock, type Turns } from '@tenon/runtime'
+import { benchArguments } from './arguments.ts'
 
 const groupCount = 10
 const deploymentCount = 20
@@ -33,14 +33,16 @@ interface Row extends Size {
   readonly added: number
 }
 
-const { values } = parseArgs({
-  options: {
-    nodes: { type: 'string' },
-    pods: { type: 'string' },
-    pending: { type: 'string', default: '500' },
-    json: { type: 'boolean', default: false },
+const values = benchArguments(
+  'cluster-autoscaler',
+  'What an iteration of the Cluster Autoscaler mode takes on a cluster in memory.',
+  {
+    nodes: { type: 'string', help: 'nodes of the cluster; with --pods' },
+    pods: { type: 'string', help: 'pods of the cluster; with --nodes' },
+    pending: { type: 'string', default: '500', help: 'pods that find no place' },
+    json: { type: 'boolean', help: 'one JSON document for each size' },
   },
-})
+)
 const pending = Number(values.pending)
 const sizes: readonly Size[] =
   values.nodes === undefined

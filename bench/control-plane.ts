@@ -14,11 +14,11 @@
  * The reference names no node for a pod. With `--gates PlannedPlacement=false` Tenon does not either: fewer writes, and
  * more expensive nodes, which the price tells.
  */
-import { parseArgs } from 'node:util'
 import { kinds, labels, type Node, type NodePool } from '@tenon/api'
 import type { WatchingKubeClient } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 import { deployment } from '../conformance/src/scheduling-proof/objects.ts'
+import { benchArguments } from './arguments.ts'
 import { pricePerHourOf } from './control-plane/price.ts'
 import { followReady, onControlPlane, onStand, type Stand } from './control-plane/stand.ts'
 
@@ -92,15 +92,17 @@ const giveUpMs = 300_000
 const pollMs = 20
 const nodePollMs = 200
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    gates: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    'cpu-prof': { type: 'string' },
-    'no-floor': { type: 'boolean', default: false },
+const values = benchArguments(
+  'control-plane',
+  'The controller on a real control plane with nodes simulated by kwok.',
+  {
+    only: { type: 'string', help: 'one workload' },
+    gates: { type: 'string', help: 'feature gates of the controller' },
+    json: { type: 'boolean', help: 'one JSON document for each workload' },
+    'cpu-prof': { type: 'string', help: 'folder for CPU profiles of the controller' },
+    'no-floor': { type: 'boolean', help: 'leaves out what the host takes without a controller' },
   },
-})
+)
 const chosen = workloads.filter(({ name }) => values.only === undefined || values.only === name)
 if (chosen.length === 0) {
   console.error(

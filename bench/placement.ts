@@ -11,22 +11,27 @@
  *   --refused-first  no node may be launched before the scheduler has refused every pod, and time counts from
  *                    then: one decision sees all pods, however slow the host
  */
-import { parseArgs } from 'node:util'
 import { Stand } from '../conformance/src/planned-placement/stand.ts'
 import { eightShapes, smallNodes } from '../conformance/src/planned-placement/workloads.ts'
 import { sharedControlPlane } from '../conformance/suite/cluster.ts'
+import { benchArguments } from './arguments.ts'
 import { jsonOf, tableOf } from './placement/table.ts'
 
 const withinMs = 120_000
 
-const { values } = parseArgs({
-  options: {
-    json: { type: 'boolean', default: false },
-    runs: { type: 'string', default: '1' },
-    'small-nodes': { type: 'boolean', default: false },
-    'refused-first': { type: 'boolean', default: false },
+const values = benchArguments(
+  'placement',
+  'Where the pods of a mixed batch go on a real control plane, and what their nodes cost.',
+  {
+    json: { type: 'boolean', help: 'one JSON document for each run' },
+    runs: { type: 'string', default: '1', help: 'how often it is played' },
+    'small-nodes': { type: 'boolean', help: 'nodes of at most 16 CPU' },
+    'refused-first': {
+      type: 'boolean',
+      help: 'nothing is launched before the scheduler has refused every pod',
+    },
   },
-})
+)
 const controlPlane = await sharedControlPlane()
 try {
   for (let run = 0; run < Number(values.runs); run++) {

@@ -12,12 +12,12 @@
  * created in that time, `moves` commands while at rest. The bound is what the requests cost at the price of a
  * CPU and of a byte, as if nodes could be had in any size.
  */
-import { parseArgs } from 'node:util'
 import { karpenterKinds, kinds, labels, type NodePool, parseResources } from '@tenon/api'
 import { createCacheRegistry, type WatchingKubeClient } from '@tenon/kube'
 import { SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
 import { eightShapes, smallNodes } from '../conformance/src/planned-placement/workloads.ts'
 import { deployment, proofKinds } from '../conformance/src/scheduling-proof/objects.ts'
+import { benchArguments } from './arguments.ts'
 import { pricePerHourOf } from './control-plane/price.ts'
 import { followReady, onStand, type Stand } from './control-plane/stand.ts'
 
@@ -58,14 +58,16 @@ const giveUpMs = 600_000
 /** Longer than any command takes from its decision to the end of its drains. */
 const settledMs = 60_000
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    json: { type: 'boolean', default: false },
-    rest: { type: 'string', default: '10' },
-    gates: { type: 'string' },
+const values = benchArguments(
+  'scale-down',
+  'What consolidation makes of a cluster that has become too large, on a real control plane.',
+  {
+    only: { type: 'string', help: 'small or all: nodes of at most 16 CPU, or every type' },
+    json: { type: 'boolean', help: 'one JSON document for each case' },
+    rest: { type: 'string', default: '10', help: 'minutes that the cluster is watched once it has settled' },
+    gates: { type: 'string', help: 'feature gates of the controller' },
   },
-})
+)
 const chosen = cases.filter(({ name }) => values.only === undefined || values.only === name)
 if (chosen.length === 0) {
   console.error(`scale-down: --only ${values.only}: give ${cases.map(({ name }) => name).join(' or ')}`)

@@ -12,9 +12,9 @@ import { execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { SystemClock } from '@tenon/runtime'
 import { Cluster, until } from '../conformance/suite/cluster.ts'
+import { benchArguments } from './arguments.ts'
 
 const processorLimitMs = 1500
 const pollMs = 5
@@ -30,8 +30,9 @@ interface Figures {
   readonly systemMs: number
 }
 
-const { values } = parseArgs({
-  options: { json: { type: 'boolean', default: false }, runs: { type: 'string', default: '5' } },
+const values = benchArguments('start', 'How long the bundle takes from its start to its first reconcile.', {
+  json: { type: 'boolean', help: 'one JSON document' },
+  runs: { type: 'string', default: '5', help: 'starts of each provider' },
 })
 const clock = new SystemClock()
 const root = join(import.meta.dirname, '..')

@@ -19,8 +19,8 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { SystemClock } from '@tenon/runtime'
+import { benchArguments } from './arguments.ts'
 import { ControllerProcess } from './control-plane/controller-process.ts'
 import type { Answer, Order } from './state/api-process.ts'
 
@@ -41,16 +41,18 @@ interface Row {
   readonly statePercent: number
 }
 
-const { values } = parseArgs({
-  options: {
-    nodes: { type: 'string' },
-    pods: { type: 'string' },
-    changes: { type: 'string', default: '100' },
-    seconds: { type: 'string', default: '30' },
-    json: { type: 'boolean', default: false },
-    'cpu-prof': { type: 'string' },
+const values = benchArguments(
+  'state',
+  'What it takes to follow a large cluster: the embedded API server, and a controller in a process of its own.',
+  {
+    nodes: { type: 'string', help: 'nodes of the cluster; with --pods' },
+    pods: { type: 'string', help: 'pods of the cluster; with --nodes' },
+    changes: { type: 'string', default: '100', help: 'changes a second while busy' },
+    seconds: { type: 'string', default: '30', help: 'how long the cluster is at rest, and busy' },
+    json: { type: 'boolean', help: 'one JSON document for each row' },
+    'cpu-prof': { type: 'string', help: 'folder for CPU profiles of the controller' },
   },
-})
+)
 const sizes =
   values.nodes === undefined && values.pods === undefined
     ? [

@@ -8,10 +8,10 @@
  * 5 s over the phase; `min` counts until nothing changes any more. The rest of the cluster shares the host,
  * so that times say little where it is busy. `--pods` plays smaller cases; thresholds are those of full ones.
  */
-import { parseArgs } from 'node:util'
 import { karpenterKinds, kinds, labels, type NodePool, parseResource, type Resources } from '@tenon/api'
 import { SystemClock } from '@tenon/runtime'
 import { deployment, ofApp, proofKinds } from '../conformance/src/scheduling-proof/objects.ts'
+import { benchArguments } from './arguments.ts'
 import { followReady, onStand, type Stand } from './control-plane/stand.ts'
 import { type Case, cases, type Change, type Phase, shapes, type Threshold } from './upstream/cases.ts'
 import { type Samples, sampled } from './upstream/sampler.ts'
@@ -58,13 +58,15 @@ interface Row extends Samples {
   readonly over: readonly string[]
 }
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    pods: { type: 'string' },
-    json: { type: 'boolean', default: false },
+const values = benchArguments(
+  'upstream',
+  'Cases of the upstream performance suite on a real control plane.',
+  {
+    only: { type: 'string', help: 'one case' },
+    pods: { type: 'string', help: 'plays smaller cases' },
+    json: { type: 'boolean', help: 'one JSON document for each phase' },
   },
-})
+)
 const chosen = cases.filter(({ name }) => values.only === undefined || values.only === name)
 if (chosen.length === 0) fail(`--only ${values.only}: give ${cases.map(({ name }) => name).join(' or ')}`)
 const podsAsked = values.pods === undefined ? undefined : Number(values.pods)
