@@ -18,6 +18,9 @@ const screenshots =
 export const widths = [360, 1280, 2560] as const
 export const schemes = ['light', 'dark'] as const
 
+/** For a busy host; alone an answer takes a second at most. */
+const answerMs = 120_000
+
 export async function launchChromium(): Promise<Browser> {
   // Root has no sandbox to be in; the page is our own.
   return await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox', '--disable-gpu'] })
@@ -52,6 +55,7 @@ export class Visit {
     await context.grantPermissions(['clipboard-read', 'clipboard-write'])
     // Into each document before its own scripts: the policy of the page lets none in afterwards.
     await context.addInitScript({ content: axe.source })
+    context.setDefaultTimeout(answerMs)
     const visit = new Visit(await context.newPage(), link)
     await visit.page.goto(link)
     return visit
@@ -70,7 +74,7 @@ export class Visit {
         document.querySelector('h1') !== null &&
         !/Asking…|Waiting for the first picture/.test(document.body.textContent ?? ''),
       undefined,
-      { timeout: 120_000 },
+      { timeout: answerMs },
     )
   }
 

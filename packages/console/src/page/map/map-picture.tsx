@@ -218,6 +218,9 @@ function Legend(): JSX.Element {
         <span class="key cell" aria-hidden="true" /> free
       </li>
       <li>
+        <span class="key pod" aria-hidden="true" /> pod, from near
+      </li>
+      <li>
         <span class="key pending" aria-hidden="true" /> starting
       </li>
       <li>

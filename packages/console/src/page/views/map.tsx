@@ -83,6 +83,12 @@ function matches(row: NodeRow, filter: string): boolean {
   return texts.some((text) => text?.toLowerCase().includes(filter.toLowerCase()) === true)
 }
 
+/** Another one when something happened to the node by which its explanation may be another, too. */
+function explainedVersion(row: NodeRow | undefined): number {
+  if (row === undefined) return 0
+  return 4 * (row.pods ?? 0) + 2 * Number(row.cordoned) + Number(row.deleting)
+}
+
 function NodeDialog({ id }: { readonly id: string }): JSX.Element {
   const row = rowOf('nodes', id)
   const name = row?.name ?? id.replace(/^[a-z]+\//, '')
@@ -90,7 +96,7 @@ function NodeDialog({ id }: { readonly id: string }): JSX.Element {
   return (
     <Dialog title={name} onClose={() => choose('node', undefined)}>
       {row !== undefined && <p>{factsOf(row)}</p>}
-      <Explanation kind="node" name={nodeClaim ?? name} />
+      <Explanation kind="node" name={nodeClaim ?? name} version={explainedVersion(row)} />
       <p class="buttons">
         {node !== undefined && row !== undefined && (
           <>
