@@ -17,6 +17,7 @@ import { fleetOf, launchesOfAge, unrest } from './invariants/calm.ts'
 import { Checker } from './invariants/checker.ts'
 import { roomTrouble } from './invariants/buffers.ts'
 import { deviceTrouble } from './invariants/devices.ts'
+import { gangTrouble } from './invariants/gangs.ts'
 import { MetricsWatch } from './invariants/metrics.ts'
 import type { Violation } from './invariants/scene.ts'
 import { calmBoundMs, Settling } from './invariants/settling.ts'
@@ -286,6 +287,7 @@ function readingOf(
       nodeOverlay: kinds.has('priceChanges'),
       staticCapacity: kinds.has('staticPools'),
       capacityBuffer: kinds.has('buffers'),
+      groupScheduling: kinds.has('gangs'),
     },
   }
 }
@@ -297,5 +299,6 @@ function troubleIn(
   kinds: ReturnType<typeof kindsOf>,
 ): readonly string[] {
   const rooms = kinds.has('buffers') ? roomTrouble(world) : []
-  return [...unrest(world, cloud), ...rooms, ...deviceTrouble(world)]
+  const gangs = kinds.has('gangs') ? gangTrouble(world) : []
+  return [...unrest(world, cloud), ...rooms, ...deviceTrouble(world), ...gangs]
 }

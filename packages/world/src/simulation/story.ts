@@ -143,6 +143,8 @@ export const workloadKinds = [
   'buffers',
   /** Pods that claim GPUs as devices, whose drivers publish late; only in stories that name it, at Exoscale. */
   'devices',
+  /** PodGroups, with the feature gate for them; only in stories that name it. */
+  'gangs',
 ] as const
 
 export type WorkloadKind = (typeof workloadKinds)[number]

@@ -2,6 +2,7 @@
 import { type NodeClaim, type Pod, parseNillableDuration } from '@tenon/api'
 import type { World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'
+import { lacksMembers } from './gangs.ts'
 import { unsatisfiableLabel } from '../workload/workload-context.ts'
 
 const isOver = (pod: Pod): boolean => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
@@ -17,12 +18,14 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   const foreign = new Set(all.filter((node) => cloud.isForeign(node)).map(({ metadata }) => metadata.name))
   const instances = cloud.instances()
   const told: string[] = []
+  const isHeldBack = lacksMembers(world)
   const waiting = pods.filter(
     (pod) =>
       !isOver(pod) &&
       pod.metadata.labels?.[unsatisfiableLabel] === undefined &&
       !foreign.has(pod.spec.nodeName ?? '') &&
-      !isRunning(pod),
+      !isRunning(pod) &&
+      !isHeldBack(pod),
   )
   if (waiting.length > 0) told.push(`${waiting.length} pod(s) do not run: ${some(waiting)}`)
   const claimed = new Set(claims.map(({ status }) => status?.providerID ?? ''))

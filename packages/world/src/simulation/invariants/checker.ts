@@ -18,6 +18,7 @@ import {
   registrationTaintRemoved,
 } from './instances.ts'
 import { driversAwaited, noSecondNodeForDevices } from './devices.ts'
+import { gangNodesOpenTogether, gangsWholeOrReleased, runningGangsKept, strangersKept } from './gangs.ts'
 import { healthyInstancesKept, initializedInTime, nothingBoughtInVain } from './evidence.ts'
 import {
   foreignGroupsKept,
@@ -70,6 +71,10 @@ const invariants: readonly Invariant[] = [
   onlyTheLeaderWrites,
   leaseGivenBack,
   bufferPodsStayInside,
+  gangsWholeOrReleased,
+  gangNodesOpenTogether,
+  runningGangsKept,
+  strangersKept,
 ]
 
 /** What holds at one cloud only. */

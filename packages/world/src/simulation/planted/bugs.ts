@@ -10,6 +10,7 @@ import {
 import { keepsRoomOfDeleted, overlooksKeptRoom, sellsRoomTwice, takesRoomForPods } from './buffer-mistakes.ts'
 import { adoptsByLabel, deletesUnconfirmed, forgetsRefusals, stampsEveryNode } from './clever-mistakes.ts'
 import { awaitsNoDriver, overlooksStartingDevices, promisesHeldDevices } from './device-mistakes.ts'
+import { contentWithOne, forgetsGangs, overlooksRunningGangs, seesEveryNodeFree } from './gang-mistakes.ts'
 import { countsAnew, failsScrapes, keepsSeriesOfPods } from './operator-mistakes.ts'
 import type { PlantedBug, Profile } from './planted-bug.ts'
 import {
@@ -342,6 +343,30 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'a new node counts as initialized before the driver of its devices has published',
     api: awaitsNoDriver,
     profile: brief(0.3, ['devices']),
+  },
+  {
+    name: 'gang-in-part',
+    mistake: 'a gang counts as whole with one pod: nodes for a part of it are launched, and kept',
+    sees: { podgroups: contentWithOne },
+    profile: brief(0.5, ['gangs'], ['drought', 'cloudRefusal']),
+  },
+  {
+    name: 'gang-note-lost',
+    mistake: 'NodeClaims do not say which gang they are for, so that nothing holds them together',
+    api: forgetsGangs,
+    profile: brief(0.4, ['gangs'], ['neverBoots', 'neverReady']),
+  },
+  {
+    name: 'gang-strangers-lost',
+    mistake: 'NodeClaims of a gang are given back although other pods run on their nodes',
+    api: seesEveryNodeFree,
+    profile: brief(0.8, ['gangs', 'bursts', 'restarts']),
+  },
+  {
+    name: 'gang-drained',
+    mistake: 'consolidation and drift take pods of a gang so that too few are left',
+    operator: overlooksRunningGangs,
+    profile: brief(0.6, ['gangs', 'consolidation', 'poolRollouts']),
   },
   {
     name: 'adopts-by-label',

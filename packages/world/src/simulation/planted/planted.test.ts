@@ -16,6 +16,7 @@ const quick = [
   ['counters-reset', 1, 'countersRise'],
   ['option-ignored', 1, 'optionsObeyed'],
   ['neighbour-deleted', 1, 'healthyInstancesKept'],
+  ['gang-in-part', 1, 'gangNodesOpenTogether'],
   ['adopts-by-label', 1, 'foreignGroupsKept'],
   ['every-node-stamped', 1, 'onlyFirstNodesStamped'],
   ['any-deployment', 4, 'foreignDeploymentsKept'],

@@ -19,6 +19,7 @@ import {
 import { buffers } from './buffers.ts'
 import { devices } from './devices.ts'
 import { affinities, disruptionBudgets, doNotDisrupt, priorities, spreads } from './constraints.ts'
+import { gangs } from './gangs.ts'
 import { abandonedClaims, manualDeletions, protectedNodes, templateUpgrades } from './meddling.ts'
 import {
   classDrift,
@@ -65,12 +66,13 @@ const players: Readonly<Record<Exclude<WorkloadKind, PoolTrait>, (hands: Hands) 
   abandonedClaims,
   buffers,
   devices,
+  gangs,
 }
 
 /** Kinds without which there would be nothing to see. */
 const always: ReadonlySet<WorkloadKind> = new Set(['deployments', 'daemonSets'])
 /** Kinds that no seed draws: what seeds that are known replay does not change with them. */
-const onlyIfNamed: ReadonlySet<WorkloadKind> = new Set(['buffers', 'devices'])
+const onlyIfNamed: ReadonlySet<WorkloadKind> = new Set(['buffers', 'devices', 'gangs'])
 /** Share of the seeds in which any other kind plays a part. */
 const presence = 0.6
 

@@ -1,0 +1,48 @@
+/** Mistakes about gangs. */
+import type { KubeObject, PodGroup } from '@tenon/api'
+import type { Operator } from '@tenon/operator'
+import { oneChunk, type Transport } from '@tenon/runtime'
+import { pluralOf } from './sight.ts'
+
+/** Every gang seems to be content with one pod. */
+export const contentWithOne = (object: KubeObject): KubeObject => {
+  const group = object as PodGroup
+  if (group.spec?.schedulingPolicy?.gang == null) return object
+  const spec = { ...group.spec, schedulingPolicy: { gang: { minCount: 1 } } }
+  return { ...group, spec } as KubeObject
+}
+
+/** Claims are created without a word about the gangs that wait for them. */
+export function forgetsGangs(inner: Transport): Transport {
+  return {
+    async send(request, signal) {
+      if (request.method !== 'POST' || pluralOf(request) !== 'nodeclaims')
+        return await inner.send(request, signal)
+      const claim = JSON.parse(String(request.body)) as KubeObject
+      const { 'tenon.sh/group': _, ...annotations } = claim.metadata.annotations ?? {}
+      const body = JSON.stringify({ ...claim, metadata: { ...claim.metadata, annotations } })
+      return await inner.send({ ...request, body }, signal)
+    },
+  }
+}
+
+/** Whoever asks which pods are on one node is told of none. */
+export function seesEveryNodeFree(inner: Transport): Transport {
+  return {
+    async send(request, signal) {
+      const isOfNode =
+        request.method === 'GET' &&
+        pluralOf(request) === 'pods' &&
+        decodeURIComponent(request.path).includes('fieldSelector=spec.nodeName=')
+      if (!isOfNode) return await inner.send(request, signal)
+      const body = { apiVersion: 'v1', kind: 'PodList', metadata: { resourceVersion: '1' }, items: [] }
+      const headers = { 'content-type': 'application/json' }
+      return { status: 200, headers, body: oneChunk(JSON.stringify(body)) }
+    },
+  }
+}
+
+/** Whoever wants to disrupt a node sees no gangs there. */
+export function overlooksRunningGangs({ state: { podGroups } }: Operator): void {
+  podGroups.idsOn = () => new Set()
+}
