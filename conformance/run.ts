@@ -26,8 +26,13 @@ const longestFirst = [
 ]
 /** Played before the lanes begin: what the scheduler makes of a plan depends on how fast it is told of it. */
 const alone: ReadonlySet<string> = new Set(['scheduling-proof'])
-/** Played when they are named: what they state of Cluster API changes with the version that is pinned, and only then. */
-const onDemand: ReadonlySet<string> = new Set(['cluster-api'])
+/** Those that start a control plane themselves, with features that others do without. */
+const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features'])
+/**
+ * Played when they are named. What is stated of Cluster API changes with the version that is pinned, and only then. With
+ * gangs that wait kube-scheduler takes a processor for itself, and slows down what is played beside.
+ */
+const onDemand: ReadonlySet<string> = new Set(['cluster-api', 'gangs', 'gang-features'])
 /**
  * The whole suite but for what is played on demand, or the files whose names are given, in lanes side by side: most of a test is waiting for
  * what a real cluster takes. Each lane has a control plane of its own, which is built if needed, started,
@@ -66,22 +71,30 @@ async function runLane(files: string[]): Promise<readonly Outcome[]> {
   let file = files.shift()
   if (file === undefined) return []
   const folder = mkdtempSync(join(tmpdir(), 'tenon-conformance-'))
-  const start = clock.monotonic()
-  const controlPlane = await startControlPlane({ dir: folder })
-  say(`Kubernetes ${controlPlane.version} is ready after ${seconds(clock.monotonic() - start)}`)
+  let controlPlane: ControlPlane | undefined
   const outcomes: Outcome[] = []
   let done = false
   try {
     for (; file !== undefined && !interrupted.signal.aborted; file = files.shift()) {
+      if (!selfMade.has(nameOf(file))) controlPlane ??= await started(folder)
       outcomes.push({ file, code: await runFile(file, controlPlane) })
     }
     done = true
   } finally {
-    if (!done || outcomes.some(({ code }) => code !== 0)) keepLogs(folder)
-    await controlPlane.stop()
+    if (controlPlane !== undefined) {
+      if (!done || outcomes.some(({ code }) => code !== 0)) keepLogs(folder)
+      await controlPlane.stop()
+    }
     rmSync(folder, { recursive: true, force: true })
   }
   return outcomes
+}
+
+async function started(dir: string): Promise<ControlPlane> {
+  const start = clock.monotonic()
+  const controlPlane = await startControlPlane({ dir })
+  say(`Kubernetes ${controlPlane.version} is ready after ${seconds(clock.monotonic() - start)}`)
+  return controlPlane
 }
 
 function suiteFiles(wanted: readonly string[]): string[] {
@@ -118,7 +131,7 @@ function withoutGo(error: GoMissingError): number {
 }
 
 /** A file's output is shown when it has ended, so that those of two lanes do not mix. */
-async function runFile(file: string, controlPlane: ControlPlane): Promise<number> {
+async function runFile(file: string, controlPlane: ControlPlane | undefined): Promise<number> {
   const start = clock.monotonic()
   const name = basename(file)
   say(`${name} begins`)
@@ -128,8 +141,10 @@ async function runFile(file: string, controlPlane: ControlPlane): Promise<number
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
-      TENON_CONFORMANCE_DIR: controlPlane.folder,
-      TENON_CONFORMANCE_BIN: controlPlane.binDir,
+      ...(controlPlane !== undefined && {
+        TENON_CONFORMANCE_DIR: controlPlane.folder,
+        TENON_CONFORMANCE_BIN: controlPlane.binDir,
+      }),
     },
   })
   children.add(child)

@@ -9,6 +9,16 @@ import { type Credentials, prepareCredentials, writeKubeconfigs } from './creden
 import { kwokStages } from './kwok-stages.ts'
 import type { ProcessGroup } from './processes.ts'
 
+/** What of Kubernetes is on beyond what is by default. */
+export interface Features {
+  /** Feature gates, on in every program. */
+  readonly gates: readonly string[]
+  /** API versions that are served besides, such as `scheduling.k8s.io/v1alpha2`. */
+  readonly apis: readonly string[]
+}
+
+const standardFeatures: Features = { gates: [], apis: [] }
+
 export interface BootOptions {
   /** Everything the control plane writes goes here. */
   readonly folder: string
@@ -18,6 +28,9 @@ export interface BootOptions {
   readonly processes: ProcessGroup
   /** The environment programs are started in. */
   readonly environment: Readonly<Record<string, string | undefined>>
+  readonly features?: Features
+  /** Of the API server; any that is free unless given. */
+  readonly port?: number
 }
 
 /** A running control plane. */
@@ -61,9 +74,11 @@ export async function boot(options: BootOptions): Promise<Booted> {
 }
 
 async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Booted> {
-  const { folder, binaries, clock, environment, processes } = options
+  const { folder, binaries, clock, environment, processes, features = standardFeatures } = options
   const credentials = prepareCredentials(join(folder, 'pki'))
-  const [clientPort, peerPort, apiPort] = await freePorts(3)
+  const [clientPort, peerPort, freePort] = await freePorts(3)
+  const apiPort = options.port ?? freePort
+  const gates = gateArguments(features)
   const etcd = `http://127.0.0.1:${clientPort}`
   const endpoint = `https://127.0.0.1:${apiPort}`
   const start = (name: keyof Binaries, args: readonly string[], more = {}) => {
@@ -76,14 +91,18 @@ async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Boo
     ...apiserverArguments(credentials, etcd, apiPort ?? 0),
     `--audit-policy-file=${auditPolicyFile}`,
     `--audit-log-path=${auditLogFile(folder)}`,
+    ...gates,
+    ...(features.apis.length === 0
+      ? []
+      : [`--runtime-config=${features.apis.map((api) => `${api}=true`).join()}`]),
   ])
   const probe: ApiProbe = { endpoint, token: credentials.adminToken, clock }
   // Serving comes seconds before ready, and the others need no more to begin with.
   const version = (JSON.parse(await waitForPath(probe, '/version', signal)) as { gitVersion: string })
     .gitVersion
   writeKubeconfigs(credentials, endpoint)
-  start('kube-controller-manager', controllerManagerArguments(credentials))
-  start('kube-scheduler', schedulerArguments(credentials))
+  start('kube-controller-manager', [...controllerManagerArguments(credentials), ...gates])
+  start('kube-scheduler', [...schedulerArguments(credentials), ...gates])
   await waitForPath(probe, '/readyz', signal)
   const stages = join(folder, 'kwok', 'stages.yaml')
   writeFileSync(stages, kwokStages(version))
@@ -101,6 +120,10 @@ async function bootSteps(options: BootOptions, signal: AbortSignal): Promise<Boo
  * there: Go's garbage collector is to run seldom.
  */
 export const sparingCollector = { GOGC: '400' } as const
+
+function gateArguments({ gates }: Features): string[] {
+  return gates.length === 0 ? [] : [`--feature-gates=${gates.map((gate) => `${gate}=true`).join()}`]
+}
 
 export function etcdArguments(data: string, client: string, peer: string): string[] {
   return [

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve as absolute } from 'node:path'
 import { SystemClock } from '@tenon/runtime'
 import { type Binaries, type Environment, ensureBinaries } from './binaries.ts'
+import type { Features } from './boot.ts'
 import { controlPlaneComponents } from './components.ts'
 import { type ControlPlaneState, isAlive, readState, supervisorScript } from './state.ts'
 import type { SupervisorReply, SupervisorRequest } from './supervisor.ts'
@@ -15,6 +16,10 @@ export interface StartOptions {
   readonly keep?: boolean
   /** Outlive this process; stop it by {@link stopControlPlane} or `stop()`. */
   readonly background?: boolean
+  /** What of Kubernetes is on beyond what is by default. */
+  readonly features?: Features
+  /** Of the API server; any that is free unless given. */
+  readonly port?: number
   /** Environment variables that say where binaries are or may be built; by default this process's. */
   readonly environment?: Environment
   /** Takes lines about binaries being built; by default they go to stderr. */
@@ -65,6 +70,8 @@ export async function startControlPlane(options: StartOptions = {}): Promise<Con
     binaries,
     keep: options.keep ?? false,
     removeFolder: options.dir === undefined,
+    ...(options.features && { features: options.features }),
+    ...(options.port !== undefined && { port: options.port }),
   })
   const state = await ready(supervisor)
   if (options.background === true) await release(supervisor)

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SystemClock } from '@tenon/runtime'
 import type { Binaries } from './binaries.ts'
-import { boot, folderEntries } from './boot.ts'
+import { boot, type Features, folderEntries } from './boot.ts'
 import { ProcessGroup } from './processes.ts'
 import { type ControlPlaneState, stateFile } from './state.ts'
 
@@ -16,6 +16,8 @@ export type SupervisorRequest =
       readonly keep: boolean
       /** Remove the folder itself when stopping, not only what was put in it. */
       readonly removeFolder: boolean
+      readonly features?: Features
+      readonly port?: number
     }
   /** From now on the control plane outlives the process that started it. */
   | { readonly kind: 'release' }
@@ -71,12 +73,19 @@ class Supervisor {
 
   async #start(request: Extract<SupervisorRequest, { kind: 'start' }>): Promise<void> {
     this.#request = request
-    const { folder, binaries } = request
+    const { folder, binaries, features, port } = request
     const processes = new ProcessGroup(join(folder, 'logs'), this.#clock)
     this.#processes = processes
     try {
-      const options = { folder, binaries, processes, clock: this.#clock, environment: process.env }
-      const { endpoint, kubeconfigPath, version } = await boot(options)
+      const { endpoint, kubeconfigPath, version } = await boot({
+        folder,
+        binaries,
+        processes,
+        clock: this.#clock,
+        environment: process.env,
+        ...(features && { features }),
+        ...(port !== undefined && { port }),
+      })
       const state: ControlPlaneState = { pid: process.pid, folder, endpoint, kubeconfigPath, version }
       writeFileSync(stateFile(folder), `${JSON.stringify(state)}\n`)
       reply({ kind: 'ready', state })

@@ -135,7 +135,10 @@ const podGatherMs = 50
 export function openCaches(
   registry: Pick<CacheRegistry, 'cache'>,
   provider: Pick<CloudProvider, 'nodeClasses'>,
-  settings: Pick<Settings, 'brakeNamespace' | 'defaultSpread' | 'featureGates' | 'ignoreDraRequests'>,
+  settings: Pick<
+    Settings,
+    'brakeNamespace' | 'compatibility' | 'defaultSpread' | 'featureGates' | 'ignoreDraRequests'
+  >,
   onRead: Reading = () => undefined,
 ): Caches {
   const trimmer = new PodTrimmer()
@@ -179,17 +182,18 @@ export function openCaches(
     ...openDevices(registry, settings.ignoreDraRequests, onRead),
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
     ...(settings.featureGates.capacityBuffer && { buffers: openBuffers(registry, podTemplates, onRead) }),
-    ...(settings.featureGates.groupScheduling && {
-      groupKinds: {
-        open: (type) =>
-          registry.cache(type, {
-            transform: readable(type.kind, keptObject, onRead),
-            fields: objectFields,
-            isOptional: true,
-          }),
-        openPodTemplates: podTemplates,
-      },
-    }),
+    ...(settings.featureGates.groupScheduling &&
+      settings.compatibility !== 'karpenter' && {
+        groupKinds: {
+          open: (type) =>
+            registry.cache(type, {
+              transform: readable(type.kind, keptObject, onRead),
+              fields: objectFields,
+              isOptional: true,
+            }),
+          openPodTemplates: podTemplates,
+        },
+      }),
     ...(settings.featureGates.nodeOverlay && {
       nodeOverlays: trimmed(karpenterKinds.nodeOverlay),
     }),

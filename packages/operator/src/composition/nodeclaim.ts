@@ -12,6 +12,7 @@ import { RegistrationReport } from '../nodeclaim/lifecycle/registration-report.t
 import { ClaimStanding } from '../nodeclaim/lifecycle/standing.ts'
 import { RegistrationHold } from '../placement/registration-hold.ts'
 import { GroupHold } from '../placement/group-hold.ts'
+import { GroupStrangers } from '../placement/group-strangers.ts'
 import { JointHold } from '../placement/joint-hold.ts'
 import { GroupStanding } from '../podgroup/standing.ts'
 import { WishHold } from '../placement/wish-hold.ts'
@@ -22,7 +23,7 @@ export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLi
   const deadlines = new LifecycleDeadlines(parts)
   const launches = new InstanceLaunches({ ...parts, deadlines })
   const standing = new GroupStanding(parts)
-  const groups = new GroupHold({ ...parts, standing })
+  const groups = new GroupHold({ ...parts, standing, strangers: new GroupStrangers(parts) })
   const hold = new RegistrationHold({ ...parts, joint: new JointHold([groups, new WishHold(parts)]) })
   const claims = new ClaimStanding({ ...parts, deleter })
   const report = new RegistrationReport(parts)

@@ -7,6 +7,7 @@ import { GroupController } from '../podgroup/controller.ts'
 import { GroupDiscovery } from '../podgroup/discovery.ts'
 import { GroupReleases } from '../podgroup/releases.ts'
 import { GroupReport } from '../podgroup/report.ts'
+import { SilentMembers } from '../podgroup/silent-members.ts'
 import { GroupStanding } from '../podgroup/standing.ts'
 import type { Assembly } from './parts.ts'
 
@@ -16,6 +17,7 @@ export function podGroupsOf(parts: Assembly, deleter: ClaimDeleter): readonly Ru
   const { groupKinds } = caches
   if (groupKinds === undefined) return []
   const notes = new GroupClaimNotes(parts)
+  const report = new GroupReport(parts)
   return [
     new GroupDiscovery({ ...parts, groupKinds }),
     new GroupController({
@@ -23,8 +25,9 @@ export function podGroupsOf(parts: Assembly, deleter: ClaimDeleter): readonly Ru
       standing: new GroupStanding(parts),
       notes,
       releases: new GroupReleases({ ...parts, deleter, marks: new DisruptionMarks(parts), notes }),
-      report: new GroupReport(parts),
+      report,
       clock,
     }),
+    new SilentMembers({ state, report, clock }),
   ]
 }

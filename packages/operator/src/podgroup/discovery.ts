@@ -24,16 +24,23 @@ interface Dependencies {
 const lookAgainMs = 60_000
 const retryMs = 5_000
 
-/** What a server says of a kind; undefined when it did not answer. */
-type Found = 'served' | 'absent' | undefined
+const groupOf: Readonly<Record<GroupSource, string>> = {
+  podgroup: podGroupKinds.kubernetes[0]?.group ?? '',
+  coscheduling: podGroupKinds.coscheduling.group,
+  volcano: podGroupKinds.volcano.group,
+  request: autoscalingKinds.provisioningRequest.group,
+}
+
+/** What a server says of a kind; undefined when it did not answer. What may not be read need not be served. */
+type Found = 'served' | 'absent' | 'forbidden' | undefined
 
 export class GroupDiscovery {
   readonly name = 'podgroup.discovery'
   readonly #deps: Dependencies
   /** Versions of kinds that are read. */
   readonly #followed = new Set<string>()
-  /** Those that may not be read, and of which that was told. */
-  readonly #forbidden = new Set<string>()
+  /** Of which it was told that they may not be read. */
+  readonly #told = new Set<GroupSource>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -68,7 +75,8 @@ export class GroupDiscovery {
     const type = autoscalingKinds.provisioningRequest
     const found = await this.#look(type, signal, () => undefined)
     const readable = found === 'served' ? await this.#look(kinds.podTemplate, signal, () => undefined) : found
-    if (readable === 'absent') state.requests.setAbsent()
+    if (readable === 'forbidden') this.#warn('request', 'ProvisioningRequest', groupOf.request)
+    if (readable === 'absent' || readable === 'forbidden') state.requests.setAbsent()
     if (readable === 'served' && state.requests.caches === undefined)
       state.requests.follow({
         requests: groupKinds.open(type),
@@ -78,7 +86,9 @@ export class GroupDiscovery {
   }
 
   #note(source: GroupSource, found: readonly Found[]): void {
-    if (found.every((each) => each === 'absent')) this.#deps.state.podGroups.setAbsent(source)
+    if (!found.every((each) => each === 'absent' || each === 'forbidden')) return
+    this.#deps.state.podGroups.setAbsent(source)
+    if (found.includes('forbidden')) this.#tellForbidden(source)
   }
 
   /** Asks for a kind that is not read yet, and reads it if it is served. */
@@ -93,23 +103,27 @@ export class GroupDiscovery {
       await this.#deps.client.list(type, { signal })
     } catch (error) {
       signal.throwIfAborted()
-      if (isKubeError(error, 'forbidden')) this.#tellForbidden(type, error)
-      else if (!isKubeError(error, 'notFound')) return undefined
-      return 'absent'
+      if (isKubeError(error, 'forbidden')) return 'forbidden'
+      return isKubeError(error, 'notFound') ? 'absent' : undefined
     }
     this.#followed.add(version)
-    this.#forbidden.delete(version)
     follow()
     return 'served'
   }
 
-  #tellForbidden(type: ResourceType, error: Error): void {
-    const version = nameOf(type)
-    if (this.#forbidden.has(version)) return
-    this.#forbidden.add(version)
+  /** Only where there are pods of such groups: without them nothing is missing. */
+  #tellForbidden(source: GroupSource): void {
+    const { state } = this.#deps
+    const hasPods = Array.from(state.podGroups.ids()).some((id) => state.podGroups.ref(id)?.source === source)
+    if (hasPods) this.#warn(source, 'PodGroup', groupOf[source])
+  }
+
+  #warn(source: GroupSource, kind: string, of: string): void {
+    if (this.#told.has(source)) return
+    this.#told.add(source)
     this.#deps.logger.warn(
-      `cannot read ${type.kind}s: missing permission to list and watch ${type.plural}; their pods are scheduled one by one`,
-      { apiVersion: apiVersionOf(type), error },
+      `cannot read ${kind}s: missing permission to list and watch ${kind.toLowerCase()}s; their pods are scheduled one by one`,
+      { apiGroup: of },
     )
   }
 }

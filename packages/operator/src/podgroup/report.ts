@@ -1,8 +1,10 @@
 /** Tells what becomes of groups: on the group's object, and on one of its pods (gangs.md 7.7). */
+import type { KubeObject, Pod } from '@tenon/api'
 import { isRequestPod, renderPodReason, type SchedulingResult } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../cluster/cluster-state.ts'
+import { type GroupRef, missingGroupText } from '../cluster/pods/group-of-pod.ts'
 import type { KnownGroup } from '../cluster/pods/pod-groups.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
@@ -61,6 +63,25 @@ export class GroupReport {
     }
   }
 
+  /** Too few members of the group may run, and nothing is decided about them. */
+  isShort(group: KnownGroup, counts: { readonly members: number; readonly bound: number }): void {
+    const { minCount, ref } = group
+    const message = renderPodReason({ kind: 'podGroupShort', group: ref.id, minCount, ...counts })
+    this.#tell(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
+  }
+
+  /** Pods name a group that is not there. */
+  doesNotExist(ref: GroupRef): void {
+    const pod = this.#firstMember(ref)
+    if (pod === undefined) return
+    const event = {
+      type: 'Normal',
+      reason: 'GroupWaitingForMembers',
+      message: missingGroupText(ref),
+    } as const
+    this.#record(pod, event, [ref.id])
+  }
+
   #tellLaunching(group: KnownGroup, claims: number, domain: string | undefined): void {
     const where = domain === undefined ? '' : ` in ${group.topologyKey ?? ''} ${domain}`
     const message = `${claims} NodeClaim(s) are created${where}; their nodes open together once all are ready`
@@ -97,20 +118,27 @@ export class GroupReport {
     return ref && podGroups.get(ref)
   }
 
-  #tell({ ref, object, uid }: KnownGroup, { type, reason, message }: GroupEvent): void {
-    const { events, state } = this.#deps
-    const [first] = state.podGroups
-      .members(ref.id)
-      .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+  #tell({ ref, object, uid }: KnownGroup, event: GroupEvent): void {
+    const first = this.#firstMember(ref)
     // Pods that stand for the room of a request are known to nobody.
     for (const target of [object, ...(first === undefined || isRequestPod(first) ? [] : [first])])
-      events.record({
-        object: target,
-        type,
-        reason,
-        message,
-        dedupe: [uid, target.metadata.uid ?? target.metadata.name],
-        dedupeTtlMs: dedupeMs,
-      })
+      this.#record(target, event, [uid])
+  }
+
+  #firstMember({ id }: GroupRef): Pod | undefined {
+    const members = this.#deps.state.podGroups.members(id)
+    return members.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0]
+  }
+
+  #record(object: KubeObject, { type, reason, message }: GroupEvent, about: readonly string[]): void {
+    const { uid, name } = object.metadata
+    this.#deps.events.record({
+      object,
+      type,
+      reason,
+      message,
+      dedupe: [...about, uid ?? name],
+      dedupeTtlMs: dedupeMs,
+    })
   }
 }

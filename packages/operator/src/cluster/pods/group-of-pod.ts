@@ -41,6 +41,11 @@ export function refOf(source: GroupSource, namespace: string, name: string): Gro
   return { source, namespace, name, id: `${prefixes[source]}/${namespace}/${name}` }
 }
 
+/** Why nothing becomes of the pods of a group that is not there. */
+export function missingGroupText({ id }: GroupRef): string {
+  return `its ${id} does not exist, or does not say how many pods must run together; create it`
+}
+
 function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }

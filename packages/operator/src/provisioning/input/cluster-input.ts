@@ -3,6 +3,7 @@ import { type DaemonSet, labels, type Pod } from '@tenon/api'
 import {
   type DaemonInput,
   type NodeInput,
+  type PodGroupInput,
   type PodsOnTrial,
   shapeProblems,
   type TopologyInput,
@@ -21,6 +22,7 @@ import { workloadOf } from '../../cluster/pods/workloads.ts'
 import type { OnTrial } from '../../node/evidence/judge.ts'
 import { workloadsOf } from '../../node/evidence/launched-for.ts'
 import type { PlacedPod } from './eligible-pods.ts'
+import { withoutPreempted } from './preempted-pods.ts'
 import { nodeStorage, type VolumeCaches, volumeLookups } from './volume-lookups.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
@@ -52,9 +54,17 @@ export class ClusterInput {
     return volumeLookups(this.#deps.caches)
   }
 
-  /** One instance that stays. */
-  node(stateNode: StateNode, lookups: VolumeLookups): NodeInput {
-    return nodeInputOf(this.#deps, stateNode, lookups)
+  /**
+   * One instance that stays.
+   * @param left the pods that will be there when others have gone; all that are there unless given.
+   */
+  node(stateNode: StateNode, lookups: VolumeLookups, left?: readonly Pod[]): NodeInput {
+    return nodeInputOf(this.#deps, stateNode, lookups, left)
+  }
+
+  /** The pods that stay, by node where pods of lower priority than the groups were preempted and have not gone. */
+  withoutPreempted(groups: readonly PodGroupInput[]): ReadonlyMap<string, readonly Pod[]> {
+    return withoutPreempted(this.#deps.state, groups, this.#deps.clock.now())
   }
 
   /** By pod UID the instance that an earlier decision launched, or kept, for the pod. */
@@ -146,13 +156,18 @@ function stayWithTheirNodes(
 /** Inputs less what is attached, with what they were made of: most instances are as they were the last time. */
 const inputs = new WeakMap<StateNode, { readonly use: NodeUse; readonly input: NodeInput }>()
 
-function nodeInputOf(deps: Dependencies, state: StateNode, lookups: VolumeLookups): NodeInput {
+function nodeInputOf(
+  deps: Dependencies,
+  state: StateNode,
+  lookups: VolumeLookups,
+  left: readonly Pod[] | undefined,
+): NodeInput {
   const { pods, parsed, attachLimits } = deps.state
   const instanceType = labelsOf(state)[labels.instanceType] ?? ''
   const expected = state.isInitialized ? {} : attachLimits.expectedOf(instanceType)
   if (state.node === undefined) return nodeInput(state, useOf([]), withLimits(expected), parsed)
   const { name } = state.node.metadata
-  const use = pods.useOf(name)
+  const use = left === undefined ? pods.useOf(name) : useOf(left)
   let known = inputs.get(state)
   if (known?.use !== use) {
     known = { use, input: nodeInput(state, use, {}, parsed) }

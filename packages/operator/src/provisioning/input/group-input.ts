@@ -4,7 +4,7 @@ import type { PodGroupInput } from '@tenon/engine'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
-import type { GroupRef } from '../../cluster/pods/group-of-pod.ts'
+import { type GroupRef, missingGroupText } from '../../cluster/pods/group-of-pod.ts'
 import type { KnownGroup } from '../../cluster/pods/pod-groups.ts'
 import { isDaemonPod } from '../../cluster/pods/pods.ts'
 
@@ -138,12 +138,21 @@ export class GroupInputs {
   #holdOn(ref: GroupRef): KnownGroup | string {
     const { clock, state } = this.#deps
     const group = state.podGroups.get(ref)
-    if (group === undefined)
-      return `its ${ref.id} does not exist, or does not say how many pods must run together; create it`
+    if (group === undefined) return missingGroupText(ref)
+    const lost = this.#lostDomain(group)
+    if (lost !== undefined) return lost
     const round = state.podGroups.roundOf(group.uid)
     if (round === undefined || round.notBeforeMs <= clock.now()) return group
     const at = rfc3339(round.notBeforeMs)
     return `NodeClaims for ${ref.id} were released ${round.releases} times as not all could be had; next try at ${at}`
+  }
+
+  /** Members that have a node fix the domain for all others: without its label there the scheduler cannot decide. */
+  #lostDomain({ ref, topologyKey }: KnownGroup): string | undefined {
+    if (topologyKey === undefined) return undefined
+    const bound = this.#deps.state.podGroups.members(ref.id).filter(hasNode)
+    if (bound.length === 0 || this.#domainOf(topologyKey, bound, []) !== undefined) return undefined
+    return `pods of its ${ref.id} run on nodes without the label ${topologyKey}, so that the scheduler cannot decide about others; set the label on the nodes`
   }
 
   /** Members that have no node and may get one. */

@@ -177,10 +177,11 @@ function* gathering(
     // Nodes of a group do not move as long as members of it wait for theirs.
     .filter(({ id }) => !waiting.has(id))
   const podGroups = [...pendingGroups, ...movingGroups]
+  const left = cluster.withoutPreempted(pendingGroups)
   const leaving = [...cluster.leavingPods(stateNodes), ...moving]
   const room = hasPods ? pods.forRoom() : []
   const input = {
-    nodes: staying.map((node) => cluster.node(node, lookups)),
+    nodes: staying.map((node) => cluster.node(node, lookups, left.get(node.node?.metadata.name ?? ''))),
     pools: listings.flatMap(({ nodePool, ...listing }) =>
       listing.instanceTypes.length === 0
         ? []
