@@ -10,7 +10,7 @@ import {
 import { keepsRoomOfDeleted, overlooksKeptRoom, sellsRoomTwice, takesRoomForPods } from './buffer-mistakes.ts'
 import { adoptsByLabel, deletesUnconfirmed, forgetsRefusals, stampsEveryNode } from './clever-mistakes.ts'
 import { awaitsNoDriver, overlooksStartingDevices, promisesHeldDevices } from './device-mistakes.ts'
-import { contentWithOne, forgetsGangs, overlooksRunningGangs, seesEveryNodeFree } from './gang-mistakes.ts'
+import { contentWithOne, overlooksRunningGangs, seesEveryNodeFree } from './gang-mistakes.ts'
 import { countsAnew, failsScrapes, keepsSeriesOfPods } from './operator-mistakes.ts'
 import type { PlantedBug, Profile } from './planted-bug.ts'
 import {
@@ -349,12 +349,6 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'a gang counts as whole with one pod: nodes for a part of it are launched, and kept',
     sees: { podgroups: contentWithOne },
     profile: brief(0.5, ['gangs'], ['drought', 'cloudRefusal']),
-  },
-  {
-    name: 'gang-note-lost',
-    mistake: 'NodeClaims do not say which gang they are for, so that nothing holds them together',
-    api: forgetsGangs,
-    profile: brief(0.4, ['gangs'], ['neverBoots', 'neverReady']),
   },
   {
     name: 'gang-strangers-lost',

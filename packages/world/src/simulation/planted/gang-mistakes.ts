@@ -12,20 +12,6 @@ export const contentWithOne = (object: KubeObject): KubeObject => {
   return { ...group, spec } as KubeObject
 }
 
-/** Claims are created without a word about the gangs that wait for them. */
-export function forgetsGangs(inner: Transport): Transport {
-  return {
-    async send(request, signal) {
-      if (request.method !== 'POST' || pluralOf(request) !== 'nodeclaims')
-        return await inner.send(request, signal)
-      const claim = JSON.parse(String(request.body)) as KubeObject
-      const { 'tenon.sh/group': _, ...annotations } = claim.metadata.annotations ?? {}
-      const body = JSON.stringify({ ...claim, metadata: { ...claim.metadata, annotations } })
-      return await inner.send({ ...request, body }, signal)
-    },
-  }
-}
-
 /** Whoever asks which pods are on one node is told of none. */
 export function seesEveryNodeFree(inner: Transport): Transport {
   return {

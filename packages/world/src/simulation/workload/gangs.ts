@@ -29,8 +29,8 @@ function aShape({ dice }: Hands, app: string): PodShape {
 const sizeOf = ({ dice, nodes }: Hands): number => dice.between(2, Math.max(2, Math.min(8, nodes)))
 
 /** Labels of which all nodes of a gang get one value: of the cloud, and of NodePools. */
-function topologyOf({ dice }: Hands): string | undefined {
-  return dice.oneOf([undefined, undefined, undefined, labels.zone, 'world.tenon.sh/pool'])
+function topologyOf({ dice }: Hands, ofPools = 'world.tenon.sh/pool'): string | undefined {
+  return dice.oneOf([undefined, undefined, undefined, labels.zone, ofPools])
 }
 
 function inGroup(shape: PodShape, podGroupName: string): PodShape {
@@ -58,7 +58,8 @@ function deleteGroup(hands: Hands, name: string): void {
 function team(hands: Hands, name: string): void {
   const { dice } = hands
   const size = sizeOf(hands)
-  createGroup(hands, name, size, topologyOf(hands))
+  // More pods than a NodePool's limits allow could not follow the first ones there.
+  createGroup(hands, name, size, topologyOf(hands, labels.zone))
   hands.create(
     deployment,
     workload(deployment, name, inGroup(aShape(hands, name), name), { replicas: size + dice.between(0, 1) }),
