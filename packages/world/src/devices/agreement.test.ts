@@ -31,6 +31,8 @@ import * as fc from 'fast-check'
 
 const driver = 'gpu.example.com'
 const nodeName = 'node-1'
+/** Of the counters of the node's pool. */
+const totals = { a: 4, b: 5 }
 
 /** What is drawn of a device; the pool is of the node, or of the network, where nothing is partitioned. */
 interface Drawn {
@@ -130,6 +132,17 @@ function aSlice(name: string, count: number, spec: Partial<ResourceSlice['spec']
   }
 }
 
+/** Nobody was given more of the counters than there is. */
+function withinCounters(devices: readonly Drawn[]): readonly Drawn[] {
+  const left = new Map(Object.entries(totals))
+  return devices.map((drawn) => {
+    const uses = Object.entries(drawn.uses)
+    const isHeld = drawn.isHeld && uses.every(([key, value]) => (left.get(key) ?? 0) >= value)
+    if (isHeld) for (const [key, value] of uses) left.set(key, (left.get(key) ?? 0) - value)
+    return { ...drawn, isHeld }
+  })
+}
+
 /** The claim of another pod that has what is held of a pool. */
 function holderOf(pool: string, devices: readonly Drawn[]): ResourceClaim {
   const results = devices.flatMap(({ isHeld, isShared, units }, index) =>
@@ -222,8 +235,10 @@ function findsDevices(pod: Pod, objects: DeviceIndex): boolean {
 test('the engine and the allocator of the scheduler agree on which pods find devices on a node', () => {
   const counts = { both: 0, neither: 0 }
   fc.assert(
-    fc.property(cluster, ({ own, network, claims, isComplete }) => {
-      const sharedCounters = [{ name: 'set', counters: { a: { value: '4' }, b: { value: '5' } } }]
+    fc.property(cluster, ({ own: drawn, network, claims, isComplete }) => {
+      const own = withinCounters(drawn)
+      const counters = Object.entries(totals).map(([key, value]) => [key, { value: String(value) }])
+      const sharedCounters = [{ name: 'set', counters: Object.fromEntries(counters) }]
       const published = [
         aSlice('own.0', 2, { nodeName, devices: own.map((each, at) => deviceOf(each, at, true)) }),
         aSlice('own.1', 2, { nodeName, sharedCounters }),
