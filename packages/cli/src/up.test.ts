@@ -298,6 +298,8 @@ for (const [how, signal] of [
       )
     await kubectlOut(cwd, ['create', 'configmap', 'kept', '--from-literal=a=1'])
     const before = await settled()
+    // Consolidation finds cheaper nodes for these pods soon after a start.
+    await kubectlOut(cwd, ['annotate', 'nodes', '--all', 'karpenter.sh/do-not-disrupt=true'])
     await last.end(signal)
 
     last = await start()

@@ -220,6 +220,8 @@ test('CON-21 in the terminal claims, pods and nodes are deleted, and NodePools p
     'status',
   )
   screen.type('\u001b')
+  // What the key does depends on it.
+  await screen.shows((text) => text.includes('Unknown,Paused'))
   await act('p', 'tenon resume nodepool/web', 'nodepool.karpenter.sh/web resumed')
   assert.deepEqual(paused(), [])
 })

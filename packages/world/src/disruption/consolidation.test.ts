@@ -192,7 +192,7 @@ test('DIS-107 nodes are consolidated although other pools have no types, or cann
 })
 
 test('DIS-164 a pod with a resource claim keeps its node from consolidation and drift, and is named', async (t) => {
-  const stage = await openReplacing(t, oneByOne)
+  const stage = await openReplacing(t, { settings: { ...oneByOne.settings, ignoreDraRequests: true } })
   for (const name of ['a', 'b']) await aNodeOf(stage, name, large)
   const resourceClaims = [{ name: 'gpu', resourceClaimName: 'gpu' }]
   await running(stage, 'p', 'node-a', '100m', { spec: { resourceClaims } })

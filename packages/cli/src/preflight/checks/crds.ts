@@ -51,6 +51,9 @@ export const definitionKind: ResourceType<Definition> = {
   namespaced: false,
 }
 
+/** Others bring it, and the chart only where it is asked for; without it nothing of Tenon's is missing. */
+const ofOthers = 'provisioningrequests.autoscaling.x-k8s.io'
+
 const install = 'helm upgrade --install karpenter-crd charts/tenon-crd, or tenon crds apply'
 const upgrade = 'tenon crds diff shows the difference, tenon crds apply removes it'
 
@@ -68,7 +71,8 @@ export const crds: Check = {
 /** Those of the provider; of all when it is not known. */
 async function wantedDefinitions(cloud: PreflightContext['cloud']): Promise<readonly Definition[]> {
   const modules = cloud.kind === 'unknown' ? builtInProviders : [cloud.module]
-  return (await allCrds(modules)) as readonly Definition[]
+  const all = (await allCrds(modules)) as readonly Definition[]
+  return all.filter(({ metadata }) => metadata.name !== ofOthers)
 }
 
 function judge(wanted: readonly Definition[], live: ReadonlyMap<string, Definition>): CheckOutcome {
