@@ -15,6 +15,8 @@ const paths: Readonly<Record<string, string>> = {
   CleverNodeClass: '/apis/karpenter.clever-cloud.com/v1alpha1/clevernodeclasses',
   DeviceClass: '/apis/resource.k8s.io/v1/deviceclasses',
   ResourceClaimTemplate: '/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates',
+  PodGroup: '/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups',
+  Job: '/apis/batch/v1/namespaces/default/jobs',
   Pod: '/api/v1/namespaces/default/pods',
   Deployment: '/apis/apps/v1/namespaces/default/deployments',
   PodDisruptionBudget: '/apis/policy/v1/namespaces/default/poddisruptionbudgets',
