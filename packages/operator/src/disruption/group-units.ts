@@ -3,7 +3,7 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 import { isTogether, membersByNode } from './group-obstacles.ts'
 
 /** What this file works with. */
-type State = Pick<ClusterState, 'podGroups'>
+type State = Pick<ClusterState, 'podGroups' | 'stateNodes'>
 
 /** Nodes that go as a whole. */
 export interface GroupUnit {
@@ -22,26 +22,36 @@ interface Gang {
   readonly running: number
   /** Members without a node. */
   readonly waiting: number
+  /** Whether members are on nodes that go away. */
+  readonly isLeaving: boolean
 }
 
 type Units = ReadonlyMap<string, GroupUnit>
 
 /** What was worked out last; all who ask ask about the same groups. */
-const known = new WeakMap<State['podGroups'], { readonly version: number; readonly units: Units }>()
+const known = new WeakMap<
+  State['podGroups'],
+  { readonly version: number; readonly nodes: ReturnType<State['stateNodes']>; readonly units: Units }
+>()
 
 /** By name of the Node: nodes with more members of a group than it can spare go with all others of the group. */
-export function groupUnits({ podGroups }: State): Units {
+export function groupUnits(state: State): Units {
+  const { podGroups } = state
   const { version } = podGroups
+  const nodes = state.stateNodes()
   const last = known.get(podGroups)
-  if (last?.version === version) return last.units
-  const units = unitsNow(podGroups)
-  known.set(podGroups, { version, units })
+  if (last?.version === version && last.nodes === nodes) return last.units
+  const units = unitsNow(podGroups, nodes)
+  known.set(podGroups, { version, nodes, units })
   return units
 }
 
-function unitsNow(podGroups: State['podGroups']): Units {
+function unitsNow(podGroups: State['podGroups'], nodes: ReturnType<State['stateNodes']>): Units {
   if (!podGroups.isOn) return new Map()
-  const gangs = [...podGroups.ids()].flatMap((id) => gangOf(podGroups, id) ?? [])
+  const leaving = new Set(
+    nodes.flatMap(({ isMarkedForDeletion, name }) => (isMarkedForDeletion ? [name] : [])),
+  )
+  const gangs = [...podGroups.ids()].flatMap((id) => gangOf(podGroups, id, leaving) ?? [])
   const sets = new Map<string, Set<string>>()
   let untied = gangs
   for (;;) {
@@ -51,9 +61,9 @@ function unitsNow(podGroups: State['podGroups']): Units {
     untied = untied.filter((gang) => !tied.includes(gang))
   }
   const units = new Map(
-    [...new Set(sets.values())].map((nodes): [Set<string>, GroupUnit] => {
-      const obstacle = obstacleOf(gangs, nodes)
-      return [nodes, { nodes, ...(obstacle !== undefined && { obstacle }) }]
+    [...new Set(sets.values())].map((set): [Set<string>, GroupUnit] => {
+      const obstacle = unreadOn(podGroups, set) ?? obstacleOf(gangs, set)
+      return [set, { nodes: set, ...(obstacle !== undefined && { obstacle }) }]
     }),
   )
   return new Map(
@@ -64,7 +74,7 @@ function unitsNow(podGroups: State['podGroups']): Units {
   )
 }
 
-function gangOf(podGroups: State['podGroups'], id: string): Gang | undefined {
+function gangOf(podGroups: State['podGroups'], id: string, leaving: ReadonlySet<string>): Gang | undefined {
   const ref = podGroups.ref(id)
   const group = ref && podGroups.get(ref)
   if (group === undefined || !isTogether(group)) return undefined
@@ -72,7 +82,8 @@ function gangOf(podGroups: State['podGroups'], id: string): Gang | undefined {
   const counts = membersByNode(members)
   const running = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const { minCount, movesWhole } = group
-  return { id, minCount, movesWhole, counts, running, waiting: members.length - running }
+  const isLeaving = [...counts.keys()].some((node) => leaving.has(node))
+  return { id, minCount, movesWhole, counts, running, waiting: members.length - running, isLeaving }
 }
 
 /** Whether some node, or nodes that go together, would take more members than the group can spare. */
@@ -94,8 +105,22 @@ function unite(sets: Map<string, Set<string>>, nodes: readonly string[]): void {
   for (const node of all) sets.set(node, all)
 }
 
+/** After a start groups may be read later than pods: what they say of these nodes is not known then. */
+function unreadOn(podGroups: State['podGroups'], nodes: ReadonlySet<string>): string | undefined {
+  for (const id of podGroups.ids()) {
+    const ref = podGroups.ref(id)
+    if (ref === undefined || podGroups.isKnown(ref) || podGroups.get(ref) !== undefined) continue
+    if (podGroups.members(id).some(({ spec }) => nodes.has(spec.nodeName ?? '')))
+      return `whether pods on these nodes must run together is not known yet (PodGroup=${id})`
+  }
+  return undefined
+}
+
 function obstacleOf(gangs: readonly Gang[], nodes: ReadonlySet<string>): string | undefined {
-  for (const { id, counts, minCount, running, waiting } of gangs) {
+  for (const { id, counts, minCount, running, waiting, isLeaving } of gangs) {
+    // Those that go away are no longer there to be spared for.
+    if (isLeaving && [...counts.keys()].some((node) => nodes.has(node)))
+      return `other nodes with pods of a group are going away (PodGroup=${id})`
     // A group of which some nodes stay can spare the pods that go.
     if (counts.size === 0 || ![...counts.keys()].every((node) => nodes.has(node))) continue
     const facts = `PodGroup=${id}, running=${running}, minCount=${minCount}`

@@ -75,7 +75,7 @@ export class WholeUnits {
 
 /** Candidates by the unit that each is part of. */
 export function unitsOf(
-  state: Pick<ClusterState, 'podGroups'>,
+  state: Pick<ClusterState, 'podGroups' | 'stateNodes'>,
   candidates: readonly Candidate[],
 ): readonly { readonly unit: GroupUnit; readonly members: readonly Candidate[] }[] {
   const units = groupUnits(state)

@@ -15,6 +15,8 @@ interface Running {
   readonly consolidateAfter?: string
   /** The node that has drifted. */
   readonly drifted?: string
+  /** The same, for a test that names it later. */
+  readonly drifting?: { node?: string }
   /** Whose group: one of coscheduling, or one of Kubernetes that is disrupted as a whole. */
   readonly source?: 'coscheduling' | 'whole'
   /** What stands between the operator and the API server. */
@@ -30,13 +32,14 @@ async function running(t: Parameters<typeof openGangs>[0], minCount: number, sto
     consolidateAfter = '0s',
     source = 'coscheduling',
     drifted,
+    drifting = { ...(drifted !== undefined && { node: drifted }) },
     apiPath,
   } = story
   const { stage, cloud } = await openGangs(t, {
     pool: { disruption: { consolidateAfter, budgets: [{ nodes: budget }] } },
     ...(apiPath && { world: { apiPath } }),
   })
-  cloud.onIsDrifted = ({ metadata }) => (metadata.name === drifted ? 'ImageChanged' : undefined)
+  cloud.onIsDrifted = ({ metadata }) => (metadata.name === drifting.node ? 'ImageChanged' : undefined)
   if (source === 'coscheduling') group(stage, 'train', minCount)
   else
     stage.world.create(
@@ -176,7 +179,17 @@ describe('nodes with pods of a group', () => {
 
   test('GNG-20 a drifted node is replaced with all others of its group', async (t) => {
     const stage = await running(t, 4, { counts: [2, 2], consolidateAfter: 'Never', drifted: 'n1' })
-    await stage.world.clock.advanceUntil(() => liveClaims(stage).length > 2, 30 * minutes)
+    for (let k = 0; k < 40; k++) {
+      await stage.pass(30000)
+      console.log(
+        k,
+        liveClaims(stage)
+          .map((c) => c.metadata.name)
+          .join(),
+        stage.podNow('other-c')?.metadata.deletionTimestamp,
+        blocked(stage, 'n1').at(-1),
+      )
+    }
     const successors = liveClaims(stage).filter(({ metadata }) => !['n0', 'n1'].includes(metadata.name))
     await joinAll(stage, successors)
     await stage.pass(15_000)
@@ -225,6 +238,25 @@ describe('nodes with pods of a group', () => {
     await stage.pass(10 * minutes)
     assert.equal(isGoing(stage, 'n0'), false)
     assert.match(blocked(stage, 'n0').join('\n'), /running=2, minCount=4/)
+  })
+
+  test('GNG-24 nodes of a group stay as long as another group has pods there, and others on a node that is going away', async (t) => {
+    const drifting: { node?: string } = {}
+    const stage = await running(t, 4, { counts: [2, 2, 0], consolidateAfter: 'Never', drifting })
+    group(stage, 'other', 2)
+    const containers = [{ name: 'app', image: 'i', resources: { requests: { cpu: '100m' } } }]
+    const other = { labels: { 'scheduling.x-k8s.io/pod-group': 'other' }, spec: { containers } }
+    for (const name of ['a', 'b']) await stage.pod(`other-${name}`, 'node-n0', other)
+    // They are not evicted.
+    const held = { ...other, annotations: { 'karpenter.sh/do-not-disrupt': 'true' } }
+    for (const name of ['c', 'd']) await stage.pod(`other-${name}`, 'node-n2', held)
+    await stage.deleteClaim('n2')
+    drifting.node = 'n1'
+    await stage.pass(20 * minutes)
+    assert.deepEqual(
+      liveClaims(stage).map(({ metadata }) => metadata.name),
+      ['n0', 'n1'],
+    )
   })
 
   test('GNG-20 as long as groups cannot be read no node with their pods goes', async (t) => {
