@@ -171,6 +171,7 @@ function loopOver(nodes: readonly Node[], pods: { list: readonly Pod[] }, turns:
         daemonSets: [],
         deviceUse: new Map(),
         applications: undefined,
+        requests: undefined,
       },
       reader: {
         node: () => Promise.resolve(undefined),
@@ -184,6 +185,8 @@ function loopOver(nodes: readonly Node[], pods: { list: readonly Pod[] }, turns:
         updateNode: () => Promise.resolve(undefined),
         evict: () => Promise.resolve(),
         nominate: () => Promise.resolve(),
+        writeRequestConditions: () => Promise.resolve(undefined),
+        deleteRequest: () => Promise.resolve(),
       },
     },
     nodeGroups: cloud,

@@ -124,6 +124,19 @@ describe('CAS-106 the chart cluster-autoscaler', () => {
       assert.ok(!(await role(extraArgs)).includes('pods/status'))
   })
 
+  test('GNG-50 grants what --enable-provisioning-requests takes only with that flag', async () => {
+    const role = async (extraArgs: Values) =>
+      JSON.stringify((await objects({ ...usual, extraArgs })).find(({ kind }) => kind === 'ClusterRole'))
+    for (const value of [true, 'true', null]) {
+      const granted = await role({ 'enable-provisioning-requests': value })
+      assert.match(granted, /"provisioningrequests"\],"verbs":\["watch","list","get","delete"\]/)
+      assert.match(granted, /"provisioningrequests\/status"\],"verbs":\["patch"\]/)
+      assert.match(granted, /"podtemplates"\],"verbs":\["watch","list","get"\]/)
+    }
+    for (const extraArgs of [{}, { 'enable-provisioning-requests': false }])
+      assert.ok(!/provisioningrequests|podtemplates/.test(await role(extraArgs)))
+  })
+
   test('takes values of Cluster Autoscaler for other clouds without a word, and refuses what nobody knows', async () => {
     const whole = {
       ...usual,

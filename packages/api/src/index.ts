@@ -111,3 +111,34 @@ export { controllerOf } from './owners.ts'
 export { compareResourceVersions } from './resource-version.ts'
 export { wireFields } from './wire-fields.ts'
 export { type MemberGroup, type PodGroup, podGroupKinds } from './pod-groups.ts'
+export { withRequestsFromLimits } from './pod-defaults.ts'
+export { consumedBy } from './requests/consumers.ts'
+export {
+  acceptedCondition,
+  bookingEndedCondition,
+  expiredCondition,
+  failedCondition,
+  type FailureReason,
+  foundCondition,
+  notFoundCondition,
+} from './requests/request-conditions.ts'
+export {
+  classAnnotation,
+  isRequestPod,
+  requestPods,
+  type RequestSet,
+} from './requests/request-pods.ts'
+export { requestedPods, requestSets, templateWaitMs } from './requests/request-sets.ts'
+export {
+  beingProvisioned,
+  isTriedOnce,
+  provisioningClasses,
+  type RequestClass,
+  requestClassNames,
+  requestClassOf,
+  requestLifeMs,
+  requestStageOf,
+  requestStateOf,
+  type RequestState,
+  withRequestCondition,
+} from './requests/request-stage.ts'

@@ -1,5 +1,5 @@
 /** What one loop sees and tells: shared by scale-up and scale-down. Plain data, but for the snapshot. */
-import type { DaemonSet, KubeObject, Node, Pod, PodDisruptionBudget } from '@tenon/api'
+import type { DaemonSet, KubeObject, Node, Pod, PodDisruptionBudget, ProvisioningRequest } from '@tenon/api'
 import type { Snapshot } from '@tenon/filters'
 import type { GroupInstance, NodeGroup } from '@tenon/provider'
 import type { DeviceUse } from './scale-down/nodes/device-use.ts'
@@ -87,6 +87,7 @@ export type GaugeName =
   | 'node_group_target_count'
   | 'node_group_healthiness'
   | 'node_group_backoff_status'
+  | 'provisioning_requests_count'
 
 export type CounterName =
   | 'errors_total'
@@ -146,6 +147,16 @@ export interface ClusterWriter {
    * `conflict` when it has changed.
    */
   nominate(pod: Pod, node: string, signal: AbortSignal): Promise<void>
+  /**
+   * Writes the conditions of a request, as long as it is as it was read.
+   * @returns what was written; undefined when it has changed, or is gone. Rejects with a KubeError otherwise.
+   */
+  writeRequestConditions(
+    request: ProvisioningRequest,
+    signal: AbortSignal,
+  ): Promise<ProvisioningRequest | undefined>
+  /** Resolves when it is gone, or has changed meanwhile. Rejects with a KubeError otherwise. */
+  deleteRequest(request: ProvisioningRequest, signal: AbortSignal): Promise<void>
 }
 
 /** How a loop ended: a type of `errors_total`, or not in an error. */

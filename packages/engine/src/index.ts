@@ -9,7 +9,6 @@ export {
   larger,
   podRequests,
   sum,
-  withRequestsFromLimits,
 } from './scheduling/pods/pod-resources.ts'
 export {
   type ClaimOffering,
@@ -137,24 +136,4 @@ export {
   shortfallOf,
 } from './scheduling/types/corrected-type.ts'
 export { type TemplateClaim, templateClaim } from './scheduling/claims/static-claim.ts'
-export {
-  classAnnotation,
-  consumeAnnotations,
-  isRequestPod,
-  mostRequestPods,
-  requestPodAnnotation,
-  requestPods,
-  type RequestSet,
-} from './requests/request-pods.ts'
-export {
-  beingProvisioned,
-  isTriedOnce,
-  provisioningClasses,
-  type RequestClass,
-  requestClassOf,
-  requestLifeMs,
-  type RequestStage,
-  requestStageOf,
-  withRequestCondition,
-} from './requests/request-stage.ts'
 export { finished } from './steps.ts'

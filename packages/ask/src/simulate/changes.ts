@@ -9,8 +9,8 @@ import {
   nodePoolHashVersion,
   type Pod,
   type PodSpec,
+  withRequestsFromLimits,
 } from '@tenon/api'
-import { withRequestsFromLimits } from '@tenon/engine'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
 /** Names one object; the kind is that of the object, such as `NodePool`. */

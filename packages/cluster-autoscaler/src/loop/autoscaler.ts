@@ -1,5 +1,5 @@
 /** One iteration after the other over the cluster and its node groups (cluster-autoscaler.md 2.3). */
-import type { Node } from '@tenon/api'
+import type { Node, Pod } from '@tenon/api'
 import { messageOf } from '@tenon/runtime'
 import { gpuLabels } from '../gpu.ts'
 import type { LoopView } from '../model.ts'
@@ -37,9 +37,12 @@ export class Autoscaler {
     this.#startMs = deps.slicing.clock.now()
   }
 
-  /** When nodes were added, or the removal of some begun, last; undefined = never. */
+  /** When nodes were added, the removal of some begun, or a request looked at, last; undefined = never. */
   get lastChangeMs(): number | undefined {
-    const times = [this.#growth.lastMs, this.#lastDeletionMs].filter((each) => each !== undefined)
+    const { requests } = this.#deps.actions
+    const times = [this.#growth.lastMs, this.#lastDeletionMs, requests?.lastMs].filter(
+      (each) => each !== undefined,
+    )
     return times.length === 0 ? undefined : Math.max(...times)
   }
 
@@ -100,6 +103,8 @@ export class Autoscaler {
     this.#isStarted = true
     if (!options.loop.scaleUpFromZero && (await this.#waitsForNodes(seen.nodes, nowMs, signal))) return
     const classes = await this.#viewer.pods()
+    await actions.requests?.begin(nowMs, signal)
+    actions.requests?.tellConsumers(classes.consumers)
     const view = await this.#viewer.view(seen, classes, nowMs, signal)
     await this.#updateRegistry(view, signal)
     try {
@@ -162,11 +167,23 @@ export class Autoscaler {
     ] as const)
       outlets.metrics.set('unschedulable_pods_count', list.length, { type })
     const awaited = this.#growth.addUpcoming(view)
+    await actions.requests?.book(view)
     const pending = await this.#growth.pending(view, classes)
-    const isForbidden = await this.#growth.scaleUp(pending, view, signal)
+    const isForbidden = await this.#grow(pending, view, signal)
     await this.#scaleDown(view, awaited, isForbidden, signal)
     if (options.loop.enforceNodeGroupMinSize)
       await actions.scaleUp.toMinSizes({ view, safetyOf: (id) => registry.safety(id, view.nowMs) }, signal)
+  }
+
+  /** Requests and pods that wait take turns. @returns whether nothing may be removed in this iteration. */
+  async #grow(pending: readonly Pod[], view: LoopView, signal: AbortSignal): Promise<boolean> {
+    const { actions, outlets, state } = this.#deps
+    if (actions.requests?.isTurn(pending.length > 0, view.nowMs) !== true)
+      return await this.#growth.scaleUp(pending, view, signal)
+    outlets.debugging.explanations.waiting(pending, 'a ProvisioningRequest was looked at first')
+    const safetyOf = (id: string) => state.registry.safety(id, view.nowMs)
+    if (await actions.requests.serve({ view, safetyOf }, signal)) this.#growth.note(view)
+    return false
   }
 
   /** Removes members that failed, and takes back sizes that were not reached. @returns whether sizes changed. */

@@ -1,4 +1,4 @@
-import type { ConfigMap, Node, Pod, SelectorLookups } from '@tenon/api'
+import type { ConfigMap, Node, Pod, PodTemplate, ProvisioningRequest, SelectorLookups } from '@tenon/api'
 import type { Labels, VolumeIndex } from '@tenon/filters'
 import type { Lookups } from '../model.ts'
 
@@ -14,4 +14,12 @@ export interface ClusterCache extends Lookups {
   readonly applications: SelectorLookups | undefined
   /** Undefined when there is none, or it may not be read. */
   configMap(namespace: string, name: string): ConfigMap | undefined
+  /** Undefined where they are not asked for, not served, or not read yet. */
+  readonly requests: RequestObjects | undefined
+}
+
+/** ProvisioningRequests and what their pods are made from. */
+export interface RequestObjects {
+  list(): readonly ProvisioningRequest[]
+  template(namespace: string, name: string): PodTemplate | undefined
 }

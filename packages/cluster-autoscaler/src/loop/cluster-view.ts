@@ -1,5 +1,5 @@
 /** Reads what an iteration decides on (cluster-autoscaler.md 2.3). */
-import type { Node, Pod } from '@tenon/api'
+import { consumedBy, type Node, type Pod } from '@tenon/api'
 import { inSlices, messageOf } from '@tenon/runtime'
 import type { LoopView, NodeTemplate } from '../model.ts'
 import { DefaultSpread } from '../pods/default-spread.ts'
@@ -58,6 +58,7 @@ export class ClusterViewer {
     const judge = {
       isReadable: this.#readable.isReadablePod,
       isPlanned: (pod: Pod) => state.plans.isOurs(pod),
+      isConsumer: (pod: Pod) => options.requests.isEnabled && consumedBy(pod) !== undefined,
       read: (pod: Pod) => this.#defaultSpread.read(pod, applications),
     }
     return await inSlices(classify(sources.cache.pods(), options.loop, judge), slicing)

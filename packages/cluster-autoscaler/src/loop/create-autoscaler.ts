@@ -11,6 +11,7 @@ import { PodPlans } from '../placement/pod-plans.ts'
 import { ClusterStateRegistry } from '../registry/cluster-state.ts'
 import { GroupMembers } from '../registry/members.ts'
 import { InstanceRemover } from '../registry/removal.ts'
+import { ProvisioningRequests } from '../requests/provisioning-requests.ts'
 import type { ClusterReader } from '../scale-down/deletion/cluster-reader.ts'
 import { ScaleDown } from '../scale-down/scale-down.ts'
 import { type Expander, expanderChain } from '../scale-up/expanders.ts'
@@ -97,9 +98,20 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
   const nominator = options.loop.plannedPlacement
     ? new Nominator({ plans, cache: cluster.cache, nodeGroups, writer: cluster.writer, clock, logger })
     : undefined
+  const sources = { cache: cluster.cache, nodeGroups, reader }
+  const requests = options.requests.isEnabled
+    ? new ProvisioningRequests({
+        options,
+        sources,
+        outlets: reporting,
+        slicing,
+        scaleUp,
+        writer: cluster.writer,
+      })
+    : undefined
   return new Autoscaler({
     options,
-    sources: { cache: cluster.cache, nodeGroups, reader },
+    sources,
     state: {
       registry,
       members,
@@ -107,7 +119,7 @@ export function createAutoscaler(parts: AutoscalerParts): Autoscaler {
       taints,
       plans,
     },
-    actions: { scaleUp, scaleDown, remover, nominator },
+    actions: { scaleUp, scaleDown, remover, nominator, requests },
     outlets: reporting,
     slicing,
   })

@@ -9,6 +9,7 @@ import type { PodPlans } from '../placement/pod-plans.ts'
 import type { ClusterStateRegistry } from '../registry/cluster-state.ts'
 import type { GroupMembers } from '../registry/members.ts'
 import type { InstanceRemover } from '../registry/removal.ts'
+import type { ProvisioningRequests } from '../requests/provisioning-requests.ts'
 import type { ScaleDown } from '../scale-down/scale-down.ts'
 import type { ScaleUp } from '../scale-up/scale-up.ts'
 import type { SnapshotzRequests } from '../status/snapshotz.ts'
@@ -41,6 +42,8 @@ interface LoopActions {
   readonly remover: InstanceRemover
   /** With `--planned-placement`. */
   readonly nominator: Nominator | undefined
+  /** With `--enable-provisioning-requests`. */
+  readonly requests: ProvisioningRequests | undefined
 }
 
 /** What is told of an iteration. */

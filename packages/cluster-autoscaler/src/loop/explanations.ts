@@ -12,6 +12,8 @@ export type Subject =
   | { readonly kind: 'node'; readonly name: string }
   /** Its id, or its name in `--nodes`. */
   | { readonly kind: 'group'; readonly name: string }
+  /** A ProvisioningRequest: `namespace/name`. */
+  | { readonly kind: 'request'; readonly name: string }
 
 interface Grouped {
   readonly groupOf: ReadonlyMap<string, string>
@@ -23,6 +25,7 @@ export class Explanations {
   readonly #pods = new Map<string, string>()
   readonly #nodes = new Map<string, string>()
   readonly #groups = new Map<string, string>()
+  readonly #requests = new Map<string, string>()
   #atMs: number | undefined
 
   /** Begins an iteration: what the one before said no longer holds. */
@@ -31,11 +34,17 @@ export class Explanations {
     this.#pods.clear()
     this.#nodes.clear()
     this.#groups.clear()
+    this.#requests.clear()
   }
 
   waiting(pods: Iterable<Pod>, why: string): void {
     for (const { metadata } of pods)
       this.#pods.set(`${metadata.namespace ?? 'default'}/${metadata.name}`, why)
+  }
+
+  /** @param key `namespace/name`. */
+  request(key: string, why: string): void {
+    this.#requests.set(key, why)
   }
 
   nodes(nodes: readonly Node[], { groupOf, unresolved, outside }: Grouped): void {
@@ -87,6 +96,8 @@ export class Explanations {
     const at = `as of ${new Date(this.#atMs).toISOString()}`
     if (kind === 'pod') return `pod ${name}, ${at}: ${this.#pods.get(name) ?? 'it does not wait for a node'}`
     if (kind === 'node') return `node ${name}, ${at}: ${this.#nodes.get(name) ?? 'not looked at'}`
+    if (kind === 'request')
+      return `ProvisioningRequest ${name}, ${at}: ${this.#requests.get(name) ?? 'it is not served here'}`
     return `${this.#groups.get(name) ?? `node group ${name} is not known`}, ${at}`
   }
 }

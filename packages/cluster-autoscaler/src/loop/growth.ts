@@ -95,7 +95,7 @@ export class Growth {
     const result = await actions.scaleUp.run({ view, pods, safetyOf }, signal)
     done()
     if (result.kind === 'successful') {
-      this.#note(view)
+      this.note(view)
       explanations.waiting(result.pods, `nodes were asked for: ${result.groups}`)
     } else if (result.kind === 'noOptions') this.#tellRefusals(result.refusals)
     else if (result.kind === 'waiting')
@@ -136,7 +136,8 @@ export class Growth {
     }
   }
 
-  #note({ index, nowMs }: LoopView): void {
+  /** Nodes were asked for in this iteration. */
+  note({ index, nowMs }: LoopView): void {
     this.#lastMs = nowMs
     for (const { id, targetSize } of this.#deps.sources.nodeGroups.list())
       if (targetSize > (index.groups.get(id)?.targetSize ?? targetSize)) this.#lastMsByGroup.set(id, nowMs)

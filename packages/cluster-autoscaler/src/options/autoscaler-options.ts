@@ -5,6 +5,7 @@ import {
   type AutoscalerOptions,
   type LoopOptions,
   type RegistryOptions,
+  type RequestOptions,
   type ResourceRange,
   type ScaleDownOptions,
   type ScaleUpOptions,
@@ -28,6 +29,7 @@ export function autoscalerOptions(values: FlagValues): AutoscalerOptions {
     registry: registryOptions(values),
     scaleUp: scaleUpOptions(values),
     scaleDown: scaleDownOptions(values),
+    requests: requestOptions(values),
     status: statusOptions(values),
     isDryRun: values.isOn('dry-run'),
   }
@@ -139,6 +141,19 @@ function scaleDownOptions(values: FlagValues): ScaleDownOptions {
     daemonSetEvictionForEmptyNodes: values.isOn('daemonset-eviction-for-empty-nodes'),
     daemonSetEvictionForOccupiedNodes: values.isOn('daemonset-eviction-for-occupied-nodes'),
     ...resourceRanges(values),
+  }
+}
+
+function requestOptions(values: FlagValues): RequestOptions {
+  return {
+    isEnabled: values.isOn('enable-provisioning-requests'),
+    initialBackoffMs: values.durationMs('provisioning-request-initial-backoff-time'),
+    maxBackoffMs: values.durationMs('provisioning-request-max-backoff-time'),
+    maxBackoffCacheSize: values.integer('provisioning-request-max-backoff-cache-size'),
+    batchProcessing: values.isOn('check-capacity-batch-processing'),
+    maxBatchSize: values.integer('check-capacity-provisioning-request-max-batch-size'),
+    batchTimeboxMs: values.durationMs('check-capacity-provisioning-request-batch-timebox'),
+    processorInstance: values.text('check-capacity-processor-instance'),
   }
 }
 

@@ -30,6 +30,7 @@ export function fatalProblem(values: FlagValues, clouds: readonly string[]): str
     drainProblem(values) ??
     schedulerNameProblem(values) ??
     leaseProblem(values) ??
+    requestProblem(values) ??
     otherProblem(values)
   )
 }
@@ -103,6 +104,15 @@ function leaseProblem(values: FlagValues): string | undefined {
   return retry > 0 && renew > retry
     ? undefined
     : '--leader-elect-renew-deadline must be more than --leader-elect-retry-period, and that more than 0'
+}
+
+function requestProblem(values: FlagValues): string | undefined {
+  const sizes = [
+    'check-capacity-provisioning-request-max-batch-size',
+    'provisioning-request-max-backoff-cache-size',
+  ]
+  const wrong = sizes.find((name) => values.integer(name) < 1)
+  return wrong === undefined ? undefined : `--${wrong}=${values.text(wrong)}: give 1 or more`
 }
 
 function otherProblem(values: FlagValues): string | undefined {

@@ -1,7 +1,7 @@
 import type { FlagDefinition, FlagGroup } from './flag.ts'
 import { cloudFlags, healthFlags, kubernetesFlags, leaderFlags, loopFlags } from './flags/cluster-flags.ts'
 import { logFlags, statusFlags } from './flags/process-flags.ts'
-import { scaleDownFlags, scaleUpFlags } from './flags/scaling-flags.ts'
+import { requestFlags, scaleDownFlags, scaleUpFlags } from './flags/scaling-flags.ts'
 
 /** Every flag of section 8 of cluster-autoscaler.md, `--dry-run`, `--allow-scale-to-zero` and `--planned-placement`. */
 export const flagGroups: readonly FlagGroup[] = [
@@ -12,6 +12,7 @@ export const flagGroups: readonly FlagGroup[] = [
   healthFlags,
   scaleUpFlags,
   scaleDownFlags,
+  requestFlags,
   statusFlags,
   logFlags,
 ]

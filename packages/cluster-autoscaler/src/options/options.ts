@@ -140,6 +140,22 @@ export interface StatusOptions {
   readonly maxStartupTimeMs: number
 }
 
+/** ProvisioningRequests (gangs.md 1). */
+export interface RequestOptions {
+  /** `--enable-provisioning-requests` */
+  readonly isEnabled: boolean
+  readonly initialBackoffMs: number
+  readonly maxBackoffMs: number
+  /** Most requests whose pauses are remembered. */
+  readonly maxBackoffCacheSize: number
+  /** Requests that only check are looked at several in one loop. */
+  readonly batchProcessing: boolean
+  readonly maxBatchSize: number
+  readonly batchTimeboxMs: number
+  /** Only requests that name it are served; empty = those that name none. */
+  readonly processorInstance: string
+}
+
 /** What decides. How the process runs (addresses, leases, logs) is in `process/`. */
 export interface AutoscalerOptions {
   readonly loop: LoopOptions
@@ -148,6 +164,7 @@ export interface AutoscalerOptions {
   readonly registry: RegistryOptions
   readonly scaleUp: ScaleUpOptions
   readonly scaleDown: ScaleDownOptions
+  readonly requests: RequestOptions
   readonly status: StatusOptions
   /** `--dry-run`: nothing is written, neither to the cluster nor to the cloud. */
   readonly isDryRun: boolean
@@ -249,6 +266,16 @@ export const defaultOptions: AutoscalerOptions = {
     daemonSetEvictionForOccupiedNodes: true,
     cores,
     memory,
+  },
+  requests: {
+    isEnabled: false,
+    initialBackoffMs: minute,
+    maxBackoffMs: 10 * minute,
+    maxBackoffCacheSize: 1000,
+    batchProcessing: false,
+    maxBatchSize: 10,
+    batchTimeboxMs: 10 * second,
+    processorInstance: '',
   },
   status: {
     namespace: 'kube-system',

@@ -238,7 +238,7 @@ test('flags without an effect are warned about once each, when they ask for some
     '--node-group-auto-discovery=b',
     '--cloud-provider-gce-lb-src-cidrs=10.0.0.0/8',
     '--cloud-provider-gce-l7lb-src-cidrs=10.0.0.0/8',
-    '--enable-provisioning-requests=false',
+    '--capacity-quotas-enabled=false',
     '--async-node-groups',
     '--parallel-drain',
     '--user-agent=me',

@@ -11,6 +11,8 @@ export interface PodClasses {
   readonly unschedulable: readonly Pod[]
   /** Of schedulers that are bypassed: not looked at yet. */
   readonly unprocessed: readonly Pod[]
+  /** Would be in one of these two, but are made for the room of a ProvisioningRequest (gangs.md 2.3). */
+  readonly consumers: readonly Pod[]
 }
 
 type PodClass = keyof PodClasses
@@ -20,6 +22,8 @@ interface PodJudge {
   readonly isReadable: (pod: Pod) => boolean
   /** Whether its nomination only tells where it is planned: the scheduler makes no room there. */
   readonly isPlanned: (pod: Pod) => boolean
+  /** Whether it is made for the room of a ProvisioningRequest. */
+  readonly isConsumer: (pod: Pod) => boolean
   /** The pod as the scheduler reads it. */
   readonly read: (pod: Pod) => Pod
 }
@@ -31,13 +35,14 @@ const atOnce = 200
 export function* classify(
   pods: readonly Pod[],
   options: LoopOptions,
-  { isReadable, isPlanned, read }: PodJudge,
+  { isReadable, isPlanned, isConsumer, read }: PodJudge,
 ): Generator<void, PodClasses> {
   const classes: Record<PodClass, Pod[]> = {
     scheduled: [],
     nominated: [],
     unschedulable: [],
     unprocessed: [],
+    consumers: [],
   }
   const bypassed = new Set(options.bypassedSchedulerNames)
   const allowed = new Set(options.allowedSchedulerNames)
@@ -46,7 +51,9 @@ export function* classify(
     const scheduler = schedulerOf(pod)
     if (hasEnded(pod) || !isReadable(pod) || (allowed.size > 0 && !allowed.has(scheduler))) continue
     const found = classOf(pod, bypassed.has(scheduler), isPlanned)
-    if (found !== undefined) classes[found].push(read(pod))
+    if (found === undefined) continue
+    const waits = found === 'unschedulable' || found === 'unprocessed'
+    classes[waits && isConsumer(pod) ? 'consumers' : found].push(read(pod))
   }
   return classes
 }

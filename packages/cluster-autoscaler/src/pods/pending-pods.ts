@@ -68,7 +68,8 @@ export function* pendingPods(
   return { pods: left.filter((pod) => !isDaemonSetPod(pod)), overflowing: overflowing.size }
 }
 
-function placeFor(pod: Pod, snapshot: Snapshot, hint: string | undefined): NodeEntry | undefined {
+/** A node that takes the pod: the one where it was last, else the first. */
+export function placeFor(pod: Pod, snapshot: Snapshot, hint: string | undefined): NodeEntry | undefined {
   const hinted = hint === undefined ? undefined : snapshot.node(hint)
   if (hinted !== undefined && isOpen(hinted) && snapshot.check(pod, hinted) === undefined) return hinted
   return snapshot.find(pod, isOpen)

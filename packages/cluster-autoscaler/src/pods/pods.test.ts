@@ -16,7 +16,7 @@ function classOf(pod: Pod, options: Partial<LoopOptions> = {}): string | undefin
     classify(
       [pod],
       { ...defaultOptions.loop, ...options },
-      { isReadable: () => true, isPlanned: () => false, read: (each) => each },
+      { isReadable: () => true, isPlanned: () => false, isConsumer: () => false, read: (each) => each },
     ),
   )
   return Object.entries(classes).find(([, list]) => list.length > 0)?.[0]

@@ -86,6 +86,8 @@ export class LeadershipLostError extends Error {
 }
 
 const leaseRequestTimeoutMs = 5000
+/** Calls about ProvisioningRequests (gangs.md 1). */
+const requestWriteTimeoutMs = 4000
 const pageLimit = 1000
 /** A leader says what it waits for this often. */
 const waitNoticeMs = 30_000
@@ -211,7 +213,7 @@ class AutoscalerProcess {
     return process.leaderElection === undefined || this.#elector?.isLeader === true
   }
 
-  #newClient(): WatchingKubeClient {
+  #newClient(requestTimeoutMs?: number): WatchingKubeClient {
     const { kubernetes, process, clock, userAgent } = this.#plan
     const options: KubeClientOptions = {
       transport: fencedTransport(kubernetes.transport, () => this.#mayAct()),
@@ -220,6 +222,7 @@ class AutoscalerProcess {
       // With five requests a second, smaller pages of a large cluster would take minutes.
       pageLimit,
       ...(process.rate !== undefined && { rate: process.rate }),
+      ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
     }
     return createKubeClient(options)
   }
@@ -238,7 +241,10 @@ class AutoscalerProcess {
   async #openCaches(): Promise<ClusterCaches> {
     const { clock, random, logger, kubernetes, options } = this.#plan
     const needsPriorities = options.scaleUp.expanders.includes('priority')
-    const followsServices = options.loop.defaultConstraints.length > 0
+    const follows = {
+      services: options.loop.defaultConstraints.length > 0,
+      requests: options.requests.isEnabled,
+    }
     const registry = createCacheRegistry({ client: this.#client, clock, logger, random })
     return await openClusterCaches(
       {
@@ -246,7 +252,7 @@ class AutoscalerProcess {
         transport: kubernetes.transport,
         registry,
         runtime: { clock, random, logger },
-        followsServices,
+        follows,
         configMap: needsPriorities
           ? { namespace: options.status.namespace, name: priorityExpanderConfigMap }
           : undefined,
@@ -324,7 +330,9 @@ class AutoscalerProcess {
         cache,
         reader,
         listNodes: (signal) => reader.listNodes(signal),
-        writer: isDryRun ? createDryRunWriter(client, logger) : createClusterWriter({ client, clock }),
+        writer: isDryRun
+          ? createDryRunWriter(client, logger)
+          : createClusterWriter({ client, requestClient: this.#newClient(requestWriteTimeoutMs), clock }),
       },
       nodeGroups,
       reporting: {

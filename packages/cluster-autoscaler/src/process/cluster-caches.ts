@@ -20,7 +20,9 @@ import type { Runtime, Transport } from '@tenon/runtime'
 import type { ClusterCache } from '../loop/cluster-cache.ts'
 import type { PodController } from '../model.ts'
 import { deviceKinds, followDevices } from './device-caches.ts'
+import { usualFields } from './read-fields.ts'
 import { readableKinds } from './readable-kinds.ts'
+import { followRequests } from './request-caches.ts'
 import { followVolumes, volumeKinds } from './volume-caches.ts'
 
 /** Objects that came or changed. */
@@ -37,8 +39,15 @@ export interface ClusterCachesDependencies {
   readonly runtime: Runtime
   /** A ConfigMap that is followed, as the priority expander needs it. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined
-  /** Whether Services are followed, which tell which pods are one application. */
-  readonly followsServices: boolean
+  readonly follows: OptionalKinds
+}
+
+/** What is followed only where something needs it. */
+interface OptionalKinds {
+  /** Services tell which pods are one application. */
+  readonly services: boolean
+  /** ProvisioningRequests and PodTemplates. */
+  readonly requests: boolean
 }
 
 /** A running set of caches. */
@@ -74,10 +83,6 @@ const controllerFields: ReadFields = {
   },
   others: true,
 }
-const usualFields: ReadFields = {
-  members: { metadata: { members: { managedFields: false }, others: true } },
-  others: true,
-}
 const byNamespace = 'namespace'
 /** Kinds that may be missing. */
 const optionalKinds: readonly ResourceType[] = [kinds.namespace, ...volumeKinds, ...deviceKinds]
@@ -105,7 +110,7 @@ export async function openClusterCaches(
   ])
   const volumes = followVolumes(registry, readable)
   const devices = followDevices(registry, readable)
-  const services = dependencies.followsServices ? followServices(registry) : undefined
+  const services = dependencies.follows.services ? followServices(registry) : undefined
   const applications = services && {
     services,
     replicaSet: (namespace: string, name: string) => replicaSets.get({ namespace, name }),
@@ -113,6 +118,7 @@ export async function openClusterCaches(
     replicationController: (namespace: string, name: string) =>
       replicationControllers.get({ namespace, name }),
   }
+  const requests = dependencies.follows.requests ? await followRequests(dependencies, signal) : undefined
   const namespaces = readable.has(kinds.namespace) ? registry.cache(kinds.namespace) : undefined
   const configMaps = followConfigMap(dependencies, signal)
   registry.start(signal)
@@ -134,6 +140,9 @@ export async function openClusterCaches(
         return devices()
       },
       applications,
+      get requests() {
+        return requests?.()
+      },
     },
     podChanges: changesOf(pods),
     nodeChanges: changesOf(nodes),

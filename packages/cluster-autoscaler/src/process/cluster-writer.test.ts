@@ -66,7 +66,13 @@ function stage() {
   const clock = new VirtualClock()
   const client = createKubeClient({ transport: server, clock })
   const { signal } = new AbortController()
-  return { server, clock, client, signal, writer: createClusterWriter({ client, clock }) }
+  return {
+    server,
+    clock,
+    client,
+    signal,
+    writer: createClusterWriter({ client, requestClient: client, clock }),
+  }
 }
 
 const cordoned = (node: Node): Node => ({ ...node, spec: { ...node.spec, unschedulable: true } })

@@ -1,5 +1,5 @@
 /** Writes nodes and asks for evictions, with the rights of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5). */
-import { kinds, type Node, type Pod } from '@tenon/api'
+import { autoscalingKinds, kinds, type Node, type Pod, type ProvisioningRequest } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ClusterWriter } from '../model.ts'
@@ -10,11 +10,17 @@ const retryLimitMs = 5000
 
 export interface ClusterWriterDependencies {
   readonly client: Pick<KubeClient, 'get' | 'update' | 'evict'>
+  /** Gives calls about ProvisioningRequests up after a few seconds: the loop waits for them. */
+  readonly requestClient: Pick<KubeClient, 'patch' | 'delete'>
   readonly clock: Clock
 }
 
 /** Reads what it writes uncached, and replaces whole nodes: there is no right to patch them. */
-export function createClusterWriter({ client, clock }: ClusterWriterDependencies): ClusterWriter {
+export function createClusterWriter({
+  client,
+  requestClient,
+  clock,
+}: ClusterWriterDependencies): ClusterWriter {
   return {
     updateNode: async (name, change, signal) => {
       const lastTryMs = clock.monotonic() + retryLimitMs - retryPauseMs
@@ -51,6 +57,29 @@ export function createClusterWriter({ client, clock }: ClusterWriterDependencies
       const changed = { ...pod, status: { ...pod.status, nominatedNodeName } }
       await client.update(kinds.pod, changed, { subresource: 'status', lane: 'urgent', signal })
     },
+    writeRequestConditions: async ({ metadata, status }, signal) => {
+      const { name, namespace = '', resourceVersion = '' } = metadata
+      try {
+        return await requestClient.patch<ProvisioningRequest>(
+          autoscalingKinds.provisioningRequest,
+          { namespace, name },
+          { status: { conditions: status?.conditions ?? [] } },
+          { subresource: 'status', resourceVersion, signal },
+        )
+      } catch (error) {
+        if (isKubeError(error, 'conflict', 'notFound')) return undefined
+        throw error
+      }
+    },
+    deleteRequest: async ({ metadata }, signal) => {
+      const { name, namespace = '', resourceVersion = '', uid = '' } = metadata
+      const options = { preconditionUid: uid, preconditionResourceVersion: resourceVersion, signal }
+      try {
+        await requestClient.delete(autoscalingKinds.provisioningRequest, { namespace, name }, options)
+      } catch (error) {
+        if (!isKubeError(error, 'conflict', 'notFound')) throw error
+      }
+    },
   }
 }
 
@@ -72,6 +101,18 @@ export function createDryRunWriter(client: Pick<KubeClient, 'get'>, logger: Logg
     },
     nominate: async ({ metadata: { name, namespace } }, node) => {
       logger.info('dry run: would nominate pod', { pod: `${namespace}/${name}`, node })
+      await Promise.resolve()
+    },
+    writeRequestConditions: async (request) => {
+      const conditions = (request.status?.conditions ?? []).map(({ type, status, reason }) =>
+        [type, status, reason].join(' '),
+      )
+      const { name, namespace } = request.metadata
+      logger.info('dry run: would write ProvisioningRequest', { request: `${namespace}/${name}`, conditions })
+      return await Promise.resolve(request)
+    },
+    deleteRequest: async ({ metadata: { name, namespace } }) => {
+      logger.info('dry run: would delete ProvisioningRequest', { request: `${namespace}/${name}` })
       await Promise.resolve()
     },
   }

@@ -136,6 +136,8 @@ export class FakeCluster {
 
   readonly #writer: ClusterWriter = {
     nominate: () => Promise.reject(new Error('scale-down nominates no pod')),
+    writeRequestConditions: () => Promise.reject(new Error('scale-down writes no request')),
+    deleteRequest: () => Promise.reject(new Error('scale-down deletes no request')),
     updateNode: async (name, change) => {
       await this.clock.sleep(10)
       const node = this.nodes.get(name)

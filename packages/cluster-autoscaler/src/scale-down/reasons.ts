@@ -35,6 +35,7 @@ const blockingWords: Readonly<Record<BlockingReason, string>> = {
   UnmovableKubeSystemPod: 'it is in kube-system and no PodDisruptionBudget selects it',
   NotSafeToEvictAnnotation: 'its annotation safe-to-evict is "false"',
   LocalStorageRequested: 'it has local storage',
+  KeptForRequest: 'it stands for room that a ProvisioningRequest keeps',
   NotEnoughPdb: 'a PodDisruptionBudget lets none of its pods go',
 }
 

@@ -14,7 +14,7 @@ import { increasesFor } from './increases.ts'
 import { increasesToMinSize } from './min-sizes.ts'
 import type { ExpansionOption } from './option.ts'
 import { QuotaTracker } from './quotas.ts'
-import { renderRefusals, type SkipReason } from './reasons.ts'
+import { renderRefusals, renderSkipReason, type SkipReason } from './reasons.ts'
 import { type GroupSafety, type Search, searchOptions, type SearchQuestion } from './search.ts'
 
 /** What the registry is told of increases. */
@@ -71,6 +71,13 @@ export type ScaleUpResult =
   | { readonly kind: 'waiting'; readonly groupId: string }
   | { readonly kind: 'failed'; readonly message: string; readonly isTransient: boolean }
 
+/** What came of asking for nodes for all of some pods, or none. */
+export type WholeResult =
+  | { readonly kind: 'successful'; readonly groups: string }
+  | { readonly kind: 'waiting' }
+  /** `pod`: one that no group takes, if that is why. */
+  | { readonly kind: 'refused'; readonly message: string; readonly pod: Pod | undefined }
+
 const cloudError = 'cloudProviderError'
 
 export class ScaleUp {
@@ -98,6 +105,29 @@ export class ScaleUp {
     }
   }
 
+  /**
+   * Adds nodes of one group, or of groups alike, that hold all of the pods, or none (gangs.md 3). Who makes the pods is
+   * told, not they.
+   */
+  async whole(question: ScaleUpQuestion, signal: AbortSignal): Promise<WholeResult> {
+    const { chooser, outlets } = this.#deps
+    const { found, search } = await this.#search(question)
+    const whole = found.options.filter(({ pods }) => pods.length === question.pods.length)
+    const best = await chooser(whole, signal)
+    if (best === undefined) return refusalOf(found, whole.length > 0)
+    if (this.#resizing.has(best.groupId)) return { kind: 'waiting' }
+    const { groups } = increasesFor(best, found, search)
+    const nodes = groups.reduce((sum, { group, newSize }) => sum + newSize - group.targetSize, 0)
+    if (nodes < best.nodeCount) {
+      const message = `it takes ${best.nodeCount} node(s) of node group ${best.groupId}, of which the limits of the cluster and its groups allow ${nodes}`
+      return { kind: 'refused', message, pod: undefined }
+    }
+    outlets.logger.info('best option to resize', { group: best.groupId, nodes, pods: best.pods.length })
+    const message = await this.#increase(groups, search.view, signal)
+    if (message !== undefined) return { kind: 'refused', message, pod: undefined }
+    return { kind: 'successful', groups: groups.map(sizeText).join(' ') }
+  }
+
   /** Brings groups to their minimum: `--enforce-node-group-min-size`. */
   async toMinSizes({ view, safetyOf }: Omit<ScaleUpQuestion, 'pods'>, signal: AbortSignal): Promise<void> {
     const { maxNodesTotal } = this.#deps.options
@@ -112,19 +142,12 @@ export class ScaleUp {
   }
 
   async #once(
-    { view, pods, safetyOf }: ScaleUpQuestion,
+    question: ScaleUpQuestion,
     signal: AbortSignal,
   ): Promise<{ readonly result: ScaleUpResult; readonly helped: ReadonlySet<Pod> }> {
-    const { chooser, options, outlets, reader, slicing } = this.#deps
-    const monotonic = () => slicing.clock.monotonic()
-    const quotas = this.#quotasOf(view)
-    const search: SearchQuestion = { view, pods, options, safetyOf, quotas, reader, monotonic }
-    const start = monotonic()
-    const found = await inSlices(searchOptions(search), slicing)
-    outlets.metrics.observe('function_duration_seconds', (monotonic() - start) / 1000, {
-      function: 'scaleUp:estimate',
-    })
-    this.#countSkipped(found)
+    const { chooser, options, outlets } = this.#deps
+    const { found, search } = await this.#search(question)
+    const { view, safetyOf } = question
     const nobody = new Set<Pod>()
     const best = await chooser(found.options, signal)
     if (best === undefined) {
@@ -154,6 +177,35 @@ export class ScaleUp {
     return await this.#carryOut(increases.groups, best, found, search, signal)
   }
 
+  async #search({
+    view,
+    pods,
+    safetyOf,
+  }: ScaleUpQuestion): Promise<{ readonly found: Search; readonly search: SearchQuestion }> {
+    const { options, outlets, reader, slicing } = this.#deps
+    const monotonic = () => slicing.clock.monotonic()
+    const quotas = this.#quotasOf(view)
+    const search: SearchQuestion = { view, pods, options, safetyOf, quotas, reader, monotonic }
+    const start = monotonic()
+    const found = await inSlices(searchOptions(search), slicing)
+    outlets.metrics.observe('function_duration_seconds', (monotonic() - start) / 1000, {
+      function: 'scaleUp:estimate',
+    })
+    this.#countSkipped(found)
+    return { found, search }
+  }
+
+  /** @returns what went wrong. */
+  async #increase(
+    increases: readonly GroupIncrease[],
+    view: LoopView,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    return this.#deps.options.parallelScaleUp
+      ? (await Promise.all(increases.map((each) => this.#execute(each, view, signal)))).find(isText)
+      : await this.#oneByOne(increases, view, signal)
+  }
+
   async #carryOut(
     increases: readonly GroupIncrease[],
     best: ExpansionOption,
@@ -162,9 +214,7 @@ export class ScaleUp {
     signal: AbortSignal,
   ): Promise<{ readonly result: ScaleUpResult; readonly helped: ReadonlySet<Pod> }> {
     const { options, outlets, cloud } = this.#deps
-    const failure = options.parallelScaleUp
-      ? (await Promise.all(increases.map((each) => this.#execute(each, search.view, signal)))).find(isText)
-      : await this.#oneByOne(increases, search.view, signal)
+    const failure = await this.#increase(increases, search.view, signal)
     if (failure !== undefined)
       return { result: { kind: 'failed', message: failure, isTransient: false }, helped: new Set() }
     if (cloud.isDryRun) {
@@ -279,6 +329,22 @@ function together(first: Successful, second: Successful): Successful {
 /** Text of `NotTriggerScaleUp`. */
 export function notTriggeredText(refusals: string): string {
   return refusals === '' ? "pod didn't trigger scale-up" : `pod didn't trigger scale-up: ${refusals}`
+}
+
+/** @param isNotChosen whether some group would do, and the expander took none. */
+function refusalOf(found: Search, isNotChosen: boolean): WholeResult {
+  if (isNotChosen)
+    return { kind: 'refused', message: renderSkipReason({ kind: 'notChosen' }).join(), pod: undefined }
+  // A kind of pods that no group takes says more than that no group takes all.
+  const alone = found.groups.find((group) => fitting(group, found).length === 0)
+  if (alone !== undefined) {
+    const text = renderRefusals(new Map(found.refusals.get(alone)))
+    return { kind: 'refused', message: text === '' ? 'there is no node group' : text, pod: alone.exemplar }
+  }
+  const best = found.options.toSorted((a, b) => b.pods.length - a.pods.length)[0]
+  const most =
+    best === undefined ? '' : `; node group ${best.groupId} has room for ${best.pods.length} of them`
+  return { kind: 'refused', message: `no node group alone has room for all of them${most}`, pod: undefined }
 }
 
 function refusalsOf(found: Search, ofFitting: SkipReason | undefined): ReadonlyMap<Pod, string> {

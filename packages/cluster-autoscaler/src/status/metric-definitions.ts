@@ -53,6 +53,10 @@ export const gauges: Readonly<Record<GaugeName, Definition>> = {
     help: 'Whether a node group is left alone after failures, by why: 1 if it is.',
     labels: ['node_group', 'reason'],
   },
+  provisioning_requests_count: {
+    help: 'ProvisioningRequests that are served, by class and by how far they are.',
+    labels: ['class', 'state'],
+  },
 }
 
 /** Gauges of single node groups: only with `--emit-per-nodegroup-metrics`. */

@@ -37,7 +37,7 @@ test('every family of the sheet is there, with its type', async () => {
     ]),
   )
   const count = (type: string) => [...types.values()].filter((each) => each === type).length
-  assert.deepEqual([count('gauge'), count('counter'), count('histogram'), count('summary')], [25, 13, 3, 1])
+  assert.deepEqual([count('gauge'), count('counter'), count('histogram'), count('summary')], [26, 13, 3, 1])
   for (const name of ['node_group_backoff_status', 'dra_node_template_resources_mismatch', 'last_activity'])
     assert.equal(types.get(name), 'gauge')
 })

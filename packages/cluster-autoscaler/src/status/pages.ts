@@ -45,11 +45,11 @@ export function autoscalerPages({
 
 function explained(query: string, explain: (about: Subject) => string): HttpResponse {
   const asked = new URLSearchParams(query)
-  for (const kind of ['pod', 'node', 'group'] as const) {
+  for (const kind of ['pod', 'node', 'group', 'request'] as const) {
     const name = asked.get(kind) ?? ''
     if (name !== '') return answer(200, `${explain({ kind, name })}\n`, plain)
   }
-  return answer(400, 'ask for pod=NAMESPACE/NAME, node=NAME or group=NAME\n', plain)
+  return answer(400, 'ask for pod=NAMESPACE/NAME, node=NAME, group=NAME or request=NAMESPACE/NAME\n', plain)
 }
 
 function answer(status: number, text: string, type: string): HttpResponse {

@@ -1,10 +1,19 @@
 /** A cluster in memory with node groups that become nodes, and the loop on it, on virtual time. */
-import type { ConfigMap, DaemonSet, Node, Pod, PodDisruptionBudget, SelectorLookups } from '@tenon/api'
+import type {
+  ConfigMap,
+  DaemonSet,
+  Node,
+  Pod,
+  PodDisruptionBudget,
+  PodTemplate,
+  ProvisioningRequest,
+  SelectorLookups,
+} from '@tenon/api'
 import { VolumeIndex } from '@tenon/filters'
 import type { NodeGroup } from '@tenon/provider'
 import { eventLoopTurns, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { Autoscaler } from '../loop/autoscaler.ts'
-import type { ClusterCache } from '../loop/cluster-cache.ts'
+import type { ClusterCache, RequestObjects } from '../loop/cluster-cache.ts'
 import { createAutoscaler } from '../loop/create-autoscaler.ts'
 import { Explanations } from '../loop/explanations.ts'
 import type { LoopOutcome } from '../loop/outcome.ts'
@@ -42,6 +51,14 @@ export class FakeCluster {
   daemonSets: readonly DaemonSet[] = []
   applications: SelectorLookups | undefined
   disruptionBudgets: readonly PodDisruptionBudget[] = []
+  /** By name; written and read as an API server would. */
+  readonly requests = new Map<string, ProvisioningRequest>()
+  /** By name. */
+  readonly podTemplates = new Map<string, PodTemplate>()
+  /** What the caches have of the requests; as it is while undefined. */
+  cachedRequests: readonly ProvisioningRequest[] | undefined
+  /** Called before a request is written; what it throws is the answer. */
+  beforeWrite: (() => void) | undefined
   configMaps = new Map<string, ConfigMap>()
   /** By `Kind namespace/name`; others have as many replicas as anybody wants. */
   readonly controllers = new Map<string, PodController | undefined>()
@@ -166,6 +183,22 @@ export class FakeCluster {
           this.pods.set(name, { ...pod, status: { ...pod.status, nominatedNodeName: node } })
         await Promise.resolve()
       },
+      writeRequestConditions: async (request) => {
+        this.beforeWrite?.()
+        const { name, resourceVersion, uid } = request.metadata
+        const now = this.requests.get(name)
+        if (now === undefined || now.metadata.uid !== uid) return undefined
+        if (now.metadata.resourceVersion !== resourceVersion) return undefined
+        const version = `${Number(resourceVersion) + 1}`
+        const written = { ...request, metadata: { ...request.metadata, resourceVersion: version } }
+        this.requests.set(name, written)
+        return await Promise.resolve(written)
+      },
+      deleteRequest: async ({ metadata: { name } }) => {
+        this.beforeWrite?.()
+        this.requests.delete(name)
+        await Promise.resolve()
+      },
       evict: ({ metadata: { name } }) => {
         this.evicted.push(name)
         this.pods.delete(name)
@@ -190,6 +223,13 @@ class FakeCache implements ClusterCache {
     this.#cluster.configMaps.get(`${namespace}/${name}`)
   readonly controllerOf = (kind: string, namespace: string, name: string) =>
     this.#cluster.controllerOf(kind, namespace, name)
+
+  get requests(): RequestObjects {
+    return {
+      list: () => this.#cluster.cachedRequests ?? [...this.#cluster.requests.values()],
+      template: (_, name) => this.#cluster.podTemplates.get(name),
+    }
+  }
 
   get disruptionBudgets(): readonly PodDisruptionBudget[] {
     return this.#cluster.disruptionBudgets

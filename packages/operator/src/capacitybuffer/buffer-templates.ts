@@ -6,8 +6,9 @@ import {
   type PodTemplateSpec,
   type ResourceType,
   type ScalableWorkload,
+  withRequestsFromLimits,
 } from '@tenon/api'
-import { renderPodProblems, shapeProblems, withRequestsFromLimits } from '@tenon/engine'
+import { renderPodProblems, shapeProblems } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { BufferCaches } from '../cluster/caches.ts'
 import { PodTrimmer } from '../cluster/kept-fields.ts'

@@ -2,8 +2,10 @@ import {
   autoscalingKinds,
   type CapacityBuffer,
   type ConfigMap,
+  consumedBy,
   type CsiNode,
   type DaemonSet,
+  type DeviceClass,
   karpenterKinds,
   kinds,
   type KubeObject,
@@ -20,7 +22,6 @@ import {
   type PodDisruptionBudget,
   type PodTemplate,
   type ReplicationController,
-  type DeviceClass,
   type ResourceClaim,
   type ResourceSlice,
   type ResourceType,
@@ -35,7 +36,6 @@ import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { brakeName } from '../brake/brake.ts'
 import { groupsOfClaim } from './pods/group-claims.ts'
-import { consumedBy } from './pods/consumers.ts'
 import type { Settings } from '../settings.ts'
 import {
   daemonSetFields,

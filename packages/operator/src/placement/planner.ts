@@ -1,6 +1,6 @@
 /** Keeps what a decision planned. */
-import type { NewObject, NodeClaim, Pod } from '@tenon/api'
-import { isRequestPod, type NewClaim, type SchedulingResult } from '@tenon/engine'
+import { isRequestPod, type NewObject, type NodeClaim, type Pod } from '@tenon/api'
+import { type NewClaim, type SchedulingResult } from '@tenon/engine'
 import { inSlices, type Slicing } from '@tenon/runtime'
 import type { GatheredInput } from '../provisioning/input/scheduling-input.ts'
 import { isDrifted } from '../cluster/nodes/state-node.ts'

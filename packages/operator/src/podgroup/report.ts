@@ -1,6 +1,6 @@
 /** Tells what becomes of groups: on the group's object, and on one of its pods (gangs.md 7.7). */
-import type { KubeObject, Pod } from '@tenon/api'
-import { isRequestPod, renderPodReason, type SchedulingResult } from '@tenon/engine'
+import { isRequestPod, type KubeObject, type Pod } from '@tenon/api'
+import { renderPodReason, type SchedulingResult } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../cluster/cluster-state.ts'

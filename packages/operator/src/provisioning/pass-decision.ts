@@ -1,6 +1,6 @@
 /** From input to result: what one scheduling pass decides. */
-import type { Pod } from '@tenon/api'
-import { isRequestPod, type SchedulingResult } from '@tenon/engine'
+import { isRequestPod, type Pod } from '@tenon/api'
+import { type SchedulingResult } from '@tenon/engine'
 import { inSlices, type Slicing } from '@tenon/runtime'
 import type { OnTrial } from '../node/evidence/judge.ts'
 import type { PreferenceWarnings } from './reports/preference-warnings.ts'

@@ -1,6 +1,11 @@
 /** Keeps the room of a ProvisioningRequest until its pods have taken it, or its time is over (gangs.md 2.4, 7.6). */
-import type { NewCondition, Pod, ProvisioningRequest } from '@tenon/api'
-import type { RequestClass } from '@tenon/engine'
+import {
+  bookingEndedCondition,
+  type Pod,
+  type ProvisioningRequest,
+  requestedPods,
+  type RequestClass,
+} from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -42,16 +47,9 @@ export class RequestBooking {
     const { clock, settings, state } = this.#deps
     const { request } = booked
     const leftMs = sinceMs + settings.requestBookingMs - clock.now()
-    if (leftMs <= 0)
-      return await this.#end(
-        booked,
-        'CapacityReservationTimeExpired',
-        'The time for which room is kept is over',
-      )
+    if (leftMs <= 0) return await this.#end(booked, false)
     const consumers = state.requests.boundConsumers(keyOf(request))
-    const total = request.spec.podSets.reduce((sum, { count }) => sum + count, 0)
-    if (consumers.length >= total)
-      return await this.#end(booked, 'CapacityBookingConsumed', 'All of its pods have a node')
+    if (consumers.length >= requestedPods(request)) return await this.#end(booked, true)
     return this.#keep(booked, consumers)
       ? { kind: 'after', delayMs: leftMs }
       : { kind: 'after', delayMs: Math.min(leftMs, pollMs) }
@@ -77,8 +75,8 @@ export class RequestBooking {
     return true
   }
 
-  async #end({ request, signal }: Booked, reason: string, message: string): Promise<ReconcileResult> {
-    const condition: NewCondition = { type: 'BookingExpired', status: 'True', reason, message }
+  async #end({ request, signal }: Booked, isConsumed: boolean): Promise<ReconcileResult> {
+    const condition = bookingEndedCondition(isConsumed)
     if (!(await this.#deps.status.write(request, { condition }, signal)))
       return { kind: 'after', delayMs: pollMs }
     this.#deps.state.requests.drop(refOfRequest(request), request.metadata.uid)

@@ -1,6 +1,5 @@
 /** `provisioningrequest`: sees each ProvisioningRequest through its life (gangs.md 7.6). */
-import type { ProvisioningRequest } from '@tenon/api'
-import { requestClassOf, requestStageOf } from '@tenon/engine'
+import { type ProvisioningRequest, requestClassOf, requestStageOf } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import { refOf } from '../cluster/pods/group-of-pod.ts'

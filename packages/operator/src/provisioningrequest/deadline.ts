@@ -1,6 +1,5 @@
 /** Until when room is sought for a ProvisioningRequest (gangs.md 2.1, 7.6). */
-import { ownValue, type ProvisioningRequest } from '@tenon/api'
-import { requestLifeMs } from '@tenon/engine'
+import { ownValue, type ProvisioningRequest, requestLifeMs } from '@tenon/api'
 
 const parameter = 'ValidUntilSeconds'
 

@@ -1,18 +1,12 @@
 /** How many ProvisioningRequests there are, and how far they are (gangs.md 7.7). */
-import { isConditionTrue } from '@tenon/api'
-import { type RequestClass, requestClassOf, requestStageOf } from '@tenon/engine'
+import { requestClassNames, requestClassOf, type RequestState, requestStateOf } from '@tenon/api'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import { refOfRequest } from '../cluster/pods/request-pods.ts'
 
 export interface RequestFigures {
   readonly class: 'check-capacity' | 'best-effort-atomic-scale-up'
-  readonly state: 'sought' | 'waiting' | 'booked' | 'expired' | 'failed'
+  readonly state: RequestState
   readonly requests: number
-}
-
-const classNames: Readonly<Record<RequestClass, RequestFigures['class']>> = {
-  check: 'check-capacity',
-  atomic: 'best-effort-atomic-scale-up',
 }
 
 export function requestFigures({ requests }: Pick<ClusterState, 'requests'>): readonly RequestFigures[] {
@@ -20,20 +14,10 @@ export function requestFigures({ requests }: Pick<ClusterState, 'requests'>): re
   for (const request of requests.list()) {
     const of = requestClassOf(request.spec.provisioningClassName)
     if (of === undefined) continue
-    const { kind } = requestStageOf(request)
-    const isServed = requests.served(refOfRequest(request).id) !== undefined
-    const state =
-      kind === 'booked'
-        ? 'booked'
-        : kind === 'ended'
-          ? isConditionTrue(request, 'Failed')
-            ? 'failed'
-            : 'expired'
-          : isServed
-            ? 'sought'
-            : 'waiting'
+    const state = requestStateOf(request, requests.served(refOfRequest(request).id) !== undefined)
     const key = `${of} ${state}`
-    counts.set(key, { class: classNames[of], state, requests: (counts.get(key)?.requests ?? 0) + 1 })
+    const before = counts.get(key)?.requests ?? 0
+    counts.set(key, { class: requestClassNames[of], state, requests: before + 1 })
   }
   return [...counts.values()]
 }

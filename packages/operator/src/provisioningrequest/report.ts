@@ -1,9 +1,8 @@
 /** What a scheduling pass found for ProvisioningRequests (gangs.md 7.6). */
-import type { Pod } from '@tenon/api'
-import { isRequestPod, renderPodReason } from '@tenon/engine'
+import { consumedBy, isRequestPod, type Pod } from '@tenon/api'
+import { renderPodReason } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { ClusterState } from '../cluster/cluster-state.ts'
-import { consumedBy } from '../cluster/pods/consumers.ts'
 import type { KeptPlans } from '../placement/kept-plans.ts'
 import { type RoomOutcome, roomHosts } from '../provisioning/room-outcome.ts'
 

@@ -1,6 +1,11 @@
 /** Writes how it stands with a ProvisioningRequest (gangs.md 2.1). */
-import { autoscalingKinds, conditionOf, type NewCondition, type ProvisioningRequest } from '@tenon/api'
-import { withRequestCondition } from '@tenon/engine'
+import {
+  autoscalingKinds,
+  conditionOf,
+  type NewCondition,
+  type ProvisioningRequest,
+  withRequestCondition,
+} from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 

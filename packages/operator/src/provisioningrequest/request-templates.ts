@@ -1,6 +1,13 @@
 /** What the pods of a ProvisioningRequest are made from (gangs.md 2.2). */
-import type { Pod, PodTemplateSpec, ProvisioningRequest } from '@tenon/api'
-import { renderPodProblems, requestPods, type RequestSet, shapeProblems } from '@tenon/engine'
+import {
+  type Pod,
+  type PodTemplateSpec,
+  type ProvisioningRequest,
+  requestPods,
+  type RequestSet,
+  requestSets,
+} from '@tenon/api'
+import { renderPodProblems, shapeProblems } from '@tenon/engine'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 
@@ -38,21 +45,9 @@ export class RequestTemplates {
     const { namespace = '' } = request.metadata
     const podTemplates = state.requests.caches?.podTemplates
     if (podTemplates === undefined || !podTemplates.isSynced) return { kind: 'unknown' }
-    const sets: RequestSet[] = []
-    const missing: string[] = []
-    const problems: string[] = []
-    for (const { podTemplateRef, count } of request.spec.podSets) {
-      const found = podTemplates.get({ namespace, name: podTemplateRef.name })
-      if (found === undefined) missing.push(podTemplateRef.name)
-      else {
-        const problem = problemOf(found.template)
-        if (problem === undefined) sets.push({ template: found.template, count })
-        else problems.push(`PodTemplate ${podTemplateRef.name} cannot be read: ${problem}`)
-      }
-    }
-    if (missing.length > 0)
-      problems.unshift(`${missing.length} PodTemplate(s) are missing: ${missing.toSorted().join(', ')}`)
-    if (problems.length > 0) return { kind: 'failed', message: problems.join('; ') }
+    const found = requestSets(request, (name) => podTemplates.get({ namespace, name }), problemOf)
+    if (found.kind === 'failed') return found
+    const { sets } = found
     const hasClaim = (name: string) => caches.persistentVolumeClaims.get({ namespace, name }) !== undefined
     return {
       kind: 'resolved',

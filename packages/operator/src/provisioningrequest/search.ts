@@ -1,6 +1,18 @@
 /** Seeks the room of a ProvisioningRequest: all of it or none (gangs.md 2.2, 7.6). */
-import { conditionOf, type NewCondition, type ProvisioningRequest } from '@tenon/api'
-import { beingProvisioned, isTriedOnce, type RequestClass } from '@tenon/engine'
+import {
+  acceptedCondition,
+  beingProvisioned,
+  conditionOf,
+  expiredCondition,
+  failedCondition,
+  foundCondition,
+  isTriedOnce,
+  type NewCondition,
+  notFoundCondition,
+  type ProvisioningRequest,
+  type RequestClass,
+  templateWaitMs,
+} from '@tenon/api'
 import { done, type EventRecorder, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -22,8 +34,6 @@ interface Dependencies {
 
 const firstPauseMs = 60_000
 const longestPauseMs = 10 * 60_000
-/** So long after the creation of the request a PodTemplate is waited for. */
-const templateMs = 30_000
 const pollMs = 1_000
 /** When nothing came of a decision, another one is asked for. */
 const askAgainMs = 10_000
@@ -56,12 +66,11 @@ export class RequestSearch {
     const { uid = '' } = request.metadata
     const ref = refOfRequest(request)
     if (conditionOf(request, 'Accepted')?.status !== 'True')
-      return await this.#write(sought, accepted, { kind: 'after', delayMs: pollMs })
+      return await this.#write(sought, acceptedCondition, { kind: 'after', delayMs: pollMs })
     const { atMs: deadlineMs, problem } = deadlineOf(request)
     if (problem !== undefined) this.#warn(request, 'InvalidParameter', problem)
     const leftMs = deadlineMs - clock.now()
-    if (leftMs <= 0)
-      return await this.#fail(sought, 'Expired', 'There was no room for all of its pods in time')
+    if (leftMs <= 0) return await this.#fail(sought, expiredCondition)
     const pauseMs =
       triedMs === undefined ? 0 : triedMs + (this.#pauses.get(uid) ?? firstPauseMs) - clock.now()
     if (pauseMs > 0) {
@@ -83,8 +92,8 @@ export class RequestSearch {
     if (found.kind === 'unknown') return { kind: 'after', delayMs: pollMs }
     if (found.kind === 'failed') {
       const createdMs = Date.parse(request.metadata.creationTimestamp ?? '')
-      const leftMs = createdMs + templateMs - clock.now()
-      if (leftMs <= 0) return await this.#fail(sought, 'FailedToCreatePods', found.message)
+      const leftMs = createdMs + templateWaitMs - clock.now()
+      if (leftMs <= 0) return await this.#fail(sought, failedCondition('FailedToCreatePods', found.message))
       state.requests.drop(ref, request.metadata.uid)
       return { kind: 'after', delayMs: leftMs }
     }
@@ -116,12 +125,7 @@ export class RequestSearch {
         return { kind: 'after', delayMs: isWritten ? leftMs : pollMs }
       }
       case 'found': {
-        const condition: NewCondition = {
-          type: 'Provisioned',
-          status: 'True',
-          reason: progress.isLaunched ? 'CapacityIsProvisioned' : 'CapacityIsFound',
-          message: 'There is room for all of its pods',
-        }
+        const condition = foundCondition(progress.isLaunched)
         const isWritten = await status.write(request, { condition, details: progress.details }, signal)
         return { kind: 'after', delayMs: isWritten ? leftMs : pollMs }
       }
@@ -133,18 +137,9 @@ export class RequestSearch {
   async #notFound(sought: Sought, message: string): Promise<ReconcileResult> {
     const { request } = sought
     const { uid = '' } = request.metadata
-    if (isTriedOnce(request))
-      return await this.#fail(
-        sought,
-        'CapacityIsNotFound',
-        `There is no room for all of its pods: ${message}`,
-      )
-    const condition: NewCondition = {
-      type: 'Provisioned',
-      status: 'False',
-      reason: 'CapacityIsNotFound',
-      message: `There is no room for all of its pods; tried again later: ${message}`,
-    }
+    const isLast = isTriedOnce(request)
+    const condition = notFoundCondition(message, isLast)
+    if (isLast) return await this.#fail(sought, condition)
     const before = this.#pauses.get(uid)
     const pauseMs = before === undefined ? firstPauseMs : Math.min(2 * before, longestPauseMs)
     const result = await this.#write(sought, condition, { kind: 'after', delayMs: pauseMs })
@@ -155,11 +150,11 @@ export class RequestSearch {
     return result
   }
 
-  async #fail(sought: Sought, reason: string, message: string): Promise<ReconcileResult> {
+  async #fail(sought: Sought, condition: NewCondition): Promise<ReconcileResult> {
     const { request } = sought
-    const result = await this.#write(sought, { type: 'Failed', status: 'True', reason, message }, done)
+    const result = await this.#write(sought, condition, done)
     if (result.kind !== 'done') return result
-    this.#warn(request, reason, message)
+    this.#warn(request, condition.reason ?? '', condition.message ?? '')
     this.#deps.state.requests.drop(refOfRequest(request), request.metadata.uid)
     return done
   }
@@ -177,11 +172,4 @@ export class RequestSearch {
     const { uid = '' } = request.metadata
     this.#deps.events.record({ object: request, type: 'Warning', reason, message, dedupe: [uid, message] })
   }
-}
-
-const accepted: NewCondition = {
-  type: 'Accepted',
-  status: 'True',
-  reason: 'Accepted',
-  message: 'Room for its pods is sought',
 }

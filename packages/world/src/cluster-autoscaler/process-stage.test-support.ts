@@ -51,6 +51,19 @@ export function withoutRights(
   )
 }
 
+/** The same with one more rule in their ClusterRole. */
+export function withRights(
+  manifests: readonly Manifest[],
+  ...more: readonly (NonNullable<Manifest['rules']>[number] & {
+    readonly apiGroups: readonly string[]
+    readonly verbs: readonly string[]
+  })[]
+): readonly Manifest[] {
+  return manifests.map((each) =>
+    each.kind === 'ClusterRole' ? { ...each, rules: [...(each.rules ?? []), ...more] } : each,
+  )
+}
+
 /** Where objects of the kinds that grant rights are made. */
 const paths: Readonly<Record<string, string>> = {
   ServiceAccount: '/api/v1/namespaces/kube-system/serviceaccounts',
@@ -82,6 +95,8 @@ export interface Replica {
   end(): void
   /** From now on nothing of it reaches the API server. */
   cut(): void
+  /** The same just before, or just after, the first request for which this is so reaches the API server. */
+  cutAt(isIt: (request: Pick<Seen, 'method' | 'path'>) => boolean, when: 'before' | 'after'): void
   get(path: string): Promise<{ readonly status: number; readonly text: string }>
 }
 
@@ -90,6 +105,10 @@ class OneGroup implements NodeGroups {
   group0: NodeGroup = { id: 'pool', name: 'workers', minSize: 1, maxSize: 5, targetSize: 0 }
   readonly changes: string[] = []
   nodes: readonly string[] = []
+  /** Whether instances are listed that have no node yet. */
+  showsStarting = false
+  /** Called when the cloud has made the group larger. */
+  grown: () => void = () => undefined
 
   async refresh(): Promise<readonly []> {
     return await Promise.resolve([])
@@ -108,15 +127,21 @@ class OneGroup implements NodeGroups {
   }
 
   async instances() {
-    return await Promise.resolve(
-      this.nodes.map((name) => ({ providerId: `cloud://${name}`, state: 'running' as const })),
-    )
+    const starting = this.showsStarting ? Math.max(0, this.group0.targetSize - this.nodes.length) : 0
+    return await Promise.resolve([
+      ...this.nodes.map((name) => ({ providerId: `cloud://${name}`, state: 'running' as const })),
+      ...Array.from({ length: starting }, (_, at) => ({
+        providerId: `cloud://new-${this.nodes.length + at}`,
+        state: 'creating' as const,
+      })),
+    ])
   }
 
   async increaseSize(groupId: string, delta: number) {
     this.changes.push(`${groupId} +${delta}`)
     const targetSize = this.group0.targetSize + delta
     this.group0 = { ...this.group0, targetSize }
+    this.grown()
     return await Promise.resolve({ targetSize, settled: Promise.resolve() })
   }
 
@@ -253,8 +278,19 @@ export class ProcessStage {
     this.#isStarted = true
     let isCut = false
     let pages: HttpHandler | undefined
+    let isLast: (request: Pick<Seen, 'method' | 'path'>) => boolean = () => false
+    let cutWhen: 'before' | 'after' = 'after'
     const transport: Transport = {
-      send: (request, signal) => (isCut ? new Promise(() => undefined) : this.#send(request, signal)),
+      send: async (request, signal) => {
+        const isFound = !isCut && isLast(request)
+        if (isFound && cutWhen === 'before') isCut = true
+        if (isCut) return await new Promise(() => undefined)
+        const answer = this.#send(request, signal)
+        if (!isFound) return await answer
+        isCut = true
+        await answer
+        return await new Promise(() => undefined)
+      },
     }
     const module: NodeGroupModule = { open: () => this.cloud }
     const plan: AutoscalerPlan = {
@@ -287,6 +323,10 @@ export class ProcessStage {
       },
       cut: () => {
         isCut = true
+      },
+      cutAt: (isIt, when) => {
+        isLast = isIt
+        cutWhen = when
       },
       get: async (path) => {
         if (pages === undefined) throw new Error('nothing is served')

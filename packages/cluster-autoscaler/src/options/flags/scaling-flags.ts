@@ -70,8 +70,6 @@ export const scaleUpFlags: FlagGroup = {
       ],
       ['enable-proactive-scaleup', 'boolean', 'false', 'pods that do not exist get no nodes'],
       ['enable-graceful-degradation', 'boolean', 'false', 'placing pods is never cut short'],
-      ['enable-provisioning-requests', 'boolean', 'false', 'ProvisioningRequests are not read'],
-      ['check-capacity-batch-processing', 'boolean', 'false', 'ProvisioningRequests are not read'],
       ['capacity-buffer-controller-enabled', 'boolean', 'false', 'CapacityBuffers are not read'],
       ['capacity-buffer-pod-injection-enabled', 'boolean', 'false', 'CapacityBuffers are not read'],
       ['capacity-quotas-enabled', 'boolean', 'false', 'CapacityQuotas are not read'],
@@ -79,30 +77,48 @@ export const scaleUpFlags: FlagGroup = {
     ...accepted(
       ['pod-injection-limit', 'integer', '5000', 'see --enable-proactive-scaleup'],
       ['pending-pods-batching-timeout', 'duration', '4m', 'see --enable-graceful-degradation'],
-      ['provisioning-request-initial-backoff-time', 'duration', '1m', 'see --enable-provisioning-requests'],
-      ['provisioning-request-max-backoff-time', 'duration', '10m', 'see --enable-provisioning-requests'],
-      [
-        'provisioning-request-max-backoff-cache-size',
-        'integer',
-        '1000',
-        'see --enable-provisioning-requests',
-      ],
-      [
-        'check-capacity-provisioning-request-max-batch-size',
-        'integer',
-        '10',
-        'see --enable-provisioning-requests',
-      ],
-      [
-        'check-capacity-provisioning-request-batch-timebox',
-        'duration',
-        '10s',
-        'see --enable-provisioning-requests',
-      ],
-      ['check-capacity-processor-instance', 'text', '', 'see --enable-provisioning-requests'],
       ['capacity-buffer-pod-dry-run-enabled', 'boolean', 'true', 'see --capacity-buffer-controller-enabled'],
     ),
   ],
+}
+
+export const requestFlags: FlagGroup = {
+  title: 'ProvisioningRequests',
+  flags: working(
+    [
+      'enable-provisioning-requests',
+      'boolean',
+      'false',
+      'serve ProvisioningRequests, which takes rights to them and to PodTemplates',
+    ],
+    [
+      'provisioning-request-initial-backoff-time',
+      'duration',
+      '1m',
+      'first pause of a request for which there is no room',
+    ],
+    [
+      'provisioning-request-max-backoff-time',
+      'duration',
+      '10m',
+      'longest such pause; each is twice the last',
+    ],
+    ['provisioning-request-max-backoff-cache-size', 'integer', '1000', 'most requests whose pauses are kept'],
+    [
+      'check-capacity-batch-processing',
+      'boolean',
+      'false',
+      'look at several requests of class check-capacity in one loop',
+    ],
+    ['check-capacity-provisioning-request-max-batch-size', 'integer', '10', 'most of them'],
+    ['check-capacity-provisioning-request-batch-timebox', 'duration', '10s', 'longest time for them'],
+    [
+      'check-capacity-processor-instance',
+      'text',
+      '',
+      'serve only requests of class check-capacity that name this instance',
+    ],
+  ),
 }
 
 export const scaleDownFlags: FlagGroup = {

@@ -1,5 +1,5 @@
 /** Whether a pod may be moved off its node (cluster-autoscaler.md 6.4). */
-import type { OwnerReference, Pod } from '@tenon/api'
+import { isRequestPod, type OwnerReference, type Pod } from '@tenon/api'
 import type { Lookups } from '../../model.ts'
 import type { DrainOptions } from '../../options/options.ts'
 import type { DisruptionBudgets } from './disruption-budgets.ts'
@@ -21,6 +21,7 @@ export type BlockingReason =
   | 'NotSafeToEvictAnnotation'
   | 'LocalStorageRequested'
   | 'NotEnoughPdb'
+  | 'KeptForRequest'
 
 export type DrainVerdict =
   /** The pod does not count: it goes with its node, or should be gone already. */
@@ -56,6 +57,7 @@ const replicated: ReadonlySet<string> = new Set([...scaled, 'Job', 'StatefulSet'
 
 /** The first one that answers decides; the order is contractual. */
 const rules: readonly Rule[] = [
+  (pod) => (isRequestPod(pod) ? block('KeptForRequest') : undefined),
   (pod) => (isMirrorPod(pod) ? skip : undefined),
   (pod, { nowMs }) => (isLongTerminating(pod, nowMs) ? skip : undefined),
   missingController,

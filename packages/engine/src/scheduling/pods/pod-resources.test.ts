@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Container, Pod, PodSpec } from '@tenon/api'
+import { type Container, type Pod, type PodSpec, withRequestsFromLimits } from '@tenon/api'
 import { problemOf } from '../../input/problem.ts'
 import { anInput, aPod } from '../../testing/builders.test-support.ts'
-import { podRequests, withRequestsFromLimits } from './pod-resources.ts'
+import { podRequests } from './pod-resources.ts'
 
 const asking = (cpu: string, name = 'app'): Container => ({ name, resources: { requests: { cpu } } })
 const sidecar = (cpu: string): Container => ({ ...asking(cpu, 'sidecar'), restartPolicy: 'Always' })

@@ -1,24 +1,22 @@
 /** ProvisioningRequests that Tenon serves, with the pods that stand for their room and where it is (gangs.md 7.6). */
 import {
+  classAnnotation,
+  consumedBy,
   isConditionTrue,
   type NodeClaim,
   ownValue,
   type Pod,
   type PodTemplate,
   type ProvisioningRequest,
-} from '@tenon/api'
-import {
-  classAnnotation,
-  type PodGroupResult,
   type RequestClass,
   requestClassOf,
   requestStageOf,
-} from '@tenon/engine'
+} from '@tenon/api'
+import { type PodGroupResult } from '@tenon/engine'
 import type { Cache } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from '../caches.ts'
 import { isSameValue } from '../same-value.ts'
-import { consumedBy } from './consumers.ts'
 import { type GroupRef, refOf } from './group-of-pod.ts'
 import type { PodPlans } from './pod-plans.ts'
 

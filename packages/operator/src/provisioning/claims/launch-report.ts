@@ -1,11 +1,10 @@
 /** Tells of claims that were created for pods. */
-import { type NodeClaim, type NodePool, type Pod, sumOfPrices } from '@tenon/api'
+import { consumedBy, type NodeClaim, type NodePool, type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { ClaimCreations } from './claim-creations.ts'
 import { bufferOf, isBufferPod } from '../../cluster/pods/buffer-pods.ts'
-import { consumedBy } from '../../cluster/pods/consumers.ts'
 import { keyOf } from '../../cluster/pods/pods.ts'
 import { podsNoted } from '../../journal/entry.ts'
 import { podList, type SchedulingReport, shortened } from '../reports/scheduling-report.ts'

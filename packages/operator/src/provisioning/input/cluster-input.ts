@@ -1,5 +1,5 @@
 /** What the engine is told of the cluster as it is: nodes, plans, DaemonSets, and where pods are. */
-import { type DaemonSet, labels, type Pod } from '@tenon/api'
+import { type DaemonSet, labels, type Pod, withRequestsFromLimits } from '@tenon/api'
 import {
   type DaemonInput,
   type NodeInput,
@@ -8,7 +8,6 @@ import {
   shapeProblems,
   type TopologyInput,
   type VolumeLookups,
-  withRequestsFromLimits,
 } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes, servesDevices } from '../../cluster/caches.ts'

@@ -1,6 +1,7 @@
 /** Pods that are made for the room of a ProvisioningRequest (gangs.md 1). */
-import { ownValue, type Pod } from '@tenon/api'
-import { consumeAnnotations } from '@tenon/engine'
+import type { Pod } from '../objects.ts'
+import { ownValue } from '../own.ts'
+import { consumeAnnotations } from './request-pods.ts'
 
 /** `namespace/name` of the request whose room a pod is made for; of a pod that cannot be read, as far as it says. */
 export function consumedBy({ metadata }: Pod): string | undefined {

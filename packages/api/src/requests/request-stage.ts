@@ -1,11 +1,8 @@
 /** How far a ProvisioningRequest is, as its conditions tell (gangs.md 2). */
-import {
-  type Condition,
-  conditionOf,
-  type NewCondition,
-  ownValue,
-  type ProvisioningRequest,
-} from '@tenon/api'
+import { conditionOf, type NewCondition } from '../conditions.ts'
+import type { ProvisioningRequest } from '../karpenter/types.ts'
+import type { Condition } from '../objects.ts'
+import { ownValue } from '../own.ts'
 
 /** `check` looks for room on nodes that are there, `atomic` launches what is missing. */
 export type RequestClass = 'check' | 'atomic'
@@ -75,3 +72,20 @@ export function withRequestCondition(
 export function isTriedOnce({ spec }: ProvisioningRequest): boolean {
   return ownValue(spec.parameters, 'noRetry') === 'true'
 }
+
+/** How far a request is, in one word, as metrics tell it. */
+export type RequestState = 'sought' | 'waiting' | 'booked' | 'expired' | 'failed'
+
+/** @param isSought whether decisions are about it, where room is sought for it. */
+export function requestStateOf(request: ProvisioningRequest, isSought: boolean): RequestState {
+  const { kind } = requestStageOf(request)
+  if (kind === 'booked') return 'booked'
+  if (kind === 'ended') return conditionOf(request, 'Failed')?.status === 'True' ? 'failed' : 'expired'
+  return isSought ? 'sought' : 'waiting'
+}
+
+/** Classes as metrics call them. */
+export const requestClassNames = {
+  check: 'check-capacity',
+  atomic: 'best-effort-atomic-scale-up',
+} as const satisfies Readonly<Record<RequestClass, string>>

@@ -1,15 +1,11 @@
 /** Pods that stand for the room of a ProvisioningRequest, made from its PodTemplates (gangs.md 2.2). */
-import {
-  hashString,
-  type Pod,
-  type PodSpec,
-  type PodTemplateSpec,
-  type ProvisioningRequest,
-} from '@tenon/api'
-import { withRequestsFromLimits } from '../scheduling/pods/pod-resources.ts'
+import { hashString } from '../karpenter/hash.ts'
+import type { ProvisioningRequest } from '../karpenter/types.ts'
+import type { Pod, PodSpec, PodTemplateSpec } from '../objects.ts'
+import { withRequestsFromLimits } from '../pod-defaults.ts'
 
 /** On pods that stand for the room of a ProvisioningRequest and that no API server knows. */
-export const requestPodAnnotation = 'tenon.sh/provisioning-request-pod'
+const requestPodAnnotation = 'tenon.sh/provisioning-request-pod'
 /** On pods that use the room: the name of the request; the second key is Cluster Autoscaler's former one. */
 export const consumeAnnotations = [
   'autoscaling.x-k8s.io/consume-provisioning-request',
@@ -37,7 +33,6 @@ export function requestPods(
   hasClaim: (name: string) => boolean,
 ): readonly (readonly Pod[])[] {
   const { name, namespace = '', uid = '', creationTimestamp } = request.metadata
-  let left = mostRequestPods
   return sets.map(({ template, count }, set) => {
     const spec = placeableSpec(template.spec, hasClaim)
     const { labels, annotations } = template.metadata ?? {}
@@ -47,10 +42,8 @@ export function requestPods(
       [consumeAnnotations[0]]: name,
       [classAnnotation]: request.spec.provisioningClassName,
     }
-    const length = Math.max(0, Math.min(count, left))
-    left -= length
     return Array.from(
-      { length },
+      { length: count },
       (_, at): Pod => ({
         apiVersion: 'v1',
         kind: 'Pod',

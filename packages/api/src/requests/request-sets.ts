@@ -1,0 +1,48 @@
+/** What the pods of a ProvisioningRequest are made from (gangs.md 2.2). */
+import type { ProvisioningRequest } from '../karpenter/types.ts'
+import type { PodTemplate, PodTemplateSpec } from '../objects.ts'
+import { mostRequestPods, type RequestSet } from './request-pods.ts'
+
+export type RequestSets =
+  | { readonly kind: 'resolved'; readonly sets: readonly RequestSet[] }
+  /** A template is not there, or cannot be read. */
+  | { readonly kind: 'failed'; readonly message: string }
+
+/**
+ * @param templateOf the PodTemplate of the request's namespace with this name.
+ * @param problemOf why a template cannot be read; undefined when it can.
+ */
+export function requestSets(
+  request: ProvisioningRequest,
+  templateOf: (name: string) => PodTemplate | undefined,
+  problemOf: (template: PodTemplateSpec) => string | undefined,
+): RequestSets {
+  const pods = requestedPods(request)
+  if (pods > mostRequestPods)
+    return { kind: 'failed', message: `it is for ${pods} pods; at most ${mostRequestPods} can be` }
+  const sets: RequestSet[] = []
+  const missing = new Set<string>()
+  const problems = new Set<string>()
+  for (const { podTemplateRef, count } of request.spec.podSets) {
+    const found = templateOf(podTemplateRef.name)
+    if (found === undefined) {
+      missing.add(podTemplateRef.name)
+      continue
+    }
+    const problem = problemOf(found.template)
+    if (problem === undefined) sets.push({ template: found.template, count })
+    else problems.add(`PodTemplate ${podTemplateRef.name} cannot be read: ${problem}`)
+  }
+  const texts = [...problems]
+  if (missing.size > 0)
+    texts.unshift(`${missing.size} PodTemplate(s) are missing: ${[...missing].toSorted().join(', ')}`)
+  return texts.length > 0 ? { kind: 'failed', message: texts.join('; ') } : { kind: 'resolved', sets }
+}
+
+/** So long after the creation of the request a PodTemplate is waited for: another watch tells of it. */
+export const templateWaitMs = 30_000
+
+/** How many pods a request is for. */
+export function requestedPods({ spec }: ProvisioningRequest): number {
+  return spec.podSets.reduce((sum, { count }) => sum + count, 0)
+}
