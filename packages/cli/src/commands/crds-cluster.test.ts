@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
-import { karpenterKinds, nodePoolCrd, type ResourceType } from '@tenon/api'
+import { karpenterKinds, nodePoolCrd, provisioningRequestCrd, type ResourceType } from '@tenon/api'
 import {
   type ApiServer,
   createApiServer,
@@ -135,6 +135,60 @@ test('a CRD that another tool has set is shown line by line, and taken over only
   assert.equal(applied.code, 0)
   assert.match(applied.out, /jsonPath: \.status\.resources\.cpu[\s\S]*nodepools\.karpenter\.sh configured\n/)
   assert.equal((await crds('diff')).code, 0)
+})
+
+/** Kueue's or Cluster Autoscaler's manifests, applied by another tool: other texts, and these versions. */
+async function othersRequests(server: ApiServer, versions: readonly string[]): Promise<void> {
+  const { spec } = provisioningRequestCrd as { readonly spec: { readonly versions: readonly object[] } }
+  const [first = {}] = spec.versions
+  const definition = {
+    ...provisioningRequestCrd,
+    spec: {
+      ...spec,
+      versions: versions.map((name, at) => ({ ...first, name, served: true, storage: at === 0 })),
+    },
+  }
+  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/provisioningrequests.autoscaling.x-k8s.io?fieldManager=kueue`
+  const answer = await server.handle({
+    method: 'PATCH',
+    path,
+    headers: {
+      authorization: `Bearer ${credentials.adminToken.reveal()}`,
+      'content-type': 'application/apply-patch+yaml',
+      accept: 'application/json',
+    },
+    body: JSON.stringify(definition),
+  })
+  assert.ok(answer.status < 300)
+}
+
+test('a definition of Kubernetes that others have installed is left as it is, and told', async (t) => {
+  const { server, crds, versionOf } = await aCluster(t)
+  await othersRequests(server, ['v1'])
+  const name = 'provisioningrequests.autoscaling.x-k8s.io'
+  const version = versionOf(name)
+  const left =
+    /^customresourcedefinition\/provisioningrequests\.autoscaling\.x-k8s\.io left as it is: others own it \(.*"kueue".*\); it serves v1, which is enough$/m
+  const applied = await crds('apply')
+  assert.equal(applied.code, 0, applied.err)
+  assert.match(applied.out, left)
+  assert.match(applied.out, /kwoknodeclasses\.karpenter\.kwok\.sh created\n/)
+  assert.equal(versionOf(name), version)
+  const different = await crds('diff')
+  assert.equal(different.code, 0)
+  assert.match(different.out, left)
+
+  const forced = await crds('apply', '--force-conflicts')
+  assert.match(forced.out, /provisioningrequests\.autoscaling\.x-k8s\.io configured\n/)
+  assert.doesNotMatch((await crds('diff')).out, /left as it is/)
+})
+
+test('a definition that is left says so when it is too old', async (t) => {
+  const { server, crds } = await aCluster(t)
+  await othersRequests(server, ['v1beta1'])
+  const applied = await crds('apply')
+  assert.equal(applied.code, 0)
+  assert.match(applied.out, /it serves v1beta1 and not v1, which Tenon reads: update it where it comes from/)
 })
 
 test('a cluster that cannot be asked is trouble, not a difference', async (t) => {

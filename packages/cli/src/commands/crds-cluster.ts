@@ -30,8 +30,9 @@ export async function runCrdsDiff(io: Io, flags: CrdsClusterFlags): Promise<0 | 
   let differs = false
   await onCluster(io, flags, async (cluster) => {
     for (const crd of await definitions(io, flags)) {
-      const change = await cluster.difference(crd)
-      if (change.kind === 'unchanged') continue
+      const change = await cluster.difference(crd, false)
+      if (change.kind === 'left') io.out(leftText(change))
+      if (change.kind === 'unchanged' || change.kind === 'left') continue
       differs = true
       io.out(diffText(change))
     }
@@ -48,7 +49,11 @@ export async function runCrdsApply(io: Io, flags: CrdsApplyFlags): Promise<void>
     const isDryRun = flags.dryRun === true
     const isForced = flags.forceConflicts === true
     for (const crd of await definitions(io, flags)) {
-      const change = isDryRun ? await cluster.difference(crd) : await cluster.apply(crd, isForced)
+      const change = isDryRun ? await cluster.difference(crd, isForced) : await cluster.apply(crd, isForced)
+      if (change.kind === 'left') {
+        io.out(leftText(change))
+        continue
+      }
       if (change.kind === 'configured') io.out(diffText(change))
       io.out(`customresourcedefinition/${change.name} ${change.kind}${isDryRun ? ' (dry run)' : ''}\n`)
       if (!isDryRun) await cluster.established(change.name, new SystemClock(), io.interrupted)
@@ -58,6 +63,10 @@ export async function runCrdsApply(io: Io, flags: CrdsApplyFlags): Promise<void>
 
 async function definitions({ cwd }: Io, { provider = '' }: CrdsClusterFlags): Promise<readonly object[]> {
   return await allCrds((await loadProviders(provider, cwd)).all)
+}
+
+function leftText({ name, note = '' }: CrdChange): string {
+  return `customresourcedefinition/${name} left as it is: ${note}\n`
 }
 
 function diffText({ name, kind, hunks }: CrdChange): string {
