@@ -59,6 +59,7 @@ export {
   costDimensions,
   costReport,
   type CostReport,
+  CostSums,
   hoursPerMonth,
 } from './cost/cost.ts'
 export { ofKind, type PricedInstance, pricedInstances, PriceList } from './cost/priced.ts'

@@ -1,5 +1,5 @@
 /** What a cluster costs, and whom it serves (ask.md 11). */
-import { ownValue, sumOfPrices } from '@tenon/api'
+import { ownValue, type PricePerHour, sumOfPrices } from '@tenon/api'
 import type { PricedInstance, PricedPod } from './priced.ts'
 
 /** A month is so long everywhere (ask.md, trap 5). */
@@ -39,32 +39,54 @@ export interface CostReport {
 
 /** Gathers the prices of instances. */
 export function costReport(instances: readonly PricedInstance[], by: CostDimension): CostReport {
-  const groups = new Map<string | undefined, Totals>()
-  const groupOf = (name: string | undefined) => {
-    const group = groups.get(name) ?? newTotals()
-    groups.set(name, group)
-    return group
+  const sums = new CostSums(by)
+  for (const instance of instances) sums.add(instance)
+  return sums.report()
+}
+
+/** A report that is made one instance after the other: a large cluster is not added up in one go. */
+export class CostSums {
+  readonly #by: CostDimension
+  readonly #groups = new Map<string | undefined, Totals>()
+  readonly #prices: PricePerHour[] = []
+  readonly #unpriced: CostReport['unpriced'][number][] = []
+  #idlePerHour = 0
+
+  constructor(by: CostDimension) {
+    this.#by = by
   }
-  let idlePerHour = 0
-  for (const instance of instances) {
+
+  add(instance: PricedInstance): void {
+    const { name, pods, pricePerHour, type } = instance
+    const by = this.#by
     const shares = sharesOf(instance)
     if (by === 'namespace' || by === 'owner') {
-      for (const [at, pod] of instance.pods.entries()) addPod(groupOf(podGroup(pod, by)), shares?.pods[at])
-      idlePerHour += shares?.idle ?? 0
-    } else addInstance(groupOf(instanceGroup(instance, by)), instance, shares)
+      for (const [at, pod] of pods.entries()) addPod(this.#groupOf(podGroup(pod, by)), shares?.pods[at])
+      this.#idlePerHour += shares?.idle ?? 0
+    } else addInstance(this.#groupOf(instanceGroup(instance, by)), instance, shares)
+    this.#prices.push(pricePerHour)
+    if (pricePerHour === undefined) this.#unpriced.push({ name, ...(type !== undefined && { type }) })
   }
-  const { pricePerHour } = sumOfPrices(instances.map((each) => each.pricePerHour))
-  return {
-    by,
-    groups: [...groups]
-      .map(([name, totals]) => ({ ...(name !== undefined && { name }), ...totals }))
-      .toSorted(byCost),
-    idlePerHour,
-    totalPerHour: pricePerHour,
-    instances: instances.length,
-    unpriced: instances
-      .filter((each) => each.pricePerHour === undefined)
-      .map(({ name, type }) => ({ name, ...(type !== undefined && { type }) })),
+
+  /** Of what was added so far. */
+  report(): CostReport {
+    return {
+      by: this.#by,
+      groups: Array.from(this.#groups, ([name, totals]) => ({
+        ...(name !== undefined && { name }),
+        ...totals,
+      })).toSorted(byCost),
+      idlePerHour: this.#idlePerHour,
+      totalPerHour: sumOfPrices(this.#prices).pricePerHour,
+      instances: this.#prices.length,
+      unpriced: [...this.#unpriced],
+    }
+  }
+
+  #groupOf(name: string | undefined): Totals {
+    const group = this.#groups.get(name) ?? newTotals()
+    this.#groups.set(name, group)
+    return group
   }
 }
 

@@ -1,33 +1,46 @@
-/** The instances of the model with their prices and pods, as `tenon cost` adds them up (ask.md 11). */
+/** The instances of the model with their prices and pods, added up as `tenon cost` does (ask.md 11). */
+import { type CostDimension, type CostReport, CostSums, type PricedInstance } from '@tenon/ask'
 import { amountsOf } from './facts.ts'
-import type { PricedInstance } from '@tenon/ask'
 import type { FleetRows } from './fleet-rows.ts'
+import type { NodeRow } from './view.ts'
 
-export function instancesOf({ nodes, objects, pods }: FleetRows): readonly PricedInstance[] {
-  return nodes.rows().flatMap((row) => {
-    const { name, node, nodeClaim, nodePool, instanceType, zone, pricePerHour } = row
-    const claim = nodeClaim === undefined ? undefined : objects.claim(nodeClaim)
-    // Before its launch a claim is no instance.
-    if (node === undefined && (claim?.status?.providerID ?? '') === '') return []
-    const object = node === undefined ? claim : objects.node(node)
-    return [
-      {
-        name,
-        ...(nodePool !== undefined && { nodePool }),
-        ...(instanceType !== undefined && { type: instanceType }),
-        ...(zone !== undefined && { zone }),
-        pricePerHour,
-        allocatable: amountsOf(object?.status?.allocatable),
-        pods:
-          node === undefined
-            ? []
-            : Array.from(pods.on(node), ({ namespace, name: pod, owner, requests }) => ({
-                namespace,
-                name: pod,
-                owner,
-                requests,
-              })),
-      },
-    ]
-  })
+/** One instance after the other, so that nobody waits for all. */
+export function* costing(
+  fleet: Pick<FleetRows, 'nodes' | 'objects' | 'pods'>,
+  by: CostDimension,
+): Generator<undefined, CostReport, undefined> {
+  const sums = new CostSums(by)
+  for (const row of fleet.nodes.rows()) {
+    const instance = instanceOf(fleet, row)
+    if (instance !== undefined) sums.add(instance)
+    yield
+  }
+  return sums.report()
+}
+
+/** @returns undefined for a claim before its launch: it is no instance. */
+function instanceOf(
+  { objects, pods }: Pick<FleetRows, 'objects' | 'pods'>,
+  { name, node, nodeClaim, nodePool, instanceType, zone, pricePerHour }: NodeRow,
+): PricedInstance | undefined {
+  const claim = nodeClaim === undefined ? undefined : objects.claim(nodeClaim)
+  if (node === undefined && (claim?.status?.providerID ?? '') === '') return undefined
+  const object = node === undefined ? claim : objects.node(node)
+  return {
+    name,
+    ...(nodePool !== undefined && { nodePool }),
+    ...(instanceType !== undefined && { type: instanceType }),
+    ...(zone !== undefined && { zone }),
+    pricePerHour,
+    allocatable: amountsOf(object?.status?.allocatable),
+    pods:
+      node === undefined
+        ? []
+        : Array.from(pods.on(node), ({ namespace, name: pod, owner, requests }) => ({
+            namespace,
+            name: pod,
+            owner,
+            requests,
+          })),
+  }
 }

@@ -1,9 +1,9 @@
 /** The state of a cluster as a person sees it, kept up by events (console.md 1). */
 import type { KubeObject, NodeClaim, NodePool, Pod } from '@tenon/api'
-import { type CostDimension, costReport, type CostReport } from '@tenon/ask'
+import type { CostDimension, CostReport } from '@tenon/ask'
 import type { JournalEntry } from '@tenon/operator'
 import { rfc3339 } from '@tenon/runtime'
-import { instancesOf } from './cost.ts'
+import { costing } from './cost.ts'
 import type { SourceEvent, ToldReason } from './event.ts'
 import { present } from './facts.ts'
 import { FleetRows } from './fleet-rows.ts'
@@ -196,10 +196,9 @@ export class ConsoleModel {
     return changes
   }
 
-  /** What it costs now, by one of the dimensions of `tenon cost`. */
-  cost(by: CostDimension): CostReport {
-    this.settle(Number.POSITIVE_INFINITY)
-    return costReport(instancesOf(this.#fleet), by)
+  /** What it costs, by one of the dimensions of `tenon cost`: in a step for each row as it was made last. */
+  costing(by: CostDimension): Generator<undefined, CostReport, undefined> {
+    return costing(this.#fleet, by)
   }
 
   /** The newest entries of the journal, the oldest of them first; or why there is none. */

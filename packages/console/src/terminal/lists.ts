@@ -15,6 +15,7 @@ import type {
 } from '../model/view.ts'
 import { partOf } from './amounts.ts'
 import type { CostLine } from './columns/others.ts'
+import { Costs } from './costs.ts'
 import { filterOf, type LabelMatcher } from './filter.ts'
 import { OrderedRows } from './ordered-rows.ts'
 import type { Sorting, ViewerState } from './state.ts'
@@ -40,14 +41,22 @@ export class Lists {
   readonly #resource: string
   /** Of the place that was shown last. */
   #sorted: { readonly key: string; readonly table: TableName; readonly rows: OrderedRows<AnyRow> } | undefined
-  #made: { readonly key: string; readonly rows: readonly AnyRow[] } | undefined
+  #made:
+    | { readonly key: string; readonly costs: CostReport | undefined; readonly rows: readonly AnyRow[] }
+    | undefined
   #version = 0
-  #cost: { readonly by: string; readonly atMs: number; readonly report: CostReport } | undefined
+  readonly #costs: Costs
 
   constructor(model: ConsoleModel, matcher: LabelMatcher, resource: string) {
     this.#model = model
     this.#matcher = matcher
     this.#resource = resource
+    this.#costs = new Costs(model)
+  }
+
+  /** Whether the rows of a place will soon be others, though nothing is told. */
+  get isCounting(): boolean {
+    return this.#costs.isCounting
   }
 
   take(changes: readonly ViewChange[]): void {
@@ -93,14 +102,14 @@ export class Lists {
       if (this.#sorted?.key !== key) this.#sorted = { key, table, rows: this.#sortedRows(table, state) }
       return this.#sorted.rows.rows()
     }
-    const second = place.tab === 'cost' ? Math.floor(nowMs / 5000) : 0
-    const key = JSON.stringify([this.#version, where, onlyFaults, costBy, second])
-    if (this.#made?.key === key) return this.#made.rows
-    const all = this.#all(state, nowMs)
+    const costs = place.tab === 'cost' ? this.#costs.report(costBy, nowMs) : undefined
+    const key = JSON.stringify([this.#version, where, onlyFaults, costBy])
+    if (this.#made?.key === key && this.#made.costs === costs) return this.#made.rows
+    const all = this.#all(state, costs)
     const kept = all.filter(this.#keeps(state))
     // The journal and costs have an order of their own.
     const rows = place.tab === 'onNode' ? ordered(kept, sorting, this.#resource) : kept
-    this.#made = { key, rows }
+    this.#made = { key, costs, rows }
     return rows
   }
 
@@ -126,23 +135,16 @@ export class Lists {
       (!onlyFaults || isFault(row))
   }
 
-  /** The costs, gathered at most every five seconds. */
-  cost(state: Pick<ViewerState, 'costBy'>, nowMs: number): CostReport {
-    const atMs = Math.floor(nowMs / 5000)
-    if (this.#cost?.by !== state.costBy || this.#cost.atMs !== atMs)
-      this.#cost = { by: state.costBy, atMs, report: this.#model.cost(state.costBy) }
-    return this.#cost.report
+  /** The costs as they were counted last; undefined before. */
+  cost({ costBy }: Pick<ViewerState, 'costBy'>, nowMs: number): CostReport | undefined {
+    return this.#costs.report(costBy, nowMs)
   }
 
-  #all(state: ViewerState, nowMs: number): readonly AnyRow[] {
+  #all(state: ViewerState, costs: CostReport | undefined): readonly AnyRow[] {
     const { tab, node } = state.place
     if (tab === 'onNode') return this.#model.podsOn(node ?? '')
     if (tab === 'decisions') return [...this.#held.decisions.values()].toReversed()
-    return this.cost(state, nowMs).groups.map((group) => ({
-      ...group,
-      id: group.name ?? '(none)',
-      labels: {},
-    }))
+    return (costs?.groups ?? []).map((group) => ({ ...group, id: group.name ?? '(none)', labels: {} }))
   }
 
   #find(name: string): NodeRow | undefined {

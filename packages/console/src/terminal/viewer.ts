@@ -101,7 +101,8 @@ export class Viewer {
       let drawnMs = Number.NEGATIVE_INFINITY
       while (!end.aborted) {
         if (this.#slider?.tick() === true) this.#isDue = true
-        if (this.#isDue || this.#model.isBehind || this.#clock.monotonic() - drawnMs >= tickMs) {
+        const isBehind = this.#model.isBehind || this.#isCounting
+        if (this.#isDue || isBehind || this.#clock.monotonic() - drawnMs >= tickMs) {
           this.#isDue = false
           draw()
           drawnMs = this.#clock.monotonic()
@@ -111,6 +112,11 @@ export class Viewer {
     } finally {
       close()
     }
+  }
+
+  /** Whether costs that somebody looks at are being counted. */
+  get #isCounting(): boolean {
+    return this.#state.place.tab === 'cost' && this.#lists.isCounting
   }
 
   /** The screen as it is now. */
@@ -285,7 +291,9 @@ export class Viewer {
       return why === undefined ? [] : [`${what}: ${why}`]
     })
     if (tab === 'cost') {
-      const { idlePerHour, totalPerHour, unpriced } = this.#lists.cost(this.#state, nowMs)
+      const report = this.#lists.cost(this.#state, nowMs)
+      if (report === undefined) return 'being added up…'
+      const { idlePerHour, totalPerHour, unpriced } = report
       const unknown = unpriced.length === 0 ? '' : `, ${unpriced.length} of unknown price in no sum`
       whys.push(`total ${totalPerHour.toFixed(3)}/h, idle beside these ${idlePerHour.toFixed(3)}/h${unknown}`)
     }
