@@ -26,6 +26,7 @@ export {
 } from './transport.ts'
 export type { Runtime } from './runtime.ts'
 export { eventLoopTurns, inSlices, type Slicing, type Turns } from './turns.ts'
+export { inTurns, jsonParts } from './json-parts.ts'
 export { VirtualClock } from './virtual-clock.ts'
 export {
   type Guard,

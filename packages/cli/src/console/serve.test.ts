@@ -44,8 +44,15 @@ test('the stream begins with the whole picture, and questions are answered besid
   assert.equal(cost.total.perHour, 0.05)
   const prices = (await (await ask('/api/prices')).json()) as { readonly steps: readonly object[] }
   assert.ok(prices.steps.length > 0)
-  const wrong = await ask('/api/check', { method: 'POST', body: 'kind: NodePool' })
-  assert.ok(((await wrong.json()) as { readonly problems: readonly object[] }).problems.length > 0)
+  const check = async (body: string) => {
+    const { problems } = (await (await ask('/api/check', { method: 'POST', body })).json()) as {
+      readonly problems: readonly { readonly message: string }[]
+    }
+    return problems.map(({ message }) => message)
+  }
+  const wrong = await check('kind: NodePool')
+  assert.ok(wrong.length > 0)
+  assert.deepEqual(await check(`kind: NodePool # ${'long '.repeat(10_000)}`), wrong)
   assert.equal((await ask('/api/nothing')).status, 404)
   assert.equal((await ask('/api/actions', { method: 'POST', body: '{}' })).status, 405)
 })

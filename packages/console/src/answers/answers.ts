@@ -39,6 +39,7 @@ export const copyQuestions: ReadonlySet<string> = new Set([
   'GET /api/cost',
   'GET /api/manifest',
   'GET /api/replay',
+  'POST /api/check',
   'POST /api/simulate',
 ])
 
@@ -82,6 +83,8 @@ export class Answers implements AnswerPort {
         return await this.#manifest(asked.get('nodepool') ?? '', signal)
       case 'GET /api/replay':
         return given((await this.#facts.replay?.(signal)) ?? nothingToReplay)
+      case 'POST /api/check':
+        return given({ problems: (await this.#facts.readManifests(body)).problems })
       case 'POST /api/simulate':
         return await this.#simulate(body, asked.get('for'), signal)
       default:

@@ -4,6 +4,7 @@ import {
   eventLoopTurns,
   type HttpHandler,
   type HttpResponse,
+  jsonParts,
   type Random,
   serveHttp,
 } from '@tenon/runtime'
@@ -14,7 +15,6 @@ import type { ConsoleModel } from '../model/model.ts'
 import { Access } from './access.ts'
 import { answered, eventStream, json, problem } from './answer.ts'
 import { EventLog } from './event-log.ts'
-import { jsonParts } from './json-parts.ts'
 import { type PageFile, type PageFiles, pageFiles } from './page-files.ts'
 import { Routes } from './routes.ts'
 

@@ -51,11 +51,3 @@ function filesOf(texts: readonly (readonly [name: string, text: Uint8Array])[]):
     ]),
   )
 }
-
-/** Bytes of what a browser loads first, compressed. */
-export function firstLoadBytes(files: PageFiles): number {
-  return ['index.html', 'app.js', 'app.css', 'icon.svg'].reduce(
-    (sum, name) => sum + (files.get(name)?.gzipped.length ?? 0),
-    0,
-  )
-}

@@ -8,6 +8,9 @@ import { priceHistory } from '../answers/price-history.ts'
 import type { ConsoleModel } from '../model/model.ts'
 import { answered, json, problem } from './answer.ts'
 
+/** Characters of a manifest that is read here while somebody types; a longer one is read where nobody waits. */
+const mostTyped = 16_384
+
 type Answerer = (question: Question) => Promise<HttpResponse>
 
 /** What is known without asking anybody. */
@@ -42,7 +45,7 @@ export class Routes {
   /** @returns undefined for a path that is no question. */
   async answer(question: Question, signal: AbortSignal): Promise<HttpResponse | undefined> {
     const name = `${question.method} ${question.path}`
-    const quick = this.#quick.get(name)
+    const quick = question.body.length > mostTyped ? undefined : this.#quick.get(name)
     if (quick === undefined && !copyQuestions.has(name)) return undefined
     try {
       if (quick !== undefined) return await quick(question)

@@ -1,6 +1,6 @@
 /** `/metrics`, what can be looked at under `/debug`, `/healthz` and `/readyz` (operations.md 5). */
 import { ownValue } from '@tenon/api'
-import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
+import { type HttpHandler, type HttpResponse, inTurns, jsonParts, oneChunk } from '@tenon/runtime'
 import { shortened } from '../provisioning/reports/scheduling-report.ts'
 import { journalPage } from '../journal/journal-page.ts'
 import { scrapeResponse } from '../metrics/scrape.ts'
@@ -35,8 +35,8 @@ export function metricsHandler(operator: Operator, others: HttpHandler = notFoun
     '/debug/offerings': async () =>
       json({ avoided: operator.offerings(), smaller: await operator.smallerTypes() }),
     '/debug/journal': (request, signal) => journalPage(operator.journaled, request, signal),
-    '/debug/prices': () => json(operator.prices()),
-    '/debug/waiting': () => json(operator.blockage()),
+    '/debug/prices': () => json({ ...operator.prices() }),
+    '/debug/waiting': () => json({ ...operator.blockage() }),
   }
   return async (request, signal) => {
     const path = pathOf(request.path)
@@ -123,7 +123,16 @@ function notFound(_request: unknown): Promise<HttpResponse> {
   })
 }
 
-function json(value: object): HttpResponse {
-  const text = `${JSON.stringify(value, null, 2)}\n`
-  return { status: 200, headers: { 'content-type': 'application/json' }, body: oneChunk(text) }
+/** An item of a list stands on a line of its own; decisions go on while thousands are written. */
+function json(value: Readonly<Record<string, unknown>>): HttpResponse {
+  return {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: inTurns(linesOf(value)),
+  }
+}
+
+function* linesOf(value: Readonly<Record<string, unknown>>): Generator<string, void, undefined> {
+  yield* jsonParts(value, ',\n')
+  yield '\n'
 }
