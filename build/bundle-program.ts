@@ -3,19 +3,23 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 import { licenseNotices } from './license-notices.ts'
-import { buildPage } from './page.ts'
+import { buildPage, firstLoadBytes } from './page.ts'
 import { repositoryRoot } from './repository-root.ts'
+
+export interface BundledProgram {
+  /** With their sizes in bytes, the largest first. */
+  readonly scripts: readonly (readonly [path: string, bytes: number])[]
+  /** Of the page, compressed. */
+  readonly firstLoadBytes: number
+}
 
 /**
  * Fills `outdir`, which is emptied first: tenon.mjs, the threads that decide and that answer the page, the parts that commands load when they
  * run, the files of the page, and the licenses of what is bundled.
  * @param hasMaps whether source maps are written as well.
- * @returns the scripts with their sizes in bytes, the largest first.
+ * @throws Error when a browser would have to load too much.
  */
-export async function bundleProgram(
-  outdir: string,
-  hasMaps: boolean,
-): Promise<readonly (readonly [path: string, bytes: number])[]> {
+export async function bundleProgram(outdir: string, hasMaps: boolean): Promise<BundledProgram> {
   rmSync(outdir, { recursive: true, force: true })
   mkdirSync(outdir, { recursive: true })
   const { metafile } = await build({
@@ -55,8 +59,11 @@ export async function bundleProgram(
     join(outdir, 'THIRD-PARTY-LICENSES.txt'),
     licenseNotices(repositoryRoot, [...Object.keys(metafile.inputs), ...page.inputs]),
   )
-  return Object.entries(metafile.outputs)
-    .filter(([path]) => !path.endsWith('.map'))
-    .map(([path, { bytes }]) => [path, bytes] as const)
-    .toSorted(([, a], [, b]) => b - a)
+  return {
+    scripts: Object.entries(metafile.outputs)
+      .filter(([path]) => !path.endsWith('.map'))
+      .map(([path, { bytes }]) => [path, bytes] as const)
+      .toSorted(([, a], [, b]) => b - a),
+    firstLoadBytes: firstLoadBytes(page),
+  }
 }

@@ -7,5 +7,6 @@ import { repositoryRoot } from './repository-root.ts'
 const { values } = parseArgs({
   options: { outdir: { type: 'string', default: join(repositoryRoot, 'dist') } },
 })
-for (const [path, bytes] of await bundleProgram(values.outdir, true))
-  process.stdout.write(`${path} ${Math.round(bytes / 1024)} KiB\n`)
+const { firstLoadBytes, scripts } = await bundleProgram(values.outdir, true)
+for (const [path, bytes] of scripts) process.stdout.write(`${path} ${Math.round(bytes / 1024)} KiB\n`)
+process.stdout.write(`first load of the page: ${(firstLoadBytes / 1000).toFixed(1)} kB compressed\n`)

@@ -1,6 +1,7 @@
 /** The page of `tenon console` as files for a browser. */
 import { readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import { repositoryRoot } from './repository-root.ts'
 
@@ -8,6 +9,19 @@ export interface BuiltPage {
   readonly files: readonly (readonly [name: string, text: Uint8Array])[]
   /** Paths of what they are made of, from the root of the repository. */
   readonly inputs: readonly string[]
+}
+
+/** What a browser loads first may be so long, compressed (console.md 3). */
+const mostBytes = 200_000
+
+/**
+ * Bytes of what a browser loads first, compressed.
+ * @throws Error when they are too many.
+ */
+export function firstLoadBytes({ files }: Pick<BuiltPage, 'files'>): number {
+  const bytes = files.reduce((sum, [, text]) => sum + gzipSync(text, { level: 9 }).length, 0)
+  if (bytes < mostBytes) return bytes
+  throw new Error(`the first load of the page is ${bytes} bytes compressed: it may be ${mostBytes}`)
 }
 
 export async function buildPage(): Promise<BuiltPage> {
@@ -19,7 +33,7 @@ export async function buildPage(): Promise<BuiltPage> {
     bundle: true,
     format: 'esm',
     platform: 'browser',
-    target: ['chrome120', 'firefox128', 'safari17.4'],
+    target: ['chrome123', 'firefox128', 'safari17.5'],
     jsx: 'automatic',
     jsxImportSource: 'preact',
     minify: true,
