@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { PlacedPod } from '../../answers/placement.ts'
 import { ask } from '../state/questions.ts'
-import type { Cell } from './layout.ts'
+import { type Box, type Cell, podBoxes } from './layout.ts'
 import { Motion } from './motion.ts'
 import { type Camera, type Colors, draw, podsFrom, seen } from './picture.ts'
 
@@ -56,7 +56,9 @@ export function useDrawing(
   canvas: { readonly current: HTMLCanvasElement | null },
   drawing: Drawing,
 ): () => readonly Cell[] {
-  const motion = useRef(new Motion())
+  const motion = useRef(new Motion<Cell>({ grows: true }))
+  // Pods come into sight with the cells that come near: that is nothing that happens to them.
+  const podMotion = useRef(new Motion<Box>({ grows: false }))
   const latest = useRef(drawing)
   const frame = useRef(0)
   latest.current = drawing
@@ -65,20 +67,29 @@ export function useDrawing(
     const element = canvas.current
     const context = element?.getContext('2d')
     if (element === null || context === null || context === undefined) return
-    const { chosen: marked, pods, size, view } = latest.current
+    const { chosen: marked, size, view } = latest.current
     const ratio = devicePixelRatio
     const [width, height] = [Math.round(size.width * ratio), Math.round(size.height * ratio)]
     if (element.width !== width) element.width = width
     if (element.height !== height) element.height = height
     const now = performance.now()
-    const cells = motion.current.at(now)
+    const [cells, pods] = [motion.current.at(now), podMotion.current.at(now)]
     draw(context, { cells, camera: view, colors: colorsOf(element), chosen: marked, pods, ratio })
-    if (motion.current.isMoving(now)) frame.current = requestAnimationFrame(paint)
+    if (motion.current.isMoving(now) || podMotion.current.isMoving(now))
+      frame.current = requestAnimationFrame(paint)
   }, [canvas])
+  const {
+    layout,
+    pods: placedPods,
+    view: { scale },
+  } = drawing
   useEffect(() => {
-    const isStill = matchMedia('(prefers-reduced-motion: reduce)').matches
-    motion.current.moveTo(drawing.layout, performance.now(), isStill)
-  }, [drawing.layout])
+    motion.current.moveTo(layout, performance.now(), isStill())
+  }, [layout])
+  useEffect(() => {
+    const near = layout.filter(({ size }) => size * scale >= podsFrom)
+    podMotion.current.moveTo(podBoxes(near, placedPods), performance.now(), isStill())
+  }, [layout, placedPods, scale])
   useEffect(() => {
     if (frame.current === 0) frame.current = requestAnimationFrame(paint)
   }, [drawing.layout, drawing.view, drawing.pods, drawing.chosen, drawing.size, paint])
@@ -91,6 +102,10 @@ export function useDrawing(
     }
   }, [paint])
   return useCallback(() => motion.current.at(performance.now()), [])
+}
+
+function isStill(): boolean {
+  return matchMedia('(prefers-reduced-motion: reduce)').matches
 }
 
 function colorsOf(element: Element): Colors {

@@ -1,14 +1,24 @@
 /** Where each node's cell is on the map. Pure; in units of the map, which the picture scales. */
+import type { PlacedPod } from '../../answers/placement.ts'
 import type { NodeRow } from '../../model/view.ts'
+import { shareOf } from '../format.ts'
 
 export type Grouping = 'pool' | 'zone' | 'type' | 'price'
 export const groupings: readonly Grouping[] = ['pool', 'zone', 'type', 'price']
 
-export interface Cell {
-  readonly row: NodeRow
+/** A square of the picture. */
+export interface Box {
+  readonly id: string
   readonly x: number
   readonly y: number
   readonly size: number
+  /** How much of it is full: 1 is all, and there may be more. */
+  readonly fill: number
+}
+
+/** Of a node; it has the id of its row. */
+export interface Cell extends Box {
+  readonly row: NodeRow
 }
 
 export interface Group {
@@ -60,6 +70,14 @@ function priceBand(price: number | undefined): string {
 function sideOf({ resources }: NodeRow): number {
   const cores = (resources['cpu']?.allocatable ?? 1000) / 1000
   return Math.round(Math.min(largest, Math.max(smallest, 10 * Math.sqrt(Math.max(cores, 0)))))
+}
+
+/** The larger of the shares of processor and memory: what is full first. */
+function fillOf({ resources }: NodeRow): number {
+  return Math.max(
+    0,
+    ...['cpu', 'memory'].map((name) => shareOf(resources[name]?.used, resources[name]?.allocatable) ?? 0),
+  )
 }
 
 /**
@@ -116,10 +134,47 @@ function packed(name: string, members: readonly NodeRow[]): PackedGroup {
       y += rowHeight + gap
       rowHeight = 0
     }
-    cells.push({ row, x, y, size })
+    cells.push({ id: row.id, row, x, y, size, fill: fillOf(row) })
     x += size + gap
     width = Math.max(width, x - gap)
     rowHeight = Math.max(rowHeight, size)
   }
   return { name, cells, width: Math.max(width, 90), height: y + rowHeight + titleHeight, area }
+}
+
+/** Pods in their cells: squares in rows, the largest first, each as large as its share of the node. */
+export function podBoxes(
+  cells: readonly Cell[],
+  pods: ReadonlyMap<string, readonly PlacedPod[]>,
+): readonly Box[] {
+  return cells.flatMap((cell) => boxesIn(cell, pods.get(cell.row.node ?? '') ?? []))
+}
+
+/** What has no room is not drawn: the hint and the explanation count all. */
+function boxesIn({ row, size, x, y }: Cell, pods: readonly PlacedPod[]): readonly Box[] {
+  const cores = row.resources['cpu']?.allocatable ?? 0
+  const [margin, apart] = [size * 0.07, size * 0.03]
+  const room = size - 2 * margin
+  const boxes: Box[] = []
+  let [left, top, rowHeight] = [0, 0, 0]
+  for (const { cpuMillis, name, namespace } of pods) {
+    const part = cores > 0 ? Math.min(1, cpuMillis / cores) : 0
+    const side = Math.max(room * 0.05, Math.sqrt(part) * room * 0.9)
+    if (left > 0 && left + side > room) {
+      left = 0
+      top += rowHeight + apart
+      rowHeight = 0
+    }
+    if (top + side > room) break
+    boxes.push({
+      id: `${namespace}/${name}`,
+      x: x + margin + left,
+      y: y + margin + top,
+      size: side,
+      fill: 1,
+    })
+    left += side + apart
+    rowHeight = Math.max(rowHeight, side)
+  }
+  return boxes
 }

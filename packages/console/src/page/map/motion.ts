@@ -1,23 +1,29 @@
-/** Cells on their way from where they were to where they are. */
-import type { Cell } from './layout.ts'
+/** Squares on their way from where they were to where they are. */
+import type { Box } from './layout.ts'
 
 const durationMs = 350
 
-/** Moves cells between layouts; without motion they are where they are at once. */
-export class Motion {
-  #from: ReadonlyMap<string, Cell> = new Map()
-  #to: readonly Cell[] = []
+/** Moves squares between pictures; without motion they are where they are at once. */
+export class Motion<B extends Box> {
+  readonly #grows: boolean
+  #from: ReadonlyMap<string, B> = new Map()
+  #to: readonly B[] = []
+  #gone: readonly B[] = []
   #startMs = Number.NEGATIVE_INFINITY
 
+  /** @param grows what is new grows, and what has gone shrinks; otherwise both are seen at once. */
+  constructor({ grows }: { readonly grows: boolean }) {
+    this.#grows = grows
+  }
+
   /** @param isStill no motion is wanted. */
-  moveTo(cells: readonly Cell[], nowMs: number, isStill: boolean): void {
+  moveTo(boxes: readonly B[], nowMs: number, isStill: boolean): void {
     const shown = this.at(nowMs)
-    this.#from = new Map(shown.map((cell) => [cell.row.id, cell]))
-    const isSame = cells.every((cell) => {
-      const was = this.#from.get(cell.row.id)
-      return was !== undefined && was.x === cell.x && was.y === cell.y && was.size === cell.size
-    })
-    this.#to = cells
+    const ids = new Set(boxes.map(({ id }) => id))
+    this.#from = new Map(shown.map((box) => [box.id, box]))
+    this.#to = boxes
+    this.#gone = this.#grows ? shown.filter(({ id }) => !ids.has(id)) : []
+    const isSame = this.#gone.length === 0 && boxes.every((box) => this.#isThere(box))
     this.#startMs = isStill || isSame || shown.length === 0 ? Number.NEGATIVE_INFINITY : nowMs
   }
 
@@ -25,23 +31,40 @@ export class Motion {
     return nowMs - this.#startMs < durationMs
   }
 
-  /** What is new grows; what has gone is gone. */
-  at(nowMs: number): readonly Cell[] {
+  at(nowMs: number): readonly B[] {
     const part = (nowMs - this.#startMs) / durationMs
     if (part >= 1) return this.#to
     const eased = 1 - (1 - part) ** 3
-    return this.#to.map((cell) => {
-      const was = this.#from.get(cell.row.id)
-      if (was === undefined) {
-        const size = cell.size * eased
-        return { ...cell, size, x: cell.x + (cell.size - size) / 2, y: cell.y + (cell.size - size) / 2 }
-      }
-      return {
-        ...cell,
-        x: was.x + (cell.x - was.x) * eased,
-        y: was.y + (cell.y - was.y) * eased,
-        size: was.size + (cell.size - was.size) * eased,
-      }
-    })
+    return [
+      ...this.#gone.map((box) => scaled(box, 1 - eased)),
+      ...this.#to.map((box) => {
+        const was = this.#from.get(box.id)
+        if (was === undefined) return this.#grows ? scaled(box, eased) : box
+        return between(was, box, eased)
+      }),
+    ]
+  }
+
+  #isThere(box: B): boolean {
+    const was = this.#from.get(box.id)
+    if (was === undefined) return !this.#grows
+    return was.x === box.x && was.y === box.y && was.size === box.size && was.fill === box.fill
+  }
+}
+
+/** As large as that part of it, around the same middle. */
+function scaled<B extends Box>(box: B, part: number): B {
+  const size = box.size * part
+  return { ...box, size, x: box.x + (box.size - size) / 2, y: box.y + (box.size - size) / 2 }
+}
+
+function between<B extends Box>(from: B, to: B, part: number): B {
+  const way = (was: number, is: number) => was + (is - was) * part
+  return {
+    ...to,
+    x: way(from.x, to.x),
+    y: way(from.y, to.y),
+    size: way(from.size, to.size),
+    fill: way(from.fill, to.fill),
   }
 }

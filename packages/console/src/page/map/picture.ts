@@ -1,7 +1,5 @@
 /** Draws the map on a canvas. */
-import type { PlacedPod } from '../../answers/placement.ts'
-import { shareOf } from '../format.ts'
-import type { Cell, MapLayout } from './layout.ts'
+import type { Box, Cell, MapLayout } from './layout.ts'
 
 /** What part of the map is seen: a map unit is `scale` pixels, and the corner is at `x`, `y`. */
 export interface Camera {
@@ -29,7 +27,7 @@ export interface Scene {
   readonly camera: Camera
   readonly colors: Colors
   readonly chosen: string | undefined
-  readonly pods: ReadonlyMap<string, readonly PlacedPod[]>
+  readonly pods: readonly Box[]
   /** Pixels of the screen for one of the canvas. */
   readonly ratio: number
 }
@@ -66,16 +64,16 @@ export function cellAt(
   })
 }
 
-/** Cells that are in sight. */
-export function seen(
-  cells: readonly Cell[],
+/** What is in sight. */
+export function seen<B extends Box>(
+  boxes: readonly B[],
   { scale, x, y }: Camera,
   screenWidth: number,
   screenHeight: number,
-): readonly Cell[] {
+): readonly B[] {
   const [right, bottom] = [x + screenWidth / scale, y + screenHeight / scale]
-  return cells.filter((cell) => {
-    return cell.x < right && cell.x + cell.size > x && cell.y < bottom && cell.y + cell.size > y
+  return boxes.filter((box) => {
+    return box.x < right && box.x + box.size > x && box.y < bottom && box.y + box.size > y
   })
 }
 
@@ -86,30 +84,27 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
   const [screenWidth, screenHeight] = [canvas.width / ratio, canvas.height / ratio]
   context.clearRect(0, 0, screenWidth, screenHeight)
-  const cells = seen(scene.cells, camera, screenWidth, screenHeight)
-  const placed = cells.map((cell) => ({
-    row: cell.row,
-    x: (cell.x - camera.x) * camera.scale,
-    y: (cell.y - camera.y) * camera.scale,
-    size: cell.size * camera.scale,
-  }))
+  const onScreen = <B extends Box>(boxes: readonly B[]) =>
+    seen(boxes, camera, screenWidth, screenHeight).map((box) => ({
+      ...box,
+      x: (box.x - camera.x) * camera.scale,
+      y: (box.y - camera.y) * camera.scale,
+      size: box.size * camera.scale,
+    }))
+  const placed = onScreen(scene.cells)
   const [present, pending] = [placed.filter(isPresent), placed.filter((each) => !isPresent(each))]
-  fillAll(context, colors.cell, present, ({ size, x, y }) => [x, y, size, size])
-  const filled = present.map((each) => ({ ...each, share: shareIn(each.row) }))
-  fillAll(context, colors.fill, filled, ({ share, size, x, y }) => {
-    const part = Math.min(1, share) * size
+  fillAll(context, colors.cell, present, whole)
+  fillAll(context, colors.fill, present, ({ fill, size, x, y }) => {
+    const part = Math.min(1, fill) * size
     return [x, y + size - part, size, part]
   })
   fillAll(
     context,
     colors.over,
-    filled.filter(({ share }) => share > 1),
+    present.filter(({ fill }) => fill > 1),
     ({ size, x, y }) => [x, y, size, Math.max(2, size * 0.12)],
   )
-  for (const each of placed) {
-    const own = each.size >= podsFrom ? pods.get(each.row.node ?? '') : undefined
-    if (own !== undefined) drawPods(context, colors, own, each)
-  }
+  fillAll(context, colors.pod, onScreen(pods), whole)
   strokeAll(context, colors.line, [3, 3], pending)
   strokeAll(
     context,
@@ -138,26 +133,15 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene): void {
   }
 }
 
-interface Placed {
-  readonly row: Cell['row']
-  readonly x: number
-  readonly y: number
-  readonly size: number
-}
-
-function isPresent({ row }: Placed): boolean {
+function isPresent({ row }: Cell): boolean {
   return row.node !== undefined
 }
 
-/** The larger of the shares of processor and memory: what is full first. */
-function shareIn({ resources }: Cell['row']): number {
-  return Math.max(
-    0,
-    ...['cpu', 'memory'].map((name) => shareOf(resources[name]?.used, resources[name]?.allocatable) ?? 0),
-  )
+function whole({ size, x, y }: Box): readonly [number, number, number, number] {
+  return [x, y, size, size]
 }
 
-function fillAll<T extends Placed>(
+function fillAll<T extends Box>(
   context: CanvasRenderingContext2D,
   color: string,
   each: readonly T[],
@@ -174,7 +158,7 @@ function strokeAll(
   context: CanvasRenderingContext2D,
   color: string,
   dash: readonly number[],
-  each: readonly Placed[],
+  each: readonly Box[],
 ): void {
   if (each.length === 0) return
   context.strokeStyle = color
@@ -185,7 +169,7 @@ function strokeAll(
   context.stroke()
 }
 
-function crossAll(context: CanvasRenderingContext2D, color: string, each: readonly Placed[]): void {
+function crossAll(context: CanvasRenderingContext2D, color: string, each: readonly Box[]): void {
   if (each.length === 0) return
   context.strokeStyle = color
   context.lineWidth = 2
@@ -198,32 +182,4 @@ function crossAll(context: CanvasRenderingContext2D, color: string, each: readon
     context.lineTo(x + 2, y + size - 2)
   }
   context.stroke()
-}
-
-/** Squares in rows, the largest first, each as large as its share of the node. */
-function drawPods(
-  context: CanvasRenderingContext2D,
-  colors: Colors,
-  pods: readonly PlacedPod[],
-  { row, size, x, y }: Placed,
-): void {
-  const cores = row.resources['cpu']?.allocatable ?? 0
-  const sides = pods.map(({ cpuMillis }) =>
-    Math.max(3, Math.sqrt(cores > 0 ? Math.min(1, cpuMillis / cores) : 0) * (size - 8) * 0.9),
-  )
-  context.fillStyle = colors.pod
-  context.beginPath()
-  let [left, top, rowHeight] = [x + 4, y + 4, 0]
-  for (const side of sides) {
-    if (left > x + 4 && left + side > x + size - 4) {
-      left = x + 4
-      top += rowHeight + 2
-      rowHeight = 0
-    }
-    if (top + side > y + size - 2) break
-    context.rect(left, top, side, side)
-    left += side + 2
-    rowHeight = Math.max(rowHeight, side)
-  }
-  context.fill()
 }
