@@ -45,6 +45,7 @@ function trimmed(amount: number): string {
 
 /** The time since, in the two largest units: `3d4h`, `5m10s`. */
 export function ageText(fromMs: number, nowMs: number): string {
+  if (Number.isNaN(fromMs)) return '?'
   const seconds = Math.max(0, Math.floor((nowMs - fromMs) / 1000))
   const [minutes, hours, days] = [60, 3600, 86_400].map((unit) => Math.floor(seconds / unit))
   if (days) return `${days}d${(hours ?? 0) % 24}h`
@@ -61,8 +62,14 @@ export function elided(name: string, most: number): string {
   return `${characters.slice(0, most - 1 - end).join('')}…${characters.slice(-end).join('')}`
 }
 
-/** Local time. @param withDate when it may be of another day. */
+/** `1 node`, `2 nodes`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
+/** Local time; `?` for no time. @param withDate when it may be of another day. */
 export function localTime(ms: number, withDate: boolean): string {
+  if (Number.isNaN(ms)) return '?'
   return new Intl.DateTimeFormat(undefined, {
     ...(withDate && { month: 'short', day: 'numeric' }),
     hour: '2-digit',
@@ -74,6 +81,7 @@ export function localTime(ms: number, withDate: boolean): string {
 
 /** `2026-11-27 08:15:00 UTC`. */
 export function utcTime(ms: number): string {
+  if (Number.isNaN(ms)) return '?'
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 

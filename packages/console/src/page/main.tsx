@@ -3,8 +3,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { JSX } from 'preact'
 import { ageText } from './format.ts'
 import { path, startRouter, views } from './state/router.ts'
+import { startShowing } from './state/shown-children.ts'
 import { absences, header, nowMs, tick } from './state/store.ts'
-import { connection, cutSinceMs, startStream } from './state/stream.ts'
+import { connection, cutBecause, cutSinceMs, startStream } from './state/stream.ts'
 import { CostView } from './views/cost.tsx'
 import { DecisionsView } from './views/decisions.tsx'
 import { MapView } from './views/map.tsx'
@@ -62,11 +63,23 @@ function Page(): JSX.Element {
       <Notices />
       <main id="main" ref={main} tabIndex={-1}>
         <h1>{title}</h1>
-        {View === undefined ? <p>There is no such view. Choose one above.</p> : <View key={path.value} />}
+        <Shown view={View} />
       </main>
       <Absences />
     </>
   )
+}
+
+/** Before the first picture nobody knows what there is: a view would say that there is nothing. */
+function Shown({ view: View }: { readonly view: (() => JSX.Element) | undefined }): JSX.Element {
+  if (View === undefined) return <p>There is no such view. Choose one above.</p>
+  if (header.value === undefined)
+    return (
+      <p class="empty" role="status">
+        Waiting for the first picture…
+      </p>
+    )
+  return <View key={path.value} />
 }
 
 /** What is wrong with the picture as a whole. */
@@ -82,7 +95,8 @@ function Notices(): JSX.Element | null {
   if (connection.value === 'cut' && cutSinceMs.value !== undefined)
     return (
       <p class="notice" role="status">
-        The command does not answer; the picture is {ageText(cutSinceMs.value, tick.value)} old.
+        {cutBecause.value ?? 'The command does not answer'}; the picture is{' '}
+        {header.value === undefined ? 'not there yet' : `${ageText(cutSinceMs.value, tick.value)} old`}.
       </p>
     )
   if (staleSince !== undefined)
@@ -113,6 +127,7 @@ function Absences(): JSX.Element | null {
   )
 }
 
+startShowing()
 startRouter()
 startStream()
 render(<Page />, document.querySelector('#page') as HTMLElement)

@@ -1,7 +1,8 @@
 /** One screen as lines (console.md 2). */
 import { ownValue } from '@tenon/api'
 import type { Header } from '../model/view.ts'
-import { clipped, padded, shownText, widthOf } from '../text/width.ts'
+import { shownText } from '../text/shown.ts'
+import { clipped, padded, widthOf } from '../text/width.ts'
 import { ageText, amountText, barText, lookOf, partOf, sumText } from './amounts.ts'
 import type { CellFacts, Column } from './columns/column.ts'
 import { claimColumns, nodeColumns, resourceCell, resourceLine } from './columns/nodes.ts'

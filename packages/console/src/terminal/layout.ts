@@ -1,5 +1,6 @@
 /** Tables on so many columns of a screen. */
-import { clipped, elided, padded, shownText, widthOf } from '../text/width.ts'
+import { shownText } from '../text/shown.ts'
+import { clipped, elided, padded, widthOf } from '../text/width.ts'
 import type { Cell, Column } from './columns/column.ts'
 import type { Paint } from './paint.ts'
 

@@ -1,7 +1,7 @@
 /** Output without a terminal: a table, a line a change, or the whole state as JSON (console.md 2). */
 import { ownValue } from '@tenon/api'
 import type { ConsoleView, NodeRow, ViewChange } from '../model/view.ts'
-import { shownText } from '../text/width.ts'
+import { shownText } from '../text/shown.ts'
 import { ageText, amountText, partOf, percentText, sumText } from './amounts.ts'
 import { nodeColumns } from './columns/nodes.ts'
 import type { CellFacts } from './columns/column.ts'

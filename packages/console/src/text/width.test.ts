@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assert as check, integer, property, string } from 'fast-check'
-import { clipped, elided, padded, shownText, widthOf } from './width.ts'
+import { shownLines, shownText } from './shown.ts'
+import { clipped, elided, padded, widthOf } from './width.ts'
 
 test('CON-10 no text of an object gives orders to the terminal', () => {
   assert.equal(shownText('a\u001b[31mb\u009bc\nd\u202ee\u2028'), 'a\\x1b[31mb\\x9bc\\nd\\u202ee\\u2028')
   assert.equal(shownText('web-0'), 'web-0')
+  assert.equal(shownLines('a\u202eb\n\tc\u0007'), 'a\\u202eb\n\tc\\x07')
   check(
     property(string({ unit: 'binary' }), (text) => {
       assert.doesNotMatch(shownText(text), /[\p{Cc}\p{Bidi_Control}]/u)

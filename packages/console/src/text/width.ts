@@ -2,27 +2,7 @@
 import stringWidth from 'string-width'
 
 const plain = /^[\x20-\x7e]*$/
-/** Orders to the terminal, and letters that turn the direction of what follows or have no width. */
-const unsafe = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}\u00ad\u200b\u2060\ufeff]/gu
-const named: ReadonlyMap<string, string> = new Map([
-  ['\n', '\\n'],
-  ['\t', '\\t'],
-  ['\r', '\\r'],
-])
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
-
-/** One line that gives no orders to a terminal: control characters are spelled out. */
-export function shownText(text: string): string {
-  if (plain.test(text)) return text
-  return text.replaceAll(unsafe, (letter) => {
-    const code = letter.codePointAt(0) ?? 0
-    return named.get(letter) ?? (code < 0x100 ? `\\x${hex(code, 2)}` : `\\u${hex(code, 4)}`)
-  })
-}
-
-function hex(code: number, digits: number): string {
-  return code.toString(16).padStart(digits, '0')
-}
 
 /** Columns that a shown text takes. */
 export function widthOf(text: string): number {

@@ -15,6 +15,18 @@ export const skip = existsSync(chromiumPath)
 const screenshots =
   process.env['TENON_SCREENSHOTS'] ?? resolve(import.meta.dirname, '../../../../../dist/screenshots')
 
+/** Addresses of all views. */
+export const views = [
+  '/',
+  '/map',
+  '/map?as=table',
+  '/pods',
+  '/pools',
+  '/decisions',
+  '/what-if',
+  '/cost',
+  '/replay',
+] as const
 export const widths = [360, 1280, 2560] as const
 export const schemes = ['light', 'dark'] as const
 

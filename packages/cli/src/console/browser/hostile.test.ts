@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import type { Pod } from '@tenon/api'
-import { writeSnapshot } from '@tenon/ask'
+import type { KubeObject, Pod } from '@tenon/api'
+import { type Snapshot, writeSnapshot } from '@tenon/ask'
 import type { Browser } from 'playwright-core'
 import { aPod, snapshot } from '../../get/snapshot.test-support.ts'
-import { launchChromium, skip, Visit } from './browser.test-support.ts'
+import { launchChromium, schemes, skip, views, Visit, widths } from './browser.test-support.ts'
 import { servedPage } from './served-page.test-support.ts'
 
 const hostile = '<img src=x onerror="globalThis.attacked=1"><script>globalThis.attacked=2</script>'
@@ -103,4 +103,85 @@ test('CON-22 what a script from elsewhere would need is refused by the policy of
     refused: ['connect-src', 'img-src', 'script-src-elem', 'script-src-elem'],
     attacked: undefined,
   })
+})
+
+const [longName, endless] = ['general-purpose-'.repeat(15) + '7xk2p', 'w'.repeat(253)]
+const farTime = '2031-01-01T00:00:00Z'
+
+/** Names of every length and script; objects that lack what others have; and a clock that is ahead by years. */
+function strangeObjects(): readonly KubeObject[] {
+  const names = [longName, endless, 'שלום-מחשב-12', 'عقدة\u202egpj.exe', '👩‍👩‍👧‍👦-🇨🇭-節点', '__proto__']
+  const [claim, pool] = ['NodeClaim', 'NodePool'].map((kind) =>
+    snapshot.objects.find((object) => object.kind === kind),
+  )
+  return [
+    ...names.flatMap((name): readonly KubeObject[] => [
+      { apiVersion: 'v1', kind: 'Node', metadata: { name, creationTimestamp: farTime } },
+      aPod(name, name, { namespace: name, labels: { app: name } }),
+      {
+        ...aPod(`${name}-waits`, undefined, { namespace: name, creationTimestamp: farTime }),
+        status: {
+          phase: 'Pending',
+          conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: name }],
+        },
+      } as Pod,
+    ]),
+    ...(claim === undefined
+      ? []
+      : [
+          { ...claim, metadata: { name: `${longName}-claim`, labels: { 'karpenter.sh/nodepool': endless } } },
+        ]),
+    ...(pool === undefined ? [] : [pool, { ...pool, metadata: { ...pool.metadata, name: endless } }]),
+    { ...aPod('asks-for-nothing', undefined), spec: { containers: [{ name: 'c' }] } } as Pod,
+  ]
+}
+
+/** Visits every view: nothing is cut off, overlaps or breaks. */
+async function visited(link: string, name: string, ofWidths: readonly number[]): Promise<void> {
+  assert.ok(browser)
+  const visit = await Visit.open(browser, link)
+  for (const path of views) {
+    await visit.goTo(path)
+    for (const [at, width] of ofWidths.entries()) {
+      await visit.page.emulateMedia({ colorScheme: schemes[at % schemes.length] ?? 'light' })
+      await visit.page.setViewportSize({ width, height: 900 })
+      await visit.settled()
+      assert.ok((await visit.overflow()) <= 0, `${path} at ${width}: scrolls sideways`)
+      await visit.screenshot(`${name}${path.replace(/\W+/g, '-')}-${width}`)
+    }
+    assert.deepEqual(await visit.violations(), [], path)
+  }
+  assert.deepEqual(visit.faults, [])
+}
+
+async function snapshotOf(name: string, parts: Partial<Snapshot>): Promise<string> {
+  const file = join(folder, `${name}.jsonl`)
+  await writeSnapshot(file, { ...snapshot, nodeDecisions: [], ...parts })
+  return file
+}
+
+test('CON-13 CON-15 whatever objects are called and lack, every view shows them and fits', {
+  skip,
+}, async (t) => {
+  const file = await snapshotOf('strange', {
+    objects: strangeObjects(),
+    journal: [
+      {
+        id: '1',
+        at: farTime,
+        kind: 'failure',
+        reason: 'LaunchFailed',
+        message: endless,
+        nodePool: endless,
+        nodeClaims: [longName],
+        nodes: [endless],
+      },
+    ],
+  })
+  await visited(await servedPage(t, { snapshot: file }), 'strange', widths)
+})
+
+test('CON-13 a cluster without any object is shown as such on every view', { skip }, async (t) => {
+  const file = await snapshotOf('nothing', { objects: [], catalogues: [], journal: [] })
+  await visited(await servedPage(t, { snapshot: file }), 'nothing', [360])
 })

@@ -13,7 +13,7 @@ import {
   startTenon,
   temporaryDirectory,
 } from '../../testing/tenon-process.test-support.ts'
-import { launchChromium, schemes, skip, Visit, widths } from './browser.test-support.ts'
+import { launchChromium, schemes, skip, views, Visit, widths } from './browser.test-support.ts'
 import { cuttable } from './cuttable.test-support.ts'
 
 let browser: Browser | undefined
@@ -71,18 +71,6 @@ async function aStory(t: TestContext): Promise<Story> {
   const nextLink = () => [...up.out().matchAll(/^console +(http:\S+)/gm)].at(-1)?.[1] ?? ''
   return { cwd, visit: await Visit.open(browser, link), tenon, nextLink }
 }
-
-const views = [
-  '/',
-  '/map',
-  '/map?as=table',
-  '/pods',
-  '/pools',
-  '/decisions',
-  '/what-if',
-  '/cost',
-  '/replay',
-] as const
 
 test('the page on a running cluster', { skip }, async (t) => {
   const { cwd, nextLink, tenon, visit } = await aStory(t)

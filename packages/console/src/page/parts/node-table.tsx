@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import type { NodeRow } from '../../model/view.ts'
 import { amountText, elided, percentText, priceText, shareOf } from '../format.ts'
 import { go } from '../state/router.ts'
+import { Name } from './name.tsx'
 import { Table, type Column } from './table.tsx'
 import { Age } from './when.tsx'
 
@@ -34,9 +35,9 @@ const columns: readonly Column<NodeRow>[] = [
     ),
     order: (row) => row.name,
   },
-  { title: 'Pool', cell: (row) => row.nodePool ?? '-', order: (row) => row.nodePool },
-  { title: 'Type', cell: (row) => row.instanceType ?? '?', order: (row) => row.instanceType },
-  { title: 'Zone', cell: (row) => row.zone ?? '?', order: (row) => row.zone },
+  { title: 'Pool', cell: (row) => <Name name={row.nodePool ?? '-'} />, order: (row) => row.nodePool },
+  { title: 'Type', cell: (row) => <Name name={row.instanceType ?? '?'} />, order: (row) => row.instanceType },
+  { title: 'Zone', cell: (row) => <Name name={row.zone ?? '?'} />, order: (row) => row.zone },
   ...['cpu', 'memory'].map(
     (name): Column<NodeRow> => ({
       title: name === 'cpu' ? 'CPU' : 'Memory',
@@ -70,7 +71,12 @@ const columns: readonly Column<NodeRow>[] = [
     ),
     order: stateText,
   },
-  { title: 'Why kept', cell: (row) => row.why?.message ?? '', order: (row) => row.why?.message },
+  {
+    title: 'Why kept',
+    cell: (row) => row.why?.message ?? '',
+    order: (row) => row.why?.message,
+    isText: true,
+  },
 ]
 
 /** All nodes, and NodeClaims that have none yet. */

@@ -104,7 +104,7 @@ function summaryOf(
 ): string {
   const values = points.map(({ value }) => value)
   const name = isOneOfMany ? `${label}: ` : ''
-  if (values.length === 0) return `${name}nothing is known.`
+  if (values.length === 0) return isOneOfMany ? `${name}nothing is known.` : 'Nothing is known.'
   return `${name}${what} from ${priceText(Math.min(...values))} to ${priceText(Math.max(...values))} ${unit}, last ${priceText(values.at(-1))}.`
 }
 

@@ -1,6 +1,7 @@
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { PriceHistory } from '../../answers/price-history.ts'
+import { choose, chosen } from '../state/router.ts'
 import { header, nowMs, seenPrices, versionOf } from '../state/store.ts'
 import { Answer, useAnswer } from './answer.tsx'
 import { type Mark, type Point, StepPlot } from './plot.tsx'
@@ -14,7 +15,8 @@ const ranges = [
 
 /** The price per hour over the last time, with launches and removals. */
 export function PricePlot(): JSX.Element {
-  const [range, setRange] = useState<(typeof ranges)[number]>(ranges[0])
+  const given = chosen('range')
+  const range = ranges.find(({ title }) => title.toLowerCase() === given) ?? ranges[0]
   const asked = useAnswer<PriceHistory | { readonly absent: string }>(
     '/api/prices',
     versionOf('decisions'),
@@ -30,7 +32,7 @@ export function PricePlot(): JSX.Element {
               key={each.title}
               type="button"
               aria-pressed={each === range}
-              onClick={() => setRange(each)}
+              onClick={() => choose('range', each.title.toLowerCase())}
             >
               {each.title}
             </button>

@@ -7,6 +7,8 @@ export interface Column<Row> {
   /** What the column is ordered by; without it there is no order by it. */
   readonly order?: (row: Row) => number | string | undefined
   readonly isNumber?: boolean
+  /** Sentences, which take several lines. */
+  readonly isText?: boolean
 }
 
 interface Order {
@@ -52,7 +54,7 @@ export function Table<Row>({
                 <th
                   key={column.title}
                   scope="col"
-                  class={column.isNumber === true ? 'number' : ''}
+                  class={classOf(column)}
                   {...(order?.title === column.title && {
                     'aria-sort': order.isDown ? ('descending' as const) : ('ascending' as const),
                   })}
@@ -82,7 +84,7 @@ export function Table<Row>({
             {sorted.slice(0, shown).map((row) => (
               <tr key={rowKey(row)}>
                 {columns.map((column) => (
-                  <td key={column.title} class={column.isNumber === true ? 'number' : ''}>
+                  <td key={column.title} class={classOf(column)}>
                     {column.cell(row)}
                   </td>
                 ))}
@@ -106,6 +108,10 @@ export function Table<Row>({
       )}
     </>
   )
+}
+
+function classOf({ isNumber = false, isText = false }: Pick<Column<never>, 'isNumber' | 'isText'>): string {
+  return isNumber ? 'number' : isText ? 'sentence' : ''
 }
 
 /** What is not known comes last, whatever the order. */

@@ -9,6 +9,8 @@ export type Connection = 'connecting' | 'live' | 'cut' | 'expired'
 export const connection = signal<Connection>('connecting')
 /** Since when nothing was heard. */
 export const cutSinceMs = signal<number | undefined>(undefined)
+/** What the server says of why it has nothing to tell; undefined when it does not answer either. */
+export const cutBecause = signal<string | undefined>(undefined)
 
 /** A tab that is hidden for longer is told nothing until it is looked at again. */
 const hiddenMs = 10_000
@@ -66,15 +68,23 @@ function noted(event: MessageEvent): void {
 function heard(): void {
   connection.value = 'live'
   cutSinceMs.value = undefined
+  cutBecause.value = undefined
 }
 
-/** A stream does not tell why it has ended; a question does. */
+/** A stream does not tell why it has ended; a question that needs the same does. */
 async function again(): Promise<void> {
   close()
-  const answer = await fetch('/api/fields').catch(() => undefined)
+  const answer = await fetch('/api/savings').catch(() => undefined)
   if (answer?.status === 401) {
     connection.value = 'expired'
     return
   }
+  cutBecause.value = await problemOf(answer)
   if (!document.hidden) retrying = setTimeout(open, retryMs)
+}
+
+async function problemOf(answer: Response | undefined): Promise<string | undefined> {
+  if (answer === undefined || answer.ok) return undefined
+  const { error } = (await answer.json().catch(() => ({}))) as { readonly error?: string }
+  return error === undefined ? undefined : `The cluster cannot be followed: ${error}`
 }

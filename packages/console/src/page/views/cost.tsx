@@ -1,8 +1,9 @@
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
-import { csvField, priceText } from '../format.ts'
+import { counted, csvField, priceText, sumText } from '../format.ts'
 import { Answer, useAnswer } from '../parts/answer.tsx'
 import { saveText } from '../parts/copy.tsx'
+import { Name } from '../parts/name.tsx'
 import { PricePlot } from '../parts/price-plot.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { choose, chosen } from '../state/router.ts'
@@ -76,13 +77,18 @@ export function CostView(): JSX.Element {
 function Cost({ cost }: { readonly cost: CostObject }): JSX.Element {
   const { currency = '', groups, idle, total, unpriced } = cost
   const columns = useMemo(() => columnsOf(cost), [cost])
+  // Nothing costs nothing; what has no known price costs nobody knows what.
+  const known = (sumOfAll: number) =>
+    unpriced.length > 0 && unpriced.length === total.instances ? undefined : sumOfAll
   return (
     <>
       <p class="big">
-        <span data-test="cost">{priceText(total.perHour)}</span> <small>{currency} per hour</small>
+        <span data-test="cost">{sumText(known(total.perHour), unpriced.length)}</span>{' '}
+        <small>{currency} per hour</small>
       </p>
       <p>
-        {priceText(total.perMonth, 2)} {currency} per month of 730 h, for {total.instances} instances.
+        {priceText(known(total.perMonth), 2)} {currency} per month of 730 h, for{' '}
+        {counted(total.instances, 'instance')}.
         {cost.by === 'namespace' || cost.by === 'owner'
           ? ` Idle, and in no group: ${priceText(idle.perHour)} ${currency} per hour.`
           : ''}
@@ -90,10 +96,12 @@ function Cost({ cost }: { readonly cost: CostObject }): JSX.Element {
       {unpriced.length > 0 && (
         <p>
           ?{unpriced.length}: without a known price, in no sum:{' '}
-          {unpriced
-            .slice(0, 10)
-            .map(({ name, type }) => `${name} (${type ?? '?'})`)
-            .join(', ')}
+          {unpriced.slice(0, 10).map(({ name, type }, at) => (
+            <span key={name}>
+              {at > 0 && ', '}
+              <Name name={name} /> ({type ?? '?'})
+            </span>
+          ))}
           {unpriced.length > 10 && ` and ${unpriced.length - 10} more`}
         </p>
       )}
@@ -126,7 +134,7 @@ function columnsOf({ by, currency = 'price' }: CostObject): readonly Column<Cost
   })
   const { title } = dimensions.find(({ name }) => name === by) ?? { title: by }
   return [
-    { title, cell: ({ name }) => name ?? '<none>', order: ({ name }) => name },
+    { title, cell: ({ name }) => <Name name={name ?? '<none>'} most={60} />, order: ({ name }) => name },
     ...(by === 'namespace' || by === 'owner'
       ? []
       : [

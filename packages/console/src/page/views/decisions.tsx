@@ -1,8 +1,9 @@
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { DecisionRow, NodeRow } from '../../model/view.ts'
-import { elided, localTime, priceText } from '../format.ts'
+import { counted, localTime, priceText } from '../format.ts'
 import { Dialog } from '../parts/dialog.tsx'
+import { Name } from '../parts/name.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/when.tsx'
 import { fleetAt, type FleetNode } from '../state/fleet.ts'
@@ -137,7 +138,7 @@ function EntryDetail({ entry }: { readonly entry: DecisionRow }): JSX.Element {
       <p>{priceChange(entry)}</p>
       {entry.pods !== undefined && entry.pods.count > 0 && (
         <p>
-          {entry.pods.count} {entry.pods.count === 1 ? 'pod' : 'pods'}
+          {counted(entry.pods.count, 'pod')}
           {entry.pods.names.length > 0 && `: ${entry.pods.names.join(', ')}`}
           {entry.pods.count > entry.pods.names.length && entry.pods.names.length > 0 && ' and more'}
         </p>
@@ -173,7 +174,7 @@ function EntryDetail({ entry }: { readonly entry: DecisionRow }): JSX.Element {
 const otherColumns: readonly Column<NodeRow>[] = [
   {
     title: 'Node',
-    cell: ({ name }) => <span title={name}>{elided(name, 30)}</span>,
+    cell: ({ name }) => <Name name={name} most={30} />,
     order: ({ name }) => name,
   },
   { title: 'Cause', cell: ({ why }) => why?.cause ?? '', order: ({ why }) => why?.cause },
@@ -181,6 +182,7 @@ const otherColumns: readonly Column<NodeRow>[] = [
     title: 'Why',
     cell: ({ why }) =>
       `${why?.message ?? ''}${why?.until === undefined ? '' : ` (until ${localTime(Date.parse(why.until), true)})`}`,
+    isText: true,
   },
 ]
 
@@ -205,7 +207,7 @@ function Fleet({
   return (
     <section>
       <h3>
-        {title}: {nodes.length} nodes, {priceText(sum)}
+        {title}: {counted(nodes.length, 'node')}, {priceText(sum)}
         {known.length < prices.length && ` ?${prices.length - known.length}`} per hour
       </h3>
       <div class="fleet" aria-hidden="true">
@@ -216,7 +218,7 @@ function Fleet({
       <ul>
         {marked.map((node) => (
           <li key={node.name}>
-            {words[node.role]}: {elided(node.name, 40)} {node.type} {priceText(node.pricePerHour)}
+            {words[node.role]}: <Name name={node.name} /> {node.type} {priceText(node.pricePerHour)}
           </li>
         ))}
       </ul>

@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { NodeRow } from '../../model/view.ts'
+import { counted, elided } from '../format.ts'
 import { type Grouping, groupings } from '../map/layout.ts'
 import { MapPicture } from '../map/map-picture.tsx'
 import { ActionButton } from '../parts/act.tsx'
@@ -67,9 +68,7 @@ export function MapView(): JSX.Element {
             </button>
           ))}
         </fieldset>
-        <span class="quiet">
-          {rows.length} {rows.length === 1 ? 'node' : 'nodes'}
-        </span>
+        <span class="quiet">{counted(rows.length, 'node')}</span>
       </div>
       {asTable ? <NodeTable rows={rows} /> : <MapPicture rows={rows} grouping={grouping} chosenId={nodeId} />}
       {nodeId !== undefined && <NodeDialog id={nodeId} />}
@@ -94,7 +93,7 @@ function NodeDialog({ id }: { readonly id: string }): JSX.Element {
   const name = row?.name ?? id.replace(/^[a-z]+\//, '')
   const { node, nodeClaim } = row ?? {}
   return (
-    <Dialog title={name} onClose={() => choose('node', undefined)}>
+    <Dialog title={elided(name, 80)} onClose={() => choose('node', undefined)}>
       {row !== undefined && <p>{factsOf(row)}</p>}
       <Explanation kind="node" name={nodeClaim ?? name} version={explainedVersion(row)} />
       <p class="buttons">

@@ -1,10 +1,11 @@
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { NodeRow, Problem } from '../../model/view.ts'
-import { elided, priceText, sumText } from '../format.ts'
+import { counted, priceText, sumText } from '../format.ts'
 import { ActionButton } from '../parts/act.tsx'
 import { useAnswer } from '../parts/answer.tsx'
 import { ShareBar } from '../parts/bar.tsx'
+import { Name } from '../parts/name.tsx'
 import { PricePlot } from '../parts/price-plot.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { Age, When } from '../parts/when.tsx'
@@ -13,7 +14,7 @@ import { header, nowMs, problems, rowsOf, versionOf } from '../state/store.ts'
 /** What it costs, what happens, and what somebody should look at. */
 export function OverviewView(): JSX.Element {
   const told = header.value
-  if (told === undefined) return <p class="empty">Waiting for the first picture…</p>
+  if (told === undefined) return <></>
   const { currency = '', nodes, pendingNodes, pods, price, resources, tenon } = told
   return (
     <>
@@ -181,15 +182,21 @@ function Happening(): JSX.Element {
       <ul class="happening">
         {claims.slice(0, mostShown).map((claim) => (
           <li key={claim.id}>
-            <strong title={claim.name}>{elided(claim.name, 40)}</strong> {claim.instanceType ?? ''}: waits to
-            be {claim.waitsFor}, for <Age since={claim.waitsSince ?? claim.createdAt} />
+            <strong>
+              <Name name={claim.name} />
+            </strong>{' '}
+            {claim.instanceType ?? ''}: waits to be {claim.waitsFor}
+            <Waited since={claim.waitsSince ?? claim.createdAt} />
             {claim.waitsMessage !== undefined && <span class="quiet"> · {claim.waitsMessage}</span>}
           </li>
         ))}
         {leaving.slice(0, mostShown).map((node) => (
           <li key={node.id}>
-            <strong title={node.name}>{elided(node.name, 40)}</strong> {node.instanceType ?? ''}: is removed
-            {node.pods !== undefined && `, ${node.pods} pods are on it`}
+            <strong>
+              <Name name={node.name} />
+            </strong>{' '}
+            {node.instanceType ?? ''}: is removed
+            {node.pods !== undefined && `, with ${counted(node.pods, 'pod')} on it`}
           </li>
         ))}
       </ul>
@@ -199,6 +206,16 @@ function Happening(): JSX.Element {
         </p>
       )}
     </section>
+  )
+}
+
+/** Of a claim that does not say since when, nothing. */
+function Waited({ since }: { readonly since: string | undefined }): JSX.Element | null {
+  if (since === undefined) return null
+  return (
+    <>
+      , for <Age since={since} />
+    </>
   )
 }
 
@@ -212,8 +229,8 @@ interface Kind {
 }
 
 const kindColumns: readonly Column<Kind>[] = [
-  { title: 'NodePool', cell: (kind) => kind.nodePool, order: (kind) => kind.nodePool },
-  { title: 'Type', cell: (kind) => kind.type, order: (kind) => kind.type },
+  { title: 'NodePool', cell: (kind) => <Name name={kind.nodePool} />, order: (kind) => kind.nodePool },
+  { title: 'Type', cell: (kind) => <Name name={kind.type} />, order: (kind) => kind.type },
   { title: 'Nodes', cell: (kind) => kind.nodes, order: (kind) => kind.nodes, isNumber: true },
   {
     title: 'Price/hour',

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact'
 import type { PendingAnswer, PendingGroup } from '../../answers/explain.ts'
-import { elided } from '../format.ts'
 import { Answer, useAnswer } from '../parts/answer.tsx'
 import { Explanation } from '../parts/explanation.tsx'
+import { Name } from '../parts/name.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { Age, When } from '../parts/when.tsx'
 import { choose, chosen } from '../state/router.ts'
@@ -73,10 +73,12 @@ function Group({
         {pods} {pods === 1 ? 'pod' : 'pods'}: {summary}
       </h2>
       <p>
-        {workloads
-          .slice(0, shownWorkloads)
-          .map((each) => `${each.name} (${each.pods})`)
-          .join(', ')}
+        {workloads.slice(0, shownWorkloads).map((each, at) => (
+          <span key={each.name}>
+            {at > 0 && ', '}
+            <Name name={each.name} most={80} /> ({each.pods})
+          </span>
+        ))}
         {more > 0 && ` and ${more} more`}
       </p>
       {!isOpen && (
@@ -97,13 +99,22 @@ function Group({
 }
 
 const columns: readonly Column<PendingPodRow>[] = [
-  { title: 'Pod', cell: (row) => <span title={row.id}>{elided(row.id, 50)}</span>, order: (row) => row.id },
-  { title: 'Owner', cell: (row) => row.owner ?? '-', order: (row) => row.owner },
+  { title: 'Pod', cell: (row) => <Name name={row.id} most={50} />, order: (row) => row.id },
+  { title: 'Owner', cell: (row) => <Name name={row.owner ?? '-'} most={50} />, order: (row) => row.owner },
   {
     title: 'Since',
     cell: (row) => <Age since={row.pendingSince ?? row.createdAt} />,
     order: (row) => row.pendingSince ?? row.createdAt,
   },
-  { title: 'Planned for', cell: (row) => row.plannedFor ?? '-', order: (row) => row.plannedFor },
-  { title: 'Reason', cell: (row) => row.reason?.message ?? '-', order: (row) => row.reason?.message },
+  {
+    title: 'Planned for',
+    cell: (row) => <Name name={row.plannedFor ?? '-'} />,
+    order: (row) => row.plannedFor,
+  },
+  {
+    title: 'Reason',
+    cell: (row) => row.reason?.message ?? '-',
+    order: (row) => row.reason?.message,
+    isText: true,
+  },
 ]

@@ -1,9 +1,10 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { BudgetStep, OfferingAnswer, PoolAnswer, PoolsAnswer } from '../../answers/pools.ts'
-import { localTime, priceText, utcTime } from '../format.ts'
+import { counted, localTime, priceText, utcTime } from '../format.ts'
 import { ActionButton } from '../parts/act.tsx'
 import { Answer, useAnswer } from '../parts/answer.tsx'
+import { Name } from '../parts/name.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { rowsOf, versionOf } from '../state/store.ts'
 
@@ -42,12 +43,14 @@ function Pool({
   const row = rowsOf('pools').find((each) => each.name === name)
   return (
     <section class="card" id={`pool-${name}`}>
-      <h2>{name}</h2>
+      <h2>
+        <Name name={name} most={80} />
+      </h2>
       <p>{summary}</p>
       {row?.paused !== undefined && <p class="failure">Paused: {row.paused}</p>}
       {row?.halted !== undefined && <p class="failure">Rollout halted: {row.halted}</p>}
       <p>
-        {nodes} nodes; {drift.updated} of {drift.total} updated
+        {counted(nodes, 'node')}; {drift.updated} of {drift.total} updated
         {drift.fields.length > 0 && `, drifted by ${drift.fields.join(', ')}`}.{' '}
         {types.problem === undefined
           ? `${types.left} of ${types.offered} types meet the requirements, with ${explanation.offerings.left} offerings, ${explanation.offerings.available} to be had now.`
@@ -207,7 +210,7 @@ function healthOf({ available, because }: OfferingAnswer): string {
 
 function columnsOf(currency: string): readonly Column<OfferingAnswer>[] {
   return [
-    { title: 'Type', cell: (each) => each.instanceType, order: (each) => each.instanceType },
+    { title: 'Type', cell: (each) => <Name name={each.instanceType} />, order: (each) => each.instanceType },
     { title: 'Zone', cell: (each) => each.zone, order: (each) => each.zone },
     { title: 'Capacity type', cell: (each) => each.capacityType, order: (each) => each.capacityType },
     {
@@ -221,6 +224,7 @@ function columnsOf(currency: string): readonly Column<OfferingAnswer>[] {
       cell: (each) =>
         `${healthOf(each)}${each.untilMs === undefined ? '' : `, next try at ${localTime(each.untilMs, true)}`}`,
       order: healthOf,
+      isText: true,
     },
   ]
 }
