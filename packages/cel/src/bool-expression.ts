@@ -1,22 +1,21 @@
 import type { Environment } from '@marcbachmann/cel-js'
-import { compileCel, createEnvironment, failureOf } from './environment.ts'
+import { compileCel, failureOf } from './environment.ts'
+import type { CelExtensions } from './literals.ts'
 
 /** Asks the expression of a value: what it says, or why that cannot be told. */
 export type CelExpression = (value: unknown) => boolean | { readonly problem: string }
 
-const environments = new Map<string, Environment>()
-
 /** Compiles an expression over one variable that has to come to a bool. @returns the expression, or why it does not compile. */
-export function compileCelBool(variable: string, text: string): CelExpression | string {
-  let environment = environments.get(variable)
-  if (environment === undefined) {
-    environment = createEnvironment({ [variable]: 'dyn' })
-    environments.set(variable, environment)
-  }
-  const { program, error, ...rest } = compileCel(environment, text)
+export function compileCelBool(
+  environment: Environment,
+  variable: string,
+  text: string,
+  extensions: CelExtensions,
+): CelExpression | string {
+  const { program, error, ...rest } = compileCel(environment, text, extensions)
   if (program === undefined) return error ?? 'the expression does not compile'
   const type = 'type' in rest ? rest.type : 'dyn'
-  if (type !== 'bool' && type !== 'dyn') return `the expression comes to ${type}, not to bool`
+  if (type !== 'bool' && type !== 'dyn') return `must evaluate to bool or the unknown type, not ${type}`
   return (value) => {
     try {
       const result: unknown = program({ [variable]: value })

@@ -1,7 +1,10 @@
 /** Selectors of devices: CEL over one device (devices.md 3.10). */
 import type { Device, DeviceAttribute } from '@tenon/api'
+import type { Environment } from '@marcbachmann/cel-js'
 import { type CelExpression, compileCelBool } from './bool-expression.ts'
-import { celQuantity } from './quantities.ts'
+import { createEnvironment } from './environment.ts'
+import { celEquals } from './equality.ts'
+import { celQuantity, quantityType } from './quantities.ts'
 import { celVersion } from './versions.ts'
 
 /** The longest expression that the API allows, in characters. */
@@ -10,7 +13,41 @@ const longestExpression = 10 * 1024
 /** A selector that can be asked, or why it cannot. */
 export type CompiledDeviceSelector =
   | { readonly expression: CelExpression; readonly text: string; readonly problem?: undefined }
-  | { readonly problem: string; readonly expression?: undefined }
+  | { readonly problem: string; readonly text: string; readonly expression?: undefined }
+
+const variable = 'device'
+/** More values than an attribute can have. */
+const mostIncluded = 48
+
+/** The variable as the API server declares it: it refuses expressions that read it otherwise. */
+const declaration = {
+  driver: 'string',
+  allowMultipleAllocations: 'bool',
+  attributes: 'map<string, map<string, dyn>>',
+  capacity: `map<string, map<string, ${quantityType}>>`,
+}
+
+function createDeviceEnvironment(variables: Readonly<Record<string, 'dyn'>>): Environment {
+  return createEnvironment(variables).registerFunction('dyn.includes(dyn): bool', includes)
+}
+
+/** Whether an attribute has a value, be it a list or not. */
+function includes(attribute: unknown, value: unknown): boolean {
+  if (!Array.isArray(attribute)) return celEquals(attribute, value)
+  if (attribute.length > mostIncluded)
+    throw new Error(`'includes' function cannot be applied to lists longer than ${mostIncluded} values`)
+  return attribute.some((each) => celEquals(each, value))
+}
+
+let evaluating: Environment | undefined
+let checking: Environment | undefined
+
+/** Why the API server refuses a selector; undefined when it does not. It checks the types of the variable, too. */
+export function deviceSelectorProblem(text: string): string | undefined {
+  checking ??= createDeviceEnvironment({}).registerVariable({ name: variable, schema: declaration })
+  const expression = compileCelBool(checking, variable, text, { hasBindings: true })
+  return typeof expression === 'string' ? expression : undefined
+}
 
 const compiled = new Map<string, CompiledDeviceSelector>()
 const mostCompiled = 1000
@@ -27,9 +64,10 @@ export function compileDeviceSelector(text: string): CompiledDeviceSelector {
 
 function compileUncached(text: string): CompiledDeviceSelector {
   if (text.length > longestExpression)
-    return { problem: `the expression is longer than ${longestExpression}` }
-  const expression = compileCelBool('device', text)
-  return typeof expression === 'string' ? { problem: expression } : { expression, text }
+    return { problem: `the expression is longer than ${longestExpression}`, text }
+  evaluating ??= createDeviceEnvironment({ [variable]: 'dyn' })
+  const expression = compileCelBool(evaluating, variable, text, { hasBindings: true })
+  return typeof expression === 'string' ? { problem: expression, text } : { expression, text }
 }
 
 /** What a selector says of a device; an evaluation that fails says why. */

@@ -3,7 +3,7 @@ import type { Duration } from '@marcbachmann/cel-js/evaluator'
 import { registerAddresses } from './addresses.ts'
 import { registerComprehensions } from './comprehensions.ts'
 import { registerLists, registerSets } from './lists.ts'
-import { literalError } from './literals.ts'
+import { type CelExtensions, literalError } from './literals.ts'
 import { registerConversions, useOwnFunctions, withKnownNames } from './own-functions.ts'
 import { registerOptionals } from './optionals.ts'
 import { registerQuantities } from './quantities.ts'
@@ -50,11 +50,15 @@ export type Compiled =
   | { readonly error: string; readonly program?: undefined }
 
 /** Compiles an expression and checks its types. */
-export function compileCel(environment: Environment, expression: string): Compiled {
+export function compileCel(
+  environment: Environment,
+  expression: string,
+  extensions: CelExtensions = {},
+): Compiled {
   let program: ParseResult
   try {
     program = environment.parse(expression)
-    const error = literalError(environment, program.ast)
+    const error = literalError(environment, program.ast, extensions)
     if (error !== undefined) return { error }
     useOwnFunctions(program.ast)
   } catch (error) {

@@ -1,9 +1,10 @@
-export { type CelExpression, compileCelBool } from './bool-expression.ts'
+export type { CelExpression } from './bool-expression.ts'
 export {
   askDeviceSelector,
   type CompiledDeviceSelector,
   compileDeviceSelector,
   type DeviceSelectorAnswer,
+  deviceSelectorProblem,
 } from './device-selectors.ts'
 export { compileCel, type Compiled, createEnvironment, failureOf, type VariableType } from './environment.ts'
 export { childNodes } from './nodes.ts'

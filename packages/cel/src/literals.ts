@@ -7,23 +7,37 @@ import { useOwnFunctions } from './own-functions.ts'
 /** Conversions that are carried out as soon as an expression is compiled, when they can be. */
 const conversions: ReadonlySet<string> = new Set(['int', 'uint', 'double', 'bool', 'duration', 'timestamp'])
 
+/** What the API server offers in some places alone. */
+export interface CelExtensions {
+  /** `cel.bind`, which only selectors of devices have. */
+  readonly hasBindings?: boolean
+}
+
 /**
  * What is wrong with the literals of an expression: the API server refuses what could only fail when it
  * is run. Looks at the expression as it was parsed.
  */
-export function literalError(environment: Environment, node: ASTNode): string | undefined {
-  const own = callError(environment, node) ?? aggregateError(node)
+export function literalError(
+  environment: Environment,
+  node: ASTNode,
+  extensions: CelExtensions,
+): string | undefined {
+  const own = callError(environment, node, extensions) ?? aggregateError(node)
   if (own !== undefined) return own
   for (const child of childNodes(node)) {
     // What a text is filled with may be of all types.
     const isFilling = node.op === 'rcall' && node.args[0] === 'format' && child.op === 'list'
-    const error = isFilling ? undefined : literalError(environment, child)
+    const error = isFilling ? undefined : literalError(environment, child, extensions)
     if (error !== undefined) return error
   }
   return undefined
 }
 
-function callError(environment: Environment, node: ASTNode): string | undefined {
+function callError(
+  environment: Environment,
+  node: ASTNode,
+  { hasBindings = false }: CelExtensions,
+): string | undefined {
   if (node.op === 'call') {
     const [name, args] = node.args
     const [first, second] = args
@@ -34,7 +48,7 @@ function callError(environment: Environment, node: ASTNode): string | undefined 
   const [name, receiver, args] = node.args
   if (name === 'matches') return patternError(args[0])
   if (name === 'format') return formatError(receiver, args[0])
-  return receiver.op === 'id' && receiver.args === 'cel'
+  return !hasBindings && receiver.op === 'id' && receiver.args === 'cel'
     ? "undeclared reference to 'cel' (in container '')"
     : undefined
 }

@@ -10,6 +10,9 @@ class CelQuantity {
   }
 }
 
+/** The type's name in expressions. */
+export const quantityType = 'kubernetes.Quantity'
+
 const nano = 1_000_000_000n
 
 /** @throws Error when the text is no quantity. */
@@ -24,7 +27,7 @@ function compare(left: bigint, right: bigint): bigint {
 }
 
 export function registerQuantities(environment: Environment): void {
-  const quantity = 'kubernetes.Quantity'
+  const quantity = quantityType
   environment
     .registerType(quantity, CelQuantity)
     .registerFunction('isQuantity(string): bool', isQuantity)
