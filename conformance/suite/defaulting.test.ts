@@ -1,7 +1,7 @@
 /**
  * Holds the embedded API server to kube-apiserver: what both make of random objects of built-in kinds, and which
  * they refuse. TENON_CASES=<number> tries more, TENON_DEFAULTING_SEED=<text> others, TENON_DEFAULTING_CASE=<name>
- * one alone.
+ * one alone, TENON_DEFAULTING_KINDS=<kinds> those of some kinds.
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
@@ -9,7 +9,7 @@ import { SeededRandom } from '@tenon/runtime'
 import type { SendRequest } from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
 import { differences, essenceOf } from '../src/defaulting/compare.ts'
 import { createEmbedded } from '../src/defaulting/embedded.ts'
-import { type DefaultingCase, drawDefaultingCase, kindCount } from '../src/defaulting/kinds.ts'
+import { type DefaultingCase, drawDefaultingCase, kindAt, kindCount } from '../src/defaulting/kinds.ts'
 import { inParallel } from '../src/parallel.ts'
 import { administrator } from './administrator.ts'
 import { sharedControlPlane } from './cluster.ts'
@@ -19,9 +19,12 @@ const wanted = Number(process.env['TENON_CASES'] ?? 500)
 /** So many differences are shown in full. */
 const shownMost = 5
 
+const kinds = process.env['TENON_DEFAULTING_KINDS']?.split(',')
 const indices =
   process.env['TENON_DEFAULTING_CASE']?.split(',').map((name) => Number(name.slice(1))) ??
-  Array.from({ length: wanted }, (_, index) => index)
+  Array.from({ length: wanted }, (_, index) => index).filter(
+    (index) => kinds?.includes(kindAt(index)) ?? true,
+  )
 
 const posted = 'dryRun=All&fieldValidation=Strict'
 

@@ -42,6 +42,7 @@ const ownElsewhere: ReadonlySet<string> = new Set([
   'lastTransitionTime',
   'lastPhaseTransitionTime',
   'lastProbeTime',
+  'timeAdded',
 ])
 
 /** The object without what differs for a reason. */

@@ -1,6 +1,8 @@
 /** One object of a built-in kind, drawn field by field. */
 import { Draw } from '../scheduling-proof/objects.ts'
 import type { Random } from '@tenon/runtime'
+import { deviceKinds } from './device-kinds.ts'
+import { type Kind, listOf, record, spec } from './kind.ts'
 import { type Choices, type Fields, type Make, OddDraw, odd } from './odd-draw.ts'
 import { claimSpec, labels, labelSelector, podSpec, podTemplate, podWithLabelKeys } from './pod-parts.ts'
 
@@ -9,17 +11,6 @@ export interface DefaultingCase {
   readonly name: string
   readonly path: string
   readonly object: Fields
-}
-
-interface Kind {
-  readonly apiVersion: string
-  readonly kind: string
-  /** Behind `/apis/<group>/<version>/`, with the namespace. */
-  readonly resource: string
-  readonly isNamespaced: boolean
-  /** Fields beside `metadata`. */
-  readonly fields: Make
-  readonly names?: Choices
 }
 
 const amount = [0, 1, 3, odd(-1)]
@@ -31,21 +22,6 @@ const selected = [
   odd({}),
   odd({ matchLabels: { app: 'other' } }),
 ]
-
-const spec =
-  (required: Readonly<Record<string, Choices>>, optional: Readonly<Record<string, Choices>> = {}): Make =>
-  (draw) =>
-    draw.record({ spec: [(one: OddDraw) => one.record(required, optional)] })
-
-const record =
-  (required: Readonly<Record<string, Choices>>, optional: Readonly<Record<string, Choices>> = {}): Make =>
-  (draw) =>
-    draw.record(required, optional)
-
-const listOf =
-  (low: number, high: number, make: Make): Make =>
-  (draw) =>
-    draw.list(low, high, (one) => one.value([make]))
 
 const jobFields: Readonly<Record<string, Choices>> = {
   parallelism: amount,
@@ -1410,6 +1386,7 @@ const kindList: readonly Kind[] = [
     }),
   },
   { apiVersion: 'v1', kind: 'Pod', resource: 'pods', isNamespaced: true, fields: podWithLabelKeys },
+  ...deviceKinds,
 ]
 
 const rates = { present: 30, odd: 25, null: 4, mistyped: 1, unknown: 1 }
@@ -1458,3 +1435,8 @@ export function drawDefaultingCase(index: number, random: Random): DefaultingCas
 
 /** So many kinds are drawn. */
 export const kindCount: number = kindList.length
+
+/** The kind of the case with an index. */
+export function kindAt(index: number): string {
+  return kindList[index % kindCount]?.kind ?? ''
+}

@@ -1,9 +1,12 @@
 /** What a simulated driver publishes for a node (devices.md 3.2, 3.20). */
 import type { KubeObject } from './objects.ts'
-import type { ResourceSlice, ResourceSliceTemplate } from './devices.ts'
+import type { Device, ResourceSlice, ResourceSliceTemplate } from './devices.ts'
 
 /** The API server takes no slice with more. */
 const devicesPerSlice = 128
+/** The same for devices with taints, counters or lists. */
+const advancedDevicesPerSlice = 64
+const countersPerSlice = 8
 
 /** Slices with the devices of the templates, of generation 1: one pool for each driver and pool name, which the Node owns. */
 export function slicesOf(
@@ -15,10 +18,11 @@ export function slicesOf(
     const { driver, pool } = members[0] ?? { driver: '', pool: '' }
     const devices = members.flatMap((member) => member.devices)
     const counters = members.flatMap(({ sharedCounters = [] }) => sharedCounters)
-    const chunks = Array.from({ length: Math.ceil(devices.length / devicesPerSlice) }, (_, at) => ({
-      devices: devices.slice(at * devicesPerSlice, (at + 1) * devicesPerSlice),
-    }))
-    const parts = [...(counters.length > 0 ? [{ sharedCounters: counters }] : []), ...chunks]
+    const most = devices.some(isAdvanced) ? advancedDevicesPerSlice : devicesPerSlice
+    const parts = [
+      ...chunks(counters, countersPerSlice).map((sharedCounters) => ({ sharedCounters })),
+      ...chunks(devices, most).map((some) => ({ devices: some })),
+    ]
     return parts.map(
       (part, at): ResourceSlice => ({
         apiVersion: 'resource.k8s.io/v1',
@@ -36,4 +40,19 @@ export function slicesOf(
       }),
     )
   })
+}
+
+function isAdvanced({ taints = [], consumesCounters = [], attributes = {} }: Device): boolean {
+  const lists = ['ints', 'bools', 'strings', 'versions'] as const
+  return (
+    taints.length > 0 ||
+    consumesCounters.length > 0 ||
+    Object.values(attributes).some((value) => lists.some((list) => value[list] !== undefined))
+  )
+}
+
+function chunks<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) =>
+    items.slice(at * size, (at + 1) * size),
+  )
 }

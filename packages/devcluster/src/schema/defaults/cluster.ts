@@ -154,7 +154,9 @@ export function apiServiceDefaults(service: Loose): Loose {
 
 function deviceRequestDefaults(request: Loose): Loose {
   const mode = (value: Loose): Loose => {
-    const filled = fill(value, { allocationMode: 'ExactCount' })
+    const filled = each(fill(value, { allocationMode: 'ExactCount' }), 'tolerations', (toleration) =>
+      fill(toleration, { operator: 'Equal' }),
+    )
     return filled['allocationMode'] === 'ExactCount' ? fill(filled, { count: 1 }) : filled
   }
   return each(within(request, 'exactly', mode), 'firstAvailable', mode)

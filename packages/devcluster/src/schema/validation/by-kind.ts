@@ -5,6 +5,8 @@ import { jsonEqual, type ShapeNode } from '../shape-node.ts'
 import * as admission from './admission.ts'
 import { checkAutoscaler } from './autoscaling.ts'
 import * as cluster from './cluster.ts'
+import { checkDeviceClass, checkResourceClaim, checkResourceClaimTemplate } from './devices/claims.ts'
+import { checkDeviceTaintRule, checkResourceSlice } from './devices/slices.ts'
 import { checkLimitRange } from './limit-ranges.ts'
 import { metadataErrors, type NameRule } from './metadata.ts'
 import * as network from './network.ts'
@@ -48,6 +50,11 @@ const checks: Readonly<Record<string, Check>> = {
   'storage.k8s.io/StorageClass': cluster.checkStorageClass,
   'storage.k8s.io/CSIDriver': cluster.checkCsiDriver,
   'storage.k8s.io/CSINode': cluster.checkCsiNode,
+  'resource.k8s.io/ResourceClaim': checkResourceClaim,
+  'resource.k8s.io/ResourceClaimTemplate': checkResourceClaimTemplate,
+  'resource.k8s.io/DeviceClass': checkDeviceClass,
+  'resource.k8s.io/ResourceSlice': checkResourceSlice,
+  'resource.k8s.io/DeviceTaintRule': checkDeviceTaintRule,
   'node.k8s.io/RuntimeClass': cluster.checkRuntimeClass,
   'scheduling.k8s.io/PodGroup': checkPodGroup,
   'scheduling.k8s.io/Workload': checkWorkload,

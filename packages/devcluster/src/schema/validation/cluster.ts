@@ -164,13 +164,7 @@ function checkData(
       size += typeof value === 'string' ? value.length : 0
     }
   }
-  if (size > maxDataBytes) {
-    found.errors.push({
-      kind: 'tooLong',
-      field: fields[0] ?? '',
-      detail: `may not be more than ${maxDataBytes} bytes`,
-    })
-  }
+  if (size > maxDataBytes) found.tooLong(fields[0] ?? '', maxDataBytes)
   if (old?.['immutable'] !== true) return
   if (object['immutable'] !== true) found.forbidden('immutable', 'field is immutable when `immutable` is set')
   for (const field of fields) {

@@ -130,6 +130,17 @@ function annotationErrors(annotations: unknown, path: string): readonly FieldErr
   return errors
 }
 
+/** Checks what a template gives the objects that are made from it. */
+export function templateMetadataErrors(
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  path: string,
+): readonly FieldError[] {
+  return [
+    ...labelErrors(metadata?.['labels'], `${path}.labels`),
+    ...annotationErrors(metadata?.['annotations'], `${path}.annotations`),
+  ]
+}
+
 const maxAnnotationBytes = 262_144
 
 /** Fields of metadata that no update may change. */

@@ -96,8 +96,7 @@ function checkClaims(claims: readonly Loose[], path: string, found: Findings): v
 }
 
 function checkCount(list: readonly Loose[], most: number, path: string, found: Findings): void {
-  if (list.length > most)
-    found.errors.push({ kind: 'tooMany', field: path, detail: `must have at most ${most} item(s)` })
+  if (list.length > most) found.tooMany(path, list.length, most)
 }
 
 function checkName(name: unknown, path: string, found: Findings): void {

@@ -22,6 +22,15 @@ export class Findings {
     this.errors.push({ kind: 'duplicate', field, value, detail: '' })
   }
 
+  tooLong(field: string, most: number): void {
+    this.errors.push({ kind: 'tooLong', field, detail: `may not be more than ${most} bytes` })
+  }
+
+  tooMany(field: string, count: number, most: number): void {
+    const detail = `must have at most ${most} items`
+    this.errors.push({ kind: 'tooMany', field, value: count, detail })
+  }
+
   notFound(field: string, value: unknown): void {
     this.errors.push({ kind: 'notFound', field, value, detail: '' })
   }

@@ -17,6 +17,11 @@ const lenientFields = new Set([
   'io.k8s.api.core.v1.ContainerPort.protocol',
   'io.k8s.api.core.v1.HTTPHeader.value',
   'io.k8s.api.core.v1.Sysctl.value',
+  'io.k8s.api.resource.v1.Device.name',
+  'io.k8s.api.resource.v1.DeviceRequest.name',
+  'io.k8s.api.resource.v1.DeviceSubRequest.name',
+  'io.k8s.api.resource.v1.DeviceTaint.key',
+  'io.k8s.api.resource.v1beta2.DeviceTaint.key',
 ])
 
 /** Required text where an empty one is none. */

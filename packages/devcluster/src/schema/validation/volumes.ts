@@ -117,8 +117,7 @@ const checkNfs: SourceCheck = (source, path, found) => {
 export function checkDriverName(name: unknown, path: string, found: Findings): void {
   if (name === undefined || name === '') return found.required(path)
   if (typeof name !== 'string') return
-  if (name.length > 63)
-    found.errors.push({ kind: 'tooLong', field: path, detail: 'may not be more than 63 bytes' })
+  if (name.length > 63) found.tooLong(path, 63)
   for (const words of nameErrors(name.toLowerCase(), 'subdomain')) found.invalid(path, name, words)
 }
 
