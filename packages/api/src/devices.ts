@@ -1,5 +1,5 @@
 /** Dynamic resource allocation: `resource.k8s.io/v1` and what instance types say of their devices. */
-import type { KubeObject, NodeSelector, Taint, Toleration } from './objects.ts'
+import type { Condition, KubeObject, NodeSelector, Taint, Toleration } from './objects.ts'
 
 /** A value of an attribute: exactly one of the fields is set. The plural ones hold lists. */
 export interface DeviceAttribute {
@@ -157,6 +157,20 @@ export interface ResourceClaimTemplate extends KubeObject {
 
 export interface DeviceClass extends KubeObject {
   readonly spec: { readonly selectors?: readonly DeviceSelector[] }
+}
+
+/** Taints devices as if their driver had done so (devices.md 3.21). */
+export interface DeviceTaintRule extends KubeObject {
+  readonly spec: {
+    /** All that is set has to match; an empty one matches all devices, an absent one none. */
+    readonly deviceSelector?: {
+      readonly driver?: string
+      readonly pool?: string
+      readonly device?: string
+    }
+    readonly taint: DeviceTaint
+  }
+  readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
 /** Devices that every node of an instance type has once its driver runs: one pool of one driver. */

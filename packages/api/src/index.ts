@@ -43,9 +43,15 @@ export {
   type NodePool,
   type ProvisioningRequest,
 } from './karpenter/types.ts'
+export {
+  selectsDevice,
+  type TaintedDevice,
+  taintsOfRules,
+  toleratesDeviceTaint,
+} from './device-taint-rules.ts'
 export type * from './devices.ts'
 export type * from './objects.ts'
-export { apiVersionOf, kinds, pathOf, type ResourceType } from './resources.ts'
+export { apiVersionOf, deviceTaintRuleKinds, kinds, pathOf, type ResourceType } from './resources.ts'
 export {
   type ConditionSchema,
   ConditionSet,

@@ -1,4 +1,10 @@
-import type { DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice } from './devices.ts'
+import type {
+  DeviceClass,
+  DeviceTaintRule,
+  ResourceClaim,
+  ResourceClaimTemplate,
+  ResourceSlice,
+} from './devices.ts'
 import type {
   ConfigMap,
   CsiNode,
@@ -104,3 +110,13 @@ export const kinds = {
   ),
   deviceClass: grouped<DeviceClass>('resource.k8s.io', 'v1', 'DeviceClass', 'deviceclasses', false),
 } as const
+
+/** Rules that taint devices: of Kubernetes 1.37 and 1.36. Servers have neither, one or both of these versions. */
+export const deviceTaintRuleKinds = {
+  v1: deviceTaintRule('v1'),
+  v1beta2: deviceTaintRule('v1beta2'),
+} as const
+
+function deviceTaintRule(version: string): ResourceType<DeviceTaintRule> {
+  return grouped('resource.k8s.io', version, 'DeviceTaintRule', 'devicetaintrules', false)
+}

@@ -116,7 +116,7 @@ export const clusterRights: readonly CoreRule[] = [
   {
     with: 'dynamicResources',
     apiGroups: ['resource.k8s.io'],
-    resources: ['resourceslices', 'resourceclaims', 'deviceclasses'],
+    resources: ['resourceslices', 'resourceclaims', 'deviceclasses', 'devicetaintrules'],
     verbs: reading,
   },
   {

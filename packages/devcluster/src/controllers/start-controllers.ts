@@ -10,6 +10,7 @@ import { autoscalers } from './autoscaling/autoscaler-controller.ts'
 import { cronJobs } from './cronjob/cronjob-controller.ts'
 import { daemonSets } from './daemonset/daemonset-controller.ts'
 import { deployments } from './deployment/deployment-controller.ts'
+import { deviceTaintEviction } from './devices/device-taint-eviction-controller.ts'
 import { resourceClaims } from './devices/resource-claim-controller.ts'
 import { disruptionBudgets } from './disruption/disruption-controller.ts'
 import { garbageCollection } from './garbage-collection/garbage-collector.ts'
@@ -56,6 +57,7 @@ const controllers: readonly (StartController | readonly [WorkloadControllerName,
   ephemeralVolumes,
   volumeBinding,
   resourceClaims,
+  deviceTaintEviction,
   podGroupProtection,
 ]
 

@@ -378,6 +378,16 @@ const groups: readonly (readonly [groupVersion: string, kinds: readonly KindRow[
   ],
   ['resource.k8s.io/v1', resourceKinds],
   [
+    'resource.k8s.io/v1beta2',
+    [
+      [
+        'DeviceTaintRule',
+        'devicetaintrules',
+        { model: 'V1beta2DeviceTaintRule', cluster: true, sub: 'status', generation: true },
+      ],
+    ],
+  ],
+  [
     'flowcontrol.apiserver.k8s.io/v1',
     [
       [

@@ -268,6 +268,14 @@ const resourceSlice = object({
     nodeName: optional(text),
   }),
 })
+const deviceTaintRule = object({
+  spec: fields({
+    deviceSelector: optional(
+      fields({ driver: optional(text), pool: optional(text), device: optional(text) }),
+    ),
+    taint: fields({ key: text, value: optional(text), effect: text }),
+  }),
+})
 
 const shapes: ReadonlyMap<string, Shape> = new Map([
   ['NodePool', nodePool],
@@ -290,6 +298,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
   ['ReplicaSet', selecting],
   ['StatefulSet', selecting],
   ['ResourceSlice', resourceSlice],
+  ['DeviceTaintRule', deviceTaintRule],
 ])
 
 /**

@@ -1,11 +1,13 @@
 /** Devices and claims on them, as a decision sees them (devices.md 3.4). */
-import type { DeviceClass, ResourceClaim, ResourceSlice } from '@tenon/api'
+import type { DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice } from '@tenon/api'
 
 /** Absent from an input, pods that use ResourceClaims find no place. */
 export interface DevicesInput {
   /** What drivers have published, the slices of nodes apart that are not there or not initialized. */
   readonly slices: readonly ResourceSlice[]
   readonly classes: readonly DeviceClass[]
+  /** Rules that taint devices, also those of nodes that are still to come; none unless set. */
+  readonly taintRules?: readonly DeviceTaintRule[]
   /** By `namespace/name`: the claims that pods of the input use. */
   readonly claims: ReadonlyMap<string, Pick<ResourceClaim, 'spec' | 'status'>>
   /** By pod UID the claims (`namespace/name`) that the pod uses, in its order; pods without claims are not here. */

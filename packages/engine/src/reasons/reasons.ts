@@ -8,6 +8,7 @@ import {
   type Unavailability,
 } from '@tenon/api'
 import type { DeviceRefusal } from '../scheduling/devices/device-room.ts'
+import { deviceWords } from './device-reasons.ts'
 import { renderValueSet, type ValueSet } from '../requirements/requirement.ts'
 import { type Incompatibility, type Requirements, renderRequirements } from '../requirements/requirements.ts'
 
@@ -192,25 +193,6 @@ export function renderPodReason(reason: PodReason): string {
       return (
         `every decision with this pod fails (${reason.problem}), so it is set aside and tried again later; ` +
         'other pods are not affected. This is a bug: please report it with the log of the controller'
-      )
-  }
-}
-
-function deviceWords(because: DeviceRefusal['because']): string {
-  switch (because.kind) {
-    case 'problem':
-      return `${because.problem}; correct the claim, or create what it names`
-    case 'elsewhere':
-      return 'it has devices that the nodes which suit the pod do not reach; free the claim, or let the pod follow it'
-    case 'noDevices':
-      return (
-        'no node, and no instance type that suits the pod, has free devices for it; ' +
-        'loosen its selectors and constraints, or allow instance types with such devices'
-      )
-    case 'tooManySteps':
-      return (
-        'the search for its devices was given up after too many steps; ' +
-        'use fewer requests and constraints in one claim'
       )
   }
 }

@@ -468,19 +468,16 @@ export class Simulation {
   }
 
   #finalFailures(onFault: ((error: unknown) => void) | undefined): Map<number, PodReason> {
-    const reasons = new Map<PodShape, PodReason>()
+    const reasons = new Map<PodShape | PodReason, PodReason>()
     const failures = new Map<number, PodReason>()
     for (const [pod, problem] of this.#scope.unreadable) failures.set(pod, { kind: 'malformed', problem })
     for (const [pod, failure] of this.#failures) {
-      if ('kind' in failure) failures.set(pod, failure)
-      else {
-        let reason = reasons.get(failure)
-        if (reason === undefined) {
-          reason = this.#reasonOf(failure, onFault)
-          reasons.set(failure, reason)
-        }
-        failures.set(pod, reason)
+      let reason = reasons.get(failure)
+      if (reason === undefined) {
+        reason = 'kind' in failure ? this.#devices.detailed(failure) : this.#reasonOf(failure, onFault)
+        reasons.set(failure, reason)
       }
+      failures.set(pod, reason)
     }
     return failures
   }

@@ -5,6 +5,7 @@ import type {
   DeviceClass,
   DeviceRequest,
   DeviceSubRequest,
+  DeviceTaintRule,
   InstanceType,
   Pod,
   ResourceClaim,
@@ -96,6 +97,7 @@ export interface ClaimedPods {
   readonly allocations?: readonly DeviceAllocation[]
   readonly leaving?: readonly string[]
   readonly classes?: readonly DeviceClass[]
+  readonly taintRules?: readonly DeviceTaintRule[]
 }
 
 export function devicesInput({
@@ -105,6 +107,7 @@ export function devicesInput({
   allocations = [],
   leaving = [],
   classes = [gpuClass],
+  taintRules = [],
 }: ClaimedPods): DevicesInput {
   const byName = Object.entries(claims).map(([name, claim]): [string, typeof claim] => [
     `default/${name}`,
@@ -113,6 +116,7 @@ export function devicesInput({
   return {
     slices,
     classes,
+    taintRules,
     claims: new Map(byName),
     claimsOf: new Map(
       pods.map(([pod, ...names]) => [pod.metadata.uid ?? '', names.map((name) => `default/${name}`)]),
@@ -143,5 +147,21 @@ export function anAllocation(
     claim: `default/${claim}`,
     pods,
     devices: devices.map((device) => ({ driver, consumedCapacity: undefined, ...device })),
+  }
+}
+
+/** A rule that lets nobody have the devices it selects. */
+export function aTaintRule(
+  deviceSelector: DeviceTaintRule['spec']['deviceSelector'],
+  taint: Partial<DeviceTaintRule['spec']['taint']> = {},
+): DeviceTaintRule {
+  return {
+    apiVersion: 'resource.k8s.io/v1beta2',
+    kind: 'DeviceTaintRule',
+    metadata: { name: 'broken' },
+    spec: {
+      ...(deviceSelector && { deviceSelector }),
+      taint: { key: 'broken', effect: 'NoSchedule', ...taint },
+    },
   }
 }

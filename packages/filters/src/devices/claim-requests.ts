@@ -9,6 +9,7 @@ import {
   type DeviceToleration,
   qualifiedDeviceName,
   type ResourceClaim,
+  toleratesDeviceTaint,
 } from '@tenon/api'
 import { askDeviceSelector, compileDeviceSelector } from '@tenon/cel'
 import type { DeviceIndex } from './device-index.ts'
@@ -90,9 +91,9 @@ export function concerns({ requests }: DeviceRule, { name, request }: RequestWay
 
 /** What a device gives to a way of a request; undefined when it does not suit it. */
 export function suitability(device: PublishedDevice, way: RequestWay): DeviceAmounts | undefined {
-  const { source, pool } = device
+  const { pool, taints } = device
   if (!way.selectors.every((selector) => isSelected(device, selector))) return undefined
-  if (!(source.taints ?? []).every((taint) => taint.effect === 'None' || isTolerated(taint, way)))
+  if (taints.some((taint) => taint.effect !== 'None' && !toleratesDeviceTaint(way.tolerations, taint)))
     return undefined
   const requested = Object.entries(way.capacity).map(
     ([name, amount]) => [qualifiedDeviceName(name, pool.driver), deviceAmount(amount)] as const,
@@ -107,16 +108,4 @@ function isSelected(device: PublishedDevice, selector: string): boolean {
     device.answers.set(selector, answer)
   }
   return answer
-}
-
-function isTolerated(
-  { key, value = '', effect }: NonNullable<PublishedDevice['source']['taints']>[number],
-  { tolerations }: RequestWay,
-): boolean {
-  return tolerations.some((toleration) => {
-    if (toleration.effect !== undefined && toleration.effect !== effect) return false
-    const ofKey = toleration.key ?? ''
-    if (toleration.operator === 'Exists') return ofKey === '' || ofKey === key
-    return ofKey === key && (toleration.value ?? '') === value
-  })
 }

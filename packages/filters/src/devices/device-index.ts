@@ -4,6 +4,7 @@ import {
   type DeviceAmounts,
   type DeviceClass,
   deviceAmount,
+  type DeviceTaintRule,
   type KubeObject,
   qualifiedDeviceName,
   type ResourceClaim,
@@ -30,6 +31,7 @@ export class DeviceIndex {
   /** Pools with slices that are not of one node. */
   readonly #others = new Set<PoolSlices>()
   readonly #classes = new Map<string, DeviceClass>()
+  readonly #rules = new Map<string, DeviceTaintRule>()
   readonly #claims = new Map<string, ResourceClaim>()
   /** What each claim has, by device. */
   readonly #uses = new Map<string, Map<string, DeviceUse>>()
@@ -74,6 +76,20 @@ export class DeviceIndex {
     this.#classes.delete(metadata.name)
   }
 
+  setTaintRule(rule: DeviceTaintRule): void {
+    this.#rules.set(rule.metadata.name, rule)
+    this.#forgetPools()
+  }
+
+  removeTaintRule({ metadata }: DeviceTaintRule): void {
+    if (this.#rules.delete(metadata.name)) this.#forgetPools()
+  }
+
+  /** Rules are few and change seldom: all pools are read again. */
+  #forgetPools(): void {
+    for (const pool of this.#pools.values()) pool.pool = undefined
+  }
+
   setClaim(claim: ResourceClaim): void {
     this.removeClaim(claim)
     const key = keyOf(claim)
@@ -108,7 +124,7 @@ export class DeviceIndex {
   pools(nodeName: string): readonly PublishedPool[] {
     const own = this.#byNode.get(nodeName) ?? new Set()
     const all = [...own.union(this.#others)].toSorted((a, b) => (a.key < b.key ? -1 : 1))
-    return all.map((each) => (each.pool ??= poolOf([...each.slices.values()])))
+    return all.map((each) => (each.pool ??= poolOf([...each.slices.values()], [...this.#rules.values()])))
   }
 
   /** What claims have of a device, administrators apart; undefined: nothing. */

@@ -6,9 +6,12 @@ import {
   type DeviceAmount,
   type DeviceAmounts,
   deviceAmount,
+  type DeviceTaint,
+  type DeviceTaintRule,
   type NodeSelector,
   qualifiedDeviceName,
   type ResourceSlice,
+  taintsOfRules,
 } from '@tenon/api'
 
 /** From where a device can be reached: one node, nodes that a selector matches, or all. */
@@ -27,6 +30,8 @@ export interface PublishedDevice {
   readonly capacity: ReadonlyMap<string, CompiledCapacity>
   /** What it takes of the counters of its pool, by set and counter. */
   readonly counters: DeviceAmounts
+  /** Of its driver, and of rules. */
+  readonly taints: readonly DeviceTaint[]
   /** What selectors said of it, by their expression. */
   readonly answers: Map<string, boolean>
 }
@@ -43,8 +48,8 @@ export interface PublishedPool {
   readonly counters: DeviceAmounts
 }
 
-/** The pool that slices of one driver and pool name make. */
-export function poolOf(members: readonly ResourceSlice[]): PublishedPool {
+/** The pool that slices of one driver and pool name make, with what rules taint in it. */
+export function poolOf(members: readonly ResourceSlice[], rules: readonly DeviceTaintRule[]): PublishedPool {
   const newest = Math.max(...members.map(({ spec }) => spec.pool.generation))
   const slices = members
     .filter(({ spec }) => spec.pool.generation === newest)
@@ -65,7 +70,8 @@ export function poolOf(members: readonly ResourceSlice[]): PublishedPool {
     for (const { source, at } of placed) {
       if (names.has(source.name)) throw new RangeError(`device ${source.name} is there twice`)
       names.add(source.name)
-      const device = deviceOf(pool, source, at)
+      const added = taintsOfRules(rules, { driver, pool: name, device: source.name })
+      const device = deviceOf(pool, source, at, added)
       if (![...device.counters.keys()].every((counter) => counters.has(counter)))
         throw new RangeError(`device ${source.name} consumes a counter that is not there`)
       devices.push(device)
@@ -89,8 +95,13 @@ function countersOf(slices: readonly ResourceSlice[]): DeviceAmounts {
   return amounts
 }
 
-function deviceOf(pool: PublishedPool, source: Device, at: DevicePlace): PublishedDevice {
-  const { attributes = {}, capacity = {}, consumesCounters = [] } = source
+function deviceOf(
+  pool: PublishedPool,
+  source: Device,
+  at: DevicePlace,
+  added: readonly DeviceTaint[],
+): PublishedDevice {
+  const { attributes = {}, capacity = {}, consumesCounters = [], taints = [] } = source
   const { nodeName, nodeSelector } = at
   const named = <T>(values: Readonly<Record<string, T>>) =>
     Object.entries(values).map(([name, value]) => [qualifiedDeviceName(name, pool.driver), value] as const)
@@ -98,6 +109,7 @@ function deviceOf(pool: PublishedPool, source: Device, at: DevicePlace): Publish
     pool,
     source,
     answers: new Map(),
+    taints: [...taints, ...added],
     place: { ...(nodeName && { nodeName }), ...(nodeSelector && { nodeSelector }) },
     attributes: new Map(named(attributes).map(([name, value]) => [name, textsOf(value)])),
     capacity: new Map(named(capacity).map(([name, value]) => [name, compileCapacity(value)])),

@@ -6,6 +6,8 @@ import {
   type CsiNode,
   type DaemonSet,
   type DeviceClass,
+  deviceTaintRuleKinds,
+  type DeviceTaintRule,
   karpenterKinds,
   kinds,
   type KubeObject,
@@ -85,6 +87,9 @@ export interface Caches {
   readonly resourceSlices?: Cache<ResourceSlice>
   readonly resourceClaims?: Cache<ResourceClaim>
   readonly deviceClasses?: Cache<DeviceClass>
+  /** By version; most servers have none of them. */
+  readonly deviceTaintRules?: Cache<DeviceTaintRule>
+  readonly deviceTaintRulesBeta?: Cache<DeviceTaintRule>
   /** Kinds of groups of pods; only with the feature gate, and followed once it is known that they are served. */
   readonly groupKinds?: GroupKinds
   /** What tells which pods are one application; followed only when a default spread is set. */
@@ -284,19 +289,28 @@ function openDevices(
   registry: Pick<CacheRegistry, 'cache'>,
   isIgnored: Settings['ignoreDraRequests'],
   onRead: Reading,
-): Pick<Caches, 'deviceClasses' | 'resourceClaims' | 'resourceSlices'> {
+): Pick<
+  Caches,
+  'deviceClasses' | 'deviceTaintRules' | 'deviceTaintRulesBeta' | 'resourceClaims' | 'resourceSlices'
+> {
   if (isIgnored === true) return {}
-  const refusable = isIgnored === 'auto' && ({ isOptional: 'ifRefused' } as const)
-  const opened = <T extends KubeObject>(type: ResourceType<T>) =>
+  const ifRefused = { isOptional: 'ifRefused' } as const
+  const refusable = isIgnored === 'auto' && ifRefused
+  const opened = <T extends KubeObject>(
+    type: ResourceType<T>,
+    waiting: { readonly isOptional?: 'ifRefused' } = { ...refusable },
+  ) =>
     registry.cache(type, {
       transform: readable(type.kind, keptObject<T>, onRead),
       fields: objectFields,
-      ...refusable,
+      ...waiting,
     })
   return {
     resourceSlices: openResourceSlices(registry, { ...refusable }, onRead),
     resourceClaims: opened(kinds.resourceClaim),
     deviceClasses: opened(kinds.deviceClass),
+    deviceTaintRules: opened(deviceTaintRuleKinds.v1, ifRefused),
+    deviceTaintRulesBeta: opened(deviceTaintRuleKinds.v1beta2, ifRefused),
   }
 }
 

@@ -12,6 +12,7 @@ import { generatedName, generatedSuffix, validateMetadata, withoutEmpty } from '
 import { simulationWarnings } from '../not-simulated.ts'
 import { withLabelKeys } from '../kinds/pod-label-keys.ts'
 import type { Served } from '../kinds/registry.ts'
+import { withTaintTimes } from '../kinds/taint-times.ts'
 import { alreadyExists, failure, forbidden, methodNotAllowed, notFound } from '../http/status.ts'
 import {
   agreedNamespace,
@@ -61,7 +62,9 @@ export function prepareCreate(
   const hasStatus = served.definition.subresources.includes('status')
   const bare =
     hasStatus && !statusOnCreate.has(served.definition.kind) ? withField(named, 'status', undefined) : named
-  const admitted = admitCreate(ctx, served, served.definition.applyDefaults(bare))
+  const { kind } = served.definition
+  const filled = withTaintTimes(kind, served.definition.applyDefaults(bare), undefined, timestamp(ctx))
+  const admitted = admitCreate(ctx, served, filled)
   const changed = mutated(ctx, { served, operation: 'CREATE', object: admitted }, options)
   const object = served.collection === 'pods' ? withLabelKeys(changed as StoredObject & Pod) : changed
   refuseInvalid(served, object.metadata.name ?? '', [

@@ -17,6 +17,7 @@ import {
 } from './metadata.ts'
 import { simulationWarnings } from '../not-simulated.ts'
 import type { Served } from '../kinds/registry.ts'
+import { withTaintTimes } from '../kinds/taint-times.ts'
 import { badRequest, conflict, invalid, notFound, staleUpdate } from '../http/status.ts'
 import {
   checkType,
@@ -25,6 +26,7 @@ import {
   readObject,
   refuseInvalid,
   subjectOf,
+  timestamp,
   tracked,
   withField,
   withMetadata,
@@ -137,7 +139,9 @@ export function prepareReplacement(
 ): StoredObject {
   const { served, old, subresource } = replacement
   const scoped = withScope(replacement, options)
-  const defaulted = served.definition.applyDefaults(scoped, old)
+  const { kind } = served.definition
+  const filled = served.definition.applyDefaults(scoped, old)
+  const defaulted = withTaintTimes(kind, filled, old, timestamp(ctx))
   const own = subresource === undefined ? admitUpdate(ctx, served, defaulted, old) : defaulted
   const write = { served, operation: 'UPDATE', subresource, oldObject: old } as const
   const admitted = mutated(ctx, { ...write, object: own }, options)

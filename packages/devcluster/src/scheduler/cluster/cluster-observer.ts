@@ -1,6 +1,8 @@
 import {
   type CsiNode,
   type DeviceClass,
+  type DeviceTaintRule,
+  deviceTaintRuleKinds,
   kinds,
   type KubeObject,
   type Node,
@@ -145,6 +147,11 @@ function followDevices(
     kinds.deviceClass,
     (one) => devices.setClass(one),
     (one) => devices.removeClass(one),
+  )
+  both<DeviceTaintRule>(
+    deviceTaintRuleKinds.v1beta2,
+    (one) => devices.setTaintRule(one),
+    (one) => devices.removeTaintRule(one),
   )
   both<ResourceClaim>(
     kinds.resourceClaim,

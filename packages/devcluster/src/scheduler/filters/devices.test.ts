@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import {
   type Device,
   type DeviceClaim,
+  deviceTaintRuleKinds,
   kinds,
   type PodSpec,
   type ResourceClaim,
@@ -206,7 +207,11 @@ describe('devices', () => {
     const cluster = withClass().node('a')
     slice(cluster, 'a', [gpu('gpu-0')], { pool: { name: 'a', generation: 1, resourceSliceCount: 1 } })
     slice(cluster, 'a', [gpu('gpu-1')], { pool: { name: 'a', generation: 2, resourceSliceCount: 2 } })
-    slice(cluster, 'broken', [gpu('gpu-0'), gpu('gpu-0')], { nodeName: 'a' })
+    for (let twice = 0; twice < 2; twice++)
+      slice(cluster, 'broken', [gpu('gpu-0')], {
+        nodeName: 'a',
+        pool: { name: 'broken', generation: 1, resourceSliceCount: 2 },
+      })
     claim(cluster, 'one', exactly())
     cluster.pod('training', using('one'))
     await cluster.settle()
@@ -232,6 +237,28 @@ describe('devices', () => {
     cluster.pod('p2', using('any'))
     await cluster.settle()
     assert.equal(cluster.nodeOf('p2'), 'a')
+  })
+
+  test('a rule taints devices for pods that do not tolerate it, until it is gone', async () => {
+    const cluster = withClass().node('a')
+    slice(cluster, 'a', [gpu('gpu-0'), gpu('gpu-1')])
+    cluster.create(deviceTaintRuleKinds.v1beta2, {
+      metadata: { name: 'broken' },
+      spec: {
+        deviceSelector: { driver, pool: 'a' },
+        taint: { key: 'broken', value: 'fan', effect: 'NoSchedule' },
+      },
+    })
+    claim(cluster, 'one', exactly())
+    claim(cluster, 'any', exactly({ tolerations: [{ key: 'broken', operator: 'Exists' }] }))
+    cluster.pod('p1', using('one')).pod('p2', using('any'))
+    await cluster.settle()
+    assert.equal(cluster.nodeOf('p1'), undefined)
+    assert.match(cluster.reason('p1') ?? '', /cannot allocate all claims/)
+    assert.equal(cluster.nodeOf('p2'), 'a')
+    cluster.api.delete(deviceTaintRuleKinds.v1beta2, undefined, 'broken')
+    await cluster.settle(20_000)
+    assert.equal(cluster.nodeOf('p1'), 'a')
   })
 
   test('what is wrong with claims is said, and a claim without a pod gives way', async () => {

@@ -84,6 +84,7 @@ export const listFacts: Readonly<Record<string, ListFact>> = {
   'V1alpha2PodGroupStatus.resourceClaimStatuses': { patch: 'merge,retainKeys:name', apply: 'map:name' },
   'V1alpha2PodGroupTemplate.resourceClaims': { patch: 'merge,retainKeys:name', apply: 'map:name' },
   'V1alpha2WorkloadSpec.podGroupTemplates': { apply: 'map:name' },
+  'V1beta2DeviceTaintRuleStatus.conditions': { apply: 'map:type' },
   'V2HorizontalPodAutoscalerStatus.conditions': conditionsByType,
 }
 

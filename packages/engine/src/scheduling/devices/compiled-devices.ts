@@ -10,9 +10,11 @@ import { type PlaceTerm, placeTerms } from './device.ts'
 export class CompiledDevices {
   readonly input: DevicesInput
   readonly suitabilities = new Suitabilities(new SelectorAnswers())
-  readonly #reader = new PoolReader()
+  readonly #reader: PoolReader
   readonly #pinned = new Map<string, DevicePool[]>()
   readonly #others: readonly DevicePool[]
+  /** What drivers have published, wherever it is. */
+  readonly allPublished: readonly DevicePool[]
   readonly #classes: ReadonlyMap<string, DevicesInput['classes'][number]>
   readonly #claims = new Map<string, CompiledClaim | string>()
   readonly #bySpec = new Map<string, CompiledClaim | string>()
@@ -20,9 +22,11 @@ export class CompiledDevices {
 
   constructor(input: DevicesInput) {
     this.input = input
+    this.#reader = new PoolReader(input.taintRules ?? [])
     this.#classes = new Map(input.classes.map((each) => [each.metadata.name, each]))
     const others: DevicePool[] = []
-    for (const pool of this.#reader.published(input.slices)) {
+    this.allPublished = this.#reader.published(input.slices)
+    for (const pool of this.allPublished) {
       const places = pool.devices.map(({ place }) => place)
       const names = new Set(places.flatMap((place) => (place.kind === 'node' ? [place.name] : [])))
       // A pool of which no device can be used is told by where its slices say it is.

@@ -27,6 +27,8 @@ export class DeviceAdmissions {
   readonly #labels = new WeakMap<NodeFill, Requirements>()
   readonly #types: ReadonlyMap<string, InstanceType>
   #refusal: DeviceRefusal | undefined
+  /** What was asked for as devices of new nodes since {@link restart}. */
+  #asked = new Set<TypeDevices>()
 
   constructor(room: DeviceRoom, compiled: CompiledProblem) {
     this.#room = room
@@ -40,11 +42,29 @@ export class DeviceAdmissions {
   restart(): void {
     this.#room.restart()
     this.#refusal = undefined
+    this.#asked = new Set()
   }
 
   /** Why the last taker that was asked since {@link restart} has no devices. */
   get refusal(): DeviceRefusal | undefined {
     return this.#refusal
+  }
+
+  /** What new nodes that suit the pod would have. */
+  get asked(): ReadonlySet<TypeDevices> {
+    return this.#asked
+  }
+
+  /** Why a claim is refused, with what is missing where no devices are found for it. */
+  detailed(
+    { claim, because }: Pick<DeviceRefusal, 'because' | 'claim'>,
+    asked: ReadonlySet<TypeDevices>,
+  ): DeviceRefusal['because'] {
+    if (because.kind !== 'noDevices') return because
+    const types = Map.groupBy(this.#types.values(), (type) => this.#devicesOf(type))
+    const names = new Map([...types].map(([devices, of]) => [devices, of.map(({ name }) => name)]))
+    const shortage = this.#room.shortage(claim, { asked, types: names })
+    return shortage === undefined ? because : { kind: 'noDevices', shortage }
   }
 
   /** Whether the node has devices for the pod. */
@@ -101,7 +121,7 @@ export class DeviceAdmissions {
         taker,
         pod,
         target,
-        rows.map(({ type }) => this.#devicesOf(type.type)),
+        rows.map(({ type }) => this.#noteAsked(this.#devicesOf(type.type))),
       )
       if (offer === undefined) continue
       const placed = this.#classes.withDevices(target, offer.requirements, ({ type }) =>
@@ -148,6 +168,11 @@ export class DeviceAdmissions {
 
   #typesOf({ class: of, amounts }: OpenClaim): ReadonlySet<TypeDevices> {
     return new Set(rowsHolding(of, amounts).map(({ type }) => this.#devicesOf(type.type)))
+  }
+
+  #noteAsked(type: TypeDevices): TypeDevices {
+    this.#asked.add(type)
+    return type
   }
 
   #devicesOf(type: InstanceType): TypeDevices {

@@ -3,6 +3,7 @@ import { compatible, merged, type Requirements } from '../../requirements/requir
 import type { CompiledDevices } from './compiled-devices.ts'
 import { DeviceLedger, type Hold, type Taker } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
+import { type ClaimShortage, type DeviceSupply, shortageOf } from './shortage.ts'
 import { DeviceSearch, type Finding, type SoughtClaim, type StepBudget, type TakerView } from './search.ts'
 
 /** Devices tried for one pod on all nodes and claims together. */
@@ -29,7 +30,8 @@ export interface DeviceRefusal {
     | { readonly kind: 'problem'; readonly problem: string }
     /** Its devices are elsewhere. */
     | { readonly kind: 'elsewhere' }
-    | { readonly kind: 'noDevices' }
+    /** `shortage`: what is missing, once somebody asks. */
+    | { readonly kind: 'noDevices'; readonly shortage?: ClaimShortage }
     | { readonly kind: 'tooManySteps' }
 }
 
@@ -166,6 +168,17 @@ export class DeviceRoom {
       for (const requirements of finding.requirements.values()) require(state, requirements)
     }
     return findings
+  }
+
+  /** What is missing for a claim (`namespace/name`) that was refused; undefined for one that is not known. */
+  shortage(name: string, supply: Pick<DeviceSupply, 'asked' | 'types'>): ClaimShortage | undefined {
+    const claim = this.compiled.claim(name)
+    if (typeof claim === 'string') return undefined
+    return shortageOf(
+      claim,
+      { ...supply, published: this.compiled.allPublished, common: this.compiled.published(undefined) },
+      this.compiled.suitabilities,
+    )
   }
 
   /** Gives the devices of an offer, as far as the taker may still become these types. */

@@ -1,7 +1,16 @@
 /** Pods that claim devices, decided as a whole (devices.md 3). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { labels, type Pod, type ResourceClaim } from '@tenon/api'
+import {
+  type Device,
+  type DeviceRequest,
+  type DeviceTaintRule,
+  type DeviceToleration,
+  type InstanceType,
+  labels,
+  type Pod,
+  type ResourceClaim,
+} from '@tenon/api'
 import {
   aNode,
   aPod,
@@ -18,6 +27,7 @@ import {
   aDeviceType,
   anAllocation,
   aSlice,
+  aTaintRule,
   cel,
   type ClaimedPods,
   driver,
@@ -84,7 +94,7 @@ describe('new nodes', () => {
       /default\/claim-0: request gpu names DeviceClass gpu, which does not exist/,
     )
     const none = decided(each(1), { pools: [aPoolInput(aPool(), [noGpu])] })
-    assert.match(whys(none)[0] ?? '', /no instance type that suits the pod, has free devices/)
+    assert.match(whys(none)[0] ?? '', /no instance type that suits the pod, has a device of DeviceClass gpu/)
     assert.equal(none.claims.length, 0)
   })
 
@@ -333,5 +343,156 @@ describe('the price of a plan', () => {
     })
     assert.deepEqual(result.failures, [])
     assert.equal(result.claims.flatMap(({ pods }) => pods).length, 3)
+  })
+})
+
+describe('rules that taint devices', () => {
+  const published = { ...each(1), slices: [aSlice('node-a', gpus(1), { nodeName: 'node-a' })] }
+  const node = aNode('node-a')
+  const placed = (taintRules: readonly DeviceTaintRule[], claim = aClaim()) => {
+    const pods: ClaimedPods = { ...published, claims: { 'claim-0': claim }, taintRules }
+    const result = decided(pods, { nodes: [node] })
+    return result.claims.length === 0 ? Object.values(placedOn(result))[0] : typesOf(result)[0]
+  }
+
+  test('a published device that a rule selects is not given, and a new node is, unless the rule is for all pools', () => {
+    assert.equal(placed([]), 'node-a')
+    const elsewhere = ['one-gpu', 'two-gpus']
+    assert.deepEqual(placed([aTaintRule({ driver, pool: 'node-a', device: 'gpu-0' })]), elsewhere)
+    assert.deepEqual(placed([aTaintRule({ pool: 'node-a' })]), elsewhere)
+    assert.equal(placed([aTaintRule({ pool: 'node-b' })]), 'node-a')
+    assert.equal(placed([aTaintRule({ driver: 'other.example.com' })]), 'node-a')
+    assert.equal(placed([aTaintRule(undefined)]), 'node-a')
+    assert.equal(placed([aTaintRule({}, { effect: 'None' })]), 'node-a')
+  })
+
+  test('no node is launched for devices that a rule will taint as soon as they are published', () => {
+    for (const rule of [aTaintRule({}), aTaintRule({ driver }, { effect: 'NoExecute' })]) {
+      const result = decided({ ...each(1), taintRules: [rule] })
+      assert.deepEqual(typesOf(result), [])
+      assert.match(
+        whys(result)[0] ?? '',
+        /request gpu: all devices that it selects have taints \(broken:No(Schedule|Execute)\)/,
+      )
+    }
+    const named = decided({ ...each(1), taintRules: [aTaintRule({ driver, device: 'gpu-0' })] })
+    assert.deepEqual(typesOf(named), [['two-gpus']])
+  })
+
+  test('a claim that tolerates the taint gets the device', () => {
+    const tolerating = (toleration: DeviceToleration) =>
+      placed(
+        [aTaintRule({}, { value: 'fan' })],
+        aClaim({ requests: [exactly('gpu', { tolerations: [toleration] })] }),
+      )
+    assert.equal(tolerating({ key: 'broken', operator: 'Exists' }), 'node-a')
+    assert.equal(tolerating({ operator: 'Exists' }), 'node-a')
+    assert.equal(
+      tolerating({ key: 'broken', operator: 'Equal', value: 'fan', effect: 'NoSchedule' }),
+      'node-a',
+    )
+    // Without a key all keys are meant, also of one value.
+    assert.equal(tolerating({ operator: 'Equal', value: 'fan' }), 'node-a')
+    assert.notEqual(tolerating({ key: 'broken', operator: 'Equal', value: 'heat' }), 'node-a')
+    assert.notEqual(tolerating({ key: 'broken', operator: 'Exists', effect: 'NoExecute' }), 'node-a')
+  })
+})
+
+describe('what is missing for a claim', () => {
+  const model = (name: string) => cel(`device.attributes['${driver}'].model == '${name}'`)
+  const a100 = (name: string, more: Partial<Device> = {}) =>
+    aDevice(name, { model: { string: 'a100' } }, { capacity: { memory: { value: '40Gi' } }, ...more })
+  const twoA100 = aDeviceType('two-a100', 8, [a100('0'), a100('1')])
+  const why = (
+    request: DeviceRequest,
+    {
+      types = [noGpu, twoA100],
+      ...more
+    }: Partial<ClaimedPods> & { readonly types?: readonly InstanceType[] } = {},
+    pod: Partial<SchedulingInput> = {},
+  ) =>
+    whys(
+      decided(
+        { ...each(1, aClaim({ requests: [request] })), ...more },
+        { pools: [aPoolInput(aPool(), types)], ...pod },
+      ),
+    )[0] ?? ''
+
+  test('the request, the class or the selector that nothing meets, and what to do', () => {
+    assert.match(
+      why(exactly('training', model('b200'))),
+      /^ResourceClaim default\/claim-0: request training: no free or buyable device of DeviceClass gpu meets its selector device\.attributes.*'b200'; loosen the selector/,
+    )
+    const two = { selectors: [...(model('a100').selectors ?? []), ...(model('b200').selectors ?? [])] }
+    const text = why(exactly('training', two))
+    assert.match(text, /meets its selector device\.attributes\['[^']*'\]\.model == 'b200';/)
+    assert.doesNotMatch(text, /a100/)
+    assert.match(
+      why(exactly('training', cel(`device.attributes['${driver}'].missing == 1`))),
+      /cannot be evaluated: .*missing/,
+    )
+  })
+
+  test('amounts, numbers and taints that devices do not have', () => {
+    const memory = (amount: string) => ({ capacity: { requests: { memory: amount } } })
+    assert.match(
+      why(exactly('training', memory('80Gi'))),
+      /request training: it asks for 80Gi of capacity memory, .* \(they have 40Gi at most\); ask for less/,
+    )
+    assert.match(
+      why(exactly('training', { capacity: { requests: { cores: '1' } } })),
+      /it asks for capacity cores, which no device that it selects has/,
+    )
+    assert.match(
+      why(exactly('training', { count: 3 })),
+      /it asks for 3 devices of one node, and no node has more than 2 such; ask for fewer/,
+    )
+    const sick = aDeviceType('sick', 8, [
+      a100('0', { taints: [{ key: 'heat', value: 'high', effect: 'NoExecute' }] }),
+    ])
+    assert.match(
+      why(exactly('training'), { types: [sick] }),
+      /all devices that it selects have taints \(heat=high:NoExecute\); tolerate the taints in the request/,
+    )
+  })
+
+  test('of alternatives each has its reason; one that could be met is none', () => {
+    const request = (...names: readonly string[]): DeviceRequest => ({
+      name: 'training',
+      firstAvailable: names.map((name) => ({ name, deviceClassName: 'gpu', ...model(name) })),
+    })
+    assert.match(
+      why(request('b200', 'h200')),
+      /request training\/b200: no free .*; request training\/h200: no free .*; loosen the selector/,
+    )
+    const slices = [aSlice('node-a', [a100('0')], { nodeName: 'node-a' })]
+    const allocations = [anAllocation('other', ['pod-x'], { device: '0', pool: 'node-a' })]
+    assert.match(
+      why(request('b200', 'a100'), { types: [noGpu], slices, allocations }),
+      /no node, .* has free devices for all of its requests together, although some have such devices/,
+    )
+  })
+
+  test('types with the devices that do not suit the pod otherwise are named', () => {
+    const pod = aPod({ cpu: '100' }, { resourceClaims: [{ name: 'devices', resourceClaimName: 'any' }] })
+    const big = aDeviceType('big', 200, [])
+    assert.match(
+      why(exactly('training'), { types: [big, twoA100], pods: [[pod, 'claim-0']] }),
+      /request training: only instance types that do not suit the pod otherwise have its devices \(two-a100\); widen/,
+    )
+  })
+
+  test('a pool that is not whole keeps a claim of all devices waiting', () => {
+    const slices = [
+      aSlice('shared', [a100('0')], {
+        allNodes: true,
+        pool: { name: 'shared', generation: 1, resourceSliceCount: 2 },
+      }),
+    ]
+    const text = why(exactly('training', { allocationMode: 'All' }), { slices })
+    assert.match(
+      text,
+      /it asks for all devices, and pool shared of driver .* is not published completely yet/,
+    )
   })
 })

@@ -11,6 +11,7 @@ import type { PodTopology } from '../topology/pod-topology.ts'
 import { type DeviceAdmission, DeviceAdmissions } from './device-admission.ts'
 import type { DeviceRoom } from './device-room.ts'
 import type { Taker } from './ledger.ts'
+import type { TypeDevices } from './pools.ts'
 
 /** A claim as what it would be opened for a pod, with its devices. */
 export interface OpeningWithDevices {
@@ -29,6 +30,8 @@ export class PodDevices {
   readonly #devices: DeviceAdmissions | undefined
   readonly #compiled: CompiledProblem
   readonly #rules: OtherRules
+  /** Types that were asked for devices before a pod was refused them. */
+  readonly #askedFor = new WeakMap<PodReason, ReadonlySet<TypeDevices>>()
 
   constructor(room: DeviceRoom | undefined, compiled: CompiledProblem, rules: OtherRules) {
     this.#devices = room && new DeviceAdmissions(room, compiled)
@@ -49,7 +52,17 @@ export class PodDevices {
   /** Why a pod of the shape that found no place has no devices, if these are what it lacks. */
   refusalOf({ claims }: PodShape): PodReason | undefined {
     const refusal = claims.length > 0 ? this.#devices?.refusal : undefined
-    return refusal && { kind: 'devices', claim: refusal.claim, because: refusal.because }
+    if (refusal === undefined) return undefined
+    const reason: PodReason = { kind: 'devices', claim: refusal.claim, because: refusal.because }
+    this.#askedFor.set(reason, this.#devices?.asked ?? new Set())
+    return reason
+  }
+
+  /** The reason that {@link refusalOf} gave, with what is missing; any other as it is. */
+  detailed(reason: PodReason): PodReason {
+    const asked = this.#askedFor.get(reason)
+    if (reason.kind !== 'devices' || asked === undefined || this.#devices === undefined) return reason
+    return { ...reason, because: this.#devices.detailed(reason, asked) }
   }
 
   /** How nodes are asked for the devices of a pod; undefined when it claims none. */

@@ -1,5 +1,13 @@
 /** Pools of devices: published ones, and those that the nodes of an instance type will publish (devices.md 3.7). */
-import type { AttributeBinding, CounterSet, Device, InstanceType, ResourceSlice } from '@tenon/api'
+import {
+  type AttributeBinding,
+  type CounterSet,
+  type Device,
+  type DeviceTaintRule,
+  type InstanceType,
+  type ResourceSlice,
+  taintsOfRules,
+} from '@tenon/api'
 import { problemText } from '../../input/problem.ts'
 import {
   attributesOf,
@@ -29,10 +37,15 @@ interface PlacedDevice {
 
 /** Makes pools; numbers of likeness are its own. */
 export class PoolReader {
+  readonly #rules: readonly DeviceTaintRule[]
   readonly #likeness = new Numbers()
   readonly #twins = new Numbers()
   readonly #types = new Map<string, TypeDevices>()
   readonly #byType = new WeakMap<InstanceType, TypeDevices>()
+
+  constructor(rules: readonly DeviceTaintRule[]) {
+    this.#rules = rules
+  }
 
   /** The pools of the published slices, in order of driver and name. */
   published(slices: readonly ResourceSlice[]): readonly DevicePool[] {
@@ -124,6 +137,14 @@ export class PoolReader {
           if (!counters.has(key))
             return broken(`device ${device.name} uses counter ${key.replace('\n', '/')}, which is not there`)
         const { name, attributes, capacity, allowMultipleAllocations: isShared = false, ...rest } = device
+        const taints = [
+          ...(device.taints ?? []),
+          ...taintsOfRules(this.#rules, {
+            driver: head.driver,
+            pool: head.isTemplate ? undefined : head.name,
+            device: name,
+          }),
+        ]
         const likeness = this.#likeness.of(JSON.stringify([head.driver, attributes, capacity, isShared]))
         const groups = bindingGroups(bindings, head, name)
         const alike = isShared ? name : ''
@@ -133,13 +154,13 @@ export class PoolReader {
           source: device,
           likeness,
           twin: this.#twins.of(
-            JSON.stringify([poolNumber, likeness, rest, placeKey(place), [...groups], alike]),
+            JSON.stringify([poolNumber, likeness, { ...rest, taints }, placeKey(place), [...groups], alike]),
           ),
           attributes: attributesOf(device, head.driver),
           capacity: capacityOf(device, head.driver),
           isShared,
           counters: consumed,
-          taints: device.taints ?? [],
+          taints,
           place,
           bindings: groups,
         })

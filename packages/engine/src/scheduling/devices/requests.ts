@@ -8,11 +8,13 @@ import {
   type DeviceConstraint,
   type DeviceRequest,
   type DeviceSubRequest,
+  type DeviceTaint,
   type DeviceToleration,
   type ResourceClaim,
+  toleratesDeviceTaint,
 } from '@tenon/api'
 import type { CompiledDevice } from './device.ts'
-import { type CompiledDeviceSelector, compileDeviceSelector } from '@tenon/cel'
+import { type CompiledDeviceSelector, compileDeviceSelector, type DeviceSelectorAnswer } from '@tenon/cel'
 import type { SelectorAnswers } from './selectors.ts'
 
 /** Most devices that one claim may get. */
@@ -28,7 +30,10 @@ export interface CompiledRequest {
 export interface RequestWay {
   /** `request`, or `request/subrequest`. */
   readonly name: string
+  readonly deviceClass: string
   readonly selectors: readonly CompiledDeviceSelector[]
+  /** So many of the selectors are those of the class. */
+  readonly ofClass: number
   /** Undefined: all there are. */
   readonly count: number | undefined
   readonly adminAccess: boolean
@@ -106,7 +111,9 @@ function compileWay(
   const amounts = Object.entries(sub.capacity?.requests ?? {})
   return {
     name,
+    deviceClass: sub.deviceClassName,
     selectors,
+    ofClass: (deviceClass.spec.selectors ?? []).length,
     count: sub.allocationMode === 'All' ? undefined : (sub.count ?? 1),
     adminAccess: sub.adminAccess === true,
     tolerations: sub.tolerations ?? [],
@@ -167,14 +174,23 @@ export class Suitabilities {
     return suitability
   }
 
+  /** What a selector says of a device. */
+  answer(selector: CompiledDeviceSelector, device: CompiledDevice): DeviceSelectorAnswer {
+    return this.#answers.of(selector, device)
+  }
+
+  /** Taints of a device that keep a request from it. */
+  untolerated({ tolerations }: RequestWay, { taints }: CompiledDevice): readonly DeviceTaint[] {
+    return taints.filter((taint) => taint.effect !== 'None' && !toleratesDeviceTaint(tolerations, taint))
+  }
+
   #judge(way: RequestWay, device: CompiledDevice): Suitability {
     for (const selector of way.selectors) {
       const answer = this.#answers.of(selector, device)
       if (typeof answer === 'object') return { kind: 'failed', problem: answer.problem }
       if (!answer) return { kind: 'differs' }
     }
-    if (device.taints.some((taint) => taint.effect !== 'None' && !isTolerated(taint, way.tolerations)))
-      return { kind: 'differs' }
+    if (this.untolerated(way, device).length > 0) return { kind: 'differs' }
     const { driver } = device.pool
     const requests = new Map(
       [...way.capacity].map(([name, amount]) => [name.includes('/') ? name : `${driver}/${name}`, amount]),
@@ -182,17 +198,4 @@ export class Suitabilities {
     const consumed = consumedCapacity(device.capacity, requests)
     return consumed === undefined ? { kind: 'differs' } : { kind: 'suits', consumed }
   }
-}
-
-function isTolerated(
-  { key, value = '', effect }: CompiledDevice['taints'][number],
-  tolerations: readonly DeviceToleration[],
-): boolean {
-  return tolerations.some(
-    (toleration) =>
-      (toleration.effect ?? effect) === effect &&
-      ['', key].includes(toleration.key ?? '') &&
-      (toleration.operator === 'Exists' ||
-        ((toleration.key ?? '') !== '' && (toleration.value ?? '') === value)),
-  )
 }

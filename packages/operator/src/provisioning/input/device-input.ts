@@ -1,12 +1,15 @@
 /** Devices and claims on them, for one decision (devices.md 3.4, 3.5). */
-import type { Pod, ResourceClaim, ResourceSlice } from '@tenon/api'
+import type { DeviceTaintRule, Pod, ResourceClaim, ResourceSlice } from '@tenon/api'
 import type { DeviceAllocation, DevicesInput } from '@tenon/engine'
 import { type Caches, servesDevices } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly caches: Pick<Caches, 'deviceClasses' | 'resourceClaims' | 'resourceSlices'>
+  readonly caches: Pick<
+    Caches,
+    'deviceClasses' | 'deviceTaintRules' | 'deviceTaintRulesBeta' | 'resourceClaims' | 'resourceSlices'
+  >
   readonly state: Pick<ClusterState, 'stateNodes'>
 }
 
@@ -73,6 +76,7 @@ export class DeviceInputs {
     return {
       slices: this.#usableSlices(resourceSlices.list()),
       classes: deviceClasses.list(),
+      taintRules: this.#taintRules(),
       claims: new Map(
         all.flatMap((claim) => (used.has(keyOf(claim)) ? [[keyOf(claim), claim] as const] : [])),
       ),
@@ -80,6 +84,13 @@ export class DeviceInputs {
       allocations: all.flatMap(allocationOf),
       leaving,
     }
+  }
+
+  /** A server with both versions of rules has each of them in both. */
+  #taintRules(): readonly DeviceTaintRule[] {
+    const { deviceTaintRules, deviceTaintRulesBeta } = this.#deps.caches
+    const rules = [...(deviceTaintRulesBeta?.list() ?? []), ...(deviceTaintRules?.list() ?? [])]
+    return [...new Map(rules.map((rule) => [rule.metadata.name, rule])).values()]
   }
 
   /** Without those of nodes that go, or have not told yet all that they have. */

@@ -1,0 +1,189 @@
+/** What is missing for a claim that found no devices: which request, and what of it no device meets (ask.md 2). */
+import { consumedCapacity, type DeviceAmount, type DeviceTaint, qualifiedDeviceName } from '@tenon/api'
+import type { CompiledDevice, DevicePool } from './device.ts'
+import type { TypeDevices } from './pools.ts'
+import type { CompiledClaim, CompiledRequest, RequestWay, Suitabilities } from './requests.ts'
+
+/** What no device meets of one way of a request. */
+export type WayShortage =
+  /** No device is of the class. */
+  | { readonly kind: 'class'; readonly deviceClass: string }
+  /** No device of the class meets these selectors; `problem`: why the first cannot be evaluated. */
+  | {
+      readonly kind: 'selectors'
+      readonly deviceClass: string
+      readonly expressions: readonly string[]
+      readonly problem?: string
+    }
+  /** What is selected has these taints. */
+  | { readonly kind: 'taints'; readonly taints: readonly DeviceTaint[] }
+  /** Amounts as quantities; `most` is absent when no device has such a capacity. */
+  | { readonly kind: 'capacity'; readonly name: string; readonly asked: string; readonly most?: string }
+  /** So many devices suit it on the node with the most of them. */
+  | { readonly kind: 'count'; readonly asked: number; readonly most: number }
+  /** All devices cannot be told, as this pool cannot be used. */
+  | { readonly kind: 'pool'; readonly driver: string; readonly pool: string; readonly problem?: string }
+  /** These types have such devices, and do not suit the pod otherwise. */
+  | { readonly kind: 'otherTypes'; readonly instanceTypes: readonly string[] }
+
+export type ClaimShortage =
+  /** None of the ways of a request (`request`, or `request/subrequest`) can be met. */
+  | {
+      readonly kind: 'request'
+      readonly ways: readonly { readonly request: string; readonly why: WayShortage }[]
+    }
+  /** There are devices for each request, and they cannot be had together. */
+  | { readonly kind: 'together' }
+
+/** Where devices could be. */
+export interface DeviceSupply {
+  /** What drivers have published. */
+  readonly published: readonly DevicePool[]
+  /** Pools of no single node, which all claims of all devices depend on. */
+  readonly common: readonly DevicePool[]
+  /** Types that suit the pod otherwise. */
+  readonly asked: ReadonlySet<TypeDevices>
+  /** Names of all types that can be bought, by what their nodes have. */
+  readonly types: ReadonlyMap<TypeDevices, readonly string[]>
+}
+
+/** The devices of one node, or those that several reach. */
+type Place = readonly CompiledDevice[]
+
+export function shortageOf(
+  { requests }: CompiledClaim,
+  supply: DeviceSupply,
+  suitabilities: Suitabilities,
+): ClaimShortage {
+  const places = placesOf(supply)
+  for (const request of requests) {
+    const ways = waysWithout(request, places, supply, suitabilities)
+    if (ways !== undefined) return { kind: 'request', ways }
+  }
+  return { kind: 'together' }
+}
+
+/** @returns undefined when one of its ways can be met. */
+function waysWithout(
+  { ways }: CompiledRequest,
+  places: readonly Place[],
+  supply: DeviceSupply,
+  suitabilities: Suitabilities,
+): (ClaimShortage & { readonly kind: 'request' })['ways'] | undefined {
+  const found: { readonly request: string; readonly why: WayShortage }[] = []
+  for (const way of ways) {
+    const own = wayShortage(way, places, supply.common, suitabilities)
+    if (own === undefined) return undefined
+    const others = [...supply.types].flatMap(([type, names]) =>
+      supply.asked.has(type) || wayShortage(way, [devicesOf(type)], [], suitabilities) !== undefined
+        ? []
+        : names,
+    )
+    const why: WayShortage =
+      others.length === 0 ? own : { kind: 'otherTypes', instanceTypes: [...new Set(others)].toSorted() }
+    found.push({ request: way.name, why })
+  }
+  return found
+}
+
+function placesOf({ published, asked }: DeviceSupply): readonly Place[] {
+  const byNode = Map.groupBy(
+    published.flatMap(({ devices }) => devices),
+    ({ place }) => (place.kind === 'node' ? place.name : ''),
+  )
+  return [...[...asked].map(devicesOf), ...byNode.values()]
+}
+
+const devicesOf = ({ pools }: TypeDevices): Place => pools.flatMap(({ devices }) => devices)
+
+function wayShortage(
+  way: RequestWay,
+  places: readonly Place[],
+  common: readonly DevicePool[],
+  suitabilities: Suitabilities,
+): WayShortage | undefined {
+  const all = places.flat()
+  const { deviceClass } = way
+  const [ofClass, own] = [way.selectors.slice(0, way.ofClass), way.selectors.slice(way.ofClass)]
+  const answer = (selector: RequestWay['selectors'][number], device: CompiledDevice) =>
+    suitabilities.answer(selector, device)
+  const inClass = all.filter((device) => ofClass.every((selector) => answer(selector, device) === true))
+  if (inClass.length === 0) return { kind: 'class', deviceClass }
+  const selected = inClass.filter((device) => own.every((selector) => answer(selector, device) === true))
+  if (selected.length === 0) {
+    // One selector that nothing meets says more than all of them.
+    const alone = own.find((selector) => inClass.every((device) => answer(selector, device) !== true))
+    const expressions = (alone === undefined ? own : [alone]).map(({ text }) => text)
+    const failure =
+      alone && inClass.map((device) => answer(alone, device)).find((each) => typeof each === 'object')
+    return {
+      kind: 'selectors',
+      deviceClass,
+      expressions,
+      ...(typeof failure === 'object' && { problem: failure.problem }),
+    }
+  }
+  const usable = selected.filter((device) => suitabilities.untolerated(way, device).length === 0)
+  if (usable.length === 0) {
+    const taints = selected.flatMap((device) => suitabilities.untolerated(way, device))
+    return { kind: 'taints', taints: distinct(taints) }
+  }
+  const roomy = usable.filter((device) => suitabilities.of(way, device).kind === 'suits')
+  if (roomy.length === 0) return capacityShortage(way, usable)
+  if (way.count === undefined) {
+    const broken = common.find((pool) => pool.problem !== undefined || !pool.isComplete)
+    if (broken === undefined) return undefined
+    const { driver, name: pool, problem } = broken
+    return { kind: 'pool', driver, pool, ...(problem !== undefined && { problem }) }
+  }
+  const suiting = new Set(roomy)
+  const counts = places.map((place) => {
+    const here = place.filter((device) => suiting.has(device))
+    return here.some(({ isShared }) => isShared || way.adminAccess) ? Number.MAX_SAFE_INTEGER : here.length
+  })
+  const most = Math.max(...counts)
+  return most < way.count ? { kind: 'count', asked: way.count, most } : undefined
+}
+
+function distinct(taints: readonly DeviceTaint[]): readonly DeviceTaint[] {
+  return [
+    ...new Map(taints.map((taint) => [`${taint.key}=${taint.value ?? ''}:${taint.effect}`, taint])).values(),
+  ]
+}
+
+/** The first amount that no device has; of amounts that no device has together, the first of all. */
+function capacityShortage(way: RequestWay, devices: readonly CompiledDevice[]): WayShortage {
+  const amounts = [...way.capacity]
+  const isMet = ([name, amount]: readonly [string, DeviceAmount]) =>
+    devices.some(({ capacity, pool }) => {
+      const own = qualifiedDeviceName(name, pool.driver)
+      return consumedCapacity(capacity, new Map([[own, amount]])) !== undefined
+    })
+  const [name, asked] = amounts.find((each) => !isMet(each)) ?? amounts[0] ?? ['', 0n]
+  const values = devices.flatMap(
+    ({ capacity, pool }) => capacity.get(qualifiedDeviceName(name, pool.driver))?.value ?? [],
+  )
+  const most = values.reduce<DeviceAmount | undefined>(
+    (max, value) => (max === undefined || value > max ? value : max),
+    undefined,
+  )
+  return {
+    kind: 'capacity',
+    name,
+    asked: quantityText(asked),
+    ...(most !== undefined && { most: quantityText(most) }),
+  }
+}
+
+/** An amount, which is in thousandths, as a quantity with the largest binary suffix that is exact. */
+function quantityText(amount: DeviceAmount): string {
+  if (amount % 1000n !== 0n) return `${amount}m`
+  let whole = amount / 1000n
+  let suffix = ''
+  for (const next of ['Ki', 'Mi', 'Gi', 'Ti']) {
+    if (whole === 0n || whole % 1024n !== 0n) break
+    whole /= 1024n
+    suffix = next
+  }
+  return `${whole}${suffix}`
+}
