@@ -47,6 +47,7 @@ const wordsOfKubernetes: ReadonlySet<string> = new Set([
   'nodes',
   'reasons',
   'unit',
+  'provisioningClassName',
 ])
 /** Members that are left out: they hold text for people. */
 const textsForPeople: ReadonlySet<string> = new Set(['message', 'addresses', 'nodeInfo', 'annotations'])

@@ -9,7 +9,10 @@ import type { Snapshot, SnapshotCatalogue, SnapshotCloud, SnapshotOrigin } from 
 
 /** What a snapshot is taken of. */
 export interface SnapshotSource {
-  readonly operator: Pick<Operator, 'caches' | 'decisions' | 'journal' | 'memory' | 'questions' | 'settings'>
+  readonly operator: Pick<
+    Operator,
+    'caches' | 'decisions' | 'journal' | 'memory' | 'questions' | 'settings' | 'state'
+  >
   readonly provider: CloudProvider
   readonly origin: SnapshotOrigin
   /** Name and version of this program. */
@@ -117,16 +120,31 @@ export function sharedCatalogues(pools: readonly PoolCatalogue[]): readonly Snap
   return [...lists.values()]
 }
 
+type Listed = Pick<Cache<KubeObject>, 'list' | 'type'>
+
+/** A member that is no cache would not pass for one. */
+function ofEach(caches: Readonly<Record<string, Listed | undefined>>): readonly Listed[] {
+  return Object.values(caches).filter((each) => each !== undefined)
+}
+
 /** Reads everything in its first step, and trims it in those after it. */
-function* objectsOf({ caches }: Pick<Operator, 'caches'>): Generator<undefined, KubeObject[], undefined> {
-  const { applications, buffers, nodeClasses, pods, ...others } = caches
-  const all: readonly Pick<Cache<KubeObject>, 'list' | 'type'>[] = [
-    ...Object.values(others),
+function* objectsOf({
+  caches,
+  state,
+}: Pick<Operator, 'caches' | 'state'>): Generator<undefined, KubeObject[], undefined> {
+  const { applications, buffers, groupKinds: _, nodeClasses, pods, ...others } = caches
+  const all: readonly Listed[] = [
+    ...ofEach(others),
     ...nodeClasses,
-    ...Object.values(applications ?? {}),
-    ...Object.values(buffers ?? {}),
+    ...ofEach({ ...applications }),
+    ...ofEach({ ...buffers }),
+    ...state.podGroups.caches,
+    ...ofEach({ ...state.requests.caches }),
   ]
-  const lists = all.map((cache) => ({ type: typeOf(cache.type), objects: cache.list() }))
+  // Buffers and requests may read the same templates.
+  const lists = [
+    ...new Map(all.map((cache) => [apiVersionOf(cache.type) + cache.type.kind, cache])).values(),
+  ].map((cache) => ({ type: typeOf(cache.type), objects: cache.list() }))
   const podList = pods.list()
   const trimmed: KubeObject[] = []
   for (const { type, objects } of lists)
@@ -156,7 +174,7 @@ function typeOf(type: ResourceType): Pick<KubeObject, 'apiVersion' | 'kind'> {
 }
 
 /** Annotations of pods that decisions, or those who explain them, read. Others may hold anything. */
-const readAnnotation = /^([a-z-]+\.)*(karpenter\.sh|tenon\.sh|kubernetes\.io)\//
+const readAnnotation = /^([a-z-]+\.)*(karpenter\.sh|tenon\.sh|kubernetes\.io|autoscaling\.x-k8s\.io)\//
 
 function withoutForeignAnnotations(pod: Pod): Pod {
   const { annotations } = pod.metadata

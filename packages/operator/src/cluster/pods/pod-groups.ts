@@ -73,6 +73,11 @@ export class PodGroups {
     return this.#version
   }
 
+  /** Where groups are read, of all sources but requests. */
+  get caches(): readonly Cache<KubeObject>[] {
+    return [...this.#podGroups, ...this.#memberGroups.values()]
+  }
+
   /** Groups of Kubernetes are read here from now on, besides where they were read. */
   followPodGroups(cache: Cache<PodGroup>): void {
     this.#podGroups.push(cache)
