@@ -30,9 +30,15 @@ const alone: ReadonlySet<string> = new Set(['scheduling-proof'])
 const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features'])
 /**
  * Played when they are named. What is stated of Cluster API changes with the version that is pinned, and only then. With
- * gangs that wait kube-scheduler takes a processor for itself, and slows down what is played beside.
+ * gangs that wait kube-scheduler takes a processor for itself, and slows down what is played beside. Requests take
+ * minutes, most of which nothing but time passes.
  */
-const onDemand: ReadonlySet<string> = new Set(['cluster-api', 'gangs', 'gang-features'])
+const onDemand: ReadonlySet<string> = new Set([
+  'cluster-api',
+  'gangs',
+  'gang-features',
+  'provisioning-requests',
+])
 /**
  * The whole suite but for what is played on demand, or the files whose names are given, in lanes side by side: most of a test is waiting for
  * what a real cluster takes. Each lane has a control plane of its own, which is built if needed, started,

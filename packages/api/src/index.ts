@@ -118,7 +118,7 @@ export { compareResourceVersions } from './resource-version.ts'
 export { wireFields } from './wire-fields.ts'
 export { type MemberGroup, type PodGroup, podGroupKinds } from './pod-groups.ts'
 export { withRequestsFromLimits } from './pod-defaults.ts'
-export { consumedBy } from './requests/consumers.ts'
+export { consumedBy, consumedClassOf } from './requests/consumers.ts'
 export {
   acceptedCondition,
   bookingEndedCondition,
@@ -129,7 +129,6 @@ export {
   notFoundCondition,
 } from './requests/request-conditions.ts'
 export {
-  classAnnotation,
   isRequestPod,
   requestPods,
   type RequestSet,

@@ -11,8 +11,11 @@ export const consumeAnnotations = [
   'autoscaling.x-k8s.io/consume-provisioning-request',
   'cluster-autoscaler.kubernetes.io/consume-provisioning-request',
 ] as const
-/** On the same pods: the class of the request. */
-export const classAnnotation = 'autoscaling.x-k8s.io/provisioning-class-name'
+/** On the same pods: the class of the request; both keys as before. */
+export const classAnnotations = [
+  'autoscaling.x-k8s.io/provisioning-class-name',
+  'cluster-autoscaler.kubernetes.io/provisioning-class-name',
+] as const
 
 /** Pods of one set that stand for room. */
 export interface RequestSet {
@@ -40,7 +43,7 @@ export function requestPods(
       ...annotations,
       [requestPodAnnotation]: 'true',
       [consumeAnnotations[0]]: name,
-      [classAnnotation]: request.spec.provisioningClassName,
+      [classAnnotations[0]]: request.spec.provisioningClassName,
     }
     return Array.from(
       { length: count },

@@ -98,11 +98,14 @@ export function consumers(
     from = 0,
     of = atomicClass,
     scheduler,
+    keys = 'autoscaling.x-k8s.io',
   }: {
     readonly cpu?: string
     readonly from?: number
     readonly of?: string
     readonly scheduler?: string
+    /** What the keys of the annotations begin with. */
+    readonly keys?: string
   } = {},
 ): void {
   for (let at = from; at < from + count; at++)
@@ -114,8 +117,8 @@ export function consumers(
         namespace: 'default',
         labels: { app: name },
         annotations: {
-          'autoscaling.x-k8s.io/consume-provisioning-request': name,
-          'autoscaling.x-k8s.io/provisioning-class-name': of,
+          [`${keys}/consume-provisioning-request`]: name,
+          [`${keys}/provisioning-class-name`]: of,
         },
       },
       spec: podSpec(cpu, scheduler === undefined ? {} : { schedulerName: scheduler }),

@@ -232,6 +232,13 @@ describe('pods made for a request', () => {
     assert.equal(stage.events('ConsumesProvisioningRequest').length, 1)
   })
 
+  test('GNG-49 tell the class of a request that is gone with the keys of older Kueue as well', async (t) => {
+    const stage = await openRequests(t)
+    consumers(stage, 'gone', 1, { cpu: '3', of: checkClass, keys: 'cluster-autoscaler.kubernetes.io' })
+    await stage.pass(2 * minutes)
+    assert.deepEqual(liveClaims(stage), [])
+  })
+
   test('GNG-49 are like other pods once their atomic request is gone', async (t) => {
     const stage = await openRequests(t)
     consumers(stage, 'gone', 1, { cpu: '3' })

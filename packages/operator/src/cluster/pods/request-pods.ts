@@ -1,10 +1,9 @@
 /** ProvisioningRequests that Tenon serves, with the pods that stand for their room and where it is (gangs.md 7.6). */
 import {
-  classAnnotation,
   consumedBy,
+  consumedClassOf,
   isConditionTrue,
   type NodeClaim,
-  ownValue,
   type Pod,
   type PodTemplate,
   type ProvisioningRequest,
@@ -272,8 +271,7 @@ export class RequestPods {
     // What is not known yet is not gone.
     if (!this.isKnown) return { kind: 'held', request: key }
     const request = this.get(key)
-    const named: unknown = ownValue(pod.metadata.annotations, classAnnotation)
-    const className = typeof named === 'string' && named !== '' ? named : request?.spec.provisioningClassName
+    const className = consumedClassOf(pod) ?? request?.spec.provisioningClassName
     const of = className === undefined ? 'atomic' : requestClassOf(className)
     if (of === undefined) return undefined
     if (of === 'check') return { kind: 'held', request: key }
