@@ -17,9 +17,21 @@ type ChangeKind =
   | 'dropPoolRequirement'
   | 'widenPoolRequirement'
   | 'readyPool'
+  | 'dropDeviceSelector'
+  | 'dropDeviceConstraint'
+  | 'lowerDeviceCount'
+  | 'lowerDeviceCapacity'
+  | 'addDeviceToleration'
 
-/** Which object is changed: the pod, with the others of its workload, or a NodePool. */
-export type ChangeTarget = { readonly kind: 'pod' } | { readonly kind: 'nodePool'; readonly name: string }
+/**
+ * Which object is changed: the pod, with the others of its workload, a NodePool, or what the pod claims devices by. A
+ * claim cannot be changed and has to be made again.
+ */
+export type ChangeTarget =
+  | { readonly kind: 'pod' }
+  | { readonly kind: 'nodePool'; readonly name: string }
+  | { readonly kind: 'resourceClaim'; readonly namespace: string; readonly name: string }
+  | { readonly kind: 'resourceClaimTemplate'; readonly namespace: string; readonly name: string }
 
 export interface Change {
   readonly kind: ChangeKind

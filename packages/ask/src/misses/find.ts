@@ -14,6 +14,7 @@ import type { PodReason, TemplateReason } from '@tenon/engine'
 import type { PendingDecision } from '@tenon/operator'
 import type { StudyFacts } from '../study/study.ts'
 import { type Change, pointer } from './change.ts'
+import { claimChanges, sourceOf } from './claim-changes.ts'
 import {
   nodeAffinities,
   nodeSelectors,
@@ -113,6 +114,7 @@ function* candidates(
   if (original === undefined) return
   const uid = pod.metadata.uid
   const reason = result.failures.find((failure) => failure.pod.metadata.uid === uid)?.reason
+  if (reason?.kind === 'devices') yield* claimCandidates(input, original, reason)
   const reasons = templateReasons(reason)
   yield* tolerations(original, [...taintsOf(reasons.values()), ...taintsOfNodes(input.nodes, original)])
   yield* nodeSelectors(original)
@@ -129,6 +131,23 @@ function* candidates(
     const pool = operator.caches.nodePools.get({ name })
     if (pool !== undefined) yield* poolCandidates(pool, why, original, values)
   }
+  if (reason?.kind !== 'devices') return
+  for (const { nodePool } of input.pools) {
+    const pool = operator.caches.nodePools.get({ name: nodePool.metadata.name })
+    if (pool !== undefined) yield* poolRequirements(pool, (key) => values.of(key))
+  }
+}
+
+/** Numbers of devices that are tried in place of a larger one. */
+const triedCounts = [16, 8, 4, 2, 1]
+
+function claimCandidates(
+  { devices }: PendingDecision['input'],
+  pod: Pod,
+  { claim, because }: Extract<PodReason, { kind: 'devices' }>,
+): readonly Change[] {
+  const source = devices && sourceOf(pod, claim, devices.claims)
+  return source === undefined ? [] : claimChanges(source, because, triedCounts)
 }
 
 function templateReasons(reason: PodReason | undefined): ReadonlyMap<string, TemplateReason> {

@@ -12,10 +12,10 @@ export interface ObjectPatch {
   readonly operations: readonly Operation[]
 }
 
-/** @returns undefined for what no patch achieves: a NodePool that is not ready. */
+/** @returns undefined for what no patch achieves: a NodePool that is not ready, a claim that has to be made again. */
 export function patchOf(change: Change, pod: Pod): ObjectPatch | undefined {
   const { operations, target } = change
-  if (operations.length === 0) return undefined
+  if (operations.length === 0 || target.kind.startsWith('resourceClaim')) return undefined
   if (target.kind === 'nodePool') return { object: `nodepool/${target.name}`, operations }
   const namespace = pod.metadata.namespace ?? 'default'
   const workload = workloadOf(pod)

@@ -10,6 +10,7 @@ import {
 import { type PendingDecision, poolProblems } from '@tenon/operator'
 import type { StudyFacts } from '../study/study.ts'
 import { type Change, edited } from './change.ts'
+import { claimOperations, sourceOf } from './claim-changes.ts'
 
 /** What becomes of the pods of a workload. */
 export interface TrialOutcome {
@@ -99,7 +100,7 @@ export class Trial {
   async of(change: Change, scope: Scope): Promise<TrialOutcome | undefined> {
     const { kind, operations, target } = change
     // What is changed of a NodePool is the same for all workloads.
-    const whose = target.kind === 'pod' || scope === 'workload' ? this.#workload : undefined
+    const whose = target.kind !== 'nodePool' || scope === 'workload' ? this.#workload : undefined
     const key = JSON.stringify([whose, scope, kind, target, operations])
     const decided = await this.#known.of(
       key,
@@ -124,9 +125,26 @@ export class Trial {
   async #changed(change: Change, scope: Scope): Promise<SchedulingInput | undefined> {
     const { input } = this.#known.decision
     const pods = scope === 'all' ? input.pods : input.pods.filter((pod) => this.#uids.has(uidOf(pod)))
+    if (change.target.kind === 'resourceClaim' || change.target.kind === 'resourceClaimTemplate')
+      return this.#withClaims({ ...input, pods }, change)
     if (change.target.kind === 'pod') return { ...input, pods: this.#editedPods(pods, change) }
     const pools = await this.#editedPools(change.target.name, change)
     return pools && { ...input, pods, pools }
+  }
+
+  /** The claims that the pods of the workload have from where the change is, with it. */
+  #withClaims(input: SchedulingInput, change: Change): SchedulingInput | undefined {
+    const { devices } = input
+    if (devices === undefined) return undefined
+    const claims = new Map(devices.claims)
+    for (const pod of input.pods.filter((each) => this.#uids.has(uidOf(each))))
+      for (const name of devices.claimsOf.get(uidOf(pod)) ?? []) {
+        const source = sourceOf(pod, name, devices.claims)
+        const isIts = source !== undefined && JSON.stringify(source.target) === JSON.stringify(change.target)
+        const changed = isIts ? edited(source.claim, claimOperations(change)) : undefined
+        if (changed !== undefined) claims.set(name, { ...devices.claims.get(name), ...changed })
+      }
+    return { ...input, devices: { ...devices, claims } }
   }
 
   #editedPods(pods: readonly Pod[], { operations }: Change): readonly Pod[] {

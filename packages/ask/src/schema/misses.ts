@@ -49,14 +49,32 @@ const change = object<Change>({
     dropPoolRequirement: '',
     widenPoolRequirement: '',
     readyPool: '',
+    dropDeviceSelector: '',
+    dropDeviceConstraint: '',
+    lowerDeviceCount: '',
+    lowerDeviceCapacity: '',
+    addDeviceToleration: '',
   }),
   target: oneOfKind<ChangeTarget>({
     pod: object<Extract<ChangeTarget, { kind: 'pod' }>>({ kind: only('pod') }),
     nodePool: object<Extract<ChangeTarget, { kind: 'nodePool' }>>({ kind: only('nodePool'), name: text() }),
+    resourceClaim: object<Extract<ChangeTarget, { kind: 'resourceClaim' }>>({
+      kind: only('resourceClaim'),
+      namespace: text(),
+      name: text(),
+    }),
+    resourceClaimTemplate: object<Extract<ChangeTarget, { kind: 'resourceClaimTemplate' }>>({
+      kind: only('resourceClaimTemplate'),
+      namespace: text(),
+      name: text(),
+    }),
   }),
   field: text('path of the field in the object'),
   words: text('what to do'),
-  operations: list(operation, 'of the object; empty for readyPool, which no patch achieves'),
+  operations: list(
+    operation,
+    'of the object, of which a ResourceClaim has to be made again with it; empty for readyPool, which no patch achieves',
+  ),
 })
 
 export const missSchema: Schema<NearestMiss> = object<NearestMiss>({
