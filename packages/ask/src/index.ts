@@ -72,5 +72,20 @@ export { type ExplainedPod, gathered, type PodGroup } from './explain/gathered.t
 export { explainNode, type NodeExplanation, type NodeNameKind } from './explain/node.ts'
 export { explainNodePool, type NodePoolExplanation, type PoolBudget } from './explain/node-pool.ts'
 export { PodExplainer, type PodExplanation } from './explain/pod.ts'
-export { nodeDocument, nodePoolDocument, podDocument, type PrintedEntry } from './explain/documents.ts'
-export { budgetText, groupsText, nodePoolText, nodeText, podText, shownMisses } from './explain/text.ts'
+export { explainRequest, type RequestExplanation, requestsOf } from './explain/request.ts'
+export {
+  nodeDocument,
+  nodePoolDocument,
+  podDocument,
+  type PrintedEntry,
+  requestDocument,
+} from './explain/documents.ts'
+export {
+  budgetText,
+  groupsText,
+  nodePoolText,
+  nodeText,
+  podText,
+  requestText,
+  shownMisses,
+} from './explain/text.ts'

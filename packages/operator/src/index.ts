@@ -1,3 +1,4 @@
+export { objectFields, podTemplateFields } from './cluster/kept-fields.ts'
 export {
   Brake,
   brakeKeys,

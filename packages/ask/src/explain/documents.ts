@@ -4,6 +4,7 @@ import type { JournalEntry } from '@tenon/operator'
 import type { NodeExplanation } from './node.ts'
 import type { NodePoolExplanation } from './node-pool.ts'
 import type { PodExplanation } from './pod.ts'
+import type { RequestExplanation } from './request.ts'
 
 /** An entry of the journal with the field names of `tenon journal -o json`. */
 export interface PrintedEntry extends Omit<JournalEntry, 'kind'> {
@@ -55,6 +56,16 @@ export function nodePoolDocument(explanation: NodePoolExplanation): KubeObject &
     apiVersion,
     kind: 'NodePoolExplanation',
     metadata: { name: explanation.name },
+    ...explanation,
+  }
+}
+
+export function requestDocument(explanation: RequestExplanation): KubeObject & RequestExplanation {
+  const { name, namespace } = explanation
+  return {
+    apiVersion,
+    kind: 'ProvisioningRequestExplanation',
+    metadata: { name, namespace },
     ...explanation,
   }
 }

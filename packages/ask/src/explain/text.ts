@@ -8,6 +8,7 @@ import type { PodGroup } from './gathered.ts'
 import type { NodeExplanation } from './node.ts'
 import type { NodePoolExplanation, PoolBudget } from './node-pool.ts'
 import type { PodExplanation } from './pod.ts'
+import type { RequestExplanation } from './request.ts'
 
 type Lines = readonly string[]
 
@@ -188,6 +189,21 @@ function amounts({ cpu, memory }: ResourceList): string {
     amount === undefined ? [] : [`${name} ${amount}`],
   )
   return shown.join(', ') || 'nothing'
+}
+
+export function requestText(
+  explanation: RequestExplanation,
+  { all = false }: { readonly all?: boolean } = {},
+): Lines {
+  const { namespace, name, summary, blocked = [] } = explanation
+  return [
+    `provisioningrequest/${name} in ${namespace}: ${summary}`,
+    ...blocked.flatMap(({ podTemplate, pods, of, pending }) => [
+      `✗ ${pods} of ${of} pods of PodTemplate ${podTemplate}: ${pending.summary}`,
+      ...pendingText(pending, all).map((line) => `  ${line}`),
+    ]),
+    asOfText(explanation.asOf),
+  ]
 }
 
 export function nodePoolText(explanation: NodePoolExplanation): Lines {

@@ -8,6 +8,7 @@ import type { NodesAnswer } from '../explain/existing-nodes.ts'
 import type { NodePoolExplanation, PoolBudget } from '../explain/node-pool.ts'
 import type { PendingExplanation, PoolAnswer } from '../explain/pending.ts'
 import type { PodPlace } from '../explain/pod.ts'
+import type { BlockedPods, RequestExplanation } from '../explain/request.ts'
 import type { PodHold } from '../explain/running-pod.ts'
 import {
   byName,
@@ -218,6 +219,41 @@ export const podSchema: JsonSchema = document<PrintedPod>(
     decision: optional(entrySchema),
     holds: optional(list(hold, 'what it means for its node')),
     pending: optional(pending),
+  },
+  object<PodMetadata>({ name: text(), namespace: text() }),
+)
+
+export const requestSchema: JsonSchema = document<RequestExplanation>(
+  'ProvisioningRequestExplanation',
+  'Why a ProvisioningRequest has no room, or until when it keeps some: tenon explain provisioningrequest.',
+  {
+    namespace: text(),
+    name: text(),
+    asOf,
+    case: words<RequestExplanation['case']>({
+      sought: 'it has no room yet',
+      booked: 'room is kept for its pods',
+      ended: '',
+      left: 'nobody here serves it',
+    }),
+    code: text(),
+    summary: text('what is the case, in one sentence'),
+    provisioningClassName: text(),
+    pods: count('that it is for'),
+    placed: optional(count('of them that would find room now')),
+    blocked: optional(
+      list(
+        object<BlockedPods>({
+          podTemplate: text(),
+          pods: count('that find no room'),
+          of: count('that there are to be'),
+          pending,
+        }),
+        'the PodTemplates of which not all pods find room',
+      ),
+    ),
+    until: optional(time('until when room is kept')),
+    bound: optional(count('pods made for it that have a node')),
   },
   object<PodMetadata>({ name: text(), namespace: text() }),
 )

@@ -1,6 +1,6 @@
 /** The schema of each form for programs of this package, by kind (ask.md 1). */
 import type { JsonSchema } from './build.ts'
-import { nodeClaimSchema, nodePoolSchema, nodeSchema, podSchema } from './explanations.ts'
+import { nodeClaimSchema, nodePoolSchema, nodeSchema, podSchema, requestSchema } from './explanations.ts'
 import { snapshotSchema, traceSchema } from './files.ts'
 import { journalEntrySchema } from './journal.ts'
 
@@ -9,6 +9,7 @@ export const askSchemas: Readonly<Record<string, JsonSchema>> = {
   NodeExplanation: nodeSchema,
   NodeClaimExplanation: nodeClaimSchema,
   NodePoolExplanation: nodePoolSchema,
+  ProvisioningRequestExplanation: requestSchema,
   JournalEntry: journalEntrySchema,
   Snapshot: snapshotSchema,
   Trace: traceSchema,

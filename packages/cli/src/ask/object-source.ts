@@ -3,9 +3,11 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import {
   apiVersionOf,
+  autoscalingKinds,
   type InstanceType,
   karpenterKinds,
   kinds,
+  type KubeObject,
   type NodeClass,
   type NodePool,
   type ResourceType,
@@ -19,8 +21,8 @@ import {
   takeSnapshot,
   typesOfNodes,
 } from '@tenon/ask'
-import { createCacheRegistry } from '@tenon/kube'
-import { defaultSettings, InlineDecider, Operator } from '@tenon/operator'
+import { createCacheRegistry, isKubeError, type KubeClient } from '@tenon/kube'
+import { defaultSettings, InlineDecider, objectFields, Operator, podTemplateFields } from '@tenon/operator'
 import type { ProviderModule } from '@tenon/provider'
 import { eventLoopTurns, readText, silentLogger, SystemRandom } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
@@ -75,7 +77,7 @@ export async function snapshotOfObjects(
           { cause },
         )
       })
-    return await takeSnapshot(
+    const snapshot = await takeSnapshot(
       {
         operator,
         provider,
@@ -86,9 +88,33 @@ export async function snapshotOfObjects(
       },
       io.interrupted,
     )
+    return { ...snapshot, objects: [...snapshot.objects, ...(await requestObjects(client, io.interrupted))] }
   } finally {
     await operator.stop()
   }
+}
+
+/** ProvisioningRequests and their PodTemplates, where they are served and may be read. */
+async function requestObjects(
+  client: Pick<KubeClient, 'list'>,
+  signal: AbortSignal,
+): Promise<readonly KubeObject[]> {
+  try {
+    const requests = await client.list(autoscalingKinds.provisioningRequest, { signal, fields: objectFields })
+    if (requests.length === 0) return []
+    const templates = await client.list(kinds.podTemplate, { signal, fields: podTemplateFields })
+    return [
+      ...requests.map((each) => ({ ...each, ...headOf(autoscalingKinds.provisioningRequest) })),
+      ...templates.map((each) => ({ ...each, ...headOf(kinds.podTemplate) })),
+    ]
+  } catch (error) {
+    if (isKubeError(error, 'notFound', 'forbidden')) return []
+    throw error
+  }
+}
+
+function headOf(type: ResourceType): Pick<KubeObject, 'apiVersion' | 'kind'> {
+  return { apiVersion: apiVersionOf(type), kind: type.kind }
 }
 
 function withKind(pool: NodePool): NodePool {

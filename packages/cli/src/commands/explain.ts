@@ -1,8 +1,9 @@
-/** `tenon explain`: why a pod waits, why a node is still there, what a NodePool waits for (ask.md 2). */
+/** `tenon explain`: why a pod waits, why a node is still there, what a NodePool or ProvisioningRequest waits for (ask.md 2). */
 import {
   type ExplainedPod,
   explainNode,
   explainNodePool,
+  explainRequest,
   gathered,
   groupsText,
   nodeDocument,
@@ -15,6 +16,9 @@ import {
   patchCommand,
   patchOf,
   podText,
+  requestDocument,
+  requestsOf,
+  requestText,
   shownMisses,
   Study,
 } from '@tenon/ask'
@@ -25,7 +29,16 @@ import { KubectlError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { chosenNamespace } from '../kubectl/connection.ts'
 import type { OutputFlags, SelectionFlags, SourceFlags } from '../kubectl/flags.ts'
-import { type NamedKind, nodeClaimKind, nodeKind, nodePoolKind, notFound, podKind } from '../kubectl/kinds.ts'
+import {
+  explainedKinds,
+  type NamedKind,
+  nodeClaimKind,
+  nodeKind,
+  nodePoolKind,
+  notFound,
+  podKind,
+  requestKind,
+} from '../kubectl/kinds.ts'
 import { formatOf } from '../kubectl/output/format.ts'
 import { printObjects } from '../kubectl/output/objects.ts'
 import { fieldMatch, labelSelectorOf } from '../kubectl/selectors.ts'
@@ -58,7 +71,7 @@ const missesMs = 5000
 export async function runExplain(io: Io, args: readonly string[], flags: ExplainFlags): Promise<void> {
   const isPatch = flags.output === 'patch'
   const format = formatOf(isPatch ? undefined : flags.output)
-  const targets = targetsOf(args, flags)
+  const targets = targetsOf(args, flags, explainedKinds)
   const namespace = chosenNamespace(io, flags)
   const study = await Study.open(await snapshotFrom(io, flags))
   try {
@@ -148,7 +161,9 @@ class Explaining {
           ? nodes.list()
           : kind === nodeClaimKind
             ? nodeClaims.list()
-            : nodePools.list()
+            : kind === requestKind
+              ? requestsOf(this.#study)
+              : nodePools.list()
     return this.#selected(objects).map(({ metadata: { name, namespace } }) => ({
       kind,
       name,
@@ -167,6 +182,7 @@ class Explaining {
     const { kind, name } = target
     if (kind === podKind) return await this.#pod(target)
     if (kind === nodePoolKind) return await this.#nodePool(name)
+    if (kind === requestKind) return await this.#request(target)
     const isNode = kind === nodeKind
     const found = await explainNode(this.#study, isNode ? 'node' : 'nodeClaim', name, this.#signal)
     if (found === undefined) throw notFound(kind, name)
@@ -184,6 +200,18 @@ class Explaining {
       object: podDocument(found),
       patches: patchLines(pod, found, this.#flags.all === true),
       untried: found.pending?.untried ?? 0,
+    }
+  }
+
+  async #request({ name, namespace }: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
+    const key = { namespace: namespace ?? this.#flags.namespace, name }
+    const found = await explainRequest(this.#study, key, { missesMs })
+    if (found === undefined) throw notFound(requestKind, name)
+    const blocked = found.blocked ?? []
+    return {
+      lines: requestText(found, { all: this.#flags.all === true }),
+      object: requestDocument(found),
+      untried: blocked.reduce((sum, { pending }) => sum + pending.untried, 0),
     }
   }
 

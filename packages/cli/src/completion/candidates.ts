@@ -2,6 +2,7 @@
 import type { Command, Option } from 'commander'
 import {
   askedKinds,
+  explainedKinds,
   kindNamed,
   type NamedKind,
   nodeClaimKind,
@@ -54,7 +55,8 @@ async function all(command: Command, place: Place, names: ClusterNames): Promise
   if (of === 'nodepool') return await poolTargets(positionals, names)
   if (of !== 'type') return [...visible, ...choices]
   const [type] = positionals
-  if (type === undefined) return [...visible, ...askedKinds.map((kind) => kind.type.plural)]
+  const kinds = command.name() === 'explain' ? explainedKinds : askedKinds
+  if (type === undefined) return [...visible, ...kinds.map((kind) => kind.type.plural)]
   const kind = known(type)
   return kind === undefined ? [] : await names.objects(kind)
 }
@@ -97,7 +99,7 @@ async function valuesOf(
 
 function known(type: string): NamedKind | undefined {
   try {
-    return kindNamed(type)
+    return kindNamed(type, explainedKinds)
   } catch {
     // What is typed is not a type yet.
     return undefined

@@ -1,5 +1,5 @@
 /** The kinds that commands speak of, under all the names that kubectl takes. */
-import { karpenterKinds, kinds, type ResourceType } from '@tenon/api'
+import { autoscalingKinds, karpenterKinds, kinds, type ResourceType } from '@tenon/api'
 import { KubectlError } from '../errors.ts'
 
 /** A kind by its names on a command line. */
@@ -18,8 +18,13 @@ export const nodeKind: NamedKind = named(kinds.node, 'no')
 export const nodeClaimKind: NamedKind = named(karpenterKinds.nodeClaim)
 export const nodePoolKind: NamedKind = named(karpenterKinds.nodePool)
 
+export const requestKind: NamedKind = named(autoscalingKinds.provisioningRequest, 'provreq', 'provreqs')
+
 /** What explain and get answer about. */
 export const askedKinds: readonly NamedKind[] = [podKind, nodeKind, nodeClaimKind, nodePoolKind]
+
+/** What explain answers about. */
+export const explainedKinds: readonly NamedKind[] = [...askedKinds, requestKind]
 
 /** `nodes`, `nodepools.karpenter.sh`. */
 function qualifiedPlural({ plural, group }: ResourceType): string {
