@@ -53,6 +53,7 @@ test('the stream begins with the whole picture, and questions are answered besid
   const wrong = await check('kind: NodePool')
   assert.ok(wrong.length > 0)
   assert.deepEqual(await check(`kind: NodePool # ${'long '.repeat(10_000)}`), wrong)
+  assert.equal((await ask('/api/check', { method: 'POST', body: 'x'.repeat(300_000) })).status, 413)
   assert.equal((await ask('/api/nothing')).status, 404)
   assert.equal((await ask('/api/actions', { method: 'POST', body: '{}' })).status, 405)
 })

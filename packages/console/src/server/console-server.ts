@@ -128,7 +128,9 @@ class ConsolePages {
     { body, headers, method, path: target }: Parameters<HttpHandler>[0],
     signal: AbortSignal,
   ): Promise<HttpResponse> {
-    const { pathname: path, search, searchParams: query } = new URL(target, 'http://127.0.0.1')
+    const url = URL.parse(target, 'http://127.0.0.1')
+    if (url === null) return problem(400, 'this is no address')
+    const { pathname: path, search, searchParams: query } = url
     if (method !== 'GET' && method !== 'POST') return problem(405, 'the page only asks (GET, POST)')
     if (method === 'GET' && path === '/api/stream')
       return await this.#stream(headers['last-event-id'] ?? query.get('after') ?? undefined, signal)

@@ -11,6 +11,9 @@ import { answered, json, problem } from './answer.ts'
 /** Characters of a manifest that is read here while somebody types; a longer one is read where nobody waits. */
 const mostTyped = 16_384
 
+/** Of a manifest: some hundred NodePools. */
+const mostCharacters = 262_144
+
 type Answerer = (question: Question) => Promise<HttpResponse>
 
 /** What is known without asking anybody. */
@@ -47,6 +50,8 @@ export class Routes {
     const name = `${question.method} ${question.path}`
     const quick = question.body.length > mostTyped ? undefined : this.#quick.get(name)
     if (quick === undefined && !copyQuestions.has(name)) return undefined
+    if (question.body.length > mostCharacters)
+      return problem(413, `a manifest may have ${mostCharacters} characters`)
     try {
       if (quick !== undefined) return await quick(question)
       const { status, text } = await this.#options.copies.answer(question, signal)

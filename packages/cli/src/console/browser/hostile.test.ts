@@ -185,3 +185,24 @@ test('CON-13 a cluster without any object is shown as such on every view', { ski
   const file = await snapshotOf('nothing', { objects: [], catalogues: [], journal: [] })
   await visited(await servedPage(t, { snapshot: file }), 'nothing', [360])
 })
+
+test('an answer that takes longer than it is until the next question is waited for', { skip }, async (t) => {
+  assert.ok(browser)
+  const file = await snapshotOf('slow', {})
+  const visit = await Visit.open(browser, await servedPage(t, { snapshot: file }))
+  const { page } = visit
+  await visit.settled()
+  const held = Promise.withResolvers<undefined>()
+  await page.route('**/api/pending', async (route) => {
+    await held.promise
+    await route.continue()
+  })
+  await page.clock.install()
+  await page.locator('.top').getByRole('link', { name: 'Pods pending' }).click()
+  await page.getByText('Asking…').waitFor()
+  await page.clock.runFor(60_000)
+  assert.equal(visit.requests.filter((each) => each === 'GET /api/pending').length, 1)
+  held.resolve(undefined)
+  await page.getByText(/^As of/).waitFor()
+  assert.deepEqual(visit.faults, [])
+})

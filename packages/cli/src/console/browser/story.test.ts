@@ -58,8 +58,9 @@ async function aStory(t: TestContext): Promise<Story> {
   assert.ok(browser)
   const cwd = await temporaryDirectory(t)
   const up = startTenon(t, cwd, ['up', '--port', '0', '--api-port', '0', '--boot-delay', '1s'])
+  // For a busy host; alone it takes some two seconds.
   const link = await eventually(
-    60_000,
+    180_000,
     () => /^console +(http:\S+)/m.exec(up.out())?.[1],
     () => `tenon up prints a link: ${up.out()}${up.err()}`,
   )
@@ -166,7 +167,7 @@ test('the page on a running cluster', { skip }, async (t) => {
     const dialog = page.getByRole('dialog')
     await dialog.waitFor()
     const text = (await dialog.textContent()) ?? ''
-    const [, were = '', are = ''] = /Before: (\d+) nodes.*After: (\d+) nodes/.exec(text) ?? []
+    const [, were = '', are = ''] = /Before: (\d+) nodes?,.*After: (\d+) nodes?,/.exec(text) ?? []
     assert.equal(Number(are), Number(were) + 1, text)
     assert.match(text, /Other nodes, and why they stay/)
     assert.match(page.url(), /[?&]entry=/)
@@ -270,6 +271,18 @@ test('the page on a running cluster', { skip }, async (t) => {
       await other.page.context().close()
     },
   )
+
+  await t.test('CON-11 nodes go when their pods do', async () => {
+    await visit.goTo('/')
+    await kubectlOut(cwd, ['delete', 'deployment', '--all'])
+    await page.waitForFunction(
+      () =>
+        /\D0 in all/.test(document.body.textContent ?? '') &&
+        document.querySelector('[data-test=price]')?.textContent === '0.0000',
+      undefined,
+      { timeout: 120_000 },
+    )
+  })
 
   assert.deepEqual(visit.faults, [], 'no error on the console, no request to another host')
 

@@ -9,24 +9,35 @@ export type Asked<T> =
   | { readonly kind: 'failed'; readonly message: string; readonly last?: T }
 
 /**
- * Asks, and again whenever `version` is another one, at most each `everyMs`.
+ * Asks, and again whenever `version` is another one, at most each `everyMs`, and not before the last answer is there:
+ * in a large cluster one may take longer than that.
  * @param path undefined asks nothing.
  */
 export function useAnswer<T>(path: string | undefined, version = 0, everyMs = 2000): Asked<T> {
-  const [asked, setAsked] = useState<{ readonly path: string; readonly asked: Asked<T> } | undefined>()
+  const [asked, setAsked] = useState<
+    { readonly path: string; readonly version: number; readonly asked: Asked<T> } | undefined
+  >()
+  const [round, setRound] = useState(0)
+  const isAsking = useRef(false)
   const slow = useSlow(version, everyMs)
   useEffect(() => {
     if (path === undefined) return undefined
     const over = new AbortController()
     const asking = async () => {
+      isAsking.current = true
       const told = await askedFor<T>(path, over.signal)
-      if (told !== undefined) setAsked({ path, asked: told })
+      if (told === undefined) return
+      isAsking.current = false
+      setAsked({ path, version: slow, asked: told })
     }
     void asking()
     return () => {
       over.abort()
     }
-  }, [path, slow])
+  }, [path, round])
+  useEffect(() => {
+    if (!isAsking.current && asked?.path === path && asked?.version !== slow) setRound((last) => last + 1)
+  }, [path, asked, slow])
   return asked === undefined || asked.path !== path ? { kind: 'waiting' } : asked.asked
 }
 

@@ -78,7 +78,12 @@ export function OverviewView(): JSX.Element {
                 'nothing is planned'
               ) : (
                 <>
-                  {tenon.next.text} {tenon.next.at !== undefined && <When at={tenon.next.at} />}
+                  {tenon.next.text}
+                  {tenon.next.at !== undefined && (
+                    <>
+                      , at <When at={tenon.next.at} />
+                    </>
+                  )}
                 </>
               )}
             </p>
