@@ -144,6 +144,18 @@ test('CON-21 without --allow-actions keys change nothing; with it each shows its
   })
 })
 
+test('a text that is longer than the screen says so, and its last line is reached', async () => {
+  await onScreen({}, async (screen) => {
+    screen.type('?')
+    const text = await screen.shows((shown) => shown.includes('help  lines 1 to '))
+    assert.doesNotMatch(text, /such nodes, in no sum/)
+    screen.type('G')
+    await screen.shows((shown) => shown.includes('such nodes, in no sum'))
+    screen.type('\u001b')
+    await screen.shows((shown) => shown.includes('> n1'))
+  })
+})
+
 test('a screen that is too small says what it needs, and shows all once it is larger', async () => {
   await onScreen({}, async (screen) => {
     screen.resize(60, 20)

@@ -65,7 +65,11 @@ const spans = [
 /** Time since: `45s`, `5m`, `3h`; empty without one. */
 export function ageText(timestamp: string | undefined, nowMs: number): string {
   const ms = nowMs - Date.parse(timestamp ?? '')
-  if (Number.isNaN(ms)) return ''
+  return Number.isNaN(ms) ? '' : durationText(ms)
+}
+
+/** `45s`, `5m`, `3h`; what is in the past takes no time. */
+export function durationText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000))
   const [size, letter] = spans.find(([each]) => seconds >= each * (each === 1 ? 0 : 2)) ?? [1, 's']
   return `${Math.floor(seconds / size)}${letter}`

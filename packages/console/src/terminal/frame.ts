@@ -3,14 +3,14 @@ import { ownValue } from '@tenon/api'
 import type { Header } from '../model/view.ts'
 import { shownText } from '../text/shown.ts'
 import { clipped, padded, widthOf } from '../text/width.ts'
-import { ageText, amountText, barText, lookOf, partOf, sumText } from './amounts.ts'
+import { ageText, amountText, barText, durationText, lookOf, partOf, sumText } from './amounts.ts'
 import type { CellFacts, Column } from './columns/column.ts'
 import { claimColumns, nodeColumns, resourceCell, resourceLine } from './columns/nodes.ts'
 import { costColumns, decisionColumns, pendingPodColumns, podColumns, poolColumns } from './columns/others.ts'
 import { placed, type Placed, rowLine, titleLine } from './layout.ts'
 import type { AnyRow } from './lists.ts'
 import type { Paint } from './paint.ts'
-import { tabs, type ViewerState } from './state.ts'
+import { type Detail, tabs, type ViewerState } from './state.ts'
 
 /** Smaller screens are told what is needed. */
 const leastSize = { columns: 80, rows: 24 } as const
@@ -47,11 +47,18 @@ export class FrameMaker {
     this.#paint = paint
   }
 
-  /** Rows of the table that fit. */
+  /** Rows of the table that fit, or lines of what is shown in its place. */
   pageOf(size: Size, { state, header, facts }: Pick<Scene, 'state' | 'header' | 'facts'>): number {
     const body = size.rows - this.#head(size.columns, { header, facts }).length - 3
+    // One line is that of the titles.
+    if (state.detail !== undefined) return Math.max(1, body - 1)
     const each = state.place.tab === 'nodes' ? Math.max(1, facts.resources.length) : 1
-    return Math.max(1, Math.floor((body - (state.detail === undefined ? 1 : 0)) / each))
+    return Math.max(1, Math.floor((body - 1) / each))
+  }
+
+  /** What is shown in place of the table, as the lines that it takes. */
+  detailLines({ columns }: Pick<Size, 'columns'>, { lines = ['asking…'] }: Detail): readonly string[] {
+    return lines.flatMap((line) => wrappedLine(shownText(line), columns))
   }
 
   /** Exactly as many lines as the screen has. */
@@ -152,11 +159,12 @@ export class FrameMaker {
 
   #detail({ columns }: Size, { state: { detail } }: Scene, room: number): readonly string[] {
     if (detail === undefined) return []
-    const wrapped = (detail.lines ?? ['…']).flatMap((line) => wrappedLine(shownText(line), columns))
-    return [
-      this.#paint('bold', clipped(shownText(detail.title), columns)),
-      ...wrapped.slice(detail.offset, detail.offset + room - 1),
-    ]
+    const wrapped = this.detailLines({ columns }, detail)
+    const { offset, title } = detail
+    const last = Math.min(wrapped.length, offset + room - 1)
+    const more = wrapped.length < room ? '' : `  lines ${offset + 1} to ${last} of ${wrapped.length}, j and k`
+    const head = clipped(shownText(title), columns - widthOf(more))
+    return [this.#paint('bold', head) + more, ...wrapped.slice(offset, last)]
   }
 
   #foot(width: number, { state }: Scene): readonly string[] {
@@ -203,7 +211,7 @@ function tenonText({ tenon, currency = '' }: Header, nowMs: number): string {
   if (tenon === undefined) return 'Tenon: not reached, so that decisions and reasons are not known'
   const { decisionsPerMinute, next, paused, savedToday } = tenon
   const wait = next?.at === undefined ? undefined : Date.parse(next.at) - nowMs
-  const at = wait === undefined ? '' : wait <= 0 ? ' now' : ` in ${Math.ceil(wait / 1000)}s`
+  const at = wait === undefined ? '' : wait <= 0 ? ' now' : ` in ${durationText(wait)}`
   const saved =
     savedToday === undefined ? '' : ` · saved today ${savedToday.toFixed(2)} ${currency}`.trimEnd()
   return shownText(

@@ -6,6 +6,11 @@ import type { Paint } from './paint.ts'
 
 const gap = 2
 const usualWidest = 40
+/**
+ * A column that grows is at least so wide where there is room: lines of further resources begin below it. It is no
+ * wider than what stands in it, so that the values of a row stay near its name.
+ */
+const roomy = 24
 
 /** A column with the room that it has. */
 export interface Placed<R> {
@@ -18,7 +23,7 @@ interface PlacingOptions {
   readonly isWide: boolean
   /** Widths that columns keep, by title, so that a table does not jump. */
   readonly least: Map<string, number>
-  /** Whether columns that can grow take all the room; default true. */
+  /** Whether columns are cut to the width; default true. */
   readonly fills?: boolean
 }
 
@@ -32,18 +37,24 @@ export function placed<R>(
   const natural = columns
     .filter((column) => isWide || column.isWide !== true)
     .map((column) => ({ column, width: naturalWidth(column, rows, least) }))
-  let kept = natural.filter(({ column, width: each }) => column.grows === true || each > 0)
-  const sum = () => kept.reduce((total, { column, width: each }) => total + gap + leastOf(column, each), -gap)
-  while (sum() > width && kept.length > 1) {
-    const last = kept.reduce((a, b) => (b.column.rank > a.column.rank ? b : a))
-    kept = kept.filter((each) => each !== last)
+  const present = natural.filter(({ column, width: each }) => column.grows === true || each > 0)
+  const kept = new Set<Placed<R>>()
+  let rest = width + gap
+  for (const each of present.toSorted((a, b) => a.column.rank - b.column.rank)) {
+    const needed = gap + leastOf(each.column, each.width)
+    // What matters less may fit where what matters more does not.
+    if (needed > rest && kept.size > 0) continue
+    kept.add(each)
+    rest -= needed
   }
-  if (!fills) return kept
-  const rest = width - kept.reduce((total, each) => total + gap + leastOf(each.column, each.width), -gap)
-  return kept.map((each) => ({
-    column: each.column,
-    width: Math.max(1, leastOf(each.column, each.width) + (each.column.grows === true ? rest : 0)),
-  }))
+  const chosen = present.filter((each) => kept.has(each))
+  return chosen.map(({ column, width: most }) => {
+    const own = leastOf(column, most)
+    if (!fills || column.grows !== true) return { column, width: fills ? Math.max(1, own) : most }
+    const grown = Math.max(1, Math.min(Math.max(most, roomy), own + Math.max(0, rest)))
+    rest -= grown - own
+    return { column, width: grown }
+  })
 }
 
 /** A column that grows may begin small. */

@@ -28,7 +28,7 @@ export interface Sorting {
 }
 
 /** A text over the table. */
-interface Detail {
+export interface Detail {
   readonly title: string
   /** Absent while it is being found out. */
   readonly lines?: readonly string[]
@@ -74,6 +74,8 @@ export interface Surroundings {
   readonly ids: readonly string[]
   /** Rows on a page. */
   readonly page: number
+  /** Lines that are shown in place of the rows, on the screen as it is. */
+  readonly detailLines: number
   readonly allowsActions: boolean
   /** The command that does the same. */
   readonly commandOf: (action: Action) => string
@@ -113,9 +115,9 @@ function answered(asking: ViewerState, { action }: Asked, key: Key): Step {
   return { state: { ...state, note: 'nothing was changed' } }
 }
 
-function read(state: ViewerState, detail: Detail, key: Key, { page }: Surroundings): Step {
+function read(state: ViewerState, detail: Detail, key: Key, { detailLines, page }: Surroundings): Step {
   const { detail: _, ...closed } = state
-  const most = Math.max(0, (detail.lines?.length ?? 0) - page)
+  const most = Math.max(0, detailLines - page)
   const moves: Readonly<Record<string, number>> = {
     up: -1,
     k: -1,
@@ -126,7 +128,9 @@ function read(state: ViewerState, detail: Detail, key: Key, { page }: Surroundin
     pagedown: page,
     right: page,
     home: -most,
+    g: -most,
     end: most,
+    G: most,
   }
   if (['esc', 'q', 'enter', 'd', 'y', '?'].includes(key)) return { state: closed }
   const move = ownValue(moves, key) ?? 0
@@ -335,8 +339,9 @@ function actionOf(key: Key, { target, isCordoned, isPaused }: Surroundings): Act
 
 const help: readonly string[] = [
   'Tab, 1 to 6        next tab, a tab by number',
-  ':                  command: nodes, claims, pools, pods, decisions, cost [by], help, quit',
-  '/                  filter: text, !text for all others, -l key=value by labels, -f for letters in order',
+  ':                  command: nodes, claims, pools, pods, decisions, cost [by], quit',
+  '/                  filter: text, !text for all others, -l key=value by labels,',
+  '                   -f for letters in order',
   'Enter              go down: pool, its claims, the node, its pods',
   'Esc                clear the filter, go back',
   'd                  explain the row, as tenon explain does',
@@ -348,10 +353,11 @@ const help: readonly string[] = [
   'b                  costs by another dimension',
   '←/→ PgUp PgDn g G  pages, first, last',
   '[ ] { } space      of a recording: back and on, ten times as far, play',
-  'u r p Ctrl-D       cordon or uncordon, drain, pause or resume, delete: with --allow-actions; each asks',
+  'u r p Ctrl-D       cordon or uncordon, drain, pause or resume, delete: each asks;',
+  '                   with --allow-actions',
   'q, Ctrl-C          quit',
   '',
-  'A price of ? is not known; ?2 in the header counts two such nodes, which are in no sum.',
+  'A price of ? is not known; ?2 in the header counts two such nodes, in no sum.',
 ]
 
 function helped(state: ViewerState): ViewerState {

@@ -128,6 +128,7 @@ export class Viewer {
   /** Changes the state; what else is to be done is the answer. */
   press(key: string, size: Size): Effect | undefined {
     const { asked, detail, typing } = this.#state
+    const detailLines = detail === undefined ? 0 : this.#frames.detailLines(size, detail).length
     const isFree = asked === undefined && detail === undefined && typing === undefined
     if (isFree && this.#slider?.press(key) === true) return undefined
     const { rows, header, facts } = this.#scene(size)
@@ -139,6 +140,7 @@ export class Viewer {
     const { state, effect } = stepOf(this.#state, key, {
       ids,
       page: this.#frames.pageOf(size, { state: this.#state, header, facts }),
+      detailLines,
       allowsActions: this.#options.allowsActions,
       commandOf: (action) => this.#ports.commandOf(action),
       target,

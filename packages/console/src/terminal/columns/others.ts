@@ -145,8 +145,9 @@ export function decisionColumns({ nowMs }: CellFacts): readonly Column<DecisionR
 
 function pricesText(prices: DecisionRow['pricePerHour']): string {
   if (prices === undefined) return ''
-  const of = (price: number | undefined) => price?.toFixed(3) ?? '?'
-  return `${of(prices.before)} → ${of(prices.after)}`
+  const { after, before } = prices
+  if (before === undefined) return after?.toFixed(3) ?? ''
+  return `${before.toFixed(3)} → ${after?.toFixed(3) ?? '?'}`
 }
 
 export function costColumns(by: string, { currency }: CellFacts): readonly Column<CostLine>[] {
