@@ -4,7 +4,7 @@ import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type SweepGuard } from '@tenon/provider'
 import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
 import { groupFigures } from './podgroup/figures.ts'
-import { bufferFigures } from './capacitybuffer/figures.ts'
+import { type BufferFigures, bufferFigures } from './capacitybuffer/figures.ts'
 import { requestFigures } from './provisioningrequest/figures.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
 import { checkedPrices } from './cloud/checked-prices.ts'
@@ -73,11 +73,13 @@ export interface Blockage {
   readonly passAgesSeconds: Readonly<Record<string, number>>
 }
 
-/** Prices per hour of NodeClaims' instances; one that is not listed is not known. */
+/** Prices per hour of NodeClaims' instances, and of what CapacityBuffers keep; one that is not listed is not known. */
 export interface ClaimPrices {
   /** Such as `EUR`; absent when the provider does not say. */
   readonly currency?: string
   readonly nodeClaims: readonly { readonly name: string; readonly pricePerHour: number }[]
+  /** Absent without CapacityBuffers, and of a controller that did not tell of them yet. */
+  readonly capacityBuffers?: readonly BufferFigures[]
 }
 
 /** One operator. `start` may be called once, `stop` at any time after it. */
@@ -289,7 +291,12 @@ export class Operator {
       const pricePerHour = this.state.poolCosts.priceOf(claim)
       return pricePerHour === undefined ? [] : [{ name: claim.metadata.name, pricePerHour }]
     })
-    return { ...(currency !== undefined && { currency }), nodeClaims }
+    const capacityBuffers = bufferFigures(this.state)
+    return {
+      ...(currency !== undefined && { currency }),
+      nodeClaims,
+      ...(capacityBuffers.length > 0 && { capacityBuffers }),
+    }
   }
 
   /** Offerings that launches avoid because they had no capacity. */

@@ -1,6 +1,7 @@
 /** `tenon get`: nodes, NodeClaims, NodePools and pods as kubectl lists them, with prices and reasons (ask.md 11). */
 import type { KubeObject } from '@tenon/api'
 import { KubectlError } from '../errors.ts'
+import { bufferTable } from '../get/buffer-table.ts'
 import { claimTable } from '../get/claim-table.ts'
 import type { Facts } from '../get/facts.ts'
 import { nodeTable } from '../get/node-table.ts'
@@ -10,7 +11,16 @@ import { liveSource, snapshotSource, type Source } from '../get/source.ts'
 import type { Io } from '../io.ts'
 import { onCluster } from '../kubectl/connection.ts'
 import type { ListFlags, SelectionFlags, SourceFlags, WatchFlags } from '../kubectl/flags.ts'
-import { type NamedKind, nodeKind, nodePoolKind, notFound, podKind, qualifiedName } from '../kubectl/kinds.ts'
+import {
+  bufferKind,
+  listedKinds,
+  type NamedKind,
+  nodeKind,
+  nodePoolKind,
+  notFound,
+  podKind,
+  qualifiedName,
+} from '../kubectl/kinds.ts'
 import { type Format, formatOf } from '../kubectl/output/format.ts'
 import { printObjects } from '../kubectl/output/objects.ts'
 import { sortedBy } from '../kubectl/output/sort.ts'
@@ -29,7 +39,7 @@ interface Found {
 /** @throws KubectlError as kubectl would; what was found is printed before. */
 export async function runGet(io: Io, args: readonly string[], flags: GetFlags): Promise<void> {
   const format = formatOf(flags.output)
-  const targets = targetsOf(args, flags)
+  const targets = targetsOf(args, flags, listedKinds)
   const { snapshot } = flags
   if (snapshot !== undefined) {
     const read = await snapshotFile(io, snapshot)
@@ -143,6 +153,8 @@ type AnyColumn = Column<KubeObject>
 async function columnsOf(kind: NamedKind, facts: Facts, source: Source): Promise<readonly AnyColumn[]> {
   // Each list holds objects of its own kind alone.
   switch (kind) {
+    case bufferKind:
+      return bufferTable(facts) as readonly AnyColumn[]
     case podKind:
       return podTable(facts) as readonly AnyColumn[]
     case nodeKind:

@@ -4,6 +4,7 @@ import {
   askedKinds,
   explainedKinds,
   kindNamed,
+  listedKinds,
   type NamedKind,
   nodeClaimKind,
   nodeKind,
@@ -55,10 +56,20 @@ async function all(command: Command, place: Place, names: ClusterNames): Promise
   if (of === 'nodepool') return await poolTargets(positionals, names)
   if (of !== 'type') return [...visible, ...choices]
   const [type] = positionals
-  const kinds = command.name() === 'explain' ? explainedKinds : askedKinds
-  if (type === undefined) return [...visible, ...kinds.map((kind) => kind.type.plural)]
+  if (type === undefined) return [...visible, ...kindsOf(command).map((each) => each.type.plural)]
   const kind = known(type)
   return kind === undefined ? [] : await names.objects(kind)
+}
+
+function kindsOf(command: Command): readonly NamedKind[] {
+  switch (command.name()) {
+    case 'explain':
+      return explainedKinds
+    case 'get':
+      return listedKinds
+    default:
+      return askedKinds
+  }
 }
 
 /** `nodepool/NAME`, or names alone behind the type. */

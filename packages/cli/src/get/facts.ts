@@ -1,6 +1,6 @@
 /** What `tenon get` knows beside the objects: prices, and why nodes are kept. */
 import { karpenterKinds, type KubeObject, kinds, labels, type Pod, type PricePerHour } from '@tenon/api'
-import { ofKind, PriceList, type Snapshot } from '@tenon/ask'
+import { costReport, ofKind, pricedInstances, PriceList, type Snapshot } from '@tenon/ask'
 import type { ClaimPrices, NodeDecision } from '@tenon/operator'
 
 /** Facts of one moment. */
@@ -13,8 +13,16 @@ export interface Facts {
   priceOf(object: KubeObject): PricePerHour
   /** Why a Node or NodeClaim is still there; undefined when nobody has told. */
   decisionOn(object: KubeObject): NodeDecision | undefined
+  /** The room that a CapacityBuffer keeps; undefined when nobody has told. */
+  roomOf(object: KubeObject): Room | undefined
   /** The pods bound to a Node; undefined when they could not be read. */
   podsOn(node: string): readonly Pod[] | undefined
+}
+
+/** Pods that there is room for, and what it costs an hour as far as that is known. */
+export interface Room {
+  readonly kept: number
+  readonly pricePerHour?: PricePerHour
 }
 
 /** The facts of a snapshot. */
@@ -26,6 +34,7 @@ export function snapshotFacts(snapshot: Snapshot): Facts {
     ...(priceUnit !== undefined && { currency: priceUnit }),
     priceOf: (object) => prices.of(object),
     decisionOn: decisionsBy(snapshot.nodeDecisions),
+    roomOf: roomsIn(snapshot),
     podsOn: podsBy(ofKind(snapshot, kinds.pod)),
   }
 }
@@ -56,7 +65,22 @@ export function liveFacts({ nowMs, prices, decisions, pods, claims }: Told): Fac
           : (claimOf.get(providerIdOf(object)) ?? ''),
       ),
     decisionOn: decisionsBy(decisions),
+    roomOf: ({ metadata }) =>
+      prices?.capacityBuffers?.find(
+        ({ namespace, name }) => namespace === metadata.namespace && name === metadata.name,
+      ),
     podsOn: pods === undefined ? () => undefined : podsBy(pods),
+  }
+}
+
+function roomsIn(snapshot: Snapshot): Facts['roomOf'] {
+  const { groups } = costReport(pricedInstances(snapshot), 'owner')
+  const byName = new Map(groups.map((group) => [group.name, group]))
+  return ({ metadata }) => {
+    const group = byName.get(`${metadata.namespace ?? ''}/capacitybuffer/${metadata.name}`)
+    if (group === undefined) return { kept: 0, pricePerHour: 0 }
+    const { pods: kept, requestedPerHour, unpriced } = group
+    return { kept, ...(unpriced === 0 && { pricePerHour: requestedPerHour }) }
   }
 }
 

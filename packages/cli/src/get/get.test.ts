@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { writeSnapshot } from '@tenon/ask'
+import type { KubeObject } from '@tenon/api'
+import { type Snapshot, writeSnapshot } from '@tenon/ask'
 import { type CommandOutcome, runCommand } from '../commands/command.test-support.ts'
 import { podStatus } from './pod-table.ts'
 import { aPod, snapshot } from './snapshot.test-support.ts'
@@ -46,6 +47,45 @@ test("get prints kubectl's columns, and beside them requests, prices and reasons
     '',
   ])
   assert.match((await lines('nodes', '-o', 'wide'))[1] ?? '', / small +on-demand +z1 +web +Not yet +60m$/)
+})
+
+test('get lists CapacityBuffers with the room that they keep and its price', async () => {
+  const template = {
+    spec: { containers: [{ name: 'c', resources: { requests: { cpu: '500m', memory: '1Gi' } } }] },
+  }
+  const buffer = (name: string, spec: object, replicas: number, status: 'False' | 'True'): KubeObject =>
+    ({
+      apiVersion: 'autoscaling.x-k8s.io/v1beta1',
+      kind: 'CapacityBuffer',
+      metadata: { name, namespace: 'shop', uid: name, creationTimestamp: '2026-11-26T11:00:00Z' },
+      spec,
+      status: {
+        replicas,
+        conditions: ['ReadyForProvisioning', 'Provisioning'].map((type) => ({ type, status })),
+      },
+    }) as KubeObject
+  const source = { uid: 'web', namespace: 'shop', name: 'web', replicas: 2, template }
+  const kept: Snapshot = {
+    ...snapshot,
+    objects: [
+      ...snapshot.objects,
+      buffer('web', { scalableRef: { kind: 'Deployment', name: 'web' }, percentage: 50 }, 2, 'True'),
+      buffer('spare', { podTemplateRef: { name: 'spare' }, replicas: 3 }, 3, 'False'),
+    ],
+    memory: { ...snapshot.memory, buffers: [source], bufferRooms: { 'x://n1': ['web-1', 'web-2'] } },
+  }
+  const other = join(folder, 'buffers.jsonl')
+  await writeSnapshot(other, kept)
+  const { out } = await runCommand(['get', 'cb', '-n', 'shop', '-s', other])
+  assert.deepEqual(
+    out.split('\n').map((line) => line.trimEnd()),
+    [
+      'NAME    FOR                 WANTED   KEPT   READY   PROVISIONED   EUR/HOUR   AGE',
+      'spare   podtemplate/spare   3        0      False   False         0.0000     60m',
+      'web     deployment/web      2        2      True    True          0.0200     60m',
+      '',
+    ],
+  )
 })
 
 test('the page about get shows what it prints', async () => {

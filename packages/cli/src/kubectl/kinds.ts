@@ -19,12 +19,16 @@ export const nodeClaimKind: NamedKind = named(karpenterKinds.nodeClaim)
 export const nodePoolKind: NamedKind = named(karpenterKinds.nodePool)
 
 export const requestKind: NamedKind = named(autoscalingKinds.provisioningRequest, 'provreq', 'provreqs')
+export const bufferKind: NamedKind = named(autoscalingKinds.capacityBuffer, 'cb')
 
 /** What explain and get answer about. */
 export const askedKinds: readonly NamedKind[] = [podKind, nodeKind, nodeClaimKind, nodePoolKind]
 
 /** What explain answers about. */
 export const explainedKinds: readonly NamedKind[] = [...askedKinds, requestKind]
+
+/** What get lists. */
+export const listedKinds: readonly NamedKind[] = [...askedKinds, bufferKind]
 
 /** `nodes`, `nodepools.karpenter.sh`. */
 function qualifiedPlural({ plural, group }: ResourceType): string {
