@@ -110,7 +110,7 @@ async function valuesOf(
 
 function known(type: string): NamedKind | undefined {
   try {
-    return kindNamed(type, explainedKinds)
+    return kindNamed(type, [...explainedKinds, ...listedKinds])
   } catch {
     // What is typed is not a type yet.
     return undefined

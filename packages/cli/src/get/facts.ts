@@ -20,7 +20,7 @@ export interface Facts {
 }
 
 /** Pods that there is room for, and what it costs an hour as far as that is known. */
-export interface Room {
+interface Room {
   readonly kept: number
   readonly pricePerHour?: PricePerHour
 }

@@ -64,7 +64,8 @@ test('get lists CapacityBuffers with the room that they keep and its price', asy
         conditions: ['ReadyForProvisioning', 'Provisioning'].map((type) => ({ type, status })),
       },
     }) as KubeObject
-  const source = { uid: 'web', namespace: 'shop', name: 'web', replicas: 2, template }
+  const builtAt = '2026-11-26T11:00:00Z'
+  const source = { uid: 'web', namespace: 'shop', name: 'web', replicas: 2, template, builtAt }
   const kept: Snapshot = {
     ...snapshot,
     objects: [
