@@ -150,29 +150,34 @@ export function podBoxes(
   return cells.flatMap((cell) => boxesIn(cell, pods.get(cell.row.node ?? '') ?? []))
 }
 
-/** What has no room is not drawn: the hint and the explanation count all. */
-function boxesIn({ row, size, x, y }: Cell, pods: readonly PlacedPod[]): readonly Box[] {
+/** Smaller than their shares where squares leave gaps, so that all of them have room. */
+const parts = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4] as const
+
+function boxesIn(cell: Cell, pods: readonly PlacedPod[]): readonly Box[] {
+  for (const part of parts) {
+    const boxes = boxesOf(cell, pods, part)
+    if (boxes.length === pods.length) return boxes
+  }
+  return boxesOf(cell, pods, 0.3)
+}
+
+/** What has no room is left out: the hint and the explanation count all. */
+function boxesOf({ row, size, x, y }: Cell, pods: readonly PlacedPod[], part: number): readonly Box[] {
   const cores = row.resources['cpu']?.allocatable ?? 0
   const [margin, apart] = [size * 0.07, size * 0.03]
   const room = size - 2 * margin
   const boxes: Box[] = []
   let [left, top, rowHeight] = [0, 0, 0]
   for (const { cpuMillis, name, namespace } of pods) {
-    const part = cores > 0 ? Math.min(1, cpuMillis / cores) : 0
-    const side = Math.max(room * 0.05, Math.sqrt(part) * room * 0.9)
+    const share = cores > 0 ? Math.min(1, cpuMillis / cores) : 0
+    const side = Math.max(room * 0.05, Math.sqrt(share) * room * part)
     if (left > 0 && left + side > room) {
       left = 0
       top += rowHeight + apart
       rowHeight = 0
     }
     if (top + side > room) break
-    boxes.push({
-      id: `${namespace}/${name}`,
-      x: x + margin + left,
-      y: y + margin + top,
-      size: side,
-      fill: 1,
-    })
+    boxes.push({ id: `${namespace}/${name}`, x: x + margin + left, y: y + margin + top, size: side, fill: 1 })
     left += side + apart
     rowHeight = Math.max(rowHeight, side)
   }
