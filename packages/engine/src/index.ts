@@ -17,6 +17,7 @@ export {
   offeringsOf,
 } from './scheduling/types/claim-offerings.ts'
 export { exceededLimit } from './scheduling/claims/limits.ts'
+export { KnownPackings } from './scheduling/packing/known-packings.ts'
 export { TypeReader } from './scheduling/types/instance-rows.ts'
 export { resultInSteps, schedule } from './scheduling/schedule.ts'
 export { type Solution, solve } from './scheduling/solver.ts'

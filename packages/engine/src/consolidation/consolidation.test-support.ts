@@ -55,6 +55,7 @@ export interface Story {
   readonly improvement?: NonNullable<ConsolidationQuestion['improvement']>
   readonly unchanged?: readonly string[]
   readonly settled?: readonly string[]
+  readonly roomier?: readonly string[]
 }
 
 /** What a search among the instances of a story comes to. */
@@ -87,6 +88,7 @@ export function asked(
     ...(story.improvement && { improvement: story.improvement }),
     ...(story.unchanged && { unchanged: new Set(story.unchanged) }),
     ...(story.settled && { settled: new Set(story.settled) }),
+    ...(story.roomier && { roomier: new Set(story.roomier) }),
   }
   return { input: inputOf(story), question }
 }

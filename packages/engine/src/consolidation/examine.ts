@@ -86,7 +86,10 @@ export class Examiner {
     this.#standing = undefined
     const current = { control }
     const shouldStop = () => current.control.shouldStop()
-    const whatIf = new WhatIf(problem, candidates, control.types ?? new TypeReader(), { shouldStop })
+    const whatIf = new WhatIf(problem, candidates, control.types ?? new TypeReader(), {
+      shouldStop,
+      ...(control.packings && { packings: control.packings }),
+    })
     const standing: Standing = Object.assign(current, { problem, candidates, whatIf })
     this.#standing = standing
     return standing

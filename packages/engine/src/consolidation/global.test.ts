@@ -96,3 +96,38 @@ test('what is as it was when nothing was found is packed anew only together with
   const limited = { types: [small, medium, huge] as InstanceType[], instances, budgets: { default: 1 } }
   assert.ok(consolidate('global', { ...limited, unchanged: ['a', 'b'] }).isLimitedByBudget)
 })
+
+test('what is as it was is looked at alone only where its pods fit on nodes that have more room', () => {
+  const zones = ['zone-1', 'zone-2']
+  const [small, medium, huge] = [2, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4, zones))
+  const pinned = (zone: string, count: number) =>
+    times(count, () => anAppPod(zone, { nodeSelector: { [labels.zone]: zone } }, '1900m'))
+  const stays = (zone: string, count: number) => ({
+    type: medium as InstanceType,
+    zone,
+    pods: pinned(zone, count),
+    stays: true,
+  })
+  const instances = {
+    large: { type: huge as InstanceType, zone: 'zone-2', pods: pinned('zone-2', 2) },
+    // With pods of several zones there is no cheapest state of all.
+    small: { type: small as InstanceType, zone: 'zone-1', pods: pinned('zone-1', 1) },
+    roomy: stays('zone-2', 3),
+    elsewhere: stays('zone-1', 4),
+  }
+  const goes = (story: { readonly settled?: readonly string[]; readonly roomier?: readonly string[] }) =>
+    consolidate('global', { types: [small, medium, huge] as InstanceType[], instances, ...story }).moves
+      .length
+  assert.equal(goes({}), 1)
+  assert.equal(goes({ settled: ['large'] }), 1)
+  assert.equal(goes({ settled: ['large'], roomier: ['roomy'] }), 1)
+  assert.equal(goes({ settled: ['large'], roomier: ['elsewhere', 'large'] }), 0)
+  assert.equal(goes({ settled: [], roomier: [] }), 1)
+})
+
+test('about whose pods more than amounts decides is looked at whatever room there is', () => {
+  const port = { containers: [{ name: 'app', ports: [{ containerPort: 80, hostPort: 8080 }] }] }
+  const instances = { large: { type: sixteen, pods: [anAppPod('port', port, '1')] } }
+  const story = { types, instances, settled: ['large'], roomier: [] }
+  assert.equal(moves(consolidate('global', story)).length, 1)
+})

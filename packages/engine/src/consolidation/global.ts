@@ -4,6 +4,8 @@
  * whose pods find room elsewhere, as many as possible; where none can, groups with much waste are packed again.
  */
 import type { NodeInput } from '../input/input.ts'
+import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
+import type { PodShape } from '../scheduling/pods/pod-shape.ts'
 import { amountsFit } from '../scheduling/pods/resource-space.ts'
 import type { Simulation } from '../scheduling/simulation.ts'
 import type { SchedulingControl } from '../input/result.ts'
@@ -59,12 +61,15 @@ class GlobalSearch {
   readonly #waiting = new Set<string>()
   #isLimitedByBudget = false
   #examined = 0
+  /** Of settled ones, those for which what has changed elsewhere may make a difference. */
+  readonly #concerned: ReadonlySet<Candidate>
 
   constructor(whatIf: WhatIf, question: ConsolidationQuestion, control: SchedulingControl) {
     this.#whatIf = whatIf
     this.#question = question
     this.#control = control
     this.#leastPrice = new LeastPrice(whatIf.compiled.finisher)
+    this.#concerned = new Set(concernedBy(whatIf, question))
     const mostClaims = Math.max(...groupSizes)
     this.#finder = new MoveFinder(whatIf, {
       spotToSpot: question.spotToSpot,
@@ -204,10 +209,10 @@ class GlobalSearch {
       .toSorted((a, b) => b.waste - a.waste || (a.candidate.input.node < b.candidate.input.node ? -1 : 1))
       .map(({ candidate }) => candidate)
     let best: { readonly move: Move; readonly worth: number } | undefined
-    const { leastSavings = 0, unchanged } = this.#question
+    const { leastSavings = 0 } = this.#question
     for (const group of groupsFrom(wasteful)) {
       if (this.#control.shouldStop()) return best?.move
-      if (!budget.allows(group) || group.every(({ input }) => unchanged?.has(input.node))) continue
+      if (!budget.allows(group) || this.#isUnchanged(group) || this.#isInVain(group)) continue
       const price = priceOf(group)
       const least = Math.max(leastShare * price, best?.worth ?? 0, leastSavings)
       if (price < least) continue
@@ -227,8 +232,8 @@ class GlobalSearch {
 
   /** Each node by itself: users are told why it stays. One that could go alone is not worth the moving. */
   #tellWhyNot(): void {
-    const { unchanged } = this.#question
-    const candidates = this.#whatIf.candidates.filter(({ input }) => unchanged?.has(input.node) !== true)
+    // Users are told again now and then, whether or not anything could have changed.
+    const candidates = this.#whatIf.candidates.filter((candidate) => !this.#isUnchanged([candidate]))
     const { remarks } = survey(this.#whatIf, this.#question, this.#control, candidates)
     for (const remark of remarks) {
       if (remark.kind === 'refused') this.#remarks.push(remark)
@@ -242,6 +247,19 @@ class GlobalSearch {
     }
   }
 
+  #isUnchanged(group: readonly Candidate[]): boolean {
+    const { unchanged } = this.#question
+    return unchanged !== undefined && group.every(({ input }) => unchanged.has(input.node))
+  }
+
+  /** Whether nothing was found for a single node lately, and what has changed since makes no difference to its pods. */
+  #isInVain([candidate, ...others]: readonly Candidate[]): boolean {
+    const { settled, roomier } = this.#question
+    // Of several nodes, these ones may never have been looked at together.
+    if (candidate === undefined || others.length > 0 || roomier === undefined) return false
+    return settled?.has(candidate.input.node) === true && !this.#concerned.has(candidate)
+  }
+
   #tellPossible({ candidates: nodes, claims, savings }: Move): void {
     if (claims.length > 0)
       this.#remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
@@ -253,7 +271,8 @@ class GlobalSearch {
     const most = priceOf(group) - least
     return this.#whatIf.without(group, (simulation) => {
       const { claims } = simulation
-      const isHopeless = this.#whatIf.stranded(simulation).length > 0 || this.#leastPrice.of(claims) > most
+      const isHopeless =
+        this.#whatIf.stranded(simulation).length > 0 || this.#leastPrice.exceeds(most, claims)
       if (improvement !== undefined && simulation.isComplete && claims.length > 0 && !isHopeless)
         simulation.regroup(improvement, () => this.#control.shouldStop())
       const isDear = simulation.isComplete && simulation.cost.pricePerHour > most
@@ -294,6 +313,32 @@ function* groupsFrom(wasteful: readonly Candidate[]): Generator<readonly Candida
     for (let start = 0; start < groups * step && start + size <= wasteful.length; start += step)
       yield wasteful.slice(start, start + size)
   }
+}
+
+/** Settled candidates with pods that fit on a roomier node, or about which more than amounts decides. */
+function concernedBy(
+  whatIf: WhatIf,
+  { settled, roomier }: Pick<ConsolidationQuestion, 'settled' | 'roomier'>,
+): readonly Candidate[] {
+  if (settled === undefined || roomier === undefined) return []
+  const nodes = whatIf.nodes.all.filter(({ input }) => roomier.has(input.name))
+  const known = new Map<PodShape, readonly NodeFill[]>()
+  const takers = (shape: PodShape): readonly NodeFill[] => {
+    const found =
+      known.get(shape) ??
+      nodes.filter((node) => amountsFit(shape.amounts, node.remaining) && whatIf.nodes.suits(node, shape))
+    known.set(shape, found)
+    return found
+  }
+  return whatIf.candidates.filter(
+    (candidate) =>
+      settled.has(candidate.input.node) &&
+      candidate.pods.some(
+        (pod) =>
+          !whatIf.isPlain(pod) ||
+          takers(whatIf.compiled.shapeOf(pod)).some((node) => node !== candidate.node),
+      ),
+  )
 }
 
 /** Disruptions that are left, by NodePool. */

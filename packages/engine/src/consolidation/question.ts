@@ -73,6 +73,11 @@ export interface ConsolidationQuestion {
    * the less has changed, the less such a state is looked for.
    */
   readonly settled?: ReadonlySet<string>
+  /**
+   * Names of nodes that may have more room, or take other pods, than when nothing was found for settled candidates. Those
+   * whose pods fit on none of these are not packed again. Absent = any node may.
+   */
+  readonly roomier?: ReadonlySet<string>
   /** A global search may omit what saves less, per hour, and does not tell then why nodes stay. */
   readonly leastSavings?: number
   /** As of a scheduling policy: how several new nodes are planned that replace others. */

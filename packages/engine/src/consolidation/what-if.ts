@@ -2,6 +2,7 @@
 import type { NodeInput } from '../input/input.ts'
 import type { Resources } from '@tenon/api'
 import { CompiledProblem } from '../scheduling/compiled-problem.ts'
+import { KnownPackings } from '../scheduling/packing/known-packings.ts'
 import { Ground } from '../scheduling/ground.ts'
 import type { TypeReader } from '../scheduling/types/instance-rows.ts'
 import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
@@ -57,7 +58,7 @@ export class WhatIf {
     control: SchedulingControl,
     order?: (a: NodeInput, b: NodeInput) => number,
   ) {
-    this.compiled = new CompiledProblem(problem, reader)
+    this.compiled = new CompiledProblem(problem, reader, control.packings ?? new KnownPackings())
     this.#control = control
     this.#ground = new Ground(this.compiled, order)
     this.#ground.observeRelaxations()

@@ -1,5 +1,6 @@
 /** What a scheduling decision says. */
 import type { NodePool, Pod, PricePerHour, Requirement, Resources, Taint } from '@tenon/api'
+import type { KnownPackings } from '../scheduling/packing/known-packings.ts'
 import type { TypeReader } from '../scheduling/types/instance-rows.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 
@@ -134,4 +135,6 @@ export interface SchedulingControl {
   readonly shouldImprove?: () => boolean
   /** Kept by the caller from one decision to the next, it spares reading the same instance types again. */
   readonly types?: TypeReader
+  /** Kept likewise, it spares packing the same pods again. */
+  readonly packings?: KnownPackings
 }

@@ -8,6 +8,7 @@ import { CompiledDevices } from './devices/compiled-devices.ts'
 import { attachmentAmounts, Attachments } from './pods/attachments.ts'
 import { ClaimClasses } from './claims/claim-class.ts'
 import { ClaimFinisher } from './claims/finished-claims.ts'
+import type { KnownPackings } from './packing/known-packings.ts'
 import type { TypeReader } from './types/instance-rows.ts'
 import { podRequests } from './pods/pod-resources.ts'
 import { type PodShape, PodShapes } from './pods/pod-shape.ts'
@@ -33,6 +34,7 @@ export class CompiledProblem {
   readonly attachments: Attachments
   readonly classes: ClaimClasses
   readonly finisher: ClaimFinisher
+  readonly packings: KnownPackings
   readonly daemons: readonly CompiledDaemon[]
   /** Absent, pods that use ResourceClaims find no place. */
   readonly devices: CompiledDevices | undefined
@@ -58,9 +60,13 @@ export class CompiledProblem {
   /** Per shape what its pods ask for, or what is wrong with that. */
   readonly #requests: readonly (Resources | string)[]
 
-  /** @param reader of instance types; one that is kept from problem to problem reads a catalogue once. */
-  constructor(problem: Problem, reader: TypeReader) {
+  /**
+   * @param reader of instance types; one that is kept from problem to problem reads a catalogue once.
+   * @param packings the same for what was packed.
+   */
+  constructor(problem: Problem, reader: TypeReader, packings: KnownPackings) {
     this.problem = problem
+    this.packings = packings
     this.devices = problem.devices && new CompiledDevices(problem.devices)
     this.attachments = new Attachments(problem.attachLimits, this.space)
     this.#requests = problem.shapes.map(({ spec, status, attachments }) => {

@@ -365,6 +365,7 @@ export class Simulation {
       shapeOf: (pod) => this.#compiled.shapeOf(pod),
       topology: this.#topology,
       finisher: this.#compiled.finisher,
+      packings: this.#compiled.packings,
       budgetOf: (template) => this.#budgetOf(template),
       restricted: (of, rows) => this.#compiled.classes.restricted(of, rows),
       improvement,

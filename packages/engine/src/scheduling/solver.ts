@@ -5,6 +5,7 @@ import type { Fault, MalformedObject, PoolWithoutTypes, SchedulingControl } from
 import type { PodReason } from '../reasons/reasons.ts'
 import { CompiledProblem } from './compiled-problem.ts'
 import { isCheaper } from './packing/cheaper.ts'
+import { KnownPackings } from './packing/known-packings.ts'
 import { TypeReader } from './types/instance-rows.ts'
 import { type Outcome, type Selection, Simulation } from './simulation.ts'
 
@@ -24,7 +25,11 @@ type Barred = ReadonlyMap<number, PodReason>
 
 /** Decides for every pod of the problem. */
 export function solve(problem: Problem, control: SchedulingControl): Solution {
-  const compiled = new CompiledProblem(problem, control.types ?? new TypeReader())
+  const compiled = new CompiledProblem(
+    problem,
+    control.types ?? new TypeReader(),
+    control.packings ?? new KnownPackings(),
+  )
   let barred: Barred = new Map()
   for (;;) {
     const solution = solved(compiled, control, barred)

@@ -4,6 +4,7 @@ import {
   type DisruptionResult,
   disruptionResult,
   Examiner,
+  KnownPackings,
   type Problem,
   problemOf,
   schedule,
@@ -47,6 +48,7 @@ export interface SchedulingDecider {
 export class InlineDecider implements SchedulingDecider {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #types = new TypeReader()
+  readonly #packings = new KnownPackings()
   readonly #examiner = new Examiner()
   /** What the last question was about; often there are more on the same input. */
   #last: { readonly input: SchedulingInput; readonly problem: Problem } | undefined
@@ -82,7 +84,7 @@ export class InlineDecider implements SchedulingDecider {
   #control({ deadlineMs, signal }: DecisionOptions): SchedulingControl {
     const start = this.#clock.monotonic()
     const shouldStop = () => signal.aborted || this.#clock.monotonic() - start >= deadlineMs
-    return { shouldStop, types: this.#types }
+    return { shouldStop, types: this.#types, packings: this.#packings }
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
 /** Entry of the thread that decides: hears problems, answers with solutions. Holds one decision at a time. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { examine, type SchedulingControl, solve, TypeReader } from '@tenon/engine'
+import { examine, KnownPackings, type SchedulingControl, solve, TypeReader } from '@tenon/engine'
 import { SystemClock } from '@tenon/runtime'
 import { type Part, partsOf, PieceSize } from './parts.ts'
 import { ProblemReader, type ToThread } from './problem-parts.ts'
@@ -22,6 +22,7 @@ const { replies, stop } = workerData as ThreadData
 const clock = new SystemClock()
 const problems = new ProblemReader()
 const types = new TypeReader()
+const packings = new KnownPackings()
 const size = new PieceSize()
 
 /** What the thread says once all parts of an answer are there, or when there will be none. */
@@ -60,7 +61,7 @@ function tellParts(deadlineMs: number, partsFor: (control: SchedulingControl) =>
   const shouldStop = () => Atomics.load(stop, 0) !== 0 || clock.monotonic() - start >= deadlineMs
   // Looking for a cheaper plan may take as long again as first fit, but pods wait meanwhile.
   const shouldImprove = () => clock.monotonic() - start < improvementMs
-  for (const part of partsFor({ shouldStop, shouldImprove, types })) {
+  for (const part of partsFor({ shouldStop, shouldImprove, types, packings })) {
     const before = clock.monotonic()
     replies.postMessage(part)
     size.took(clock.monotonic() - before)

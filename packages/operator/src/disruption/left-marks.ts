@@ -19,6 +19,8 @@ const nodesPerStep = 64
 
 export class LeftMarks {
   readonly #deps: Dependencies
+  /** The last list of instances, and those of them with marks. */
+  #seen: { readonly all: readonly StateNode[]; readonly marked: readonly StateNode[] } | undefined
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -26,25 +28,29 @@ export class LeftMarks {
 
   /** Takes them off again. */
   async settle(): Promise<void> {
-    const { marks, slicing } = this.#deps
-    for (const { node, claim, isInitialized } of await inSlices(this.#leftMarked(), slicing)) {
+    const { commands, marks, slicing, state } = this.#deps
+    const all = state.stateNodes()
+    // The list is the same as long as no instance has changed.
+    if (this.#seen?.all !== all) this.#seen = { all, marked: await inSlices(markedAmong(all), slicing) }
+    for (const { node, claim, isInitialized, providerID } of this.#seen.marked) {
+      if (commands.has(providerID)) continue
       if (node !== undefined && hasLeftTaint(node)) await marks.taint(node, false)
       if (claim !== undefined && isInitialized) await marks.clearReason(claim)
     }
   }
+}
 
-  /** Instances with marks that nothing is under way for, in steps. */
-  *#leftMarked(): Generator<undefined, readonly StateNode[], undefined> {
-    const marked: StateNode[] = []
-    for (const [index, stateNode] of this.#deps.state.stateNodes().entries()) {
-      if (index % nodesPerStep === 0) yield
-      const { node, claim, providerID, isMarkedForDeletion, isInitialized } = stateNode
-      if (isMarkedForDeletion || claim === undefined || this.#deps.commands.has(providerID)) continue
-      const hasReason = isInitialized && isConditionTrue(claim, 'DisruptionReason')
-      if (hasReason || (node !== undefined && hasLeftTaint(node))) marked.push(stateNode)
-    }
-    return marked
+/** Instances with marks, in steps; those of commands that are under way among them. */
+function* markedAmong(all: readonly StateNode[]): Generator<undefined, readonly StateNode[], undefined> {
+  const marked: StateNode[] = []
+  for (const [index, stateNode] of all.entries()) {
+    if (index % nodesPerStep === 0) yield
+    const { node, claim, isMarkedForDeletion, isInitialized } = stateNode
+    if (isMarkedForDeletion || claim === undefined) continue
+    const hasReason = isInitialized && isConditionTrue(claim, 'DisruptionReason')
+    if (hasReason || (node !== undefined && hasLeftTaint(node))) marked.push(stateNode)
   }
+  return marked
 }
 
 /** Whether the node has the taint of a command and is not on its way out. */

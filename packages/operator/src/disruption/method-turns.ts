@@ -80,9 +80,9 @@ export class MethodTurns {
     const { reason, type } = method
     const series = { reason: reason.toLowerCase(), consolidation_type: type }
     const start = clock.monotonic()
-    const isWanted = (stateNode: StateNode) => orders.mayTake(stateNode) && method.concerns(stateNode)
+    const isWanted = (stateNode: StateNode) => method.concerns(stateNode) && orders.mayTake(stateNode)
     if (method.isQuiet?.() === true) return 'nothing'
-    if (!(await inSlices(this.#isAnyOf(isWanted), slicing))) {
+    if (!(await inSlices(this.#isAnyOf(method, isWanted), slicing))) {
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
       metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
       return 'nothing'
@@ -124,8 +124,12 @@ export class MethodTurns {
     return isFresh ? last.seen : undefined
   }
 
-  *#isAnyOf(isWanted: (instance: StateNode) => boolean): Generator<undefined, boolean, undefined> {
-    for (const [index, stateNode] of this.#deps.state.stateNodes().entries()) {
+  *#isAnyOf(
+    method: DisruptionMethod,
+    isWanted: (instance: StateNode) => boolean,
+  ): Generator<undefined, boolean, undefined> {
+    const all = this.#deps.state.stateNodes()
+    for (const [index, stateNode] of (method.among?.(all) ?? all).entries()) {
       if (index % nodesPerStep === 0) yield
       if (isWanted(stateNode)) return true
     }

@@ -1,8 +1,8 @@
 /** Claims that may exchange pods, and what a new plan for them consists of. */
 import type { ClaimClass } from '../claims/claim-class.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
-import type { TypeRow } from '../claims/pool-template.ts'
-import type { Bin, Item } from './resource-prices.ts'
+import type { BinList } from './known-packings.ts'
+import type { Item } from './resource-prices.ts'
 
 /** Pods of one size. */
 interface SizedPods extends Item {
@@ -11,14 +11,11 @@ interface SizedPods extends Item {
 }
 
 /** Claims of one class whose pods may be mixed. */
-export interface Group {
+export interface Group extends BinList {
   readonly class: ClaimClass
   readonly claims: readonly OpenClaim[]
   readonly pricePerHour: number
   readonly items: readonly SizedPods[]
-  readonly bins: readonly Bin[]
-  /** The rows behind the bins. */
-  readonly rows: readonly TypeRow[]
 }
 
 /** A bin of a new plan: which pods it gets, and the rows its claim may be launched as. */

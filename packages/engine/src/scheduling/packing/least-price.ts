@@ -1,33 +1,61 @@
 /** A bound from below on what claims at known prices cost, found without planning anything. */
+import { addTo } from '../pods/resource-space.ts'
 import type { ClaimClass } from '../claims/claim-class.ts'
 import type { ClaimFinisher } from '../claims/finished-claims.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
+import { undominated } from './packing.ts'
+import { type Bin, resourcePrices } from './resource-prices.ts'
+
+/** Of the sum of many products, as a part of it. */
+const rounding = 1e-6
 
 export class LeastPrice {
   readonly #finisher: ClaimFinisher
   /** By class, for each resource: what one unit of it costs per hour where it is cheapest. */
   readonly #units = new Map<ClaimClass, Float64Array>()
+  readonly #bins = new Map<ClaimClass, readonly Bin[]>()
 
   constructor(finisher: ClaimFinisher) {
     this.#finisher = finisher
   }
 
-  /** What the pods of the claims cost per hour at least, however they are shared out among new claims. */
-  of(claims: readonly OpenClaim[]): number {
-    let sum = 0
-    for (const [ofClass, members] of Map.groupBy(claims, (claim) => claim.class)) {
+  /** Whether the pods of the claims cost more per hour, however they are shared out among new claims. */
+  exceeds(most: number, claims: readonly OpenClaim[]): boolean {
+    const demands = Array.from(
+      Map.groupBy(claims, (claim) => claim.class),
+      ([ofClass, members]) => ({ ofClass, demand: sumOf(members) }),
       // What is reserved is paid for already.
-      if (ofClass.hasReservations) continue
-      const units = this.#unitsOf(ofClass)
-      let least = 0
-      for (let i = 0; i < units.length; i++) {
-        let amount = 0
-        for (const { amounts } of members) amount += amounts[i] as number
-        least = Math.max(least, amount * (units[i] as number))
-      }
-      sum += least
+    ).filter(({ ofClass }) => !ofClass.hasReservations)
+    const dearest = demands.reduce((sum, { ofClass, demand }) => sum + this.#dearest(ofClass, demand), 0)
+    if (dearest > most) return true
+    const together = demands.reduce((sum, { ofClass, demand }) => sum + this.#together(ofClass, demand), 0)
+    return together > most * (1 + rounding)
+  }
+
+  /** The resource that costs most, the others for nothing. */
+  #dearest(ofClass: ClaimClass, demand: Float64Array): number {
+    const units = this.#unitsOf(ofClass)
+    return demand.reduce((least, amount, i) => Math.max(least, amount * (units[i] as number)), 0)
+  }
+
+  /** All resources, of nodes that may be bought in parts. */
+  #together(ofClass: ClaimClass, demand: Float64Array): number {
+    const { prices } = resourcePrices(this.#binsOf(ofClass), demand)
+    return demand.reduce((sum, amount, i) => sum + amount * (prices[i] as number), 0)
+  }
+
+  #binsOf(ofClass: ClaimClass): readonly Bin[] {
+    let bins = this.#bins.get(ofClass)
+    if (bins === undefined) {
+      const all = this.#finisher
+        .priced(ofClass)
+        .flatMap(({ row: { room }, pricePerHour }) =>
+          pricePerHour === undefined ? [] : [{ room, pricePerHour }],
+        )
+      bins = undominated(all).flatMap((index) => all[index] ?? [])
+      this.#bins.set(ofClass, bins)
     }
-    return sum
+    return bins
   }
 
   #unitsOf(ofClass: ClaimClass): Float64Array {
@@ -39,6 +67,12 @@ export class LeastPrice {
     }
     return units
   }
+}
+
+function sumOf(claims: readonly OpenClaim[]): Float64Array {
+  const sum = new Float64Array(claims[0]?.amounts.length ?? 0)
+  for (const { amounts } of claims) addTo(sum, amounts)
+  return sum
 }
 
 /** 0 where no type has any of the resource, so that nothing is concluded from it. */

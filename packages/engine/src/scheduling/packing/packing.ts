@@ -56,11 +56,12 @@ export function pack(items: readonly Item[], bins: readonly Bin[], effort: Effor
   const wanted = Int32Array.from(items, ({ count }) => count)
   let best = packer.packInSomeTaste(wanted)
   if (best === undefined) return undefined
+  const goodEnough = packer.leastPrice * 1.002
+  if (best.pricePerHour <= goodEnough) return best
   if (items.length <= mostMixed) {
     const mixed = packer.packMixed(wanted)
     if (mixed !== undefined && mixed.pricePerHour < best.pricePerHour) best = mixed
   }
-  const goodEnough = packer.leastPrice * 1.002
   for (let round = 0; !effort.isSpent && round < 4 * tastes.length; round++) {
     if (best.pricePerHour <= goodEnough) break
     best = packer.repacked(best, tastes[round % tastes.length] as number, round) ?? best
@@ -212,7 +213,9 @@ class Packer {
       .toSorted((a, b) => b.waste - a.waste || a.order - b.order)
     // Now few bins, now many; and from further down the list as rounds go on.
     const size = Math.max(2, Math.ceil((bins.length * (1 + (round % 4))) / 8))
-    const start = Math.min(Math.max(0, byWaste.length - size), Math.floor(round / 4) * Math.floor(size / 2))
+    // All of them together were packed in each taste already.
+    if (size >= bins.length) return undefined
+    const start = Math.min(byWaste.length - size, Math.floor(round / 4) * Math.floor(size / 2))
     const dissolved = byWaste.slice(start, start + size)
     const wanted = new Int32Array(this.#items.length)
     let before = 0

@@ -1,9 +1,14 @@
 /** The cheapest way to pack a group when its pods will be steered to their nodes. */
 import type { Group, PlannedBin } from './group.ts'
-import { type Effort, pack } from './packing.ts'
+import type { KnownPackings } from './known-packings.ts'
+import type { Effort } from './packing.ts'
 
-export function plannedBins(group: Group, effort: Effort): readonly PlannedBin[] | undefined {
-  const packing = pack(group.items, group.bins, effort)
+export function plannedBins(
+  group: Group,
+  effort: Effort,
+  packings: KnownPackings,
+): readonly PlannedBin[] | undefined {
+  const packing = packings.pack(group.items, group, effort)
   if (packing === undefined) return undefined
   const taken = new Int32Array(group.items.length)
   return packing.bins.map(({ counts }) => ({

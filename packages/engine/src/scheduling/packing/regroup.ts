@@ -17,7 +17,7 @@ import type { Group, PlannedBin } from './group.ts'
 import { plannedBins } from './planned-bins.ts'
 import { uniformBins } from './uniform-bins.ts'
 import { Effort } from './packing.ts'
-import type { Bin } from './resource-prices.ts'
+import type { KnownPackings } from './known-packings.ts'
 
 /** What regrouping needs to know of a simulation. */
 export interface RegroupContext {
@@ -27,6 +27,7 @@ export interface RegroupContext {
   readonly budgetOf: (template: Template) => PoolBudget
   /** The class with only some of its rows. */
   readonly restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass
+  readonly packings: KnownPackings
   readonly improvement: NonNullable<SchedulingPolicy['improvement']>
   readonly shouldStop: () => boolean
 }
@@ -42,7 +43,7 @@ export function regrouped(claims: readonly OpenClaim[], context: RegroupContext)
     if (effort.isSpent) break
     const planned =
       context.improvement === 'planned'
-        ? plannedBins(group, effort)
+        ? plannedBins(group, effort, context.packings)
         : uniformBins(group, effort, context.restricted)
     if (planned === undefined) continue
     const renewed = planned.map((bin) => claimOf(bin, group.claims[0] as OpenClaim, context.shapeOf))
@@ -91,20 +92,12 @@ function groupOf(ofClass: ClaimClass, claims: readonly OpenClaim[], context: Reg
       }
     }
   }
-  const rows: TypeRow[] = []
-  const bins: Bin[] = []
-  for (const { row, pricePerHour } of context.finisher.priced(ofClass)) {
-    if (pricePerHour === undefined || row.room.some((amount) => amount < 0)) continue
-    rows.push(row)
-    bins.push({ room: reduced(row.room), pricePerHour })
-  }
   return {
+    ...context.packings.binsOf(context.finisher.priced(ofClass), demanded),
     class: ofClass,
     claims,
     pricePerHour: costOf(claims, context.finisher).pricePerHour,
     items: [...items.values()].toSorted((a, b) => largerFirst(a.amounts, b.amounts)),
-    rows,
-    bins,
   }
 }
 

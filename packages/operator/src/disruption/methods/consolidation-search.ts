@@ -21,7 +21,16 @@ interface Dependencies {
 }
 
 /** What is asked of one ground. */
-type Question = Pick<ConsolidationQuestion, 'budgets' | 'leastSavings' | 'unchanged' | 'settled' | 'together'>
+type Question = Pick<
+  ConsolidationQuestion,
+  'budgets' | 'leastSavings' | 'unchanged' | 'settled' | 'roomier' | 'together'
+>
+
+/** Where pods of candidates may go; undefined while others wait for a place as well. */
+export function placesOf({ input, described }: RemovalGround): Circumstances['nodes'] {
+  const own = described.reduce((sum, { pods }) => sum + pods.length, 0)
+  return input.pods.length > own ? undefined : input.nodes
+}
 
 /** A move waits to be confirmed; one that saves this much more by then is decided for anew. */
 const outdoneBy = 2
@@ -90,14 +99,15 @@ export class ConsolidationSearch {
     const budgets = budgetsNow()
     const leastSavings = outdoneBy * savings
     const seen = LookedAt.inVain(then)
-    const { settled } = seen.unchanged({
+    const { settled, roomier } = seen.unchanged({
       candidates: ground.candidates.values(),
       budgets,
       catalogue,
+      nodes: placesOf(ground),
       nowMs: 0,
     })
     // Groups of what is as it was are not packed again either: that is most of the work in a large cluster.
-    const question = { budgets, leastSavings, unchanged: settled, settled }
+    const question = { budgets, leastSavings, unchanged: settled, settled, ...(roomier && { roomier }) }
     const result = await this.find(ground, all, question, signal)
     const best = result?.moves[0]
     return best !== undefined && best.savings >= leastSavings

@@ -6,7 +6,7 @@ import type { DisruptionRemarks } from '../remarks.ts'
 import type { MoveValidation } from '../validation.ts'
 import type { ConsolidationAdmission } from './consolidation-admission.ts'
 import type { ConsolidationMoves } from './consolidation-moves.ts'
-import type { ConsolidationSearch } from './consolidation-search.ts'
+import { type ConsolidationSearch, placesOf } from './consolidation-search.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { SearchMemory } from './search-memory.ts'
 
@@ -76,7 +76,7 @@ export class Consolidation implements DisruptionMethod {
     if (ground.described.length === 0) return 'nothing'
     const candidates = isGlobal ? [...ground.candidates.values()] : pass.candidates
     const together = admission.sets(ground.candidates.values())
-    const circumstances = memory.circumstances({ candidates, budgets, catalogue })
+    const circumstances = memory.circumstances({ candidates, budgets, catalogue, nodes: placesOf(ground) })
     const unchanged = memory.unchanged(circumstances)
     const result = await search.find(
       ground,

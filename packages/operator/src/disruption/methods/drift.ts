@@ -1,8 +1,8 @@
 /** `disruption`, method Drift: replaces drifted nodes, one after the other (disruption.md 8). */
-import { isConditionTrue } from '@tenon/api'
 import type { RemovalResult } from '@tenon/engine'
 import { type StateNode, transitionMs } from '../../cluster/nodes/state-node.ts'
 import type { Candidate } from '../candidates.ts'
+import { driftedAmong, isDrifted } from './drifted.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import { heldBackText, type RolloutPause } from './rollout-pause.ts'
@@ -29,13 +29,17 @@ export class Drift implements DisruptionMethod {
     this.#deps = deps
   }
 
-  concerns({ claim }: StateNode): boolean {
-    return claim !== undefined && isConditionTrue(claim, 'Drifted')
+  among(all: readonly StateNode[]): readonly StateNode[] {
+    return driftedAmong(all)
+  }
+
+  concerns(stateNode: StateNode): boolean {
+    return isDrifted(stateNode)
   }
 
   accepts(candidate: Candidate): boolean {
-    const { pool, claim } = candidate
-    if (pool.spec.replicas !== undefined || !isConditionTrue(claim, 'Drifted')) return false
+    const { pool } = candidate
+    if (pool.spec.replicas !== undefined || !isDrifted(candidate)) return false
     return !this.#deps.rolloutPause.holds(candidate)
   }
 

@@ -14,8 +14,13 @@ function seen(name: string, pods: string, pricePerHour = 1, generation = 1, cpu 
     pricePerHour,
     disruptionCost: 1 + pods.length,
     waitsForBusyNodes: false,
-    pool: { metadata: { name: 'default', generation } } as NodePool,
+    pool: poolOf(generation),
   }
+}
+
+function poolOf(generation: number, limits?: Record<string, string>): NodePool {
+  const spec = { template: { spec: {} }, ...(limits && { limits }) }
+  return { metadata: { name: 'default', generation }, spec } as NodePool
 }
 
 /** A type that costs so much per offering; undefined where it is sold out. */
@@ -40,6 +45,7 @@ const at = (nowMs: number, changes: Partial<Circumstances> & { readonly left?: n
   candidates: a,
   budgets: new Map([['default', changes.left ?? 3]]),
   catalogue: sold(1),
+  nodes: [],
   nowMs,
   ...changes,
 })
@@ -134,4 +140,63 @@ test('a search is in vain again while neither candidates nor budgets are others,
 test('what a move was found in has no better one', () => {
   const now = [...a, seen('new', '')]
   assert.deepEqual([...LookedAt.inVain(at(0)).unchanged(at(0, { candidates: now })).settled], ['a'])
+})
+
+test('nodes that have more room than when nothing was found are told, whatever was looked at in between', () => {
+  const looked = new LookedAt()
+  const place = (cpu: number, more: Partial<NonNullable<Circumstances['nodes']>[number]> = {}) => ({
+    name: 'n',
+    labels: { zone: 'one' },
+    taints: [],
+    initialized: true,
+    available: { cpu },
+    ...more,
+  })
+  const other = { ...place(9), name: 'other' }
+  const roomier = (nowMs: number, n: ReturnType<typeof place>, nodes = [n, other]) => {
+    const circumstances = at(nowMs, { nodes })
+    const told = looked.unchanged(circumstances)
+    looked.note(circumstances, told, false)
+    return told.roomier && [...told.roomier]
+  }
+  assert.equal(roomier(0, place(4)), undefined)
+  assert.deepEqual(roomier(1, place(4)), [])
+  assert.deepEqual(roomier(2, place(2)), [])
+  // What was looked at while it had less was not found room for then.
+  assert.deepEqual(roomier(3, place(4)), ['n'])
+  assert.deepEqual(roomier(5 * minute, place(4)), ['n'])
+  assert.deepEqual(roomier(5 * minute + 1, place(4)), [])
+  assert.deepEqual(roomier(5 * minute + 2, place(1, { labels: { zone: 'two' } })), ['n'])
+  assert.deepEqual(roomier(5 * minute + 3, place(1, { refusesCandidatePods: true })), ['n'])
+  assert.deepEqual(roomier(5 * minute + 4, place(1), [place(1), other, { ...place(1), name: 'new' }]), [
+    'n',
+    'new',
+  ])
+})
+
+test('while pods wait, what is in the way of a move may be what they need: any node counts as one with more room', () => {
+  const looked = new LookedAt()
+  const told = (nowMs: number, nodes: Circumstances['nodes']) => {
+    const circumstances = at(nowMs, { nodes })
+    const { settled, roomier, ...rest } = looked.unchanged(circumstances)
+    looked.note(circumstances, { ...rest, settled }, false)
+    return [settled.size, roomier?.size]
+  }
+  assert.deepEqual(told(0, undefined), [0, undefined])
+  assert.deepEqual(told(1, []), [1, undefined])
+  assert.deepEqual(told(5 * minute, []), [1, undefined])
+  assert.deepEqual(told(5 * minute + 1, []), [1, 0])
+  assert.deepEqual(told(5 * minute + 2, undefined), [1, undefined])
+  assert.deepEqual(told(5 * minute + 3, []), [1, undefined])
+})
+
+test('with limits, what is out of reach may come within it: any node counts as one with more room', () => {
+  const looked = new LookedAt()
+  const limited = [...sold(1)].map(
+    ([name, listed]) => [name, { ...listed, pool: poolOf(1, { cpu: '10' }) }] as const,
+  )
+  const circumstances = at(0, { catalogue: new Map(limited) })
+  looked.note(circumstances, looked.unchanged(circumstances), false)
+  const { settled, roomier } = looked.unchanged({ ...circumstances, nowMs: 1 })
+  assert.deepEqual([[...settled], roomier], [['a'], undefined])
 })

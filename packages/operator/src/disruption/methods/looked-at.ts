@@ -1,6 +1,7 @@
 /** Which candidates a search for consolidation has found nothing for, as they were then. */
+import { isDeepStrictEqual } from 'node:util'
 import { comparePrices, lowestPrice, ownValue, type PricePerHour, type Resources } from '@tenon/api'
-import type { ConsolidationQuestion } from '@tenon/engine'
+import type { ConsolidationQuestion, NodeInput } from '@tenon/engine'
 import type { Candidate } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
 
@@ -29,6 +30,12 @@ interface Sight extends View {
   readonly left: number
 }
 
+/** What of a node decides which pods may go there. */
+type Place = Pick<
+  NodeInput,
+  'name' | 'labels' | 'taints' | 'initialized' | 'available' | 'refusesCandidatePods' | 'takesOnlyPlanned'
+>
+
 type Prices = ReadonlyMap<string, readonly PricePerHour[]>
 
 type Looked = Pick<
@@ -42,11 +49,17 @@ export interface Circumstances {
   /** Nodes that may still be disrupted, by NodePool. */
   readonly budgets: ReadonlyMap<string, number>
   readonly catalogue: Catalogue
+  /**
+   * Every node that pods may go to; undefined while other pods than those of candidates wait for a place, as what has to
+   * be launched for them keeps moves from being found.
+   */
+  readonly nodes: readonly Place[] | undefined
   readonly nowMs: number
 }
 
 /** What need not be looked for again, as the engine is told. */
-export type Unchanged = Required<Pick<ConsolidationQuestion, 'unchanged' | 'settled'>>
+export type Unchanged = Required<Pick<ConsolidationQuestion, 'unchanged' | 'settled'>> &
+  Pick<ConsolidationQuestion, 'roomier'>
 
 /** As of the first look. */
 export const nothingUnchanged: Unchanged = { unchanged: new Set(), settled: new Set() }
@@ -57,6 +70,8 @@ export const nothingUnchanged: Unchanged = { unchanged: new Set(), settled: new 
  */
 export class LookedAt {
   #sights: ReadonlyMap<string, Sight> = new Map()
+  /** As they were at the last look at everything, with the least room since. */
+  #places: ReadonlyMap<string, Place> | undefined
   /** The lowest since everything was looked at. */
   #prices: Prices = new Map()
   #lookedAtMs = Number.NEGATIVE_INFINITY
@@ -71,7 +86,7 @@ export class LookedAt {
   }
 
   /** What need not be looked at again now. */
-  unchanged({ candidates, budgets, catalogue, nowMs }: Circumstances): Unchanged {
+  unchanged({ candidates, budgets, catalogue, nodes, nowMs }: Circumstances): Unchanged {
     const isLapsed = nowMs - this.#exchangedAtMs >= exchangeLastsMs
     if (isLapsed || isCheaper(pricesOf(catalogue), this.#prices)) this.#sights = new Map()
     const settled = new Set<string>()
@@ -81,7 +96,12 @@ export class LookedAt {
         settled.add(candidate.name)
     }
     const isLook = nowMs - this.#lookedAtMs >= lookLastsMs
-    return { unchanged: isLook ? new Set() : settled, settled }
+    const unchanged = isLook ? new Set<string>() : settled
+    const places = this.#places
+    if (settled.size === 0 || places === undefined || nodes === undefined || hasLimits(catalogue))
+      return { unchanged, settled }
+    const roomier = nodes.filter((node) => isRoomier(node, places.get(node.name)))
+    return { unchanged, settled, roomier: new Set(roomier.map(({ name }) => name)) }
   }
 
   /**
@@ -90,11 +110,13 @@ export class LookedAt {
    * @param isLimited whether budgets left something out.
    */
   note(
-    { candidates, budgets, catalogue, nowMs }: Circumstances,
+    { candidates, budgets, catalogue, nodes, nowMs }: Circumstances,
     { unchanged, settled }: Unchanged,
     isLimited: boolean,
   ): void {
-    if (unchanged.size === 0) this.#lookedAtMs = nowMs
+    const isLook = unchanged.size === 0
+    if (isLook) this.#lookedAtMs = nowMs
+    this.#places = placesAfter(nodes, this.#places, isLook)
     if (settled.size === 0) this.#exchangedAtMs = nowMs
     const isFirst = this.#sights.size === 0
     const prices = pricesOf(catalogue)
@@ -111,10 +133,58 @@ export class LookedAt {
   }
 }
 
+/** Of NodePools whose nodes go, others may launch more: what is out of reach now need not be so then. */
+function hasLimits(catalogue: Catalogue): boolean {
+  return catalogue.values().some(({ pool }) => Object.keys(pool.spec.limits ?? {}).length > 0)
+}
+
+/** @param isLook whether nothing was found for any candidate, with the nodes as they are. */
+function placesAfter(
+  nodes: readonly Place[] | undefined,
+  before: ReadonlyMap<string, Place> | undefined,
+  isLook: boolean,
+): ReadonlyMap<string, Place> | undefined {
+  if (nodes === undefined) return undefined
+  if (isLook) return new Map(nodes.map((node) => [node.name, node]))
+  return before && new Map(nodes.map((node) => [node.name, withLeastRoom(node, before.get(node.name))]))
+}
+
+/** Whether pods may find room on the node that they did not find before. */
+function isRoomier(now: Place, then: Place | undefined): boolean {
+  if (then === undefined || !isAlike(now, then)) return true
+  const { available } = now
+  return Object.keys(available).some(
+    (name) => (ownValue(available, name) ?? 0) > (ownValue(then.available, name) ?? 0),
+  )
+}
+
+/** Whether the node takes pods as it did before, had it the room. */
+function isAlike(a: Place, b: Place): boolean {
+  return (
+    a.initialized === b.initialized &&
+    (a.refusesCandidatePods ?? false) === (b.refusesCandidatePods ?? false) &&
+    (a.takesOnlyPlanned ?? false) === (b.takesOnlyPlanned ?? false) &&
+    (a.labels === b.labels || isDeepStrictEqual(a.labels, b.labels)) &&
+    (a.taints === b.taints || isDeepStrictEqual(a.taints, b.taints))
+  )
+}
+
+/** The node with no more of anything than it had before; as it is when it was another one. */
+function withLeastRoom(now: Place, then: Place | undefined): Place {
+  if (then === undefined || !isAlike(now, then)) return now
+  const available = Object.fromEntries(
+    Object.entries(now.available).map(([name, amount]) => [
+      name,
+      Math.min(amount, ownValue(then.available, name) ?? 0),
+    ]),
+  )
+  return { ...now, available }
+}
+
 /** Whether a search that has found nothing then would find nothing now, if all that is no candidate is the same. */
 export function isInVainAgain(
-  now: Omit<Circumstances, 'nowMs'>,
-  then: Omit<Circumstances, 'nowMs'>,
+  now: Omit<Circumstances, 'nowMs' | 'nodes'>,
+  then: Omit<Circumstances, 'nowMs' | 'nodes'>,
 ): boolean {
   const views = new Map(Array.from(then.candidates, (candidate) => [candidate.name, viewOf(candidate)]))
   let count = 0

@@ -50,6 +50,8 @@ export interface DisruptionMethod {
   readonly groups?: GroupScope
   /** Whether there is no use in looking at the nodes now. Absent = there may always be. */
   readonly isQuiet?: () => boolean
+  /** Of all instances, those that the method may be about, where that is known without asking each. Absent = any. */
+  readonly among?: (all: readonly StateNode[]) => readonly StateNode[]
   /** Whether the method may be about this instance, told from little; nothing more is worked out for others. */
   readonly concerns: (stateNode: StateNode) => boolean
   /** Whether the method is about this node; it may tell why not. */

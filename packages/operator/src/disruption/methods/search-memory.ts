@@ -17,8 +17,8 @@ interface Dependencies {
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
-/** Circumstances as they are at no moment in particular. */
-type Timeless = Omit<Circumstances, 'nowMs'>
+/** What a search that budgets limited depended on. */
+type Timeless = Omit<Circumstances, 'nowMs' | 'nodes'>
 
 export class SearchMemory {
   readonly #deps: Dependencies
@@ -55,7 +55,7 @@ export class SearchMemory {
     return this.#isGlobal ? isSameBudget(now.budgets, then.budgets) : isInVainAgain(now, then)
   }
 
-  circumstances(now: Timeless): Circumstances {
+  circumstances(now: Omit<Circumstances, 'nowMs'>): Circumstances {
     return { ...now, nowMs: this.#deps.clock.monotonic() }
   }
 

@@ -1,10 +1,10 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
-import { isConditionTrue } from '@tenon/api'
 import { nodeLimit, type StaticClaims } from '../../nodepool/static/static-claims.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import type { StaticPool, StaticPools } from '../../nodepool/static/static-pool.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
+import { driftedAmong, isDrifted } from './drifted.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import { heldBackText, type RolloutPause } from './rollout-pause.ts'
@@ -34,13 +34,17 @@ export class StaticDrift implements DisruptionMethod {
     this.#deps = deps
   }
 
-  concerns({ claim }: StateNode): boolean {
-    return claim !== undefined && isConditionTrue(claim, 'Drifted')
+  among(all: readonly StateNode[]): readonly StateNode[] {
+    return driftedAmong(all)
+  }
+
+  concerns(stateNode: StateNode): boolean {
+    return isDrifted(stateNode)
   }
 
   accepts(candidate: Candidate): boolean {
-    const { pool, claim } = candidate
-    if (pool.spec.replicas === undefined || !isConditionTrue(claim, 'Drifted')) return false
+    const { pool } = candidate
+    if (pool.spec.replicas === undefined || !isDrifted(candidate)) return false
     return !this.#deps.rolloutPause.holds(candidate)
   }
 
