@@ -65,6 +65,7 @@ export { type BudgetWindow, budgetWindows } from './consolidation/budget-windows
 export { isCheaper, isConfirmed } from './consolidation/confirmation.ts'
 export { examine, Examiner } from './consolidation/examine.ts'
 export { savingsOrder } from './consolidation/savings-order.ts'
+export { overdrawnBudget } from './consolidation/together.ts'
 export {
   type ConsolidationRemark,
   type ConsolidationResult,

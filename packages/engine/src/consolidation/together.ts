@@ -1,5 +1,6 @@
 /** Looks for nodes that go as a whole, because pods on them run together or not at all (gangs.md 7.5). */
 import type { SchedulingControl } from '../input/result.ts'
+import type { NodeRefusal } from './answer.ts'
 import { verdictsOn } from './balanced.ts'
 import { MoveFinder, priceOf } from './move.ts'
 import type { Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
@@ -22,7 +23,10 @@ export function searchTogether(
     for (const set of setsOf(whatIf, question)) {
       isTimedOut = control.shouldStop()
       if (isTimedOut) return undefined
-      const overdrawn = overdrawnBy(set, question)
+      const overdrawn = overdrawnBudget(
+        set.map(({ input }) => input.nodePool),
+        question.budgets,
+      )
       if (overdrawn !== undefined) {
         isLimitedByBudget = true
         for (const { input } of set) remarks.push({ kind: 'refused', node: input.node, refusal: overdrawn })
@@ -89,11 +93,19 @@ function setsOf(whatIf: WhatIf, { together = [] }: ConsolidationQuestion): reado
   return sets.toSorted((a, b) => ratioOf(b) - ratioOf(a) || (nameOf(a) < nameOf(b) ? -1 : 1))
 }
 
-/** Set when a NodePool's budget leaves fewer nodes than the set has of it. */
-function overdrawnBy(set: readonly Candidate[], { budgets }: ConsolidationQuestion) {
-  for (const [nodePool, nodes] of Map.groupBy(set, ({ input }) => input.nodePool)) {
+/**
+ * The first NodePool whose budget leaves fewer nodes than are to go together, as why none of them goes; undefined when
+ * budgets allow all.
+ * @param nodePools of each node.
+ * @param budgets how many nodes may still go, by NodePool; one that is not there allows none.
+ */
+export function overdrawnBudget(
+  nodePools: readonly string[],
+  budgets: ReadonlyMap<string, number>,
+): Extract<NodeRefusal, { readonly kind: 'budget' }> | undefined {
+  for (const [nodePool, nodes] of Map.groupBy(nodePools, (name) => name)) {
     const allowed = budgets.get(nodePool) ?? 0
-    if (nodes.length > allowed) return { kind: 'budget', nodePool, nodes: nodes.length, allowed } as const
+    if (nodes.length > allowed) return { kind: 'budget', nodePool, nodes: nodes.length, allowed }
   }
   return undefined
 }
