@@ -350,7 +350,7 @@ describe('the charts', () => {
     const initial = {
       CapacityBuffer: 'true',
       GlobalConsolidation: 'true',
-      GroupScheduling: 'false',
+      GroupScheduling: 'true',
       NodeOverlay: 'false',
       NodeRepair: 'false',
       PlannedPlacement: 'auto',
@@ -499,6 +499,11 @@ describe('the charts', () => {
     assert.equal(await hasBuffers({}), true)
     assert.equal(await hasBuffers(featureGates({ capacityBuffer: false })), false)
     assert.equal(await hasBuffers({ settings: { compatibility: 'karpenter' } }), false)
+    const hasGroups = async (values: Values) =>
+      (await rights(values)).some((text) => text.includes('podgroups'))
+    assert.equal(await hasGroups({}), true)
+    assert.equal(await hasGroups(featureGates({ groupScheduling: false })), false)
+    assert.equal(await hasGroups({ settings: { compatibility: 'karpenter' } }), false)
     assert.deepEqual(await added(goldens['exoscale'] ?? {}), [
       'create secrets in kube-system',
       'delete secrets in kube-system',

@@ -27,6 +27,14 @@ export const rightsWithoutRequests: Readonly<Record<string, string>> = {
     'asked about by an admission plugin when a Node gets an owner that it holds back',
   'update karpenter.sh/nodepools/finalizers':
     'asked about by an admission plugin when a NodeClaim gets an owner that it holds back',
+  ...Object.fromEntries(
+    ['scheduling.k8s.io', 'scheduling.x-k8s.io', 'scheduling.volcano.sh'].map((group) => [
+      `watch ${group}/podgroups`,
+      'PodGroups, where a feature of Kubernetes or another scheduler serves them',
+    ]),
+  ),
+  'watch autoscaling.x-k8s.io/provisioningrequests': 'ProvisioningRequests, where they are served',
+  'patch autoscaling.x-k8s.io/provisioningrequests/status': 'ProvisioningRequests, where they are served',
 }
 
 /** Those of `unused` that are not on the list. Lists are for API servers that do not stream the first state of a watch. */

@@ -1,8 +1,10 @@
 /** The running autoscaler: caches, state, controllers, and the order in which they start and stop. */
+import { apiVersionOf } from '@tenon/api'
 import { type Clock, eventLoopTurns, type Runtime } from '@tenon/runtime'
 import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type SweepGuard } from '@tenon/provider'
 import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
+import { GroupDiscovery } from './podgroup/discovery.ts'
 import { groupFigures } from './podgroup/figures.ts'
 import { type BufferFigures, bufferFigures } from './capacitybuffer/figures.ts'
 import { requestFigures } from './provisioningrequest/figures.ts'
@@ -258,8 +260,25 @@ export class Operator {
       ...rememberedBy(state, pools, this.#deps.runtime.clock.now()),
       offeringsOnTrial: launchGuard.onTrial(),
       podsOnTrial: Object.fromEntries(state.evidence.onTrial),
+      groupVersions: state.podGroups.caches.map(({ type }) => apiVersionOf(type)),
       isSteering: this.#assembled.decisions.placementGate.isOn,
     }
+  }
+
+  /**
+   * Reads the groups of pods that the API server serves; call it once the caches are filled. One that leads does so by
+   * itself.
+   */
+  async followGroups(signal: AbortSignal): Promise<void> {
+    const { groupKinds } = this.caches
+    if (groupKinds === undefined) return
+    const { kubernetes, runtime } = this.#deps
+    const { client } = kubernetes
+    await new GroupDiscovery({ client, groupKinds, state: this.state, logger: runtime.logger }).run(signal)
+    const { podGroups, requests } = this.state
+    const { requests: ofRequests, podTemplates } = requests.caches ?? {}
+    const caches = [...podGroups.caches, ofRequests, podTemplates]
+    await Promise.all(caches.map(async (cache) => await cache?.synced(signal)))
   }
 
   /** Takes over what another process knew; call it once the caches are filled, and before anything is decided. */

@@ -99,7 +99,7 @@ export const defaultSettings: Settings = {
     nodeOverlay: false,
     staticCapacity: false,
     capacityBuffer: true,
-    groupScheduling: false,
+    groupScheduling: true,
     plannedPlacement: 'auto',
     reservedCapacity: true,
     spotToSpotConsolidation: false,

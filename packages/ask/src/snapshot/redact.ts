@@ -4,6 +4,7 @@ import { type ConfigMap, isQuantity, kinds, type KubeObject, labels, wellKnownLa
 import type { JournalEntry, OperatorMemory } from '@tenon/operator'
 import { isFields } from './head.ts'
 import type { Snapshot, SnapshotCatalogue } from './snapshot.ts'
+import { groupAnnotation } from './take.ts'
 
 /** Members whose text is a word of Kubernetes, or says nothing of anybody. */
 const wordsOfKubernetes: ReadonlySet<string> = new Set([
@@ -39,6 +40,7 @@ const wordsOfKubernetes: ReadonlySet<string> = new Set([
   'driver',
   'accessModes',
   'unhealthyPodEvictionPolicy',
+  'disruptionMode',
   'consolidationPolicy',
   'schedule',
   'duration',
@@ -230,13 +232,23 @@ export class Redactor {
       return this.#labels(value)
     const label = value['key']
     const entries = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
-      if (name === 'annotations' && isFields(part)) return [[name, annotationsOf(part)]]
+      if (name === 'annotations' && isFields(part)) return [[name, this.#annotations(part)]]
       if (textsForPeople.has(name)) return name === 'message' ? [[name, '']] : []
       const isTold = typeof label === 'string' && this.#told.has(label)
       if (name === 'values' || name === 'value') return [[name, isTold ? part : this.#values(part)]]
       return [[name, this.#walk(part, name)]]
     })
     return Object.fromEntries(entries)
+  }
+
+  #annotations(annotations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    return Object.fromEntries(
+      Object.entries(annotations).flatMap(([key, value]) => {
+        if (pauseAnnotations.test(key)) return [[key, withoutReason(value)]]
+        if (groupAnnotation.test(key)) return [[key, this.#values(value)]]
+        return readAnnotations.test(key) ? [[key, value]] : []
+      }),
+    )
   }
 
   #labels(record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
@@ -253,15 +265,6 @@ export class Redactor {
   #text(text: string, member: string): string {
     return wordsOfKubernetes.has(member) || isQuantity(text) ? text : this.name(text)
   }
-}
-
-function annotationsOf(annotations: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    Object.entries(annotations).flatMap(([key, value]) => {
-      if (pauseAnnotations.test(key)) return [[key, withoutReason(value)]]
-      return readAnnotations.test(key) ? [[key, value]] : []
-    }),
-  )
 }
 
 /** What a pause says, without why: people write that. What cannot be read as a pause stays unreadable. */

@@ -175,12 +175,16 @@ function typeOf(type: ResourceType): Pick<KubeObject, 'apiVersion' | 'kind'> {
 
 /** Annotations of pods that decisions, or those who explain them, read. Others may hold anything. */
 const readAnnotation = /^([a-z-]+\.)*(karpenter\.sh|tenon\.sh|kubernetes\.io|autoscaling\.x-k8s\.io)\//
+/** Annotations of pods that name a PodGroup of Volcano. */
+export const groupAnnotation = /^scheduling\.(k8s\.io|volcano\.sh)\/group-name$/
 
 function withoutForeignAnnotations(pod: Pod): Pod {
   const { annotations } = pod.metadata
   if (!isFields(annotations)) return pod
   const kept = Object.entries(annotations).filter(
-    ([key]) => readAnnotation.test(key) && key !== 'kubectl.kubernetes.io/last-applied-configuration',
+    ([key]) =>
+      groupAnnotation.test(key) ||
+      (readAnnotation.test(key) && key !== 'kubectl.kubernetes.io/last-applied-configuration'),
   )
   return { ...pod, metadata: { ...pod.metadata, annotations: Object.fromEntries(kept) } }
 }

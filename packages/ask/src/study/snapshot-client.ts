@@ -15,9 +15,18 @@ export class SnapshotClient implements WatchingKubeClient {
   /** By API version and kind. */
   readonly #objects: ReadonlyMap<string, readonly KubeObject[]>
   readonly #gitVersion: string
+  readonly #isServed: (type: ResourceType) => boolean
 
-  /** @param gitVersion what the server says of itself, such as `v1.36.3`. */
-  constructor(objects: readonly KubeObject[], gitVersion: string) {
+  /**
+   * @param gitVersion what the server says of itself, such as `v1.36.3`.
+   * @param isServed whether lists of a kind are answered.
+   */
+  constructor(
+    objects: readonly KubeObject[],
+    gitVersion: string,
+    isServed: (type: ResourceType) => boolean = () => true,
+  ) {
+    this.#isServed = isServed
     this.#objects = Map.groupBy(objects, ({ apiVersion, kind }) => `${apiVersion}/${kind}`)
     this.#gitVersion = gitVersion
   }
@@ -31,6 +40,8 @@ export class SnapshotClient implements WatchingKubeClient {
 
   list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}): Promise<T[]> {
     const { namespace, labelSelector } = options
+    if (!this.#isServed(type))
+      return Promise.reject(new KubeError('notFound', 404, `the snapshot holds no ${type.plural}`))
     return Promise.resolve(
       this.#of(type).filter(
         ({ metadata }) =>

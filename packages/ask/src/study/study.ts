@@ -1,4 +1,5 @@
 /** A snapshot that is open for questions: the state and the engine of the controller, fed from it (ask.md 1). */
+import { apiVersionOf, autoscalingKinds, podGroupKinds, type ResourceType } from '@tenon/api'
 import { createCacheRegistry } from '@tenon/kube'
 import { InlineDecider, onTrialOf, Operator, type PendingDecision, type Settings } from '@tenon/operator'
 import { type Clock, eventLoopTurns, SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
@@ -54,7 +55,7 @@ export class Study {
     const { clock } = this
     const random = new SeededRandom(1)
     const logger = silentLogger
-    const client = new SnapshotClient(snapshot.objects, gitVersion)
+    const client = new SnapshotClient(snapshot.objects, gitVersion, servedIn(snapshot))
     this.operator = new Operator({
       kubernetes: {
         client,
@@ -74,6 +75,7 @@ export class Study {
     await study.operator.observe(study.#closed.signal)
     // A controller does not wait for what may be denied to it; here it is there.
     await study.operator.caches.brakeConfigMaps?.synced(study.#closed.signal)
+    await study.operator.followGroups(study.#closed.signal)
     study.operator.recall(snapshot.memory)
     return study
   }
@@ -91,6 +93,15 @@ export class Study {
     this.#closed.abort(new Error('the study is closed'))
     await this.operator.stop()
   }
+}
+
+/** Groups count as far as the controller read them. ProvisioningRequests need a controller that looks after them. */
+function servedIn({ memory }: Snapshot): (type: ResourceType) => boolean {
+  const { provisioningRequest } = autoscalingKinds
+  return (type) =>
+    type.plural === podGroupKinds.coscheduling.plural
+      ? memory.groupVersions.includes(apiVersionOf(type))
+      : type.plural !== provisioningRequest.plural
 }
 
 /** The settings of decisions on the snapshot. What it lists has the overlays on it. */

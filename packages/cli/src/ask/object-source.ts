@@ -67,17 +67,17 @@ export async function snapshotOfObjects(
     decider: new InlineDecider(clock),
     settings: { ...defaultSettings, clusterStateObservability: false },
   })
+  const signal = AbortSignal.any([io.interrupted, AbortSignal.timeout(listsMs)])
   try {
-    await operator
-      .observe(AbortSignal.any([io.interrupted, AbortSignal.timeout(listsMs)]))
-      .catch((cause: unknown) => {
-        io.interrupted.throwIfAborted()
-        throw new CliError(
-          `these objects could not be listed: ${operator.waitingFor.join(', ')}; grant the right to list and watch them`,
-          { cause },
-        )
-      })
-    const snapshot = await takeSnapshot(
+    await operator.observe(signal).catch((cause: unknown) => {
+      io.interrupted.throwIfAborted()
+      throw new CliError(
+        `these objects could not be listed: ${operator.waitingFor.join(', ')}; grant the right to list and watch them`,
+        { cause },
+      )
+    })
+    await operator.followGroups(signal)
+    return await takeSnapshot(
       {
         operator,
         provider,
@@ -88,33 +88,9 @@ export async function snapshotOfObjects(
       },
       io.interrupted,
     )
-    return { ...snapshot, objects: [...snapshot.objects, ...(await requestObjects(client, io.interrupted))] }
   } finally {
     await operator.stop()
   }
-}
-
-/** ProvisioningRequests and their PodTemplates, where they are served and may be read. */
-async function requestObjects(
-  client: Pick<KubeClient, 'list'>,
-  signal: AbortSignal,
-): Promise<readonly KubeObject[]> {
-  try {
-    const requests = await client.list(autoscalingKinds.provisioningRequest, { signal, fields: objectFields })
-    if (requests.length === 0) return []
-    const templates = await client.list(kinds.podTemplate, { signal, fields: podTemplateFields })
-    return [
-      ...requests.map((each) => ({ ...each, ...headOf(autoscalingKinds.provisioningRequest) })),
-      ...templates.map((each) => ({ ...each, ...headOf(kinds.podTemplate) })),
-    ]
-  } catch (error) {
-    if (isKubeError(error, 'notFound', 'forbidden')) return []
-    throw error
-  }
-}
-
-function headOf(type: ResourceType): Pick<KubeObject, 'apiVersion' | 'kind'> {
-  return { apiVersion: apiVersionOf(type), kind: type.kind }
 }
 
 function withKind(pool: NodePool): NodePool {

@@ -38,7 +38,7 @@ export const gateDefinitions: readonly GateDefinition[] = [
   },
   {
     name: 'GroupScheduling',
-    fallback: false,
+    fallback: true,
     meaning:
       'Launch nodes for the pods of a PodGroup (of Kubernetes, coscheduling or Volcano) or of a ProvisioningRequest all together or not at all, where these are served.',
     isOwn: true,

@@ -132,7 +132,7 @@ function settingsOf(tenon: RunningAutoscaler | undefined): ReadonlySet<RightsSet
   return new Set<RightsSetting>([
     ...(/PlannedPlacement=false/i.test(gates) ? [] : (['plannedPlacement'] as const)),
     ...(hasBuffers(gates, compatibility) ? (['capacityBuffer'] as const) : []),
-    ...(/GroupScheduling=true/i.test(gates) ? (['groupScheduling'] as const) : []),
+    ...(hasGroups(gates, compatibility) ? (['groupScheduling'] as const) : []),
     ...(readsDevices(setting('ignore-dra-requests', 'IGNORE_DRA_REQUESTS'), compatibility)
       ? (['dynamicResources'] as const)
       : []),
@@ -149,4 +149,8 @@ function hasBuffers(gates: string, compatibility: string): boolean {
   return compatibility === 'karpenter'
     ? /CapacityBuffer=true/i.test(gates)
     : !/CapacityBuffer=false/i.test(gates)
+}
+
+function hasGroups(gates: string, compatibility: string): boolean {
+  return compatibility !== 'karpenter' && !/GroupScheduling=false/i.test(gates)
 }

@@ -360,14 +360,16 @@ test('rights that come with a setting are asked for when the running controller 
   const stand = await stood(t)
   const [container] =
     stand.api.get(deploymentKind, 'kube-system', 'karpenter')?.spec?.template?.spec?.containers ?? []
-  const env = [
-    { name: 'FEATURE_GATES', value: 'CapacityBuffer=false,PlannedPlacement=false,GroupScheduling=true' },
-  ]
-  stand.api.patch(deploymentKind, 'kube-system', 'karpenter', {
-    spec: { template: { spec: { containers: [{ ...container, env }] } } },
-  })
-  const rights = (await stand.run()).find(({ name }) => name === 'rights')
-  assert.match(rights?.findings[0]?.message ?? '', /list, watch podgroups\.scheduling/)
+  const findingOf = async (gate: string) => {
+    const env = [{ name: 'FEATURE_GATES', value: `CapacityBuffer=false,PlannedPlacement=false,${gate}` }]
+    stand.api.patch(deploymentKind, 'kube-system', 'karpenter', {
+      spec: { template: { spec: { containers: [{ ...container, env }] } } },
+    })
+    return (await stand.run()).find(({ name }) => name === 'rights')?.findings[0]?.message
+  }
+  stand.api.patch(clusterRoleKind, undefined, 'groups', { rules: [] })
+  assert.match((await findingOf('GroupScheduling=true')) ?? '', /list, watch podgroups\.scheduling/)
+  assert.equal(await findingOf('GroupScheduling=false'), undefined)
 })
 
 test('without credentials the cloud is not asked, and the missing variable is named', async (t) => {

@@ -75,7 +75,11 @@ export class GroupDiscovery {
     const type = autoscalingKinds.provisioningRequest
     const found = await this.#look(type, signal, () => undefined)
     const readable = found === 'served' ? await this.#look(kinds.podTemplate, signal, () => undefined) : found
-    if (readable === 'forbidden') this.#warn('request', 'ProvisioningRequest', groupOf.request)
+    if (readable === 'forbidden')
+      this.#warn(
+        'request',
+        'cannot read ProvisioningRequests: missing permission to list and watch provisioningrequests and podtemplates; none is served',
+      )
     if (readable === 'absent' || readable === 'forbidden') state.requests.setAbsent()
     if (readable === 'served' && state.requests.caches === undefined)
       state.requests.follow({
@@ -115,16 +119,17 @@ export class GroupDiscovery {
   #tellForbidden(source: GroupSource): void {
     const { state } = this.#deps
     const hasPods = Array.from(state.podGroups.ids()).some((id) => state.podGroups.ref(id)?.source === source)
-    if (hasPods) this.#warn(source, 'PodGroup', groupOf[source])
+    if (hasPods)
+      this.#warn(
+        source,
+        'cannot read PodGroups: missing permission to list and watch podgroups; their pods are scheduled one by one',
+      )
   }
 
-  #warn(source: GroupSource, kind: string, of: string): void {
+  #warn(source: GroupSource, message: string): void {
     if (this.#told.has(source)) return
     this.#told.add(source)
-    this.#deps.logger.warn(
-      `cannot read ${kind}s: missing permission to list and watch ${kind.toLowerCase()}s; their pods are scheduled one by one`,
-      { apiGroup: of },
-    )
+    this.#deps.logger.warn(message, { apiGroup: groupOf[source] })
   }
 }
 

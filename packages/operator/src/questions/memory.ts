@@ -2,6 +2,7 @@
 import type { NodeClaim, OfferingRef, Resources } from '@tenon/api'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { BufferSource } from '../cluster/pods/buffer-pods.ts'
+import type { GroupRound } from '../cluster/pods/pod-groups.ts'
 import type { PodPlan } from '../cluster/pods/pod-plans.ts'
 import type { Prediction } from '../cluster/pods/predictions.ts'
 import type { OnTrial } from '../node/evidence/judge.ts'
@@ -31,6 +32,10 @@ export interface OperatorMemory {
   readonly bufferRooms: Readonly<Record<string, readonly string[]>>
   /** What VerticalPodAutoscalers will have pods ask for. Absent in what was written before they were read. */
   readonly predictions?: readonly Prediction[]
+  /** API versions of the kinds PodGroup that are read. */
+  readonly groupVersions: readonly string[]
+  /** What is decided next about PodGroups of which NodeClaims were released, by UID. */
+  readonly groupRounds: Readonly<Record<string, GroupRound>>
   /** Whether pods are steered to the nodes they are planned for. */
   readonly isSteering: boolean
 }
@@ -46,6 +51,8 @@ export const emptyMemory: OperatorMemory = {
   podsOnTrial: {},
   buffers: [],
   bufferRooms: {},
+  groupVersions: [],
+  groupRounds: {},
   isSteering: true,
 }
 
@@ -54,6 +61,7 @@ type Remembered = Pick<
   OperatorMemory,
   | 'bufferRooms'
   | 'buffers'
+  | 'groupRounds'
   | 'marked'
   | 'unseenClaims'
   | 'plans'
@@ -66,7 +74,14 @@ type Remembered = Pick<
 export function rememberedBy(
   state: Pick<
     ClusterState,
-    'buffers' | 'limitReservations' | 'marked' | 'plans' | 'predictions' | 'readinessPauses' | 'seeded'
+    | 'buffers'
+    | 'limitReservations'
+    | 'marked'
+    | 'plans'
+    | 'podGroups'
+    | 'predictions'
+    | 'readinessPauses'
+    | 'seeded'
   >,
   pools: readonly string[],
   nowMs: number,
@@ -96,6 +111,7 @@ export function rememberedBy(
       return leftMs > 0 ? nowMs + leftMs : undefined
     }),
     predictions: state.predictions.all(),
+    groupRounds: Object.fromEntries(state.podGroups.rounds),
     buffers: state.buffers.sources(),
     bufferRooms: Object.fromEntries(
       Array.from(state.buffers.kept(), ([host, rooms]) => [
@@ -110,13 +126,14 @@ export function rememberedBy(
 export function recall(
   state: Pick<
     ClusterState,
-    'buffers' | 'limitReservations' | 'mark' | 'plans' | 'predictions' | 'readinessPauses'
+    'buffers' | 'limitReservations' | 'mark' | 'plans' | 'podGroups' | 'predictions' | 'readinessPauses'
   >,
   memory: Remembered,
 ): void {
   for (const providerID of memory.marked) state.mark(providerID)
   for (const { uid, ...plan } of memory.plans) state.plans.restore(uid, plan)
   for (const prediction of memory.predictions ?? []) state.predictions.put(prediction)
+  for (const [uid, round] of Object.entries(memory.groupRounds)) state.podGroups.setRound(uid, round)
   for (const source of memory.buffers) state.buffers.put(source)
   const hosts = Object.entries(memory.bufferRooms).flatMap(([host, uids]) =>
     uids.map((uid) => [uid, host] as const),

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { kinds, labels, podGroupKinds } from '@tenon/api'
+import { defaultSettings } from '@tenon/operator'
+import { type Logger, silentLogger } from '@tenon/runtime'
 import { aType, unscheduled, waitingPod } from '../testing/pools.test-support.ts'
-import { minutes, refusing, seconds } from '../testing/stage.test-support.ts'
+import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
 import {
   bind,
   group,
@@ -16,6 +18,13 @@ import {
 } from './gang-stage.test-support.ts'
 
 const annotation = 'tenon.sh/group'
+
+/** How many pods the metrics call pending. */
+async function pendingPods(stage: Stage): Promise<number> {
+  const line = /^karpenter_scheduler_pending_pods_by_effective_zone_count\S* (\d+)$/gm
+  const text = await stage.operator.operator.metrics.registry.metrics()
+  return Array.from(text.matchAll(line)).reduce((sum, [, count]) => sum + Number(count), 0)
+}
 
 describe('which groups get nodes', () => {
   test('GNG-1 two of four members get nothing, all four are served by one decision', async (t) => {
@@ -116,6 +125,25 @@ describe('which groups get nodes', () => {
     assert.deepEqual(liveClaims(stage), [])
   })
 
+  test('GNG-40 ungated with the hostname of a node that is not there they get nothing, and are told why', async (t) => {
+    const { stage } = await openGangs(t)
+    const gates = { schedulingGates: [{ name: 'kueue.x-k8s.io/topology' }] }
+    for (const name of ['a', 'b'])
+      waitingPod(stage, name, { status: unscheduled('SchedulingGated'), spec: gates })
+    await stage.pass(30 * seconds)
+    assert.equal(await pendingPods(stage), 0)
+    assert.deepEqual(stage.events('FailedScheduling'), [])
+    for (const name of ['a', 'b']) {
+      const spec = { schedulingGates: null, nodeSelector: { [labels.hostname]: 'gone' } }
+      stage.patch(kinds.pod, name, { spec }, undefined, 'default')
+      stage.patch(kinds.pod, name, { status: unscheduled() }, 'status', 'default')
+    }
+    await stage.pass(30 * seconds)
+    assert.deepEqual(liveClaims(stage), [])
+    const told = stage.events('FailedScheduling').filter(({ object }) => object === 'Pod/a')
+    assert.match(told[0]?.message ?? '', /names one node, and no new node gets that name/)
+  })
+
   test('GNG-6 a limit for fewer nodes makes none for the group, and one for another pod', async (t) => {
     const { stage } = await openGangs(t, { pool: { limits: { nodes: '7' } } })
     group(stage, 'train', 8)
@@ -165,11 +193,55 @@ describe('which groups get nodes', () => {
   test('GNG-36 without the right to read groups pods are ordinary', async (t) => {
     const isOfGroups = (path: string) => path.includes('/podgroups')
     const apiPath = refusing((_, path) => (isOfGroups(path) ? 'forbidden' : 'pass'))
-    const { stage } = await openGangs(t, { world: { apiPath } })
+    const warnings: string[] = []
+    const logger: Logger = {
+      ...silentLogger,
+      warn: (message, fields) => warnings.push(`${message} ${JSON.stringify(fields)}`),
+      with: () => logger,
+    }
+    const { stage } = await openGangs(t, { world: { apiPath, logger } })
+    const told = () => warnings.filter((message) => message.includes('PodGroups'))
+    await stage.pass(2 * minutes)
+    assert.deepEqual(told(), [], 'without pods of groups nothing is missing')
     group(stage, 'train', 3)
     members(stage, 'train', 2)
     await stage.pass(30 * seconds)
     assert.equal(liveClaims(stage).length, 2)
+    await stage.pass(5 * minutes)
+    assert.deepEqual(told(), [
+      'cannot read PodGroups: missing permission to list and watch podgroups; their pods are scheduled one by one {"apiGroup":"scheduling.x-k8s.io"}',
+    ])
+  })
+
+  test('GNG-36 without the right to read requests that is told once, and groups are read all the same', async (t) => {
+    const apiPath = refusing((_, path) => (path.includes('/provisioningrequests') ? 'forbidden' : 'pass'))
+    const warnings: string[] = []
+    const logger: Logger = {
+      ...silentLogger,
+      warn: (message) => warnings.push(message),
+      with: () => logger,
+    }
+    const { stage } = await openGangs(t, { world: { apiPath, logger } })
+    group(stage, 'train', 3)
+    members(stage, 'train', 2)
+    await stage.pass(5 * minutes)
+    assert.deepEqual(liveClaims(stage), [])
+    assert.equal(warnings.filter((message) => message.includes('ProvisioningRequests')).length, 1)
+  })
+
+  test('GNG-35 by default groups count where they are served; in the mode of Karpenter they never do', async (t) => {
+    for (const [compatibility, claims] of [
+      ['none', 0],
+      ['karpenter', 2],
+    ] as const) {
+      const { stage } = await openGangs(t, {
+        settings: { compatibility, featureGates: defaultSettings.featureGates },
+      })
+      group(stage, 'train', 3)
+      members(stage, 'train', 2)
+      await stage.pass(30 * seconds)
+      assert.equal(liveClaims(stage).length, claims, compatibility)
+    }
   })
 })
 

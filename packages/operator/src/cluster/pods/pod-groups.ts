@@ -187,6 +187,11 @@ export class PodGroups {
     return this.requests.served(id)?.pods ?? [...(this.#members.get(id)?.values() ?? [])]
   }
 
+  /** By UID of the group's object. */
+  get rounds(): ReadonlyMap<string, GroupRound> {
+    return this.#rounds
+  }
+
   roundOf(uid: string): GroupRound | undefined {
     return this.#rounds.get(uid)
   }

@@ -138,6 +138,8 @@ export class GroupInputs {
   #holdOn(ref: GroupRef): KnownGroup | string {
     const { clock, state } = this.#deps
     const group = state.podGroups.get(ref)
+    // After a start groups may be read later than pods.
+    if (group === undefined && !state.podGroups.isKnown(ref)) return `its ${ref.id} has not been read yet`
     if (group === undefined) return missingGroupText(ref)
     const lost = this.#lostDomain(group)
     if (lost !== undefined) return lost
