@@ -1,4 +1,5 @@
 /** Why a pending pod cannot be considered, as data, and the words for it (scheduling.md 2.1). */
+import { labels } from '@tenon/api'
 import type { ShapeProblem } from './shape-check.ts'
 
 /** A volume of a pod and the claim it stands for. */
@@ -84,7 +85,9 @@ export function renderSelectionProblem(problem: SelectionProblem): string {
     case 'invalidKey':
       return `"${problem.key}" is not a label key; a key is [prefix/]name, the name at most 63 letters, digits, "-", "_" and "."`
     case 'restrictedLabel':
-      return `label ${problem.key} cannot be chosen by a pod; remove it or use another label`
+      return problem.key === labels.hostname
+        ? `label ${problem.key} names one node, and no new node gets that name; remove it or use another label`
+        : `label ${problem.key} cannot be chosen by a pod; remove it or use another label`
     case 'invalidValue':
       return `"${problem.value}" is not a value for label ${problem.key}; a value is at most 63 letters, digits, "-", "_" and ".", with a letter or digit at both ends`
     case 'noValues':

@@ -53,7 +53,7 @@ describe('the choice of nodes', () => {
     assert.equal(found?.silent, false)
     assert.equal(
       found && renderPodProblems(found),
-      'spec.nodeSelector["kubernetes.io/hostname"]: label kubernetes.io/hostname cannot be chosen by a pod; remove it or use another label',
+      'spec.nodeSelector["kubernetes.io/hostname"]: label kubernetes.io/hostname names one node, and no new node gets that name; remove it or use another label',
     )
   })
 
@@ -158,7 +158,7 @@ describe('the choice of nodes', () => {
     const aliased = { ...policy, labelAliases: new Map([['old.example/host', labels.hostname]]) }
     assert.match(
       verdict(selecting({ 'old.example/host': 'x' }), nothing, aliased) ?? '',
-      /kubernetes\.io\/hostname cannot be chosen/,
+      /kubernetes\.io\/hostname names one node/,
     )
   })
 

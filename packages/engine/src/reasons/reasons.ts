@@ -124,6 +124,8 @@ export type PodReason =
       /** The domain in which the most did. */
       readonly key?: string
       readonly domain?: string
+      /** UID of the next one, which found no place. */
+      readonly member?: string
       readonly because: PodReason
     }
   /** No node has the label that the members of its group must share, and no NodePool gives it. */

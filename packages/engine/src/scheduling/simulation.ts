@@ -23,7 +23,7 @@ import { GroupUnits, type PodPlacing } from './pod-groups/group-units.ts'
 import { TrialLog } from './pod-groups/trial-log.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import { PoolBudget, type Template } from './claims/pool-template.ts'
-import { addTo } from './pods/resource-space.ts'
+import { addTo, amountsFit } from './pods/resource-space.ts'
 import { Reservations } from './claims/reservations.ts'
 import type { PodTopology } from './topology/pod-topology.ts'
 
@@ -99,6 +99,8 @@ export interface SimulationOptions {
   readonly keepsApart?: boolean
   /** Groups, by index, that find no place whatever there is, and why. */
   readonly barred?: ReadonlyMap<number, PodReason>
+  /** Pods of no group that are placed before groups. */
+  readonly ahead?: ReadonlySet<number>
 }
 
 /** How a claim is chosen among those that accept a pod. */
@@ -144,7 +146,12 @@ export class Simulation {
   constructor(
     compiled: CompiledProblem,
     selection: Selection,
-    { scope = wholeOf(compiled), keepsApart = false, barred = new Map() }: SimulationOptions = {},
+    {
+      scope = wholeOf(compiled),
+      keepsApart = false,
+      barred = new Map(),
+      ahead = new Set(),
+    }: SimulationOptions = {},
   ) {
     this.#compiled = compiled
     this.#selection = selection
@@ -173,7 +180,7 @@ export class Simulation {
       topology: this.#topology,
     })
     this.#log = this.#logOfTrials()
-    this.#groups = this.#groupUnits(barred)
+    this.#groups = this.#groupUnits(barred, ahead)
     this.#newHost = this.#topology.hostOf(placeholder(0))
     this.#choices = Math.max(8, Math.min(mostChoices, Math.floor(comparisons / scope.pods.length)))
   }
@@ -194,7 +201,7 @@ export class Simulation {
     })
   }
 
-  #groupUnits(barred: ReadonlyMap<number, PodReason>): GroupUnits {
+  #groupUnits(barred: ReadonlyMap<number, PodReason>, ahead: ReadonlySet<number>): GroupUnits {
     const pods: PodPlacing = {
       place: (pod, shape) => this.#place(pod, shape),
       placeAsPlanned: (pod, shape) => this.#placeAsPlanned(pod, shape),
@@ -215,12 +222,16 @@ export class Simulation {
       log: this.#log,
       failures: this.#failures,
       barred,
+      ahead,
       pods,
     })
   }
 
   /** First fit over the whole problem without regard to earlier plans. */
-  static unplanned(compiled: CompiledProblem, options: Pick<SimulationOptions, 'barred'> = {}): Simulation {
+  static unplanned(
+    compiled: CompiledProblem,
+    options: Pick<SimulationOptions, 'ahead' | 'barred'> = {},
+  ): Simulation {
     return new Simulation(compiled, 'firstFit', {
       ...options,
       scope: { ...wholeOf(compiled), planned: new Map() },
@@ -342,6 +353,43 @@ export class Simulation {
   /** Pods that found no place. */
   get failed(): ReadonlySet<number> {
     return new Set(this.#failures.keys())
+  }
+
+  /**
+   * Pods of no group without a place that would fit on a new node of a group that is no more important: the scheduler
+   * tries them before the group, which then no longer fits (gangs.md 5.4, 7.4). A more important group preempts them.
+   */
+  strangers(): readonly number[] {
+    const { podGroups } = this.#compiled.problem
+    const priorities = new Map(
+      this.#groups.held.flatMap(({ group, pods }) =>
+        pods.map((pod) => [pod, podGroups[group]?.priority ?? 0] as const),
+      ),
+    )
+    if (priorities.size === 0 || this.#failures.size === 0) return []
+    const grouped = new Set(podGroups.flatMap(({ members }) => members))
+    const hosts = this.#claims.flatMap((claim) => {
+      const held = claim.pods.flatMap((pod) => priorities.get(pod) ?? [])
+      return held.length === 0 ? [] : [{ claim, priority: Math.max(...held) }]
+    })
+    const couldGo = remembered((shape: PodShape) =>
+      hosts.some(
+        ({ claim, priority }) => (shape.spec.priority ?? 0) >= priority && this.#couldTake(claim, shape),
+      ),
+    )
+    return [...this.#failures.keys()].filter((pod) => {
+      const shape = this.#compiled.shapeOf(pod)
+      return shape.origin === 'pending' && !grouped.has(pod) && couldGo(shape)
+    })
+  }
+
+  /** Whether a node that is launched for the claim could take a pod of this shape if nothing else ran there. */
+  #couldTake(claim: OpenClaim, shape: PodShape): boolean {
+    const room = this.#compiled.finisher.cheapestRoom(claim)
+    if (room === undefined || !amountsFit(shape.amounts, room)) return false
+    let strictest: PodShape = shape
+    for (let next = shape.relaxed(); next !== undefined; next = next.relaxed()) strictest = next
+    return this.#admission.targets(strictest, claim.class).length > 0
   }
 
   /** Pods whose node is not initialized, although they need not move to one (scheduling.md 14). */
@@ -858,6 +906,15 @@ export class Simulation {
       this.#openClasses.push(of)
     }
     return queue
+  }
+}
+
+function remembered<K extends object, V>(workOut: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>()
+  return (key) => {
+    const value = known.has(key) ? (known.get(key) as V) : workOut(key)
+    known.set(key, value)
+    return value
   }
 }
 

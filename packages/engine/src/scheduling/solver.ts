@@ -23,6 +23,9 @@ export interface Solution extends Outcome {
 /** Groups, by index, that find no place whatever there is, and why. */
 type Barred = ReadonlyMap<number, PodReason>
 
+/** How often a decision is made again for ordinary pods that are in the way of groups. */
+const mostRoundsForStrangers = 3
+
 /** Decides for every pod of the problem. */
 export function solve(problem: Problem, control: SchedulingControl): Solution {
   const compiled = new CompiledProblem(
@@ -31,45 +34,57 @@ export function solve(problem: Problem, control: SchedulingControl): Solution {
     control.packings ?? new KnownPackings(),
   )
   let barred: Barred = new Map()
-  for (;;) {
-    const solution = solved(compiled, control, barred)
+  let ahead: ReadonlySet<number> = new Set()
+  for (let rounds = 0; ; ) {
+    const { solution, strangers } = solved(compiled, { control, barred, ahead })
     const broken = brokenGroups(problem, solution)
-    if (broken.size === 0) return solution
-    barred = new Map([...barred, ...broken])
+    const more = strangers.filter((pod) => !ahead.has(pod))
+    const isSettled = more.length === 0 || rounds === mostRoundsForStrangers || control.shouldStop()
+    if (broken.size === 0 && isSettled) return solution
+    if (broken.size > 0) barred = new Map([...barred, ...broken])
+    else {
+      rounds++
+      ahead = new Set([...ahead, ...more])
+    }
   }
 }
 
 /** Groups of which a member lost its place after all, as its claim cannot be written: none of the others may run. */
-function brokenGroups({ podGroups: groups }: Problem, { podGroups, failures }: Solution): Barred {
+function brokenGroups({ podGroups: groups, uids }: Problem, { podGroups, failures }: Solution): Barred {
   const broken = new Map<number, PodReason>()
   for (const [index, outcome] of podGroups) {
     const group = groups[index]
     if (outcome.kind !== 'placed' || group === undefined) continue
-    const lost = outcome.held.flatMap((pod) => failures.get(pod) ?? [])
-    const [because] = lost
+    const lost = outcome.held.filter((pod) => failures.has(pod))
+    const [first = -1] = lost
+    const because = failures.get(first)
     if (because === undefined) continue
     const { id, bound, minCount } = group
     const placed = outcome.held.length - lost.length
-    broken.set(index, { kind: 'podGroup', group: id, placed, bound, minCount, because })
+    const member = uids[first] ?? ''
+    broken.set(index, { kind: 'podGroup', group: id, placed, bound, minCount, member, because })
   }
   return broken
 }
 
-function solved(compiled: CompiledProblem, control: SchedulingControl, barred: Barred): Solution {
+function solved(
+  compiled: CompiledProblem,
+  rules: Rules,
+): { readonly solution: Solution; readonly strangers: readonly number[] } {
+  const { control } = rules
   const faults: Fault[] = []
-  const firstFit = new Simulation(compiled, 'firstFit', { barred })
+  const firstFit = new Simulation(compiled, 'firstFit', rules)
   const validZones = attempted('zones', () => firstFit.validZones(), faults) ?? new Map()
   firstFit.run(control)
   const firstFitPricePerHour = firstFit.cost.pricePerHour
   const better = attempted(
     'improvement',
-    () =>
-      withoutLaunches(firstFit, compiled, { control, barred }) ??
-      improved(firstFit, compiled, { control, barred }),
+    () => withoutLaunches(firstFit, compiled, rules) ?? improved(firstFit, compiled, rules),
     faults,
   )
-  const outcome = (better ?? firstFit).outcome((error) => faults.push(faultOf('explanation', error)))
-  return {
+  const best = better ?? firstFit
+  const outcome = best.outcome((error) => faults.push(faultOf('explanation', error)))
+  const solution: Solution = {
     ...outcome,
     faults,
     poolsWithoutTypes: compiled.poolsWithoutTypes,
@@ -78,12 +93,15 @@ function solved(compiled: CompiledProblem, control: SchedulingControl, barred: B
     pricePerHour: sumOfPrices(outcome.claims.map(({ pricePerHour }) => pricePerHour)).pricePerHour,
     firstFitPricePerHour,
   }
+  return { solution, strangers: best.strangers() }
 }
 
 /** What all simulations of one decision have in common. */
 interface Rules {
   readonly control: SchedulingControl
   readonly barred: Barred
+  /** Ordinary pods that come before groups, by index. */
+  readonly ahead: ReadonlySet<number>
 }
 
 /**
@@ -93,11 +111,11 @@ interface Rules {
 function withoutLaunches(
   pinned: Simulation,
   compiled: CompiledProblem,
-  { control, barred }: Rules,
+  { control, ...options }: Rules,
 ): Simulation | undefined {
   if (compiled.problem.planned.size === 0 || !pinned.isComplete || pinned.claims.length === 0)
     return undefined
-  const free = Simulation.unplanned(compiled, { barred })
+  const free = Simulation.unplanned(compiled, options)
   free.run(control)
   return free.isComplete && free.claims.length === 0 && strandsNoMore(free, pinned) ? free : undefined
 }
@@ -121,7 +139,11 @@ function faultOf(part: Fault['part'], error: unknown): Fault {
  * The cheapest of the plans that the policy allows; first fit's when no other is cheaper. Of plans that cost no more,
  * one that keeps pods apart for which the scheduler would make each other wait.
  */
-function improved(firstFit: Simulation, compiled: CompiledProblem, { control, barred }: Rules): Simulation {
+function improved(
+  firstFit: Simulation,
+  compiled: CompiledProblem,
+  { control, ...options }: Rules,
+): Simulation {
   const { improvement } = compiled.problem.policy
   const isLate = () => control.shouldStop() || control.shouldImprove?.() === false
   const isNothingToImprove = !firstFit.isComplete || firstFit.claims.length === 0
@@ -131,7 +153,7 @@ function improved(firstFit: Simulation, compiled: CompiledProblem, { control, ba
   if (improvement === 'free') return firstFit
   const planned = (selection: Selection, keepsApart: boolean): Simulation | undefined => {
     if (isLate()) return undefined
-    const plan = new Simulation(compiled, selection, { keepsApart, barred })
+    const plan = new Simulation(compiled, selection, { ...options, keepsApart })
     plan.run({ shouldStop: isLate })
     if (!plan.isComplete) return undefined
     plan.regroup(improvement, isLate)

@@ -124,6 +124,13 @@ export class ClaimFinisher {
     return priced[claim.cheapest]?.pricePerHour
   }
 
+  /** The room of the cheapest type that the claim may be launched as and that holds what it has; undefined without one. */
+  cheapestRoom(claim: OpenClaim): Amounts | undefined {
+    const { amounts } = claim
+    const priced = this.#specialRows(claim) ?? this.priced(claim.class)
+    return priced.find(({ row }) => amountsFit(amounts, row.room))?.row.room
+  }
+
   /** By how much the claim's price rises with one more pod; pods that ask for the same share their amounts. */
   rise(claim: OpenClaim, more: Amounts): PricePerHour {
     if (claim.rise?.amounts !== more) claim.rise = { amounts: more, pricePerHour: this.#riseOf(claim, more) }

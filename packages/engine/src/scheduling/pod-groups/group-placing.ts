@@ -39,6 +39,7 @@ export interface Trial {
   rise(): PriceSum
   /** Why the pod, which found no place, found none. */
   reasonOf(pod: number): PodReason
+  uidOf(pod: number): string
   /** Values that a label of nodes has or could have, in order. */
   domainsOf(key: string): readonly string[]
   /** Templates that could launch a node. */
@@ -90,9 +91,10 @@ function placeIn(
     : { members, least: need, most: need }
   const { best, furthest } = searched(sought, domains, trial)
   if (best === undefined) {
-    const { placed, reason: because, domain }: Shortage = furthest ?? nothingTried
+    const { placed, reason: because, domain, pod }: Shortage = furthest ?? nothingTried
     const at = domain.kind === 'value' ? { key: domain.key, domain: domain.value } : {}
-    return refused({ kind: 'podGroup', group: id, placed, bound, minCount, ...at, because })
+    const member = pod === undefined ? {} : { member: trial.uidOf(pod) }
+    return refused({ kind: 'podGroup', group: id, placed, bound, minCount, ...at, ...member, because })
   }
   const { domain, placed } = best
   const isPlaced = new Set(placed)
@@ -118,9 +120,16 @@ interface Shortage {
   readonly placed: number
   readonly reason: PodReason
   readonly domain: GroupDomain
+  /** The first that found no place. */
+  readonly pod: number | undefined
 }
 
-const nothingTried: Shortage = { placed: 0, reason: { kind: 'unexplained' }, domain: anywhere }
+const nothingTried: Shortage = {
+  placed: 0,
+  reason: { kind: 'unexplained' },
+  domain: anywhere,
+  pod: undefined,
+}
 
 /** Places the members in the best of the domains. */
 function searched(
@@ -144,7 +153,7 @@ function searched(
         }
       }
     } else if (failed !== undefined && placed.length > (furthest?.placed ?? -1))
-      furthest = { placed: placed.length, reason: trial.reasonOf(failed), domain }
+      furthest = { placed: placed.length, reason: trial.reasonOf(failed), domain, pod: failed }
     trial.undo()
   }
   if (best === undefined) return { best, furthest }

@@ -44,6 +44,8 @@ interface Dependencies {
   readonly failures: Map<number, PodReason | PodShape>
   /** Groups, by index, that find no place whatever there is, and why. */
   readonly barred: ReadonlyMap<number, PodReason>
+  /** Pods of no group that are placed before groups. */
+  readonly ahead: ReadonlySet<number>
 }
 
 export class GroupUnits {
@@ -61,6 +63,13 @@ export class GroupUnits {
     return this.#outcomes
   }
 
+  /** Of groups, by index, that have a place: the members without which no other runs. */
+  get held(): readonly { readonly group: number; readonly pods: readonly number[] }[] {
+    return [...this.#outcomes].flatMap(([group, outcome]) =>
+      outcome.kind === 'placed' ? [{ group, pods: outcome.held }] : [],
+    )
+  }
+
   /** The shape of a pod, in the domain of its group if it has one. */
   shapeOf(pod: number): PodShape {
     return this.#shapes.get(pod) ?? this.#deps.compiled.shapeOf(pod)
@@ -68,10 +77,17 @@ export class GroupUnits {
 
   /** Places groups and the other pods; a group that finds no place is tried again once others have theirs. */
   place(groups: readonly GroupSource[], all: readonly number[], control: SchedulingControl): void {
-    const { compiled, pods } = this.#deps
+    const { ahead, compiled, pods } = this.#deps
     const inScope = new Set(all)
     const grouped = new Set(groups.flatMap(({ members }) => members))
-    let rest = [...pods.withoutPlanned(all.filter((pod) => !grouped.has(pod)))]
+    const ordinary = pods.withoutPlanned(all.filter((pod) => !grouped.has(pod)))
+    const first = ordinary.filter((pod) => ahead.has(pod))
+    const left = first.length === 0 ? [] : pods.placeAll(first, control)
+    let rest = [...left, ...ordinary.filter((pod) => !ahead.has(pod))]
+    if (!pods.isComplete()) {
+      pods.leaveUndecided([...rest, ...all.filter((pod) => grouped.has(pod))])
+      return
+    }
     let waiting = groupsInOrder(
       groups,
       (pod) => pods.isPlanned(pod),
@@ -81,7 +97,7 @@ export class GroupUnits {
     const byPlace = (a: number, b: number) => (placeOf.get(a) as number) - (placeOf.get(b) as number)
     for (;;) {
       const before = pods.placed()
-      const left: GroupSource[] = []
+      const refused: GroupSource[] = []
       for (const [done, group] of waiting.entries()) {
         const members = group.members.filter((pod) => inScope.has(pod))
         if (control.shouldStop()) {
@@ -90,11 +106,11 @@ export class GroupUnits {
         }
         const others = this.#placeMembers(group, members)
         if (others !== undefined) rest.push(...others)
-        else if (members.some((pod) => !pods.isIndifferent(pod))) left.push(group)
+        else if (members.some((pod) => !pods.isIndifferent(pod))) refused.push(group)
       }
       rest = [...pods.placeAll(rest.toSorted(byPlace), control)]
-      if (!pods.isComplete() || left.length === 0 || before === pods.placed()) return
-      waiting = left
+      if (!pods.isComplete() || refused.length === 0 || before === pods.placed()) return
+      waiting = refused
     }
   }
 
@@ -148,6 +164,7 @@ export class GroupUnits {
       },
       rise: () => log.rise(),
       reasonOf: (pod) => pods.reasonNow(pod),
+      uidOf: (pod) => compiled.problem.uids[pod] ?? '',
     }
   }
 

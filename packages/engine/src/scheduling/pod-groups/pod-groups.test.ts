@@ -98,6 +98,50 @@ describe('groups of pods that run together or not at all', () => {
     )
   })
 
+  describe('ordinary pods that limits leave without a node of their own', () => {
+    const run = (types: typeof oneType, small: Pod, { nodes = 2, priority = 0, spec = {} } = {}) => {
+      const pods = members(2, () => aPod({ cpu: '3500m' }, spec))
+      const result = schedule(
+        anInput({
+          pods: [...pods, small],
+          pools: [aPoolInput(limitedTo(nodes), types)],
+          podGroups: [aGroup('g', pods, { priority })],
+        }),
+      )
+      return {
+        nodes: result.claims.length,
+        ofGroup: placedOf(pods, result),
+        alone: placedOf([small], result),
+      }
+    }
+    const small = () => aPod({ cpu: '1500m' })
+
+    test('GNG-17 have room on the nodes of a group, beside the group', () => {
+      const types = [...oneType, aType('type-8', 8, 32)]
+      assert.deepEqual(run(types, small()), { nodes: 2, ofGroup: 2, alone: 1 })
+    })
+
+    test('GNG-17 come before a group that has no room beside them, as the scheduler tries them first', () => {
+      assert.deepEqual(run(oneType, small()), { nodes: 1, ofGroup: 0, alone: 1 })
+    })
+
+    test('GNG-17 wait for a group that is more important, which would preempt them', () => {
+      assert.deepEqual(run(oneType, small(), { priority: 9 }), { nodes: 2, ofGroup: 2, alone: 0 })
+    })
+
+    test('GNG-17 that fit on no node of the group wait', () => {
+      const types = [aType('type-4', 4, 16, ['zone-1', 'zone-2'])]
+      const at = (zone: string) => ({ nodeSelector: { [labels.zone]: zone } })
+      const elsewhere = aPod({ cpu: '1' }, at('zone-2'))
+      const gang = { spec: at('zone-1') }
+      assert.deepEqual(run(types, elsewhere, gang), { nodes: 2, ofGroup: 2, alone: 0 })
+    })
+
+    test('GNG-17 with limits for a node of their own have that', () => {
+      assert.deepEqual(run(oneType, small(), { nodes: 3 }), { nodes: 3, ofGroup: 2, alone: 1 })
+    })
+  })
+
   test('GNG-7 two NodePools with limits for four each serve a group of eight', () => {
     const pods = members(8, whole)
     const pools = [aPoolInput(limitedTo(4, 'a'), oneType), aPoolInput(limitedTo(4, 'b'), oneType)]
