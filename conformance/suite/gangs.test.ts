@@ -1,7 +1,7 @@
 /** Gangs on a real control plane whose scheduler knows PodGroups (gangs.md, R1). */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { isConditionTrue, karpenterKinds, kinds, labels } from '@tenon/api'
+import { isConditionTrue, karpenterKinds, kinds, labels, type NodeClaim } from '@tenon/api'
 import { type ControlPlane, startControlPlane } from '../src/control-plane.ts'
 import { namespace, scenarioLabel } from '../src/gangs/objects.ts'
 import { GangStand } from '../src/gangs/stand.ts'
@@ -242,21 +242,31 @@ describe('gangs', { concurrency: true }, () => {
     for (const play of plays) await stand.end(play)
   })
 
-  test('GNG-20 none of two half-used nodes of a running gang is taken for consolidation', async () => {
+  test('GNG-20 of two half-used nodes of a running gang none goes alone, and both once the new one is initialized', async () => {
     const pool = 'running'
     await halfUsed(pool)
-    await stand.until('consolidation leaves the nodes because of the gang', 60, () =>
-      stand
-        .liveClaims(pool)
-        .some(({ metadata }) =>
-          stand
-            .events('DisruptionBlocked', metadata.name)
-            .some((message) => message.includes(`${namespace}/${pool}, running=4, minCount=4`)),
-        ),
+    const old = stand.liveClaims(pool).map(({ metadata }) => metadata.name)
+    assert.equal(old.length, 2)
+    const boundWhenDrained: number[] = []
+    const isOther = ({ metadata }: NodeClaim) => !old.includes(metadata.name)
+    const look = () => {
+      if (!old.some((name) => stand.lookout.claims.get(name)?.isEnding === true)) return
+      const successor = stand.liveClaims(pool).find(isOther)
+      boundWhenDrained.push(
+        successor !== undefined && isConditionTrue(successor, 'Initialized')
+          ? stand.lookout.boundOf(pool).length
+          : -1,
+      )
+      stand.lookout.watchers.delete(look)
+    }
+    stand.lookout.watchers.add(look)
+    await stand.untilBlocked(pool, `${namespace}/${pool}, running=4, minCount=4`, 60)
+    await stand.until('both nodes go', 90, () =>
+      old.every((name) => stand.lookout.claims.get(name)?.isEnding === true),
     )
-    await stand.clock.sleep(15_000)
-    assert.equal(stand.liveClaims(pool).length, 2)
-    assert.equal(stand.lookout.boundOf(pool).length, 4)
+    // None of its pods had been evicted when the first of the nodes began to go.
+    assert.deepEqual(boundWhenDrained, [4])
+    assert.equal(stand.liveClaims(pool).filter(isOther).length, 1)
   })
 
   test('GNG-23 the nodes of a gang of which half has succeeded are left by consolidation and drift', async () => {
@@ -279,15 +289,7 @@ describe('gangs', { concurrency: true }, () => {
     await stand.until('its NodeClaims have drifted', 60, () =>
       stand.liveClaims(pool).every((claim) => isConditionTrue(claim, 'Drifted')),
     )
-    await stand.until('the nodes stay because of the gang', 60, () =>
-      stand
-        .liveClaims(pool)
-        .some(({ metadata }) =>
-          stand
-            .events('DisruptionBlocked', metadata.name)
-            .some((message) => message.includes(`${namespace}/${pool}, running=2, minCount=4`)),
-        ),
-    )
+    await stand.untilBlocked(pool, `${namespace}/${pool}, running=2, minCount=4`, 60)
     await stand.clock.sleep(10_000)
     assert.equal(stand.liveClaims(pool).length, 2)
     assert.equal(stand.lookout.boundOf(pool).length, 4)

@@ -239,6 +239,23 @@ export class GangStand {
       .map(({ metadata, spec }) => `${metadata.name} ${JSON.stringify(spec?.taints ?? [])}`)
   }
 
+  /** Waits until an event tells of a NodeClaim of the NodePool that it is not disrupted because of these facts. */
+  async untilBlocked(nodePool: string, facts: string, seconds: number): Promise<void> {
+    const told = () =>
+      this.liveClaims(nodePool).flatMap(({ metadata }) => this.events('DisruptionBlocked', metadata.name))
+    try {
+      await this.until(`the nodes of ${nodePool} stay: ${facts}`, seconds, () =>
+        told().some((message) => message.includes(facts)),
+      )
+    } catch (error) {
+      const passes = Math.max(...Object.values(this.operator.blockage().passAgesSeconds), 0)
+      throw new Error(
+        `told of ${nodePool}: ${[...new Set(told())].join('\n')}\n${JSON.stringify(this.operator.blockage())} ${passes}`,
+        { cause: error },
+      )
+    }
+  }
+
   /** NodeClaims of a NodePool that are not going away. */
   liveClaims(nodePool: string): readonly NodeClaim[] {
     return this.operator.caches.nodeClaims

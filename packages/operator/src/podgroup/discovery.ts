@@ -7,7 +7,7 @@ import {
   podGroupKinds,
   type ResourceType,
 } from '@tenon/api'
-import { isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { isKubeError, isUnavailable, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { GroupKinds } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
@@ -108,7 +108,8 @@ export class GroupDiscovery {
     } catch (error) {
       signal.throwIfAborted()
       if (isKubeError(error, 'forbidden')) return 'forbidden'
-      return isKubeError(error, 'notFound') ? 'absent' : undefined
+      // Of a kind that is not served kube-apiserver says so in plain words, without a Status.
+      return isUnavailable(error) ? 'absent' : undefined
     }
     this.#followed.add(version)
     follow()

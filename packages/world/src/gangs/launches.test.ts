@@ -190,6 +190,26 @@ describe('which groups get nodes', () => {
     assert.equal(liveClaims(stage).length, 2)
   })
 
+  test('GNG-35 an API server that serves none of the kinds says so without a Status: pods are ordinary, and nodes go', async (t) => {
+    const apiPath = refusing((_, path) => (/podgroups|provisioningrequests/.test(path) ? 'unserved' : 'pass'))
+    const { stage } = await openGangs(t, {
+      areServed: false,
+      world: { apiPath },
+      pool: { disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] } },
+    })
+    const tags = {
+      [labels.instanceType]: 'type-4',
+      [labels.zone]: 'zone-1',
+      [labels.capacityType]: 'on-demand',
+    }
+    await stage.ready('empty', {}, { labels: tags })
+    await stage.pass(5 * minutes)
+    assert.deepEqual(liveClaims(stage), [])
+    members(stage, 'train', 2)
+    await stage.pass(30 * seconds)
+    assert.equal(liveClaims(stage).length, 2)
+  })
+
   test('GNG-36 without the right to read groups pods are ordinary', async (t) => {
     const isOfGroups = (path: string) => path.includes('/podgroups')
     const apiPath = refusing((_, path) => (isOfGroups(path) ? 'forbidden' : 'pass'))

@@ -341,8 +341,15 @@ export class Stage {
   }
 }
 
-/** What a transport may be told to do with a request instead of sending it. */
-export type Interception = (method: string, path: string, body: string) => 'pass' | keyof typeof refusals
+/**
+ * What a transport may be told to do with a request instead of sending it; `unserved`: what kube-apiserver says of kinds
+ * that it does not serve.
+ */
+export type Interception = (
+  method: string,
+  path: string,
+  body: string,
+) => 'pass' | 'unserved' | keyof typeof refusals
 
 const refusals = {
   conflict: { code: 409, reason: 'Conflict' },
@@ -358,6 +365,12 @@ export function refusing(decide: Interception): (inner: Transport) => Transport 
       const text = typeof request.body === 'string' ? request.body : new TextDecoder().decode(request.body)
       const verdict = decide(request.method, request.path, text)
       if (verdict === 'pass') return await inner.send(request, signal)
+      if (verdict === 'unserved')
+        return {
+          status: 404,
+          headers: { 'content-type': 'text/plain; charset=utf-8' },
+          body: Readable.from(['404 page not found\n']),
+        }
       const { code, reason } = refusals[verdict]
       const status = {
         apiVersion: 'v1',
