@@ -24,14 +24,16 @@ const longestFirst = [
   'leaders',
   'crds',
 ]
-/** Played before the lanes begin: what the scheduler makes of a plan depends on how fast it is told of it. */
-const alone: ReadonlySet<string> = new Set(['scheduling-proof'])
+/**
+ * Played before the lanes begin, one after the other: what the scheduler makes of a plan depends on how fast it is told
+ * of it, and with gangs that wait it takes a processor for itself.
+ */
+const alone: ReadonlySet<string> = new Set(['scheduling-proof', 'gangs', 'gang-features'])
 /** Those that start a control plane themselves, with features that others do without. */
 const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features'])
 /**
- * Played when they are named. What is stated of Cluster API changes with the version that is pinned, and only then. With
- * gangs that wait kube-scheduler takes a processor for itself, and slows down what is played beside. Requests take
- * minutes, most of which nothing but time passes.
+ * Played when they are named. What is stated of Cluster API changes with the version that is pinned, and only then; gangs
+ * take minutes in which nothing else can be played, requests take minutes, most of which nothing but time passes.
  */
 const onDemand: ReadonlySet<string> = new Set([
   'cluster-api',

@@ -1,4 +1,3 @@
-export { objectFields, podTemplateFields } from './cluster/kept-fields.ts'
 export {
   Brake,
   brakeKeys,
@@ -53,7 +52,6 @@ export {
   isProvisionable,
   keyOf,
 } from './cluster/pods/pods.ts'
-export { missingGroupText } from './cluster/pods/group-of-pod.ts'
 export { workloadOf } from './cluster/pods/workloads.ts'
 export { type Step, stepOfClaim } from './nodeclaim/lifecycle/deadlines.ts'
 export { defaultSettings, defaultSpreadOf, type Settings } from './settings.ts'

@@ -3,11 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import {
   apiVersionOf,
-  autoscalingKinds,
   type InstanceType,
   karpenterKinds,
   kinds,
-  type KubeObject,
   type NodeClass,
   type NodePool,
   type ResourceType,
@@ -21,8 +19,8 @@ import {
   takeSnapshot,
   typesOfNodes,
 } from '@tenon/ask'
-import { createCacheRegistry, isKubeError, type KubeClient } from '@tenon/kube'
-import { defaultSettings, InlineDecider, objectFields, Operator, podTemplateFields } from '@tenon/operator'
+import { createCacheRegistry } from '@tenon/kube'
+import { defaultSettings, InlineDecider, Operator } from '@tenon/operator'
 import type { ProviderModule } from '@tenon/provider'
 import { eventLoopTurns, readText, silentLogger, SystemRandom } from '@tenon/runtime'
 import { CliError } from '../errors.ts'

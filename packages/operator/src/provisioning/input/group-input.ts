@@ -153,7 +153,8 @@ export class GroupInputs {
   #lostDomain({ ref, topologyKey }: KnownGroup): string | undefined {
     if (topologyKey === undefined) return undefined
     const bound = this.#deps.state.podGroups.members(ref.id).filter(hasNode)
-    if (bound.length === 0 || this.#domainOf(topologyKey, bound, []) !== undefined) return undefined
+    // One such node is enough for that.
+    if (bound.every((pod) => this.#domainOf(topologyKey, [pod], []) !== undefined)) return undefined
     return `pods of its ${ref.id} run on nodes without the label ${topologyKey}, so that the scheduler cannot decide about others; set the label on the nodes`
   }
 
