@@ -470,9 +470,11 @@ describe('the charts', () => {
     const publishing = ['create resource.k8s.io/resourceslices', 'delete resource.k8s.io/resourceslices']
     const read = [
       'list resource.k8s.io/deviceclasses',
+      'list resource.k8s.io/devicetaintrules',
       'list resource.k8s.io/resourceclaims',
       'list resource.k8s.io/resourceslices',
       'watch resource.k8s.io/deviceclasses',
+      'watch resource.k8s.io/devicetaintrules',
       'watch resource.k8s.io/resourceclaims',
       'watch resource.k8s.io/resourceslices',
     ]
