@@ -140,8 +140,8 @@ describe('which groups get nodes', () => {
     }
     await stage.pass(30 * seconds)
     assert.deepEqual(liveClaims(stage), [])
-    const told = stage.events('FailedScheduling').filter(({ object }) => object === 'Pod/a')
-    assert.match(told[0]?.message ?? '', /names one node, and no new node gets that name/)
+    const told = stage.events('FailedScheduling').find(({ object }) => object === 'Pod/a')
+    assert.match(told?.message ?? '', /names one node, and no new node gets that name/)
   })
 
   test('GNG-6 a limit for fewer nodes makes none for the group, and one for another pod', async (t) => {
