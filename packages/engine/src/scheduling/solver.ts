@@ -25,6 +25,8 @@ type Barred = ReadonlyMap<number, PodReason>
 
 /** How often a decision is made again for ordinary pods that are in the way of groups. */
 const mostRoundsForStrangers = 3
+/** How often that is done without the groups that have no room beside such pods. */
+const mostDisplacements = 8
 
 /** Decides for every pod of the problem. */
 export function solve(problem: Problem, control: SchedulingControl): Solution {
@@ -35,18 +37,40 @@ export function solve(problem: Problem, control: SchedulingControl): Solution {
   )
   let barred: Barred = new Map()
   let ahead: ReadonlySet<number> = new Set()
-  for (let rounds = 0; ; ) {
+  let placedFirst: ReadonlySet<number> = new Set()
+  for (let rounds = 0, displacements = 0; ; ) {
     const { solution, strangers } = solved(compiled, { control, barred, ahead })
     const broken = brokenGroups(problem, solution)
+    if (broken.size > 0) {
+      barred = new Map([...barred, ...broken])
+      continue
+    }
+    if (ahead.size === 0) placedFirst = placedGroups(solution)
+    const displaced = refusedOf(placedFirst, solution)
     const more = strangers.filter((pod) => !ahead.has(pod))
-    const isSettled = more.length === 0 || rounds === mostRoundsForStrangers || control.shouldStop()
-    if (broken.size === 0 && isSettled) return solution
-    if (broken.size > 0) barred = new Map([...barred, ...broken])
-    else {
+    if (displaced.size > 0 && displacements < mostDisplacements && !control.shouldStop()) {
+      // The others find the places that they have without these groups (gangs.md, GNG-6).
+      displacements++
+      barred = new Map([...barred, ...displaced])
+      ahead = new Set()
+    } else if (more.length > 0 && rounds < mostRoundsForStrangers && !control.shouldStop()) {
       rounds++
       ahead = new Set([...ahead, ...more])
-    }
+    } else return solution
   }
+}
+
+function placedGroups({ podGroups }: Solution): ReadonlySet<number> {
+  return new Set([...podGroups].flatMap(([index, { kind }]) => (kind === 'placed' ? [index] : [])))
+}
+
+/** Of these groups, those that find no place now, and why. */
+function refusedOf(groups: ReadonlySet<number>, { podGroups }: Solution): Barred {
+  return new Map(
+    [...podGroups].flatMap(([index, outcome]) =>
+      outcome.kind === 'refused' && groups.has(index) ? [[index, outcome.reason] as const] : [],
+    ),
+  )
 }
 
 /** Groups of which a member lost its place after all, as its claim cannot be written: none of the others may run. */
