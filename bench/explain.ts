@@ -15,25 +15,28 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
+import { promisify } from 'node:util'
 import { SystemClock } from '@tenon/runtime'
+import { benchArguments } from './arguments.ts'
 import { bundledMain, ControllerProcess, freePort } from './control-plane/controller-process.ts'
 import type { Answer, Order } from './state/api-process.ts'
 
-const { values } = parseArgs({
-  options: {
-    nodes: { type: 'string', default: '500' },
-    pods: { type: 'string', default: '10000' },
-    pending: { type: 'string', default: '5000' },
-    probes: { type: 'string', default: '15' },
-    json: { type: 'boolean', default: false },
+const values = benchArguments(
+  'explain',
+  'Times tenon explain pods -A beside a controller that goes on deciding.',
+  {
+    nodes: { type: 'string', default: '500', help: 'nodes of the cluster' },
+    pods: { type: 'string', default: '10000', help: 'pods that run on them' },
+    pending: { type: 'string', default: '5000', help: 'pods that wait' },
+    probes: { type: 'string', default: '15', help: 'pods that need a node, one after the other' },
+    json: { type: 'boolean', help: 'prints the figures as JSON' },
   },
-})
+)
 const size = { nodes: Number(values.nodes), pods: Number(values.pods), pending: Number(values.pending) }
 const probes = Number(values.probes)
 if (![...Object.values(size), probes].every((each) => each > 0)) {
   console.error('explain: --nodes, --pods, --pending and --probes take positive numbers')
-  process.exit(1)
+  process.exit(2)
 }
 const withinMs = 300_000
 const asked = 5

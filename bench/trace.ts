@@ -6,36 +6,72 @@
  *
  * `--apps-share` keeps that share of the applications, evenly over all sizes. Progress goes to the standard error.
  * With `--json` all that was measured until then is printed after every day, so that a run need not be waited for.
+ * Each way to run is played in a process of its own, both at once.
  */
-import { parseArgs } from 'node:util'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import type { PlayReport } from '@tenon/ask'
 import type { Settings } from '@tenon/operator'
+import { benchArguments } from './arguments.ts'
 import { type BoundHour, hourlyBounds } from './trace/bound.ts'
 import { playTrace } from './trace/play-trace.ts'
 import { readTrace } from './trace/read-trace.ts'
 
-const { values } = parseArgs({
-  options: {
-    'apps-share': { type: 'string', default: '1' },
-    days: { type: 'string', default: '31' },
-    traces: { type: 'string', default: '../shared/data/traces' },
-    compatibility: { type: 'string', default: 'both' },
-    seed: { type: 'string', default: '1' },
-    json: { type: 'boolean', default: false },
-  },
+type Row = Readonly<Record<string, string | number>>
+
+const values = benchArguments('trace', 'Plays a month of a public trace on virtual time.', {
+  'apps-share': { type: 'string', default: '1', help: 'the share of the applications, from 0 to 1' },
+  days: { type: 'string', default: '31', help: 'from the beginning of the trace; may be a part of one' },
+  traces: { type: 'string', default: '../shared/data/traces', help: 'the folder with the trace' },
+  compatibility: { type: 'string', default: 'both', help: 'none, karpenter or both' },
+  seed: { type: 'string', default: '1', help: 'the same seed plays the same' },
+  json: { type: 'boolean', help: 'prints what was measured after every day, as JSON' },
 })
 const days = Number(values.days)
-const instances = readTrace(values.traces, Number(values['apps-share']))
+const share = Number(values['apps-share'])
+const allModes = ['none', 'karpenter'] as const
+const modes = allModes.filter((mode) => values.compatibility === 'both' || values.compatibility === mode)
+if (!(days > 0) || !(share > 0 && share <= 1) || modes.length === 0) {
+  console.error(
+    'trace: --days is above 0, --apps-share above 0 and at most 1, --compatibility none, karpenter or both',
+  )
+  process.exit(2)
+}
+const instances = readTrace(values.traces, share)
 const bounds = await hourlyBounds(instances, Math.ceil(24 * days))
-const bound = boundUntil(days)
-process.stderr.write(
-  `${instances.length} instances, ${days} days; bound ${bound.perRole.toFixed(0)} per role, ${bound.together.toFixed(0)} together, ${bound.byShape.toFixed(0)} with pods whole\n`,
-)
-const modes = (['none', 'karpenter'] as const).filter(
-  (mode) => values.compatibility === 'both' || values.compatibility === mode,
-)
-const rows: Record<string, string | number>[] = []
-for (const compatibility of modes) {
+const [mode] = modes
+if (modes.length > 1) print(await Promise.all(modes.map(playedElsewhere)))
+else if (mode !== undefined) {
+  const row = await played(mode)
+  if (process.send === undefined) print([row])
+  else process.send(row)
+}
+
+function print(rows: readonly Row[]): void {
+  if (values.json) return
+  const bound = boundUntil(days)
+  process.stdout.write(
+    `${instances.length} instances, ${days} days; bound ${bound.perRole.toFixed(0)} per role, ${bound.together.toFixed(0)} together, ${bound.byShape.toFixed(0)} with pods whole\n${table(rows)}`,
+  )
+}
+
+async function playedElsewhere(way: (typeof modes)[number]): Promise<Row> {
+  const given = Object.entries(values).filter(([name]) => name !== 'compatibility' && name !== 'json')
+  const args = given.flatMap(([name, value]) => [`--${name}`, String(value)])
+  const child = fork(
+    fileURLToPath(import.meta.url),
+    [...args, '--compatibility', way, ...(values.json ? ['--json'] : [])],
+    { execArgv: process.execArgv },
+  )
+  let row: Row | undefined
+  child.on('message', (message: Row) => (row = message))
+  await once(child, 'exit')
+  if (row === undefined) throw new Error(`${nameOf(way)}: the play ended without a result`)
+  return row
+}
+
+async function played(compatibility: (typeof modes)[number]): Promise<Row> {
   const startedMs = performance.now()
   const seconds = (): number => Math.round((performance.now() - startedMs) / 1000)
   const report = await playTrace({
@@ -52,9 +88,8 @@ for (const compatibility of modes) {
         process.stdout.write(`${JSON.stringify(rowOf(nameOf(compatibility), day, until, seconds()))}\n`)
     },
   })
-  rows.push(rowOf(nameOf(compatibility), days, report, seconds()))
+  return rowOf(nameOf(compatibility), days, report, seconds())
 }
-if (!values.json) process.stdout.write(table(rows))
 
 function nameOf(compatibility: Settings['compatibility']): string {
   return compatibility === 'none' ? 'defaults' : `--compatibility=${compatibility}`
@@ -66,12 +101,7 @@ function boundUntil(day: number): Record<keyof BoundHour, number> {
   return { perRole: sumOf('perRole'), together: sumOf('together'), byShape: sumOf('byShape') }
 }
 
-function rowOf(
-  name: string,
-  day: number,
-  report: PlayReport,
-  seconds: number,
-): Record<string, string | number> {
+function rowOf(name: string, day: number, report: PlayReport, seconds: number): Row {
   const until = boundUntil(day)
   const { pending, podDays } = report
   const per1000 = (count: number): string => ((1000 * count) / podDays).toFixed(2)
@@ -96,7 +126,7 @@ function rowOf(
 }
 
 /** Measures as lines, settings as columns: a terminal is narrow. */
-function table(all: readonly Record<string, string | number>[]): string {
+function table(all: readonly Row[]): string {
   const measures = Object.keys(all[0] ?? {})
   const lines = measures.map((measure) => [measure, ...all.map((row) => String(row[measure] ?? ''))])
   const widths = (lines[0] ?? []).map((_, column) =>
