@@ -24,6 +24,11 @@ export class WholeUnits {
     this.#deps = deps
   }
 
+  /** Whether every instance may go without others. */
+  get isEmpty(): boolean {
+    return groupUnits(this.#deps.state).size === 0
+  }
+
   /** Whether the instance goes only together with others. */
   has({ node }: StateNode): boolean {
     return node !== undefined && groupUnits(this.#deps.state).has(node.metadata.name)

@@ -30,6 +30,11 @@ export class ConsolidationAdmission {
     return this.#deps.units === undefined ? 'alone' : 'together'
   }
 
+  /** Whether there is no instance of the sort that is looked at. */
+  get isIdle(): boolean {
+    return this.#deps.units?.isEmpty ?? false
+  }
+
   /** Whether the instance is of the sort that is looked at, told from little. */
   concerns(stateNode: StateNode): boolean {
     return this.#deps.units?.has(stateNode) ?? true

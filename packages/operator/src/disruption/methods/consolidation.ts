@@ -44,9 +44,10 @@ export class Consolidation implements DisruptionMethod {
     this.groups = deps.admission.groups
   }
 
-  /** Nothing has changed since there was nothing to do. */
+  /** There is nothing to look at, or nothing has changed since there was nothing to do. */
   isQuiet(): boolean {
-    return this.#deps.memory.isQuiet()
+    const { admission, memory } = this.#deps
+    return admission.isIdle || memory.isQuiet()
   }
 
   concerns(stateNode: StateNode): boolean {
