@@ -70,7 +70,11 @@ interface SliceOptions {
   readonly pool?: string
   /** Which nodes it is for; `node-a` when nothing is said. */
   readonly owner?: string
-  readonly on?: { readonly nodeName?: string; readonly allNodes?: boolean }
+  readonly on?: {
+    readonly nodeName?: string
+    readonly allNodes?: boolean
+    readonly perDeviceNodeSelection?: boolean
+  }
 }
 
 /** A slice that driver `driver` publishes for `node-a`; the pool has `count` of them. */
@@ -111,7 +115,7 @@ test('LIF-46 BUF-86 BUF-87 devices that pods ask for must be published as a whol
   await stage.pass(seconds)
   missing('net.example.com')
   publish(stage, 'gpu-newer', 'gpu.example.com', { count: 2, generation: 2 })
-  publish(stage, 'net-1', 'net.example.com', { owner: 'node-a', on: {} })
+  publish(stage, 'net-1', 'net.example.com', { owner: 'node-a', on: { perDeviceNodeSelection: true } })
   await stage.pass(seconds)
   missing('gpu.example.com')
   await stage.pass(10 * minutes)
