@@ -172,6 +172,10 @@ test('nodes that have more room than when nothing was found are told, whatever w
     'n',
     'new',
   ])
+  const later = [place(1), other, { ...place(1), name: 'new' }]
+  assert.deepEqual(roomier(5 * minute + 5, place(1), later), ['n', 'new'], 'until all are looked at')
+  assert.deepEqual(roomier(10 * minute, place(1), later), ['n', 'new'])
+  assert.deepEqual(roomier(10 * minute + 1, place(1), later), [])
 })
 
 test('while pods wait, what is in the way of a move may be what they need: any node counts as one with more room', () => {

@@ -146,7 +146,16 @@ function placesAfter(
 ): ReadonlyMap<string, Place> | undefined {
   if (nodes === undefined) return undefined
   if (isLook) return new Map(nodes.map((node) => [node.name, node]))
-  return before && new Map(nodes.map((node) => [node.name, withLeastRoom(node, before.get(node.name))]))
+  // What came or became another since has not been looked at for all candidates.
+  return (
+    before &&
+    new Map(
+      nodes.flatMap((node) => {
+        const then = before.get(node.name)
+        return then === undefined || !isAlike(node, then) ? [] : [[node.name, withLeastRoom(node, then)]]
+      }),
+    )
+  )
 }
 
 /** Whether pods may find room on the node that they did not find before. */
@@ -169,9 +178,8 @@ function isAlike(a: Place, b: Place): boolean {
   )
 }
 
-/** The node with no more of anything than it had before; as it is when it was another one. */
-function withLeastRoom(now: Place, then: Place | undefined): Place {
-  if (then === undefined || !isAlike(now, then)) return now
+/** The node with no more of anything than it had before. */
+function withLeastRoom(now: Place, then: Place): Place {
   const available = Object.fromEntries(
     Object.entries(now.available).map(([name, amount]) => [
       name,
