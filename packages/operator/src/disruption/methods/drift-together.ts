@@ -1,5 +1,4 @@
 /** `disruption`, method DriftTogether: replaces nodes of which none goes alone, once one has drifted (gangs.md 7.5). */
-import { isConditionTrue } from '@tenon/api'
 import { overdrawnBudget } from '@tenon/engine'
 import { type StateNode, transitionMs } from '../../cluster/nodes/state-node.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
@@ -11,6 +10,7 @@ import type { DisruptionRemarks } from '../remarks.ts'
 import type { RemovalSimulation } from '../simulation.ts'
 import { unitsOf, type WholeUnits } from '../whole-units.ts'
 import type { Catalogue } from '../catalogue.ts'
+import { driftedAmong, isDrifted } from './drifted.ts'
 import { replaceFirst } from './drifted-sets.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { RolloutPause } from './rollout-pause.ts'
@@ -46,12 +46,7 @@ export class DriftTogether implements DisruptionMethod {
     this.#drifted = new Set(
       units.size === 0
         ? []
-        : state.stateNodes().flatMap(({ claim, node }) => {
-            const unit = units.get(node?.metadata.name ?? '')
-            return claim !== undefined && unit !== undefined && isConditionTrue(claim, 'Drifted')
-              ? [unit]
-              : []
-          }),
+        : driftedAmong(state.stateNodes()).flatMap(({ node }) => units.get(node?.metadata.name ?? '') ?? []),
     )
     return this.#drifted.size === 0
   }
@@ -98,8 +93,6 @@ export class DriftTogether implements DisruptionMethod {
     return false
   }
 }
-
-const isDrifted = ({ claim }: Candidate): boolean => isConditionTrue(claim, 'Drifted')
 
 /** Those first of which a node has drifted for longest. */
 function longestFirst(a: readonly Candidate[], b: readonly Candidate[]): number {
