@@ -1,4 +1,5 @@
 export { slicesOf } from './resource-slices.ts'
+export { isResizeInfeasible } from './pod-resizes.ts'
 export {
   type CompiledCapacity,
   compileCapacity,

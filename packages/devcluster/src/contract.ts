@@ -183,13 +183,16 @@ export interface LocalApi {
   /** Optimistic: a `metadata.resourceVersion` in `object` must match (409 otherwise). */
   update<T extends KubeObject>(type: ResourceType<T>, object: T): T
   updateStatus<T extends KubeObject>(type: ResourceType<T>, object: T): T
-  /** JSON merge patch, on the object or a subresource (`finalize` of namespaces sets spec.finalizers). */
+  /**
+   * JSON merge patch, on the object or a subresource (`finalize` of namespaces sets spec.finalizers, `resize` of pods
+   * the resources of their containers).
+   */
   patch<T extends KubeObject>(
     type: ResourceType<T>,
     namespace: string | undefined,
     name: string,
     patch: object,
-    subresource?: 'status' | 'finalize',
+    subresource?: 'status' | 'finalize' | 'resize',
   ): T
   delete(type: ResourceType, namespace: string | undefined, name: string, options?: LocalDeleteOptions): void
   /** The scale of an object; `undefined` when there is no such object. Throws 404 for kinds without one. */

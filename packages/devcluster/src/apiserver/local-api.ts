@@ -85,7 +85,7 @@ export class InProcessApi implements LocalApi {
     namespace: string | undefined,
     name: string,
     patch: object,
-    subresource?: 'status' | 'finalize',
+    subresource?: 'status' | 'finalize' | 'resize',
   ): T {
     const request = { kind: 'merge', body: patch, force: false } as const
     const served = this.#served(type)

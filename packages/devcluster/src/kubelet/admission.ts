@@ -1,4 +1,5 @@
 import type { NodeEntry, PodFacts, ResourceTable } from '@tenon/filters'
+import type { PendingResize } from './pod-status.ts'
 
 /** Whether a pod is taken, or why not in the words of its status. */
 export type Admission =
@@ -24,8 +25,39 @@ export function admitPod(facts: PodFacts, entry: NodeEntry, table: ResourceTable
   return { kind: 'admitted' }
 }
 
+/** Why a pod that the node keeps cannot have what it wants instead; undefined when it can. */
+export function resizeRefusal(
+  has: PodFacts,
+  wants: PodFacts,
+  entry: NodeEntry,
+  table: ResourceTable,
+): PendingResize | undefined {
+  const own = new Map(has.requests.map(({ slot, amount }) => [slot, amount]))
+  const grown = wants.requests.filter(({ slot, amount }) => amount > (own.get(slot) ?? 0))
+  for (const { slot, amount } of grown) {
+    const capacity = entry.allocatable[slot] ?? 0
+    if (amount <= capacity) continue
+    const numbers = `requested: ${amount}, capacity: ${capacity}`
+    const message = `Node didn't have enough capacity: ${table.nameOf(slot)}, ${numbers}`
+    return { reason: 'Infeasible', message }
+  }
+  for (const { slot, amount } of grown) {
+    const [capacity, used] = [
+      entry.allocatable[slot] ?? 0,
+      (entry.requested[slot] ?? 0) - (own.get(slot) ?? 0),
+    ]
+    if (amount <= capacity - used) continue
+    return { reason: 'Deferred', message: lackOf(table.nameOf(slot), amount, used, capacity) }
+  }
+  return undefined
+}
+
 function outOf(resource: string, requested: number, used: number, capacity: number): Admission {
-  const numbers = `requested: ${requested}, used: ${used}, capacity: ${capacity}`
-  const message = `Node didn't have enough resource: ${resource}, ${numbers}`
+  const message = lackOf(resource, requested, used, capacity)
   return { kind: 'rejected', reason: `OutOf${resource}`, message }
+}
+
+function lackOf(resource: string, requested: number, used: number, capacity: number): string {
+  const numbers = `requested: ${requested}, used: ${used}, capacity: ${capacity}`
+  return `Node didn't have enough resource: ${resource}, ${numbers}`
 }

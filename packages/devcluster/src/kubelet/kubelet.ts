@@ -16,6 +16,7 @@ import {
   statusDiffers,
 } from './node-object.ts'
 import { PodWorker, type WorkerHost } from './pod-worker.ts'
+import { Resizes } from './resizes.ts'
 import { draw } from './settings.ts'
 
 /** One node: its Node object, its heartbeats and the pods bound to it. */
@@ -26,6 +27,7 @@ export class Kubelet implements KubeletHandle {
   readonly #workers = new Map<string, PodWorker>()
   /** What the pods kept here take together. */
   readonly #taken: NodeEntry
+  readonly #resizes: Resizes
   readonly #host: WorkerHost
   readonly #devices: NodeDevices
   readonly #onStop: () => void
@@ -50,6 +52,7 @@ export class Kubelet implements KubeletHandle {
     this.#spec = spec
     this.#onStop = onStop
     this.#taken = new NodeEntry(spec.nodeName)
+    this.#resizes = new Resizes(this.#taken, context.table)
     const addresses = new PodAddresses(subnet)
     this.#devices = new NodeDevices(context, spec)
     this.#host = {
@@ -61,7 +64,9 @@ export class Kubelet implements KubeletHandle {
       volumesReady,
       devicesReady: (pod) => this.#devices.isReadyFor(pod),
       ended: (facts) => {
-        if (this.#taken.pods.has(facts.uid)) this.#taken.remove(facts)
+        if (!this.#taken.pods.has(facts.uid)) return
+        this.#taken.remove(facts)
+        if (!this.#stopped) this.#resizes.retry()
       },
     }
   }
@@ -101,6 +106,7 @@ export class Kubelet implements KubeletHandle {
     const known = this.#workers.get(uid)
     if (known !== undefined) {
       known.update(pod)
+      this.#observeResize(known)
       return
     }
     const worker = new PodWorker(this.#context, this.#host, pod)
@@ -115,12 +121,24 @@ export class Kubelet implements KubeletHandle {
     }
     this.#taken.add(worker.facts)
     worker.begin()
+    // A pod that waited for room before this kubelet took it over waits on, behind what the others have.
+    if (worker.wanted() !== undefined) this.#context.timers.after(0, () => this.#observeResize(worker))
   }
 
   #admit(facts: PodFacts, node: Node): Admission {
-    const { table } = this.#context
-    if (this.#taken.node !== node) this.#taken.set(node, table)
-    return admitPod(facts, this.#taken, table)
+    this.#see(node)
+    return admitPod(facts, this.#taken, this.#context.table)
+  }
+
+  #observeResize(worker: PodWorker): void {
+    const node = this.#stopped ? undefined : this.#node()
+    if (node === undefined) return
+    this.#see(node)
+    this.#resizes.observe(worker)
+  }
+
+  #see(node: Node): void {
+    if (this.#taken.node !== node) this.#taken.set(node, this.#context.table)
   }
 
   forgetPod(uid: string): void {

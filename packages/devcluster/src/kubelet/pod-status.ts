@@ -1,4 +1,4 @@
-import type { Container, Pod, PodCondition } from '@tenon/api'
+import type { Container, ContainerStatus, Pod, PodCondition, ResourceRequirements } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 
 /** How far a pod has come; its containers share one fate. */
@@ -28,7 +28,19 @@ export interface PodProgress {
   /** Whether init container number `initsDone` runs now. */
   readonly initRunning: boolean
   readonly terminal: boolean
+  /** What the containers have, by name; told from the first resize in place on. */
+  readonly allocated: ReadonlyMap<string, ResourceRequirements> | undefined
+  /** Why the pod does not get what it asks for now. */
+  readonly pendingResize: PendingResize | undefined
 }
+
+/** A resize in place that waits for room, or that the node can never serve. */
+export interface PendingResize {
+  readonly reason: 'Deferred' | 'Infeasible'
+  readonly message: string
+}
+
+const pendingType = 'PodResizePending'
 
 /** The status that says `progress`; conditions of others are kept. */
 export function podStatus(pod: Pod, progress: PodProgress, nowMs: number): object {
@@ -42,6 +54,7 @@ export function podStatus(pod: Pod, progress: PodProgress, nowMs: number): objec
     ...(podIp === undefined ? {} : { podIP: podIp, podIPs: [{ ip: podIp }] }),
     containerStatuses: pod.spec.containers.map((container) => ({
       ...containerStatus(container, pod, stateOf(containers)),
+      ...allocation(container, progress),
       ready: running,
       started: running,
       restartCount: progress.restarts,
@@ -76,8 +89,11 @@ function conditions(pod: Pod, progress: PodProgress, now: string): PodCondition[
     condition('Ready', ready && gate === undefined, ready && gate !== undefined ? gate : why),
     condition('ContainersReady', ready, why),
     condition('PodScheduled', true, {}),
+    ...(progress.pendingResize === undefined ? [] : [condition(pendingType, true, progress.pendingResize)]),
   ]
-  const before = pod.status?.conditions ?? []
+  const before = (pod.status?.conditions ?? []).filter(
+    ({ type }) => type !== pendingType || progress.pendingResize !== undefined,
+  )
   const dated = own.map((one): PodCondition => {
     const old = before.find((other) => other.type === one.type)
     const unchanged = old?.status === one.status && old.lastTransitionTime !== undefined
@@ -102,6 +118,12 @@ function closedGate(pod: Pod): { readonly reason: string; readonly message: stri
   })
   if (problems.length === 0) return undefined
   return { reason: 'ReadinessGatesNotReady', message: problems.join(', ') }
+}
+
+/** What a container has, once its pod was resized in place. */
+function allocation({ name }: Container, { allocated }: PodProgress): Partial<ContainerStatus> {
+  const resources = allocated?.get(name)
+  return resources === undefined ? {} : { resources, allocatedResources: resources.requests ?? {} }
 }
 
 function condition(type: string, holds: boolean, why: { readonly reason?: string }): PodCondition {
@@ -159,6 +181,7 @@ function initStatuses(pod: Pod, progress: PodProgress): object {
         : { kind: 'waiting', reason: 'PodInitializing' }
     return {
       ...containerStatus(container, pod, stateOf(state)),
+      ...(sidecar && allocation(container, progress)),
       ready: done,
       started: runs,
       restartCount: 0,

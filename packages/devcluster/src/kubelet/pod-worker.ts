@@ -1,7 +1,21 @@
 import { kinds, type Pod } from '@tenon/api'
 import { type PodFacts, podFacts } from '@tenon/filters'
+import {
+  allocationsOf,
+  type GivenContainers,
+  givenContainers,
+  isGiven,
+  isTold,
+  podWith,
+} from './given-containers.ts'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
-import { type PodProgress, podStatus, readinessGatesOf, rejectedStatus } from './pod-status.ts'
+import {
+  type PendingResize,
+  type PodProgress,
+  podStatus,
+  readinessGatesOf,
+  rejectedStatus,
+} from './pod-status.ts'
 import { draw } from './settings.ts'
 
 /** What a worker needs from the kubelet it belongs to. */
@@ -35,8 +49,9 @@ const killed = 137
  * transition is one status write; whatever a timer of this worker does is bound to its life.
  */
 export class PodWorker {
-  /** What the pod asks of its node. */
-  readonly facts: PodFacts
+  #facts: PodFacts
+  /** The containers with what they have of the node. */
+  #given: GivenContainers
   readonly #context: KubeletContext
   readonly #host: WorkerHost
   #pod: Pod
@@ -51,7 +66,8 @@ export class PodWorker {
     this.#context = context
     this.#host = host
     this.#pod = pod
-    this.facts = podFacts(pod, context.table)
+    this.#given = givenContainers(pod)
+    this.#facts = podFacts(podWith(pod, this.#given), context.table)
     this.#progress = {
       startMs: context.clock.now(),
       hostIp: host.hostIp,
@@ -62,7 +78,37 @@ export class PodWorker {
       initsDone: 0,
       initRunning: false,
       terminal: false,
+      allocated: isTold(pod) ? allocationsOf(this.#given) : undefined,
+      pendingResize: undefined,
     }
+  }
+
+  /** What the pod has of its node. */
+  get facts(): PodFacts {
+    return this.#facts
+  }
+
+  /** What the pod asks of its node instead of what it has; undefined when that is the same. */
+  wanted(): PodFacts | undefined {
+    const { spec } = this.#pod
+    if (this.#stage === 'stopping' || this.#stage === 'ended' || isGiven(this.#given, spec)) return undefined
+    return podFacts(podWith(this.#pod, spec), this.#context.table)
+  }
+
+  /** The pod gets what it asks for, as {@link wanted} says. */
+  resize(facts: PodFacts): void {
+    this.#facts = facts
+    this.#given = this.#pod.spec
+    this.#set({ allocated: allocationsOf(this.#given), pendingResize: undefined })
+    this.#report()
+  }
+
+  /** The pod does not get what it asks for, now or ever; `undefined`: it no longer asks for anything else. */
+  keep(pendingResize: PendingResize | undefined): void {
+    const before = this.#progress.pendingResize
+    if (before?.reason === pendingResize?.reason && before?.message === pendingResize?.message) return
+    this.#set({ allocated: allocationsOf(this.#given), pendingResize })
+    this.#report()
   }
 
   /** Takes the pod over: a new one is started, a running one is kept, one being deleted is stopped. */
@@ -213,7 +259,6 @@ export class PodWorker {
     this.#later(backoffMs, () => this.#run())
   }
 
-  /** Stops at once what never ran; a running pod takes its time, at most its grace period. */
   /** `activeDeadlineSeconds` counts from the moment at which the node took the pod. */
   #armDeadline(): void {
     this.#cancelDeadline?.()
@@ -240,6 +285,7 @@ export class PodWorker {
     this.#end()
   }
 
+  /** Stops at once what never ran; a running pod takes its time, at most its grace period. */
   #stopPod(): void {
     const { clock, random, settings } = this.#context
     const wasRunning = this.#progress.containers.kind !== 'waiting'
@@ -286,7 +332,7 @@ export class PodWorker {
   #leave(): void {
     this.#cancelDeadline?.()
     this.#stage = 'ended'
-    this.#host.ended(this.facts)
+    this.#host.ended(this.#facts)
   }
 
   #set(change: Partial<PodProgress>): void {

@@ -1,4 +1,4 @@
-import type { Pod } from '@tenon/api'
+import { isResizeInfeasible, type Pod } from '@tenon/api'
 import { type Clock, type Logger, perObject, type Random } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
 import {
@@ -379,8 +379,18 @@ function changesAccount(before: Pod, after: Pod): boolean {
     before.spec.nodeName !== after.spec.nodeName ||
     (before.metadata.deletionTimestamp === undefined) !== (after.metadata.deletionTimestamp === undefined) ||
     differs(before.metadata.labels, after.metadata.labels) ||
-    differs(before.spec.containers, after.spec.containers)
+    differs(before.spec.containers, after.spec.containers) ||
+    differs(heldBy(before), heldBy(after))
   )
+}
+
+/** What the containers of a pod are told to have, and whether they will get what they ask for. */
+function heldBy({ status }: Pod): unknown {
+  const { containerStatuses = [], initContainerStatuses = [] } = status ?? {}
+  const held = [...containerStatuses, ...initContainerStatuses].map(
+    ({ allocatedResources, resources }) => resources && [resources.requests, allocatedResources],
+  )
+  return held.every((each) => each === undefined) ? undefined : [held, isResizeInfeasible(status)]
 }
 
 /** Whether a new version of a pending pod deserves another attempt: any change but of its status, its claims apart. */

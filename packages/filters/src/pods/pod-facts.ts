@@ -92,7 +92,7 @@ export function podFacts(pod: Pod, table: ResourceTable, asked = new PodRequests
   const spec = pod.spec
   const namespace = pod.metadata.namespace ?? 'default'
   const labels = pod.metadata.labels ?? {}
-  const { requests, scored } = asked.of(spec)
+  const { requests, scored } = asked.of(pod)
   const spread = spec.topologySpreadConstraints ?? nothing
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
   const compile = (term: PodAffinityTerm): PodTerm => podTerm(term, namespace, labels)

@@ -54,6 +54,32 @@ test('RPT-59 a quota refuses what exceeds it, in the words of Kubernetes, and it
   assert.deepEqual(body.status.hard, hard)
 })
 
+test('ASK-29 a resize of a pod in place is bounded by quotas and LimitRanges as its creation is', async () => {
+  const server = await aServer({ hard: { 'requests.cpu': '2' } })
+  const limits = [{ type: 'Container', max: { cpu: '1500m' } }]
+  const range = { apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'r' }, spec: { limits } }
+  await server.call('POST', '/api/v1/namespaces/default/limitranges', range)
+  for (const name of ['a', 'b'])
+    assert.equal((await pod(server, name, { requests: { cpu: '500m' }, limits: { cpu: '1' } })).status, 201)
+  const resize = (cpu: string, most = '1') =>
+    server.call(
+      'PATCH',
+      `${podsPath}/a/resize`,
+      { spec: { containers: [{ name: 'app', resources: { requests: { cpu }, limits: { cpu: most } } }] } },
+      { contentType: 'application/strategic-merge-patch+json' },
+    )
+  assert.match((await resize('1600m', '1600m')).body.message, /maximum cpu usage per Container is 1500m/)
+  const larger = await resize('1500m', '1500m')
+  assert.equal(larger.status, 200, larger.body.message)
+  assert.equal((await used(server))['requests.cpu'], '2')
+  await pod(server, 'c', { requests: { cpu: '500m' }, limits: { cpu: '1' } })
+  await server.call('DELETE', `${podsPath}/b?gracePeriodSeconds=0`)
+  assert.equal((await resize('500m')).status, 200)
+  assert.equal((await pod(server, 'd', { requests: { cpu: '1' }, limits: { cpu: '1' } })).status, 201)
+  const over = await resize('1100m', '1100m')
+  assert.deepEqual([over.status, /exceeded quota: compute/.test(over.body.message)], [403, true])
+})
+
 test('RPT-59 where a quota bounds a resource, every container has to state it', async () => {
   const server = await aServer({ hard: { 'limits.cpu': '4', memory: '4Gi' } })
   const { status, body } = await pod(server, 'a')

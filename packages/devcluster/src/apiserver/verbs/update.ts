@@ -151,9 +151,9 @@ export function prepareReplacement(
     ...(subresource === 'resize' ? beyondResize(old, admitted) : []),
     ...served.definition.validate(admitted, subresource === 'resize' ? undefined : old),
   ])
-  if (subresource === undefined) {
-    // The containers of a pod stay what they were.
-    if (served.collection !== 'pods') checkLimitRanges(ctx, served, admitted)
+  if (subresource === undefined || subresource === 'resize') {
+    // The containers of a pod stay what they were, unless it is resized.
+    if (served.collection !== 'pods' || subresource === 'resize') checkLimitRanges(ctx, served, admitted)
     ctx.quotas.check(served, admitted, old)
     if (!options.internal) options.warnings.push(...simulationWarnings(served.collection, admitted, old))
   }

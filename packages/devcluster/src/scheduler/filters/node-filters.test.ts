@@ -46,6 +46,33 @@ describe('what a node must be for a pod', () => {
     assert.equal(cluster.nodeOf('past-least'), undefined)
   })
 
+  it('ASK-29 counts a pod that is resized in place with the most of what it asks for and has', async () => {
+    const cluster = aCluster().node('a')
+    cluster.pod('p', { requests: { cpu: '1' }, nodeName: 'a' })
+    const tell = (cpu: string, reason?: string) => {
+      const requests = { cpu }
+      const containerStatuses = [
+        { name: 'main', ready: true, restartCount: 0, resources: { requests }, allocatedResources: requests },
+      ]
+      const conditions = reason === undefined ? [] : [{ type: 'PodResizePending', status: 'True', reason }]
+      cluster.api.patch(kinds.pod, 'default', 'p', { status: { containerStatuses, conditions } }, 'status')
+    }
+    tell('3')
+    cluster.pod('q', { requests: { cpu: '2' } })
+    await cluster.settle(1000)
+    assert.equal(cluster.nodeOf('q'), undefined, 'three cores are not given back yet')
+    tell('1')
+    await cluster.settle(10_000)
+    assert.equal(cluster.nodeOf('q'), 'a')
+    tell('500m')
+    cluster.pod('r', { requests: { cpu: '1500m' } })
+    await cluster.settle(1000)
+    assert.equal(cluster.nodeOf('r'), undefined, 'it asks for one core')
+    tell('500m', 'Infeasible')
+    await cluster.settle(10_000)
+    assert.equal(cluster.nodeOf('r'), 'a', 'and will not get it')
+  })
+
   it('binds a pod to the only node and says so in an event', async () => {
     const cluster = aCluster().node('a').pod('p')
     await cluster.settle()

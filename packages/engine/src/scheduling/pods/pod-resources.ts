@@ -2,6 +2,7 @@
 import {
   type Container,
   type ContainerStatus,
+  isResizeInfeasible,
   type Pod,
   type PodSpec,
   parseResources,
@@ -77,13 +78,6 @@ export function podRequests(spec: PodSpec, status?: Pod['status']): Resources {
   running = larger(sum(running, sidecars), starting)
   const whole = { ...running, ...podLevel(spec.resources?.requests) }
   return { ...sum(whole, parseResources(spec.overhead)), pods: 1 }
-}
-
-/** The kubelet has refused the resize for good: what the spec asks for will not come. */
-function isResizeInfeasible(status: Pod['status']): boolean {
-  return (status?.conditions ?? []).some(
-    ({ type, reason }) => type === 'PodResizePending' && reason === 'Infeasible',
-  )
 }
 
 /** What a container holds: during a resize the most of what it asks for, has, and was promised. */
