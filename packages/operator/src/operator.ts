@@ -161,6 +161,7 @@ export class Operator {
           })
     this.learnedCapacity?.follow()
     this.state.isIsolating = settings.compatibility !== 'karpenter'
+    if (settings.compatibility !== 'karpenter') this.state.resized.follow(this.caches.pods)
     this.state.pods.expectsRefusals = settings.compatibility !== 'karpenter'
     this.requests = new RequestMetrics(this.metrics.registry)
     this.framework = new FrameworkMetrics(this.metrics.registry, clock)

@@ -283,6 +283,31 @@ test('a running pod is told what it means for its node', async (t) => {
   )
 })
 
+test('ASK-29 a running pod is told that its resize waits, and its node counts the larger amount', async (t) => {
+  const claim = aClaim('a', initialized)
+  const resized = (name: string, reason: string): Pod => {
+    const pod = running(name, 'node-a', {}, '3')
+    const containerStatuses = [
+      { name: 'app', resources: { requests: { cpu: '1' } }, allocatedResources: { cpu: '1' } },
+    ]
+    const conditions = [{ type: 'PodResizePending', status: 'True' as const, reason }]
+    return { ...pod, status: { ...pod.status, conditions, containerStatuses } }
+  }
+  const objects = [resized('later', 'Deferred'), resized('never', 'Infeasible')]
+  const study = await studied(t, [aPool('web'), claim, nodeOf(claim, '4'), ...objects])
+  for (const [name, words] of [
+    ['later', /^Its resize in place is deferred: node node-a has no room .*; change the requests/],
+    ['never', /^Its resize in place is infeasible: node node-a is too small .*; change the requests/],
+  ] as const) {
+    const { case: of, holds = [] } = await podIn(study, name)
+    assert.equal(of, 'running')
+    const found = holds.find(({ kind }) => kind === 'resize')
+    assert.match(found?.message ?? '', words)
+    assert.equal(found?.blocks, false)
+  }
+  assert.equal((await nodeIn(study, 'a')).holds?.requests['cpu'], '4', 'three to come, and one that is')
+})
+
 test('EXP-4 two hundred pods of three Deployments that wait for one reason are one entry', async (t) => {
   const pods = Array.from({ length: 200 }, (_, at) => {
     const app = `app-${at % 3}`

@@ -237,7 +237,7 @@ function wholeHistory({ snapshot }: Study, names: readonly (string | undefined)[
 
 function requestsOf(pods: readonly Pod[]): Resources {
   const requests: Record<string, number> = {}
-  for (const { spec } of pods) accumulate(requests, podRequests(spec))
+  for (const { spec, status } of pods) accumulate(requests, podRequests(spec, status))
   return requests
 }
 

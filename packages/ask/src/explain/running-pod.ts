@@ -13,6 +13,7 @@ export interface PodHold {
     | 'localStorage'
     | 'gracePeriod'
     | 'daemon'
+    | 'resize'
   readonly message: string
   /** Whether it keeps the node from being disrupted now. */
   readonly blocks: boolean
@@ -41,6 +42,7 @@ export function holdsOf({ operator, snapshot }: Study, pod: Pod): readonly PodHo
       ? [hold('noController', 'It has no controller: once it is evicted, nothing creates it again')]
       : []),
     ...localStorage(operator, pod),
+    ...pendingResize(pod),
     ...(graceSeconds > usualGraceSeconds
       ? [hold('gracePeriod', `An eviction gives it ${graceSeconds} s (spec.terminationGracePeriodSeconds)`)]
       : []),
@@ -83,6 +85,30 @@ function budgetHolds(pod: Pod, covering: ReturnType<typeof budgetsOf>): readonly
       ...(allowed !== undefined && { disruptionsAllowed: allowed }),
     }
   })
+}
+
+/** A resize in place that its kubelet has not made, and will make once there is room, or never. */
+function pendingResize({ spec, status }: Pod): readonly PodHold[] {
+  const reason = status?.conditions?.find(({ type }) => type === 'PodResizePending')?.reason
+  const node = `node ${spec.nodeName ?? ''}`
+  if (reason === 'Deferred')
+    return [
+      hold(
+        'resize',
+        `Its resize in place is deferred: ${node} has no room for what it asks for now. It is resized once others ` +
+          'leave the node, and counts with the larger amount until then; change the requests of its workload to have ' +
+          'it made again where there is room',
+      ),
+    ]
+  if (reason === 'Infeasible')
+    return [
+      hold(
+        'resize',
+        `Its resize in place is infeasible: ${node} is too small for what it asks for now, and it counts with what it ` +
+          'has; change the requests of its workload to have it made again on a larger node',
+      ),
+    ]
+  return []
 }
 
 /** Volumes on the disk of its node: the pod can run nowhere else. */

@@ -149,6 +149,7 @@ const hold = object<PodHold>({
     localStorage: '',
     gracePeriod: '',
     daemon: '',
+    resize: 'its resize in place waits, or cannot be made',
   }),
   message: text(),
   blocks: truth('whether it keeps the node from being disrupted now'),

@@ -32,6 +32,7 @@ import { RequestPods } from './pods/request-pods.ts'
 import { PodIndex } from './pods/pod-index.ts'
 import { PodPlans } from './pods/pod-plans.ts'
 import { Predictions } from './pods/predictions.ts'
+import { ResizedPods } from './pods/resized-pods.ts'
 import { PodsOnNodes } from './pods/pods-to-move.ts'
 import { PoolClaims } from './nodepools/pool-claims.ts'
 import { LimitReservations } from './nodepools/limit-reservations.ts'
@@ -85,8 +86,10 @@ export class ClusterState {
   readonly registrationHealth: RegistrationHealth
   /** The room that CapacityBuffers keep. */
   readonly buffers: BufferPods = new BufferPods()
-  /** What VerticalPodAutoscalers will have pods ask for. */
-  readonly predictions: Predictions = new Predictions()
+  /** Pods that were resized in place. */
+  readonly resized: ResizedPods = new ResizedPods()
+  /** What pods will ask for when they are made again. */
+  readonly predictions: Predictions = new Predictions(this.resized)
   /** Where pods are meant to go. */
   readonly plans: PodPlans
   /** Groups of pods that run together or not at all. */

@@ -8,6 +8,7 @@ import {
   type PodSpec,
   type Resources,
 } from '@tenon/api'
+import type { ResizedPods } from './resized-pods.ts'
 
 export interface ContainerRequests {
   readonly container: string
@@ -43,7 +44,13 @@ export class Predictions {
   #byName: ReadonlyMap<string, Prediction> = new Map()
   /** Pods of one spec are made again alike. */
   readonly #specs = new WeakMap<PodSpec, { readonly prediction: Prediction; readonly spec: PodSpec }>()
+  readonly #resized: Pick<ResizedPods, 'remade'> | undefined
   #isAwaited = false
+
+  /** @param resized what pods without a prediction are made again as, if they were resized in place. */
+  constructor(resized?: Pick<ResizedPods, 'remade'>) {
+    this.#resized = resized
+  }
 
   /** Puts a prediction in place of what the same VerticalPodAutoscaler said before. */
   put(prediction: Prediction): void {
@@ -90,10 +97,10 @@ export class Predictions {
     )
   }
 
-  /** The pod as it would be made again; the same object when nothing is predicted. */
+  /** The pod as it would be made again; the same object when nothing else is known. */
   remade(pod: Pod): Pod {
     const prediction = this.of(pod)
-    if (prediction === undefined) return pod
+    if (prediction === undefined) return this.#resized?.remade(pod) ?? pod
     const known = this.#specs.get(pod.spec)
     const spec = known?.prediction === prediction ? known.spec : remadeSpec(pod.spec, prediction)
     this.#specs.set(pod.spec, { prediction, spec })
