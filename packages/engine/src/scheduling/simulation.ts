@@ -14,12 +14,13 @@ import type { FinishedClaim } from './claims/finished-claims.ts'
 import { Ground } from './ground.ts'
 import type { PlanCost } from './packing/cheaper.ts'
 import type { PlannedBin } from './packing/group.ts'
-import { claimOf, costOf, regrouped } from './packing/regroup.ts'
+import { claimOf, costOf, regrouped, type RegroupContext } from './packing/regroup.ts'
 import type { NodeFill } from './nodes/node-fill.ts'
 import type { NodeQueue } from './nodes/node-queue.ts'
 import { type Answer, ClaimQueue, isBefore, type OpenClaim } from './claims/open-claims.ts'
 import type { GroupOutcome } from './pod-groups/group-placing.ts'
 import { GroupUnits, type PodPlacing } from './pod-groups/group-units.ts'
+import { type PlacedGroup, sureClaims } from './pod-groups/sure-claims.ts'
 import { TrialLog } from './pod-groups/trial-log.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import { PoolBudget, type Template } from './claims/pool-template.ts'
@@ -409,7 +410,7 @@ export class Simulation {
 
   /** Packs claims again whose pods follow no rule about others; see improvement/regroup.ts. */
   regroup(improvement: NonNullable<SchedulingPolicy['improvement']>, shouldStop: () => boolean): void {
-    this.#claims = regrouped(this.#claims, {
+    const context: RegroupContext = {
       shapeOf: (pod) => this.#compiled.shapeOf(pod),
       topology: this.#topology,
       finisher: this.#compiled.finisher,
@@ -418,6 +419,29 @@ export class Simulation {
       restricted: (of, rows) => this.#compiled.classes.restricted(of, rows),
       improvement,
       shouldStop,
+    }
+    this.#claims = sureClaims(regrouped(this.#claims, context), this.#unlikeGroups(), context)
+  }
+
+  /** Groups with a place whose members do not all ask for the same. */
+  #unlikeGroups(): readonly PlacedGroup[] {
+    const { podGroups } = this.#compiled.problem
+    if (podGroups.length === 0) return []
+    const onClaims = new Set(this.#claims.flatMap(({ pods }) => pods))
+    return this.#groups.held.flatMap(({ group }) => {
+      const members = podGroups[group]?.members ?? []
+      const pods = new Set(members.filter((pod) => onClaims.has(pod)))
+      if (pods.size === 0 || new Set(members.map((pod) => this.#compiled.shapeOf(pod))).size < 2) return []
+      const byNode = Map.groupBy(
+        members.filter((pod) => this.#nodeOf.has(pod)),
+        (pod) => this.#nodeOf.get(pod) as number,
+      )
+      const nodes = [...byNode].map(([node, there]) => {
+        const room = this.#ground.nodeAt(node).remaining.slice()
+        for (const pod of there) addTo(room, this.#compiled.shapeOf(pod).amounts)
+        return { room, pods: there }
+      })
+      return [{ pods, nodes }]
     })
   }
 

@@ -280,6 +280,9 @@ function loadOn(type: CompiledType, candidates: readonly PoolDaemon[], space: Re
   return { amounts, isEmpty: running.length === 0, ports, running }
 }
 
+/** The types that each of some claims may be launched as. */
+type Holdings = readonly (readonly TypeRow[])[]
+
 /** What one pool may still launch (scheduling.md 10). */
 export class PoolBudget {
   readonly #names: readonly string[]
@@ -339,10 +342,27 @@ export class PoolBudget {
   }
 
   /** Whether claims that hold `renewed` are booked no higher than those that hold `former`. */
-  isNoMore(renewed: readonly (readonly TypeRow[])[], former: readonly (readonly TypeRow[])[]): boolean {
-    const most = (claims: readonly (readonly TypeRow[])[], name: string) =>
-      claims.reduce((sum, rows) => sum + Math.max(...rows.map(({ type }) => this.#costOf(type, name))), 0)
-    return this.#names.every((name) => most(renewed, name) <= most(former, name))
+  isNoMore(renewed: Holdings, former: Holdings): boolean {
+    return this.#names.every((name) => this.#most(renewed, name) <= this.#most(former, name))
+  }
+
+  /** Books claims that hold `renewed` instead of those that hold `former`, if no limit is against it. */
+  exchange(renewed: Holdings, former: Holdings): boolean {
+    const changes = this.#names.map((name) => {
+      const more = this.#most(renewed, name) - this.#most(former, name)
+      return { name, more, rest: (ownValue(this.#remaining, name) as number) - more }
+    })
+    if (changes.some(({ more, rest }) => more > 0 && rest < 0)) return false
+    for (const { name, rest } of changes) setOwn(this.#remaining, name, rest)
+    this.#affordable = undefined
+    return true
+  }
+
+  #most(claims: Holdings, name: string): number {
+    return claims.reduce(
+      (sum, rows) => sum + Math.max(...rows.map(({ type }) => this.#costOf(type, name))),
+      0,
+    )
   }
 
   #costOf({ type }: CompiledType, name: string): number {

@@ -68,7 +68,11 @@ function groupsOf(claims: readonly OpenClaim[], context: RegroupContext): readon
     .toSorted((a, b) => b.pricePerHour - a.pricePerHour || a.class.index - b.class.index)
 }
 
-function isMixable({ class: ofClass, hostPorts, pods, taker }: OpenClaim, context: RegroupContext): boolean {
+/** Whether its pods may be on any claim of its class. */
+export function isMixable(
+  { class: ofClass, hostPorts, pods, taker }: OpenClaim,
+  context: RegroupContext,
+): boolean {
   if (taker !== undefined) return false
   if (ofClass.hasMinValues || ofClass.hasReservations || hostPorts.length > 0) return false
   return pods.every((pod) => context.topology.isIndifferent(context.shapeOf(pod)))

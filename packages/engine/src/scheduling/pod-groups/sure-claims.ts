@@ -1,0 +1,279 @@
+/**
+ * Claims on which a group of unlike members runs in whichever order the scheduler tries them: where those of the
+ * cheapest plan would do in some orders only, a dearer one is taken (gangs.md 7.4).
+ */
+import type { ClaimClass } from '../claims/claim-class.ts'
+import type { OpenClaim } from '../claims/open-claims.ts'
+import type { PlannedBin } from '../packing/group.ts'
+import { mixed, spread } from '../packing/free-placement.ts'
+import { Effort, undominated } from '../packing/packing.ts'
+import { claimOf, isMixable, type RegroupContext } from '../packing/regroup.ts'
+import type { Bin, Item } from '../packing/resource-prices.ts'
+import { type Amounts, amountsFit } from '../pods/resource-space.ts'
+import { holdInAnyOrder } from './any-order.ts'
+
+/** Members of one group that have a place, and the existing nodes among those. */
+export interface PlacedGroup {
+  /** On new claims. */
+  readonly pods: ReadonlySet<number>
+  /** Each existing node with members: what is free there without them, and who they are. */
+  readonly nodes: readonly { readonly room: Amounts; readonly pods: readonly number[] }[]
+}
+
+/** At most so many nodes are added, and so many plans are tried for one group. */
+const mostAdded = 3
+const mostTried = 60
+/** Work for one decision, in comparisons of a size with a room: about a tenth of a second. */
+const effortUnits = 30_000_000
+
+/** The claims with those of each group exchanged for others on which it runs in any order, as far as there are any. */
+export function sureClaims(
+  claims: readonly OpenClaim[],
+  groups: readonly PlacedGroup[],
+  context: RegroupContext,
+): OpenClaim[] {
+  const effort = new Effort(effortUnits, context.shouldStop)
+  let current = [...claims]
+  for (const group of groups) {
+    if (effort.isSpent) break
+    const own = current.filter(({ pods }) => pods.some((pod) => group.pods.has(pod)))
+    if (own.length === 0) continue
+    const renewed = new GroupPlan(group, own, context, effort).sure()
+    if (renewed === undefined) continue
+    const gone = new Set(own)
+    current = [...current.filter((claim) => !gone.has(claim)), ...renewed]
+  }
+  return current
+}
+
+/** What a plan consists of: claims as they are, some of them with a type of more room, and claims besides. */
+interface Candidate {
+  /** What it costs more than the claims as they are. */
+  readonly pricePerHour: number
+  /** By claim: the least room that it must have. */
+  readonly rooms: readonly Amounts[]
+  readonly added: readonly Amounts[]
+  /** One of the claims, of whose class those that change are. */
+  readonly model: OpenClaim
+  /** All members anew on nodes of this room, instead of the claims as they are. */
+  readonly instead?: { readonly room: Amounts; readonly nodes: number }
+}
+
+class GroupPlan {
+  readonly #group: PlacedGroup
+  readonly #claims: readonly OpenClaim[]
+  readonly #context: RegroupContext
+  readonly #effort: Effort
+  /** 1 for each resource that some member asks for. */
+  readonly #demanded: Amounts
+  readonly #items: readonly Item[]
+
+  constructor(group: PlacedGroup, claims: readonly OpenClaim[], context: RegroupContext, effort: Effort) {
+    this.#group = group
+    this.#claims = claims
+    this.#context = context
+    this.#effort = effort
+    const members = [...group.pods, ...group.nodes.flatMap(({ pods }) => pods)]
+    const asked = members.map((pod) => context.shapeOf(pod).amounts)
+    this.#demanded = (asked[0] ?? new Float64Array()).map((_, i) =>
+      asked.some((amounts) => (amounts[i] as number) > 0) ? 1 : 0,
+    )
+    this.#items = this.#itemsOf(members)
+  }
+
+  /** The group's claims of a plan that holds in any order; undefined when there is none, or no need for one. */
+  sure(): readonly OpenClaim[] | undefined {
+    const { finisher } = this.#context
+    // Which order they come in is all the same.
+    if (this.#items.length < 2 || !this.#claims.every((claim) => isMixable(claim, this.#context)))
+      return undefined
+    const [model] = this.#claims as readonly [OpenClaim, ...OpenClaim[]]
+    const rooms = this.#claims.flatMap((claim) => {
+      const room = finisher.cheapestRoom(claim)
+      return room === undefined ? [] : [room]
+    })
+    if (rooms.length < this.#claims.length) return undefined
+    const models = new Map(this.#claims.map((claim) => [claim.class, claim]))
+    const candidates = [
+      { pricePerHour: 0, rooms, added: [], model },
+      ...[...models.values()]
+        .flatMap((each) => this.#candidates(rooms, each, models.size === 1))
+        .toSorted((a, b) => a.pricePerHour - b.pricePerHour),
+    ]
+    for (const candidate of candidates.slice(0, mostTried)) {
+      if (this.#effort.isSpent) return undefined
+      if (!this.#holds(candidate)) continue
+      const renewed = this.#claimsOf(candidate)
+      if (renewed !== undefined && this.#isBooked(renewed, candidate.model)) return renewed
+    }
+    return undefined
+  }
+
+  /** Plans that change claims of the model's class. */
+  #candidates(rooms: readonly Amounts[], model: OpenClaim, isOnlyClass: boolean): readonly Candidate[] {
+    const { finisher, packings } = this.#context
+    const { bins, rows } = packings.binsOf(finisher.priced(model.class), this.#demanded)
+    const kinds = undominated(bins).map((index) => ({
+      ...(bins[index] as Bin),
+      full: (rows[index] as (typeof rows)[number]).room,
+    }))
+    const priceOf = (claim: OpenClaim) => finisher.priceOf(claim) ?? 0
+    const now = this.#claims.reduce((sum, claim) => sum + priceOf(claim), 0)
+    const sizes = this.#items.map(({ amounts }) => amounts)
+    const added = kinds
+      .filter(({ room }) => sizes.some((amounts) => amountsFit(amounts, room)))
+      .flatMap(({ pricePerHour, full }) =>
+        Array.from({ length: mostAdded }, (_, index) => ({
+          pricePerHour: (index + 1) * pricePerHour,
+          rooms,
+          model,
+          added: Array.from({ length: index + 1 }, () => full),
+        })),
+      )
+    const larger = this.#claims.flatMap((claim, index) =>
+      (claim.class === model.class ? kinds : [])
+        .filter(
+          ({ full, pricePerHour }) =>
+            amountsFit(rooms[index] as Amounts, full) && pricePerHour > priceOf(claim),
+        )
+        .map(({ full, pricePerHour }) => ({
+          pricePerHour: pricePerHour - priceOf(claim),
+          rooms: rooms.with(index, full),
+          added: [],
+          model,
+        })),
+    )
+    const hasOthers = this.#claims.some(({ pods }) => pods.some((pod) => !this.#group.pods.has(pod)))
+    const anew =
+      hasOthers || !isOnlyClass
+        ? []
+        : kinds
+            .filter(({ room }) => sizes.every((amounts) => amountsFit(amounts, room)))
+            .flatMap(({ full, pricePerHour }) =>
+              Array.from({ length: this.#claims.length + mostAdded }, (_, index) => ({
+                pricePerHour: (index + 1) * pricePerHour - now,
+                rooms: [],
+                added: [],
+                model,
+                instead: { room: full, nodes: index + 1 },
+              })),
+            )
+    return [...added, ...larger, ...anew]
+  }
+
+  #holds({ rooms, added, instead }: Candidate): boolean {
+    const { nodes } = this.#group
+    const free = [
+      ...rooms.map((room, index) => this.#withoutOthers(room, this.#claims[index] as OpenClaim)),
+      ...added,
+      ...Array.from({ length: instead?.nodes ?? 0 }, () => instead?.room ?? new Float64Array()),
+      ...nodes.map(({ room }) => room),
+    ]
+    return holdInAnyOrder(
+      this.#items,
+      free.map((room) => this.#reduced(room)),
+      this.#effort,
+    )
+  }
+
+  /** What a node of that room has for the group beside other pods of its claim. */
+  #withoutOthers(room: Amounts, { pods }: OpenClaim): Amounts {
+    const rest = room.slice()
+    for (const pod of pods) {
+      if (this.#group.pods.has(pod)) continue
+      const { amounts } = this.#context.shapeOf(pod)
+      for (let i = 0; i < rest.length; i++) rest[i] = (rest[i] as number) - (amounts[i] as number)
+    }
+    return rest
+  }
+
+  /** Undefined when some claim would have no pod. */
+  #claimsOf({ rooms, added, instead, model }: Candidate): readonly OpenClaim[] | undefined {
+    const { shapeOf } = this.#context
+    const all =
+      instead === undefined ? [...rooms, ...added] : Array.from({ length: instead.nodes }, () => instead.room)
+    const pods =
+      instead === undefined ? this.#withSome(added) : this.#spreadOver(all.map((room) => this.#reduced(room)))
+    if (pods === undefined || pods.some(({ length }) => length === 0)) return undefined
+    return all.map((room, index) => {
+      const like = instead === undefined ? (this.#claims[index] ?? model) : model
+      const bin: PlannedBin = { pods: pods[index] ?? [], class: this.#atLeast(like.class, room) }
+      return claimOf(bin, like, shapeOf)
+    })
+  }
+
+  /** The pods of the claims as they are, but for one member on each of the nodes besides. */
+  #withSome(added: readonly Amounts[]): readonly (readonly number[])[] | undefined {
+    const { shapeOf } = this.#context
+    const kept = this.#claims.map(({ pods }) => [...pods])
+    const moved: number[][] = []
+    for (const room of added) {
+      const from = kept.filter(({ length }) => length > 1).toSorted((a, b) => b.length - a.length)
+      const place = from
+        .map((pods) => ({
+          pods,
+          at: pods.findLastIndex(
+            (pod) => this.#group.pods.has(pod) && amountsFit(shapeOf(pod).amounts, room),
+          ),
+        }))
+        .find(({ at }) => at >= 0)
+      if (place === undefined) return undefined
+      moved.push(place.pods.splice(place.at, 1))
+    }
+    return [...kept, ...moved]
+  }
+
+  #spreadOver(rooms: readonly Amounts[]): readonly (readonly number[])[] | undefined {
+    const onClaims = [...this.#group.pods]
+    const items = this.#itemsOf(onClaims)
+    const order = mixed(items)
+    const places = spread(items, rooms, order, this.#effort)
+    if (places === undefined) return undefined
+    const pods = rooms.map((): number[] => [])
+    const taken = new Int32Array(items.length)
+    for (const [place, item] of order.entries()) {
+      const pod = items[item]?.pods[taken[item] as number]
+      taken[item] = (taken[item] as number) + 1
+      if (pod !== undefined) pods[places[place] as number]?.push(pod)
+    }
+    return pods
+  }
+
+  /** Whichever of its types a claim is launched as, it has that room. */
+  #atLeast(of: ClaimClass, room: Amounts): ClaimClass {
+    const demanded = this.#reduced(room)
+    const rows = of.rows.filter((row) => amountsFit(demanded, this.#reduced(row.room)))
+    return rows.length === of.rows.length ? of : this.#context.restricted(of, rows)
+  }
+
+  /** Books them instead of the claims as they are; those of other NodePools only lose types. */
+  #isBooked(renewed: readonly OpenClaim[], { class: { template } }: OpenClaim): boolean {
+    const { budgetOf, finisher } = this.#context
+    const held = (claims: readonly OpenClaim[]) =>
+      claims.filter((claim) => claim.class.template === template).map((claim) => finisher.holding(claim))
+    return budgetOf(template).exchange(held(renewed), held(this.#claims))
+  }
+
+  #itemsOf(pods: readonly number[]): readonly (Item & { readonly pods: readonly number[] })[] {
+    const bySize = Map.groupBy(pods, (pod) => this.#reduced(this.#context.shapeOf(pod).amounts).join(' '))
+    return [...bySize.values()]
+      .map((alike) => ({
+        amounts: this.#reduced(this.#context.shapeOf(alike[0] as number).amounts),
+        count: alike.length,
+        pods: alike,
+      }))
+      .toSorted((a, b) => compared(b.amounts, a.amounts))
+  }
+
+  #reduced(amounts: Amounts): Amounts {
+    return amounts.filter((_, i) => this.#demanded[i] === 1)
+  }
+}
+
+function compared(a: Amounts, b: Amounts): number {
+  for (let i = 0; i < a.length; i++) {
+    const difference = (a[i] as number) - (b[i] as number)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
