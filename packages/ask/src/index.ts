@@ -73,10 +73,12 @@ export { explainNode, type NodeExplanation, type NodeNameKind } from './explain/
 export { explainNodePool, type NodePoolExplanation, type PoolBudget } from './explain/node-pool.ts'
 export { PodExplainer, type PodExplanation } from './explain/pod.ts'
 export { explainRequest, type RequestExplanation, requestsOf } from './explain/request.ts'
+export { podGroupApis, PodGroupExplainer } from './explain/pod-group.ts'
 export {
   nodeDocument,
   nodePoolDocument,
   podDocument,
+  podGroupDocument,
   type PrintedEntry,
   requestDocument,
 } from './explain/documents.ts'
@@ -85,6 +87,7 @@ export {
   groupsText,
   nodePoolText,
   nodeText,
+  podGroupText,
   podText,
   requestText,
   shownMisses,

@@ -52,6 +52,7 @@ export {
   isProvisionable,
   keyOf,
 } from './cluster/pods/pods.ts'
+export { missingGroupText } from './cluster/pods/group-of-pod.ts'
 export { workloadOf } from './cluster/pods/workloads.ts'
 export { type Step, stepOfClaim } from './nodeclaim/lifecycle/deadlines.ts'
 export { defaultSettings, defaultSpreadOf, type Settings } from './settings.ts'

@@ -5,6 +5,7 @@ import type { NodeExplanation } from './node.ts'
 import type { NodePoolExplanation } from './node-pool.ts'
 import type { PodExplanation } from './pod.ts'
 import type { RequestExplanation } from './request.ts'
+import type { PodGroupExplanation } from './pod-group.ts'
 
 /** An entry of the journal with the field names of `tenon journal -o json`. */
 export interface PrintedEntry extends Omit<JournalEntry, 'kind'> {
@@ -68,6 +69,11 @@ export function requestDocument(explanation: RequestExplanation): KubeObject & R
     metadata: { name, namespace },
     ...explanation,
   }
+}
+
+export function podGroupDocument(explanation: PodGroupExplanation): KubeObject & PodGroupExplanation {
+  const { name, namespace } = explanation
+  return { apiVersion, kind: 'PodGroupExplanation', metadata: { name, namespace }, ...explanation }
 }
 
 function printed({ kind, ...rest }: JournalEntry): PrintedEntry {

@@ -2,7 +2,7 @@
 import type { NodePool, Pod } from '@tenon/api'
 import { type Deferral, type PodReason, renderPodReason, renderTemplateReason } from '@tenon/engine'
 import type { PendingDecision, UnreadyPool } from '@tenon/operator'
-import { MissFinder, type Misses } from '../misses/find.ts'
+import { MissFinder, type Misses, reasonAlone } from '../misses/find.ts'
 import type { StudyFacts } from '../study/study.ts'
 import { ExistingNodes, type NodesAnswer } from './existing-nodes.ts'
 
@@ -93,9 +93,10 @@ export class PendingExplainer {
   }
 
   #poolAnswers(reason: PodReason | undefined): readonly PoolAnswer[] {
+    const own = reasonAlone(reason)
     const answers: Omit<PoolAnswer, 'weight'>[] =
-      reason?.kind === 'noTemplate'
-        ? reason.templates.map((each) => ({
+      own?.kind === 'noTemplate'
+        ? own.templates.map((each) => ({
             nodePool: each.nodePool,
             code: each.reason.kind,
             message: renderTemplateReason(each.reason, each.nodePool),

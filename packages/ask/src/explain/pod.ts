@@ -1,11 +1,18 @@
 /** Why a pod waits, or why it sits where it does (ask.md 2). */
 import { type NodeClaim, type Pod } from '@tenon/api'
-import { isProvisionable, type JournalEntry, keyOf, type PendingDecision } from '@tenon/operator'
+import {
+  isProvisionable,
+  type JournalEntry,
+  keyOf,
+  missingGroupText,
+  type PendingDecision,
+} from '@tenon/operator'
 import { rfc3339 } from '@tenon/runtime'
 import type { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'
 import { type ClaimPhase, claimPhase } from './claim-phase.ts'
 import { PendingExplainer, type PendingExplanation, type PendingOptions } from './pending.ts'
+import { PodGroupExplainer } from './pod-group.ts'
 import { holdsOf, type PodHold } from './running-pod.ts'
 
 /** `planned`: a node that is there, or comes, is meant for it. `other`: it needs no node of ours. */
@@ -40,6 +47,7 @@ export class PodExplainer {
   readonly #study: Study
   #decided: Promise<PendingDecision> | undefined
   #pending: PendingExplainer | undefined
+  #groups: PodGroupExplainer | undefined
   /** Nodes that pods without one go to, by UID of the pod. */
   #placed: ReadonlyMap<string | undefined, string> | undefined
 
@@ -61,8 +69,29 @@ export class PodExplainer {
     if (nodeName !== '') return this.#running(pod, nodeName)
     const planned = this.#planned(pod)
     if (planned !== undefined) return planned
-    if (!isProvisionable(pod)) return { case: 'other', code: 'notWaiting', summary: notWaitingText(pod) }
+    if (!isProvisionable(pod)) return await this.#silent(pod)
     return await this.#waiting(pod, options)
+  }
+
+  /** A pod that the scheduler says nothing of may wait for others of its group, or for the group itself. */
+  async #silent(pod: Pod): Promise<Found> {
+    const plain: Found = { case: 'other', code: 'notWaiting', summary: notWaitingText(pod) }
+    const { podGroups } = this.#study.operator.state
+    const isGated = (pod.spec.schedulingGates ?? []).length > 0
+    const ref = isGated || pod.metadata.deletionTimestamp !== undefined ? undefined : podGroups.of(pod)
+    if (ref === undefined) return plain
+    if (podGroups.get(ref) === undefined)
+      return { case: 'other', code: 'podGroupMissing', summary: `It waits: ${missingGroupText(ref)}` }
+    const [resource = ''] = ref.id.split('/')
+    const api = resource.replace(/^podgroups\./, '')
+    this.#groups ??= new PodGroupExplainer(this.#study)
+    const group = await this.#groups.explain(api, ref.namespace, ref.name, { missesMs: 0 })
+    if (group?.case !== 'short') return plain
+    return {
+      case: 'other',
+      code: group.code,
+      summary: `It waits: ${group.summary.replace(/^It /, `${ref.id} `)}`,
+    }
   }
 
   #running(pod: Pod, node: string): Found {

@@ -9,6 +9,7 @@ import type { NodeExplanation } from './node.ts'
 import type { NodePoolExplanation, PoolBudget } from './node-pool.ts'
 import type { PodExplanation } from './pod.ts'
 import type { RequestExplanation } from './request.ts'
+import type { PodGroupExplanation } from './pod-group.ts'
 
 type Lines = readonly string[]
 
@@ -39,6 +40,33 @@ export function podText(
     ...(pending ? pendingText(pending, all) : []),
     asOfText(explanation.asOf),
   ]
+}
+
+export function podGroupText(
+  explanation: PodGroupExplanation,
+  { all = false }: { readonly all?: boolean } = {},
+): Lines {
+  const { namespace, name, summary, minCount, pods, topologyKey, nodeClaims, member, pending } = explanation
+  const { bound, planned, waiting, gated } = pods
+  const must = minCount === 0 ? 'Its pods run one by one' : `At least ${minCount} pods run together`
+  const where = topologyKey === undefined ? '' : `, in one ${topologyKey}`
+  const behind = gated === 0 ? '' : ` (${gated} behind scheduling gates)`
+  return [
+    `podgroup/${name} in ${namespace}: ${summary}`,
+    `${must}${where}: ${bound} with a node, ${planned} planned, ${waiting} waiting${behind}`,
+    ...nodeClaims.flatMap(({ name: claim, phase }) =>
+      phase === undefined
+        ? [`NodeClaim ${claim}: ready`]
+        : [`NodeClaim ${claim}: ${lowered(phaseText(phase)[0] ?? '')}`],
+    ),
+    ...(member === undefined ? [] : [`The first pod without a place is ${member}:`]),
+    ...(pending ? pendingText(pending, all) : []),
+    asOfText(explanation.asOf),
+  ]
+}
+
+function lowered(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
 function pendingText(

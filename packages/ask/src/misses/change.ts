@@ -22,16 +22,20 @@ type ChangeKind =
   | 'lowerDeviceCount'
   | 'lowerDeviceCapacity'
   | 'addDeviceToleration'
+  | 'lowerMinCount'
+  | 'dropGroupTopology'
 
 /**
- * Which object is changed: the pod, with the others of its workload, a NodePool, or what the pod claims devices by. A
- * claim cannot be changed and has to be made again.
+ * Which object is changed: the pod, with the others of its workload, a NodePool, what the pod claims devices by, or its
+ * PodGroup. A claim cannot be changed and has to be made again.
  */
 export type ChangeTarget =
   | { readonly kind: 'pod' }
   | { readonly kind: 'nodePool'; readonly name: string }
   | { readonly kind: 'resourceClaim'; readonly namespace: string; readonly name: string }
   | { readonly kind: 'resourceClaimTemplate'; readonly namespace: string; readonly name: string }
+  /** `podgroups.GROUP/NAMESPACE/NAME`. */
+  | { readonly kind: 'podGroup'; readonly id: string }
 
 export interface Change {
   readonly kind: ChangeKind

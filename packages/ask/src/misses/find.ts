@@ -23,6 +23,7 @@ import {
   spreads,
   tolerations,
 } from './pod-changes.ts'
+import { groupChanges } from './group-changes.ts'
 import { poolLabel, poolLimit, poolReady, poolRequirements } from './pool-changes.ts'
 import { amountText, lastThat, roundAmounts } from './quantities.ts'
 import { KnownTrials, Trial, type TrialOutcome } from './trial.ts'
@@ -115,6 +116,7 @@ function* candidates(
   const uid = pod.metadata.uid
   const reason = result.failures.find((failure) => failure.pod.metadata.uid === uid)?.reason
   if (reason?.kind === 'devices') yield* claimCandidates(input, original, reason)
+  yield* groupChanges(operator, reason)
   const reasons = templateReasons(reason)
   yield* tolerations(original, [...taintsOf(reasons.values()), ...taintsOfNodes(input.nodes, original)])
   yield* nodeSelectors(original)
@@ -151,9 +153,13 @@ function claimCandidates(
 }
 
 function templateReasons(reason: PodReason | undefined): ReadonlyMap<string, TemplateReason> {
-  return new Map(
-    reason?.kind === 'noTemplate' ? reason.templates.map((each) => [each.nodePool, each.reason]) : [],
-  )
+  const own = reasonAlone(reason)
+  return new Map(own?.kind === 'noTemplate' ? own.templates.map((each) => [each.nodePool, each.reason]) : [])
+}
+
+/** What a pod lacks of itself: of a group, what its first pod without a place lacks. */
+export function reasonAlone(reason: PodReason | undefined): PodReason | undefined {
+  return reason?.kind === 'podGroup' ? reasonAlone(reason.because) : reason
 }
 
 function taintsOf(reasons: Iterable<TemplateReason>): readonly Taint[] {

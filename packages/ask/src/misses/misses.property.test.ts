@@ -49,7 +49,8 @@ function changed(snapshot: Snapshot, pod: Pod, { change }: NearestMiss): Snapsho
       const isLike = isPod(object) && owner !== undefined && controllerOf(object)?.uid === owner
       return isOne || isLike ? patched(object, change.operations) : object
     }
-    if (object.kind !== 'NodePool' || object.metadata.name !== target.name) return object
+    if (target.kind === 'podGroup' || object.kind !== 'NodePool' || object.metadata.name !== target.name)
+      return object
     return change.kind === 'readyPool' ? ready(object as NodePool) : patched(object, change.operations)
   })
   return { ...snapshot, objects }

@@ -1,5 +1,5 @@
 /** Changes as patches that kubectl takes. */
-import { controllerOf, type Pod } from '@tenon/api'
+import { controllerOf, type Pod, podGroupKinds } from '@tenon/api'
 import type { Operation } from 'rfc6902'
 import type { Change } from './change.ts'
 
@@ -12,12 +12,23 @@ export interface ObjectPatch {
   readonly operations: readonly Operation[]
 }
 
-/** @returns undefined for what no patch achieves: a NodePool that is not ready, a claim that has to be made again. */
+const ofKubernetes = `podgroups.${podGroupKinds.kubernetes[0]?.group ?? ''}`
+
+/**
+ * @returns undefined for what no patch achieves: a NodePool that is not ready, a claim, or a PodGroup of Kubernetes, that
+ *   has to be made again.
+ */
 export function patchOf(change: Change, pod: Pod): ObjectPatch | undefined {
   const { operations, target } = change
   if (operations.length === 0 || target.kind.startsWith('resourceClaim')) return undefined
   if (target.kind === 'nodePool') return { object: `nodepool/${target.name}`, operations }
   const namespace = pod.metadata.namespace ?? 'default'
+  if (target.kind === 'podGroup') {
+    const [resource = '', , name = ''] = target.id.split('/')
+    // What is said of one of Kubernetes does not change.
+    if (resource === ofKubernetes) return undefined
+    return { object: `${resource.replace(/^podgroups/, 'podgroup')}/${name}`, namespace, operations }
+  }
   const workload = workloadOf(pod)
   // Most fields of a pod cannot be changed: the pod has to be made again with them.
   if (workload === undefined) return { object: `pod/${pod.metadata.name}`, namespace, operations }

@@ -1,6 +1,7 @@
 /** Decisions with one thing changed. */
 import { controllerOf, type NodePool, type Pod } from '@tenon/api'
 import {
+  type PodGroupInput,
   type PoolInput,
   schedule,
   type SchedulingInput,
@@ -11,6 +12,7 @@ import { type PendingDecision, poolProblems } from '@tenon/operator'
 import type { StudyFacts } from '../study/study.ts'
 import { type Change, edited } from './change.ts'
 import { claimOperations, sourceOf } from './claim-changes.ts'
+import { changedGroup } from './group-changes.ts'
 
 /** What becomes of the pods of a workload. */
 export interface TrialOutcome {
@@ -32,6 +34,8 @@ type Scope = 'all' | 'workload'
 interface Decided {
   /** By UID of the pod. */
   readonly places: ReadonlyMap<string, TrialOutcome['place']>
+  /** Ids of the groups that have a place. */
+  readonly groups: ReadonlySet<string>
   readonly pricePerHour: number | undefined
 }
 
@@ -76,8 +80,10 @@ export class Trial {
   readonly #signal = new AbortController().signal
   /** UIDs of the pods of its workload that wait, its own among them. */
   readonly #uids: ReadonlySet<string>
-  /** UID of what controls it; its own when nothing does. */
+  /** UID of what controls it; its own, or the id of its group, when nothing does. */
   readonly #workload: string
+  /** The pods with which it runs together. */
+  readonly #group: PodGroupInput | undefined
 
   /** @param shouldStop says when no more time is left. */
   constructor(study: StudyFacts, known: KnownTrials, pod: Pod, shouldStop: () => boolean) {
@@ -86,8 +92,19 @@ export class Trial {
     this.#pod = pod
     this.#shouldStop = shouldStop
     const owner = controllerOf(pod)?.uid
-    this.#workload = owner ?? uidOf(pod)
-    this.#uids = new Set([uidOf(pod), ...(owner === undefined ? [] : known.ownedBy(owner))])
+    const uid = uidOf(pod)
+    this.#group = known.decision.input.podGroups?.find(({ members }) => members.includes(uid))
+    this.#workload = owner ?? this.#group?.id ?? uid
+    const alike = owner === undefined ? this.#ownerless() : known.ownedBy(owner)
+    this.#uids = new Set([uid, ...alike])
+  }
+
+  /** UIDs of the pods of its group that nothing controls. */
+  #ownerless(): readonly string[] {
+    const members = new Set(this.#group?.members)
+    return this.#known.decision.input.pods
+      .filter((pod) => members.has(uidOf(pod)) && controllerOf(pod) === undefined)
+      .map(uidOf)
   }
 
   /** Whether a decision about the workload alone says less than one about all pods. */
@@ -100,7 +117,8 @@ export class Trial {
   async of(change: Change, scope: Scope): Promise<TrialOutcome | undefined> {
     const { kind, operations, target } = change
     // What is changed of a NodePool is the same for all workloads.
-    const whose = target.kind !== 'nodePool' || scope === 'workload' ? this.#workload : undefined
+    const whose =
+      target.kind !== 'nodePool' || scope === 'workload' ? [this.#workload, this.#group?.id] : undefined
     const key = JSON.stringify([whose, scope, kind, target, operations])
     const decided = await this.#known.of(
       key,
@@ -118,16 +136,25 @@ export class Trial {
     const isPriced = !hasUnknownPrice(decision.result) && !hasUnknownPrice(result)
     return {
       places: placesIn(result),
+      groups: new Set((result.podGroups ?? []).flatMap(({ kind, id }) => (kind === 'placed' ? [id] : []))),
       pricePerHour: isPriced ? result.pricePerHour - decision.result.pricePerHour : undefined,
     }
   }
 
   async #changed(change: Change, scope: Scope): Promise<SchedulingInput | undefined> {
     const { input } = this.#known.decision
-    const pods = scope === 'all' ? input.pods : input.pods.filter((pod) => this.#uids.has(uidOf(pod)))
+    const together = new Set([...this.#uids, ...(this.#group?.members ?? [])])
+    const pods = scope === 'all' ? input.pods : input.pods.filter((pod) => together.has(uidOf(pod)))
     if (change.target.kind === 'resourceClaim' || change.target.kind === 'resourceClaimTemplate')
       return this.#withClaims({ ...input, pods }, change)
     if (change.target.kind === 'pod') return { ...input, pods: this.#editedPods(pods, change) }
+    if (change.target.kind === 'podGroup') {
+      const { id } = change.target
+      const podGroups = (input.podGroups ?? []).map((group) =>
+        group.id === id ? changedGroup(group, change) : group,
+      )
+      return { ...input, pods, podGroups }
+    }
     const pools = await this.#editedPools(change.target.name, change)
     return pools && { ...input, pods, pools }
   }
@@ -174,12 +201,14 @@ export class Trial {
     return pools.map((each) => (each.nodePool.metadata.name === name ? read : each))
   }
 
-  #outcome({ places, pricePerHour }: Decided): TrialOutcome | undefined {
-    const place = places.get(uidOf(this.#pod))
+  #outcome({ groups, places, pricePerHour }: Decided): TrialOutcome | undefined {
+    const uids = this.#group === undefined ? this.#uids : new Set(this.#group.members)
+    const running = [...uids].filter((uid) => places.has(uid))
+    // Of a group it is enough that as many run as must, whoever they are.
+    const isWhole = this.#group !== undefined && groups.has(this.#group.id)
+    const place = places.get(uidOf(this.#pod)) ?? (isWhole ? places.get(running[0] ?? '') : undefined)
     if (place === undefined) return undefined
-    let running = 0
-    for (const uid of this.#uids) if (places.has(uid)) running++
-    return { running, waiting: this.#uids.size, place, pricePerHour }
+    return { running: running.length, waiting: uids.size, place, pricePerHour }
   }
 }
 

@@ -9,6 +9,7 @@ import type { NodePoolExplanation, PoolBudget } from '../explain/node-pool.ts'
 import type { PendingExplanation, PoolAnswer } from '../explain/pending.ts'
 import type { PodPlace } from '../explain/pod.ts'
 import type { BlockedPods, RequestExplanation } from '../explain/request.ts'
+import type { GroupClaim, GroupPods, PodGroupExplanation } from '../explain/pod-group.ts'
 import type { PodHold } from '../explain/running-pod.ts'
 import {
   byName,
@@ -255,6 +256,42 @@ export const requestSchema: JsonSchema = document<RequestExplanation>(
     ),
     until: optional(time('until when room is kept')),
     bound: optional(count('pods made for it that have a node')),
+  },
+  object<PodMetadata>({ name: text(), namespace: text() }),
+)
+
+export const podGroupSchema: JsonSchema = document<PodGroupExplanation>(
+  'PodGroupExplanation',
+  'Why the pods of a PodGroup wait, all together: tenon explain podgroup.',
+  {
+    namespace: text(),
+    name: text(),
+    resource: text('podgroups.GROUP: three kinds are called PodGroup'),
+    asOf,
+    case: words<PodGroupExplanation['case']>({
+      short: 'it has fewer pods than must run together',
+      waits: 'its pods find no place as a whole',
+      launches: 'the next decision has a place for it',
+      planned: 'its nodes are there, or on their way',
+      runs: 'enough of its pods have a node',
+      other: 'nothing is decided about it',
+    }),
+    code: text(),
+    summary: text('what is the case, in one sentence'),
+    minCount: count('pods that must run together; 0 when they run one by one'),
+    pods: object<GroupPods>({
+      bound: count('those with a node'),
+      planned: count('without one, and planned for one'),
+      waiting: count('without either'),
+      gated: count('of these, behind scheduling gates'),
+    }),
+    topologyKey: optional(text('label of nodes of which all pods get one value')),
+    nodeClaims: list(
+      object<GroupClaim>({ name: text(), phase: optional(phase) }),
+      'launched for it, and held together until it runs',
+    ),
+    member: optional(text('the pod, as namespace/name, that finds no place beside the others')),
+    pending: optional(pending),
   },
   object<PodMetadata>({ name: text(), namespace: text() }),
 )

@@ -54,6 +54,8 @@ const change = object<Change>({
     lowerDeviceCount: '',
     lowerDeviceCapacity: '',
     addDeviceToleration: '',
+    lowerMinCount: '',
+    dropGroupTopology: '',
   }),
   target: oneOfKind<ChangeTarget>({
     pod: object<Extract<ChangeTarget, { kind: 'pod' }>>({ kind: only('pod') }),
@@ -67,6 +69,10 @@ const change = object<Change>({
       kind: only('resourceClaimTemplate'),
       namespace: text(),
       name: text(),
+    }),
+    podGroup: object<Extract<ChangeTarget, { kind: 'podGroup' }>>({
+      kind: only('podGroup'),
+      id: text('podgroups.GROUP/NAMESPACE/NAME'),
     }),
   }),
   field: text('path of the field in the object'),

@@ -1,11 +1,19 @@
 /** The schema of each form for programs of this package, by kind (ask.md 1). */
 import type { JsonSchema } from './build.ts'
-import { nodeClaimSchema, nodePoolSchema, nodeSchema, podSchema, requestSchema } from './explanations.ts'
+import {
+  nodeClaimSchema,
+  nodePoolSchema,
+  nodeSchema,
+  podGroupSchema,
+  podSchema,
+  requestSchema,
+} from './explanations.ts'
 import { snapshotSchema, traceSchema } from './files.ts'
 import { journalEntrySchema } from './journal.ts'
 
 export const askSchemas: Readonly<Record<string, JsonSchema>> = {
   PodExplanation: podSchema,
+  PodGroupExplanation: podGroupSchema,
   NodeExplanation: nodeSchema,
   NodeClaimExplanation: nodeClaimSchema,
   NodePoolExplanation: nodePoolSchema,

@@ -261,10 +261,30 @@ export function aSnapshot(objects: readonly KubeObject[], instanceTypes: readonl
       ...objects,
     ],
     catalogues: [{ nodePools: pools, instanceTypes }],
-    memory: emptyMemory,
+    memory: { ...emptyMemory, groupVersions: versionsOfGroups(objects) },
     nodeDecisions: [],
     journal: [],
   }
+}
+
+function versionsOfGroups(objects: readonly KubeObject[]): readonly string[] {
+  const groups = objects.filter(({ kind }) => kind === 'PodGroup')
+  return [...new Set(groups.map(({ apiVersion }) => apiVersion))]
+}
+
+/** A PodGroup of Kubernetes. */
+export function aPodGroup(
+  name: string,
+  minCount: number,
+  spec: Readonly<Record<string, unknown>> = {},
+): KubeObject {
+  const group = {
+    apiVersion: 'scheduling.k8s.io/v1alpha2',
+    kind: 'PodGroup',
+    metadata: { name, namespace: 'default', uid: `group-${name}`, creationTimestamp: takenAt },
+    spec: { schedulingPolicy: { gang: { minCount } }, ...spec },
+  }
+  return group
 }
 
 /** Draws what a test needs. */

@@ -12,6 +12,10 @@ import {
   nodeText,
   podDocument,
   PodExplainer,
+  podGroupApis,
+  podGroupDocument,
+  PodGroupExplainer,
+  podGroupText,
   type PodExplanation,
   patchCommand,
   patchOf,
@@ -36,6 +40,7 @@ import {
   nodeKind,
   nodePoolKind,
   notFound,
+  podGroupNamedKinds,
   podKind,
   requestKind,
 } from '../kubectl/kinds.ts'
@@ -137,22 +142,30 @@ function patchLines(pod: Pod, { pending }: PodExplanation, all: boolean): readon
   })
 }
 
+/** The word for PodGroups of Kubernetes means those of others as well. */
+function apisOf({ type }: NamedKind): readonly string[] {
+  return type.group === podGroupApis[0] ? podGroupApis : [type.group]
+}
+
 /** Answers about the objects of one study. */
 class Explaining {
   readonly #study: Study
   readonly #flags: ChosenFlags
   readonly #signal: AbortSignal
   readonly #pods: PodExplainer
+  readonly #groups: PodGroupExplainer
 
   constructor(study: Study, flags: ChosenFlags, signal: AbortSignal) {
     this.#study = study
     this.#flags = flags
     this.#signal = signal
     this.#pods = new PodExplainer(study)
+    this.#groups = new PodGroupExplainer(study)
   }
 
   /** Objects of a kind that the flags select; of pods those that wait for a node. */
   all(kind: NamedKind): readonly NamedTarget[] {
+    if (podGroupNamedKinds.includes(kind)) return this.#allGroups(kind)
     const { nodeClaims, nodePools, nodes } = this.#study.operator.caches
     const objects: readonly KubeObject[] =
       kind === podKind
@@ -183,6 +196,7 @@ class Explaining {
     if (kind === podKind) return await this.#pod(target)
     if (kind === nodePoolKind) return await this.#nodePool(name)
     if (kind === requestKind) return await this.#request(target)
+    if (podGroupNamedKinds.includes(kind)) return await this.#podGroup(target)
     const isNode = kind === nodeKind
     const found = await explainNode(this.#study, isNode ? 'node' : 'nodeClaim', name, this.#signal)
     if (found === undefined) throw notFound(kind, name)
@@ -213,6 +227,33 @@ class Explaining {
       object: requestDocument(found),
       untried: blocked.reduce((sum, { pending }) => sum + pending.untried, 0),
     }
+  }
+
+  #allGroups(kind: NamedKind): readonly NamedTarget[] {
+    const { allNamespaces, namespace } = this.#flags
+    return this.#groups
+      .all()
+      .filter(([api, space]) => apisOf(kind).includes(api) && (allNamespaces === true || space === namespace))
+      .map(([api, space, name]) => ({
+        kind: podGroupNamedKinds.find(({ type }) => type.group === api) ?? kind,
+        name,
+        namespace: space,
+      }))
+  }
+
+  async #podGroup({ kind, name, namespace }: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
+    const space = namespace ?? this.#flags.namespace
+    for (const api of apisOf(kind)) {
+      const found = await this.#groups.explain(api, space, name, { missesMs })
+      if (found === undefined) continue
+      const all = this.#flags.all === true
+      return {
+        lines: podGroupText(found, { all }),
+        object: podGroupDocument(found),
+        untried: found.pending?.untried ?? 0,
+      }
+    }
+    throw notFound(kind, name)
   }
 
   async #nodePool(name: string): Promise<Answer> {

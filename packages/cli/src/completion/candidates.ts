@@ -56,7 +56,7 @@ async function all(command: Command, place: Place, names: ClusterNames): Promise
   if (of === 'nodepool') return await poolTargets(positionals, names)
   if (of !== 'type') return [...visible, ...choices]
   const [type] = positionals
-  if (type === undefined) return [...visible, ...kindsOf(command).map((each) => each.type.plural)]
+  if (type === undefined) return [...visible, ...new Set(kindsOf(command).map((each) => each.type.plural))]
   const kind = known(type)
   return kind === undefined ? [] : await names.objects(kind)
 }

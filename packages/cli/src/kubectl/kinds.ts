@@ -1,5 +1,5 @@
 /** The kinds that commands speak of, under all the names that kubectl takes. */
-import { autoscalingKinds, karpenterKinds, kinds, type ResourceType } from '@tenon/api'
+import { autoscalingKinds, karpenterKinds, kinds, podGroupKinds, type ResourceType } from '@tenon/api'
 import { KubectlError } from '../errors.ts'
 
 /** A kind by its names on a command line. */
@@ -24,8 +24,15 @@ export const bufferKind: NamedKind = named(autoscalingKinds.capacityBuffer, 'cb'
 /** What explain and get answer about. */
 export const askedKinds: readonly NamedKind[] = [podKind, nodeKind, nodeClaimKind, nodePoolKind]
 
+/** PodGroups of Kubernetes, of coscheduling and of Volcano; the word alone means any of them. */
+export const podGroupNamedKinds: readonly NamedKind[] = [
+  ...podGroupKinds.kubernetes.slice(0, 1).map((type) => named(type, 'pg', 'pgs')),
+  named(podGroupKinds.coscheduling),
+  named(podGroupKinds.volcano),
+]
+
 /** What explain answers about. */
-export const explainedKinds: readonly NamedKind[] = [...askedKinds, requestKind]
+export const explainedKinds: readonly NamedKind[] = [...askedKinds, requestKind, ...podGroupNamedKinds]
 
 /** What get lists. */
 export const listedKinds: readonly NamedKind[] = [...askedKinds, bufferKind]

@@ -7,11 +7,14 @@ import { examples } from './arguments.ts'
 export function addExplain(program: Command, io: Io): void {
   const command = program
     .command('explain')
-    .summary('Say why a pod waits, why a node is still there, what a NodePool waits for')
+    .summary('Say why a pod or a gang waits, why a node is still there, what a NodePool waits for')
     .description(
       'Answers from the controller, or from the objects of the cluster if no controller can be asked. With a type and no name, pods that wait are gathered by their reasons. -o patch prints the changes that would let pods run as commands of kubectl; apply one of them, not all.',
     )
-    .argument('<type>', 'TYPE or TYPE/NAME; types are pod (po), node (no), nodeclaim, nodepool')
+    .argument(
+      '<type>',
+      'TYPE or TYPE/NAME; types are pod (po), node (no), nodeclaim, nodepool, podgroup (pg), provisioningrequest (provreq)',
+    )
     .argument('[names...]', 'names, or more of TYPE/NAME')
     .option('--all', 'every change that would let a pod run; otherwise the three cheapest')
   withOutputFlags(withSelectionFlags(withSourceFlags(command)))
@@ -20,6 +23,7 @@ export function addExplain(program: Command, io: Io): void {
       examples(
         'tenon explain pod web-0 -n shop',
         'tenon explain pods -A',
+        'tenon explain podgroup train -n ml',
         'tenon explain node/node-1 nodepool/web',
         'tenon explain nodepool web -s cluster.jsonl.gz -o yaml',
         'tenon explain pod web-0 -o patch',
