@@ -13,8 +13,17 @@ export interface PodGroup extends KubeObject {
     /** `Pod` and `PodGroup` in v1alpha2, an object since. */
     readonly disruptionMode?: string | { readonly single?: object; readonly all?: object } | null
     readonly priority?: number
+    /** Claims that all pods share which have one of the same name and reference. */
+    readonly resourceClaims?: readonly {
+      readonly name: string
+      readonly resourceClaimName?: string
+      readonly resourceClaimTemplateName?: string
+    }[]
   }
-  readonly status?: { readonly conditions?: readonly Condition[] }
+  readonly status?: {
+    readonly conditions?: readonly Condition[]
+    readonly resourceClaimStatuses?: readonly { readonly name: string; readonly resourceClaimName?: string }[]
+  }
 }
 
 /** Of the scheduler plugin coscheduling, and of Volcano. */

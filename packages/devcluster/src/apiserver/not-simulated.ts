@@ -62,7 +62,6 @@ const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
       why: 'the scheduler preempts pods one by one; Tenon heeds it',
     },
     { path: 'priorityClassName', why: 'the scheduler goes by the priority of the pods; Tenon heeds it' },
-    { path: 'resourceClaims', why: 'each pod gets a claim of its own' },
   ],
   persistentvolumeclaims: claimGaps,
   pods: podGaps,

@@ -55,21 +55,25 @@ export class NodeDevices {
         .filter(({ spec }) => (spec.nodeName ?? this.#nodeName) === this.#nodeName)
         .map(({ spec }) => spec.driver),
     )
-    const { namespace, uid } = pod.metadata
+    const { namespace } = pod.metadata
     return references.every(({ name, resourceClaimName }) => {
       const made = pod.status?.resourceClaimStatuses?.find((each) => each.name === name)
       const claimName = resourceClaimName ?? made?.resourceClaimName
       if (claimName === undefined) return made !== undefined
       const claim = api.get(kinds.resourceClaim, namespace, claimName)
       return (
-        claim !== undefined && isFor(claim, uid) && driversOf(claim).every((driver) => drivers.has(driver))
+        claim !== undefined && isFor(claim, pod) && driversOf(claim).every((driver) => drivers.has(driver))
       )
     })
   }
 }
 
-function isFor({ status }: ResourceClaim, uid: string | undefined): boolean {
-  return status?.reservedFor?.some((consumer) => consumer.uid === uid) === true
+/** Whether the claim is reserved for the pod, or for the PodGroup that it was made for and that the pod is of. */
+function isFor({ metadata, status }: ResourceClaim, { metadata: { uid }, spec }: Pod): boolean {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
+  const isOfGroup = owner?.kind === 'PodGroup' && owner.name === spec.schedulingGroup?.podGroupName
+  const wanted = isOfGroup ? owner.uid : uid
+  return status?.reservedFor?.some((consumer) => consumer.uid === wanted) === true
 }
 
 function driversOf({ status }: ResourceClaim): readonly string[] {

@@ -51,9 +51,29 @@ export function devicePlan(facts: PodFacts, index: DeviceIndex | undefined): Dev
   return { allocated, waiting }
 }
 
+/** Whether a claim was made for the pod, and whom it is reserved for. */
+interface ClaimUsers {
+  readonly isOwn: boolean
+  readonly isReserved: boolean
+  readonly count: number
+}
+
+/** Pods of a group may share the claim that was made for the group (gangs.md 5.2). */
+function usersOf({ metadata, status }: ResourceClaim, pod: Pod): ClaimUsers {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
+  const isOfGroup = owner?.kind === 'PodGroup' && owner.name === pod.spec.schedulingGroup?.podGroupName
+  const consumer = isOfGroup ? owner.uid : pod.metadata.uid
+  const users = status?.reservedFor ?? []
+  return {
+    isOwn: isOfGroup || owner?.uid === pod.metadata.uid,
+    isReserved: users.some(({ uid }) => uid === consumer || uid === pod.metadata.uid),
+    count: users.length,
+  }
+}
+
 /** The claim that a pod names, or why it cannot be used; undefined: the controller says that none is needed. */
 function claimOf(
-  { namespace, name: podName, uid, pod }: PodFacts,
+  { namespace, name: podName, pod }: PodFacts,
   reference: NonNullable<Pod['spec']['resourceClaims']>[number],
   index: DeviceIndex,
 ): ResourceClaim | string | undefined {
@@ -63,12 +83,11 @@ function claimOf(
     return made === undefined ? `pod "${namespace}/${podName}": ResourceClaim not created yet` : undefined
   const claim = index.claim(namespace, name)
   if (claim === undefined) return `resourceclaim "${name}" not found`
-  const owner = claim.metadata.ownerReferences?.find(({ controller }) => controller === true)
-  if (reference.resourceClaimName === undefined && owner?.uid !== uid)
+  const users = usersOf(claim, pod)
+  if (reference.resourceClaimName === undefined && !users.isOwn)
     return `ResourceClaim "${name}" was not created for Pod ${namespace}/${podName}`
   if (claim.metadata.deletionTimestamp !== undefined) return `resourceclaim "${name}" is being deleted`
-  const users = claim.status?.reservedFor ?? []
-  return users.length < mostConsumers || users.some((each) => each.uid === uid)
+  return users.isReserved || users.count < mostConsumers
     ? claim
     : `resourceclaim "${name}" has ${mostConsumers} consumers already`
 }

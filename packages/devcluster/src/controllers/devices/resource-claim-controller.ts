@@ -1,4 +1,5 @@
-import { kinds, type Pod, type ResourceClaim, setOwn } from '@tenon/api'
+import { kinds, type KubeObject, type Pod, type ResourceClaim, type ResourceType, setOwn } from '@tenon/api'
+import { podGroupKind, servesPodGroups } from '../../pod-group-kind.ts'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, splitKey } from '../loop/object-cache.ts'
 import { controllerOf, controllerReference } from '../objects/owners.ts'
@@ -24,6 +25,7 @@ export function resourceClaims(context: ControllerContext): void {
   const ofPod: Index<ResourceClaim> = claims.index(podUids)
   const ofTemplate = pods.index(templatesOf)
   const ofClaim = pods.index(namedClaims)
+  const ofGroup = pods.index(groupKeys)
   const controller = new ResourceClaims(context, ofPod)
   const podQueue = context.loop.queue('resource-claims-of-pods', (key) => controller.reconcilePod(key))
   const claimQueue = context.loop.queue('resource-claims', (key) => controller.reconcileClaim(key))
@@ -41,16 +43,30 @@ export function resourceClaims(context: ControllerContext): void {
     if (before?.status?.allocation === undefined && now?.status?.allocation !== undefined)
       for (const pod of ofClaim.of(keyOf(now))) podQueue.add(keyOf(pod))
   })
+  if (servesPodGroups(store.api))
+    store.cache(podGroupKind).onChange((now, _, latest) => {
+      const key = keyOf(latest)
+      for (const pod of now === undefined ? [] : ofGroup.of(key)) podQueue.add(keyOf(pod))
+      // What was reserved for a group that is gone is free.
+      if (now === undefined)
+        for (const claim of ofPod.of(latest.metadata.uid ?? '')) claimQueue.add(keyOf(claim))
+    })
   templates.onChange((now) => {
     for (const pod of now === undefined ? [] : ofTemplate.of(keyOf(now))) podQueue.add(keyOf(pod))
   })
 }
 
-/** Pods that use a claim, and the one that it was made for. */
+/** Pods and PodGroups that use a claim, and the one that it was made for. */
 function podUids(claim: ResourceClaim): readonly string[] {
   const owner = controllerOf(claim)
   const users = (claim.status?.reservedFor ?? []).map(({ uid }) => uid)
-  return [...new Set([...users, ...(owner?.kind === 'Pod' ? [owner.uid] : [])])]
+  const isMade = owner?.kind === 'Pod' || owner?.kind === podGroupKind.kind
+  return [...new Set([...users, ...(isMade ? [owner.uid] : [])])]
+}
+
+function groupKeys({ metadata, spec }: Pod): readonly string[] {
+  const name = spec.schedulingGroup?.podGroupName ?? ''
+  return name === '' ? [] : [`${metadata.namespace ?? ''}/${name}`]
 }
 
 function templatesOf({ metadata, spec }: Pod): readonly string[] {
@@ -68,6 +84,12 @@ function namedClaims({ metadata, spec }: Pod): readonly string[] {
 /** Whether a pod will use no devices any more: it has ended, or is deleted before it got a node. */
 function isDone(pod: Pod): boolean {
   return isFinished(pod) || (isTerminating(pod) && (pod.spec.nodeName ?? '') === '')
+}
+
+/** What a claim is made for. */
+interface Owner {
+  readonly object: KubeObject
+  readonly type: ResourceType
 }
 
 class ResourceClaims {
@@ -91,7 +113,10 @@ class ResourceClaims {
       if (template === undefined) continue
       const known = made.find((each) => each.name === entry)
       if (known !== undefined && this.#stands(namespace, known.resourceClaimName)) continue
-      const claim = this.#claimFor(pod, entry) ?? this.#create(pod, entry, template)
+      const owner = this.#ownerOf(pod, entry, template)
+      // The group may come after its pods, and says whether they share the claim.
+      if (owner === undefined) return { backOff: true }
+      const claim = this.#claimFor(owner, entry) ?? this.#create(owner, entry, template)
       if (claim === undefined) {
         const problem = `ResourceClaimTemplate ${namespace}/${template} (spec.resourceClaims) does not exist; create it`
         events.record(component, pod, 'Warning', 'FailedResourceClaimCreation', problem)
@@ -111,24 +136,42 @@ class ResourceClaims {
     return claim === undefined || this.#context.store.get(kinds.resourceClaim, namespace, claim) !== undefined
   }
 
-  /** The claim that was made for an entry before: its name may not have reached the pod's status. */
-  #claimFor(pod: Pod, entry: string): ResourceClaim | undefined {
-    return [...this.#ofPod.of(pod.metadata.uid ?? '')].find(
+  /**
+   * For whom the claim of an entry is made: the pod, or its PodGroup if that has an entry of the same name and template
+   * (gangs.md 5.2). Undefined as long as the PodGroup does not exist.
+   */
+  #ownerOf(pod: Pod, entry: string, template: string): Owner | undefined {
+    const { store } = this.#context
+    const group = pod.spec.schedulingGroup?.podGroupName ?? ''
+    const own: Owner = { object: pod, type: kinds.pod }
+    if (group === '' || !servesPodGroups(store.api)) return own
+    const object = store.get(podGroupKind, pod.metadata.namespace, group)
+    if (object === undefined) return undefined
+    const isShared = (object.spec?.resourceClaims ?? []).some(
+      ({ name, resourceClaimTemplateName }) => name === entry && resourceClaimTemplateName === template,
+    )
+    return isShared ? { object, type: podGroupKind } : own
+  }
+
+  /** The claim that was made for an entry before: its name may not have reached the status of its owner. */
+  #claimFor({ object: { metadata } }: Owner, entry: string): ResourceClaim | undefined {
+    return [...this.#ofPod.of(metadata.uid ?? '')].find(
       (claim) =>
-        controllerOf(claim)?.uid === pod.metadata.uid &&
+        controllerOf(claim)?.uid === metadata.uid &&
         claim.metadata.annotations?.[podClaimAnnotation] === entry &&
         claim.metadata.deletionTimestamp === undefined,
     )
   }
 
-  #create(pod: Pod, entry: string, templateName: string): ResourceClaim | undefined {
-    const { namespace, name } = pod.metadata
-    const template = this.#context.store.get(kinds.resourceClaimTemplate, namespace, templateName)
+  #create(owner: Owner, entry: string, templateName: string): ResourceClaim | undefined {
+    const { store } = this.#context
+    const { namespace, name } = owner.object.metadata
+    const template = store.get(kinds.resourceClaimTemplate, namespace, templateName)
     if (template === undefined) return undefined
     const { labels, annotations } = template.spec.metadata ?? {}
     const ownAnnotations: Record<string, string> = { ...annotations }
     setOwn(ownAnnotations, podClaimAnnotation, entry)
-    return this.#context.store.create(kinds.resourceClaim, {
+    const claim = store.create(kinds.resourceClaim, {
       apiVersion: 'resource.k8s.io/v1',
       kind: 'ResourceClaim',
       metadata: {
@@ -137,10 +180,22 @@ class ResourceClaims {
         ...(namespace !== undefined && { namespace }),
         ...(labels !== undefined && { labels }),
         annotations: ownAnnotations,
-        ownerReferences: [controllerReference(pod, kinds.pod)],
+        ownerReferences: [controllerReference(owner.object, owner.type)],
       },
       spec: template.spec.spec,
     })
+    if (claim !== undefined) this.#tellGroup(owner, entry, claim.metadata.name)
+    return claim
+  }
+
+  #tellGroup({ object, type }: Owner, entry: string, resourceClaimName: string): void {
+    if (type !== podGroupKind) return
+    const { store } = this.#context
+    const group = store.get(podGroupKind, object.metadata.namespace, object.metadata.name)
+    if (group === undefined) return
+    const others = (group.status?.resourceClaimStatuses ?? []).filter(({ name }) => name !== entry)
+    const resourceClaimStatuses = [...others, { name: entry, resourceClaimName }]
+    store.setStatus(podGroupKind, group, { ...group.status, resourceClaimStatuses })
   }
 
   /** A pod that something else than the scheduler has put on a node uses its claims, too. */
@@ -152,7 +207,9 @@ class ResourceClaims {
       const claim = claimName && store.get(kinds.resourceClaim, namespace, claimName)
       if (!claim || claim.status?.allocation === undefined) continue
       const { reservedFor = [] } = claim.status
-      if (reservedFor.some((each) => each.uid === uid)) continue
+      // One that a PodGroup shares is reserved for the group.
+      if (reservedFor.some((each) => each.uid === uid) || controllerOf(claim)?.kind === podGroupKind.kind)
+        continue
       const consumer = { resource: 'pods', name, uid }
       store.setStatus(kinds.resourceClaim, claim, {
         ...claim.status,
@@ -168,6 +225,8 @@ class ResourceClaims {
     if (claim === undefined) return
     const { reservedFor = [], ...rest } = claim.status ?? {}
     const users = reservedFor.filter(({ apiGroup = '', resource, name: user, uid }) => {
+      if (apiGroup === podGroupKind.group && resource === podGroupKind.plural && servesPodGroups(store.api))
+        return store.get(podGroupKind, namespace, user)?.metadata.uid === uid
       if (apiGroup !== '' || resource !== 'pods') return true
       const pod = store.get(kinds.pod, namespace, user)
       return pod !== undefined && pod.metadata.uid === uid && !isDone(pod)

@@ -9,6 +9,7 @@ import {
   PodCycle,
 } from '@tenon/filters'
 import type { Diagnosis, Placer } from '../placement.ts'
+import { consumerOf } from '../devices/claim-writer.ts'
 import type { Nominations } from '../queue/nominations.ts'
 import type { QueuedPod } from '../queue/scheduling-queue.ts'
 
@@ -92,7 +93,7 @@ export class GroupTrials {
     index.assign(facts, entry.name)
     for (const { claim, allocation } of claims) {
       const { status = {} } = claim
-      const consumer = { resource: 'pods', name: facts.name, uid: facts.uid }
+      const consumer = consumerOf(claim, facts)
       const reservedFor = [...(status.reservedFor ?? []), consumer]
       const assumed: ResourceClaim = {
         ...claim,
