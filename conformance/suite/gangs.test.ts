@@ -271,14 +271,7 @@ describe('gangs', { concurrency: true }, () => {
 
   test('GNG-23 the nodes of a gang of which half has succeeded are left by consolidation and drift', async () => {
     const pool = 'succeeded'
-    await halfUsed(pool)
-    for (const name of [`${pool}-0`, `${pool}-1`])
-      await stand.client.patch(
-        kinds.pod,
-        { name, namespace },
-        { status: { phase: 'Succeeded' } },
-        { subresource: 'status' },
-      )
+    await halfUsed(pool, { ended: 2 })
     await stand.client.patch(
       karpenterKinds.nodePool,
       { name: pool },
@@ -316,8 +309,8 @@ describe('gangs', { concurrency: true }, () => {
     await stand.end(pool)
   })
 
-  /** A running gang of four on two nodes, of which others have gone. */
-  async function halfUsed(name: string): Promise<void> {
+  /** A gang of four on two nodes, of which others have gone; so many of its pods have ended before that. */
+  async function halfUsed(name: string, { ended = 0 }: { readonly ended?: number } = {}): Promise<void> {
     await stand.pool(name, {
       disruption: {
         consolidationPolicy: 'WhenEmptyOrUnderutilized',
@@ -332,6 +325,11 @@ describe('gangs', { concurrency: true }, () => {
     await stand.gang(name, { minCount: 4, scenario: name, cpu: '1500m' })
     const bound = await stand.untilBound(name, 4, 60)
     assert.equal(new Set(bound.map(({ spec }) => spec.nodeName)).size, 2)
+    const succeeded = { status: { phase: 'Succeeded' } }
+    for (let at = 0; at < ended; at++) {
+      const pod = { name: `${name}-${at}`, namespace }
+      await stand.client.patch(kinds.pod, pod, succeeded, { subresource: 'status' })
+    }
     for (const at of [0, 1]) await stand.client.delete(kinds.pod, { name: `${name}-other-${at}`, namespace })
   }
 })
