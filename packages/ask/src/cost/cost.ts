@@ -1,5 +1,6 @@
 /** What a cluster costs, and whom it serves (ask.md 11). */
-import { ownValue, type PricePerHour, sumOfPrices } from '@tenon/api'
+import { type PricePerHour, sumOfPrices } from '@tenon/api'
+import { priceShares } from '@tenon/operator'
 import type { PricedInstance, PricedPod } from './priced.ts'
 
 /** A month is so long everywhere (ask.md, trap 5). */
@@ -144,29 +145,14 @@ interface Shares {
   readonly idle: number
 }
 
-/** They say how many pods there may be, or cost little beside the rest. */
-const uncounted = /^(pods|ephemeral-storage|hugepages-.*|attachable-volumes-.*)$/
-
-/**
- * Every resource of an instance has the same part of the price: CPU, memory, and each kind of device. A pod has of
- * it what it asks for of what there is; where pods ask for more than that, they share all of it. Undefined
- * when the price is not known.
- */
+/** Undefined when the price is not known. */
 function sharesOf({ pricePerHour, allocatable, pods }: PricedInstance): Shares | undefined {
   if (pricePerHour === undefined) return undefined
-  const resources = Object.keys(allocatable).filter(
-    (name) => !uncounted.test(name) && (ownValue(allocatable, name) ?? 0) > 0,
+  const shares = priceShares(
+    pricePerHour,
+    allocatable,
+    pods.map(({ requests }) => requests),
   )
-  const shares = pods.map(() => 0)
-  for (const resource of resources) {
-    const asked = pods.map(({ requests }) => ownValue(requests, resource) ?? 0)
-    const most = Math.max(
-      ownValue(allocatable, resource) ?? 0,
-      asked.reduce((sum, amount) => sum + amount, 0),
-    )
-    for (const [at, amount] of asked.entries())
-      shares[at] = (shares[at] ?? 0) + (pricePerHour / resources.length) * (amount / most)
-  }
   const requested = shares.reduce((sum, share) => sum + share, 0)
   return { pods: shares, idle: Math.max(0, pricePerHour - requested) }
 }

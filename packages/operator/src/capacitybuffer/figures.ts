@@ -1,11 +1,13 @@
 /** What the room of CapacityBuffers comes to, and costs. */
-import { ownValue, type Pod, type PricePerHour, type Resources } from '@tenon/api'
+import type { Pod, PricePerHour, Resources } from '@tenon/api'
 import { podRequests } from '@tenon/engine'
 import { allocatableOf, type StateNode } from '../cluster/nodes/state-node.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { KeptRoom } from '../cluster/pods/buffer-pods.ts'
+import { priceShares } from '../cluster/price-shares.ts'
 
 /** What this file reads. */
-type Sources = Pick<ClusterState, 'buffers' | 'parsed' | 'poolCosts' | 'stateNodes'>
+type Sources = Pick<ClusterState, 'buffers' | 'parsed' | 'pods' | 'poolCosts' | 'stateNodes'>
 
 export interface BufferFigures {
   readonly namespace: string
@@ -24,35 +26,44 @@ export function bufferFigures(state: Sources): readonly BufferFigures[] {
   if (sources.length === 0) return []
   const totals = new Map<string, { kept: number; pricePerHour: PricePerHour }>()
   const rooms = state.buffers.kept()
-  for (const stateNode of state.stateNodes())
-    for (const { buffer, pods } of rooms.get(stateNode.providerID) ?? []) {
+  for (const stateNode of state.stateNodes()) {
+    const room = rooms.get(stateNode.providerID) ?? []
+    if (room.length === 0) continue
+    const prices = pricesOf(state, stateNode, room)
+    for (const [at, { buffer, pods }] of room.entries()) {
       const total = totals.get(buffer) ?? { kept: 0, pricePerHour: 0 }
-      const price = priceOf(state, stateNode, pods)
+      const price = prices?.[at]
       totals.set(buffer, {
         kept: total.kept + pods.length,
         pricePerHour:
           price === undefined || total.pricePerHour === undefined ? undefined : total.pricePerHour + price,
       })
     }
+  }
   return sources.map(({ name, namespace, replicas: wanted }) => {
     const { kept, pricePerHour } = totals.get(`${namespace}/${name}`) ?? { kept: 0, pricePerHour: 0 }
     return { namespace, name, wanted, kept, pricePerHour }
   })
 }
 
-function priceOf(state: Sources, stateNode: StateNode, [model, ...others]: readonly Pod[]): PricePerHour {
-  const { claim } = stateNode
+/** What each part of the room on an instance costs, as `tenon cost` tells it; undefined when the price is not known. */
+function pricesOf(
+  state: Sources,
+  stateNode: StateNode,
+  room: readonly KeptRoom[],
+): readonly number[] | undefined {
+  const { claim, node } = stateNode
   const price = claim && state.poolCosts.priceOf(claim)
-  if (price === undefined || model === undefined) return undefined
-  const share = partOf(podRequests(model.spec), allocatableOf(stateNode, state.parsed))
-  return price * Math.min(1, share * (1 + others.length))
+  if (price === undefined) return undefined
+  const used = node === undefined ? {} : state.pods.useOf(node.metadata.name).requests
+  return priceShares(price, allocatableOf(stateNode, state.parsed), [
+    ...room.map(({ pods: [model, ...others] }) => timesOf(model, 1 + others.length)),
+    used,
+  ])
 }
 
-/** CPU and memory each stand for half of a price (ask.md 11). */
-function partOf(requests: Resources, allocatable: Resources): number {
-  const parts = ['cpu', 'memory'].map((name) => {
-    const all = ownValue(allocatable, name) ?? 0
-    return all <= 0 ? 0 : (ownValue(requests, name) ?? 0) / all
-  })
-  return parts.reduce((sum, part) => sum + part, 0) / parts.length
+/** What so many pods like one ask for. */
+function timesOf(model: Pod | undefined, count: number): Resources {
+  const requests = Object.entries(model === undefined ? {} : podRequests(model.spec))
+  return Object.fromEntries(requests.map(([name, amount]) => [name, amount * count]))
 }
