@@ -2,7 +2,7 @@
 import { hashString } from '../karpenter/hash.ts'
 import type { ProvisioningRequest } from '../karpenter/types.ts'
 import type { Pod, PodSpec, PodTemplateSpec } from '../objects.ts'
-import { withRequestsFromLimits } from '../pod-defaults.ts'
+import { withAdmission } from '../pod-defaults.ts'
 
 /** On pods that stand for the room of a ProvisioningRequest and that no API server knows. */
 const requestPodAnnotation = 'tenon.sh/provisioning-request-pod'
@@ -88,5 +88,5 @@ function placeableSpec(given: PodSpec, hasClaim: (name: string) => boolean): Pod
       ephemeral === undefined &&
       (persistentVolumeClaim === undefined || hasClaim(persistentVolumeClaim.claimName)),
   )
-  return withRequestsFromLimits({ ...spec, ...(kept.length > 0 && { volumes: kept }) })
+  return withAdmission({ ...spec, ...(kept.length > 0 && { volumes: kept }) })
 }

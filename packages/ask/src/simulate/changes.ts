@@ -9,7 +9,7 @@ import {
   nodePoolHashVersion,
   type Pod,
   type PodSpec,
-  withRequestsFromLimits,
+  withAdmission,
 } from '@tenon/api'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 
@@ -202,7 +202,7 @@ function waiting(pod: Pod): Pod {
   return {
     ...pod,
     metadata: { ...pod.metadata, namespace: pod.metadata.namespace ?? 'default' },
-    spec: withRequestsFromLimits(pod.spec),
+    spec: withAdmission(pod.spec),
     status: { phase: 'Pending', conditions: [unschedulable] },
   }
 }

@@ -6,7 +6,7 @@ import {
   type PodTemplateSpec,
   type ResourceType,
   type ScalableWorkload,
-  withRequestsFromLimits,
+  withAdmission,
 } from '@tenon/api'
 import { renderPodProblems, shapeProblems } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
@@ -42,6 +42,8 @@ const scalableKinds: Readonly<Record<string, ResourceType<ScalableWorkload>>> = 
   StatefulSet: scalable('StatefulSet', 'statefulsets'),
   ReplicaSet: scalable('ReplicaSet', 'replicasets'),
 }
+
+const scalableKindsText = 'Deployment, StatefulSet or ReplicaSet'
 
 /** Finds what buffers refer to. */
 export class BufferTemplates {
@@ -91,12 +93,12 @@ export class BufferTemplates {
     signal: AbortSignal,
   ): Promise<Resolution> {
     if (apiGroup !== '' && apiGroup !== 'apps')
-      throw new Error(`spec.scalableRef.apiGroup "${apiGroup}" is not supported; use "apps"`)
+      throw new Error(
+        `spec.scalableRef.apiGroup "${apiGroup}" is not supported; use "apps" with ${scalableKindsText}`,
+      )
     const type = ownValue(scalableKinds, kind)
     if (type === undefined)
-      throw new Error(
-        `spec.scalableRef.kind "${kind}" is not supported; use Deployment, StatefulSet or ReplicaSet`,
-      )
+      throw new Error(`spec.scalableRef.kind "${kind}" is not supported; use ${scalableKindsText}`)
     const found = await this.#deps.client.get(type, placed(buffer, name), { signal })
     if (found === undefined)
       return {
@@ -120,7 +122,7 @@ export class BufferTemplates {
       const message = `the pod template cannot be read: ${renderPodProblems(problems)}`
       return { kind: 'failed', reason: 'ResolutionFailed', message }
     }
-    const template = { ...kept, spec: withRequestsFromLimits(kept.spec) }
+    const template = { ...kept, spec: withAdmission(kept.spec) }
     return {
       kind: 'resolved',
       template,

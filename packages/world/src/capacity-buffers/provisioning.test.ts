@@ -50,6 +50,36 @@ describe('room of CapacityBuffers', () => {
     )
   })
 
+  test('BUF-17 pods of buffers ask for and tolerate what those that the API server makes of the template do', async (t) => {
+    const stage = await b.openBuffers(t, { limits: { nodes: '0' } })
+    const own = [
+      {
+        key: 'node.kubernetes.io/not-ready',
+        operator: 'Exists' as const,
+        effect: 'NoExecute' as const,
+        tolerationSeconds: 7,
+      },
+    ]
+    const amounts = { cpu: '1', memory: '1Gi' }
+    const containers = [{ name: 'app', image: 'registry.k8s.io/pause', resources: { limits: amounts } }]
+    for (const [name, spec] of Object.entries({
+      plain: { containers },
+      own: { containers, tolerations: own },
+    })) {
+      b.deployment(stage, name, 1, spec)
+      b.buffer(stage, name, { scalableRef: { kind: 'Deployment', name }, replicas: 1 })
+    }
+    await stage.pass(3 * seconds)
+    const room = stage.operator.operator.state.buffers.all()
+    assert.equal(room.length, 2)
+    for (const { metadata, spec } of room) {
+      const made = stage.world.pods().find((pod) => pod.metadata.labels?.['app'] === metadata.labels?.['app'])
+      assert.equal(made?.spec.tolerations?.length, 2, 'nodes that are not heard of are tolerated for a while')
+      assert.deepEqual(spec.tolerations, made?.spec.tolerations)
+      assert.deepEqual(spec.containers[0]?.resources?.requests, made?.spec.containers[0]?.resources?.requests)
+    }
+  })
+
   test('BUF-33 of room on existing nodes nobody hears anything: no record, no event, no nomination', async (t) => {
     const sent: string[] = []
     const apiPath = refusing((method, path, body) => {

@@ -6,7 +6,7 @@ import {
   type StorageClass,
   storageClassNameOf,
   type Taint,
-  type Toleration,
+  withDefaultTolerations,
 } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import { quantityNanos } from '@tenon/cel'
@@ -21,8 +21,6 @@ import { timestamp } from '../verbs/writing.ts'
 import { admitPodGroup, withoutDisabledFields } from './pod-groups.ts'
 
 const notReady = 'node.kubernetes.io/not-ready'
-const unreachable = 'node.kubernetes.io/unreachable'
-const evictionTolerationSeconds = 300
 
 /** What the admission plug-ins that are on by default do to a new object. */
 export function admitCreate(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {
@@ -141,27 +139,6 @@ function priorityOf(ctx: ServerContext, served: Served, pod: Pod): Partial<Pod['
     priority: found?.value ?? 0,
     preemptionPolicy: pod.spec.preemptionPolicy ?? found?.preemptionPolicy ?? 'PreemptLowerPriority',
   }
-}
-
-/** Pods leave broken nodes after five minutes unless they say otherwise. */
-function withDefaultTolerations(tolerations: readonly Toleration[]): readonly Toleration[] {
-  const covers = (key: string) =>
-    tolerations.some(
-      (toleration) =>
-        (toleration.key === key || toleration.key === undefined || toleration.key === '') &&
-        (toleration.effect === undefined || toleration.effect === 'NoExecute'),
-    )
-  const missing = [notReady, unreachable].filter((key) => !covers(key))
-  if (missing.length === 0) return tolerations
-  return [
-    ...tolerations,
-    ...missing.map((key) => ({
-      key,
-      operator: 'Exists' as const,
-      effect: 'NoExecute' as const,
-      tolerationSeconds: evictionTolerationSeconds,
-    })),
-  ]
 }
 
 /** New nodes are kept free until they are known to be ready. */
