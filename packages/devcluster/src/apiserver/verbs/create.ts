@@ -3,6 +3,7 @@ import { randomString, uuid } from '@tenon/runtime'
 import type { StoredObject } from '../../contract.ts'
 import { keyOf } from '../../storage/index.ts'
 import { mutated, validated } from '../admission/index.ts'
+import { adminAccessErrors } from '../admission/admin-access.ts'
 import { admitCreate } from '../admission/plug-ins.ts'
 import type { ServerContext, WriteOptions } from '../context.ts'
 import { checkCustomResourceDefinition, crdOf, isTerminatingCrd } from '../kinds/custom-resources.ts'
@@ -70,6 +71,7 @@ export function prepareCreate(
   refuseInvalid(served, object.metadata.name ?? '', [
     ...(served.crdName === undefined ? [] : validateMetadata(object.metadata)),
     ...served.definition.validate(object, undefined),
+    ...adminAccessErrors(ctx, served, object),
   ])
   checkLimitRanges(ctx, served, object)
   ctx.quotas.check(served, object)

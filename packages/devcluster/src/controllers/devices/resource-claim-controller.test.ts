@@ -177,3 +177,44 @@ test('a pod that was put on its node without the scheduler has its allocated cla
     ['holder', 'placed'],
   )
 })
+
+test('access of administrators is for namespaces that say so', async (t) => {
+  const world = startWorld()
+  t.after(() => world.stop())
+  const exactly = { deviceClassName: 'gpu', adminAccess: true }
+  const adminSpec = { devices: { requests: [{ name: 'gpu', exactly }] } }
+  const metadata = { name: 'gpu', namespace: 'default' }
+  const apiVersion = 'resource.k8s.io/v1'
+  const make = () =>
+    world.api.create(kinds.resourceClaimTemplate, {
+      apiVersion,
+      kind: 'ResourceClaimTemplate',
+      metadata,
+      spec: { spec: adminSpec },
+    })
+  const refusal =
+    /admin access to devices requires the `resource\.kubernetes\.io\/admin-access: true` label on the containing namespace/
+  const claim: ResourceClaim = { apiVersion, kind: 'ResourceClaim', metadata, spec: adminSpec }
+  assert.throws(() => world.api.create(kinds.resourceClaim, claim), refusal)
+  assert.throws(make, refusal)
+  const label = (value: string | null) =>
+    world.api.patch(kinds.namespace, undefined, 'default', {
+      metadata: { labels: { 'resource.kubernetes.io/admin-access': value } },
+    })
+  label('false')
+  assert.throws(make, refusal)
+  label('true')
+  make()
+  createPod(world)
+  await world.settle()
+  assert.equal(claims(world).length, 1)
+  label(null)
+  createPod(world, {}, 'late')
+  await world.settle()
+  assert.equal(claims(world).length, 1)
+  const events = world.api.list(kinds.event).map((event) => JSON.stringify(event))
+  assert.ok(events.some((text) => text.includes('FailedResourceClaimCreation') && refusal.test(text)))
+  label('true')
+  await world.settle(60_000)
+  assert.equal(claims(world).length, 2, 'it is tried again')
+})

@@ -1,4 +1,13 @@
-import { kinds, type KubeObject, type Pod, type ResourceClaim, type ResourceType, setOwn } from '@tenon/api'
+import {
+  kinds,
+  type KubeObject,
+  type Pod,
+  type ResourceClaim,
+  type ResourceClaimTemplate,
+  type ResourceType,
+  setOwn,
+} from '@tenon/api'
+import { ApiError } from '../../contract.ts'
 import { podGroupKind, servesPodGroups } from '../../pod-group-kind.ts'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, splitKey } from '../loop/object-cache.ts'
@@ -117,9 +126,8 @@ class ResourceClaims {
       // The group may come after its pods, and says whether they share the claim.
       if (owner === undefined) return { backOff: true }
       const claim = this.#claimFor(owner, entry) ?? this.#create(owner, entry, template)
-      if (claim === undefined) {
-        const problem = `ResourceClaimTemplate ${namespace}/${template} (spec.resourceClaims) does not exist; create it`
-        events.record(component, pod, 'Warning', 'FailedResourceClaimCreation', problem)
+      if (typeof claim === 'string') {
+        events.record(component, pod, 'Warning', 'FailedResourceClaimCreation', claim)
         return { backOff: true }
       }
       if (known === undefined) made.push({ name: entry, resourceClaimName: claim.metadata.name })
@@ -163,11 +171,23 @@ class ResourceClaims {
     )
   }
 
-  #create(owner: Owner, entry: string, templateName: string): ResourceClaim | undefined {
+  /** @returns the claim, or why there is none. */
+  #create(owner: Owner, entry: string, templateName: string): ResourceClaim | string {
+    const { namespace, name } = owner.object.metadata
+    const template = this.#context.store.get(kinds.resourceClaimTemplate, namespace, templateName)
+    if (template === undefined)
+      return `ResourceClaimTemplate ${namespace}/${templateName} (spec.resourceClaims) does not exist; create it`
+    try {
+      return this.#createFrom(template, owner, entry)
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      return `Error creating ResourceClaim for ${name} (spec.resourceClaims): ${error.message}`
+    }
+  }
+
+  #createFrom(template: ResourceClaimTemplate, owner: Owner, entry: string): ResourceClaim {
     const { store } = this.#context
     const { namespace, name } = owner.object.metadata
-    const template = store.get(kinds.resourceClaimTemplate, namespace, templateName)
-    if (template === undefined) return undefined
     const { labels, annotations } = template.spec.metadata ?? {}
     const ownAnnotations: Record<string, string> = { ...annotations }
     setOwn(ownAnnotations, podClaimAnnotation, entry)

@@ -56,7 +56,7 @@ export function checkItems(
   check: (item: Loose, path: string) => void,
 ): void {
   const items = listOf(record, field)
-  const at = path === '' ? field : `${path}.${field}`
+  const at = `${path}.${field}`
   if (items.length > most) return found.tooMany(at, items.length, most)
   for (const [index, item] of items.entries()) check(item, `${at}[${index}]`)
 }
@@ -70,6 +70,7 @@ export function checkOnce(keys: readonly unknown[], path: string, found: Finding
   }
 }
 
+/** Checks a taint of a device, or of a rule. */
 export function checkTaint({ key, value, effect }: Loose, path: string, found: Findings): void {
   checkLabelKey(key, `${path}.key`, found)
   for (const words of labelValueErrors(String(value ?? ''))) found.invalid(`${path}.value`, value, words)
@@ -77,6 +78,7 @@ export function checkTaint({ key, value, effect }: Loose, path: string, found: F
   else found.oneOf(`${path}.effect`, effect, effects)
 }
 
+/** Checks a toleration of such taints. */
 export function checkToleration(
   { key, operator = 'Equal', value, effect }: Loose,
   path: string,

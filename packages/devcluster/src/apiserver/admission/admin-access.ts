@@ -1,0 +1,33 @@
+/** Access of administrators to devices that others use, which claims may ask for in certain namespaces only. */
+import { ownValue } from '@tenon/api'
+import type { FieldError, StoredObject } from '../../contract.ts'
+import { keyOf } from '../../storage/index.ts'
+import type { ServerContext } from '../context.ts'
+import type { Served } from '../kinds/registry.ts'
+
+const namespaceLabel = 'resource.kubernetes.io/admin-access'
+
+interface Requests {
+  readonly devices?: {
+    readonly requests?: readonly { readonly exactly?: { readonly adminAccess?: unknown } }[]
+  }
+}
+
+/** Whether a new claim, or a new template of claims, asks for what its namespace is not for. */
+export function adminAccessErrors(
+  ctx: ServerContext,
+  { collection }: Served,
+  { metadata, spec }: StoredObject & { readonly spec?: Requests & { readonly spec?: Requests } },
+): readonly FieldError[] {
+  const asked =
+    collection === 'resourceclaims.resource.k8s.io'
+      ? spec
+      : collection === 'resourceclaimtemplates.resource.k8s.io'
+        ? spec?.spec
+        : undefined
+  if (asked?.devices?.requests?.some(({ exactly }) => exactly?.adminAccess === true) !== true) return []
+  const namespace = ctx.store.collection('namespaces').get(keyOf(undefined, metadata.namespace ?? ''))
+  if (ownValue(namespace?.metadata.labels, namespaceLabel) === 'true') return []
+  const detail = `admin access to devices requires the \`${namespaceLabel}: true\` label on the containing namespace`
+  return [{ field: '', kind: 'forbidden', detail }]
+}
