@@ -6,6 +6,7 @@ import {
   createKubeClient,
   type EventInput,
   type EventRecorder,
+  type FlushableEventRecorder,
   isKubeError,
   type KubeClient,
   loadKubeConfig,
@@ -141,6 +142,8 @@ export class GangStand {
 
   async stop(): Promise<void> {
     await this.operator.stop()
+    // What is left is tried for hours once the API server is gone.
+    await this.#notes.recorder?.flush()
     this.#close()
   }
 
@@ -284,7 +287,7 @@ export class GangStand {
 class Notes implements Logger, EventRecorder {
   readonly events: EventInput[] = []
   readonly lines: string[] = []
-  recorder: EventRecorder | undefined
+  recorder: FlushableEventRecorder | undefined
   readonly #clock: SystemClock
 
   constructor(clock: SystemClock) {

@@ -15,7 +15,7 @@ import { measuredDecider } from './decider/measured-decider.ts'
 import { learningOf } from './composition/nodepool.ts'
 import { provisioningRequestsOf } from './composition/provisioningrequest.ts'
 import { bufferingOf } from './composition/capacitybuffer.ts'
-import { podGroupsOf } from './composition/podgroup.ts'
+import { observedPodGroupsOf, podGroupsOf } from './composition/podgroup.ts'
 import { nominatorOf } from './composition/placement.ts'
 import { observingProvisionerOf, provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
@@ -139,7 +139,7 @@ function controllerSpecs(
     ...buffering.specs,
     ...(parts.settings.vpaPredictions ? [new VpaPredictions(parts)] : []),
     ...podGroupsOf(parts, deleter),
-    ...provisioningRequestsOf(parts),
+    ...provisioningRequestsOf(parts, parts.client),
     new StateNodeClaimGC(parts),
     new PodEvents(parts),
     nominatorOf(parts),
@@ -205,6 +205,8 @@ function observerSpecs(parts: Assembly): {
     ...metricsSpecs(parts),
     disruption,
     ...buffering.specs,
+    ...observedPodGroupsOf(parts),
+    ...provisioningRequestsOf(parts, unwrittenConditions),
     ...(parts.settings.vpaPredictions ? [new VpaPredictions(parts)] : []),
     observingProvisionerOf(measured(parts, 'provisioner'), buffering.hydration),
   ]

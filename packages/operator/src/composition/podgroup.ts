@@ -11,6 +11,12 @@ import { SilentMembers } from '../podgroup/silent-members.ts'
 import { GroupStanding } from '../podgroup/standing.ts'
 import type { Assembly } from './parts.ts'
 
+/** Finds out which groups there are, for a process that only observes; nothing without the feature gate. */
+export function observedPodGroupsOf(parts: Assembly): readonly RunnableSpec[] {
+  const { groupKinds } = parts.caches
+  return groupKinds === undefined ? [] : [new GroupDiscovery({ ...parts, groupKinds })]
+}
+
 /** Nothing without the feature gate. */
 export function podGroupsOf(parts: Assembly, deleter: ClaimDeleter): readonly RunnableSpec[] {
   const { caches, clock, state } = parts

@@ -50,6 +50,7 @@ import { Triggers } from '../provisioning/triggers.ts'
 import { GroupReport } from '../podgroup/report.ts'
 import type { BufferHydration } from '../capacitybuffer/hydration.ts'
 import { BufferReport } from '../capacitybuffer/report.ts'
+import { KnownRequests } from '../provisioningrequest/known-requests.ts'
 import { RequestReport } from '../provisioningrequest/report.ts'
 import { KeptPlans } from '../placement/kept-plans.ts'
 import type { Assembly } from './parts.ts'
@@ -112,7 +113,7 @@ export function observingProvisionerOf(parts: Assembly, hydration: BufferHydrati
   return new Provisioner({
     batcher,
     followers: [new Triggers({ ...parts, batcher })],
-    preparations: [new KnownClaims(parts), hydration, new StateSync(parts)],
+    preparations: [new KnownClaims(parts), hydration, new KnownRequests(parts), new StateSync(parts)],
     pass: new ObservingPasses({ observed: observedSchedulingOf(parts) }),
     account: new PassAccount(parts),
     clock,
@@ -167,7 +168,13 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
   return new Provisioner({
     batcher,
     followers: [new Triggers({ ...parts, batcher }), ...(judge === undefined ? [] : [judge])],
-    preparations: [new KnownClaims(parts), plannedClaims, hydration, new StateSync(parts)],
+    preparations: [
+      new KnownClaims(parts),
+      plannedClaims,
+      hydration,
+      new KnownRequests(parts),
+      new StateSync(parts),
+    ],
     pass: new ObservingPasses({ acting: pass, observed: observedSchedulingOf(parts) }),
     account: new PassAccount(parts),
     clock,

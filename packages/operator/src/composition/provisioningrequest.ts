@@ -1,4 +1,5 @@
 /** Builds what serves ProvisioningRequests. */
+import type { KubeClient } from '@tenon/kube'
 import type { RunnableSpec } from '../controller.ts'
 import { KeptPlans } from '../placement/kept-plans.ts'
 import { GroupStanding } from '../podgroup/standing.ts'
@@ -11,14 +12,20 @@ import { RequestTemplates } from '../provisioningrequest/request-templates.ts'
 import { RequestSearch } from '../provisioningrequest/search.ts'
 import type { Assembly } from './parts.ts'
 
-/** Nothing without the feature gate. */
-export function provisioningRequestsOf(parts: Assembly): readonly RunnableSpec[] {
+/**
+ * Nothing without the feature gate.
+ * @param written by whom conditions are written.
+ */
+export function provisioningRequestsOf(
+  parts: Assembly,
+  written: Pick<KubeClient, 'patch'>,
+): readonly RunnableSpec[] {
   if (parts.caches.groupKinds === undefined) return []
   parts.state.requests.serve()
   const standing = new GroupStanding(parts)
   const templates = new RequestTemplates(parts)
   const progress = new RequestProgress({ ...parts, standing, keptPlans: new KeptPlans(parts) })
-  const status = new RequestStatus(parts)
+  const status = new RequestStatus({ ...parts, client: written })
   return [
     new ProvisioningRequests({
       state: parts.state,

@@ -363,6 +363,13 @@ export const plantedBugs: readonly PlantedBug[] = [
     profile: brief(0.6, ['gangs', 'consolidation', 'poolRollouts']),
   },
   {
+    name: 'gang-annotation-lost',
+    mistake:
+      'the annotation `tenon.sh/group` of NodeClaims is lost: nobody knows which are launched together',
+    sees: { nodeclaims: withoutAnnotation('tenon.sh/group') },
+    profile: brief(0.5, ['gangs'], ['drought', 'cloudRefusal']),
+  },
+  {
     name: 'adopts-by-label',
     mistake: 'Clever Cloud: a NodeGroup is adopted by the claim that its labels name',
     providerApi: adoptsByLabel,

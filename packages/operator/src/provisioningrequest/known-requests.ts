@@ -1,0 +1,30 @@
+/** The room that an earlier process kept for ProvisioningRequests is known before anything is decided (gangs.md 7.6). */
+import type { Clock } from '@tenon/runtime'
+import type { ClusterState } from '../cluster/cluster-state.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly state: Pick<ClusterState, 'requests'>
+  readonly clock: Pick<Clock, 'monotonic' | 'sleep'>
+}
+
+/** What cannot be read for the moment holds nothing up for longer. */
+const unknownMs = 60_000
+const pollMs = 100
+
+export class KnownRequests {
+  readonly #deps: Dependencies
+  readonly #openedMs: number
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+    this.#openedMs = deps.clock.monotonic()
+  }
+
+  /** Resolves when all requests are known, or within a minute of the start. */
+  async settle(signal: AbortSignal): Promise<void> {
+    const { clock, state } = this.#deps
+    while (!state.requests.isKnown && clock.monotonic() - this.#openedMs < unknownMs)
+      await clock.sleep(pollMs, signal)
+  }
+}
