@@ -14,6 +14,8 @@ test('the parts make up the JSON of the whole, whatever is between them', () => 
   const parts = [...jsonParts(long)]
   assert.deepEqual(JSON.parse(parts.join('\n')), { empty: [], rows: long.rows })
   assert.ok(Math.max(...parts.map(({ length }) => length)) < 4000)
+  const large = { rows: Array.from({ length: 100 }, (_, at) => ({ at, text: 'x'.repeat(5000) })) }
+  assert.ok(Math.max(...[...jsonParts(large)].map(({ length }) => length)) < 40_000)
 })
 
 test('others have their turn between two parts', async () => {

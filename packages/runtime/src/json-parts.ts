@@ -2,6 +2,7 @@
 import { eventLoopTurns } from './turns.ts'
 
 const itemsAtOnce = 250
+const charactersAtOnce = 32 * 1024
 
 /**
  * Parts that are whole words of JSON each, so that there may be white space between them.
@@ -27,14 +28,18 @@ function* listParts(
   list: readonly unknown[],
   apart: string,
 ): Generator<string, void, undefined> {
-  let before = `${head}[`
-  for (let at = 0; at < list.length; at += itemsAtOnce) {
-    const items = list.slice(at, at + itemsAtOnce)
+  let part = `${head}[`
+  let items = 0
+  for (const [at, item] of list.entries()) {
+    if (at > 0) part += apart
     // In a list, what is no value of JSON is null.
-    yield before + items.map((item) => JSON.stringify(item) ?? 'null').join(apart)
-    before = apart
+    part += JSON.stringify(item) ?? 'null'
+    if (++items < itemsAtOnce && part.length < charactersAtOnce) continue
+    yield part
+    part = ''
+    items = 0
   }
-  yield list.length === 0 ? `${before}]` : ']'
+  yield `${part}]`
 }
 
 /** The parts as the body of an answer: others have their turn between them. */

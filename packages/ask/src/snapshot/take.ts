@@ -29,12 +29,15 @@ export interface TakenCatalogues {
   readonly priceUnit?: string
 }
 
+/** Who knows what is for sale. */
+export interface CatalogueSource {
+  readonly operator: { questions(): Pick<ReturnType<Operator['questions']>, 'catalogue'> }
+  readonly provider: Pick<CloudProvider, 'currency'>
+}
+
 /** What is for sale now, and which of it launches avoid. */
 export async function takeCatalogues(
-  {
-    operator,
-    provider,
-  }: Pick<SnapshotSource, 'provider'> & { readonly operator: Pick<Operator, 'questions'> },
+  { operator, provider }: CatalogueSource,
   signal: AbortSignal,
 ): Promise<TakenCatalogues> {
   const catalogues = sharedCatalogues(await operator.questions().catalogue(signal))
@@ -102,10 +105,12 @@ function cloudOf(provider: CloudProvider): SnapshotCloud {
 export function sharedCatalogues(pools: readonly PoolCatalogue[]): readonly SnapshotCatalogue[] {
   const lists = new Map<string, SnapshotCatalogue & { readonly nodePools: string[] }>()
   const texts = new WeakMap<readonly InstanceType[], string>()
+  // Lists are compared as texts only where there are several.
+  const isOne = new Set(pools.map((each) => each.instanceTypes)).size === 1
   for (const { nodePool, instanceTypes, problem, defaults } of pools) {
     const text =
-      instanceTypes === undefined ? '' : (texts.get(instanceTypes) ?? JSON.stringify(instanceTypes))
-    if (instanceTypes !== undefined) texts.set(instanceTypes, text)
+      instanceTypes === undefined || isOne ? '' : (texts.get(instanceTypes) ?? JSON.stringify(instanceTypes))
+    if (instanceTypes !== undefined && !isOne) texts.set(instanceTypes, text)
     const key = JSON.stringify([text, problem, defaults])
     const known = lists.get(key)
     if (known !== undefined) known.nodePools.push(nodePool.metadata.name)

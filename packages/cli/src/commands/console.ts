@@ -7,6 +7,7 @@ import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import type { SourceFlags } from '../kubectl/flags.ts'
 import { snapshotFile } from '../kubectl/source.ts'
+import { keepYoungSpaceSmall } from '../young-space.ts'
 
 export interface ConsoleFlags extends SourceFlags {
   readonly port: number
@@ -23,6 +24,7 @@ export async function runConsole(io: Io, flags: ConsoleFlags): Promise<void> {
   const { allowActions = false, drainTimeout, filename, open = false, port, trace, ...source } = flags
   if (allowActions && source.snapshot !== undefined)
     throw new CliError('--allow-actions changes a cluster, and a snapshot is none: leave out one of them')
+  keepYoungSpaceSmall()
   // A page that can never show anything is not served.
   if (source.snapshot !== undefined) await snapshotFile(io, source.snapshot)
   const served = await servePage(io, {

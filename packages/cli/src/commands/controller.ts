@@ -88,7 +88,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   const pages = controllerPages(level, {
     ...(profileHandler && { profiles: profileHandler }),
     snapshot: snapshotPage({ operator, identity, isLeading: mayAct, clock }),
-    catalogue: cataloguePage(operator),
+    catalogue: cataloguePage({ operator, provider: operator.provider }),
   })
   const journalFiles = await keepJournal(options.journalPath, operator.journal, logger)
   const servers = [...(await listen(options, scrapeHandler(operator), probes(operator, config.transport)))]

@@ -186,7 +186,10 @@ function snapshotPages(operator: Operator): HttpHandler {
     isLeading: () => true,
     clock: new SystemClock(),
   })
-  return controllerPages({ value: 'error' }, { snapshot, catalogue: cataloguePage(operator) })
+  return controllerPages(
+    { value: 'error' },
+    { snapshot, catalogue: cataloguePage({ operator, provider: operator.provider }) },
+  )
 }
 
 function operatorPages(

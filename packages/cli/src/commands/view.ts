@@ -18,6 +18,7 @@ import type { Io } from '../io.ts'
 import { type ClusterConnection, onCluster } from '../kubectl/connection.ts'
 import { snapshotFile } from '../kubectl/source.ts'
 import { version } from '../version.ts'
+import { keepYoungSpaceSmall } from '../young-space.ts'
 import { traceRecords } from '../trace-file.ts'
 import { viewDocument } from '../view/document.ts'
 import { listOf, resourcesOf, sortingOf, type ViewFlags, withDefaultsFile } from '../view/flags.ts'
@@ -40,6 +41,7 @@ export async function runView(io: Io, given: ViewFlags): Promise<void> {
     io.out('Tenon, Apache License 2.0. The packages in it are listed in docs/design/dependencies.md.\n')
     return
   }
+  keepYoungSpaceSmall()
   const flags = await withDefaultsFile(io, given)
   const viewing = new Viewing(io, flags)
   if (flags.trace !== undefined) {

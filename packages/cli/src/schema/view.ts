@@ -100,6 +100,7 @@ const node = object<NodeRow>(
     name: text('of the Node, else of the NodeClaim'),
     node: optional(text()),
     nodeClaim: optional(text()),
+    providerId: optional(text('absent for a NodeClaim that was not launched')),
     nodePool: optional(text()),
     resources: shares,
     usage: optional(amounts),

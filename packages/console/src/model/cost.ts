@@ -2,6 +2,7 @@
 import { type CostDimension, type CostReport, CostSums, type PricedInstance } from '@tenon/ask'
 import { amountsOf } from './facts.ts'
 import type { FleetRows } from './fleet-rows.ts'
+import { isInstance } from './rows.ts'
 import type { NodeRow } from './view.ts'
 
 /** One instance after the other, so that nobody waits for all. */
@@ -21,10 +22,11 @@ export function* costing(
 /** @returns undefined for a claim before its launch: it is no instance. */
 function instanceOf(
   { objects, pods }: Pick<FleetRows, 'objects' | 'pods'>,
-  { name, node, nodeClaim, nodePool, instanceType, zone, pricePerHour }: NodeRow,
+  row: NodeRow,
 ): PricedInstance | undefined {
+  if (!isInstance(row)) return undefined
+  const { name, node, nodeClaim, nodePool, instanceType, zone, pricePerHour } = row
   const claim = nodeClaim === undefined ? undefined : objects.claim(nodeClaim)
-  if (node === undefined && (claim?.status?.providerID ?? '') === '') return undefined
   const object = node === undefined ? claim : objects.node(node)
   return {
     name,

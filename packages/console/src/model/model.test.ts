@@ -195,6 +195,40 @@ test('CON-5 an unknown price is counted and in no sum', () => {
   assert.equal(nodes.find(({ name }) => name === 'n1')?.pricePerHour, undefined)
 })
 
+test('CON-5 an instance is what has a provider ID, whatever conditions say: the header and the costs count the same', () => {
+  const launched = {
+    type: 'Launched',
+    status: 'True' as const,
+    reason: 'Launched',
+    message: '',
+    lastTransitionTime: '2026-11-26T12:00:00Z',
+  }
+  const without = aClaim(0, 0)
+  const claims: readonly NodeClaim[] = [
+    { ...without, status: { conditions: [launched] } },
+    {
+      ...without,
+      metadata: { ...without.metadata, name: 'c9' },
+      status: { providerID: 'x://1' },
+    },
+  ]
+  const model = started({ ...nothing, nodeclaims: claims })
+  model.apply({ kind: 'prices', prices: { nodeClaims: [{ name: 'c0', pricePerHour: 0.7 }] } })
+  const { header, nodes } = model.view(nowMs)
+  assert.deepEqual(header.price, { unpriced: 1 })
+  assert.deepEqual(
+    nodes.map(({ name, pricePerHour, providerId }) => ({ name, pricePerHour, providerId })),
+    [
+      { name: 'c0', pricePerHour: undefined, providerId: undefined },
+      { name: 'c9', pricePerHour: undefined, providerId: 'x://1' },
+    ],
+  )
+  const counting = model.costing('nodepool')
+  let step = counting.next()
+  while (step.done !== true) step = counting.next()
+  assert.equal(step.value.unpriced.length, header.price.unpriced)
+})
+
 test('the price of a claim is kept when the controller does not tell it any more', () => {
   const model = started({ ...nothing, nodeclaims: [aClaim(0, 2)] })
   model.apply({ kind: 'prices', prices: { nodeClaims: [] } })

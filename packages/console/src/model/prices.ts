@@ -42,21 +42,18 @@ export class Prices {
     if (!this.#told.has(claim)) this.#last.delete(claim)
   }
 
+  /** A claim costs nothing before it was launched. */
   of(node: Node | undefined, claim: NodeClaim | undefined): number | undefined {
+    const object = node ?? claim
+    if (object === undefined) return undefined
+    if (node === undefined && (claim?.status?.providerID ?? '') === '') return undefined
     const name = claim?.metadata.name
     const told = name === undefined ? undefined : this.#told.get(name)
     if (told !== undefined) return told
-    const listed = this.#listed(node, claim)
+    const listed = this.#list?.of(object)
     if (name === undefined) return this.#paid.get(node?.metadata.name ?? '') ?? listed
     if (listed === undefined) return this.#last.get(name)
     this.#last.set(name, listed)
     return listed
-  }
-
-  /** A claim costs nothing before it was launched. */
-  #listed(node: Node | undefined, claim: NodeClaim | undefined): number | undefined {
-    const isLaunched = node !== undefined || (claim?.status?.providerID ?? '') !== ''
-    const object = node ?? claim
-    return isLaunched && object !== undefined ? this.#list?.of(object) : undefined
   }
 }

@@ -22,6 +22,11 @@ export function nodeId(name: string): string {
   return `node/${name}`
 }
 
+/** Whether it costs something: a NodeClaim that was not launched does not, whatever its conditions say. */
+export function isInstance({ node, providerId }: Pick<NodeRow, 'node' | 'providerId'>): boolean {
+  return node !== undefined || providerId !== undefined
+}
+
 /** @param claim undefined for a node that nobody has claimed. */
 export function nodeRow(node: Node, claim: NodeClaim | undefined, known: Known): NodeRow {
   const { load, usage } = known
@@ -32,6 +37,7 @@ export function nodeRow(node: Node, claim: NodeClaim | undefined, known: Known):
     name,
     node: name,
     ...present('nodeClaim', claim?.metadata.name),
+    ...present('providerId', node.spec?.providerID),
     ...placeOf(node),
     resources: sharesOf(load && { ...load.requests, pods: load.pods }, node.status?.allocatable),
     ...(usage !== undefined && { usage }),
@@ -57,6 +63,7 @@ export function pendingRow(claim: NodeClaim, known: Known): NodeRow {
     id: claimId(name),
     name,
     nodeClaim: name,
+    ...present('providerId', claim.status?.providerID),
     ...placeOf(claim),
     resources: sharesOf(undefined, claim.status?.allocatable),
     ...present('podsMax', podsMax),

@@ -1,4 +1,5 @@
 /** Sums over rows of nodes that come and go. */
+import { isInstance } from './rows.ts'
 import type { NodeRow, PriceSum, Share } from './view.ts'
 
 /** Prices are added in whole parts of this size, so that what is added and taken away again leaves nothing. */
@@ -68,7 +69,7 @@ export class Totals {
     if (row.pricePerHour !== undefined) {
       this.#priced += by
       this.#parts += by * Math.round(row.pricePerHour * partsPerUnit)
-    } else if (costs(row)) this.#unpriced += by
+    } else if (isInstance(row)) this.#unpriced += by
     if (row.node !== undefined)
       for (const [name, share] of Object.entries(row.resources)) this.#countResource(name, share, by)
   }
@@ -86,9 +87,4 @@ export class Totals {
     }
     if (sum.usedBy === 0 && sum.allocatableBy === 0) this.#resources.delete(name)
   }
-}
-
-/** A claim that was not launched yet costs nothing that one could know. */
-function costs({ node, condition }: NodeRow): boolean {
-  return node !== undefined || condition !== 'Launched'
 }

@@ -9,8 +9,10 @@ export class Verdicts {
   /** @returns names of the claims of which something else is said than before. */
   tell(decisions: readonly NodeDecision[]): readonly string[] {
     const told = new Map(decisions.map((each) => [each.nodeClaim, each]))
-    const names = new Set([...told.keys(), ...this.#byClaim.keys()])
-    const changed = [...names].filter((name) => textOf(told.get(name)) !== textOf(this.#byClaim.get(name)))
+    const changed = decisions.flatMap((each) =>
+      isSame(each, this.#byClaim.get(each.nodeClaim)) ? [] : [each.nodeClaim],
+    )
+    for (const name of this.#byClaim.keys()) if (!told.has(name)) changed.push(name)
     this.#byClaim = told
     this.#all = decisions
     return changed
@@ -47,6 +49,6 @@ function nameOf({ node, nodeClaim }: NodeDecision): string {
   return node ?? nodeClaim
 }
 
-function textOf(decision: NodeDecision | undefined): string {
-  return decision === undefined ? '' : `${decision.cause}\n${decision.message}\n${decision.until ?? ''}`
+function isSame(decision: NodeDecision, held: NodeDecision | undefined): boolean {
+  return decision.cause === held?.cause && decision.message === held.message && decision.until === held.until
 }

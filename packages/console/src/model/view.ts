@@ -92,6 +92,8 @@ export interface NodeRow {
   readonly name: string
   readonly node?: string
   readonly nodeClaim?: string
+  /** Of the Node, else of the NodeClaim; absent for a NodeClaim that was not launched: it is no instance yet. */
+  readonly providerId?: string
   readonly nodePool?: string
   readonly resources: Readonly<Record<string, Share>>
   /** Measured usage, where metrics.k8s.io serves it. */

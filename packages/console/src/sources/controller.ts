@@ -1,7 +1,7 @@
 /** What the leading Tenon tells beside the objects: prices, verdicts on nodes, the journal (console.md 1). */
 import type { TakenCatalogues } from '@tenon/ask'
 import type { ClaimPrices, JournalEntry, NodeDecision } from '@tenon/operator'
-import { type Clock, messageOf, readText } from '@tenon/runtime'
+import { type Clock, eventLoopTurns, messageOf, readText } from '@tenon/runtime'
 import type { SourceEvent } from '../model/event.ts'
 
 /** Pages of a controller's debug port. */
@@ -70,15 +70,40 @@ async function polled(
 ): Promise<void> {
   const read = async (path: string) => await readText(await pages.get(path, signal))
   const catalogue = new CatalogueReader(read, tell)
+  const prices = new ChangedPage<ClaimPrices>('/debug/prices', read)
+  const verdicts = new ChangedPage<{ readonly decisions: readonly NodeDecision[] }>('/debug/decisions', read)
   while (!signal.aborted) {
-    tell({ kind: 'prices', prices: JSON.parse(await read('/debug/prices')) as ClaimPrices })
+    const priced = await prices.read()
+    if (priced !== undefined) tell({ kind: 'prices', prices: priced })
     await catalogue.read(clock.monotonic())
     signal.throwIfAborted()
-    const { decisions } = JSON.parse(await read('/debug/decisions')) as {
-      readonly decisions: readonly NodeDecision[]
-    }
-    tell({ kind: 'decisions', decisions })
+    const decided = await verdicts.read()
+    if (decided !== undefined) tell({ kind: 'decisions', decisions: decided.decisions })
     await clock.sleep(pollMs, signal)
+  }
+}
+
+/** A page that is read again and again; with thousands of nodes it takes a while to parse. */
+class ChangedPage<T> {
+  readonly #path: string
+  readonly #read: (path: string) => Promise<string>
+  #text: string | undefined
+
+  constructor(path: string, read: (path: string) => Promise<string>) {
+    this.#path = path
+    this.#read = read
+  }
+
+  /** @returns undefined when it says the same as before. */
+  async read(): Promise<T | undefined> {
+    const text = await this.#read(this.#path)
+    if (text === this.#text) return undefined
+    // Others have their turn before what takes long, and after it.
+    await eventLoopTurns.next()
+    const value = JSON.parse(text) as T
+    await eventLoopTurns.next()
+    this.#text = text
+    return value
   }
 }
 

@@ -6,7 +6,7 @@ import type { SourceEvent } from '../model/event.ts'
 import { amountsOf } from '../model/facts.ts'
 import type { Amounts, ConsoleResource } from '../model/view.ts'
 import { observedTransport } from './observed-transport.ts'
-import { trimmedClaim, trimmedNode, trimmedPod, trimmedPool } from './trim.ts'
+import { PodTrimmer, trimmedClaim, trimmedNode, trimmedPool } from './trim.ts'
 
 export interface LiveOptions {
   readonly transport: Transport
@@ -61,7 +61,8 @@ class Following {
     this.#follow('nodes', kinds.node, trimmedNode, nodeSelector && { labelSelector: nodeSelector })
     this.#follow('nodeclaims', karpenterKinds.nodeClaim, trimmedClaim)
     this.#follow('nodepools', karpenterKinds.nodePool, trimmedPool)
-    this.#follow('pods', kinds.pod, trimmedPod)
+    const trimmer = new PodTrimmer()
+    this.#follow('pods', kinds.pod, (pod) => trimmer.trim(pod))
     void this.#listen()
     void this.#measure()
   }

@@ -43,33 +43,105 @@ export function trimmedPool(pool: NodePool): NodePool {
   return { ...pool, metadata: metadataOf(pool, true) }
 }
 
-/** Of a pod with a node, its requests and to whom it belongs; of one that waits, also why. */
-export function trimmedPod(pod: Pod, held?: Pod): Pod {
+/** More different parts than that are not shared. */
+const mostShared = 20_000
+
+/**
+ * Of a pod that waits for a node: its requests, to whom it belongs, and why it waits. Of one that has a node, what the
+ * sums over nodes need, and no more: pods of one owner share it.
+ */
+export class PodTrimmer {
+  readonly #shared = new Map<string, unknown>()
+
+  trim(pod: Pod): Pod {
+    const { nodeName = '' } = pod.spec
+    return nodeName === '' ? waitingPod(pod) : this.#placedPod(pod, nodeName)
+  }
+
+  #placedPod({ apiVersion, kind, metadata, spec, status }: Pod, nodeName: string): Pod {
+    const { name, namespace, uid, ownerReferences, labels } = metadata
+    const hash = labels?.['pod-template-hash']
+    const needed = neededOf(spec)
+    const owners = ownerReferences?.filter(({ controller }) => controller === true)
+    return {
+      apiVersion,
+      kind,
+      metadata: {
+        name,
+        ...(namespace !== undefined && { namespace: this.#same(namespace) }),
+        ...(uid !== undefined && { uid }),
+        ...(owners !== undefined && { ownerReferences: this.#same(owners) }),
+        ...(hash !== undefined && { labels: this.#same({ 'pod-template-hash': hash }) }),
+      },
+      spec: { nodeName: this.#same(nodeName), ...this.#same(needed) },
+      ...(status !== undefined && { status: this.#same(heldOf(status)) }),
+    }
+  }
+
+  /** One of all that are equal. */
+  #same<T extends string | object>(part: T): T {
+    const text = typeof part === 'string' ? part : JSON.stringify(part)
+    const held = this.#shared.get(text)
+    if (held !== undefined) return held as T
+    if (this.#shared.size < mostShared) this.#shared.set(text, part)
+    return part
+  }
+}
+
+function waitingPod(pod: Pod): Pod {
   const { apiVersion, kind, spec, status } = pod
-  const isWaiting = spec.nodeName === undefined || spec.nodeName === ''
-  const { ownerReferences, labels } = pod.metadata
-  const hash = labels?.['pod-template-hash']
-  const hasSameSpec = held !== undefined && held.spec.nodeName === spec.nodeName
+  const { ownerReferences } = pod.metadata
   return {
     apiVersion,
     kind,
-    metadata: {
-      ...metadataOf(pod, isWaiting),
-      ...(ownerReferences !== undefined && {
-        ownerReferences: held?.metadata.ownerReferences ?? ownerReferences,
-      }),
-      ...(!isWaiting && hash !== undefined && { labels: { 'pod-template-hash': hash } }),
-    },
-    spec: hasSameSpec && status?.containerStatuses === undefined ? held.spec : specOf(spec),
+    metadata: { ...metadataOf(pod, true), ...(ownerReferences !== undefined && { ownerReferences }) },
+    spec: neededOf(spec),
     status: {
       ...(status?.phase !== undefined && { phase: status.phase }),
-      ...(isWaiting && status?.conditions !== undefined && { conditions: status.conditions }),
+      ...(status?.conditions !== undefined && { conditions: status.conditions }),
       ...(status?.nominatedNodeName !== undefined && { nominatedNodeName: status.nominatedNodeName }),
     },
   }
 }
 
-function specOf({ nodeName, containers, initContainers, overhead, ...rest }: Pod['spec']): Pod['spec'] {
+/** What containers hold beside what they ask for, which tells of a resize in place. */
+function heldOf({
+  phase,
+  conditions,
+  containerStatuses,
+  initContainerStatuses,
+}: NonNullable<Pod['status']>): NonNullable<Pod['status']> {
+  const held = (all: NonNullable<typeof containerStatuses>) =>
+    all.flatMap(({ name, resources, allocatedResources }) =>
+      resources === undefined
+        ? []
+        : [
+            {
+              name,
+              resources: { ...(resources.requests !== undefined && { requests: resources.requests }) },
+              ...(allocatedResources !== undefined && { allocatedResources }),
+            },
+          ],
+    )
+  const resize = conditions?.find(({ type }) => type === 'PodResizePending')
+  return {
+    ...(phase !== undefined && { phase }),
+    ...(resize !== undefined && {
+      conditions: [
+        {
+          type: resize.type,
+          status: resize.status,
+          ...(resize.reason !== undefined && { reason: resize.reason }),
+        },
+      ],
+    }),
+    ...(containerStatuses !== undefined && { containerStatuses: held(containerStatuses) }),
+    ...(initContainerStatuses !== undefined && { initContainerStatuses: held(initContainerStatuses) }),
+  }
+}
+
+/** What requests are made of. */
+function neededOf({ containers, initContainers, overhead, ...rest }: Pod['spec']): Pod['spec'] {
   const needed = (all: typeof containers) =>
     all.map(({ name, resources, ...container }) => ({
       name,
@@ -77,7 +149,6 @@ function specOf({ nodeName, containers, initContainers, overhead, ...rest }: Pod
       ...('restartPolicy' in container && { restartPolicy: container.restartPolicy }),
     }))
   return {
-    ...(nodeName !== undefined && { nodeName }),
     containers: needed(containers),
     ...(initContainers !== undefined && { initContainers: needed(initContainers) }),
     ...(overhead !== undefined && { overhead }),

@@ -274,6 +274,10 @@ test('the page on a running cluster', { skip }, async (t) => {
 
   await t.test('CON-11 nodes go when their pods do', async () => {
     await visit.goTo('/')
+    // So that they go at once, and not one after the other.
+    const disruption = { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] }
+    const patch = JSON.stringify({ spec: { disruption } })
+    await kubectlOut(cwd, ['patch', 'nodepool', 'standard', '--type=merge', '-p', patch])
     await kubectlOut(cwd, ['delete', 'deployment', '--all'])
     await page.waitForFunction(
       () =>

@@ -1,0 +1,104 @@
+/** The terminal viewer on a cluster, with a terminal that nobody sees: how long frames take, and how long it is held. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { ConsoleModel, followCluster, paintWith, type Terminal, Viewer } from '@tenon/console'
+import { loadKubeConfig } from '@tenon/kube'
+import { SystemClock } from '@tenon/runtime'
+
+/** What the parent asks for: to look for so long. */
+export interface Look {
+  readonly seconds: number
+}
+
+/** Times in milliseconds. */
+export type Seen =
+  | { readonly kind: 'filled'; readonly heldMs: number }
+  | {
+      readonly kind: 'looked'
+      /** What it takes to make and write a frame after a change. */
+      readonly frameMs: readonly number[]
+      readonly heldMs: number
+    }
+
+const [kubeconfig = ''] = process.argv.slice(2)
+const clock = new SystemClock()
+const ended = new AbortController()
+const resolutionMs = 5
+const delay = monitorEventLoopDelay({ resolution: resolutionMs })
+let frames: number[] = []
+let beganMs = 0
+
+const terminal: Terminal = {
+  size: () => {
+    beganMs = performance.now()
+    return { columns: 200, rows: 50 }
+  },
+  write: () => {
+    frames.push(performance.now() - beganMs)
+  },
+  open: () => () => undefined,
+}
+
+const model = new ConsoleModel()
+const viewer = new Viewer(
+  model,
+  {
+    explain: () => Promise.resolve([]),
+    yaml: () => Promise.resolve([]),
+    act: () => Promise.resolve(''),
+    commandOf: () => '',
+  },
+  {
+    paint: paintWith('256'),
+    matcher: () => () => true,
+    resources: ['cpu', 'memory'],
+    extraLabels: [],
+    hasPricing: true,
+    sorting: { by: 'age', isReversed: true },
+    allowsActions: false,
+    source: '',
+  },
+  clock,
+)
+
+delay.enable()
+followCluster(
+  {
+    transport: loadKubeConfig({ env: {}, kubeconfig }).transport,
+    clock,
+    tell: (event) => {
+      model.apply(event)
+      viewer.told()
+    },
+  },
+  ended.signal,
+)
+for (const what of ['journal', 'decisions']) model.apply({ kind: 'absent', what, why: 'nobody tells' })
+const running = viewer.run(terminal, ended.signal)
+while (!model.isFilled) await clock.sleep(10)
+tell({ kind: 'filled', heldMs: longestHoldMs() })
+
+process.on('message', ({ seconds }: Look) => void look(seconds).then(tell))
+process.on('disconnect', () => {
+  ended.abort()
+  void running.then(() => process.exit(0))
+})
+
+async function look(seconds: number): Promise<Seen> {
+  // What is compiled, and what the fill has left, is not of this.
+  await clock.sleep(2000)
+  longestHoldMs()
+  frames = []
+  await clock.sleep(seconds * 1000)
+  return { kind: 'looked', frameMs: frames, heldMs: longestHoldMs() }
+}
+
+/** Since the last time. */
+function longestHoldMs(): number {
+  const heldMs = Math.max(0, delay.max / 1e6 - resolutionMs)
+  delay.reset()
+  return heldMs
+}
+
+function tell(seen: Seen): void {
+  process.send?.(seen)
+}
