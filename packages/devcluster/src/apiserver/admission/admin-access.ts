@@ -25,9 +25,11 @@ export function adminAccessErrors(
       : collection === 'resourceclaimtemplates.resource.k8s.io'
         ? spec?.spec
         : undefined
-  if (asked?.devices?.requests?.some(({ exactly }) => exactly?.adminAccess === true) !== true) return []
+  const index = asked?.devices?.requests?.findIndex(({ exactly }) => exactly?.adminAccess === true) ?? -1
+  if (index < 0) return []
   const namespace = ctx.store.collection('namespaces').get(keyOf(undefined, metadata.namespace ?? ''))
   if (ownValue(namespace?.metadata.labels, namespaceLabel) === 'true') return []
   const detail = `admin access to devices requires the \`${namespaceLabel}: true\` label on the containing namespace`
-  return [{ field: '', kind: 'forbidden', detail }]
+  // Of a template the API server names the same field, and of several requests the first.
+  return [{ field: `spec.devices.requests[${index}].adminAccess`, kind: 'forbidden', detail }]
 }

@@ -70,8 +70,8 @@ export function prepareCreate(
   const object = served.collection === 'pods' ? withLabelKeys(changed as StoredObject & Pod) : changed
   refuseInvalid(served, object.metadata.name ?? '', [
     ...(served.crdName === undefined ? [] : validateMetadata(object.metadata)),
-    ...served.definition.validate(object, undefined),
     ...adminAccessErrors(ctx, served, object),
+    ...served.definition.validate(object, undefined),
   ])
   checkLimitRanges(ctx, served, object)
   ctx.quotas.check(served, object)

@@ -193,7 +193,7 @@ test('access of administrators is for namespaces that say so', async (t) => {
       spec: { spec: adminSpec },
     })
   const refusal =
-    /admin access to devices requires the `resource\.kubernetes\.io\/admin-access: true` label on the containing namespace/
+    /spec\.devices\.requests\[0\]\.adminAccess: Forbidden: admin access to devices requires the `resource\.kubernetes\.io\/admin-access: true` label on the containing namespace/
   const claim: ResourceClaim = { apiVersion, kind: 'ResourceClaim', metadata, spec: adminSpec }
   assert.throws(() => world.api.create(kinds.resourceClaim, claim), refusal)
   assert.throws(make, refusal)
