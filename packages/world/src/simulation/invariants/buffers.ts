@@ -59,7 +59,9 @@ export function roomTrouble(world: World): readonly string[] {
     const texts = wanted.map(({ name, count }) => `${count} of ${name}`)
     told.push(`there is no room on the nodes for ${texts.join(', ')}, though all say that there is`)
   }
-  const empty = nodes.filter(({ metadata }) => (podsOn.get(metadata.name) ?? []).every(isOfDaemonSet))
+  const empty = nodes.filter(
+    (node) => !isStatic(node) && (podsOn.get(node.metadata.name) ?? []).every(isOfDaemonSet),
+  )
   const most = wanted.reduce((sum, { count }) => sum + count, 0)
   if (empty.length > most)
     told.push(`${empty.length} node(s) are empty, and there is to be room for ${most} pod(s)`)
@@ -98,16 +100,21 @@ function amountsOf({ containers }: PodSpec): Amounts {
   return { cpu: sum('cpu'), memory: sum('memory') }
 }
 
-/** A node of the general pools that takes any pod. */
+/** A node of the pools that take any pod. */
 function isOpen({ metadata, spec }: Node): boolean {
   const pool = metadata.labels?.[labels.nodePool] ?? ''
   return (
-    ['general', 'overflow'].includes(pool) &&
+    ['general', 'overflow', 'static'].includes(pool) &&
     metadata.deletionTimestamp === undefined &&
     metadata.annotations?.['karpenter.sh/do-not-disrupt'] === undefined &&
     (spec?.taints ?? []).length === 0 &&
     spec?.unschedulable !== true
   )
+}
+
+/** Of these there are as many as their NodePool says, whether pods need them or not. */
+function isStatic({ metadata }: Node): boolean {
+  return metadata.labels?.[labels.nodePool] === 'static'
 }
 
 function freeOn({ status }: Node, pods: readonly Pod[]): Amounts {
