@@ -67,7 +67,7 @@ const way = (draw: OddDraw, named: Readonly<Record<string, Choices>> = {}, count
       ],
       allocationMode: ['ExactCount', odd('All'), odd('Some'), odd('')],
       ...(count && { count: [1, 2, 32, odd(0), odd(-1), odd(33)] }),
-      adminAccess: [odd(false), undefined],
+      adminAccess: [odd(false), odd(true), undefined],
       tolerations: [
         tolerations,
         odd(Array.from({ length: 17 }, (_, index) => ({ key: `a${index}`, operator: 'Exists' }))),
