@@ -27,6 +27,8 @@ test('all pods of a full node have a place in its cell, and none lies on another
   assert.equal(boxes.length, pods.length)
   const [cell] = cells
   assert.ok(cell)
+  // What is requested fills the cell from below, and the pods are what is requested.
+  assert.ok((boxes[0]?.y ?? 0) > (boxes.at(-1)?.y ?? 0))
   for (const [at, { size, x, y }] of boxes.entries()) {
     assert.ok(x >= cell.x && x + size <= cell.x + cell.size && y >= cell.y && y + size <= cell.y + cell.size)
     for (const other of boxes.slice(at + 1))

@@ -142,7 +142,7 @@ function packed(name: string, members: readonly NodeRow[]): PackedGroup {
   return { name, cells, width: Math.max(width, 90), height: y + rowHeight + titleHeight, area }
 }
 
-/** Pods in their cells: squares in rows, the largest first, each as large as its share of the node. */
+/** Pods in their cells: squares in rows from below, as what is requested, the largest first, each as large as its share of the node. */
 export function podBoxes(
   cells: readonly Cell[],
   pods: ReadonlyMap<string, readonly PlacedPod[]>,
@@ -167,17 +167,18 @@ function boxesOf({ row, size, x, y }: Cell, pods: readonly PlacedPod[], part: nu
   const [margin, apart] = [size * 0.07, size * 0.03]
   const room = size - 2 * margin
   const boxes: Box[] = []
-  let [left, top, rowHeight] = [0, 0, 0]
+  let [left, low, rowHeight] = [0, 0, 0]
   for (const { cpuMillis, name, namespace } of pods) {
     const share = cores > 0 ? Math.min(1, cpuMillis / cores) : 0
     const side = Math.max(room * 0.05, Math.sqrt(share) * room * part)
     if (left > 0 && left + side > room) {
       left = 0
-      top += rowHeight + apart
+      low += rowHeight + apart
       rowHeight = 0
     }
-    if (top + side > room) break
-    boxes.push({ id: `${namespace}/${name}`, x: x + margin + left, y: y + margin + top, size: side, fill: 1 })
+    if (low + side > room) break
+    const top = y + size - margin - low - side
+    boxes.push({ id: `${namespace}/${name}`, x: x + margin + left, y: top, size: side, fill: 1 })
     left += side + apart
     rowHeight = Math.max(rowHeight, side)
   }

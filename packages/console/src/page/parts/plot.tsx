@@ -105,7 +105,7 @@ function summaryOf(
   const values = points.map(({ value }) => value)
   const name = isOneOfMany ? `${label}: ` : ''
   if (values.length === 0) return isOneOfMany ? `${name}nothing is known.` : 'Nothing is known.'
-  return `${name}${what} from ${priceText(Math.min(...values))} to ${priceText(Math.max(...values))} ${unit}, last ${priceText(values.at(-1))}.`
+  return `${name}${what} from ${priceText(Math.min(...values))} to ${`${priceText(Math.max(...values))} ${unit}`.trimEnd()}, last ${priceText(values.at(-1))}.`
 }
 
 /** Points of the time that is shown, with what held at its beginning and its end. */

@@ -46,7 +46,7 @@ export function Table<Row>({
   return (
     <>
       <div class="scroller" role="region" aria-label={caption} tabIndex={0}>
-        <table>
+        <table class="rows">
           <caption class="hidden">{caption}</caption>
           <thead>
             <tr>
@@ -70,10 +70,10 @@ export function Table<Row>({
                         setOrder({ title: column.title, isDown: isSame && !order.isDown })
                       }}
                     >
+                      {/* Numbers and their title end at the same place. */}
+                      {column.isNumber === true && <Arrow order={order} title={column.title} />}
                       {column.title}
-                      <span aria-hidden="true" class="arrow">
-                        {order?.title === column.title ? (order.isDown ? '▼' : '▲') : ''}
-                      </span>
+                      {column.isNumber !== true && <Arrow order={order} title={column.title} />}
                     </button>
                   )}
                 </th>
@@ -84,7 +84,7 @@ export function Table<Row>({
             {sorted.slice(0, shown).map((row) => (
               <tr key={rowKey(row)}>
                 {columns.map((column) => (
-                  <td key={column.title} class={classOf(column)}>
+                  <td key={column.title} class={classOf(column)} data-title={column.title}>
                     {column.cell(row)}
                   </td>
                 ))}
@@ -107,6 +107,15 @@ export function Table<Row>({
         </p>
       )}
     </>
+  )
+}
+
+/** Whether a column is in order, and which way. */
+function Arrow({ order, title }: { readonly order: Order | undefined; readonly title: string }): JSX.Element {
+  return (
+    <span aria-hidden="true" class="arrow">
+      {order?.title === title ? (order.isDown ? '▼' : '▲') : ''}
+    </span>
   )
 }
 
