@@ -96,8 +96,10 @@ function nameOf(compatibility: Settings['compatibility']): string {
 }
 
 function boundUntil(day: number): Record<keyof BoundHour, number> {
-  const hours = bounds.slice(0, Math.ceil(24 * Math.min(day, days)))
-  const sumOf = (of: keyof BoundHour): number => hours.reduce((sum, hour) => sum + hour[of], 0)
+  const elapsed = 24 * Math.min(day, days)
+  // Of the hour in which a run ends the same part as of its price.
+  const sumOf = (of: keyof BoundHour): number =>
+    bounds.reduce((sum, hour, at) => sum + hour[of] * Math.max(0, Math.min(1, elapsed - at)), 0)
   return { perRole: sumOf('perRole'), together: sumOf('together'), byShape: sumOf('byShape') }
 }
 

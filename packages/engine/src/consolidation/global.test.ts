@@ -131,3 +131,63 @@ test('about whose pods more than amounts decides is looked at whatever room ther
   const story = { types, instances, settled: ['large'], roomier: [] }
   assert.equal(moves(consolidate('global', story)).length, 1)
 })
+
+test('large nodes that each give way to smaller ones go at once, within the budget', () => {
+  const zones = ['zone-1', 'zone-2', 'zone-3']
+  const sold = [10, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4, zones))
+  // No node has room for what is on another one.
+  const pinned = (zone: string) => [anAppPod(zone, { nodeSelector: { [labels.zone]: zone } }, '9500m')]
+  // With pods of several zones there is no cheapest state of all.
+  const instances = Object.fromEntries(
+    // More than are packed again as one group.
+    times(24, (i) => {
+      const zone = zones[i % 3] as string
+      return [`node-${i}`, { type: sold[1] as InstanceType, zone, pods: pinned(zone) }]
+    }),
+  )
+  const found = (budget: number) =>
+    consolidate('global', { types: sold, instances, budgets: { default: budget } }).moves
+  const all = found(1000)
+  assert.ok(all.length > 1)
+  const gone = all.flatMap(({ candidates }) => candidates)
+  assert.equal(new Set(gone).size, gone.length)
+  assert.equal(found(1).length, 1)
+  const savings = all.map((move) => move.savings)
+  assert.deepEqual(
+    savings,
+    savings.toSorted((a, b) => b - a),
+  )
+})
+
+test('groups that were looked at for nothing are not packed again as long as their nodes are as they were', () => {
+  const zones = ['zone-1', 'zone-2']
+  const [medium, huge] = [8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4, zones))
+  const pinned = (zone: string, count: number) =>
+    times(count, () => anAppPod(zone, { nodeSelector: { [labels.zone]: zone } }, '1900m'))
+  const of = (type: InstanceType | undefined, zone: string, count: number) => ({
+    type: type as InstanceType,
+    zone,
+    pods: pinned(zone, count),
+  })
+  const instances = {
+    a: of(medium, 'zone-1', 4),
+    b: of(medium, 'zone-1', 4),
+    c: of(medium, 'zone-2', 4),
+    // One more pod fits here, which leaves the others as dear as before.
+    roomy: { ...of(medium, 'zone-1', 3), stays: true },
+  }
+  const examined = (story: Partial<Parameters<typeof consolidate>[1]>) =>
+    consolidate('global', { types: [medium, huge] as InstanceType[], instances, ...story })
+  const names = ['a', 'b', 'c']
+  const first = examined({})
+  assert.deepEqual(first.moves, [])
+  const inVain = first.groups ?? new Map()
+  assert.ok(inVain.size > 0)
+  const unknown = examined({ settled: names, roomier: [] }).examined
+  const known = examined({ settled: names, roomier: [], inVain }).examined
+  assert.ok(known < unknown, `${known} of ${unknown}`)
+  const changed = examined({ settled: names.slice(1), roomier: [], inVain }).examined
+  assert.ok(known < changed, `${known}, ${changed}`)
+  const roomier = examined({ settled: names, roomier: ['roomy'], inVain }).examined
+  assert.ok(known < roomier, `${known}, ${roomier}`)
+})

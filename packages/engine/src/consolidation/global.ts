@@ -10,6 +10,7 @@ import { amountsFit } from '../scheduling/pods/resource-space.ts'
 import type { Simulation } from '../scheduling/simulation.ts'
 import type { SchedulingControl } from '../input/result.ts'
 import { LeastPrice } from '../scheduling/packing/least-price.ts'
+import { apart, type Repacking } from './apart.ts'
 import { verdictsOn } from './balanced.ts'
 import { cheapestStates, type EndState } from './end-state.ts'
 import { type Fleet, fleetOf, wasteOf } from './fleet.ts'
@@ -26,6 +27,9 @@ const groupsOfSize = 12
 const leastShare = 0.03
 /** What a new node must save on top, as a share of the price of what it replaces. */
 const sharePerLaunch = 0.01
+/** Groups that are packed again at once, and the part of what the best of them saves that each must save. */
+const mostMoves = 32
+const leastOfBest = 0.25
 
 const noCheaper: MoveOutcome = { kind: 'refused', refusal: { kind: 'noCheaper' } }
 
@@ -61,6 +65,8 @@ class GlobalSearch {
   readonly #waiting = new Set<string>()
   #isLimitedByBudget = false
   #examined = 0
+  /** Groups of several nodes that were looked at. */
+  readonly #groups = new Map<string, readonly string[]>()
   /** Of settled ones, those for which what has changed elsewhere may make a difference. */
   readonly #concerned: ReadonlySet<Candidate>
 
@@ -80,15 +86,17 @@ class GlobalSearch {
 
   run(): Consolidation {
     const fleet = fleetOf(this.#whatIf)
-    const found = (fleet && this.#endState(fleet)) ?? this.#elsewhere(fleet)
-    if (found === undefined && this.#question.leastSavings === undefined) this.#tellWhyNot()
+    const state = fleet && this.#endState(fleet)
+    const moves = state === undefined ? this.#elsewhere(fleet) : [state]
+    if (moves.length === 0 && this.#question.leastSavings === undefined) this.#tellWhyNot()
     return {
-      moves: found === undefined ? [] : [found],
+      moves,
       remarks: this.#remarks,
       isTimedOut: this.#control.shouldStop(),
       isLimitedByBudget: this.#isLimitedByBudget,
       examined: this.#examined,
       unseenPools: [],
+      groups: this.#groups,
     }
   }
 
@@ -130,12 +138,14 @@ class GlobalSearch {
   }
 
   /** What can be done with nodes about whose pods more than amounts decides. */
-  #elsewhere(fleet: Fleet | undefined): Move | undefined {
-    if (fleet?.isWhole === true && fleet.class !== undefined) return undefined
+  #elsewhere(fleet: Fleet | undefined): readonly Move[] {
+    if (fleet?.isWhole === true && fleet.class !== undefined) return []
     const known = new Set(fleet?.instances.map(({ candidate }) => candidate))
     const sorted = this.#whatIf.candidates.toSorted(bySavings)
-    const fewest = this.#fewest(sorted.filter((candidate) => !known.has(candidate)))
-    if (fewest !== 'noneCanGo') return fewest === 'rejected' ? undefined : fewest
+    const fewest = this.#fewest(
+      sorted.filter((candidate) => !known.has(candidate) && !this.#isInVain([candidate])),
+    )
+    if (fewest !== 'noneCanGo') return fewest === 'rejected' ? [] : [fewest]
     return this.#cheapest(sorted)
   }
 
@@ -201,33 +211,38 @@ class GlobalSearch {
     )
   }
 
-  /** The group of nodes whose pods are packed again for the most money. */
-  #cheapest(sorted: readonly Candidate[]): Move | undefined {
+  /** Groups of nodes whose pods are packed again: the one that saves the most, and others apart from it. */
+  #cheapest(sorted: readonly Candidate[]): readonly Move[] {
     const budget = this.#budget()
     const wasteful = sorted
       .map((candidate) => ({ candidate, waste: wasteOf(candidate) }))
       .toSorted((a, b) => b.waste - a.waste || (a.candidate.input.node < b.candidate.input.node ? -1 : 1))
       .map(({ candidate }) => candidate)
-    let best: { readonly move: Move; readonly worth: number } | undefined
+    const found: Repacking[] = []
+    let most = 0
     const { leastSavings = 0 } = this.#question
     for (const group of groupsFrom(wasteful)) {
-      if (this.#control.shouldStop()) return best?.move
-      if (!budget.allows(group) || this.#isUnchanged(group) || this.#isInVain(group)) continue
+      if (this.#control.shouldStop()) break
+      if (!budget.allows(group) || this.#isUnchanged(group)) continue
+      if (this.#isInVain(group)) continue
       const price = priceOf(group)
-      const least = Math.max(leastShare * price, best?.worth ?? 0, leastSavings)
+      const least = Math.max(leastShare * price, leastOfBest * most, leastSavings)
       if (price < least) continue
       this.#examined++
       const outcome = this.#packedAnew(group, least)
       if (outcome.kind === 'refused') continue
       const { move } = outcome
       const worth = move.savings - price * sharePerLaunch * move.claims.length
-      if (move.savings < least || worth <= (best?.worth ?? 0)) continue
+      if (move.savings < least || worth <= leastOfBest * most) continue
       const inputs = group.map(({ input }) => input)
-      if (this.#isApproved(inputs, move)) best = { move, worth }
+      if (!this.#isApproved(inputs, move)) continue
+      found.push({ nodes: group, move, worth })
+      most = Math.max(most, worth)
     }
     this.#isLimitedByBudget ||= budget.isSpent
-    if (best !== undefined) this.#tellPossible(best.move)
-    return best?.move
+    const moves = apart(this.#whatIf, found, this.#budget(), mostMoves)
+    for (const move of moves) this.#tellPossible(move)
+    return moves
   }
 
   /** Each node by itself: users are told why it stays. One that could go alone is not worth the moving. */
@@ -252,12 +267,18 @@ class GlobalSearch {
     return unchanged !== undefined && group.every(({ input }) => unchanged.has(input.node))
   }
 
-  /** Whether nothing was found for a single node lately, and what has changed since makes no difference to its pods. */
-  #isInVain([candidate, ...others]: readonly Candidate[]): boolean {
-    const { settled, roomier } = this.#question
-    // Of several nodes, these ones may never have been looked at together.
-    if (candidate === undefined || others.length > 0 || roomier === undefined) return false
-    return settled?.has(candidate.input.node) === true && !this.#concerned.has(candidate)
+  /** Whether nothing was found for these nodes lately, and what has changed since makes no difference to their pods. */
+  #isInVain(group: readonly Candidate[]): boolean {
+    const { settled, roomier, inVain } = this.#question
+    if (group.length > 1) {
+      const names = group.map(({ input }) => input.node)
+      const key = names.join(' ')
+      this.#groups.set(key, names)
+      // Unless it is known, they may never have been looked at together.
+      if (inVain?.has(key) !== true) return false
+    }
+    if (settled === undefined || roomier === undefined) return false
+    return group.every((candidate) => settled.has(candidate.input.node) && !this.#concerned.has(candidate))
   }
 
   #tellPossible({ candidates: nodes, claims, savings }: Move): void {

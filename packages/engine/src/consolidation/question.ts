@@ -28,6 +28,9 @@ export interface CandidateInput {
   readonly pods: readonly string[]
 }
 
+/** Names of the nodes of each group, by a key that is the same for the same nodes in the same order. */
+type KnownGroups = ReadonlyMap<string, readonly string[]>
+
 /** What a NodePool has in all, for moves to be weighed against (disruption.md 12). */
 export interface PoolTotals {
   /** Known prices per hour of its nodes. */
@@ -78,6 +81,8 @@ export interface ConsolidationQuestion {
    * whose pods fit on none of these are not packed again. Absent = any node may.
    */
   readonly roomier?: ReadonlySet<string>
+  /** Groups of several settled candidates that were packed again for nothing since they are as they are. */
+  readonly inVain?: KnownGroups
   /** A global search may omit what saves less, per hour, and does not tell then why nodes stay. */
   readonly leastSavings?: number
   /** As of a scheduling policy: how several new nodes are planned that replace others. */
@@ -154,7 +159,10 @@ export type Remark =
 
 /** What a search for consolidation came to. */
 export interface Consolidation {
-  /** At most one unless the search was global; those are meant to be carried out together. */
+  /**
+   * Best first. At most one unless the search was global: then each holds whatever becomes of the others, and is carried
+   * out by itself.
+   */
   readonly moves: readonly Move[]
   readonly remarks: readonly Remark[]
   /** Whether the search ended before it had looked at everything. */
@@ -165,6 +173,8 @@ export interface Consolidation {
   readonly examined: number
   /** NodePools with candidates that were not reached. */
   readonly unseenPools: readonly string[]
+  /** Groups of several nodes that a global search has looked at, or knew to be in vain. */
+  readonly groups?: KnownGroups
 }
 
 export type DisruptionAnswer =

@@ -6,7 +6,7 @@ import type { Unavailability } from '@tenon/api'
 import type { Overtaken } from '../provisioning/claims/overtaken.ts'
 import type { Command } from './commands/command.ts'
 import { Consolidation } from './methods/consolidation.ts'
-import type { DisruptionMethod, PassOutcome } from './methods/method.ts'
+import type { DisruptionMethod, Moment, PassOutcome } from './methods/method.ts'
 import type { PassReader, Seen } from './pass-reader.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
@@ -44,8 +44,7 @@ export interface Round {
   /** What the method before has read, and of which state of the cluster. */
   last?: {
     readonly by: DisruptionMethod
-    readonly version: number
-    readonly atMs: number
+    readonly since: Moment
     readonly seen: Seen
   }
 }
@@ -75,13 +74,14 @@ export class MethodTurns {
   }
 
   async take({ method, reader }: MethodTurn, round: Round, signal: AbortSignal): Promise<PassOutcome> {
-    const { metrics, orders, settings, slicing, state } = this.#deps
+    const { metrics, orders, settings, slicing } = this.#deps
     const { clock } = slicing
     const { reason, type } = method
     const series = { reason: reason.toLowerCase(), consolidation_type: type }
     const start = clock.monotonic()
     const isWanted = (stateNode: StateNode) => method.concerns(stateNode) && orders.mayTake(stateNode)
-    if (method.isQuiet?.() === true) return 'nothing'
+    const budgets = () => reader.budgetsOf(method)
+    if (method.isQuiet?.(budgets) === true) return 'nothing'
     if (!(await inSlices(this.#isAnyOf(method, isWanted), slicing))) {
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
       metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
@@ -89,19 +89,28 @@ export class MethodTurns {
     }
     const read = () => reader.read(method, isWanted, signal)
     try {
-      let seen = this.#seenFor(method, round)
-      if (seen === undefined) {
-        const version = state.consolidation.read()
-        seen = await read()
-        round.last = { by: method, version, atMs: start, seen }
+      let last = this.#seenFor(method, round)
+      if (last === undefined) {
+        const since = this.#moment()
+        last = { by: method, since, seen: await read() }
+        round.last = last
       }
+      const { seen, since } = last
       if (seen.candidates.length === 0) return 'nothing'
-      const find = async (): Promise<readonly Candidate[]> => (await read()).candidates
+      let latest = last
+      const find = async (): Promise<readonly Candidate[]> => {
+        if (!this.#isFresh(latest.since)) {
+          const now = this.#moment()
+          latest = { ...latest, since: now, seen: await read() }
+        }
+        return latest.seen.candidates
+      }
       return await method.pass(
         {
           ...seen,
+          since,
           find,
-          budgets: () => reader.budgetsOf(method),
+          budgets,
           delay: () => clock.sleep(settings.validationDelayMs, signal),
           mayNotLaunch: (pool) => orders.whyNoLaunch(pool) !== undefined,
           begin: (command) => orders.begin(command, signal),
@@ -114,14 +123,25 @@ export class MethodTurns {
   }
 
   /** What another search for consolidation has just read, if nothing has changed since. */
-  #seenFor(method: DisruptionMethod, { last }: Round): Seen | undefined {
-    const { slicing, state } = this.#deps
+  #seenFor(method: DisruptionMethod, { last }: Round): Round['last'] {
     if (last === undefined || !(last.by instanceof Consolidation) || !(method instanceof Consolidation))
       return undefined
-    if (last.by.groups !== method.groups) return undefined
-    const isFresh =
-      last.version === state.consolidation.read() && slicing.clock.monotonic() - last.atMs < seenLastsMs
-    return isFresh ? last.seen : undefined
+    return last.by.groups === method.groups && this.#isFresh(last.since) ? last : undefined
+  }
+
+  #moment(): Moment {
+    const { slicing, state } = this.#deps
+    return {
+      version: state.consolidation.read(),
+      instances: state.stateNodes(),
+      atMs: slicing.clock.monotonic(),
+    }
+  }
+
+  /** Whether what was read then is good still. */
+  #isFresh(then: Moment): boolean {
+    const { atMs, instances, version } = this.#moment()
+    return version === then.version && instances === then.instances && atMs - then.atMs < seenLastsMs
   }
 
   *#isAnyOf(

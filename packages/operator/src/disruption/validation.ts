@@ -19,8 +19,16 @@ interface Dependencies {
 /** Why a move does not hold any more. */
 type Rejection = 'budget' | 'scheduling' | 'churn' | 'price' | 'unknown'
 
-/** What may have changed since a decision. */
-type Now = Pick<Pass, 'find' | 'budgets'>
+/** What a move is looked at with. */
+interface Now extends Pick<Pass, 'find' | 'budgets'> {
+  /**
+   * Whether the move was packed otherwise than a simulation would by itself: then its pods only have to find places,
+   * where it says or elsewhere, for less.
+   */
+  readonly isPacked: boolean
+  /** Moves that are about to be carried out as well; their nodes count against budgets. */
+  readonly confirmed: readonly PlannedMove[]
+}
 
 /** Looks at moves once more. */
 export class MoveValidation {
@@ -30,30 +38,21 @@ export class MoveValidation {
     this.#deps = deps
   }
 
-  /**
-   * @param isPacked whether the move was packed otherwise than a simulation would by itself: then its pods only
-   * have to find places, where it says or elsewhere, for less.
-   * @returns why the move is not to be carried out; undefined when it is.
-   */
-  rejectionOf(
-    move: PlannedMove,
-    pass: Now,
-    isPacked: boolean,
-    signal: AbortSignal,
-  ): Promise<Rejection | undefined> {
-    return rejectionOf(this.#deps, move, pass, isPacked, signal)
+  /** @returns why the move is not to be carried out; undefined when it is. */
+  rejectionOf(move: PlannedMove, now: Now, signal: AbortSignal): Promise<Rejection | undefined> {
+    return rejectionOf(this.#deps, move, now, signal)
   }
 }
 
 async function rejectionOf(
   deps: Dependencies,
   move: PlannedMove,
-  pass: Now,
-  isPacked: boolean,
+  now: Now,
   signal: AbortSignal,
 ): Promise<Rejection | undefined> {
+  const { isPacked } = now
   if (!deps.state.decidable()) return 'churn'
-  const nodes = await stillThere(deps, move, pass)
+  const nodes = await stillThere(deps, move, now)
   if (typeof nodes === 'string') return nodes
   const ground = await deps.simulation.ground(nodes, true, signal)
   if (ground === undefined) return 'unknown'
@@ -64,7 +63,7 @@ async function rejectionOf(
   const moving = isPacked ? nodes.flatMap(({ movable }) => movable) : undefined
   if (!isConfirmed(move, removal, moving)) return 'scheduling'
   if (!(await isStillCheaper(deps, move, nodes, signal))) return 'price'
-  const again = await stillThere(deps, move, pass)
+  const again = await stillThere(deps, move, now)
   return typeof again === 'string' ? again : undefined
 }
 
@@ -86,17 +85,21 @@ async function isStillCheaper(
 async function stillThere(
   deps: Dependencies,
   { candidates }: PlannedMove,
-  { budgets, find }: Now,
+  { budgets, confirmed, find }: Now,
 ): Promise<readonly Candidate[] | Rejection> {
   const names = new Set(candidates)
-  const nodes = (await find()).filter(({ name }) => names.has(name))
+  const all = await find()
+  const nodes = all.filter(({ name }) => names.has(name))
   if (nodes.length < names.size) return 'churn'
   const remaining = new Map(budgets())
-  for (const { providerID, claim } of nodes) {
+  const spend = ({ claim }: Candidate): boolean => {
     const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
     const left = remaining.get(pool) ?? 0
-    if (left <= 0 || deps.state.isNominated(providerID)) return 'budget'
     remaining.set(pool, left - 1)
+    return left > 0
   }
+  const others = new Set(confirmed.flatMap((move) => move.candidates))
+  for (const node of all) if (others.has(node.name)) spend(node)
+  for (const node of nodes) if (!spend(node) || deps.state.isNominated(node.providerID)) return 'budget'
   return nodes
 }

@@ -79,6 +79,7 @@ export class ObservedMoves {
 
   /** Ends the plans whose nodes have changed, are gone, or are no longer observed. */
   settle(): void {
+    if (this.#plans.size === 0 && this.#decidedUntilMs.size === 0) return
     const nodes = new Map(this.#deps.state.stateNodes().map((each) => [each.providerID, each]))
     for (const plan of this.#plans.values()) {
       const because = this.#endOf(plan, nodes)

@@ -23,7 +23,7 @@ import {
   type Shortfall,
   shortfallOf,
 } from '@tenon/engine'
-import { type Clock, Listeners } from '@tenon/runtime'
+import { type Clock, Listeners, perObject } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { isNodeReady } from './state-node.ts'
 
@@ -38,6 +38,11 @@ const memoryMs = 24 * 3_600_000
 const settlingMs = 10_000
 /** Set up by kubelets before they report. Device plugins report later, and how many devices are well changes. */
 const learned: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
+
+/** By figures, what types have less: types and figures stay the same objects as long as nothing changes. */
+const shortfallFrom = perObject((figures: InstanceFigures) =>
+  perObject((type: InstanceType) => shortfallOf(type, figures) ?? null),
+)
 
 /** Figures of instances launched in the same way. */
 interface LearnedFigures extends InstanceFigures {
@@ -230,8 +235,8 @@ export class LearnedCapacity {
   #correctionOf(pool: NodePool, type: InstanceType): Correction | undefined {
     const ref = pool.spec.template.spec.nodeClassRef
     const figures = this.figuresOf(ref, this.settingsOf(ref), type.name)
-    const shortfall = figures && shortfallOf(type, figures)
-    if (figures === undefined || shortfall === undefined) return undefined
+    const shortfall = figures === undefined ? null : shortfallFrom(figures)(type)
+    if (figures === undefined || shortfall === null) return undefined
     const { untilMs } = figures
     return { type, shortfall, figures, ...(untilMs !== undefined && { untilMs }) }
   }

@@ -31,6 +31,8 @@ export interface GroupRound {
   readonly notBeforeMs: number
 }
 
+const none: ReadonlySet<string> = new Set()
+
 export class PodGroups {
   readonly #pods: Cache<Pod> | undefined
   /** Groups of pods that are yet to be made. */
@@ -165,6 +167,7 @@ export class PodGroups {
 
   /** Ids of the groups with members on a node. */
   idsOn(nodeName: string): ReadonlySet<string> {
+    if (this.#members.size === 0) return none
     const pods = this.#pods?.byIndex(indexes.byNode, nodeName) ?? []
     return new Set(pods.flatMap((pod) => this.of(pod)?.id ?? []))
   }

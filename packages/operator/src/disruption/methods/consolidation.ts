@@ -1,8 +1,10 @@
 /** `disruption`, methods Global, Multi, Single and Together: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
+import type { PlannedMove } from '@tenon/engine'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import type { Candidate, GroupScope } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
+import type { RemovalGround } from '../simulation.ts'
 import type { MoveValidation } from '../validation.ts'
 import type { ConsolidationAdmission } from './consolidation-admission.ts'
 import type { ConsolidationMoves } from './consolidation-moves.ts'
@@ -45,9 +47,9 @@ export class Consolidation implements DisruptionMethod {
   }
 
   /** There is nothing to look at, or nothing has changed since there was nothing to do. */
-  isQuiet(): boolean {
+  isQuiet(budgets: Pass['budgets']): boolean {
     const { admission, memory } = this.#deps
-    return admission.isIdle || memory.isQuiet()
+    return admission.isIdle || memory.isQuiet(budgets)
   }
 
   concerns(stateNode: StateNode): boolean {
@@ -64,11 +66,10 @@ export class Consolidation implements DisruptionMethod {
 
   async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
     const { admission, memory, moves, remarks, search, validation } = this.#deps
-    const { all, catalogue, begin, delay } = pass
-    const version = memory.version()
+    const { all, catalogue, since, begin, delay } = pass
     const budgets = pass.budgets()
     const isGlobal = search.kind === 'global'
-    if (memory.isKnown({ ...pass, budgets }, version)) return 'nothing'
+    if (memory.isKnown({ ...pass, budgets }, since)) return 'nothing'
     const ground = await pass.ground()
     if (ground === undefined) {
       remarks.noPools(reason)
@@ -79,6 +80,7 @@ export class Consolidation implements DisruptionMethod {
     const together = admission.sets(ground.candidates.values())
     const circumstances = memory.circumstances({ candidates, budgets, catalogue, nodes: placesOf(ground) })
     const unchanged = memory.unchanged(circumstances)
+    if (memory.isInVain(circumstances, unchanged, since)) return 'nothing'
     const result = await search.find(
       ground,
       all,
@@ -89,28 +91,50 @@ export class Consolidation implements DisruptionMethod {
     remarks.found(result.remarks, ground.candidates)
     if (result.isTimedOut) remarks.timedOut(this.type)
     search.reached(result)
-    const [move] = result.moves
-    if (move === undefined) {
-      memory.nothingFound(result, version, circumstances, unchanged, this.type === 'single')
+    const [best, ...others] = result.moves
+    if (best === undefined) {
+      memory.nothingFound(result, since, circumstances, unchanged, this.type === 'single')
       return 'nothing'
     }
-    const nodes = move.candidates.flatMap((name) => ground.candidates.get(name) ?? [])
     await delay()
-    const rejection =
-      isGlobal && version !== memory.version() && (await search.isOutdone(move, pass, circumstances, signal))
-        ? 'outdone'
-        : await validation.rejectionOf(move, pass, isGlobal || together !== undefined, signal)
-    if (rejection !== undefined) {
-      const counts = rejection === 'churn' || rejection === 'budget'
-      const summary = { replacements: move.claims.length, savings: move.savings }
-      remarks.rejected(nodes, summary, rejection, counts ? this.type : undefined)
-      if (rejection !== 'outdone') moves.rejected({ candidates: nodes, reason }, rejectionTexts[rejection])
-      // The better move is looked for at once.
-      return rejection === 'outdone' ? 'begun' : 'nothing'
+    if (isGlobal && since.version !== memory.now().version) {
+      if (await search.isOutdone(best, pass, circumstances, signal)) {
+        this.#tellRejected(best, ground, 'outdone')
+        // The better move is looked for at once.
+        return 'begun'
+      }
     }
-    const command = moves.commandFor(move, ground, { candidates: nodes, reason, type: this.type })
-    if ((await begin(command)) !== undefined) return 'again'
-    moves.begun(move, ground)
-    return 'begun'
+    const isPacked = isGlobal || together !== undefined
+    const confirmed: PlannedMove[] = []
+    for (const move of [best, ...others]) {
+      const rejection = await validation.rejectionOf(move, { ...pass, isPacked, confirmed }, signal)
+      if (rejection === undefined) {
+        confirmed.push(move)
+        continue
+      }
+      this.#tellRejected(move, ground, rejection)
+      moves.rejected({ candidates: nodesOf(move, ground), reason }, rejectionTexts[rejection])
+    }
+    for (const move of confirmed) {
+      const nodes = { candidates: nodesOf(move, ground), reason, type: this.type } as const
+      if ((await begin(moves.commandFor(move, ground, nodes))) !== undefined) return 'again'
+      moves.begun(move, ground)
+    }
+    return confirmed.length > 0 ? 'begun' : 'nothing'
   }
+
+  #tellRejected(
+    move: PlannedMove,
+    ground: RemovalGround,
+    rejection: keyof typeof rejectionTexts | 'outdone',
+  ): void {
+    const summary = { replacements: move.claims.length, savings: move.savings }
+    const counts = rejection === 'churn' || rejection === 'budget'
+    this.#deps.remarks.rejected(nodesOf(move, ground), summary, rejection, counts ? this.type : undefined)
+  }
+}
+
+/** Of the move's nodes, those that were candidates. */
+function nodesOf({ candidates }: PlannedMove, ground: RemovalGround): readonly Candidate[] {
+  return candidates.flatMap((name) => ground.candidates.get(name) ?? [])
 }

@@ -1,7 +1,7 @@
 /** Which candidates a search for consolidation has found nothing for, as they were then. */
 import { isDeepStrictEqual } from 'node:util'
 import { comparePrices, lowestPrice, ownValue, type PricePerHour, type Resources } from '@tenon/api'
-import type { ConsolidationQuestion, NodeInput } from '@tenon/engine'
+import type { ConsolidationQuestion, ConsolidationResult, NodeInput } from '@tenon/engine'
 import type { Candidate } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
 
@@ -36,6 +36,8 @@ type Place = Pick<
   'name' | 'labels' | 'taints' | 'initialized' | 'available' | 'refusesCandidatePods' | 'takesOnlyPlanned'
 >
 
+type KnownGroups = NonNullable<ConsolidationResult['groups']>
+
 type Prices = ReadonlyMap<string, readonly PricePerHour[]>
 
 type Looked = Pick<
@@ -59,7 +61,7 @@ export interface Circumstances {
 
 /** What need not be looked for again, as the engine is told. */
 export type Unchanged = Required<Pick<ConsolidationQuestion, 'unchanged' | 'settled'>> &
-  Pick<ConsolidationQuestion, 'roomier'>
+  Pick<ConsolidationQuestion, 'roomier' | 'inVain'>
 
 /** As of the first look. */
 export const nothingUnchanged: Unchanged = { unchanged: new Set(), settled: new Set() }
@@ -74,6 +76,8 @@ export class LookedAt {
   #places: ReadonlyMap<string, Place> | undefined
   /** The lowest since everything was looked at. */
   #prices: Prices = new Map()
+  /** Groups of several candidates that were packed again for nothing since these are as they are. */
+  #inVain: KnownGroups = new Map()
   #lookedAtMs = Number.NEGATIVE_INFINITY
   #exchangedAtMs = Number.NEGATIVE_INFINITY
 
@@ -101,20 +105,28 @@ export class LookedAt {
     if (settled.size === 0 || places === undefined || nodes === undefined || hasLimits(catalogue))
       return { unchanged, settled }
     const roomier = nodes.filter((node) => isRoomier(node, places.get(node.name)))
-    return { unchanged, settled, roomier: new Set(roomier.map(({ name }) => name)) }
+    const inVain = this.#inVain
+    return { unchanged, settled, roomier: new Set(roomier.map(({ name }) => name)), inVain }
   }
 
   /**
    * Nothing was found for any of these.
    * @param told what the search was told to be unchanged.
    * @param isLimited whether budgets left something out.
+   * @param inVain groups of several that were looked at.
    */
   note(
     { candidates, budgets, catalogue, nodes, nowMs }: Circumstances,
     { unchanged, settled }: Unchanged,
     isLimited: boolean,
+    inVain: KnownGroups = new Map(),
   ): void {
     const isLook = unchanged.size === 0
+    // A look at everything is about all groups with regard to the room that there is now.
+    const kept = isLook
+      ? []
+      : [...this.#inVain].filter(([, names]) => names.every((name) => settled.has(name)))
+    this.#inVain = new Map([...kept, ...inVain])
     if (isLook) this.#lookedAtMs = nowMs
     this.#places = placesAfter(nodes, this.#places, isLook)
     if (settled.size === 0) this.#exchangedAtMs = nowMs
@@ -160,6 +172,7 @@ function placesAfter(
 
 /** Whether pods may find room on the node that they did not find before. */
 function isRoomier(now: Place, then: Place | undefined): boolean {
+  if (now === then) return false
   if (then === undefined || !isAlike(now, then)) return true
   const { available } = now
   return Object.keys(available).some(
@@ -180,6 +193,7 @@ function isAlike(a: Place, b: Place): boolean {
 
 /** The node with no more of anything than it had before. */
 function withLeastRoom(now: Place, then: Place): Place {
+  if (now === then) return then
   const available = Object.fromEntries(
     Object.entries(now.available).map(([name, amount]) => [
       name,

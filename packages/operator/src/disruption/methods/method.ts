@@ -8,8 +8,20 @@ import type { Command, ConsolidationType } from '../commands/command.ts'
 import type { RemovalGround } from '../simulation.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 
+/** A state of the cluster. */
+export interface Moment {
+  /** Another one after every change that consolidation might depend on. */
+  readonly version: number
+  /** The same list as long as no instance has changed. */
+  readonly instances: readonly StateNode[]
+  /** Milliseconds of the monotonic clock. */
+  readonly atMs: number
+}
+
 /** What a method is given to work with. */
 export interface Pass {
+  /** The state of the cluster before anything was read. */
+  readonly since: Moment
   readonly candidates: readonly Candidate[]
   /** Every node that may be disrupted, whether or not the method accepts it. */
   readonly all: readonly Candidate[]
@@ -49,7 +61,7 @@ export interface DisruptionMethod {
   /** `together`: about nodes of which none goes without the others of its unit (gangs.md 7.5). Absent = `alone`. */
   readonly groups?: GroupScope
   /** Whether there is no use in looking at the nodes now. Absent = there may always be. */
-  readonly isQuiet?: () => boolean
+  readonly isQuiet?: (budgets: Pass['budgets']) => boolean
   /** Of all instances, those that the method may be about, where that is known without asking each. Absent = any. */
   readonly among?: (all: readonly StateNode[]) => readonly StateNode[]
   /** Whether the method may be about this instance, told from little; nothing more is worked out for others. */

@@ -2,6 +2,7 @@
 import type { Clock } from '@tenon/runtime'
 import type { ConsolidationResult } from '@tenon/engine'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Moment } from './method.ts'
 import {
   type Circumstances,
   isInVainAgain,
@@ -13,12 +14,21 @@ import {
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: Pick<ClusterState, 'consolidation'>
+  readonly state: Pick<ClusterState, 'consolidation' | 'stateNodes'>
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
 /** What a search that budgets limited depended on. */
 type Timeless = Omit<Circumstances, 'nowMs' | 'nodes'>
+
+interface Limited {
+  readonly in: Timeless
+  /** When it was last seen that nothing has changed. */
+  readonly seen: Moment
+}
+
+/** Time alone lets nodes become candidates: those that were not are looked at again after this. */
+const quietMs = 60_000
 
 export class SearchMemory {
   readonly #deps: Dependencies
@@ -30,29 +40,51 @@ export class SearchMemory {
    * The same where budgets left something out: there is nothing to do before one of them leaves more or less.
    * Methods multi and single look again as soon as any candidate is another, too (disruption.md 2).
    */
-  #limited: { readonly version: number; readonly in: Timeless } | undefined
+  #limited: Limited | undefined
   readonly #lookedAt = new LookedAt()
+  /** Whether budgets left something out when nothing was found the last time; undefined before that. */
+  #wasLimited: boolean | undefined
 
   constructor(deps: Dependencies, isGlobal: boolean) {
     this.#deps = deps
     this.#isGlobal = isGlobal
   }
 
-  /** Another number than before tells that the cluster has changed. */
-  version(): number {
-    return this.#deps.state.consolidation.read()
+  /** The state of the cluster now: another version than before tells that it has changed. */
+  now(): Moment {
+    const { clock, state } = this.#deps
+    return {
+      version: state.consolidation.read(),
+      instances: state.stateNodes(),
+      atMs: clock.monotonic(),
+    }
   }
 
-  /** Nothing has changed since there was nothing to do. */
-  isQuiet(): boolean {
-    return this.version() === this.#quietAt
+  /**
+   * Nothing has changed since there was nothing to do.
+   * @param budgets says how many more nodes may go, by NodePool.
+   */
+  isQuiet(budgets: () => ReadonlyMap<string, number>): boolean {
+    const { atMs, instances, version } = this.now()
+    if (version === this.#quietAt) return true
+    const limited = this.#limited
+    if (limited?.seen.version !== version) return false
+    const isSame = instances === limited.seen.instances && atMs - limited.seen.atMs < quietMs
+    return (this.#isGlobal || isSame) && isSameBudget(budgets(), limited.in.budgets)
   }
 
-  /** Whether budgets left something out the last time, and what there was to do is still all there is. */
-  isKnown(now: Timeless, version: number): boolean {
-    if (version !== this.#limited?.version) return false
-    const then = this.#limited.in
-    return this.#isGlobal ? isSameBudget(now.budgets, then.budgets) : isInVainAgain(now, then)
+  /**
+   * Whether budgets left something out the last time, and what there was to do is still all there is.
+   * @param then the state of the cluster before `now` was read.
+   */
+  isKnown(now: Timeless, then: Moment): boolean {
+    const limited = this.#limited
+    if (then.version !== limited?.seen.version) return false
+    const isKnown = this.#isGlobal
+      ? isSameBudget(now.budgets, limited.in.budgets)
+      : isInVainAgain(now, limited.in)
+    if (isKnown) this.#limited = { ...limited, seen: then }
+    return isKnown
   }
 
   circumstances(now: Omit<Circumstances, 'nowMs'>): Circumstances {
@@ -65,18 +97,41 @@ export class SearchMemory {
   }
 
   /**
+   * Whether all there is to look at is as it was when nothing was found, with no more room than then: as if that had
+   * been found again.
+   * @param then the state of the cluster before the circumstances were read.
+   */
+  isInVain(circumstances: Circumstances, { unchanged, roomier }: Unchanged, then: Moment): boolean {
+    if (this.#wasLimited === undefined || roomier?.size !== 0) return false
+    for (const { name } of circumstances.candidates) if (!unchanged.has(name)) return false
+    this.#quieten(this.#wasLimited, then, circumstances)
+    return true
+  }
+
+  /**
    * Nothing was found: looking again is in vain until something changes, unless something was left out.
+   * @param then the state of the cluster before the circumstances were read.
    * @param isForgetful whether a search that ran out of time is to be repeated.
    */
   nothingFound(
-    { isLimitedByBudget, isTimedOut }: ConsolidationResult,
-    version: number,
+    { groups, isLimitedByBudget, isTimedOut }: ConsolidationResult,
+    then: Moment,
     circumstances: Circumstances,
     unchanged: Unchanged,
     isForgetful: boolean,
   ): void {
-    this.#limited = isLimitedByBudget && !isTimedOut ? { version, in: circumstances } : undefined
-    if (!isLimitedByBudget && !(isTimedOut && isForgetful)) this.#quietAt = version
-    if (this.#isGlobal && !isTimedOut) this.#lookedAt.note(circumstances, unchanged, isLimitedByBudget)
+    if (!isTimedOut) this.#quieten(isLimitedByBudget, then, circumstances)
+    else {
+      this.#limited = undefined
+      if (!isLimitedByBudget && !isForgetful) this.#quietAt = then.version
+    }
+    if (!this.#isGlobal || isTimedOut) return
+    this.#wasLimited = isLimitedByBudget
+    this.#lookedAt.note(circumstances, unchanged, isLimitedByBudget, groups)
+  }
+
+  #quieten(isLimited: boolean, then: Moment, circumstances: Circumstances): void {
+    this.#limited = isLimited ? { in: circumstances, seen: then } : undefined
+    if (!isLimited) this.#quietAt = then.version
   }
 }

@@ -173,15 +173,16 @@ function nodeInputOf(
     inputs.set(state, known)
   }
   const isDoubtful = isInitializationDoubtful(state, deps.settings, deps.clock.now())
-  return {
-    ...known.input,
-    ...nodeStorage(deps.caches, name, use.podsWithVolumes, lookups, expected),
-    ...(isDoubtful && { takesOnlyPlanned: true }),
-  }
+  const storage = nodeStorage(deps.caches, name, use.podsWithVolumes, lookups, expected)
+  // Who compares inputs sees at once that the node is as it was.
+  if (!isDoubtful && isEmpty(storage)) return known.input
+  return { ...known.input, ...storage, ...(isDoubtful && { takesOnlyPlanned: true }) }
 }
 
+const isEmpty = (fields: object): boolean => Object.keys(fields).length === 0
+
 function withLimits(volumeLimits: Readonly<Record<string, number>>): NodeStorage {
-  return Object.keys(volumeLimits).length === 0 ? {} : { volumeLimits }
+  return isEmpty(volumeLimits) ? {} : { volumeLimits }
 }
 
 function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): readonly PlacedPod[] {
