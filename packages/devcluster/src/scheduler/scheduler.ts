@@ -128,7 +128,12 @@ class Scheduler {
     this.#claims = new ClaimWriter({ api, logger, random: random.fork('claims') }, this.#view.devices)
     const refusing = { nominations: this.#nominations, writer: this.#writer, claims: this.#claims }
     this.#refusals = new Refusals({ ...refusing, api, random: this.#random, placer: this.#placer })
-    const trying = { view: this.#view, placer: this.#placer, nominations: this.#nominations }
+    const trying = {
+      view: this.#view,
+      placer: this.#placer,
+      nominations: this.#nominations,
+      random: this.#random,
+    }
     this.#groups = new GroupScheduling({
       clock,
       index,

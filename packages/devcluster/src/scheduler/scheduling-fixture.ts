@@ -51,11 +51,16 @@ const priorityClass: ResourceType<PriorityClass> = {
 export class SchedulingFixture {
   readonly clock = new VirtualClock()
   readonly api: LocalApi = createTestApi(this.clock)
+  readonly #seed: number
   #started = false
+
+  constructor(seed: number) {
+    this.#seed = seed
+  }
 
   start(settings: Partial<SchedulerSettings> = {}): this {
     const { api, clock } = this
-    const random = new SeededRandom(1)
+    const random = new SeededRandom(this.#seed)
     startScheduler({ api, clock, random, logger: silentLogger, settings })
     this.#started = true
     return this
@@ -202,6 +207,7 @@ export function inZone(zone: string): { readonly labels: Readonly<Record<string,
   return { labels: { [zoneKey]: zone } }
 }
 
-export function aCluster(): SchedulingFixture {
-  return new SchedulingFixture()
+/** @param seed of what the scheduler draws. */
+export function aCluster(seed = 1): SchedulingFixture {
+  return new SchedulingFixture(seed)
 }

@@ -276,10 +276,8 @@ export class GroupScheduling {
 
   /** Pods of the group in the queue, in the order in which they are tried. */
   #waiting({ members }: KnownGroup): readonly QueuedPod[] {
-    const { queue } = this.#deps
-    return [...members]
-      .flatMap((uid) => queue.get(uid) ?? [])
-      .toSorted((a, b) => b.facts.priority - a.facts.priority || a.order - b.order)
+    const { queue, trials } = this.#deps
+    return trials.inOrder([...members].flatMap((uid) => queue.get(uid) ?? []))
   }
 
   /** Its object or its pods have changed. */

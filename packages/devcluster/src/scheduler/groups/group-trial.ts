@@ -1,5 +1,6 @@
 /** Places the pods of a group on trial: later ones see the earlier ones, and all of it is taken back (gangs.md 5.3). */
 import type { ResourceClaim } from '@tenon/api'
+import type { Random } from '@tenon/runtime'
 import {
   type ClusterView,
   cpuSlot,
@@ -39,13 +40,31 @@ interface Dependencies {
   readonly view: View
   readonly placer: Placer
   readonly nominations: Nominations
+  readonly random: Random
 }
 
 export class GroupTrials {
   readonly #deps: Dependencies
+  /** In which order pods come: kube-scheduler has it from a map, and keeps to it for every attempt (gangs.md 5.3). */
+  readonly #ranks = new WeakMap<QueuedPod, number>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
+  }
+
+  /** In the order in which they are tried: by priority, then at random, and always the same. */
+  inOrder(members: readonly QueuedPod[]): readonly QueuedPod[] {
+    return members.toSorted(
+      (a, b) => b.facts.priority - a.facts.priority || this.#rankOf(a) - this.#rankOf(b),
+    )
+  }
+
+  #rankOf(queued: QueuedPod): number {
+    const known = this.#ranks.get(queued)
+    if (known !== undefined) return known
+    const rank = this.#deps.random.uint32()
+    this.#ranks.set(queued, rank)
+    return rank
   }
 
   /**
