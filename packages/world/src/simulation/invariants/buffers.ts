@@ -60,7 +60,7 @@ export function roomTrouble(world: World): readonly string[] {
     told.push(`there is no room on the nodes for ${texts.join(', ')}, though all say that there is`)
   }
   const empty = nodes.filter(
-    (node) => !isStatic(node) && (podsOn.get(node.metadata.name) ?? []).every(isOfDaemonSet),
+    (node) => !staysEmpty(node) && (podsOn.get(node.metadata.name) ?? []).every(isOfDaemonSet),
   )
   const most = wanted.reduce((sum, { count }) => sum + count, 0)
   if (empty.length > most)
@@ -106,15 +106,15 @@ function isOpen({ metadata, spec }: Node): boolean {
   return (
     ['general', 'overflow', 'static'].includes(pool) &&
     metadata.deletionTimestamp === undefined &&
-    metadata.annotations?.['karpenter.sh/do-not-disrupt'] === undefined &&
     (spec?.taints ?? []).length === 0 &&
     spec?.unschedulable !== true
   )
 }
 
-/** Of these there are as many as their NodePool says, whether pods need them or not. */
-function isStatic({ metadata }: Node): boolean {
-  return metadata.labels?.[labels.nodePool] === 'static'
+/** One that stays whether pods need it or not. */
+function staysEmpty({ metadata }: Node): boolean {
+  const isStatic = metadata.labels?.[labels.nodePool] === 'static'
+  return isStatic || metadata.annotations?.['karpenter.sh/do-not-disrupt'] !== undefined
 }
 
 function freeOn({ status }: Node, pods: readonly Pod[]): Amounts {
