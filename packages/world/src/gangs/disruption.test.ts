@@ -189,6 +189,29 @@ describe('nodes with pods of a group', () => {
     )
   })
 
+  test('GNG-20 where one of the nodes of a group cannot be marked, none goes', async (t) => {
+    let refused = 0
+    const apiPath = refusing((method, path, body) => {
+      const isMark = method === 'PATCH' && path.endsWith('/nodes/node-n0') && body.includes('disrupted')
+      if (isMark && refused === 0) refused++
+      else return 'pass'
+      return 'error'
+    })
+    // The third has room for all of them, so that nothing is launched.
+    const story = { counts: [2, 2, 0], consolidateAfter: 'Never', drifted: 'n1', apiPath }
+    const stage = await running(t, 4, story)
+    const goingNow = () => ['n0', 'n1'].map((each) => isGoing(stage, each))
+    await stage.world.clock.advanceUntil(() => refused > 0, 20 * minutes)
+    assert.equal(refused, 1)
+    for (let at = 0; at < 600; at++) {
+      const now = goingNow()
+      assert.equal(now[0], now[1], `at ${at}`)
+      if (now[0] === true) break
+      await stage.pass(500)
+    }
+    assert.deepEqual(goingNow(), [true, true])
+  })
+
   test('GNG-25 a drifted node stays with its group where the budget is too small', async (t) => {
     const stage = await running(t, 4, {
       counts: [2, 2],

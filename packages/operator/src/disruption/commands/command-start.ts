@@ -57,8 +57,8 @@ export class CommandStart {
     rollouts.canaries.changes.add(listener)
   }
 
-  /** The candidates that carry the marks; all of them where something has to come in their place. */
-  async mark({ candidates, replacements, reason }: Command): Promise<readonly Candidate[]> {
+  /** The candidates that carry the marks; all of them where they go together, or something has to come in their place. */
+  async mark({ candidates, replacements, reason, isWhole = false }: Command): Promise<readonly Candidate[]> {
     const { caches, marks, state } = this.#deps
     const outcomes = await Promise.allSettled(
       candidates.map(async ({ node, claim, pool }) => {
@@ -70,7 +70,8 @@ export class CommandStart {
     )
     const failed = outcomes.find((outcome) => outcome.status === 'rejected')
     const marked = candidates.filter((_, index) => outcomes[index]?.status === 'fulfilled')
-    if (failed !== undefined && (replacements.length > 0 || marked.length === 0)) throw failed.reason
+    const takesAll = isWhole || replacements.length > 0 || marked.length === 0
+    if (failed !== undefined && takesAll) throw failed.reason
     return marked
   }
 

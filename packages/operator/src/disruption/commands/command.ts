@@ -51,6 +51,8 @@ export interface Command {
   readonly savings?: number
   /** Pods of the candidates in the order in which they have to move; absent when any order will do. */
   readonly waves?: readonly (readonly Pod[])[]
+  /** Its nodes go all or none: gangs run on them that move as a whole (gangs.md 7.5). */
+  readonly isWhole?: boolean
   /** Looked at once the candidate takes no more pods: whether it may still go. */
   readonly mayStillGo?: (candidate: Candidate) => boolean
 }

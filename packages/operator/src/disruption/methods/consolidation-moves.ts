@@ -25,13 +25,19 @@ export class ConsolidationMoves {
   commandFor(
     move: Move,
     ground: RemovalGround,
-    { candidates, reason, type }: Pick<Command, 'candidates' | 'reason' | 'type'>,
+    {
+      candidates,
+      reason,
+      type,
+      isWhole = false,
+    }: Pick<Command, 'candidates' | 'isWhole' | 'reason' | 'type'>,
   ): Command {
     const { replacements } = this.#deps
     return {
       reason,
       type,
       candidates,
+      isWhole,
       replacements: move.claims.map((claim) =>
         replacements.of(claim, reason, move.waves === undefined ? [] : claim.pods),
       ),

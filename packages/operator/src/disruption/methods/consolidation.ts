@@ -116,7 +116,8 @@ export class Consolidation implements DisruptionMethod {
       moves.rejected({ candidates: nodesOf(move, ground), reason }, rejectionTexts[rejection])
     }
     for (const move of confirmed) {
-      const nodes = { candidates: nodesOf(move, ground), reason, type: this.type } as const
+      const going = { candidates: nodesOf(move, ground), isWhole: together !== undefined }
+      const nodes = { ...going, reason, type: this.type } as const
       if ((await begin(moves.commandFor(move, ground, nodes))) !== undefined) return 'again'
       moves.begun(move, ground)
     }

@@ -64,6 +64,7 @@ export async function replaceFirst(
       reason,
       type: '',
       candidates: set,
+      isWhole: set.length > 1,
       replacements: removal.replacements.map((claim) => replacements.of(claim, reason)),
       destinations: destinationsOf(ground, removal.placements),
     })
