@@ -7,6 +7,7 @@ import {
   groupNote,
   groupShortAnnotation,
   groupsOfClaim,
+  shortGroups,
   shortSinceMs,
 } from '../cluster/pods/group-claims.ts'
 
@@ -22,17 +23,20 @@ export class GroupClaimNotes {
     this.#deps = deps
   }
 
-  /** Notes since when the group misses claims; undefined: it does not. What is so already is not written. */
-  async setShortSince(claim: NodeClaim, sinceMs: number | undefined): Promise<void> {
-    if (shortSinceMs(claim) === sinceMs) return
-    await this.#annotate(claim, { [groupShortAnnotation]: sinceMs === undefined ? null : rfc3339(sinceMs) })
+  /**
+   * Notes since when the group misses claims; undefined: it does not. What is so already is not written, and what is
+   * noted of other groups stays.
+   */
+  async setShortSince(claim: NodeClaim, id: string, sinceMs: number | undefined): Promise<void> {
+    if (shortSinceMs(claim, id) === sinceMs) return
+    await this.#annotate(claim, { [groupShortAnnotation]: shortNote(claim, id, sinceMs) })
   }
 
   /** The claim waits for the group no longer, and becomes one like others once it waits for none. */
   async dissolve(claim: NodeClaim, id: string): Promise<void> {
     const others = groupsOfClaim(claim).filter((group) => group.id !== id)
     await this.#annotate(claim, {
-      [groupShortAnnotation]: null,
+      [groupShortAnnotation]: shortNote(claim, id, undefined),
       [groupAnnotation]: groupNote(others)[groupAnnotation] ?? null,
     })
   }
@@ -54,4 +58,13 @@ export class GroupClaimNotes {
       if (!isKubeError(error, 'conflict', 'notFound')) throw error
     }
   }
+}
+
+/** What is noted of the claim's groups once it is so with one of them; null for nothing. */
+function shortNote(claim: NodeClaim, id: string, sinceMs: number | undefined): string | null {
+  const all = new Map(shortGroups(claim))
+  if (sinceMs === undefined) all.delete(id)
+  else all.set(id, sinceMs)
+  const parts = Array.from(all, ([group, ms]) => `${group}=${rfc3339(ms)}`).toSorted()
+  return parts.length === 0 ? null : parts.join(',')
 }

@@ -91,7 +91,7 @@ export class GroupController implements ControllerSpec {
     const isLaunched = claims.every((claim) => isConditionTrue(claim, 'Launched'))
     if (isLaunched) {
       this.#noticed.delete(id)
-      for (const claim of claims) await notes.setShortSince(claim, undefined)
+      for (const claim of claims) await notes.setShortSince(claim, id, undefined)
     } else {
       const sinceMs = this.#sinceMs(id, claims)
       if (sinceMs !== undefined && clock.now() - sinceMs >= groupHoldMs)
@@ -125,12 +125,12 @@ export class GroupController implements ControllerSpec {
     if (shortMs >= groupHoldMs || (isHopeless && shortMs >= settlingMs))
       return await this.#giveUp(group, 'insufficient_capacity', claims)
     if (shortMs < settlingMs) return { kind: 'after', delayMs: settlingMs - shortMs }
-    for (const claim of claims) await notes.setShortSince(claim, Math.floor(sinceMs / 1000) * 1000)
+    for (const claim of claims) await notes.setShortSince(claim, id, Math.floor(sinceMs / 1000) * 1000)
     return { kind: 'after', delayMs: Math.min(groupHoldMs - shortMs, overdueMs) }
   }
 
   #sinceMs(id: string, claims: readonly NodeClaim[]): number | undefined {
-    const noted = claims.flatMap((claim) => shortSinceMs(claim) ?? [])
+    const noted = claims.flatMap((claim) => shortSinceMs(claim, id) ?? [])
     const noticed = this.#noticed.get(id)
     const all = noticed === undefined ? noted : [...noted, noticed]
     return all.length === 0 ? undefined : Math.min(...all)

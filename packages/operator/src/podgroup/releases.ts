@@ -36,7 +36,12 @@ export class GroupReleases {
    * @returns how many are deleted.
    */
   async release(id: string, claims: readonly NodeClaim[]): Promise<number> {
-    const freed = await Promise.all(claims.map((claim) => this.#releaseOne(id, claim)))
+    const isShared = (claim: NodeClaim): boolean => groupsOfClaim(claim).some((group) => group.id !== id)
+    const freed = await Promise.all(
+      claims.filter((claim) => !isShared(claim)).map((claim) => this.#releaseOne(id, claim)),
+    )
+    // What another group waits for stays, and may open for that one: not before the others are on their way out.
+    await Promise.all(claims.filter(isShared).map((claim) => this.#deps.notes.dissolve(claim, id)))
     return freed.filter(Boolean).length
   }
 
@@ -53,12 +58,6 @@ export class GroupReleases {
 
   async #releaseOne(id: string, claim: NodeClaim): Promise<boolean> {
     const { deleter, marks, notes, state } = this.#deps
-    // What another group waits for stays.
-    const isShared = groupsOfClaim(claim).some((group) => group.id !== id)
-    if (isShared) {
-      await notes.dissolve(claim, id)
-      return false
-    }
     const node = state.nodeOf(claim)
     if (node === undefined) return await deleter.delete(claim, 'group_released')
     // No pod comes any more once it is seen that there is none.
