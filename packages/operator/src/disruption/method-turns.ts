@@ -53,6 +53,8 @@ export interface Round {
 const nodesPerStep = 64
 /** What one search has read is good for the next for so long. */
 const seenLastsMs = 1000
+/** Several moves are looked at once more with what was read so lately: pods may be protected at any moment. */
+const foundLastsMs = 100
 
 export class MethodTurns {
   readonly #deps: Dependencies
@@ -99,7 +101,7 @@ export class MethodTurns {
       if (seen.candidates.length === 0) return 'nothing'
       let latest = last
       const find = async (): Promise<readonly Candidate[]> => {
-        if (!this.#isFresh(latest.since)) {
+        if (!this.#isFresh(latest.since, foundLastsMs)) {
           const now = this.#moment()
           latest = { ...latest, since: now, seen: await read() }
         }
@@ -126,7 +128,7 @@ export class MethodTurns {
   #seenFor(method: DisruptionMethod, { last }: Round): Round['last'] {
     if (last === undefined || !(last.by instanceof Consolidation) || !(method instanceof Consolidation))
       return undefined
-    return last.by.groups === method.groups && this.#isFresh(last.since) ? last : undefined
+    return last.by.groups === method.groups && this.#isFresh(last.since, seenLastsMs) ? last : undefined
   }
 
   #moment(): Moment {
@@ -139,9 +141,9 @@ export class MethodTurns {
   }
 
   /** Whether what was read then is good still. */
-  #isFresh(then: Moment): boolean {
+  #isFresh(then: Moment, lastsMs: number): boolean {
     const { atMs, instances, version } = this.#moment()
-    return version === then.version && instances === then.instances && atMs - then.atMs < seenLastsMs
+    return version === then.version && instances === then.instances && atMs - then.atMs < lastsMs
   }
 
   *#isAnyOf(
