@@ -198,7 +198,7 @@ describe('gangs', { concurrency: true }, () => {
     t.diagnostic(
       `Ready within ${Math.max(...ready) - Math.min(...ready)} ms, open within ${Math.max(...open) - Math.min(...open)} ms`,
     )
-    assert.ok(Math.max(...ready) - Math.min(...ready) > 3000)
+    assert.ok(Math.max(...ready) - Math.min(...ready) > 2000)
     assert.ok(Math.min(...open) >= Math.max(...ready))
     assert.ok(Math.max(...open) - Math.min(...open) <= 1000)
     await stand.end(pool)
@@ -282,7 +282,8 @@ describe('gangs', { concurrency: true }, () => {
     await stand.until('its NodeClaims have drifted', 60, () =>
       stand.liveClaims(pool).every((claim) => isConditionTrue(claim, 'Drifted')),
     )
-    await stand.untilBlocked(pool, `${namespace}/${pool}, running=2, minCount=4`, 60)
+    // Of what changes within two minutes only the first is told, while some may still have been running.
+    await stand.untilBlocked(pool, `${namespace}/${pool}, running=`, 60)
     await stand.clock.sleep(10_000)
     assert.equal(stand.liveClaims(pool).length, 2)
     assert.equal(stand.lookout.boundOf(pool).length, 4)

@@ -119,9 +119,8 @@ export class PodGroupExplainer {
     const { minCount, ref } = group
     const { bound, planned, waiting, gated } = this.#podsOf(group)
     const left = this.#members(group).filter((pod) => this.#waits(pod))
-    const rest = waiting === 0 ? '' : `; ${waiting} more wait`
     if (bound >= minCount && bound > 0 && waiting === 0)
-      return { case: 'runs', code: 'runs', summary: `${bound} of its pods have a node${rest}` }
+      return { case: 'runs', code: 'runs', summary: `${bound} of its pods have a node` }
     if (bound + planned + waiting - gated < minCount)
       return {
         case: 'short',

@@ -1,5 +1,6 @@
 /** The drivers of one node: they publish its devices once it is Ready, and prepare those of pods that start. */
 import { kinds, type Pod, type ResourceClaim, type ResourceSliceTemplate, slicesOf } from '@tenon/api'
+import { consumerOf } from '@tenon/filters'
 import type { KubeletSpec } from '../contract.ts'
 import { attempt, type KubeletContext } from './kubelet-context.ts'
 import { draw } from './settings.ts'
@@ -68,12 +69,9 @@ export class NodeDevices {
   }
 }
 
-/** Whether the claim is reserved for the pod, or for the PodGroup that it was made for and that the pod is of. */
-function isFor({ metadata, status }: ResourceClaim, { metadata: { uid }, spec }: Pod): boolean {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
-  const isOfGroup = owner?.kind === 'PodGroup' && owner.name === spec.schedulingGroup?.podGroupName
-  const wanted = isOfGroup ? owner.uid : uid
-  return status?.reservedFor?.some((consumer) => consumer.uid === wanted) === true
+function isFor(claim: ResourceClaim, pod: Pod): boolean {
+  const { uid } = consumerOf(claim, pod)
+  return claim.status?.reservedFor?.some((consumer) => consumer.uid === uid) === true
 }
 
 function driversOf({ status }: ResourceClaim): readonly string[] {

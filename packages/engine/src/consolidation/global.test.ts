@@ -132,6 +132,27 @@ test('about whose pods more than amounts decides is looked at whatever room ther
   assert.equal(moves(consolidate('global', story)).length, 1)
 })
 
+test('of a Balanced NodePool each node is looked at: what moves are weighed against may have changed', () => {
+  const zones = ['zone-1', 'zone-2']
+  const sold = [2, 8, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4, zones))
+  const [small, , huge] = sold as [InstanceType, InstanceType, InstanceType]
+  const pinned = (zone: string, count: number) =>
+    times(count, () => anAppPod(zone, { nodeSelector: { [labels.zone]: zone } }, '1900m'))
+  const found = (policy: 'Balanced' | 'WhenEmptyOrUnderutilized') =>
+    consolidate('global', {
+      types: sold,
+      instances: {
+        large: { type: huge, zone: 'zone-2', pods: pinned('zone-2', 2), policy },
+        small: { type: small, zone: 'zone-1', pods: pinned('zone-1', 1), policy },
+      },
+      settled: ['large', 'small'],
+      roomier: [],
+      totals: { default: { cost: 1, disruption: 100 } },
+    }).moves.length
+  assert.equal(found('WhenEmptyOrUnderutilized'), 0)
+  assert.equal(found('Balanced'), 1)
+})
+
 test('large nodes that each give way to smaller ones go at once, within the budget', () => {
   const zones = ['zone-1', 'zone-2', 'zone-3']
   const sold = [10, 16].map((cpu) => aType(`type-${cpu}`, cpu, cpu * 4, zones))

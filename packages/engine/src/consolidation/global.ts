@@ -224,6 +224,7 @@ class GlobalSearch {
     for (const group of groupsFrom(wasteful)) {
       if (this.#control.shouldStop()) break
       if (!budget.allows(group) || this.#isUnchanged(group)) continue
+      if (group.length > 1) this.#groups.set(keyOf(group), namesOf(group))
       if (this.#isInVain(group)) continue
       const price = priceOf(group)
       const least = Math.max(leastShare * price, leastOfBest * most, leastSavings)
@@ -270,14 +271,9 @@ class GlobalSearch {
   /** Whether nothing was found for these nodes lately, and what has changed since makes no difference to their pods. */
   #isInVain(group: readonly Candidate[]): boolean {
     const { settled, roomier, inVain } = this.#question
-    if (group.length > 1) {
-      const names = group.map(({ input }) => input.node)
-      const key = names.join(' ')
-      this.#groups.set(key, names)
-      // Unless it is known, they may never have been looked at together.
-      if (inVain?.has(key) !== true) return false
-    }
     if (settled === undefined || roomier === undefined) return false
+    // Unless it is known, they may never have been looked at together.
+    if (group.length > 1 && inVain?.has(keyOf(group)) !== true) return false
     return group.every((candidate) => settled.has(candidate.input.node) && !this.#concerned.has(candidate))
   }
 
@@ -336,7 +332,15 @@ function* groupsFrom(wasteful: readonly Candidate[]): Generator<readonly Candida
   }
 }
 
-/** Settled candidates with pods that fit on a roomier node, or about which more than amounts decides. */
+const namesOf = (group: readonly Candidate[]): readonly string[] => group.map(({ input }) => input.node)
+
+/** The same for the same nodes in the same order. */
+const keyOf = (group: readonly Candidate[]): string => namesOf(group).join(' ')
+
+/**
+ * Settled candidates with pods that fit on a roomier node, or about which more than amounts decides: rules of pods, or what
+ * their NodePool as a whole has, which Balanced ones weigh moves against.
+ */
 function concernedBy(
   whatIf: WhatIf,
   { settled, roomier }: Pick<ConsolidationQuestion, 'settled' | 'roomier'>,
@@ -354,11 +358,12 @@ function concernedBy(
   return whatIf.candidates.filter(
     (candidate) =>
       settled.has(candidate.input.node) &&
-      candidate.pods.some(
-        (pod) =>
-          !whatIf.isPlain(pod) ||
-          takers(whatIf.compiled.shapeOf(pod)).some((node) => node !== candidate.node),
-      ),
+      (candidate.input.policy === 'Balanced' ||
+        candidate.pods.some(
+          (pod) =>
+            !whatIf.isPlain(pod) ||
+            takers(whatIf.compiled.shapeOf(pod)).some((node) => node !== candidate.node),
+        )),
   )
 }
 

@@ -4,6 +4,7 @@ import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { Rejection } from '../rules/rejection.ts'
 import { termMatches } from '../rules/selectors.ts'
+import { consumerOf } from './claim-consumer.ts'
 import { type ClaimRequests, requestsOf } from './claim-requests.ts'
 import { allocate, type ClaimAllocation } from './device-allocator.ts'
 import type { DeviceIndex } from './device-index.ts'
@@ -58,15 +59,14 @@ interface ClaimUsers {
   readonly count: number
 }
 
-/** Pods of a group may share the claim that was made for the group (gangs.md 5.2). */
-function usersOf({ metadata, status }: ResourceClaim, pod: Pod): ClaimUsers {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
-  const isOfGroup = owner?.kind === 'PodGroup' && owner.name === pod.spec.schedulingGroup?.podGroupName
-  const consumer = isOfGroup ? owner.uid : pod.metadata.uid
-  const users = status?.reservedFor ?? []
+/** Pods of a group may share the claim that was made for the group. */
+function usersOf(claim: ResourceClaim, pod: Pod): ClaimUsers {
+  const owner = claim.metadata.ownerReferences?.find(({ controller }) => controller === true)
+  const { uid } = consumerOf(claim, pod)
+  const users = claim.status?.reservedFor ?? []
   return {
-    isOwn: isOfGroup || owner?.uid === pod.metadata.uid,
-    isReserved: users.some(({ uid }) => uid === consumer || uid === pod.metadata.uid),
+    isOwn: owner?.uid === uid,
+    isReserved: users.some((user) => user.uid === uid || user.uid === pod.metadata.uid),
     count: users.length,
   }
 }

@@ -14,17 +14,18 @@ const pollMs = 100
 
 export class KnownRequests {
   readonly #deps: Dependencies
-  readonly #openedMs: number
+  /** When it was first waited for; of a process that stood by, not before it leads. */
+  #waitingSinceMs: number | undefined
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#openedMs = deps.clock.monotonic()
   }
 
-  /** Resolves when all requests are known, or within a minute of the start. */
+  /** Resolves when all requests are known, or a minute after the first call. */
   async settle(signal: AbortSignal): Promise<void> {
     const { clock, state } = this.#deps
-    while (!state.requests.isKnown && clock.monotonic() - this.#openedMs < unknownMs)
+    const sinceMs = (this.#waitingSinceMs ??= clock.monotonic())
+    while (!state.requests.isKnown && clock.monotonic() - sinceMs < unknownMs)
       await clock.sleep(pollMs, signal)
   }
 }

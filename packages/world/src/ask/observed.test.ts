@@ -1,14 +1,15 @@
 /** Explanations beside a controller that only observes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { explainNode, explainNodePool, PodExplainer, type Snapshot, Study, takeSnapshot } from '@tenon/ask'
+import { explainNode, explainNodePool, PodExplainer, type Snapshot, Study } from '@tenon/ask'
 import { emptyMemory } from '@tenon/operator'
 import { karpenterKinds } from '@tenon/api'
-import { eventLoopTurns, rfc3339 } from '@tenon/runtime'
+import { rfc3339 } from '@tenon/runtime'
 import { openDisruption } from '../disruption/disruption-stage.test-support.ts'
 import { running } from '../disruption/replacing-stage.test-support.ts'
 import { launch } from '../journal/other-autoscaler.test-support.ts'
 import { aType, waitingPod } from '../testing/pools.test-support.ts'
+import { snapshotOf } from '../testing/snapshot.test-support.ts'
 import { minutes } from '../testing/stage.test-support.ts'
 
 const signal = new AbortController().signal
@@ -58,19 +59,7 @@ test('EXP-28 what is explained beside a controller that only observes is what th
   waitingPod(stage, 'big', { cpu: '8' })
   waitingPod(stage, 'fits', { cpu: '2' })
   await stage.pass(5 * minutes)
-  const { operator } = stage.operator
-  const { clock } = stage.world
-  const observed = await takeSnapshot(
-    {
-      operator,
-      provider: operator.provider,
-      origin: { kind: 'controller', identity: 'observer', isLeading: true },
-      program: 'test',
-      clock,
-      slicing: { clock, turns: eventLoopTurns, sliceMs: 10 },
-    },
-    signal,
-  )
+  const observed = await snapshotOf(stage, 'observer')
   const alone: Snapshot = {
     ...observed,
     settings: { ...observed.settings, observeOnly: false },

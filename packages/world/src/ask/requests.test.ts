@@ -2,33 +2,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type KubeObject, podGroupKinds, type ResourceType } from '@tenon/api'
-import { redacted, type Snapshot, takeSnapshot } from '@tenon/ask'
-import { eventLoopTurns } from '@tenon/runtime'
+import { redacted } from '@tenon/ask'
 import { consumers, openRequests, requested } from '../gangs/request-stage.test-support.ts'
-import type { Stage } from '../testing/stage.test-support.ts'
-
-async function taken(stage: Stage): Promise<Snapshot> {
-  const { operator } = stage.operator
-  const { clock } = stage.world
-  return await takeSnapshot(
-    {
-      operator,
-      provider: operator.provider,
-      origin: { kind: 'controller', identity: 'world', isLeading: true },
-      program: 'test',
-      clock,
-      slicing: { clock, turns: eventLoopTurns, sliceMs: 10 },
-    },
-    new AbortController().signal,
-  )
-}
+import { snapshotOf } from '../testing/snapshot.test-support.ts'
 
 test('EXP-11 a snapshot has ProvisioningRequests, their PodTemplates and whose room pods take', async (t) => {
   const stage = await openRequests(t)
   requested(stage, 'training', '2', { count: 2 })
   consumers(stage, 'training', 1)
   await stage.pass(5000)
-  const snapshot = await taken(stage)
+  const snapshot = await snapshotOf(stage)
   const named = (kind: string) => snapshot.objects.filter((object) => object.kind === kind)
   const [request] = named('ProvisioningRequest')
   assert.equal(request?.metadata.name, 'training')
@@ -58,7 +41,7 @@ test('EXP-11 a snapshot has the PodGroups of gangs', async (t) => {
     spec: { schedulingPolicy: { gang: { minCount: 2 } } },
   } as KubeObject)
   await stage.pass(65_000)
-  const { objects } = await taken(stage)
+  const { objects } = await snapshotOf(stage)
   assert.deepEqual(
     objects.flatMap(({ kind: each, metadata }) => (each === 'PodGroup' ? [metadata.name] : [])),
     ['gang'],

@@ -1,25 +1,15 @@
 /** What room costs is the same everywhere (buffers-and-dra.md 2.9, ask.md 11). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { costReport, pricedInstances, takeSnapshot } from '@tenon/ask'
-import { eventLoopTurns } from '@tenon/runtime'
+import { costReport, pricedInstances } from '@tenon/ask'
 import { catalogueOf } from '../testing/kwok-stage.test-support.ts'
+import { snapshotOf } from '../testing/snapshot.test-support.ts'
 import { minutes, type Stage } from '../testing/stage.test-support.ts'
 import * as b from './buffer-stage.test-support.ts'
 
 /** By CapacityBuffer, what `tenon cost --by owner` says. */
 async function costs(stage: Stage): Promise<Readonly<Record<string, number>>> {
-  const { operator } = stage.operator
-  const { clock } = stage.world
-  const source = {
-    operator,
-    provider: operator.provider,
-    origin: { kind: 'controller', identity: 'world', isLeading: true },
-    program: 'test',
-    clock,
-    slicing: { clock, turns: eventLoopTurns, sliceMs: 10 },
-  } as const
-  const snapshot = await takeSnapshot(source, new AbortController().signal)
+  const snapshot = await snapshotOf(stage)
   const { groups } = costReport(pricedInstances(snapshot), 'owner')
   return Object.fromEntries(
     groups.flatMap(({ name = '', requestedPerHour }) => {

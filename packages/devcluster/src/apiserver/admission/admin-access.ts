@@ -7,10 +7,12 @@ import type { Served } from '../kinds/registry.ts'
 
 const namespaceLabel = 'resource.kubernetes.io/admin-access'
 
+interface Request {
+  readonly exactly?: { readonly adminAccess?: unknown }
+}
+
 interface Requests {
-  readonly devices?: {
-    readonly requests?: readonly { readonly exactly?: { readonly adminAccess?: unknown } }[]
-  }
+  readonly devices?: { readonly requests?: readonly Request[] }
 }
 
 /** Whether a new claim, or a new template of claims, asks for what its namespace is not for. */
@@ -25,7 +27,11 @@ export function adminAccessErrors(
       : collection === 'resourceclaimtemplates.resource.k8s.io'
         ? spec?.spec
         : undefined
-  const index = asked?.devices?.requests?.findIndex(({ exactly }) => exactly?.adminAccess === true) ?? -1
+  const requests = asked?.devices?.requests
+  // What is no list is refused by those who look at the whole object.
+  const index = Array.isArray(requests)
+    ? requests.findIndex(({ exactly }: Request) => exactly?.adminAccess === true)
+    : -1
   if (index < 0) return []
   const namespace = ctx.store.collection('namespaces').get(keyOf(undefined, metadata.namespace ?? ''))
   if (ownValue(namespace?.metadata.labels, namespaceLabel) === 'true') return []

@@ -218,3 +218,18 @@ test('access of administrators is for namespaces that say so', async (t) => {
   await world.settle(60_000)
   assert.equal(claims(world).length, 2, 'it is tried again')
 })
+
+test('requests for devices that are no list are refused, not stumbled over', (t) => {
+  const world = startWorld()
+  t.after(() => world.stop())
+  for (const requests of ['gpu', { name: 'gpu' }, 7]) {
+    const text = JSON.stringify({
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceClaim',
+      metadata: { name: 'odd', namespace: 'default' },
+      spec: { devices: { requests } },
+    })
+    const claim = JSON.parse(text) as ResourceClaim
+    assert.throws(() => world.api.create(kinds.resourceClaim, claim), { name: 'ApiError' })
+  }
+})

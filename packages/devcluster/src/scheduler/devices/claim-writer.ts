@@ -1,24 +1,19 @@
 /** What the scheduler writes to ResourceClaims: which devices they have, and for which pods they are reserved. */
 import { kinds, type ResourceClaim } from '@tenon/api'
 import { type Logger, type Random, uuid } from '@tenon/runtime'
-import type { AllocatedClaim, ClaimAllocation, DeviceIndex, PodFacts } from '@tenon/filters'
+import {
+  type AllocatedClaim,
+  type ClaimAllocation,
+  consumerOf,
+  type DeviceIndex,
+  type PodFacts,
+} from '@tenon/filters'
 import { ApiError, type LocalApi } from '../../contract.ts'
-import { podGroupKind } from '../../pod-group-kind.ts'
 
 /** Keeps a claim that has devices until these are given back. */
 const claimFinalizer = 'resource.kubernetes.io/delete-protection'
 
-export type ClaimStatus = NonNullable<ResourceClaim['status']>
-
-/** For whom a claim is reserved when the pod uses it: a claim that was made for a PodGroup is for all of it (gangs.md 5.2). */
-export function consumerOf(
-  { metadata }: ResourceClaim,
-  { name, uid }: Pick<PodFacts, 'name' | 'uid'>,
-): NonNullable<ClaimStatus['reservedFor']>[number] {
-  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
-  if (owner?.kind !== podGroupKind.kind) return { resource: 'pods', name, uid }
-  return { apiGroup: podGroupKind.group, resource: podGroupKind.plural, name: owner.name, uid: owner.uid }
-}
+type ClaimStatus = NonNullable<ResourceClaim['status']>
 
 export class ClaimWriter {
   readonly #api: LocalApi
@@ -41,7 +36,7 @@ export class ClaimWriter {
     return claims.every(({ claim, allocation }) =>
       this.#write(claim, allocation !== undefined, ({ reservedFor = [], ...status }) => {
         if (allocation !== undefined && status.allocation !== undefined) return undefined
-        const consumer = consumerOf(claim, facts)
+        const consumer = consumerOf(claim, facts.pod)
         const isReserved = reservedFor.some(({ uid }) => uid === consumer.uid)
         return {
           ...status,

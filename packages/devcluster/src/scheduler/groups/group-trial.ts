@@ -3,6 +3,7 @@ import type { ResourceClaim } from '@tenon/api'
 import type { Random } from '@tenon/runtime'
 import {
   type ClusterView,
+  consumerOf,
   cpuSlot,
   type DeviceIndex,
   memorySlot,
@@ -10,7 +11,6 @@ import {
   PodCycle,
 } from '@tenon/filters'
 import type { Diagnosis, Placer } from '../placement.ts'
-import { consumerOf } from '../devices/claim-writer.ts'
 import type { Nominations } from '../queue/nominations.ts'
 import type { QueuedPod } from '../queue/scheduling-queue.ts'
 
@@ -112,7 +112,7 @@ export class GroupTrials {
     index.assign(facts, entry.name)
     for (const { claim, allocation } of claims) {
       const { status = {} } = claim
-      const consumer = consumerOf(claim, facts)
+      const consumer = consumerOf(claim, facts.pod)
       const reservedFor = [...(status.reservedFor ?? []), consumer]
       const assumed: ResourceClaim = {
         ...claim,

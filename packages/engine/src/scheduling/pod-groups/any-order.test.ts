@@ -1,8 +1,9 @@
 /** Gangs of unlike members, which the scheduler tries in an order nobody knows (gangs.md 5.3, 7.4). */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseResources } from '@tenon/api'
+import { type InstanceType, parseResources, type Pod } from '@tenon/api'
 import * as fc from 'fast-check'
+import type { SchedulingInput } from '../../input/input.ts'
 import type { SchedulingResult } from '../../input/result.ts'
 import {
   aNode,
@@ -19,6 +20,16 @@ import { aGroup, members, placedOf } from './groups.test-support.ts'
 const pods = (cpus: readonly number[]) => cpus.map((cpu) => aPod({ cpu: String(cpu) }))
 const planned = { ...strictPolicy, improvement: 'planned' as const }
 
+/** The decision about a gang, and what else there is. */
+function decided(
+  gang: readonly Pod[],
+  types: readonly InstanceType[],
+  changes: Partial<SchedulingInput> = {},
+): SchedulingResult {
+  const pools = [aPoolInput(aPool(), types)]
+  return schedule(anInput({ pods: gang, pools, podGroups: [aGroup('g', gang)], policy: planned, ...changes }))
+}
+
 describe('gangs of unlike members', () => {
   // What kube-scheduler did in one of five plays: one large pod, all small ones on the other node, the other large pod.
   test('GNG-19 two large and eight small members have room in whichever order they are tried', () => {
@@ -27,14 +38,7 @@ describe('gangs of unlike members', () => {
     const all = [...large, ...small]
     const types = [aType('type-16', 15.9, 64), aType('type-8', 7.9, 32), aType('type-4', 3.9, 16)]
     for (const improvement of ['planned', 'free'] as const) {
-      const result = schedule(
-        anInput({
-          pods: all,
-          pools: [aPoolInput(aPool(), types)],
-          podGroups: [aGroup('g', all)],
-          policy: { ...strictPolicy, improvement },
-        }),
-      )
+      const result = decided(all, types, { policy: { ...strictPolicy, improvement } })
       assert.equal(placedOf(all, result), 10)
       assert.ok(isSure([8, 8, 1, 1, 1, 1, 1, 1, 1, 1], roomsOf(result, types.map(sizeOf))))
       // One more node, the cheapest that takes so many of the small ones that a large one still fits.
@@ -45,27 +49,15 @@ describe('gangs of unlike members', () => {
   test('GNG-19 equal members are packed as tightly as ever', () => {
     const all = members(6, () => aPod({ cpu: '5' }))
     const types = [aType('type-16', 16, 64), aType('type-8', 8, 32)]
-    const result = schedule(
-      anInput({
-        pods: all,
-        pools: [aPoolInput(aPool(), types)],
-        podGroups: [aGroup('g', all)],
-        policy: planned,
-      }),
-    )
+    const result = decided(all, types)
     assert.deepEqual(launched(result), ['type-16', 'type-16'])
   })
 
   test('GNG-19 what a limit does not allow is not added', () => {
     const all = pods([8, 8, 1, 1, 1, 1, 1, 1, 1, 1])
-    const result = schedule(
-      anInput({
-        pods: all,
-        pools: [aPoolInput(aPool('default', { limits: { nodes: '2' } }), [aType('type-16', 15.9, 64)])],
-        podGroups: [aGroup('g', all)],
-        policy: planned,
-      }),
-    )
+    const result = decided(all, [], {
+      pools: [aPoolInput(aPool('default', { limits: { nodes: '2' } }), [aType('type-16', 15.9, 64)])],
+    })
     assert.equal(placedOf(all, result), 10)
     assert.equal(result.claims.length, 2)
   })
@@ -73,14 +65,9 @@ describe('gangs of unlike members', () => {
   test('GNG-19 other pods of its nodes stay on them', () => {
     const all = pods([8, 8, 1, 1, 1, 1, 1, 1, 1, 1])
     const others = members(2, () => aPod({ cpu: '3' }))
-    const result = schedule(
-      anInput({
-        pods: [...all, ...others],
-        pools: [aPoolInput(aPool(), [aType('type-16', 15.9, 64), aType('type-8', 7.9, 32)])],
-        podGroups: [aGroup('g', all)],
-        policy: planned,
-      }),
-    )
+    const result = decided(all, [aType('type-16', 15.9, 64), aType('type-8', 7.9, 32)], {
+      pods: [...all, ...others],
+    })
     assert.equal(placedOf([...all, ...others], result), 12)
     const each = result.claims.flatMap((claim) => claim.pods)
     assert.equal(new Set(each).size, each.length)
@@ -90,15 +77,7 @@ describe('gangs of unlike members', () => {
     const all = pods([8, 8, 1, 1, 1, 1, 1, 1, 1, 1])
     const available = parseResources({ cpu: '15.9', memory: '64Gi', pods: '110' })
     const types = [aType('type-16', 15.9, 64), aType('type-8', 7.9, 32)]
-    const result = schedule(
-      anInput({
-        pods: all,
-        nodes: [aNode('n', { available })],
-        pools: [aPoolInput(aPool(), types)],
-        podGroups: [aGroup('g', all)],
-        policy: planned,
-      }),
-    )
+    const result = decided(all, types, { nodes: [aNode('n', { available })] })
     assert.equal(placedOf(all, result), 10)
     const rooms = [15.9, ...roomsOf(result, types.map(sizeOf))]
     assert.ok(isSure([8, 8, 1, 1, 1, 1, 1, 1, 1, 1], rooms), rooms.join())
@@ -115,14 +94,7 @@ describe('gangs of unlike members', () => {
           fc.pre(cpus.every((cpu) => sizes.some((size) => cpu <= size - 0.1)))
           const all = pods(cpus)
           const types = sizes.map((size) => aType(`type-${size}`, size - 0.1, 64))
-          const result = schedule(
-            anInput({
-              pods: all,
-              pools: [aPoolInput(aPool(), types)],
-              podGroups: [aGroup('g', all)],
-              policy: { ...strictPolicy, improvement },
-            }),
-          )
+          const result = decided(all, types, { policy: { ...strictPolicy, improvement } })
           assert.equal(placedOf(all, result), all.length)
           assert.ok(isSure(cpus, roomsOf(result, types.map(sizeOf))), launched(result).join())
         },

@@ -120,11 +120,9 @@ export class SearchMemory {
     unchanged: Unchanged,
     isForgetful: boolean,
   ): void {
-    if (!isTimedOut) this.#quieten(isLimitedByBudget, then, circumstances)
-    else {
-      this.#limited = undefined
-      if (!isLimitedByBudget && !isForgetful) this.#quietAt = then.version
-    }
+    this.#limited = undefined
+    const isRepeated = isTimedOut && (isLimitedByBudget || isForgetful)
+    if (!isRepeated) this.#quieten(isLimitedByBudget, then, circumstances)
     if (!this.#isGlobal || isTimedOut) return
     this.#wasLimited = isLimitedByBudget
     this.#lookedAt.note(circumstances, unchanged, isLimitedByBudget, groups)

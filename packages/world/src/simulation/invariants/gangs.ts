@@ -228,6 +228,8 @@ export const gangNodesOpenTogether: Invariant = (scene) => ({
       // Members beyond those that must run together come one by one.
       if (bound.length > 0 || members.length > minCount) continue
       if (!members.some((pod) => planned.has(partOf(pod)))) continue
+      // A node that another gang waits for opens for that one; a gang that was given up may be planned onto it anew.
+      if (annotation(claim, 'tenon.sh/group') !== undefined && !waitsFor(claim, key)) continue
       const late = claimsOf(gang, world.claims()).find((each) => {
         const node = nodeByProviderId(each.status?.providerID ?? '')
         return !isLeaving(each) && (node === undefined || !isReady(node))
