@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { kinds, type NodeClaim } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { aType, waitingPod } from '../testing/pools.test-support.ts'
-import { seconds, type Stage } from '../testing/stage.test-support.ts'
+import { aType, unscheduled, waitingPod } from '../testing/pools.test-support.ts'
+import { minutes, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { bind, group, isClosed, liveClaims, members, openGangs } from './gang-stage.test-support.ts'
 
 const annotation = 'tenon.sh/group'
@@ -68,6 +68,37 @@ describe('ordinary pods that fit on the nodes of a group', () => {
     await stage.pass(1 * seconds)
     for (const { metadata } of small) assert.ok(!isClosed(stage, metadata.name), metadata.name)
   })
+})
+
+/** The scheduler has tried a pod and refuses it. */
+function refusedNow(stage: Stage) {
+  const status = unscheduled()
+  const lastTransitionTime = rfc3339(stage.now)
+  return {
+    status: { ...status, conditions: status.conditions?.map((each) => ({ ...each, lastTransitionTime })) },
+  }
+}
+
+test('a member that waits for the rest of its group says nothing against its node', async (t) => {
+  const { stage } = await openGangs(t)
+  group(stage, 'train', 2)
+  members(stage, 'train', 2)
+  await stage.pass(15 * seconds)
+  const claims = liveClaims(stage)
+  await readyAtOnce(stage, claims)
+  await stage.pass(5 * seconds)
+  // One of the nodes is full before the scheduler comes to the group, and another is launched, which takes a while.
+  for (const [at, { metadata }] of claims.entries()) {
+    const name = `stranger-${at}`
+    waitingPod(stage, name, { cpu: ['2', '500m'][at] ?? '' })
+    bind(stage, name, `node-${metadata.name}`)
+  }
+  for (const name of ['train-0', 'train-1'])
+    stage.patch(kinds.pod, name, refusedNow(stage), 'status', 'default')
+  await stage.pass(10 * seconds)
+  assert.equal(liveClaims(stage).length, 3)
+  await stage.pass(4 * minutes)
+  assert.deepEqual(stage.events('NodeRefused'), [])
 })
 
 describe('groups that the scheduler says nothing of', () => {
