@@ -154,37 +154,39 @@ function amountsOf({ spec }: Pod): { readonly cpu: number; readonly memory: numb
 }
 
 /** Graceful disruption takes no pods of a gang that must run, unless the gang moves as a whole. */
-export const runningGangsKept: Invariant = (scene) => ({
-  apiWrite(write) {
-    const { world, blindMs, violate, podsOn, boundMs, nodeByName, claimByProviderId } = scene
-    const gone = deletedBy(scene, write)
-    if (gone === undefined || disruptionReasonOf(gone.claim) === undefined) return
-    const here = new Set(podsOn(gone.node.metadata.name).map(groupKeyOf))
-    here.delete('')
-    if (here.size === 0) return
-    for (const { key, minCount, bound } of gangsIn(world)) {
-      if (!here.has(key)) continue
-      const claimOf = ({ spec }: Pod): NodeClaim | undefined =>
-        claimByProviderId(nodeByName(spec.nodeName ?? '')?.spec?.providerID ?? '')
-      const staying = bound.filter((pod) => {
-        const claim = claimOf(pod)
-        return claim !== undefined && !isLeaving(claim)
-      })
-      const own = staying.filter(({ spec }) => spec.nodeName === gone.node.metadata.name)
-      const isNews = own.some((pod) => boundMs(pod) <= blindMs)
-      const isWholeMove = staying.every((pod) => {
-        const claim = claimOf(pod)
-        return claim !== undefined && isVoluntary(claim)
-      })
-      if (own.length === 0 || isNews || isWholeMove || staying.length < minCount) continue
-      if (staying.length - own.length < minCount)
-        violate(
-          'runningGangsKept',
-          `NodeClaim ${gone.claim.metadata.name} is disrupted with ${own.length} of ${staying.length} pods of ${key}, of which ${minCount} must run together`,
-        )
-    }
-  },
-})
+export const runningGangsKept: Invariant = (scene) => {
+  const { world, blindMs, violate, podsOn, boundMs, nodeByName, claimByProviderId } = scene
+  const claimOf = ({ spec }: Pod): NodeClaim | undefined =>
+    claimByProviderId(nodeByName(spec.nodeName ?? '')?.spec?.providerID ?? '')
+  /** By key of a gang the names of the claims that it leaves as a whole: those whose DELETE failed go later. */
+  const left = new Map<string, ReadonlySet<string>>()
+  return {
+    apiWrite(write) {
+      const gone = deletedBy(scene, write)
+      if (gone === undefined || disruptionReasonOf(gone.claim) === undefined) return
+      const here = new Set(podsOn(gone.node.metadata.name).map(groupKeyOf))
+      here.delete('')
+      if (here.size === 0) return
+      for (const { key, minCount, bound } of gangsIn(world)) {
+        if (!here.has(key) || left.get(key)?.has(gone.claim.metadata.name) === true) continue
+        const staying = bound.flatMap((pod) => {
+          const claim = claimOf(pod)
+          return claim === undefined || isLeaving(claim) ? [] : [{ pod, claim }]
+        })
+        const own = staying.filter(({ pod }) => pod.spec.nodeName === gone.node.metadata.name)
+        const isNews = own.some(({ pod }) => boundMs(pod) <= blindMs)
+        if (own.length === 0 || isNews || staying.length < minCount) continue
+        if (staying.every(({ claim }) => isVoluntary(claim)))
+          left.set(key, new Set(staying.map(({ claim }) => claim.metadata.name)))
+        else if (staying.length - own.length < minCount)
+          violate(
+            'runningGangsKept',
+            `NodeClaim ${gone.claim.metadata.name} is disrupted with ${own.length} of ${staying.length} pods of ${key}, of which ${minCount} must run together`,
+          )
+      }
+    },
+  }
+}
 
 /** A claim that is given back for its gang holds no other pods. */
 export const strangersKept: Invariant = (scene) => ({
