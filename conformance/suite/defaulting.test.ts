@@ -5,7 +5,12 @@
  */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { SeededRandom } from '@tenon/runtime'
+import { provisioningRequestCrd } from '@tenon/api'
+import { SeededRandom, SystemClock } from '@tenon/runtime'
+import {
+  nothingThere,
+  saidOf,
+} from '../../packages/devcluster/src/apiserver/not-served-paths.test-support.ts'
 import type { SendRequest } from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
 import { differences, essenceOf } from '../src/defaulting/compare.ts'
 import { createEmbedded } from '../src/defaulting/embedded.ts'
@@ -27,6 +32,25 @@ const indices =
   )
 
 const posted = 'dryRun=All&fieldValidation=Strict'
+
+test('the embedded API server says of what is not served what kube-apiserver does', async () => {
+  const controlPlane = await sharedControlPlane()
+  try {
+    const real = await administrator(controlPlane.kubeconfigPath)
+    await real('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', provisioningRequestCrd)
+    const served = nothingThere.filter(([, , said]) => said === 'ok').map(([, path]) => path)
+    const areServed = async () =>
+      (await Promise.all(served.map((path) => real('GET', path)))).every(({ status }) => status === 200)
+    while (!(await areServed())) await new SystemClock().sleep(200)
+    const object = { apiVersion: 'v1', kind: 'Thing', metadata: { name: 'x' } }
+    for (const [method, path, said] of nothingThere) {
+      const body = method === 'POST' || method === 'PUT' ? object : undefined
+      assert.equal(saidOf(await real(method, path, body)), said, `${method} ${path}`)
+    }
+  } finally {
+    await controlPlane.stop()
+  }
+})
 
 describe(`defaults and refusals, seed ${seed}`, () => {
   let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>

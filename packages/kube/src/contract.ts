@@ -182,9 +182,17 @@ export function isKubeError(error: unknown, ...kinds: readonly KubeErrorKind[]):
   return kind !== undefined && (kinds.length === 0 || kinds.includes(kind))
 }
 
+/**
+ * Whether the server does not serve the kind whose collection was asked for. Of some groups kube-apiserver says so in a
+ * Status, of all others in plain text, as a proxy would: ask this, and not for the kind of the error.
+ */
+export function isNotServed(error: unknown): boolean {
+  return isKubeError(error) && error.status === 404
+}
+
 /** Whether the server said that it does not serve what was asked for, or that there is no right to it. */
 export function isUnavailable(error: unknown): error is KubeError {
-  return isKubeError(error) && (error.status === 404 || error.kind === 'forbidden')
+  return isKubeError(error) && (isNotServed(error) || error.kind === 'forbidden')
 }
 
 /** What happened to one object of a followed collection. */

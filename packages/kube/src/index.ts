@@ -37,6 +37,7 @@ export {
   type EventRecorder,
   type EvictOptions,
   isKubeError,
+  isNotServed,
   isUnavailable,
   type KubeClient,
   KubeError,

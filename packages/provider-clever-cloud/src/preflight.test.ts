@@ -11,15 +11,16 @@ const list = {
   metadata: { resourceVersion: '1' },
 }
 
-/** What preflight makes of an API server's answer to the list of NodeGroups. */
-async function answerTo(status: number, body: object) {
+/** What preflight makes of an API server's answer to the list of NodeGroups; plain text is given as such. */
+async function answerTo(status: number, body: object | string) {
   const clock = new VirtualClock()
   const requests: string[] = []
   const transport: Transport = {
     send: (request) => {
       requests.push(`${request.method} ${request.path.split('?')[0]}`)
-      const headers = { 'content-type': 'application/json' }
-      return Promise.resolve({ status, headers, body: oneChunk(JSON.stringify(body)) })
+      const isText = typeof body === 'string'
+      const headers = { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' }
+      return Promise.resolve({ status, headers, body: oneChunk(isText ? body : JSON.stringify(body)) })
     },
   }
   const kube = createKubeClient({ transport, clock })
@@ -34,10 +35,12 @@ async function answerTo(status: number, body: object) {
 
 test('EXP-26 a cluster that serves no NodeGroups is none of Clever Kubernetes Engine', async () => {
   const missing = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 }
-  const { answer, name, fix } = await answerTo(404, missing)
-  assert.equal(name, 'list nodegroups.api.clever-cloud.com')
-  assert.deepEqual(answer, { kind: 'refused', message: 'the cluster does not serve NodeGroups' })
-  assert.match(fix, /Clever Kubernetes Engine/)
+  for (const body of [missing, '404 page not found\n']) {
+    const { answer, name, fix } = await answerTo(404, body)
+    assert.equal(name, 'list nodegroups.api.clever-cloud.com')
+    assert.deepEqual(answer, { kind: 'refused', message: 'the cluster does not serve NodeGroups' })
+    assert.match(fix, /Clever Kubernetes Engine/)
+  }
 })
 
 test('EXP-26 NodeGroups that are served may be used; any other failure leaves it open', async () => {

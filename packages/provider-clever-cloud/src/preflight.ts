@@ -1,5 +1,5 @@
 /** The cluster's own API is all that is called: whether it serves NodeGroups is what can be wrong. */
-import { isKubeError } from '@tenon/kube'
+import { isKubeError, isNotServed } from '@tenon/kube'
 import type { OperationAnswer, PreflightModule } from '@tenon/provider'
 import { nodeGroupKind } from './nodegroup/types.ts'
 
@@ -18,7 +18,7 @@ export const preflightModule: PreflightModule = {
           } catch (error) {
             signal.throwIfAborted()
             if (!isKubeError(error)) throw error
-            if (error.kind === 'notFound')
+            if (isNotServed(error))
               return { kind: 'refused', message: 'the cluster does not serve NodeGroups' }
             return { kind: 'unknown', message: error.message }
           }

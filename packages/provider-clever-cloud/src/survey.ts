@@ -1,6 +1,6 @@
 /** The NodeGroups that users have made, for `tenon init`. */
 import { ownValue } from '@tenon/api'
-import { isKubeError } from '@tenon/kube'
+import { isKubeError, isNotServed } from '@tenon/kube'
 import type { ExistingGroup, Survey, SurveyDependencies, SurveyModule } from '@tenon/provider'
 import { nodeGroupIn, platformLabels } from './names.ts'
 import { cleverNodeClassKind } from './nodeclass/types.ts'
@@ -19,7 +19,7 @@ async function survey({ kube }: SurveyDependencies, signal: AbortSignal): Promis
   } catch (error) {
     signal.throwIfAborted()
     if (!isKubeError(error)) throw error
-    const why = error.kind === 'notFound' ? 'the cluster does not serve them' : error.message
+    const why = isNotServed(error) ? 'the cluster does not serve them' : error.message
     return { groups: [], remarks: [`NodeGroups cannot be read: ${why}.`] }
   }
 }

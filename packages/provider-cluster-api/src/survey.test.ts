@@ -35,7 +35,7 @@ function reads(): Pick<KubeClient, 'get' | 'list'> {
     get: () => Promise.resolve(undefined),
     list: (type) => {
       const items = served[type.plural]
-      if (items === undefined) return Promise.reject(new KubeError('notFound', 404, 'not found'))
+      if (items === undefined) return Promise.reject(new KubeError('other', 404, '404 page not found'))
       return Promise.resolve([...items] as never[])
     },
   }

@@ -1,6 +1,6 @@
 /** The MachineDeployments of a management cluster, for `tenon init` (cluster-api.md 4 to 6). */
 import { ownValue, type ResourceType } from '@tenon/api'
-import { createKubeClient, isKubeError } from '@tenon/kube'
+import { createKubeClient, isKubeError, isNotServed } from '@tenon/kube'
 import type { ExistingGroup, Survey, SurveyDependencies, SurveyModule } from '@tenon/provider'
 import { instanceTypesOf } from './catalogue/instance-types.ts'
 import type { Participant, Reading } from './catalogue/participant.ts'
@@ -57,7 +57,7 @@ async function listed(
     try {
       return await hub.list(kindsOf(group, version).machineDeployment, { signal })
     } catch (error) {
-      if (!isKubeError(error, 'notFound')) throw error
+      if (!isNotServed(error)) throw error
     }
   }
   return undefined

@@ -15,7 +15,8 @@ function aHub(serves: () => readonly string[] | 'away') {
     ): Promise<T[]> => {
       const served = serves()
       if (served === 'away') throw new KubeError('transport', 0, 'connect ECONNREFUSED')
-      if (!served.includes(version)) throw new KubeError('notFound', 404, 'no such resource')
+      // In plain text, as kube-apiserver says it of groups that are not its own.
+      if (!served.includes(version)) throw new KubeError('other', 404, '404 page not found')
       return []
     },
     listing: () => new Promise<never>(() => undefined),

@@ -1,5 +1,5 @@
 /** Opens the management cluster, however long that takes (cluster-api.md 14). */
-import { createCacheRegistry, isKubeError, type WatchingKubeClient } from '@tenon/kube'
+import { createCacheRegistry, isKubeError, isNotServed, type WatchingKubeClient } from '@tenon/kube'
 import { type Clock, Listeners, type Logger, type Random } from '@tenon/runtime'
 import { type ClusterApiNames, namesOf } from '../names.ts'
 import { kindsOf, type ServedVersion, servedVersions } from '../objects.ts'
@@ -126,8 +126,8 @@ export class HubConnection implements Hub {
       } catch (error) {
         signal.throwIfAborted()
         if (!isKubeError(error)) throw error
-        const { kind, message } = error
-        if (kind !== 'notFound')
+        const { message } = error
+        if (!isNotServed(error))
           return {
             kind: 'missing',
             message: message.includes(this.server) ? message : `${this.server}: ${message}`,

@@ -8,10 +8,11 @@ import type { ServerContext } from '../context.ts'
 import { Discovery } from '../kinds/discovery.ts'
 import { representationOf } from './negotiation.ts'
 import { OpenApiDocuments } from '../kinds/openapi-documents.ts'
+import type { Served } from '../kinds/registry.ts'
 import { parseObject, type RequestOrigin } from './request-body.ts'
 import { parseResourcePath, type ResourcePath } from './request-path.ts'
 import { answerResource, type ResourceRequest } from '../verbs/resource-requests.ts'
-import { errorResponse, jsonResponse, textResponse } from './responses.ts'
+import { errorResponse, jsonResponse, pageNotFound, textResponse } from './responses.ts'
 import { answerReview, reviewResources } from '../authentication/reviews.ts'
 import type { TokenSigner } from '../authentication/service-account-tokens.ts'
 import { failure, forbidden, internalError, methodNotAllowed, noSuchPath, unauthorized } from './status.ts'
@@ -116,12 +117,12 @@ class HttpApi {
       const parts = { user, namespace: path.namespace, authenticator, authorizer }
       return jsonResponse(201, answerReview(review, parseObject(request), parts))
     }
-    const served = this.#ctx.registry.find(path.group, path.version, path.plural)
-    if (served === undefined) throw noSuchPath()
     this.#authorize(user, accessOf(request, path, query))
-    if (!served.definition.namespaced && path.namespace !== undefined) throw noSuchPath()
-    if (served.definition.namespaced && path.namespace === undefined && path.name !== undefined)
-      throw noSuchPath()
+    const served = this.#ctx.registry.find(path.group, path.version, path.plural)
+    if (served === undefined) return this.#notServed(path.group)
+    const problem = scopeProblem(served, path, request.method)
+    if (problem === 'noSuchPath') return this.#notServed(path.group)
+    if (problem === 'methodNotAllowed') throw methodNotAllowed()
     const resourceRequest: ResourceRequest = { served, path, query, http: request, by, signals }
     if (served.collection === 'bindings') return bind(this.#ctx, resourceRequest)
     if (path.subresource !== undefined)
@@ -146,8 +147,9 @@ class HttpApi {
       case 'healthz':
       case 'livez':
       case 'readyz':
-        return textResponse(200, 'ok')
+        return isOneCheck(parts) ? textResponse(200, 'ok') : pageNotFound()
       case 'version':
+        if (parts.length > 1) throw noSuchPath()
         return jsonResponse(200, versionDocument(this.#parts.gitVersion))
       case 'api':
       case 'apis':
@@ -155,20 +157,28 @@ class HttpApi {
       case 'openapi':
         return this.#openApi.answer(request, parts, query)
       case 'openid':
+        if (parts.join('/') !== 'openid/v1/jwks') return pageNotFound()
         return jsonResponse(200, { keys: [this.#parts.signer.jwk()] })
       case '.well-known':
+        if (parts.join('/') !== '.well-known/openid-configuration') return pageNotFound()
         return jsonResponse(200, { issuer: tokenIssuer, jwks_uri: '/openid/v1/jwks' })
       case undefined:
         return jsonResponse(200, {
           paths: ['/api', '/apis', '/healthz', '/openapi/v2', '/openapi/v3', '/version'],
         })
       default:
-        throw noSuchPath()
+        return pageNotFound()
     }
   }
 
+  /** Built-in groups have a server of their own that answers in JSON; all other paths end at none. */
+  #notServed(group: string): HttpResponse {
+    if (this.#discovery.isBuiltIn(group)) throw noSuchPath()
+    return pageNotFound()
+  }
+
   #discover(request: HttpRequest, parts: readonly string[]): HttpResponse {
-    const [root, first, second] = parts
+    const [root, first, second, ...deeper] = parts
     const representation = representationOf(request.headers['accept'])
     if (first === undefined) {
       const core = root === 'api'
@@ -178,15 +188,35 @@ class HttpApi {
       const type = `application/json;g=apidiscovery.k8s.io;v=${representation.version};as=APIGroupDiscoveryList`
       return textResponse(200, JSON.stringify(document), { 'content-type': type, vary: 'Accept' })
     }
+    const group = root === 'api' ? '' : first
+    // What is longer and names no resource names nothing.
+    if (deeper.length > 0 || (root === 'api' && second !== undefined)) return this.#notServed(group)
     const document =
       root === 'api'
         ? this.#discovery.resources('', first)
         : second === undefined
           ? this.#discovery.group(first)
           : this.#discovery.resources(first, second)
-    if (document === undefined) throw noSuchPath()
-    return jsonResponse(200, document)
+    return document === undefined ? this.#notServed(group) : jsonResponse(200, document)
   }
+}
+
+/** What is wrong with a path of a resource that is served: one that is of a namespace, or is not. */
+function scopeProblem(
+  { definition, crdName }: Served,
+  { namespace, name }: ResourcePath,
+  method: string,
+): 'noSuchPath' | 'methodNotAllowed' | undefined {
+  if (definition.namespaced === (namespace !== undefined)) return undefined
+  if (!definition.namespaced || name !== undefined) return 'noSuchPath'
+  // All namespaces at once can be read, and nothing else.
+  if (method === 'GET' || method === 'HEAD') return undefined
+  return crdName === undefined ? 'methodNotAllowed' : 'noSuchPath'
+}
+
+/** `/healthz`, or one of its checks, of which there is the one that does nothing. */
+function isOneCheck(parts: readonly string[]): boolean {
+  return parts.length === 1 || (parts.length === 2 && parts[1] === 'ping')
 }
 
 function versionDocument(gitVersion: string): object {

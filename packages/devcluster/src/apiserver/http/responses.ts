@@ -21,6 +21,12 @@ export function textResponse(
   return { status, headers, body: oneChunk(text) }
 }
 
+/** Says in plain words, as kube-apiserver does, that no server is behind the path. */
+export function pageNotFound(): HttpResponse {
+  const type = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
+  return textResponse(404, '404 page not found\n', type)
+}
+
 /** A refusal. */
 export function errorResponse(error: ApiError): HttpResponse {
   const { retryAfterSeconds } = error.status.details ?? {}

@@ -76,6 +76,15 @@ export class Discovery {
     return group === undefined ? undefined : { kind: 'APIGroup', apiVersion: 'v1', ...groupDocument(group) }
   }
 
+  /** Whether the group has kinds of Kubernetes itself. */
+  isBuiltIn(group: string): boolean {
+    const isOfIt = (resource: { readonly group: string }) => resource.group === group
+    return (
+      reviewResources.some(isOfIt) ||
+      this.#ctx.registry.all().some(({ crdName, definition }) => crdName === undefined && isOfIt(definition))
+    )
+  }
+
   /** `/api/v1` and `/apis/GROUP/VERSION`; `undefined` when there is none. */
   resources(group: string, version: string): object | undefined {
     const listed = this.#listed(group, version)

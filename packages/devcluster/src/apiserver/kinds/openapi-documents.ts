@@ -5,8 +5,8 @@ import { openApiV2, openApiV3 } from '../../schema/index.ts'
 import { acceptedRanges } from '../http/negotiation.ts'
 import { encodeOpenApiV2 } from '../protobuf/encode-openapi.ts'
 import type { Registry } from './registry.ts'
-import { textResponse } from '../http/responses.ts'
-import { noSuchPath, notAcceptable } from '../http/status.ts'
+import { pageNotFound, textResponse } from '../http/responses.ts'
+import { notAcceptable } from '../http/status.ts'
 
 interface Document {
   readonly content: string | Uint8Array
@@ -38,16 +38,17 @@ export class OpenApiDocuments {
     this.#registry = registry
   }
 
-  /** Answers `/openapi/v2` and `/openapi/v3…`. @throws ApiError 404, 406. */
+  /** Answers `/openapi/v2` and `/openapi/v3…`. @throws ApiError 406. */
   answer(request: HttpRequest, parts: readonly string[], query: URLSearchParams): HttpResponse {
     const [, version, ...path] = parts
     if (version === 'v2' && path.length === 0) {
       return documentResponse(this.#v2(negotiated(request, v2Types)), request, false)
     }
     negotiated(request, v3Types)
-    if (version !== 'v3') throw noSuchPath()
+    if (version !== 'v3') return pageNotFound()
     if (path.length === 0) return textResponse(200, this.#index(), jsonHeaders)
     const document = this.#v3(path)
+    if (document === undefined) return textResponse(404, '')
     return documentResponse(document, request, query.get('hash') === document.hash)
   }
 
@@ -55,14 +56,15 @@ export class OpenApiDocuments {
     return this.#document('v2', mediaType, () => openApiV2(this.#registry.definitions()))
   }
 
-  #v3(path: readonly string[]): Document {
+  /** Undefined where nothing is served. */
+  #v3(path: readonly string[]): Document | undefined {
     const [root, group = '', version = ''] = path
     const found =
       root === 'api' ? { group: '', version: group } : root === 'apis' ? { group, version } : undefined
     const isServed = this.#registry
       .definitions()
       .some((definition) => definition.group === found?.group && definition.version === found.version)
-    if (found === undefined || !isServed) throw noSuchPath()
+    if (found === undefined || !isServed) return undefined
     return this.#document(path.join('/'), jsonType, () =>
       openApiV3(this.#registry.definitions(), found.group, found.version),
     )
@@ -74,8 +76,9 @@ export class OpenApiDocuments {
     for (const { group, version } of this.#registry.definitions()) {
       const path = group === '' ? `api/${version}` : `apis/${group}/${version}`
       if (ownValue(paths, path) !== undefined) continue
-      const { hash } = this.#v3(path.split('/'))
-      setOwn(paths, path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` })
+      const found = this.#v3(path.split('/'))
+      if (found !== undefined)
+        setOwn(paths, path, { serverRelativeURL: `/openapi/v3/${path}?hash=${found.hash}` })
     }
     return JSON.stringify({ paths })
   }
