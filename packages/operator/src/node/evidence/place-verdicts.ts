@@ -17,19 +17,7 @@ import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: Pick<
-    ClusterState,
-    | 'claimOf'
-    | 'evidence'
-    | 'isWellFormed'
-    | 'nominations'
-    | 'parsed'
-    | 'plans'
-    | 'podGroups'
-    | 'pods'
-    | 'podsOn'
-    | 'words'
-  >
+  readonly state: Pick<ClusterState, 'evidence' | 'isWellFormed' | 'parsed' | 'pods' | 'podsOn' | 'words'>
   readonly volumes: PlaceVolumes
   readonly decided: DecidedPods
   readonly refusals: PodRefusals
@@ -91,7 +79,7 @@ export class PlaceVerdicts {
   /** What is known about the place of one pod. */
   on(pod: Pod, place: Place): Verdict {
     const { claim, node, openedMs } = place
-    const { clock, decided, state, volumes } = this.#deps
+    const { clock, decided, refusals, state, volumes } = this.#deps
     if (!isConditionTrue(claim, 'Initialized')) return open
     if (!isNodeReady(node) || isClosed(node, pod)) return taken
     const { name } = node.metadata
@@ -108,7 +96,7 @@ export class PlaceVerdicts {
     // Whether others are in the way shows once a decision was about the pod, which may have just come.
     const isJudged = this.#isSettled(saidMs, place) && decided.has(pod.metadata.uid ?? '')
     if (!isJudged || volumes.areAwaited(pod)) return open
-    if (this.#isOfShortGroup(pod)) return taken
+    if (refusals.isOfShortGroup(pod)) return taken
     return this.#isTakenByOthers(pod, claim, node) ? taken : { kind: 'refused' }
   }
 
@@ -135,27 +123,6 @@ export class PlaceVerdicts {
     return state
       .podsOn(metadata.name)
       .some((pod) => isReschedulable(pod) && state.isWellFormed(pod) && !expected.has(workloadOf(pod)))
-  }
-
-  /**
-   * Whether the pod waits for others of its group that have no place on a node that is open: that it is refused says
-   * nothing about its own node then (gangs.md 5.4).
-   */
-  #isOfShortGroup(pod: Pod): boolean {
-    const { podGroups } = this.#deps.state
-    const ref = podGroups.of(pod)
-    if (ref === undefined) return false
-    const placed = podGroups.members(ref.id).filter((member) => this.#hasOpenNode(member))
-    return placed.length < (podGroups.get(ref)?.minCount ?? 0)
-  }
-
-  #hasOpenNode({ metadata: { uid = '' }, spec }: Pod): boolean {
-    if ((spec.nodeName ?? '') !== '') return true
-    const { state } = this.#deps
-    const plan = state.plans.get(uid)
-    const node = plan && state.nominations.nodeFor(plan.target)
-    const claim = node && state.claimOf(node)
-    return node !== undefined && (claim === undefined || isConditionTrue(claim, 'Initialized'))
   }
 
   /** @param like pods of the same workload: decisions may have had the node for any of them. */

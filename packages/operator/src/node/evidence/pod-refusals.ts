@@ -1,11 +1,13 @@
-/** What the Kubernetes scheduler says of pods that it refuses. */
-import { kinds, type Pod } from '@tenon/api'
+/** What the Kubernetes scheduler says of pods that it refuses, and whether that is about their node. */
+import { isConditionTrue, kinds, type Pod } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
 import { isActive } from '../../cluster/pods/pods.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'list'>
+  readonly state: Pick<ClusterState, 'claimOf' | 'nominations' | 'plans' | 'podGroups'>
 }
 
 export class PodRefusals {
@@ -32,5 +34,26 @@ export class PodRefusals {
     const condition = now.status?.conditions?.find(({ type }) => type === 'PodScheduled')
     if (condition?.status !== 'False' || condition.reason !== 'Unschedulable') return undefined
     return condition.message ?? ''
+  }
+
+  /**
+   * Whether the pod waits for others of its group that have no place on a node that is open: that it is refused says
+   * nothing about its own node then (gangs.md 5.4).
+   */
+  isOfShortGroup(pod: Pod): boolean {
+    const { podGroups } = this.#deps.state
+    const ref = podGroups.of(pod)
+    if (ref === undefined) return false
+    const placed = podGroups.members(ref.id).filter((member) => this.#hasOpenNode(member))
+    return placed.length < (podGroups.get(ref)?.minCount ?? 0)
+  }
+
+  #hasOpenNode({ metadata: { uid = '' }, spec }: Pod): boolean {
+    if ((spec.nodeName ?? '') !== '') return true
+    const { state } = this.#deps
+    const plan = state.plans.get(uid)
+    const node = plan && state.nominations.nodeFor(plan.target)
+    const claim = node && state.claimOf(node)
+    return node !== undefined && (claim === undefined || isConditionTrue(claim, 'Initialized'))
   }
 }
