@@ -50,6 +50,7 @@ export {
   doNotDisrupt,
   isDaemonPod,
   isMirrorPod,
+  isReschedulable,
   isProvisionable,
   keyOf,
 } from './cluster/pods/pods.ts'

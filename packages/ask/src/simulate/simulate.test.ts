@@ -43,7 +43,7 @@ const onlySmall: NodePool = aPool(
 )
 
 test('EXP-13 a requirement that 40 of 100 nodes do not meet: so many drift, at the price before and after', async () => {
-  const { budgets, nodes, priceBefore, priceAfter, podsThatRun, podsThatWait, changesNothing } =
+  const { budgets, nodes, priceBefore, priceAfter, podsThatMove, podsThatRun, podsThatWait, changesNothing } =
     await simulated(fleet(), { kind: 'apply', object: onlySmall })
   assert.equal(nodes.drifted.length, 40)
   assert.ok(
@@ -56,6 +56,11 @@ test('EXP-13 a requirement that 40 of 100 nodes do not meet: so many drift, at t
     { nodePool: 'default', instanceType: 'small', count: 40, pricePerHour: 0.1, pods: 40 },
   ])
   assert.deepEqual([podsThatRun, podsThatWait, changesNothing], [[], [], false])
+  // Pods that ran before, and run after, have changed their nodes.
+  assert.deepEqual(
+    podsThatMove,
+    Array.from({ length: 40 }, (_, at) => `default/web-${at}`),
+  )
   assert.equal(priceBefore.pricePerHour.toFixed(3), (40 * 0.4 + 60 * 0.1).toFixed(3))
   assert.equal(priceAfter.pricePerHour.toFixed(3), '10.000')
   // Before the first one goes: what is to go is not disrupted yet.
@@ -103,7 +108,7 @@ test('a NodePool that is deleted takes its nodes along, and its pods wait where 
     ],
     [small],
   )
-  const { nodes, podsThatWait, priceAfter } = await simulated(snapshot, {
+  const { nodes, podsThatMove, podsThatWait, priceAfter } = await simulated(snapshot, {
     kind: 'delete',
     object: { kind: 'NodePool', name: 'default' },
   })
@@ -111,7 +116,7 @@ test('a NodePool that is deleted takes its nodes along, and its pods wait where 
     nodes.removed.map(({ node }) => node),
     ['node-1'],
   )
-  assert.deepEqual(podsThatWait, ['default/a'])
+  assert.deepEqual([podsThatMove, podsThatWait], [[], ['default/a']])
   assert.equal(priceAfter.pricePerHour, 0)
 })
 

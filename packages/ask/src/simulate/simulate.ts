@@ -11,7 +11,7 @@ import {
   sumOfPrices,
 } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
-import { type PendingDecision, staticDrift } from '@tenon/operator'
+import { isReschedulable, type PendingDecision, staticDrift } from '@tenon/operator'
 import { budgetOf, type PoolBudget } from '../explain/node-pool.ts'
 import { priceOfLabels } from '../play/catalogue.ts'
 import type { Snapshot, SnapshotOrigin } from '../snapshot/snapshot.ts'
@@ -66,6 +66,8 @@ export interface Simulation {
   /** Pods that wait before the change and run after it, and the other way round; `namespace/name`. */
   readonly podsThatRun: readonly string[]
   readonly podsThatWait: readonly string[]
+  /** Pods on nodes that go, which would run on others. */
+  readonly podsThatMove: readonly string[]
   /** Pods that wait in both cases. */
   readonly podsStillWaiting: number
   readonly nodes: {
@@ -114,6 +116,7 @@ export async function simulate(before: Snapshot, after: Snapshot): Promise<Simul
     ...(priceUnit !== undefined && { priceUnit }),
     podsThatRun: [...podsThatRun, ...newPods.filter((pod) => !has.has(pod))],
     podsThatWait,
+    podsThatMove: podsOn(after, [...drifts, ...removed]).filter((pod) => !has.has(pod)),
     podsStillWaiting: changed.waiting.length - podsThatWait.length,
     nodes: { kept, added: changed.added, addedAnyway: base.added, drifted: drifts, removed },
     budgets: await driftBudgets(after, drifts),
@@ -183,6 +186,15 @@ function gathered(claims: readonly NewClaim[]): readonly AddedNodes[] {
   }).toSorted((a, b) => (`${a.nodePool}/${a.instanceType}` < `${b.nodePool}/${b.instanceType}` ? -1 : 1))
 }
 
+/** That need a place elsewhere when these nodes go. */
+function podsOn({ objects }: Snapshot, nodes: readonly LeavingNode[]): readonly string[] {
+  const names = new Set(nodes.map(({ node }) => node))
+  return objects
+    .filter(isPod)
+    .filter((pod) => pod.spec.nodeName !== undefined && names.has(pod.spec.nodeName) && isReschedulable(pod))
+    .map(nameOf)
+}
+
 /** Nodes that do not match their NodePool. */
 function drifting(snapshot: Snapshot): readonly LeavingNode[] {
   const pools = new Map(snapshot.objects.filter(isPool).map((pool) => [pool.metadata.name, pool]))
@@ -220,8 +232,8 @@ function priceOf({ catalogues }: Snapshot, claim: NodeClaim): PricePerHour {
 
 const poolOf = ({ metadata }: NodeClaim): string => ownValue(metadata.labels, labels.nodePool) ?? ''
 const isPool = (object: KubeObject): object is NodePool => object.kind === 'NodePool'
+const isPod = (object: KubeObject): object is Pod => object.kind === 'Pod'
 const isClaim = (object: KubeObject): object is NodeClaim => object.kind === 'NodeClaim'
 const claimsIn = ({ objects }: Snapshot): readonly NodeClaim[] => objects.filter(isClaim)
 const nameOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
-const podsIn = ({ objects }: Snapshot): readonly string[] =>
-  objects.filter(({ kind }) => kind === 'Pod').map(nameOf)
+const podsIn = ({ objects }: Snapshot): readonly string[] => objects.filter(isPod).map(nameOf)

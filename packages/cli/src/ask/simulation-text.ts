@@ -17,12 +17,21 @@ const shownPods = 10
 const shownNodes = 20
 
 export function simulationText(simulation: Simulation): string {
-  const { nodes, podsStillWaiting, podsThatRun, podsThatWait, priceAfter, priceBefore, priceUnit } =
-    simulation
+  const {
+    nodes,
+    podsStillWaiting,
+    podsThatMove,
+    podsThatRun,
+    podsThatWait,
+    priceAfter,
+    priceBefore,
+    priceUnit,
+  } = simulation
   const lines = [originText(simulation), '']
   if (simulation.changesNothing) lines.push('Nothing changes.', '')
   if (podsThatRun.length > 0) lines.push(`Pods that would run: ${named(podsThatRun)}`)
   if (podsThatWait.length > 0) lines.push(`Pods that would wait: ${named(podsThatWait)}`)
+  if (podsThatMove.length > 0) lines.push(`Pods that would move: ${named(podsThatMove)}`)
   if (podsStillWaiting > 0) lines.push(`Pods that wait with and without the change: ${podsStillWaiting}`)
   lines.push(
     `Nodes: ${nodes.kept} kept, ${count(nodes.added)} added (${count(nodes.addedAnyway)} without the change), ${nodes.drifted.length} drifted, ${nodes.removed.length} removed`,

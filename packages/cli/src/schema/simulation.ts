@@ -73,6 +73,7 @@ export const simulationSchema: JsonSchema = document<PrintedSimulation>(
     priceUnit: optional(text('currency of all prices')),
     podsThatRun: list(text(), 'pods that run with the change alone, as namespace/name'),
     podsThatWait: list(text(), 'pods that wait with the change alone'),
+    podsThatMove: list(text(), 'pods on nodes that go, which run on others'),
     podsStillWaiting: count('pods that wait in both cases'),
     nodes: object<Nodes>({
       kept: count(),

@@ -156,6 +156,57 @@ test('a text that is longer than the screen says so, and its last line is reache
   })
 })
 
+test('a decision that is longer than its line is read in full, with what is said of its object', async () => {
+  const own = join(folder, 'decided.jsonl')
+  const message = `NodeClaim web-1 was created for ${'many '.repeat(20)}pods`
+  await writeSnapshot(own, {
+    ...snapshot,
+    objects: snapshot.objects.filter(({ kind }) => kind !== 'Pod'),
+    journal: [
+      {
+        id: '1',
+        at: '2026-11-26T11:58:00Z',
+        kind: 'decision',
+        reason: 'Provisioned',
+        message,
+        nodeClaims: [],
+        nodes: [],
+      },
+      {
+        id: '2',
+        at: '2026-11-26T11:59:00Z',
+        kind: 'launch',
+        reason: 'Provisioned',
+        message,
+        nodeClaims: ['web-1'],
+        nodes: [],
+      },
+    ],
+  })
+  const screen = new PlayedScreen(['-s', own], {})
+  const read = () => screen.text().replaceAll(/\s+/g, ' ')
+  try {
+    await screen.shows((text) => text.includes('NAME'))
+    screen.type('5')
+    await screen.shows((text) => text.includes('MESSAGE'))
+    assert.ok(!read().includes(message))
+    screen.type('d')
+    await screen.shows((text) => text.includes('explain nodeclaim/web-1') && !text.includes('asking'))
+    assert.ok(read().includes(`2026-11-26T11:59:00Z launch Provisioned: ${message} `), read())
+    screen.type('\u001b')
+    await screen.shows((text) => text.includes('MESSAGE'))
+    screen.type('G')
+    screen.type('d')
+    await screen.shows((text) => text.includes('2026-11-26T11:58:00Z'))
+    assert.ok(read().includes(message), 'a decision about no object yet')
+    screen.type('\u001b')
+    screen.type('4')
+    await screen.shows((text) => text.includes('no pod waits for a node'))
+  } finally {
+    screen.close()
+  }
+})
+
 test('a screen that is too small says what it needs, and shows all once it is larger', async () => {
   await onScreen({}, async (screen) => {
     screen.resize(60, 20)

@@ -12,6 +12,7 @@ import { type ActionPort, type AgreedRequest, agreedRequestOf } from '../actions
 import type { AnswerPort } from '../answers/answers.ts'
 import type { ConsoleFacts } from '../answers/facts.ts'
 import type { ConsoleModel } from '../model/model.ts'
+import { pageChange, pageView } from '../model/page-view.ts'
 import { Access } from './access.ts'
 import { answered, eventStream, json, problem } from './answer.ts'
 import { EventLog } from './event-log.ts'
@@ -116,7 +117,7 @@ class ConsolePages {
   tick(clock: Clock): void {
     if (this.#ended.aborted) return
     const changes = this.#shown?.takeChanges(clock.now()) ?? []
-    if (changes.length > 0) this.#log.add(changes)
+    if (changes.length > 0) this.#log.add(changes.map(pageChange))
     const cancel = clock.after(tickMs, () => {
       this.#ended.removeEventListener('abort', cancel)
       this.tick(clock)
@@ -160,10 +161,10 @@ class ConsolePages {
       const nowMs = clock.now()
       const changes = live.takeChanges(nowMs, Number.POSITIVE_INFINITY)
       // The first picture has them all, and nobody has another one.
-      if (this.#shown !== undefined && changes.length > 0) this.#log.add(changes)
+      if (this.#shown !== undefined && changes.length > 0) this.#log.add(changes.map(pageChange))
       this.#shown = live
       const { actions } = this.#options
-      return pictureParts({ ...live.view(nowMs) }, { mayAct: actions !== undefined, nowMs })
+      return pictureParts({ ...pageView(live.view(nowMs)) }, { mayAct: actions !== undefined, nowMs })
     }
     const idle = (over: AbortSignal) => clock.sleep(idleMs, over)
     return eventStream(this.#log.follow(lastEventId, picture, idle, signal))

@@ -57,8 +57,11 @@ export class FrameMaker {
   }
 
   /** What is shown in place of the table, as the lines that it takes. */
-  detailLines({ columns }: Pick<Size, 'columns'>, { lines = ['asking…'] }: Detail): readonly string[] {
-    return lines.flatMap((line) => wrappedLine(shownText(line), columns))
+  detailLines(
+    { columns }: Pick<Size, 'columns'>,
+    { lead = [], lines = ['asking…'] }: Detail,
+  ): readonly string[] {
+    return [...lead, ...lines].flatMap((line) => wrappedLine(shownText(line), columns))
   }
 
   /** Exactly as many lines as the screen has. */
@@ -137,6 +140,8 @@ export class FrameMaker {
       return [isSelected ? this.#paint('selected', `> ${line}`) : `  ${line}`, ...more]
     })
     const told = remark === undefined ? [] : [clipped(`  ${shownText(remark)}`, size.columns)]
+    // Which columns there are shows with the first row.
+    if (visible.length === 0 && remark !== undefined) return told
     return [`  ${this.#paint('dim', titleLine(columns))}`, ...lines, ...told]
   }
 

@@ -57,9 +57,9 @@ export function placed<R>(
   })
 }
 
-/** A column that grows may begin small. */
+/** A column that grows may begin small; it is there even when nothing stands in it. */
 function leastOf<R>(column: Column<R>, natural: number): number {
-  return column.grows === true ? Math.min(natural, 18) : natural
+  return column.grows === true ? Math.max(1, Math.min(natural, 18)) : natural
 }
 
 function naturalWidth<R>(column: Column<R>, rows: readonly R[], least: Map<string, number>): number {

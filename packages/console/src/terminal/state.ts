@@ -30,6 +30,8 @@ export interface Sorting {
 /** A text over the table. */
 export interface Detail {
   readonly title: string
+  /** Above the others. */
+  readonly lead?: readonly string[]
   /** Absent while it is being found out. */
   readonly lines?: readonly string[]
   readonly offset: number
@@ -79,6 +81,8 @@ export interface Surroundings {
   readonly allowsActions: boolean
   /** The command that does the same. */
   readonly commandOf: (action: Action) => string
+  /** Of the selected row, what its line may have no room for. */
+  readonly about: readonly string[]
   /** What the selected row is of; undefined where there is nothing to name. */
   readonly target: Target | undefined
   /** What Enter goes to. */
@@ -229,16 +233,15 @@ function pressed(state: ViewerState, key: Key, around: Surroundings): Step {
 
 /** Keys about the selected row, and how it is shown. */
 function opened(state: ViewerState, key: Key, around: Surroundings): Step {
-  const { target } = around
   switch (key) {
     case 'enter':
       return around.below === undefined
-        ? detailed(state, 'explain', target)
+        ? detailed(state, 'explain', around)
         : { state: gone(state, around.below) }
     case 'd':
-      return detailed(state, 'explain', target)
+      return detailed(state, 'explain', around)
     case 'y':
-      return detailed(state, 'yaml', target)
+      return detailed(state, 'yaml', around)
     case 'ctrl-w':
       return { state: { ...state, isWide: !state.isWide } }
     case 'ctrl-z':
@@ -246,9 +249,12 @@ function opened(state: ViewerState, key: Key, around: Surroundings): Step {
     case 'b':
       return { state: state.place.tab === 'cost' ? { ...state, costBy: nextDimension(state.costBy) } : state }
     case 'c':
-      return target === undefined
+      return around.target === undefined
         ? { state }
-        : { state: { ...state, note: `copied ${target.name}` }, effect: { kind: 'copy', text: target.name } }
+        : {
+            state: { ...state, note: `copied ${around.target.name}` },
+            effect: { kind: 'copy', text: around.target.name },
+          }
     default:
       return /^[1-6]$/.test(key)
         ? { state: gone(state, { tab: tabs[Number(key) - 1] ?? 'nodes' }) }
@@ -310,10 +316,15 @@ function nextDimension(by: CostDimension): CostDimension {
   return dimensions[(dimensions.indexOf(by) + 1) % dimensions.length] ?? 'nodepool'
 }
 
-function detailed(state: ViewerState, kind: 'explain' | 'yaml', target: Target | undefined): Step {
-  if (target === undefined) return { state }
+function detailed(state: ViewerState, kind: 'explain' | 'yaml', { about, target }: Surroundings): Step {
+  const lead = kind === 'explain' && about.length > 0 ? about : undefined
+  if (target === undefined) {
+    if (lead === undefined) return { state }
+    return { state: { ...state, detail: { title: 'decision', lines: lead, offset: 0 } } }
+  }
   const title = `${kind === 'yaml' ? 'yaml of' : 'explain'} ${target.kind}/${target.name}`
-  return { state: { ...state, detail: { title, offset: 0 } }, effect: { kind, target } }
+  const detail: Detail = { title, ...(lead !== undefined && { lead: [...lead, ''] }), offset: 0 }
+  return { state: { ...state, detail }, effect: { kind, target } }
 }
 
 function acted(state: ViewerState, key: Key, around: Surroundings): Step {

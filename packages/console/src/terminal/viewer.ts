@@ -143,6 +143,7 @@ export class Viewer {
       detailLines,
       allowsActions: this.#options.allowsActions,
       commandOf: (action) => this.#ports.commandOf(action),
+      about: aboutOf(selected),
       target,
       below: belowOf(this.#state.place, selected),
       isCordoned: node?.cordoned === true,
@@ -297,10 +298,14 @@ export class Viewer {
       if (report === undefined) return 'being added up…'
       const { idlePerHour, totalPerHour, unpriced } = report
       const unknown = unpriced.length === 0 ? '' : `, ${unpriced.length} of unknown price in no sum`
-      whys.push(`total ${totalPerHour.toFixed(3)}/h, idle beside these ${idlePerHour.toFixed(3)}/h${unknown}`)
+      const idle = idlePerHour > 0 ? `, of it idle and in no row ${idlePerHour.toFixed(3)}/h` : ''
+      whys.push(`total ${totalPerHour.toFixed(3)}/h${idle}${unknown}`)
     }
     if (whys.length > 0) return whys.join('; ')
-    return rows.length === 0 ? 'none' : undefined
+    if (rows.length > 0) return undefined
+    const { filter } = this.#state.place
+    if (filter !== undefined || this.#state.onlyFaults) return 'none of these'
+    return tab === 'pods' ? 'no pod waits for a node' : 'none'
   }
 }
 
@@ -325,6 +330,13 @@ function targetOf({ tab }: Place, row: AnyRow | undefined): Target | undefined {
     case 'cost':
       return undefined
   }
+}
+
+/** The whole of what was decided: most is longer than a line. */
+function aboutOf(row: AnyRow | undefined): readonly string[] {
+  if (row === undefined || !('nodeClaims' in row)) return []
+  const { at, kind, message, reason } = row
+  return [`${at} ${kind} ${reason}: ${message}`]
 }
 
 function decidedTarget(row: AnyRow): Target | undefined {

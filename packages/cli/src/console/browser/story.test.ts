@@ -150,6 +150,15 @@ test('the page on a running cluster', { skip }, async (t) => {
     const [shown, printed] = answers.map((text) => text.replace(/^Facts of .*\n/, ''))
     assert.equal(shown, printed)
     assert.doesNotMatch(shown ?? '', /Nothing changes/)
+    // Its pods run already: they move, and none of them is one more that runs.
+    const { podsThatMove } = JSON.parse(await tenon('tenon simulate -f changed.yaml -o json')) as {
+      podsThatMove: readonly string[]
+    }
+    assert.ok(podsThatMove.length > 0)
+    assert.match(
+      await visit.text('.figures'),
+      new RegExp(`move to other nodes${podsThatMove.length}Pending pods that would run0`),
+    )
     await visit.screenshot('what-if-simulated')
     const lines = changed.split('\n')
     const line = lines.findIndex((each) => each.includes('consolidateAfter:')) + 1

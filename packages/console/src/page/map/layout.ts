@@ -1,6 +1,6 @@
 /** Where each node's cell is on the map. Pure; in units of the map, which the picture scales. */
 import type { PlacedPod } from '../../answers/placement.ts'
-import type { NodeRow } from '../../model/view.ts'
+import type { PageNodeRow } from '../../model/page-view.ts'
 import { shareOf } from '../format.ts'
 
 export type Grouping = 'pool' | 'zone' | 'type' | 'price'
@@ -18,7 +18,7 @@ export interface Box {
 
 /** Of a node; it has the id of its row. */
 export interface Cell extends Box {
-  readonly row: NodeRow
+  readonly row: PageNodeRow
 }
 
 export interface Group {
@@ -31,6 +31,9 @@ export interface Group {
 }
 
 export interface MapLayout {
+  /** Of which rows, and how they were grouped: the layout of nearly the same takes over what is as it was. */
+  readonly by: Grouping
+  readonly ratio: number
   readonly cells: readonly Cell[]
   readonly groups: readonly Group[]
   readonly width: number
@@ -45,7 +48,7 @@ export const titleHeight = 18
 const [smallest, largest] = [8, 60]
 
 /** What a node's group is called. */
-function groupOf(row: NodeRow, by: Grouping): string {
+function groupOf(row: PageNodeRow, by: Grouping): string {
   switch (by) {
     case 'pool':
       return row.nodePool ?? 'no NodePool'
@@ -67,13 +70,13 @@ function priceBand(price: number | undefined): string {
 }
 
 /** The side of a cell: its area is the capacity. */
-function sideOf({ resources }: NodeRow): number {
+function sideOf({ resources }: PageNodeRow): number {
   const cores = (resources['cpu']?.allocatable ?? 1000) / 1000
   return Math.round(Math.min(largest, Math.max(smallest, 10 * Math.sqrt(Math.max(cores, 0)))))
 }
 
 /** The larger of the shares of processor and memory: what is full first. */
-function fillOf({ resources }: NodeRow): number {
+function fillOf({ resources }: PageNodeRow): number {
   return Math.max(
     0,
     ...['cpu', 'memory'].map((name) => shareOf(resources[name]?.used, resources[name]?.allocatable) ?? 0),
@@ -84,8 +87,36 @@ function fillOf({ resources }: NodeRow): number {
  * Groups from left to right and from top to bottom, the largest first; cells of a group in order of their size,
  * then of their ids, so that a cell keeps its place when others change.
  * @param ratio width by height that the whole should have.
+ * @param last of the rows as they were before: where only fills have changed, other cells are the same objects.
  */
-export function layoutMap(rows: readonly NodeRow[], by: Grouping, ratio: number): MapLayout {
+export function layoutMap(
+  rows: readonly PageNodeRow[],
+  by: Grouping,
+  ratio: number,
+  last?: MapLayout,
+): MapLayout {
+  return (
+    (last?.by === by && last.ratio === ratio ? refilled(last, rows) : undefined) ?? laidOut(rows, by, ratio)
+  )
+}
+
+/** Pods come and go all the time, and move no cell. @returns undefined when a cell would have another place. */
+function refilled(last: MapLayout, rows: readonly PageNodeRow[]): MapLayout | undefined {
+  if (rows.length !== last.cells.length) return undefined
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const cells: Cell[] = []
+  for (const cell of last.cells) {
+    const row = byId.get(cell.id)
+    if (row === undefined) return undefined
+    if (row === cell.row) cells.push(cell)
+    else if (groupOf(row, last.by) === groupOf(cell.row, last.by) && sideOf(row) === cell.size)
+      cells.push({ ...cell, row, fill: fillOf(row) })
+    else return undefined
+  }
+  return { ...last, cells }
+}
+
+function laidOut(rows: readonly PageNodeRow[], by: Grouping, ratio: number): MapLayout {
   const grouped = [...Map.groupBy(rows, (row) => groupOf(row, by))]
     .map(([name, members]) => packed(name, members))
     .toSorted((a, b) => b.area - a.area || (a.name < b.name ? -1 : 1))
@@ -107,7 +138,7 @@ export function layoutMap(rows: readonly NodeRow[], by: Grouping, ratio: number)
     width = Math.max(width, x - groupGap)
     rowHeight = Math.max(rowHeight, height)
   }
-  return { cells, groups, width, height: y + rowHeight }
+  return { by, ratio, cells, groups, width, height: y + rowHeight }
 }
 
 interface PackedGroup {
@@ -119,7 +150,7 @@ interface PackedGroup {
 }
 
 /** Rows of cells, about as wide as high. */
-function packed(name: string, members: readonly NodeRow[]): PackedGroup {
+function packed(name: string, members: readonly PageNodeRow[]): PackedGroup {
   const sized = members
     .map((row) => ({ row, size: sideOf(row) }))
     .toSorted((a, b) => b.size - a.size || (a.row.id < b.row.id ? -1 : 1))

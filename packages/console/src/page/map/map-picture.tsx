@@ -1,16 +1,16 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { JSX } from 'preact'
-import type { NodeRow } from '../../model/view.ts'
+import type { PageNodeRow } from '../../model/page-view.ts'
 import { priceText } from '../format.ts'
 import { factsOf } from '../parts/node-table.tsx'
 import { choose } from '../state/router.ts'
 import { header, rowOf } from '../state/store.ts'
 import { useDrawing, usePods, usePointer } from './drawing.ts'
-import { type Group, type Grouping, layoutMap, titleHeight } from './layout.ts'
+import { type Group, type Grouping, layoutMap, type MapLayout, titleHeight } from './layout.ts'
 import { type Camera, cellAt, fitting, zoomed } from './picture.ts'
 
 interface Hover {
-  readonly row: NodeRow
+  readonly row: PageNodeRow
   readonly x: number
   readonly y: number
 }
@@ -23,7 +23,7 @@ export function MapPicture({
   grouping,
   chosenId,
 }: {
-  readonly rows: readonly NodeRow[]
+  readonly rows: readonly PageNodeRow[]
   readonly grouping: Grouping
   readonly chosenId: string | undefined
 }): JSX.Element {
@@ -31,10 +31,12 @@ export function MapPicture({
   const [size, setSize] = useState({ width: 0, height: 0 })
   const [hover, setHover] = useState<Hover>()
   const [marked, setMarked] = useState<string>()
+  const last = useRef<MapLayout>(undefined)
   const layout = useMemo(
-    () => layoutMap(rows, grouping, Math.max(0.4, size.width / Math.max(1, size.height))),
+    () => layoutMap(rows, grouping, Math.max(0.4, size.width / Math.max(1, size.height)), last.current),
     [rows, grouping, size],
   )
+  last.current = layout
   const [camera, setCamera] = useState<Camera>()
   // Until somebody moves it, all is in sight.
   const view = useMemo(() => camera ?? fitting(layout, size.width, size.height), [camera, layout, size])

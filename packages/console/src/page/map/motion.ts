@@ -6,7 +6,8 @@ const durationMs = 350
 /** Moves squares between pictures; without motion they are where they are at once. */
 export class Motion<B extends Box> {
   readonly #grows: boolean
-  #from: ReadonlyMap<string, B> = new Map()
+  /** Where those of {@link #to} that move were, by their ids; undefined of one that is new. */
+  #from: ReadonlyMap<string, B | undefined> = new Map()
   #to: readonly B[] = []
   #gone: readonly B[] = []
   #startMs = Number.NEGATIVE_INFINITY
@@ -19,18 +20,25 @@ export class Motion<B extends Box> {
   /** @param isStill no motion is wanted. */
   moveTo(boxes: readonly B[], nowMs: number, isStill: boolean): void {
     const shown = this.at(nowMs)
-    const ids = new Set(boxes.map(({ id }) => id))
-    this.#from = new Map(shown.map((box) => [box.id, box]))
+    const was = new Map(shown.map((box) => [box.id, box]))
+    const from = new Map<string, B | undefined>()
+    for (const box of boxes) {
+      const before = was.get(box.id)
+      was.delete(box.id)
+      if (before === undefined ? this.#grows : !isSame(before, box)) from.set(box.id, before)
+    }
+    this.#from = from
     this.#to = boxes
-    this.#gone = this.#grows ? shown.filter(({ id }) => !ids.has(id)) : []
-    const isSame = this.#gone.length === 0 && boxes.every((box) => this.#isThere(box))
-    this.#startMs = isStill || isSame || shown.length === 0 ? Number.NEGATIVE_INFINITY : nowMs
+    this.#gone = this.#grows ? [...was.values()] : []
+    const isThere = this.#gone.length === 0 && from.size === 0
+    this.#startMs = isStill || isThere || shown.length === 0 ? Number.NEGATIVE_INFINITY : nowMs
   }
 
   isMoving(nowMs: number): boolean {
     return nowMs - this.#startMs < durationMs
   }
 
+  /** Most of thousands stay while some move: those that stay are the same objects in each frame. */
   at(nowMs: number): readonly B[] {
     const part = (nowMs - this.#startMs) / durationMs
     if (part >= 1) return this.#to
@@ -38,18 +46,16 @@ export class Motion<B extends Box> {
     return [
       ...this.#gone.map((box) => scaled(box, 1 - eased)),
       ...this.#to.map((box) => {
+        if (!this.#from.has(box.id)) return box
         const was = this.#from.get(box.id)
-        if (was === undefined) return this.#grows ? scaled(box, eased) : box
-        return between(was, box, eased)
+        return was === undefined ? scaled(box, eased) : between(was, box, eased)
       }),
     ]
   }
+}
 
-  #isThere(box: B): boolean {
-    const was = this.#from.get(box.id)
-    if (was === undefined) return !this.#grows
-    return was.x === box.x && was.y === box.y && was.size === box.size && was.fill === box.fill
-  }
+function isSame(was: Box, box: Box): boolean {
+  return was === box || (was.x === box.x && was.y === box.y && was.size === box.size && was.fill === box.fill)
 }
 
 /** As large as that part of it, around the same middle. */

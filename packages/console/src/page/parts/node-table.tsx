@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import type { NodeRow } from '../../model/view.ts'
+import type { PageNodeRow } from '../../model/page-view.ts'
 import { amountText, elided, percentText, priceText, shareOf } from '../format.ts'
 import { go } from '../state/router.ts'
 import { Name } from './name.tsx'
@@ -7,7 +7,7 @@ import { Table, type Column } from './table.tsx'
 import { Age } from './when.tsx'
 
 /** State in words: colours alone tell nothing. */
-export function stateText(row: NodeRow): string {
+export function stateText(row: PageNodeRow): string {
   const marks = [row.deleting && 'deleting', row.cordoned && 'cordoned', row.drifted && 'drifted'].filter(
     (each) => each !== false,
   )
@@ -15,7 +15,7 @@ export function stateText(row: NodeRow): string {
   return [condition, ...marks].join(', ')
 }
 
-const columns: readonly Column<NodeRow>[] = [
+const columns: readonly Column<PageNodeRow>[] = [
   {
     title: 'Name',
     cell: (row) => (
@@ -39,7 +39,7 @@ const columns: readonly Column<NodeRow>[] = [
   { title: 'Type', cell: (row) => <Name name={row.instanceType ?? '?'} />, order: (row) => row.instanceType },
   { title: 'Zone', cell: (row) => <Name name={row.zone ?? '?'} />, order: (row) => row.zone },
   ...['cpu', 'memory'].map(
-    (name): Column<NodeRow> => ({
+    (name): Column<PageNodeRow> => ({
       title: name === 'cpu' ? 'CPU' : 'Memory',
       cell: ({ resources }) =>
         `${amountText(name, resources[name]?.used)} / ${amountText(name, resources[name]?.allocatable)} (${percentText(resources[name]?.used, resources[name]?.allocatable)})`,
@@ -80,7 +80,7 @@ const columns: readonly Column<NodeRow>[] = [
 ]
 
 /** All nodes, and NodeClaims that have none yet. */
-export function NodeTable({ rows }: { readonly rows: readonly NodeRow[] }): JSX.Element {
+export function NodeTable({ rows }: { readonly rows: readonly PageNodeRow[] }): JSX.Element {
   return (
     <Table
       caption="Nodes"
@@ -94,7 +94,7 @@ export function NodeTable({ rows }: { readonly rows: readonly NodeRow[] }): JSX.
 }
 
 /** What a node holds, in one line. */
-export function factsOf(row: NodeRow): string {
+export function factsOf(row: PageNodeRow): string {
   const { cpu, memory } = row.resources
   return [
     stateText(row),

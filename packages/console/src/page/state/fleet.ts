@@ -1,5 +1,6 @@
 /** Which nodes there were before and after an entry of the journal. Pure. */
-import type { DecisionRow, NodeRow } from '../../model/view.ts'
+import type { PageNodeRow } from '../../model/page-view.ts'
+import type { DecisionRow } from '../../model/view.ts'
 
 /** A node of a moment, by its NodeClaim. */
 export interface FleetNode {
@@ -22,7 +23,7 @@ interface Life {
 /** Claims whose beginning the journal does not tell were there from the start. */
 export function fleetAt(
   journal: readonly DecisionRow[],
-  present: readonly NodeRow[],
+  present: readonly PageNodeRow[],
   entry: DecisionRow,
 ): { readonly before: readonly FleetNode[]; readonly after: readonly FleetNode[] } {
   const lives = livesOf(journal, present)
@@ -52,7 +53,10 @@ function isBirth({ kind }: DecisionRow): boolean {
   return kind === 'launch' || kind === 'launched'
 }
 
-function livesOf(journal: readonly DecisionRow[], present: readonly NodeRow[]): ReadonlyMap<string, Life> {
+function livesOf(
+  journal: readonly DecisionRow[],
+  present: readonly PageNodeRow[],
+): ReadonlyMap<string, Life> {
   const lives = new Map<string, Life>()
   const lifeOf = (name: string) => {
     const life = lives.get(name) ?? {}

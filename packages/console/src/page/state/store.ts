@@ -1,16 +1,9 @@
 /** What the page knows: the tables of the model, and what is told beside them. */
 import { computed, signal } from '@preact/signals'
-import type {
-  ConsoleView,
-  Header,
-  Problem,
-  Absent,
-  TableName,
-  TableRows,
-  ViewChange,
-} from '../../model/view.ts'
+import type { PageChange, PageRows, PageView } from '../../model/page-view.ts'
+import type { Absent, Header, Problem, TableName } from '../../model/view.ts'
 
-type Tables = { readonly [Table in TableName]: Map<string, TableRows[Table]> }
+type Tables = { readonly [Table in TableName]: Map<string, PageRows[Table]> }
 
 const tables: Tables = {
   nodes: new Map(),
@@ -46,7 +39,7 @@ export const nowMs = computed(() => tick.value + clockSkewMs.value)
 export const seenPrices = signal<readonly { readonly atMs: number; readonly pricePerHour: number }[]>([])
 
 /** Rows of a table; whoever reads them is told of changes. */
-export function rowsOf<Table extends TableName>(table: Table): readonly TableRows[Table][] {
+export function rowsOf<Table extends TableName>(table: Table): readonly PageRows[Table][] {
   void versions[table].value
   return [...tables[table].values()]
 }
@@ -56,14 +49,14 @@ export function versionOf(table: TableName): number {
   return versions[table].value
 }
 
-export function rowOf<Table extends TableName>(table: Table, id: string): TableRows[Table] | undefined {
+export function rowOf<Table extends TableName>(table: Table, id: string): PageRows[Table] | undefined {
   void versions[table].value
   return tables[table].get(id)
 }
 
 /** A whole picture replaces everything. */
 export function applyPicture(picture: {
-  readonly view: ConsoleView
+  readonly view: PageView
   readonly mayAct: boolean
   readonly nowMs: number
 }): void {
@@ -79,7 +72,7 @@ export function applyPicture(picture: {
   setHeader(view.header)
 }
 
-export function applyChanges(changes: readonly ViewChange[]): void {
+export function applyChanges(changes: readonly PageChange[]): void {
   for (const change of changes) {
     if ('header' in change) setHeader(change.header)
     else if ('problems' in change) problems.value = change.problems

@@ -1,6 +1,6 @@
 /** The stream of changes: one while somebody looks, none while the tab is hidden. */
 import { signal } from '@preact/signals'
-import type { ViewChange } from '../../model/view.ts'
+import type { PageChange } from '../../model/page-view.ts'
 import { applyChanges, applyPicture, tick } from './store.ts'
 
 /** `expired`: the server does not know this browser any more. */
@@ -50,7 +50,7 @@ function open(): void {
     noted(event)
   })
   source.addEventListener('changes', (event) => {
-    applyChanges(JSON.parse(event.data as string) as readonly ViewChange[])
+    applyChanges(JSON.parse(event.data as string) as readonly PageChange[])
     noted(event)
   })
   source.addEventListener('error', () => {

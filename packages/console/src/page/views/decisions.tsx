@@ -1,7 +1,8 @@
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
-import type { DecisionRow, NodeRow } from '../../model/view.ts'
-import { counted, localTime, priceText } from '../format.ts'
+import type { PageNodeRow } from '../../model/page-view.ts'
+import type { DecisionRow } from '../../model/view.ts'
+import { counted, localDay, localTime, priceText } from '../format.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Name } from '../parts/name.tsx'
 import { Table, type Column } from '../parts/table.tsx'
@@ -30,7 +31,7 @@ export function DecisionsView(): JSX.Element {
         .toLowerCase()
         .includes(filter.toLowerCase()),
   )
-  const days = Map.groupBy(shown.slice(0, mostShown), ({ at }) => new Date(at).toLocaleDateString())
+  const days = Map.groupBy(shown.slice(0, mostShown), ({ at }) => localDay(Date.parse(at)))
   const id = chosen('entry')
   const absent = absences.value.find(({ what }) => what === 'journal')
   return (
@@ -171,7 +172,7 @@ function EntryDetail({ entry }: { readonly entry: DecisionRow }): JSX.Element {
   )
 }
 
-const otherColumns: readonly Column<NodeRow>[] = [
+const otherColumns: readonly Column<PageNodeRow>[] = [
   {
     title: 'Node',
     cell: ({ name }) => <Name name={name} most={30} />,

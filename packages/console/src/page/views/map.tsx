@@ -1,6 +1,6 @@
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
-import type { NodeRow } from '../../model/view.ts'
+import type { PageNodeRow } from '../../model/page-view.ts'
 import { counted, elided } from '../format.ts'
 import { type Grouping, groupings } from '../map/layout.ts'
 import { MapPicture } from '../map/map-picture.tsx'
@@ -76,14 +76,14 @@ export function MapView(): JSX.Element {
   )
 }
 
-function matches(row: NodeRow, filter: string): boolean {
+function matches(row: PageNodeRow, filter: string): boolean {
   if (filter === '') return true
   const texts = [row.name, row.nodePool, row.instanceType, row.zone, row.capacityType, stateText(row)]
   return texts.some((text) => text?.toLowerCase().includes(filter.toLowerCase()) === true)
 }
 
 /** Another one when something happened to the node by which its explanation may be another, too. */
-function explainedVersion(row: NodeRow | undefined): number {
+function explainedVersion(row: PageNodeRow | undefined): number {
   if (row === undefined) return 0
   return 4 * (row.pods ?? 0) + 2 * Number(row.cordoned) + Number(row.deleting)
 }

@@ -1,6 +1,7 @@
 import { useMemo } from 'preact/hooks'
 import type { JSX } from 'preact'
-import type { NodeRow, Problem } from '../../model/view.ts'
+import type { PageNodeRow } from '../../model/page-view.ts'
+import type { Problem } from '../../model/view.ts'
 import { counted, priceText, sumText } from '../format.ts'
 import { ActionButton } from '../parts/act.tsx'
 import { useAnswer } from '../parts/answer.tsx'
@@ -260,7 +261,7 @@ function Kinds(): JSX.Element {
   )
 }
 
-function kindsOf(rows: readonly NodeRow[]): readonly Kind[] {
+function kindsOf(rows: readonly PageNodeRow[]): readonly Kind[] {
   const groups = Map.groupBy(rows, (row) => `${row.nodePool ?? '-'}\n${row.instanceType ?? '?'}`)
   return Array.from(groups, ([id, members]) => {
     const [nodePool = '', type = ''] = id.split('\n')

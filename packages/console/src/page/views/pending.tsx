@@ -1,4 +1,5 @@
 import type { JSX } from 'preact'
+import type { PageRows } from '../../model/page-view.ts'
 import type { PendingAnswer, PendingGroup } from '../../answers/explain.ts'
 import { Answer, useAnswer } from '../parts/answer.tsx'
 import { Explanation } from '../parts/explanation.tsx'
@@ -7,7 +8,6 @@ import { Table, type Column } from '../parts/table.tsx'
 import { Age, When } from '../parts/when.tsx'
 import { choose, chosen } from '../state/router.ts'
 import { nowMs, rowsOf, versionOf } from '../state/store.ts'
-import type { PendingPodRow } from '../../model/view.ts'
 
 const shownWorkloads = 5
 const againMs = 10_000
@@ -98,7 +98,7 @@ function Group({
   )
 }
 
-const columns: readonly Column<PendingPodRow>[] = [
+const columns: readonly Column<PageRows['pendingPods']>[] = [
   { title: 'Pod', cell: (row) => <Name name={row.id} most={50} />, order: (row) => row.id },
   { title: 'Owner', cell: (row) => <Name name={row.owner ?? '-'} most={50} />, order: (row) => row.owner },
   {

@@ -288,11 +288,13 @@ function Outcome({ answer }: { readonly answer: WhatIfAnswer }): JSX.Element {
           {sumText(priceBefore.pricePerHour, priceBefore.unpriced)} →{' '}
           {sumText(priceAfter.pricePerHour, priceAfter.unpriced)} {priceUnit}
         </dd>
-        <dt>Pods that would run</dt>
+        <dt>Pods that would move to other nodes</dt>
+        <dd>{simulation.podsThatMove.length}</dd>
+        <dt>Pending pods that would run</dt>
         <dd>{simulation.podsThatRun.length}</dd>
-        <dt>Pods that would wait</dt>
+        <dt>Running pods that would wait</dt>
         <dd>{simulation.podsThatWait.length}</dd>
-        <dt>Nodes drifted</dt>
+        <dt>Nodes that would be replaced</dt>
         <dd>{simulation.nodes.drifted.length}</dd>
       </dl>
       <pre tabIndex={0} aria-label="What tenon simulate prints">

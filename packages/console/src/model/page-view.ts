@@ -1,0 +1,63 @@
+/** What of the model the page is told: it shows no labels, and NodeClaims only while they are on their way. Pure. */
+import type { ClaimRow, ConsoleView, TableName, TableRows, ViewChange } from './view.ts'
+
+/** Rows by the names of their tables. */
+export type PageRows = { readonly [Table in TableName]: Omit<TableRows[Table], 'labels'> }
+
+export type PageView = Omit<ConsoleView, TableName> & {
+  readonly [Table in TableName]: readonly PageRows[Table][]
+}
+
+export type PageChange =
+  | Exclude<ViewChange, { readonly table: TableName }>
+  | {
+      readonly [Table in TableName]: {
+        readonly table: Table
+        readonly set: readonly PageRows[Table][]
+        /** Ids; those that the page does not know are of no concern to it. */
+        readonly removed: readonly string[]
+      }
+    }[TableName]
+
+export type PageNodeRow = PageRows['nodes']
+
+/** In a large cluster, less than a third of the whole. */
+export function pageView(view: ConsoleView): PageView {
+  return {
+    ...view,
+    nodes: view.nodes.map(withoutLabels),
+    claims: view.claims.filter(isOnItsWay).map(withoutLabels),
+    pendingPods: view.pendingPods.map(withoutLabels),
+  }
+}
+
+export function pageChange(change: ViewChange): PageChange {
+  if (!('table' in change)) return change
+  switch (change.table) {
+    case 'nodes':
+      return { ...change, set: change.set.map(withoutLabels) }
+    case 'pendingPods':
+      return { ...change, set: change.set.map(withoutLabels) }
+    case 'claims': {
+      const others = change.set.filter((claim) => !isOnItsWay(claim)).map(({ id }) => id)
+      return {
+        ...change,
+        set: change.set.filter(isOnItsWay).map(withoutLabels),
+        removed: [...change.removed, ...others],
+      }
+    }
+    case 'pools':
+    case 'decisions':
+    case 'offerings':
+      return change
+  }
+}
+
+function isOnItsWay({ waitsFor }: ClaimRow): boolean {
+  return waitsFor !== undefined
+}
+
+function withoutLabels<Row extends { readonly labels: unknown }>(row: Row): Omit<Row, 'labels'> {
+  const { labels: _, ...rest } = row
+  return rest
+}
