@@ -11,7 +11,8 @@ export function roundedParts(
   digits: number,
 ): { readonly parts: readonly number[]; readonly total: number } {
   const scale = 10 ** digits
-  const units = Math.round(total * scale)
+  // Halves go up, whatever the binary fraction.
+  const units = Math.round(Number((total * scale).toPrecision(12)))
   const floors = parts.map((part) => Math.floor(part * scale))
   const missing = units - floors.reduce((sum, floor) => sum + floor, 0)
   const raised = new Set(

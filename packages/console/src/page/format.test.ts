@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { amountText, csvField, elided, percentText, sumText } from './format.ts'
+import { amountText, csvField, elided, percentText, priceText, sumText } from './format.ts'
 
 test('CON-5 a sum tells how many prices are not known, and nothing known is no 0', () => {
   assert.equal(sumText(1.5, 0), '1.5000')
@@ -29,4 +29,11 @@ test('a field of a CSV file is no formula, and keeps commas and quotes', () => {
   assert.equal(csvField('=HYPERLINK("x")'), `"'=HYPERLINK(""x"")"`)
   assert.equal(csvField('a,b'), '"a,b"')
   assert.equal(csvField(-1), '-1')
+})
+
+test('CON-11 halves of the last digit go up, as in tenon cost, whatever the binary fraction', () => {
+  assert.deepEqual(
+    [priceText(1.21335), sumText(1.0050000001, 0, 2), priceText(0.1 + 0.2), priceText(2.00004999)],
+    ['1.2134', '1.01', '0.3000', '2.0000'],
+  )
 })

@@ -2,13 +2,21 @@
 
 /** A price per hour; small prices have four digits behind the point, as in `tenon cost`. */
 export function priceText(price: number | undefined, digits = 4): string {
-  return price === undefined ? '?' : price.toFixed(digits)
+  return price === undefined ? '?' : decimalText(price, digits)
 }
 
 /** With `?n` for parts without a known price, which are in no sum. */
 export function sumText(perHour: number | undefined, unpriced: number, digits = 4): string {
   const unknown = unpriced === 0 ? '' : ` ?${unpriced}`
-  return perHour === undefined ? `?${unpriced === 0 ? '' : unpriced}` : `${perHour.toFixed(digits)}${unknown}`
+  return perHour === undefined
+    ? `?${unpriced === 0 ? '' : unpriced}`
+    : `${decimalText(perHour, digits)}${unknown}`
+}
+
+/** Halves go up, whatever the binary fraction: sums are those of `tenon cost`. */
+function decimalText(amount: number, digits: number): string {
+  const scale = 10 ** digits
+  return (Math.round(Number((amount * scale).toPrecision(12))) / scale).toFixed(digits)
 }
 
 /** Whole percent; `-` when a part of it is not known, or there is nothing to take part of. */
@@ -84,9 +92,9 @@ export function localTime(ms: number, withDate: boolean): string {
   return (withDate ? timeWithDate : timeOfDay).format(ms)
 }
 
-const dayOfYear = new Intl.DateTimeFormat()
+const dayOfYear = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' })
 
-/** The local day, such as `11/27/2026`; `?` for no time. */
+/** The local day, such as `Nov 27, 2026`; `?` for no time. */
 export function localDay(ms: number): string {
   return Number.isNaN(ms) ? '?' : dayOfYear.format(ms)
 }

@@ -1,6 +1,6 @@
 /** A running cluster, followed with the user's own rights (console.md 1). */
 import { karpenterKinds, type KubeObject, kinds, pathOf, type ResourceType } from '@tenon/api'
-import { createCache, createKubeClient, type ListOptions } from '@tenon/kube'
+import { createCache, createKubeClient, type ListOptions, TurnPace } from '@tenon/kube'
 import { type Clock, messageOf, readText, silentLogger, SystemRandom, type Transport } from '@tenon/runtime'
 import type { SourceEvent } from '../model/event.ts'
 import { amountsOf } from '../model/facts.ts'
@@ -38,12 +38,15 @@ class Following {
   readonly #paths = new Map<string, ConsoleResource>()
   readonly #open = new Set<string>()
   readonly #refused = new Set<string>()
+  /** Collections that arrive at the same time take turns. */
+  readonly #pace: TurnPace
   #heardMs: number
   #isStale = false
 
   constructor(options: LiveOptions, signal: AbortSignal) {
     this.#options = options
     this.#signal = signal
+    this.#pace = new TurnPace(options.clock)
     this.#heardMs = options.clock.now()
     this.#transport = observedTransport(options.transport, {
       watching: (path, isOpen) => {
@@ -82,6 +85,7 @@ class Following {
       random: new SystemRandom(),
       transform,
       gatherMs,
+      pace: this.#pace,
       ...selection,
     })
     cache.onChange((change) => {

@@ -56,7 +56,9 @@ function Misses({ misses }: { readonly misses: readonly MissAnswer[] }): JSX.Ele
               {miss.running} of {miss.waiting} pods run, on {miss.place},{' '}
               {miss.pricePerHour === undefined
                 ? 'at an unknown price'
-                : `for ${priceText(miss.pricePerHour)} ${currency} per hour`}
+                : miss.pricePerHour === 0
+                  ? 'at no further cost'
+                  : `for ${priceText(miss.pricePerHour)} ${currency} per hour`}
             </p>
             {miss.command !== undefined && <Command text={miss.command} what="patch" />}
           </li>

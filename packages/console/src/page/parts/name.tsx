@@ -1,8 +1,17 @@
 import type { JSX } from 'preact'
 import { elided } from '../format.ts'
 
-/** A name of an object: of a long one the middle is left out, and told on hover. */
+/** Names that are no longer are not broken where they have a hyphen. */
+const mostUnbroken = 20
+
+/** A name of an object: of a long one the middle is left out, and told on hover. It turns no text around it. */
 export function Name({ name, most = 40 }: { readonly name: string; readonly most?: number }): JSX.Element {
   const short = elided(name, most)
-  return short === name ? <span>{name}</span> : <span title={name}>{short}</span>
+  if (short !== name)
+    return (
+      <bdi class="long" title={name}>
+        {short}
+      </bdi>
+    )
+  return <bdi class={name.length <= mostUnbroken ? 'unbroken' : ''}>{name}</bdi>
 }

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import type { PageNodeRow } from '../../model/page-view.ts'
-import { amountText, elided, percentText, priceText, shareOf } from '../format.ts'
+import { amountText, percentText, priceText, shareOf } from '../format.ts'
 import { go } from '../state/router.ts'
 import { Name } from './name.tsx'
 import { Table, type Column } from './table.tsx'
@@ -30,7 +30,7 @@ const columns: readonly Column<PageNodeRow>[] = [
           go(`/map${url.search}`)
         }}
       >
-        {elided(row.name, 40)}
+        <Name name={row.name} />
       </a>
     ),
     order: (row) => row.name,
@@ -82,14 +82,7 @@ const columns: readonly Column<PageNodeRow>[] = [
 /** All nodes, and NodeClaims that have none yet. */
 export function NodeTable({ rows }: { readonly rows: readonly PageNodeRow[] }): JSX.Element {
   return (
-    <Table
-      caption="Nodes"
-      columns={columns}
-      rows={rows}
-      rowKey={(row) => row.id}
-      first={{ title: 'Name' }}
-      empty="There are no nodes."
-    />
+    <Table caption="Nodes" columns={columns} rows={rows} rowKey={(row) => row.id} first={{ title: 'Name' }} />
   )
 }
 

@@ -70,7 +70,13 @@ export function MapView(): JSX.Element {
         </fieldset>
         <span class="quiet">{counted(rows.length, 'node')}</span>
       </div>
-      {asTable ? <NodeTable rows={rows} /> : <MapPicture rows={rows} grouping={grouping} chosenId={nodeId} />}
+      {rows.length === 0 ? (
+        <p class="empty">{filter === '' ? 'There are no nodes.' : 'No node matches the filter.'}</p>
+      ) : asTable ? (
+        <NodeTable rows={rows} />
+      ) : (
+        <MapPicture rows={rows} grouping={grouping} chosenId={nodeId} />
+      )}
       {nodeId !== undefined && <NodeDialog id={nodeId} />}
     </>
   )

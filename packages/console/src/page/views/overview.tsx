@@ -191,7 +191,7 @@ function Happening(): JSX.Element {
             <strong>
               <Name name={claim.name} />
             </strong>{' '}
-            {claim.instanceType ?? ''}: waits to be {claim.waitsFor}
+            {claim.instanceType !== undefined && `${claim.instanceType} `}waits to be {claim.waitsFor}
             <Waited since={claim.waitsSince ?? claim.createdAt} />
             {claim.waitsMessage !== undefined && <span class="quiet"> · {claim.waitsMessage}</span>}
           </li>
@@ -201,7 +201,7 @@ function Happening(): JSX.Element {
             <strong>
               <Name name={node.name} />
             </strong>{' '}
-            {node.instanceType ?? ''}: is removed
+            {node.instanceType !== undefined && `${node.instanceType} `}is removed
             {node.pods !== undefined && `, with ${counted(node.pods, 'pod')} on it`}
           </li>
         ))}

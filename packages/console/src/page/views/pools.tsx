@@ -50,7 +50,8 @@ function Pool({
       {row?.paused !== undefined && <p class="failure">Paused: {row.paused}</p>}
       {row?.halted !== undefined && <p class="failure">Rollout halted: {row.halted}</p>}
       <p>
-        {counted(nodes, 'node')}; {drift.updated} of {drift.total} updated
+        {counted(nodes, 'node')}
+        {drift.total > 0 && `; ${drift.updated} of ${drift.total} updated`}
         {drift.fields.length > 0 && `, drifted by ${drift.fields.join(', ')}`}.{' '}
         {types.problem === undefined
           ? `${types.left} of ${types.offered} types meet the requirements, with ${explanation.offerings.left} offerings, ${explanation.offerings.available} to be had now.`
@@ -183,8 +184,8 @@ function Offerings({
   return (
     <details>
       <summary>
-        {offerings.length} offerings, {offerings.filter(({ available }) => !available).length} not to be had
-        now
+        {offerings.length} offerings of all types, {offerings.filter(({ available }) => !available).length}{' '}
+        not to be had now
       </summary>
       <div class="controls">
         <label>

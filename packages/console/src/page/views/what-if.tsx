@@ -297,7 +297,7 @@ function Outcome({ answer }: { readonly answer: WhatIfAnswer }): JSX.Element {
         <dt>Nodes that would be replaced</dt>
         <dd>{simulation.nodes.drifted.length}</dd>
       </dl>
-      <pre tabIndex={0} aria-label="What tenon simulate prints">
+      <pre class="simulated" tabIndex={0} aria-label="What tenon simulate prints">
         {text}
       </pre>
       {played !== undefined && <Played {...played} unit={priceUnit} />}
