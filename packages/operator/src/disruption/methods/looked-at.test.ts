@@ -1,27 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { InstanceType, NodePool, Pod } from '@tenon/api'
+import type { InstanceType } from '@tenon/api'
 import { type Circumstances, isInVainAgain, LookedAt } from './looked-at.ts'
+import { poolOf, seen } from './looked-at.test-support.ts'
 
 const minute = 60_000
-const hour = 60 * minute
-
-function seen(name: string, pods: string, pricePerHour = 1, generation = 1, cpu = 1000) {
-  return {
-    name,
-    requests: pods.split('').map(() => ({ cpu })),
-    movable: pods.split('').map((uid) => ({ metadata: { name: uid, uid } }) as Pod),
-    pricePerHour,
-    disruptionCost: 1 + pods.length,
-    waitsForBusyNodes: false,
-    pool: poolOf(generation),
-  }
-}
-
-function poolOf(generation: number, limits?: Record<string, string>): NodePool {
-  const spec = { template: { spec: {} }, ...(limits && { limits }) }
-  return { metadata: { name: 'default', generation }, spec } as NodePool
-}
 
 /** A type that costs so much per offering; undefined where it is sold out. */
 function sold(...prices: readonly (number | undefined)[]): Circumstances['catalogue'] {
@@ -78,20 +61,46 @@ test('ASK-29 a node is looked at again once its pods will ask for much more or l
   assert.deepEqual(lookInVain(looked, at(4, { candidates: asking(500) })), allNew)
 })
 
-test('each is looked at after five minutes, and all together after an hour, however often some were meanwhile', () => {
+/** A node with so much room. */
+const roomOf = (cpu: number): NonNullable<Circumstances['nodes']>[number] => ({
+  name: 'node',
+  labels: {},
+  taints: [],
+  initialized: true,
+  available: { cpu },
+})
+
+/** When each was looked at, and all of them together, in minutes; each step something is looked at in vain. */
+function timesOf(nodesAt: (step: number) => Circumstances['nodes']) {
   const looked = new LookedAt()
   const looks: number[] = []
   const exchanges: number[] = []
-  for (let nowMs = 0; nowMs <= 2 * hour; nowMs += 20_000) {
-    const { unchanged, settled } = lookInVain(looked, at(nowMs))
+  for (let step = 0; step <= 360; step++) {
+    const nowMs = step * 20_000
+    const { unchanged, settled } = lookInVain(looked, at(nowMs, { nodes: nodesAt(step) }))
     if (unchanged.length === 0) looks.push(nowMs / minute)
     if (settled.length === 0) exchanges.push(nowMs / minute)
   }
-  assert.deepEqual(
-    looks,
-    Array.from({ length: 25 }, (_, each) => 5 * each),
-  )
-  assert.deepEqual(exchanges, [0, 60, 120])
+  return { looks, exchanges }
+}
+
+const everyMinutes = (minutes: number) =>
+  Array.from({ length: 120 / minutes + 1 }, (_, each) => minutes * each)
+
+test('each is looked at after five minutes where a node has more room, and all together after an hour', () => {
+  const { looks, exchanges } = timesOf((step) => [roomOf(1000 + step)])
+  assert.deepEqual(looks, everyMinutes(5))
+  assert.deepEqual(exchanges, everyMinutes(60))
+})
+
+test('each is looked at after ten minutes where no node has more room, and while pods wait', () => {
+  assert.deepEqual(timesOf((step) => [roomOf(1000 - step)]).looks, everyMinutes(10))
+  assert.deepEqual(timesOf(() => undefined).looks, everyMinutes(10))
+})
+
+test('each is looked at once pods that waited for more than five minutes have their places', () => {
+  const { looks } = timesOf((step) => (step > 0 && step < 20 ? undefined : [roomOf(1000)]))
+  assert.deepEqual(looks.slice(0, 2), [0, 20 / 3])
 })
 
 test('larger budgets count where smaller ones have kept something from being found, and only for their NodePool', () => {

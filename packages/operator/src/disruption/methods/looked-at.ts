@@ -7,6 +7,8 @@ import type { Catalogue } from '../catalogue.ts'
 
 /** Every node, and every few of them, is looked at again after this: there may be room for its pods elsewhere. */
 const lookLastsMs = 5 * 60_000
+/** The same where there is room nowhere that was not there, and while pods wait, which keeps moves from being found. */
+const quietLookLastsMs = 10 * 60_000
 /** All nodes together are looked at again after this: it takes the longest, and what has changed since was looked at. */
 const exchangeLastsMs = 60 * 60_000
 /** Recommendations for pods change all the time: less of a difference, as a part of the amount, is no news. */
@@ -94,19 +96,27 @@ export class LookedAt {
     const isLapsed = nowMs - this.#exchangedAtMs >= exchangeLastsMs
     if (isLapsed || isCheaper(pricesOf(catalogue), this.#prices)) this.#sights = new Map()
     const settled = new Set<string>()
+    let count = 0
     for (const candidate of candidates) {
+      count++
       const sight = this.#sights.get(candidate.name)
       if (sight !== undefined && isAsSeen(candidate, sight) && leftOf(candidate, budgets) <= sight.left)
         settled.add(candidate.name)
     }
-    const isLook = nowMs - this.#lookedAtMs >= lookLastsMs
-    const unchanged = isLook ? new Set<string>() : settled
     const places = this.#places
-    if (settled.size === 0 || places === undefined || nodes === undefined || hasLimits(catalogue))
-      return { unchanged, settled }
-    const roomier = nodes.filter((node) => isRoomier(node, places.get(node.name)))
-    const inVain = this.#inVain
-    return { unchanged, settled, roomier: new Set(roomier.map(({ name }) => name)), inVain }
+    const isComparable = settled.size > 0 && places !== undefined && !hasLimits(catalogue)
+    const roomier = isComparable ? nodes?.filter((node) => isRoomier(node, places.get(node.name))) : undefined
+    const isAsItWas = roomier?.length === 0 && settled.size === count
+    const lastsMs = isAsItWas || nodes === undefined ? quietLookLastsMs : lookLastsMs
+    const isLook = nowMs - this.#lookedAtMs >= lastsMs
+    const unchanged = isLook ? new Set<string>() : settled
+    if (roomier === undefined) return { unchanged, settled }
+    return {
+      unchanged,
+      settled,
+      roomier: new Set(roomier.map(({ name }) => name)),
+      inVain: this.#inVain,
+    }
   }
 
   /**

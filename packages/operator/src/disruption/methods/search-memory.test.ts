@@ -4,6 +4,7 @@ import type { ConsolidationResult } from '@tenon/engine'
 import type { ConsolidationState } from '../../cluster/nodes/consolidation-state.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import { nothingUnchanged } from './looked-at.ts'
+import { seen } from './looked-at.test-support.ts'
 import { SearchMemory } from './search-memory.ts'
 
 const minute = 60_000
@@ -124,4 +125,22 @@ test('a global search is in vain where all is as it was and nothing has more roo
     memory.isQuiet(() => budgets(1)),
     true,
   )
+})
+
+test('a search over many nodes that found nothing is not repeated for a while, whatever has changed', () => {
+  for (const [count, pauseMs] of [
+    [1, 25],
+    [400, 10_000],
+    [5000, 30_000],
+  ] as const) {
+    const { memory, now } = remembering(true)
+    const candidates = Array.from({ length: count }, (_, at) => seen(`node-${at}`, ''))
+    memory.nothingFound(result(), memory.now(), { ...circumstances, candidates }, nothingUnchanged, false)
+    now.version++
+    const isQuiet = () => memory.isQuiet(() => budgets(1))
+    now.atMs = pauseMs - 1
+    assert.equal(isQuiet(), true)
+    now.atMs = pauseMs
+    assert.equal(isQuiet(), false)
+  }
 })

@@ -30,6 +30,13 @@ interface Limited {
 /** Time alone lets nodes become candidates: those that were not are looked at again after this. */
 const quietMs = 60_000
 
+/**
+ * A search over all nodes that found nothing is not repeated before so long a time for each of its candidates, at most
+ * the longest: what it takes grows with them.
+ */
+const pausePerCandidateMs = 25
+const longestPauseMs = 30_000
+
 export class SearchMemory {
   readonly #deps: Dependencies
   /** Whether nodes are looked at all together; only then it is remembered what was looked at. */
@@ -42,6 +49,8 @@ export class SearchMemory {
    */
   #limited: Limited | undefined
   readonly #lookedAt = new LookedAt()
+  /** Milliseconds of the monotonic clock. */
+  #pausesUntilMs = Number.NEGATIVE_INFINITY
   /** Whether budgets left something out when nothing was found the last time; undefined before that. */
   #wasLimited: boolean | undefined
 
@@ -61,12 +70,12 @@ export class SearchMemory {
   }
 
   /**
-   * Nothing has changed since there was nothing to do.
+   * Nothing has changed since there was nothing to do, or there was nothing to do just now.
    * @param budgets says how many more nodes may go, by NodePool.
    */
   isQuiet(budgets: () => ReadonlyMap<string, number>): boolean {
     const { atMs, instances, version } = this.now()
-    if (version === this.#quietAt) return true
+    if (version === this.#quietAt || atMs < this.#pausesUntilMs) return true
     const limited = this.#limited
     if (limited?.seen.version !== version) return false
     const isSame = instances === limited.seen.instances && atMs - limited.seen.atMs < quietMs
@@ -105,6 +114,7 @@ export class SearchMemory {
     if (this.#wasLimited === undefined || roomier?.size !== 0) return false
     for (const { name } of circumstances.candidates) if (!unchanged.has(name)) return false
     this.#quieten(this.#wasLimited, then, circumstances)
+    this.#pause(circumstances)
     return true
   }
 
@@ -124,8 +134,14 @@ export class SearchMemory {
     const isRepeated = isTimedOut && (isLimitedByBudget || isForgetful)
     if (!isRepeated) this.#quieten(isLimitedByBudget, then, circumstances)
     if (!this.#isGlobal || isTimedOut) return
+    this.#pause(circumstances)
     this.#wasLimited = isLimitedByBudget
     this.#lookedAt.note(circumstances, unchanged, isLimitedByBudget, groups)
+  }
+
+  #pause({ candidates, nowMs }: Circumstances): void {
+    const pauseMs = Math.min(longestPauseMs, pausePerCandidateMs * Array.from(candidates).length)
+    this.#pausesUntilMs = nowMs + pauseMs
   }
 
   #quieten(isLimited: boolean, then: Moment, circumstances: Circumstances): void {
