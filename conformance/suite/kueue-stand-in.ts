@@ -191,9 +191,12 @@ export class KueueWorkload {
   }
 
   /** The Workload has finished, or was deleted: the garbage collector deletes what it owns. */
+  /** Until its pods are gone their room is taken. */
   async end(): Promise<void> {
-    for (const { metadata } of await this.#cluster.list('v1', 'Pod', namespace, `workload=${this.#name}`))
+    const pods = () => this.#cluster.list('v1', 'Pod', namespace, `workload=${this.#name}`)
+    for (const { metadata } of await pods())
       await this.#cluster.delete('v1', 'Pod', metadata?.name ?? '', namespace)
+    await until(`the pods of ${this.#name} are gone`, 60, async () => (await pods()).length === 0)
     await this.#cluster.delete(workloadApi, 'Workload', this.#name, namespace)
   }
 

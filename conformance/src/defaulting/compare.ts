@@ -127,6 +127,14 @@ const differentForAReason: readonly Listed[] = [
       return { ...object, metadata: rest }
     },
   },
+  // Without a class pods say how important they are: the scheduler does not preempt for a group as a whole.
+  {
+    kind: 'PodGroup',
+    without: (object) => {
+      const { priority, ...spec } = record(object['spec'])
+      return { ...object, spec: priority === 0 ? spec : { ...spec, priority } }
+    },
+  },
   // A controller checks the types of a policy; the embedded API server does so at once.
   { kind: 'ValidatingAdmissionPolicy', without: ({ status: _status, ...object }) => object },
   // Its status is what registers it says: a kubelet.

@@ -1416,8 +1416,12 @@ const metadata = (kind: Kind): Make =>
   )
 
 /** The case of a name and a random source: each kind in its turn. */
-export function drawDefaultingCase(index: number, random: Random): DefaultingCase {
-  const kind = kindList[index % kindList.length] as Kind
+export function drawDefaultingCase(
+  index: number,
+  random: Random,
+  kinds: readonly Kind[] = kindList,
+): DefaultingCase {
+  const kind = kinds[index % kinds.length] as Kind
   const draw = new OddDraw(new Draw(random), withPods.has(kind.kind) ? podRates : rates)
   const { apiVersion, resource, isNamespaced } = kind
   const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`

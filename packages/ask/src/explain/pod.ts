@@ -81,7 +81,11 @@ export class PodExplainer {
     const ref = isGated || pod.metadata.deletionTimestamp !== undefined ? undefined : podGroups.of(pod)
     if (ref === undefined) return plain
     if (podGroups.get(ref) === undefined)
-      return { case: 'other', code: 'podGroupMissing', summary: `It waits: ${missingGroupText(ref)}` }
+      return {
+        case: 'other',
+        code: 'podGroupMissing',
+        summary: `It waits: ${missingGroupText(ref, podGroups.problemOf(ref))}`,
+      }
     const [resource = ''] = ref.id.split('/')
     const api = resource.replace(/^podgroups\./, '')
     this.#groups ??= new PodGroupExplainer(this.#study)

@@ -295,11 +295,11 @@ const groups: readonly (readonly [groupVersion: string, kinds: readonly KindRow[
   [
     'scheduling.k8s.io/v1alpha2',
     [
-      ['Workload', 'workloads', { model: 'V1alpha2Workload', generation: true }],
+      ['Workload', 'workloads', { model: 'V1alpha2Workload' }],
       [
         'PodGroup',
         'podgroups',
-        { model: 'V1alpha2PodGroup', sub: 'status', columns: workloads.podGroupColumns, generation: true },
+        { model: 'V1alpha2PodGroup', sub: 'status', columns: workloads.podGroupColumns },
       ],
     ],
   ],

@@ -1,5 +1,5 @@
 /** Whether objects other than pods can be read: the fields that some part of the autoscaler reads. */
-import { parseNillableDuration } from '@tenon/api'
+import { ownValue, parseNillableDuration } from '@tenon/api'
 import { nodeSelectorTerms, labelSelector, podSpec } from './pod-shape.ts'
 import {
   fields,
@@ -11,12 +11,34 @@ import {
   oneOf,
   optional,
   plain,
+  positiveInteger,
   quantity,
   type Shape,
   type ShapeProblem,
   text,
   within,
 } from './shape-check.ts'
+
+/** A list that has entries. */
+function notEmpty(list: Shape): Shape {
+  return (value, at) => {
+    if (Array.isArray(value) && value.length === 0) at.expect('given at least one entry')
+    else list(value, at)
+  }
+}
+
+/** A map of which exactly one of these fields is there. */
+function oneField(map: Shape, ...names: readonly string[]): Shape {
+  return (value, at) => {
+    const found = at.problems.length
+    map(value, at)
+    if (at.problems.length > found) return
+    const given = names.filter(
+      (name) => (ownValue(value as Readonly<Record<string, unknown>>, name) ?? null) !== null,
+    )
+    if (given.length !== 1) at.expect(`given exactly one of ${names.join(' and ')}`)
+  }
+}
 
 const time: Shape = plain(
   'a time such as 2026-01-31T12:00:00Z',
@@ -245,9 +267,52 @@ const capacityBuffer = object({
   }),
   status: optional(fields({ replicas: optional(integer), conditions })),
 })
+const wholeNumber: Shape = plain(
+  'an integer of 0 or more',
+  (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+)
+const claimReference = optional(text)
+const kubernetesGroup = object({
+  spec: fields({
+    schedulingPolicy: oneField(
+      fields({ basic: optional(mapOf(anything)), gang: optional(fields({ minCount: positiveInteger })) }),
+      'basic',
+      'gang',
+    ),
+    schedulingConstraints: optional(fields({ topology: optional(listOf(fields({ key: nonEmptyText }))) })),
+    priority: optional(integer),
+    resourceClaims: optional(
+      listOf(
+        fields({
+          name: nonEmptyText,
+          resourceClaimName: claimReference,
+          resourceClaimTemplateName: claimReference,
+        }),
+      ),
+    ),
+  }),
+  status: optional(
+    fields({
+      conditions,
+      resourceClaimStatuses: optional(
+        listOf(fields({ name: nonEmptyText, resourceClaimName: claimReference })),
+      ),
+    }),
+  ),
+})
+/** Of coscheduling and of Volcano. */
+const memberGroup = object({ spec: fields({ minMember: wholeNumber }) })
+/** Three kinds have this name. */
+const podGroup: Shape = (value, at) => {
+  const { apiVersion = '' } = value as { readonly apiVersion?: string }
+  const shape = apiVersion.startsWith('scheduling.k8s.io/') ? kubernetesGroup : memberGroup
+  shape(value, at)
+}
 const provisioningRequest = object({
   spec: fields({
-    podSets: listOf(fields({ podTemplateRef: fields({ name: nonEmptyText }), count: integer })),
+    podSets: notEmpty(
+      listOf(fields({ podTemplateRef: fields({ name: nonEmptyText }), count: positiveInteger })),
+    ),
     provisioningClassName: nonEmptyText,
     parameters: optional(mapOf(text)),
   }),
@@ -290,6 +355,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
   ['VolumeAttachment', volumeAttachment],
   ['NodeOverlay', nodeOverlay],
   ['CapacityBuffer', capacityBuffer],
+  ['PodGroup', podGroup],
   ['ProvisioningRequest', provisioningRequest],
   ['PodTemplate', podTemplate],
   ['Namespace', object({ status: anything })],

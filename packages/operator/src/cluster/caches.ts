@@ -58,6 +58,7 @@ import {
   standInForClaim,
   standInForNode,
   standInForNodeClass,
+  standInForGroup,
   standInForPool,
   withoutNulls,
 } from './readable.ts'
@@ -192,7 +193,8 @@ export function openCaches(
         groupKinds: {
           open: (type) =>
             registry.cache(type, {
-              transform: readable(type.kind, keptObject, onRead),
+              // One that cannot be read is there all the same: what was launched for it is not given back.
+              transform: readable(type.kind, keptObject, onRead, standInForGroup),
               fields: objectFields,
               isOptional: true,
             }),

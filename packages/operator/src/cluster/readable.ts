@@ -7,6 +7,7 @@
  * that nobody acts on.
  */
 import {
+  autoscalingKinds,
   type KubeObject,
   type Node,
   type NodeClaim,
@@ -191,6 +192,14 @@ export function isWhole(kind: string, raw: KubeObject): boolean {
 export function standInByName<T extends KubeObject>({ apiVersion, kind, metadata }: T): T {
   // Only for kinds whose other fields are optional.
   return { apiVersion, kind, metadata: plainMetadata(metadata) } as T
+}
+
+/** A PodGroup or ProvisioningRequest about which nothing is decided. */
+export function standInForGroup<T extends KubeObject>({ apiVersion, kind, metadata }: T): T {
+  const isRequest = kind === autoscalingKinds.provisioningRequest.kind
+  // Whoever reads the fields of one asks first whether it can be read; a request has the lists that it must have.
+  const spec = isRequest ? { spec: { podSets: [], provisioningClassName: '' } } : {}
+  return { apiVersion, kind, metadata: plainMetadata(metadata), ...spec } as unknown as T
 }
 
 /** What of the metadata can be read. */

@@ -70,14 +70,14 @@ export class GroupReport {
     this.#tell(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
   }
 
-  /** Pods name a group that is not there. */
+  /** Pods name a group that is not there, or cannot be read. */
   doesNotExist(ref: GroupRef): void {
     const pod = this.#firstMember(ref)
     if (pod === undefined) return
     const event = {
       type: 'Normal',
       reason: 'GroupWaitingForMembers',
-      message: missingGroupText(ref),
+      message: missingGroupText(ref, this.#deps.state.podGroups.problemOf(ref)),
     } as const
     this.#record(pod, event, [ref.id])
   }

@@ -61,7 +61,8 @@ export class SilentMembers implements ControllerSpec {
       return done
     }
     // What is not known yet is not missing.
-    if (!podGroups.isKnown(ref)) return { kind: 'after', delayMs: pollMs }
+    if (podGroups.problemOf(ref) === undefined && !podGroups.isKnown(ref))
+      return { kind: 'after', delayMs: pollMs }
     const sinceMs = this.#since.get(id) ?? clock.now()
     this.#since.set(id, sinceMs)
     const leftMs = sinceMs + settlingMs - clock.now()

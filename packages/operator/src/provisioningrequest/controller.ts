@@ -2,6 +2,7 @@
 import { type ProvisioningRequest, requestClassOf, requestStageOf } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
 import type { ClusterState } from '../cluster/cluster-state.ts'
+import { isUnreadable } from '../cluster/readable.ts'
 import { refOf } from '../cluster/pods/group-of-pod.ts'
 import { refOfRequest } from '../cluster/pods/request-pods.ts'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
@@ -59,6 +60,10 @@ export class ProvisioningRequests implements ControllerSpec {
 
   async #ofRequest(request: ProvisioningRequest, signal: AbortSignal): Promise<ReconcileResult> {
     const { booking, search, state } = this.#deps
+    if (isUnreadable(request)) {
+      state.requests.leave(request)
+      return done
+    }
     const of = requestClassOf(request.spec.provisioningClassName)
     const stage = requestStageOf(request)
     if (of !== undefined && stage.kind === 'sought')

@@ -10,16 +10,22 @@ interface Bent {
   readonly bend: Bend
 }
 
-/** Bends one object at a time, in every answer. */
+/** Bends objects in every answer. */
 export class Misshapen {
-  #bent: Bent | undefined
+  #bent: readonly Bent[] = []
 
+  /** This object alone. */
   bend(kind: string, name: string, bend: Bend): void {
-    this.#bent = { kind, name, bend }
+    this.#bent = [{ kind, name, bend }]
+  }
+
+  /** This object as well. */
+  bendToo(kind: string, name: string, bend: Bend): void {
+    this.#bent = [...this.#bent, { kind, name, bend }]
   }
 
   restore(): void {
-    this.#bent = undefined
+    this.#bent = []
   }
 
   readonly path = (inner: Transport): Transport => ({
@@ -45,8 +51,7 @@ export class Misshapen {
   }
 
   #bentText(text: string): string {
-    if (this.#bent === undefined || !text.startsWith('{') || !text.includes(`"${this.#bent.name}"`))
-      return text
+    if (!text.startsWith('{') || !this.#bent.some(({ name }) => text.includes(`"${name}"`))) return text
     const answer = JSON.parse(text) as Fields
     const { kind, items, object } = answer as { kind?: string; items?: Fields[]; object?: Fields }
     if (Array.isArray(items)) for (const item of items) this.#bendIf(item, kind?.replace(/List$/, '') ?? '')
@@ -56,7 +61,7 @@ export class Misshapen {
 
   #bendIf(object: Fields, kind = String(object['kind'])): void {
     const { name } = (object['metadata'] ?? {}) as { readonly name?: string }
-    if (kind === this.#bent?.kind && name === this.#bent.name) this.#bent.bend(object)
+    for (const bent of this.#bent) if (kind === bent.kind && name === bent.name) bent.bend(object)
   }
 }
 

@@ -19,11 +19,11 @@ type GroupSpec = NonNullable<PodGroup['spec']> & {
   }
 }
 
-/** A group stays while pods of it run; the template that it names must exist. @throws ApiError. */
+/** A group stays while pods of it run. @throws ApiError. */
 export function admitPodGroup(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {
   const spec = object['spec'] as GroupSpec | undefined
-  if (typeof spec !== 'object') return object
-  refuseUnknownTemplate(ctx, served, object, spec)
+  // What is no object is refused later.
+  if (typeof spec !== 'object' || Array.isArray(spec)) return object
   const { finalizers = [] } = object.metadata
   const { schedulingConstraints, ...others } = spec
   return {
@@ -39,13 +39,12 @@ export function admitPodGroup(ctx: ServerContext, served: Served, object: Stored
   }
 }
 
-function refuseUnknownTemplate(
-  ctx: ServerContext,
-  served: Served,
-  { metadata }: StoredObject,
-  spec: GroupSpec,
-): void {
-  const { workloadName, podGroupTemplateName } = spec.podGroupTemplateRef?.workload ?? {}
+/** The template that a group names must exist. @throws ApiError. */
+export function refuseUnknownTemplate(ctx: ServerContext, served: Served, object: StoredObject): void {
+  if (served.collection !== 'podgroups.scheduling.k8s.io') return
+  const { metadata } = object
+  const spec = object['spec'] as GroupSpec | undefined
+  const { workloadName, podGroupTemplateName } = spec?.podGroupTemplateRef?.workload ?? {}
   if (workloadName === undefined) return
   const refuse = (why: string): never => {
     throw forbidden(served.definition, metadata.name, why)
@@ -64,17 +63,22 @@ function priorityOf(
   ctx: ServerContext,
   served: Served,
   { metadata }: StoredObject,
-  { priorityClassName = '' }: GroupSpec,
+  { priority: given, priorityClassName }: GroupSpec,
 ): { readonly priority?: number } {
-  if (priorityClassName === '') return {}
-  const found = ctx.store
-    .collection('priorityclasses.scheduling.k8s.io')
-    .get(keyOf(undefined, priorityClassName))
-  if (found === undefined) {
+  const isNamed = typeof priorityClassName === 'string' && priorityClassName !== ''
+  const found = isNamed
+    ? ctx.store.collection('priorityclasses.scheduling.k8s.io').get(keyOf(undefined, priorityClassName))
+    : undefined
+  if (isNamed && found === undefined) {
     const why = `no PriorityClass with name ${priorityClassName} was found`
     throw forbidden(served.definition, metadata.name, why)
   }
-  return { priority: typeof found['value'] === 'number' ? found['value'] : 0 }
+  const priority = typeof found?.['value'] === 'number' ? found['value'] : 0
+  if (typeof given === 'number' && given !== priority) {
+    const why = `priority set in the pod group (${given}) must match the priority computed (${priority}) based on the priority class set in the spec`
+    throw forbidden(served.definition, metadata.name, why)
+  }
+  return found === undefined || (given !== undefined && typeof given !== 'number') ? {} : { priority }
 }
 
 /** Without the gate, new pods belong to no group, and nobody is told. */

@@ -37,13 +37,15 @@ describe('PodGroups', () => {
       { schedulingPolicy: { basic: {}, gang: { minCount: 1 } } },
       /must specify exactly one of: `basic`, `gang`/,
     ],
-    ['none to run together', gang(0), /minCount: Invalid value: 0: must be greater than or equal to 1/],
+    ['none to run together', gang(0), /spec\.schedulingPolicy\.gang\.minCount: Required value/],
+    ['less than none', gang(-1), /minCount: Invalid value: -1: must be greater than or equal to 1/],
     [
       'no minCount',
       { schedulingPolicy: { gang: {} } },
       /spec\.schedulingPolicy\.gang\.minCount: Required value/,
     ],
-    ['no policy at all', {}, /spec\.schedulingPolicy: Required value/],
+    ['no policy at all', {}, /spec\.schedulingPolicy: .*must specify one of: `basic`, `gang`/],
+    ['a policy that is null', { schedulingPolicy: { gang: null } }, /must specify one of: `basic`, `gang`/],
     [
       'two topology keys',
       { ...gang(2), schedulingConstraints: { topology: [{ key: 'a' }, { key: 'b' }] } },
@@ -68,6 +70,13 @@ describe('PodGroups', () => {
       assert.equal(status, 422, body.message)
       assert.match(body.message, message)
     })
+
+  test('a priority that no class gives is refused', async () => {
+    const api = new TestServer()
+    const { status, body } = await api.call('POST', path, aGroup({ ...gang(2), priority: 5 }))
+    assert.equal(status, 403)
+    assert.match(body.message, /priority set in the pod group \(5\) must match the priority computed \(0\)/)
+  })
 
   test('the spec does not change, the status does', async () => {
     const api = new TestServer()

@@ -5,6 +5,7 @@ import { keyOf } from '../../storage/index.ts'
 import { mutated, validated } from '../admission/index.ts'
 import { adminAccessErrors } from '../admission/admin-access.ts'
 import { admitCreate } from '../admission/plug-ins.ts'
+import { refuseUnknownTemplate } from '../admission/pod-groups.ts'
 import type { ServerContext, WriteOptions } from '../context.ts'
 import { checkCustomResourceDefinition, crdOf, isTerminatingCrd } from '../kinds/custom-resources.ts'
 import { policyOf } from '../admission/policy-status.ts'
@@ -73,6 +74,7 @@ export function prepareCreate(
     ...adminAccessErrors(ctx, served, object),
     ...served.definition.validate(object, undefined),
   ])
+  refuseUnknownTemplate(ctx, served, object)
   checkLimitRanges(ctx, served, object)
   ctx.quotas.check(served, object)
   checkCustomResourceDefinition(served, object)

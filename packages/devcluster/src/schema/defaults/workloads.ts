@@ -189,14 +189,18 @@ export function autoscalerDefaults(autoscaler: Loose): Loose {
   })
 }
 
-const groupDefaults = { disruptionMode: 'Pod' }
-
 export function podGroupDefaults(group: Loose): Loose {
-  return within(group, 'spec', (spec) => fill(spec, groupDefaults))
+  return within(fill(group, { status: {} }), 'spec', (spec) =>
+    fill(withoutEmptyClass(spec), { disruptionMode: 'Pod' }),
+  )
 }
 
 export function workloadDefaults(workload: Loose): Loose {
-  return within(workload, 'spec', (spec) =>
-    each(spec, 'podGroupTemplates', (one) => fill(one, groupDefaults)),
-  )
+  return within(workload, 'spec', (spec) => each(spec, 'podGroupTemplates', withoutEmptyClass))
+}
+
+/** An empty name is none. */
+function withoutEmptyClass(spec: Loose): Loose {
+  const { priorityClassName, ...others } = spec
+  return priorityClassName === '' ? others : spec
 }

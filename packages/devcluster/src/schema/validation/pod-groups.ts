@@ -12,8 +12,7 @@ const mostTemplates = 8
 const highestPriority = 1_000_000_000
 
 export function checkPodGroup(object: StoredObject, old: StoredObject | undefined, found: Findings): void {
-  const spec = object['spec'] as Loose | undefined
-  if (spec === undefined) return found.required('spec')
+  const spec: Loose = (object['spec'] as Loose | undefined) ?? {}
   if (old !== undefined) return found.immutable('spec', spec, old['spec'], jsonEqual)
   checkGroupSpec(spec, 'spec', found)
   const reference: Loose | undefined = spec['podGroupTemplateRef']
@@ -26,8 +25,7 @@ export function checkPodGroup(object: StoredObject, old: StoredObject | undefine
 }
 
 export function checkWorkload(object: StoredObject, old: StoredObject | undefined, found: Findings): void {
-  const spec = object['spec'] as Loose | undefined
-  if (spec === undefined) return found.required('spec')
+  const spec: Loose = (object['spec'] as Loose | undefined) ?? {}
   const path = 'spec.podGroupTemplates'
   const templates = listOf(spec, 'podGroupTemplates')
   if (old !== undefined) {
@@ -38,12 +36,13 @@ export function checkWorkload(object: StoredObject, old: StoredObject | undefine
     return found.immutable(path, templates, before?.['podGroupTemplates'], jsonEqual)
   }
   if (templates.length === 0) found.required(path, 'must have at least one item')
+  checkController(spec['controllerRef'], 'spec.controllerRef', found)
   checkCount(templates, mostTemplates, path, found)
   const names = new Set<unknown>()
   for (const [index, template] of templates.entries()) {
     const { name } = template
     checkLabel(name, `${path}[${index}].name`, found)
-    if (names.has(name)) found.duplicate(`${path}[${index}].name`, name)
+    if (names.has(name)) found.duplicate(`${path}[${index}]`, template)
     names.add(name)
     checkGroupSpec(template, `${path}[${index}]`, found)
   }
@@ -62,19 +61,35 @@ function checkGroupSpec(spec: Loose, path: string, found: Findings): void {
   checkClaims(listOf(spec, 'resourceClaims'), `${path}.resourceClaims`, found)
   found.oneOf(`${path}.disruptionMode`, spec['disruptionMode'], ['Pod', 'PodGroup'])
   const { priorityClassName, priority } = spec
-  if (priorityClassName !== undefined) checkName(priorityClassName, `${path}.priorityClassName`, found)
+  if (priorityClassName !== '') checkName(priorityClassName, `${path}.priorityClassName`, found)
   if (typeof priority === 'number' && priority > highestPriority)
     found.invalid(`${path}.priority`, priority, `must be less than or equal to ${highestPriority}`)
 }
 
-function checkPolicy(policy: Loose | undefined, path: string, found: Findings): void {
-  if (policy === undefined) return
-  const given = ['basic', 'gang'].filter((each) => ownValue(policy, each) !== undefined)
+/** Who runs a Workload: not asked whether it is there. */
+function checkController(reference: Loose | undefined, path: string, found: Findings): void {
+  if (reference === undefined) return
+  const { apiGroup, kind, name } = reference
+  if (typeof apiGroup === 'string' && apiGroup !== '')
+    for (const words of nameErrors(apiGroup, 'subdomain')) found.invalid(`${path}.apiGroup`, apiGroup, words)
+  for (const [field, value] of [
+    ['kind', kind],
+    ['name', name],
+  ] as const) {
+    if (typeof value !== 'string' || value === '') continue
+    for (const words of nameErrors(value, 'path')) found.invalid(`${path}.${field}`, value, words)
+  }
+}
+
+function checkPolicy(policy: Loose = {}, path: string, found: Findings): void {
+  // A null is none.
+  const given = ['basic', 'gang'].filter((each) => (ownValue(policy, each) ?? null) !== null)
   if (given.length === 0) return found.invalid(path, '', 'must specify one of: `basic`, `gang`')
   if (given.length > 1)
     return found.invalid(path, `{${given.join(', ')}}`, 'must specify exactly one of: `basic`, `gang`')
   const minCount: unknown = policy['gang']?.minCount
-  if (typeof minCount === 'number' && minCount < 1)
+  if (minCount === 0) found.required(`${path}.gang.minCount`)
+  else if (typeof minCount === 'number' && minCount < 1)
     found.invalid(`${path}.gang.minCount`, minCount, 'must be greater than or equal to 1')
 }
 
@@ -84,14 +99,15 @@ function checkClaims(claims: readonly Loose[], path: string, found: Findings): v
   for (const [index, { name, resourceClaimName, resourceClaimTemplateName }] of claims.entries()) {
     const at = `${path}[${index}]`
     checkLabel(name, `${at}.name`, found)
-    if (names.has(name)) found.duplicate(`${at}.name`, name)
+    if (names.has(name)) found.duplicate(at, claims[index])
     names.add(name)
-    const given = [resourceClaimName, resourceClaimTemplateName].filter((each) => each !== undefined)
+    const references = { resourceClaimName, resourceClaimTemplateName }
+    const given = Object.entries(references).filter(([, each]) => each !== undefined)
     if (given.length !== 1) {
       const words = 'must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`'
       found.invalid(at, claims[index], words)
     }
-    for (const each of given) checkName(each, at, found)
+    for (const [field, each] of given) checkName(each, `${at}.${field}`, found)
   }
 }
 

@@ -245,11 +245,9 @@ function checkNames(spec: Loose, path: string, found: Findings): void {
   const group: Loose | undefined = spec['schedulingGroup']
   if (group !== undefined) {
     const { podGroupName } = group
-    if (typeof podGroupName !== 'string')
-      found.invalid(`${path}.schedulingGroup`, '', 'must specify one of: `podGroupName`')
-    else
-      for (const words of nameErrors(podGroupName, 'subdomain'))
-        found.invalid(`${path}.schedulingGroup.podGroupName`, podGroupName, words)
+    const at = `${path}.schedulingGroup.podGroupName`
+    if (typeof podGroupName !== 'string') found.invalid(at, null, 'must specify one of: `podGroupName`')
+    else for (const words of nameErrors(podGroupName, 'subdomain')) found.invalid(at, podGroupName, words)
   }
   const runtimeClass: unknown = spec['runtimeClassName']
   if (typeof runtimeClass === 'string') {

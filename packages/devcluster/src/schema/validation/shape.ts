@@ -22,6 +22,11 @@ const lenientFields = new Set([
   'io.k8s.api.resource.v1.DeviceSubRequest.name',
   'io.k8s.api.resource.v1.DeviceTaint.key',
   'io.k8s.api.resource.v1beta2.DeviceTaint.key',
+  // An empty one is what is missing, and is refused as such.
+  'io.k8s.api.scheduling.v1alpha2.PodGroup.spec',
+  'io.k8s.api.scheduling.v1alpha2.PodGroupSpec.schedulingPolicy',
+  'io.k8s.api.scheduling.v1alpha2.PodGroupTemplate.schedulingPolicy',
+  'io.k8s.api.scheduling.v1alpha2.Workload.spec',
 ])
 
 /** Required text where an empty one is none. */

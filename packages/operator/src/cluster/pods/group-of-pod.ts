@@ -41,9 +41,14 @@ export function refOf(source: GroupSource, namespace: string, name: string): Gro
   return { source, namespace, name, id: `${prefixes[source]}/${namespace}/${name}` }
 }
 
-/** Why nothing becomes of the pods of a group that is not there. */
-export function missingGroupText({ id }: GroupRef): string {
-  return `its ${id} does not exist, or does not say how many pods must run together; create it`
+/**
+ * Why nothing becomes of the pods of a group that is not there.
+ * @param problem what is wrong with the object; undefined where there is none.
+ */
+export function missingGroupText({ id }: GroupRef, problem: string | undefined): string {
+  return problem === undefined
+    ? `its ${id} does not exist; create it`
+    : `its ${id} is invalid: ${problem}; correct it`
 }
 
 function isName(value: unknown): value is string {

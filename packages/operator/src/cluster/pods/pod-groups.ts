@@ -3,6 +3,7 @@ import type { KubeObject, MemberGroup, Pod, PodGroup } from '@tenon/api'
 import type { Cache, Change } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from '../caches.ts'
+import { isUnreadable, unreadableText } from '../readable.ts'
 import { type GroupRef, groupOf, type GroupSource, groupSources, refOf } from './group-of-pod.ts'
 import { isActive } from './pods.ts'
 import type { RequestPods } from './request-pods.ts'
@@ -125,11 +126,8 @@ export class PodGroups {
     const { source, namespace, name } = ref
     if (source === 'request') return this.#ofRequest(ref)
     if (source === 'podgroup') {
-      for (const cache of this.#podGroups) {
-        const object = cache.get({ namespace, name })
-        if (object !== undefined) return readGroup(ref, object)
-      }
-      return undefined
+      const object = this.#podGroup({ namespace, name })
+      return object === undefined || isUnreadable(object) ? undefined : readGroup(ref, object)
     }
     const object = this.#memberGroups.get(source)?.get({ namespace, name })
     const minMember: unknown = object?.spec?.minMember
@@ -140,6 +138,26 @@ export class PodGroups {
       priority: undefined,
       movesWhole: false,
     }
+  }
+
+  #podGroup(key: { readonly namespace: string; readonly name: string }): PodGroup | undefined {
+    for (const cache of this.#podGroups) {
+      const object = cache.get(key)
+      if (object !== undefined) return object
+    }
+    return undefined
+  }
+
+  /** What is wrong with the object of a group; undefined where there is none, or nothing is wrong with it. */
+  problemOf({ source, namespace, name }: GroupRef): string | undefined {
+    const key = { namespace, name }
+    const object =
+      source === 'request'
+        ? this.requests.get(`${namespace}/${name}`)
+        : source === 'podgroup'
+          ? this.#podGroup(key)
+          : this.#memberGroups.get(source)?.get(key)
+    return object && unreadableText(object)
   }
 
   #ofRequest(ref: GroupRef): KnownGroup | undefined {
@@ -154,7 +172,9 @@ export class PodGroups {
   }
 
   /** Whether all groups of its kind are known, so that one which is not found is not there. */
-  isKnown({ source }: GroupRef): boolean {
+  isKnown(ref: GroupRef): boolean {
+    const { source } = ref
+    if (this.problemOf(ref) !== undefined) return false
     if (source === 'request') return this.requests.isKnown
     if (source !== 'podgroup') return this.#memberGroups.get(source)?.isSynced === true
     return this.#podGroups.length > 0 && this.#podGroups.every(({ isSynced }) => isSynced)
@@ -179,7 +199,9 @@ export class PodGroups {
 
   /** The group with this id that some pod or claim named. */
   ref(id: string): GroupRef | undefined {
-    const [kind = '', namespace = '', name = ''] = id.split('/')
+    const [kind = '', namespace = '', ...rest] = id.split('/')
+    // Users of Volcano may write anything for a name.
+    const name = rest.join('/')
     return groupSources
       .map((source) => refOf(source, namespace, name))
       .find((ref) => ref.id === `${kind}/${namespace}/${name}`)

@@ -15,6 +15,7 @@ import { type PodGroupResult } from '@tenon/engine'
 import type { Cache } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from '../caches.ts'
+import { isUnreadable } from '../readable.ts'
 import { isSameValue } from '../same-value.ts'
 import { type GroupRef, refOf } from './group-of-pod.ts'
 import type { PodPlans } from './pod-plans.ts'
@@ -157,6 +158,11 @@ export class RequestPods {
     this.asked.notify(ref.id)
   }
 
+  /** The request cannot be read: what was decided about it, and what is kept, stays. */
+  leave({ metadata: { uid } }: ProvisioningRequest): void {
+    if (uid !== undefined && !this.#isKnown) this.#seen.add(uid)
+  }
+
   /** Nothing is decided about the request. */
   drop(ref: GroupRef, uid?: string): void {
     if (uid !== undefined && !this.#isKnown) this.#seen.add(uid)
@@ -193,7 +199,7 @@ export class RequestPods {
     name,
   }: GroupRef): { readonly request: ProvisioningRequest; readonly minCount: number } | undefined {
     const request = this.get(`${namespace}/${name}`)
-    if (request === undefined || isConditionTrue(request, 'Failed')) return undefined
+    if (request === undefined || isUnreadable(request) || isConditionTrue(request, 'Failed')) return undefined
     if (isConditionTrue(request, 'Provisioned')) return { request, minCount: 0 }
     const served = this.#served.get(id)
     return served === undefined ? undefined : { request, minCount: served.pods.length }
@@ -271,6 +277,8 @@ export class RequestPods {
     // What is not known yet is not gone.
     if (!this.isKnown) return { kind: 'held', request: key }
     const request = this.get(key)
+    // What it says cannot be read, and may be that room is kept.
+    if (request !== undefined && isUnreadable(request)) return { kind: 'held', request: key }
     const className = consumedClassOf(pod) ?? request?.spec.provisioningClassName
     const of = className === undefined ? 'atomic' : requestClassOf(className)
     if (of === undefined) return undefined

@@ -138,9 +138,11 @@ export class GroupInputs {
   #holdOn(ref: GroupRef): KnownGroup | string {
     const { clock, state } = this.#deps
     const group = state.podGroups.get(ref)
+    const problem = state.podGroups.problemOf(ref)
     // After a start groups may be read later than pods.
-    if (group === undefined && !state.podGroups.isKnown(ref)) return `its ${ref.id} has not been read yet`
-    if (group === undefined) return missingGroupText(ref)
+    if (group === undefined && problem === undefined && !state.podGroups.isKnown(ref))
+      return `its ${ref.id} has not been read yet`
+    if (group === undefined) return missingGroupText(ref, problem)
     const lost = this.#lostDomain(group)
     if (lost !== undefined) return lost
     const round = state.podGroups.roundOf(group.uid)

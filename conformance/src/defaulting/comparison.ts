@@ -1,0 +1,44 @@
+/** Asks both API servers to take the same objects, and tells where they differ. */
+import { inParallel } from '../parallel.ts'
+import { differences, essenceOf, type ServerAnswer } from './compare.ts'
+import type { AskEmbedded } from './embedded.ts'
+import type { DefaultingCase } from './kinds.ts'
+
+/** So many differences are shown in full. */
+const shownMost = 5
+const posted = 'dryRun=All&fieldValidation=Strict'
+
+/** What came of a comparison. */
+export interface Comparison {
+  /** How many objects kube-apiserver took. */
+  readonly accepted: number
+  /** For people: each case in which the two differ. */
+  readonly found: readonly string[]
+}
+
+/** @param real kube-apiserver, asked as its administrator. */
+export async function compareServers(
+  cases: readonly DefaultingCase[],
+  real: (method: string, path: string, body?: object) => Promise<ServerAnswer>,
+  embedded: AskEmbedded,
+): Promise<Comparison> {
+  const found = new Map<DefaultingCase, readonly string[]>()
+  let accepted = 0
+  await inParallel(cases, async (one) => {
+    const path = `${one.path}?${posted}`
+    const truth = await real('POST', path, one.object)
+    const ours = await embedded('POST', path, one.object)
+    if (truth.status < 400) accepted++
+    const different = differences(essenceOf(one.object, truth), essenceOf(one.object, ours))
+    if (different.length === 0) return
+    const words = [truth, ours].map(({ body }) => String(body['message'] ?? ''))
+    const said = [`  real says ${words[0]}`, `  embedded says ${words[1]}`]
+    found.set(one, [...different.map((line) => `  ${line}`), ...said])
+  })
+  const shown = [...found].map(([one, lines], index) => {
+    const title = `${one.name} ${String(one.object['kind'])}`
+    const whole = index < shownMost ? [`  ${JSON.stringify(one.object)}`] : []
+    return [title, ...lines, ...whole].join('\n')
+  })
+  return { accepted, found: shown }
+}
