@@ -8,19 +8,30 @@ import type { ConsoleView } from '@tenon/console'
 import { snapshot } from '../get/snapshot.test-support.ts'
 import { servedPage } from './browser/served-page.test-support.ts'
 
+interface Part {
+  readonly table: string
+  readonly set: readonly { readonly name: string }[]
+}
+
 interface Picture {
-  readonly view: ConsoleView
+  readonly parts: readonly Part[]
+  readonly header: ConsoleView['header']
   readonly mayAct: boolean
   readonly nowMs: number
 }
 
-/** The first event of a stream. */
+/** What a stream begins with. */
 async function pictureOf(answer: Response): Promise<Picture> {
   let text = ''
   for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
     text += Buffer.from(chunk).toString()
-    const [, lines] = /^event: picture\nid: .*\n((?:data: .*\n)+)\n/m.exec(text) ?? []
-    if (lines !== undefined) return JSON.parse(lines.replaceAll(/^data: /gm, '')) as Picture
+    const [, last] = /^event: picture\nid: .*\ndata: (.*)\n\n/m.exec(text) ?? []
+    if (last === undefined) continue
+    const parts = Array.from(
+      text.matchAll(/^event: part\ndata: (.*)\n\n/gm),
+      ([, part = '']) => JSON.parse(part) as Part,
+    )
+    return { ...(JSON.parse(last) as Omit<Picture, 'parts'>), parts }
   }
   throw new Error(`the stream ends without a picture: ${text}`)
 }
@@ -38,8 +49,9 @@ test('the stream begins with the whole picture, and questions are answered besid
     await fetch(new URL(path, link), { ...init, headers: { cookie, origin } })
   const picture = await pictureOf(await ask('/api/stream'))
   assert.equal(picture.mayAct, false)
-  assert.deepEqual(picture.view.nodes.map(({ name }) => name).toSorted(), ['n1', 'strange'])
-  assert.deepEqual(picture.view.header.price, { perHour: 0.05, perMonth: 36.5, unpriced: 1 })
+  const nodes = picture.parts.filter(({ table }) => table === 'nodes').flatMap(({ set }) => set)
+  assert.deepEqual(nodes.map(({ name }) => name).toSorted(), ['n1', 'strange'])
+  assert.deepEqual(picture.header.price, { perHour: 0.05, perMonth: 36.5, unpriced: 1 })
   const cost = (await (await ask('/api/cost')).json()) as { readonly total: { readonly perHour: number } }
   assert.equal(cost.total.perHour, 0.05)
   const prices = (await (await ask('/api/prices')).json()) as { readonly steps: readonly object[] }

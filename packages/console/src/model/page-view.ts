@@ -19,6 +19,13 @@ export type PageChange =
       }
     }[TableName]
 
+/** What comes last of a picture, after the rows of the tables. */
+export type PagePicture = Omit<ConsoleView, TableName> & {
+  readonly mayAct: boolean
+  /** By the clock of the server, Unix milliseconds. */
+  readonly nowMs: number
+}
+
 export type PageNodeRow = PageRows['nodes']
 
 /** In a large cluster, less than a third of the whole. */

@@ -4,7 +4,6 @@ import {
   eventLoopTurns,
   type HttpHandler,
   type HttpResponse,
-  jsonParts,
   type Random,
   serveHttp,
 } from '@tenon/runtime'
@@ -12,7 +11,7 @@ import { type ActionPort, type AgreedRequest, agreedRequestOf } from '../actions
 import type { AnswerPort } from '../answers/answers.ts'
 import type { ConsoleFacts } from '../answers/facts.ts'
 import type { ConsoleModel } from '../model/model.ts'
-import { pageChange, pageView } from '../model/page-view.ts'
+import { pageChange, type PagePicture, pageView, type PageView } from '../model/page-view.ts'
 import { Access } from './access.ts'
 import { answered, eventStream, json, problem } from './answer.ts'
 import { EventLog } from './event-log.ts'
@@ -164,7 +163,7 @@ class ConsolePages {
       if (this.#shown !== undefined && changes.length > 0) this.#log.add(changes.map(pageChange))
       this.#shown = live
       const { actions } = this.#options
-      return pictureParts({ ...pageView(live.view(nowMs)) }, { mayAct: actions !== undefined, nowMs })
+      return pictureParts(pageView(live.view(nowMs)), { mayAct: actions !== undefined, nowMs })
     }
     const idle = (over: AbortSignal) => clock.sleep(idleMs, over)
     return eventStream(this.#log.follow(lastEventId, picture, idle, signal))
@@ -216,13 +215,18 @@ class ConsolePages {
   }
 }
 
+/** So many rows that neither end of the stream is held. */
+const partRows = 100
+
+/** Rows of the tables as changes, then all that is told beside them. */
 function* pictureParts(
-  view: Readonly<Record<string, unknown>>,
-  rest: object,
+  { nodes, claims, pools, pendingPods, decisions, offerings, ...rest }: PageView,
+  facts: Omit<PagePicture, keyof typeof rest>,
 ): Generator<string, void, undefined> {
-  yield `${JSON.stringify(rest).slice(0, -1)},"view":`
-  yield* jsonParts(view)
-  yield '}'
+  for (const [table, rows] of Object.entries({ nodes, claims, pools, pendingPods, decisions, offerings }))
+    for (let at = 0; at < rows.length; at += partRows)
+      yield JSON.stringify({ table, set: rows.slice(at, at + partRows), removed: [] })
+  yield JSON.stringify({ ...rest, ...facts } satisfies PagePicture)
 }
 
 function fileAnswer({ contentType, gzipped, text }: PageFile, isPacked: boolean): HttpResponse {

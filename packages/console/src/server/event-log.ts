@@ -38,8 +38,8 @@ export class EventLog {
 
   /**
    * Events after `lastEventId`; when that is not known any more, the whole picture first.
-   * @param picture of the moment when it resolves, with all changes that were added by then: JSON in parts, each of
-   * them whole words of it. They are asked for in several turns.
+   * @param picture of the moment when it resolves, with all changes that were added by then: its parts, each of them
+   * JSON. They are asked for in several turns, and the last one is told with the id: who has that has all of them.
    * @param idle resolves when nothing was told for so long that a sign of life is due.
    */
   async *follow(
@@ -56,12 +56,13 @@ export class EventLog {
         // Taking the picture may add what it has seen.
         const parts = await picture()
         told = this.#lastId
-        yield `event: picture\nid: ${this.#run}.${told}\n`
+        let last = 'null'
         for (const part of parts) {
-          yield `data: ${part}\n`
+          if (last !== 'null') yield `event: part\ndata: ${last}\n\n`
+          last = part
           await eventLoopTurns.next()
         }
-        yield '\n'
+        yield `event: picture\nid: ${this.#run}.${told}\ndata: ${last}\n\n`
       } else if (told < this.#lastId) {
         const text = this.#batches
           .slice(told + 1 - first)

@@ -217,10 +217,13 @@ function tenonText({ tenon, currency = '' }: Header, nowMs: number): string {
   const { decisionsPerMinute, next, paused, savedToday } = tenon
   const wait = next?.at === undefined ? undefined : Date.parse(next.at) - nowMs
   const at = wait === undefined ? '' : wait <= 0 ? ' now' : ` in ${durationText(wait)}`
+  // Last, and only when there is something: a narrow screen cuts the end.
   const saved =
-    savedToday === undefined ? '' : ` · saved today ${savedToday.toFixed(2)} ${currency}`.trimEnd()
+    savedToday === undefined || savedToday < 0.005
+      ? ''
+      : ` · saved today ${savedToday.toFixed(2)} ${currency}`.trimEnd()
   return shownText(
-    `${decisionsPerMinute} decisions/min · ${paused === undefined ? 'not paused' : `PAUSED: ${paused}`}${saved} · next: ${next === undefined ? 'nothing' : next.text + at}`,
+    `${decisionsPerMinute} decisions/min · ${paused === undefined ? 'not paused' : `PAUSED: ${paused}`} · next: ${next === undefined ? 'nothing' : next.text + at}${saved}`,
   )
 }
 

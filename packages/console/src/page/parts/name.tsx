@@ -9,9 +9,13 @@ export function Name({ name, most = 40 }: { readonly name: string; readonly most
   const short = elided(name, most)
   if (short !== name)
     return (
-      <bdi class="long" title={name}>
+      <bdi dir="ltr" class="long" title={name}>
         {short}
       </bdi>
     )
-  return <bdi class={name.length <= mostUnbroken ? 'unbroken' : ''}>{name}</bdi>
+  return (
+    <bdi dir="ltr" class={name.length <= mostUnbroken ? 'unbroken' : ''}>
+      {name}
+    </bdi>
+  )
 }

@@ -1,6 +1,6 @@
 /** What the page knows: the tables of the model, and what is told beside them. */
 import { computed, signal } from '@preact/signals'
-import type { PageChange, PageRows, PageView } from '../../model/page-view.ts'
+import type { PageChange, PagePicture, PageRows } from '../../model/page-view.ts'
 import type { Absent, Header, Problem, TableName } from '../../model/view.ts'
 
 type Tables = { readonly [Table in TableName]: Map<string, PageRows[Table]> }
@@ -54,22 +54,18 @@ export function rowOf<Table extends TableName>(table: Table, id: string): PageRo
   return tables[table].get(id)
 }
 
-/** A whole picture replaces everything. */
-export function applyPicture(picture: {
-  readonly view: PageView
-  readonly mayAct: boolean
-  readonly nowMs: number
-}): void {
-  const { view } = picture
+/** A whole picture replaces everything. @param rows of all tables. */
+export function applyPicture(rows: readonly PageChange[], picture: PagePicture): void {
   for (const table of Object.keys(tables) as TableName[]) {
     tables[table].clear()
-    setRows(table, view[table])
+    versions[table].value++
   }
+  applyChanges(rows)
   clockSkewMs.value = picture.nowMs - Date.now()
   mayAct.value = picture.mayAct
-  problems.value = view.problems
-  absences.value = view.absent
-  setHeader(view.header)
+  problems.value = picture.problems
+  absences.value = picture.absent
+  setHeader(picture.header)
 }
 
 export function applyChanges(changes: readonly PageChange[]): void {

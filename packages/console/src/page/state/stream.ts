@@ -1,6 +1,6 @@
 /** The stream of changes: one while somebody looks, none while the tab is hidden. */
 import { signal } from '@preact/signals'
-import type { PageChange } from '../../model/page-view.ts'
+import type { PageChange, PagePicture } from '../../model/page-view.ts'
 import { applyChanges, applyPicture, tick } from './store.ts'
 
 /** `expired`: the server does not know this browser any more. */
@@ -45,8 +45,12 @@ function open(): void {
   source.addEventListener('open', () => {
     heard()
   })
+  const parts: PageChange[] = []
+  source.addEventListener('part', (event) => {
+    parts.push(JSON.parse(event.data as string) as PageChange)
+  })
   source.addEventListener('picture', (event) => {
-    applyPicture(JSON.parse(event.data as string) as Parameters<typeof applyPicture>[0])
+    applyPicture(parts.splice(0), JSON.parse(event.data as string) as PagePicture)
     noted(event)
   })
   source.addEventListener('changes', (event) => {
