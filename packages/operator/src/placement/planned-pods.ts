@@ -22,7 +22,10 @@ const maxPods = 1000
 
 const uidPart = (uid: string) => uid.slice(0, uidPartLength)
 
-/** The claim to create, with a note of the pods it is for; too many are not noted. */
+/**
+ * The claim to create, with a note of the pods it is for. Too many are not noted: the next process decides about them
+ * anew, with the claim as a node on its way that has room for them, so that nothing is launched twice.
+ */
 export function withPlannedPods(claim: NewObject<NodeClaim>, pods: readonly Pod[]): NewObject<NodeClaim> {
   if (pods.length > maxPods) return claim
   const parts = pods.map(({ metadata }) => uidPart(metadata.uid ?? '')).toSorted()

@@ -1,5 +1,7 @@
 /** Pieces of a node's life in which a controller may die at any write. */
 import {
+  autoscalingKinds,
+  conditionOf,
   karpenterKinds,
   kinds,
   type KubeObject,
@@ -9,6 +11,7 @@ import {
   type Taint,
 } from '@tenon/api'
 import { defaultSettings } from '@tenon/operator'
+import { catalogueOf } from '../testing/kwok-stage.test-support.ts'
 import { deploymentKind } from '../world.ts'
 import type { Journey } from './crash-run.test-support.ts'
 import { type Stand, seconds } from './stand.test-support.ts'
@@ -60,6 +63,56 @@ function isAllRunning(stand: Stand, pods: number): boolean {
 }
 
 const agentTaint: Taint = { key: 'example.com/agent', effect: 'NoSchedule' }
+
+const dense = (name: string) => ({
+  name,
+  offerings: [
+    {
+      Price: 0.1,
+      Available: true,
+      Requirements: [
+        { key: labels.capacityType, operator: 'In', values: ['on-demand'] },
+        { key: labels.zone, operator: 'In', values: ['test-zone-a'] },
+      ],
+    },
+  ],
+  architecture: 'amd64',
+  operatingSystems: ['linux'],
+  resources: { cpu: '2', memory: '4Gi', 'ephemeral-storage': '20Gi', pods: '1300' },
+})
+
+/** A ProvisioningRequest gets two nodes, each for more than a thousand of its pods. */
+export const largeRequest: Journey = {
+  name: 'large request',
+  options: {
+    servesRequests: true,
+    kwok: { instanceTypes: catalogueOf([dense('c-1x-amd64-linux')]) },
+    settings: { featureGates: { ...defaultSettings.featureGates, groupScheduling: true } },
+  },
+  prepare: async ({ world }) => {
+    world.create(kinds.podTemplate, {
+      apiVersion: 'v1',
+      kind: 'PodTemplate',
+      metadata: { name: 'many', namespace: 'default' },
+      template: { spec: { containers: [container({ cpu: '1m' })] } },
+    })
+  },
+  begin: ({ world }) => {
+    world.create(autoscalingKinds.provisioningRequest, {
+      apiVersion: 'autoscaling.x-k8s.io/v1',
+      kind: 'ProvisioningRequest',
+      metadata: { name: 'many', namespace: 'default' },
+      spec: {
+        provisioningClassName: 'best-effort-atomic-scale-up.autoscaling.x-k8s.io',
+        podSets: [{ podTemplateRef: { name: 'many' }, count: 2500 }],
+      },
+    })
+  },
+  isOver: ({ world }) => {
+    const request = world.cluster.server.local.get(autoscalingKinds.provisioningRequest, 'default', 'many')
+    return request !== undefined && conditionOf(request, 'Provisioned')?.status === 'True'
+  },
+}
 
 /** From a launched instance to a node that takes pods, once an agent has taken its startup taint away. */
 export const registration: Journey = {
