@@ -25,7 +25,13 @@ export type {
   ViewChange,
   Why,
 } from './model/view.ts'
-export { type AnswerPort, Answers, type GivenAnswer, type Question } from './answers/answers.ts'
+export {
+  type AnswerPort,
+  Answers,
+  type GivenAnswer,
+  nothingToReplay,
+  type Question,
+} from './answers/answers.ts'
 export type {
   ConsoleFacts,
   FieldHint,

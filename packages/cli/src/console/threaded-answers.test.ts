@@ -21,17 +21,17 @@ test('answers come from a thread: one after the other, with their status, also a
   t.after(async () => {
     await answers.close()
   })
-  const [cost, missing, wrong, replay] = await Promise.all([
+  const replay = await answers.answer(get('/api/replay'), never)
+  assert.match(replay.text, /no recording was given/)
+  const [cost, missing, wrong] = await Promise.all([
     answers.answer(get('/api/cost', 'by=nodepool'), never),
     answers.answer(get('/api/explain', 'kind=node&name=nobody'), never),
     answers.answer(get('/api/cost', 'by=moon'), never),
-    answers.answer(get('/api/replay'), never),
   ])
   assert.equal(cost.status, 200)
   assert.equal((JSON.parse(cost.text) as { total: { perHour: number } }).total.perHour, 0.05)
   assert.deepEqual(missing, { status: 404, text: '{"error":"node nobody is not there"}' })
   assert.equal(wrong.status, 400)
-  assert.match(replay.text, /no recording was given/)
   const gone = new AbortController()
   const unheard = answers.answer(get('/api/pools'), gone.signal)
   gone.abort(new Error('the page is closed'))

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
 /** Answers of the page from threads of their own: a copy of a large cluster takes seconds to read and to study. */
 import { Worker } from 'node:worker_threads'
-import type { AnswerPort, GivenAnswer, Question } from '@tenon/console'
+import { type AnswerPort, type GivenAnswer, nothingToReplay, type Question } from '@tenon/console'
 import type { Clock } from '@tenon/runtime'
 import type { AnswerThreadData, FromAnswerThread, ToAnswerThread } from './answer-thread.ts'
 
@@ -20,15 +20,18 @@ const graceMs = 1000
 export class ThreadedAnswers implements AnswerPort {
   readonly #copies: AnswerThread
   readonly #replays: AnswerThread
+  readonly #hasRecording: boolean
   readonly #ended = new AbortController()
   #replayed: Promise<GivenAnswer> | undefined
 
   constructor(data: AnswerThreadData, clock: Clock) {
     this.#copies = new AnswerThread(data, clock)
     this.#replays = new AnswerThread(data, clock)
+    this.#hasRecording = data.source.trace !== undefined
   }
 
   async answer(question: Question, signal: AbortSignal): Promise<GivenAnswer> {
+    if (question.path === '/api/replay' && !this.#hasRecording) return nothingToReplay
     if (question.path !== '/api/replay') return await this.#copies.answer(question, signal)
     const replayed = (this.#replayed ??= this.#replay(question))
     return await Promise.race([replayed, aborted(signal)])

@@ -82,7 +82,7 @@ export class Answers implements AnswerPort {
       case 'GET /api/manifest':
         return await this.#manifest(asked.get('nodepool') ?? '', signal)
       case 'GET /api/replay':
-        return given((await this.#facts.replay?.(signal)) ?? nothingToReplay)
+        return this.#facts.replay === undefined ? nothingToReplay : given(await this.#facts.replay(signal))
       case 'POST /api/check':
         return given({ problems: (await this.#facts.readManifests(body)).problems })
       case 'POST /api/simulate':
@@ -139,7 +139,10 @@ export class Answers implements AnswerPort {
   }
 }
 
-const nothingToReplay = { absent: 'no recording was given: start with tenon console --trace week.tnr' }
+/** Needs nobody to work it out. */
+export const nothingToReplay: GivenAnswer = given({
+  absent: 'no recording was given: start with tenon console --trace week.tnr',
+})
 
 function given(value: object): GivenAnswer {
   return { status: 200, text: JSON.stringify(value) }
