@@ -203,7 +203,8 @@ describe('in the Karpenter mode', { skip: noController }, () => {
     await one.end()
     await other.end()
     await seed.end()
-    const next = await check('next')
+    // Of requests of one second the one goes first whose name does.
+    const next = await check('first')
     const late = await check('late')
     await next.untilState('Provisioned', 'True/CapacityIsFound', 30)
     await late.untilState('Provisioned', 'False/CapacityIsNotFound', 30)

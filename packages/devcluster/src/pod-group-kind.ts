@@ -23,7 +23,7 @@ export interface KubernetesGates {
 
 export const allGates: KubernetesGates = { genericWorkload: true, topologyAwareWorkloadScheduling: true }
 
-export function servesPodGroups(api: LocalApi): boolean {
+export function servesPodGroups(api: Pick<LocalApi, 'definitions'>): boolean {
   return api
     .definitions()
     .some(

@@ -18,6 +18,7 @@ import {
   VolumeIndex,
 } from '@tenon/filters'
 import { observeCluster } from './cluster/cluster-observer.ts'
+import { HeldEvents } from './cluster/held-events.ts'
 import { DefaultSpread } from './filters/default-spread.ts'
 import { ClaimWriter } from './devices/claim-writer.ts'
 import { EventRecorder } from './queue/event-recorder.ts'
@@ -96,6 +97,9 @@ class Scheduler {
   readonly #claims: ClaimWriter
   readonly #refusals: Refusals
   readonly #groups: GroupScheduling
+  readonly #held = new HeldEvents()
+  /** The group that is being tried. */
+  #cycle: ReturnType<GroupScheduling['attempt']>
   readonly #failures = new Map<string, KnownFailure>()
   readonly #stopObserving: () => void
   readonly #stopObservingGroups: () => void
@@ -142,8 +146,9 @@ class Scheduler {
       writer: new GroupWriter({ api, clock, logger }),
       hands: this.#groupHands(),
     })
-    this.#stopObservingGroups = this.#groups.observe(api)
-    this.#stopObserving = observeCluster(api, this.#view, {
+    const observed = this.#held.through(api)
+    this.#stopObservingGroups = this.#groups.observe(observed)
+    this.#stopObserving = observeCluster(observed, this.#view, {
       pod: (uid, pod) => this.#observePod(uid, pod),
       changed: (event, nodeName) => this.#changed(event, nodeName),
     })
@@ -226,15 +231,34 @@ class Scheduler {
   }
 
   #runSlice(): void {
-    this.#wake()
     const end = this.#clock.monotonic() + this.#settings.sliceMs
+    if (!this.#goOn(end)) {
+      this.#scheduleSlice()
+      return
+    }
+    this.#wake()
     for (let pods = 0; pods < this.#settings.slicePods; pods++) {
       const queued = this.#queue.pop() ?? this.#nextOfGroups()
       if (queued === undefined) return
-      if (!this.#groups.attempt(queued)) this.#attempt(queued)
+      this.#cycle = this.#groups.attempt(queued)
+      if (this.#cycle === undefined) this.#attempt(queued)
+      else if (!this.#goOn(end)) break
       if (this.#clock.monotonic() >= end) break
     }
     this.#scheduleSlice()
+  }
+
+  /** Goes on with the group that is being tried. @returns whether none is any more. */
+  #goOn(end: number): boolean {
+    if (this.#cycle === undefined) return true
+    for (let steps = 0; steps < this.#settings.slicePods; steps++) {
+      if (this.#cycle.next().done === true) {
+        this.#cycle = undefined
+        return true
+      }
+      if (this.#clock.monotonic() >= end) break
+    }
+    return false
   }
 
   /** Groups that were refused come last, after pods whose back-off is not over yet. */
@@ -320,8 +344,14 @@ class Scheduler {
 
   #groupHands(): ConstructorParameters<typeof GroupScheduling>[0]['hands'] {
     return {
+      hold: () => this.#held.hold(),
+      release: () => this.#held.release(),
       wakeUp: () => this.#scheduleSlice(),
-      bind: (queued, nodeName) => this.#bind(queued, new PodCycle(queued.facts, this.#view), nodeName),
+      bind: (queued, nodeName) => {
+        // It may have gone since the group was tried.
+        if (this.#view.index.node(nodeName) === undefined) this.#queue.retryLater(queued)
+        else this.#bind(queued, new PodCycle(queued.facts, this.#view), nodeName)
+      },
       refuse: ({ cycle, diagnosis }) => {
         const { message, nodeName, preemption } = this.#refuse(cycle, diagnosis)
         // A nomination stands only while room is made for the pod; the others of its group look elsewhere.

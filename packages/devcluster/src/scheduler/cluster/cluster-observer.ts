@@ -14,7 +14,8 @@ import {
   type ResourceType,
   type StorageClass,
 } from '@tenon/api'
-import type { LocalApi, LocalHandler } from '../../contract.ts'
+import type { LocalHandler } from '../../contract.ts'
+import type { ReadApi } from './held-events.ts'
 import type { ClusterIndex, DeviceIndex, VolumeIndex } from '@tenon/filters'
 import type { ClusterEvent } from '../queue/scheduling-queue.ts'
 
@@ -37,7 +38,7 @@ export interface ObservedIndexes {
  * is read at once, so that scheduling starts on a whole picture; events keep it current.
  */
 export function observeCluster(
-  api: LocalApi,
+  api: ReadApi,
   { index, volumes, devices }: ObservedIndexes,
   handler: ObserverHandler,
 ): () => void {
@@ -116,7 +117,7 @@ function differs(before: unknown, after: unknown): boolean {
 
 function followDevices(
   follow: Follow,
-  api: LocalApi,
+  api: ReadApi,
   { index, devices }: Pick<ObservedIndexes, 'index' | 'devices'>,
   handler: ObserverHandler,
 ): void {

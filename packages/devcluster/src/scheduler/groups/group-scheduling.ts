@@ -2,7 +2,7 @@
 import { ownValue, type Pod, type PodGroup } from '@tenon/api'
 import type { ClusterIndex, NodeEntry, PodFacts } from '@tenon/filters'
 import type { Clock } from '@tenon/runtime'
-import type { LocalApi } from '../../contract.ts'
+import type { ReadApi } from '../cluster/held-events.ts'
 import { podGroupKind, servesPodGroups } from '../../pod-group-kind.ts'
 import { refusalText } from '../refusals.ts'
 import type { QueuedPod, SchedulingQueue } from '../queue/scheduling-queue.ts'
@@ -20,6 +20,9 @@ export interface MemberRefusal {
 
 /** What the scheduler does for groups. */
 interface SchedulerHands {
+  /** Until it is released the cluster stays as it is. */
+  hold(): void
+  release(): void
   /** A group waits to be tried. */
   wakeUp(): void
   bind(queued: QueuedPod, nodeName: string): void
@@ -53,6 +56,9 @@ const waitingForOthers =
 const noPlacements = 'no feasible placements found'
 const notForPlacements = 'preemption: not eligible due to placement-based pod group scheduling limitation'
 
+/** Work that is done in steps, between which other things may happen. */
+type Steps = Generator<undefined, void, undefined>
+
 /** A group that is tried again. */
 interface Retry {
   readonly group: KnownGroup
@@ -77,7 +83,7 @@ export class GroupScheduling {
   }
 
   /** Follows the groups. @returns ends it. */
-  observe(api: LocalApi): () => void {
+  observe(api: ReadApi): () => void {
     if (!servesPodGroups(api)) return () => {}
     const look = ({ metadata: { namespace, name } }: PodGroup): void => {
       // Events lag behind; the latest version never does.
@@ -135,10 +141,13 @@ export class GroupScheduling {
     return this.#waiting(retry.group)[0]
   }
 
-  /** Tries the group of a pod. @returns false for one of no group. */
-  attempt(queued: QueuedPod): boolean {
+  /** Tries the group of a pod, in steps of about a pod. @returns undefined for one of no group. */
+  attempt(queued: QueuedPod): Steps | undefined {
     const group = this.#book.of(queued.facts.pod)
-    if (group === undefined) return false
+    return group === undefined ? undefined : this.#attempt(group)
+  }
+
+  *#attempt(group: KnownGroup): Steps {
     const { queue } = this.#deps
     const members = this.#waiting(group)
     if (!isAdmitted(group) || group.object === undefined) {
@@ -146,47 +155,51 @@ export class GroupScheduling {
         queue.remove(facts.uid)
         group.held.set(facts.uid, facts)
       }
-      return true
+      return
     }
     for (const member of members) queue.take(member)
     const key = group.object.spec?.schedulingConstraints?.topology?.[0]?.key
-    if (key === undefined) this.#tryAnywhere(group, group.object, members)
-    else this.#tryDomains(group, group.object, members, key)
-    return true
+    if (key === undefined) yield* this.#tryAnywhere(group, group.object, members)
+    else yield* this.#tryDomains(group, group.object, members, key)
   }
 
-  #tryAnywhere(group: KnownGroup, object: PodGroup, members: readonly QueuedPod[]): void {
+  *#tryAnywhere(group: KnownGroup, object: PodGroup, members: readonly QueuedPod[]): Steps {
     const { hands, trials } = this.#deps
     const refusals = new Map<string, Omit<MemberRefusal, 'reason'>>()
-    const trial = trials.run(members, undefined, (refused) => {
+    hands.hold()
+    const trial = yield* trials.run(members, undefined, (refused) => {
       refusals.set(refused.queued.facts.uid, hands.refuse(refused))
     })
-    this.#conclude(group, object, trial, {
+    hands.release()
+    yield* this.#conclude(group, object, trial, {
       message: groupUnschedulable,
       refusalOf: ({ queued }) => refusals.get(queued.facts.uid) ?? { message: groupUnschedulable },
     })
   }
 
   /** All of the group's pods go to one domain of a node label. */
-  #tryDomains(group: KnownGroup, object: PodGroup, members: readonly QueuedPod[], key: string): void {
-    const { index, trials } = this.#deps
+  *#tryDomains(group: KnownGroup, object: PodGroup, members: readonly QueuedPod[], key: string): Steps {
+    const { hands, index, trials } = this.#deps
     const domains = domainsOf(index.nodes(), key)
     const fixed = this.#fixedDomain(group, key)
     if (typeof fixed === 'object') {
       const message = `cannot determine domain for already scheduled pods: ${fixed.problem}`
-      this.#refuseAll(group, object, members, { reason: 'SchedulerError', message })
+      yield* this.#refuseAll(group, object, members, { reason: 'SchedulerError', message })
       return
     }
     const tried = fixed === undefined ? [...domains.keys()].toSorted() : [fixed]
     if (tried.length === 0) {
-      this.#refuseAll(group, object, members, { reason: 'Unschedulable', message: noPlacements })
+      yield* this.#refuseAll(group, object, members, { reason: 'Unschedulable', message: noPlacements })
       return
     }
-    const found = tried.map((domain) => trials.run(members, domains.get(domain) ?? []))
+    hands.hold()
+    const found: Trial[] = []
+    for (const domain of tried) found.push(yield* trials.run(members, domains.get(domain) ?? []))
+    hands.release()
     const enough = found.filter((trial) => this.#isEnough(group, trial)).toSorted(byFit)
     const [best = found[0]] = enough
     if (best === undefined) return
-    this.#conclude(group, object, best, {
+    yield* this.#conclude(group, object, best, {
       message: `0/${tried.length} placements are available, first placement status: ${groupUnschedulable}`,
       refusalOf: ({ cycle, diagnosis }) => ({
         message: `${refusalText(cycle, diagnosis).message} ${notForPlacements}`,
@@ -217,7 +230,7 @@ export class GroupScheduling {
     return placed.length > 0 && bound + placed.length >= (minCountOf(group) ?? Number.POSITIVE_INFINITY)
   }
 
-  #conclude(
+  *#conclude(
     group: KnownGroup,
     object: PodGroup,
     trial: Trial,
@@ -225,30 +238,38 @@ export class GroupScheduling {
       readonly message: string
       readonly refusalOf: (refused: Trial['refused'][number]) => Omit<MemberRefusal, 'reason'>
     },
-  ): void {
+  ): Steps {
     const { hands, index, writer } = this.#deps
     const { placed, refused } = trial
     const wasEnough = boundMembers(group, index).length >= (minCountOf(group) ?? 0)
     const isEnough = this.#isEnough(group, trial)
-    if (isEnough) for (const { queued, entry } of placed) hands.bind(queued, entry.name)
-    else
-      for (const { queued } of placed)
-        this.#refuse(queued, { reason: 'Unschedulable', message: waitingForOthers })
-    for (const each of refused)
-      this.#refuse(each.queued, { reason: 'Unschedulable', ...words.refusalOf(each) })
+    for (const { queued, entry } of placed) {
+      yield
+      if (!isStillTried(queued)) continue
+      if (isEnough) hands.bind(queued, entry.name)
+      else this.#refuse(queued, { reason: 'Unschedulable', message: waitingForOthers })
+    }
+    for (const each of refused) {
+      yield
+      if (isStillTried(each.queued))
+        this.#refuse(each.queued, { reason: 'Unschedulable', ...words.refusalOf(each) })
+    }
     if (isEnough) writer.scheduled(object)
     else if (!wasEnough) writer.refused(object, 'Unschedulable', words.message)
     if (isEnough && refused.length === 0) this.#retries.delete(group.key)
     else this.#retryLater(group, !isEnough && refused.length === 0)
   }
 
-  #refuseAll(
+  *#refuseAll(
     group: KnownGroup,
     object: PodGroup,
     members: readonly QueuedPod[],
     refusal: MemberRefusal,
-  ): void {
-    for (const queued of members) this.#refuse(queued, refusal)
+  ): Steps {
+    for (const queued of members) {
+      yield
+      if (isStillTried(queued)) this.#refuse(queued, refusal)
+    }
     this.#deps.writer.refused(object, refusal.reason, refusal.message)
     this.#retryLater(group, false)
   }
@@ -320,6 +341,11 @@ export class GroupScheduling {
       this.#deps.hands.wakeUp()
     })
   }
+}
+
+/** Whether the pod has neither gone nor got a node by somebody else since it was taken. */
+function isStillTried({ place }: QueuedPod): boolean {
+  return place === 'taken'
 }
 
 /** Nodes by the value of a label; those without it are in no domain. */

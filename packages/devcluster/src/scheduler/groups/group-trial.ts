@@ -68,20 +68,21 @@ export class GroupTrials {
   }
 
   /**
-   * Tries the pods in this order.
+   * Tries the pods in this order, one in each step. Until the last step they are placed on trial.
    * @param nodes all when undefined.
    * @param onRefused told of each pod that finds no node, while those before it are placed.
    */
-  run(
+  *run(
     members: readonly QueuedPod[],
     nodes: readonly NodeEntry[] | undefined,
     onRefused: (refused: RefusedMember) => void = () => {},
-  ): Trial {
+  ): Generator<undefined, Trial, undefined> {
     const { placer, nominations, view } = this.#deps
     const placed: PlacedMember[] = []
     const refused: RefusedMember[] = []
     const undo: (() => void)[] = []
     for (const queued of members) {
+      yield
       const cycle = new PodCycle(queued.facts, view)
       const placement = placer.place(cycle, nodes)
       if (placement.kind === 'none') {

@@ -328,3 +328,50 @@ describe('one domain for all', () => {
     assert.match(scheduled(cluster, 'train') ?? '', /^True Scheduled/)
   })
 })
+
+describe('a group that is tried in slices', () => {
+  /** Does something once so many turns have passed since the scheduler began. */
+  function afterTurns(cluster: SchedulingFixture, turns: number, act: () => void): void {
+    const turn = (left: number): void => {
+      if (left === 0) act()
+      else cluster.clock.after(0, () => turn(left - 1))
+    }
+    turn(turns)
+  }
+
+  test('other things happen while hundreds of pods are placed and bound', async () => {
+    const cluster = aCluster()
+    for (let at = 0; at < 60; at++) cluster.node(`n-${at}`, { allocatable: { cpu: '10' } })
+    group(cluster, 'train', gang(600))
+    const names = members(cluster, 'train', 600, '1')
+    cluster.start()
+    const seen = new Set<number>()
+    for (let turns = 1; turns < 12; turns++) afterTurns(cluster, turns, () => seen.add(bound(cluster, names)))
+    await cluster.settle()
+    assert.equal(bound(cluster, names), 600)
+    assert.ok(seen.has(0) && seen.size >= 3, [...seen].join())
+  })
+
+  for (const turns of [1, 3, 5, 7, 9, 11])
+    test(`a pod and a node that go after ${turns} steps leave the others a place`, async () => {
+      const cluster = aCluster()
+      for (let at = 0; at < 7; at++) cluster.node(`n-${at}`, { allocatable: { cpu: '2' } })
+      group(cluster, 'train', gang(4))
+      const names = members(cluster, 'train', 6)
+      cluster.start({ slicePods: 1 })
+      let gone = ''
+      afterTurns(cluster, turns, () => {
+        gone = names.find((name) => cluster.nodeOf(name) === undefined) ?? ''
+        if (gone !== '') cluster.api.delete(kinds.pod, 'default', gone, { gracePeriodSeconds: 0 })
+        const taken = new Set(names.map((name) => cluster.nodeOf(name)))
+        const free = ['n-0', 'n-1', 'n-2', 'n-3', 'n-4', 'n-5', 'n-6'].find((node) => !taken.has(node))
+        cluster.api.delete(kinds.node, undefined, free ?? '')
+      })
+      await cluster.settle(30_000)
+      const left = names.filter((name) => name !== gone)
+      const nodes = left.map((name) => cluster.nodeOf(name))
+      assert.equal(new Set(nodes).size, left.length, nodes.join())
+      for (const node of nodes)
+        assert.notEqual(node && cluster.api.get(kinds.node, undefined, node), undefined, String(node))
+    })
+})
