@@ -166,20 +166,31 @@ export class GroupScheduling {
   *#tryAnywhere(group: KnownGroup, object: PodGroup, members: readonly QueuedPod[]): Steps {
     const { hands, trials } = this.#deps
     const refusals = new Map<string, Omit<MemberRefusal, 'reason'>>()
-    hands.hold()
-    const trial = yield* trials.run(members, undefined, (refused) => {
-      refusals.set(refused.queued.facts.uid, hands.refuse(refused))
-    })
-    hands.release()
+    const trial = yield* this.#held(
+      trials.run(members, undefined, (refused) => {
+        refusals.set(refused.queued.facts.uid, hands.refuse(refused))
+      }),
+    )
     yield* this.#conclude(group, object, trial, {
       message: groupUnschedulable,
       refusalOf: ({ queued }) => refusals.get(queued.facts.uid) ?? { message: groupUnschedulable },
     })
   }
 
+  /** Does work that sees the cluster as it is at its beginning. What happens meanwhile is seen after it, also if it fails. */
+  *#held<T>(work: Generator<undefined, T, undefined>): Generator<undefined, T, undefined> {
+    const { hands } = this.#deps
+    hands.hold()
+    try {
+      return yield* work
+    } finally {
+      hands.release()
+    }
+  }
+
   /** All of the group's pods go to one domain of a node label. */
   *#tryDomains(group: KnownGroup, object: PodGroup, members: readonly QueuedPod[], key: string): Steps {
-    const { hands, index, trials } = this.#deps
+    const { index, trials } = this.#deps
     const domains = domainsOf(index.nodes(), key)
     const fixed = this.#fixedDomain(group, key)
     if (typeof fixed === 'object') {
@@ -192,10 +203,12 @@ export class GroupScheduling {
       yield* this.#refuseAll(group, object, members, { reason: 'Unschedulable', message: noPlacements })
       return
     }
-    hands.hold()
-    const found: Trial[] = []
-    for (const domain of tried) found.push(yield* trials.run(members, domains.get(domain) ?? []))
-    hands.release()
+    const inEach = function* (): Generator<undefined, readonly Trial[], undefined> {
+      const found: Trial[] = []
+      for (const domain of tried) found.push(yield* trials.run(members, domains.get(domain) ?? []))
+      return found
+    }
+    const found = yield* this.#held(inEach())
     const enough = found.filter((trial) => this.#isEnough(group, trial)).toSorted(byFit)
     const [best = found[0]] = enough
     if (best === undefined) return
