@@ -30,7 +30,7 @@ test('answers come from a thread: one after the other, with their status, also a
   ])
   assert.equal(cost.status, 200)
   assert.equal((JSON.parse(cost.text) as { total: { perHour: number } }).total.perHour, 0.05)
-  assert.deepEqual(missing, { status: 404, text: '{"error":"node nobody is not there"}' })
+  assert.deepEqual(missing, { status: 200, text: '{"gone":"node nobody is not there"}' })
   assert.equal(wrong.status, 400)
   const gone = new AbortController()
   const unheard = answers.answer(get('/api/pools'), gone.signal)

@@ -115,7 +115,8 @@ export class Answers implements AnswerPort {
         : kind === 'nodepool'
           ? await explainedNodePool(snapshot, name, signal)
           : await explainedNode(snapshot, name, signal)
-    return explained === undefined ? refused(404, `${kind} ${name} is not there`) : given(explained)
+    // Not an error: what a page shows may go at any time, and a browser would write a 404 on its console.
+    return given(explained ?? { gone: `${kind} ${name} is not there` })
   }
 
   async #cost(by: string, signal: AbortSignal): Promise<GivenAnswer> {

@@ -114,6 +114,15 @@ export class Visit {
     )
   }
 
+  /** Cells of tables whose content reaches over their edge, into what is below. */
+  async crowded(): Promise<readonly string[]> {
+    return await this.page.evaluate(() =>
+      [...document.querySelectorAll('td')]
+        .filter((cell) => cell.scrollHeight > cell.clientHeight + 1)
+        .map((cell) => `${cell.dataset['title'] ?? ''}: ${cell.textContent ?? ''}`),
+    )
+  }
+
   async screenshot(name: string): Promise<void> {
     await mkdir(screenshots, { recursive: true })
     await this.page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true })

@@ -147,6 +147,7 @@ async function visited(link: string, name: string, ofWidths: readonly number[]):
       await visit.page.setViewportSize({ width, height: 900 })
       await visit.settled()
       assert.ok((await visit.overflow()) <= 0, `${path} at ${width}: scrolls sideways`)
+      assert.deepEqual(await visit.crowded(), [], `${path} at ${width}`)
       await visit.screenshot(`${name}${path.replace(/\W+/g, '-')}-${width}`)
     }
     assert.deepEqual(await visit.violations(), [], path)

@@ -8,7 +8,7 @@ import type { Browser } from 'playwright-core'
 import { stringify } from 'yaml'
 import { anHour, recordedPool } from '../../commands/recording.test-support.ts'
 import { snapshot } from '../../get/snapshot.test-support.ts'
-import { launchChromium, skip, Visit } from './browser.test-support.ts'
+import { launchChromium, skip, Visit, widths } from './browser.test-support.ts'
 import { servedPage } from './served-page.test-support.ts'
 
 let browser: Browser | undefined
@@ -28,9 +28,11 @@ test('CON-19 a recording replays with the slider, and two variants stand side by
   skip,
 }, async (t) => {
   assert.ok(browser)
-  const [cluster, trace, variant] = ['cluster.jsonl', 'hour.tnr', 'slow.yaml'].map((name) =>
-    join(folder, name),
-  )
+  const [cluster, trace, variant] = [
+    'cluster.jsonl',
+    'hour.tnr',
+    `${'general-purpose-'.repeat(12)}.yaml`,
+  ].map((name) => join(folder, name))
   assert.ok(cluster !== undefined && trace !== undefined && variant !== undefined)
   await writeSnapshot(cluster, snapshot)
   const file = await TraceFile.create(trace)
@@ -57,5 +59,13 @@ test('CON-19 a recording replays with the slider, and two variants stand side by
   assert.notEqual(await slider.getAttribute('aria-valuetext'), first)
   assert.deepEqual(await visit.violations(), [])
   await visit.screenshot('replay-recording')
+  for (const width of widths) {
+    await page.setViewportSize({ width, height: 900 })
+    assert.ok((await visit.overflow()) <= 0, `at ${width}: scrolls sideways`)
+    assert.deepEqual(await visit.crowded(), [], `at ${width}`)
+    const table = page.getByRole('region', { name: 'Variants' })
+    const hidden = await table.evaluate(({ clientWidth, scrollWidth }) => scrollWidth - clientWidth)
+    assert.ok(hidden <= 0, `at ${width}: prices are out of sight`)
+  }
   assert.deepEqual(visit.faults, [])
 })

@@ -199,6 +199,7 @@ test('the page on a running cluster', { skip }, async (t) => {
           await page.setViewportSize({ width, height: 900 })
           await visit.settled()
           assert.ok((await visit.overflow()) <= 0, `${path} at ${width}: scrolls sideways`)
+          assert.deepEqual(await visit.crowded(), [], `${path} at ${width}`)
           const name = path === '/' ? 'overview' : path.slice(1).replace(/\W+/g, '-')
           await visit.screenshot(`${name}-${colorScheme}-${width}`)
         }

@@ -115,11 +115,13 @@ export function MapPicture({
         ))}
       </div>
       {hover !== undefined && <MapHint hover={hover} width={size.width} />}
-      <ZoomButtons zoom={zoom} showAll={() => setCamera(undefined)} />
       <p class="hidden" role="status">
         {markedRow !== undefined && `${markedRow.name}: ${factsOf(markedRow)}`}
       </p>
-      <Legend />
+      <div class="map-foot">
+        <Legend />
+        <ZoomButtons zoom={zoom} showAll={() => setCamera(undefined)} />
+      </div>
     </div>
   )
 }

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import type { Explained, MissAnswer } from '../../answers/explain.ts'
+import type { Explained as ExplainedAnswer, MissAnswer } from '../../answers/explain.ts'
 import { priceText } from '../format.ts'
 import { header } from '../state/store.ts'
 import { Answer, useAnswer } from './answer.tsx'
@@ -19,24 +19,32 @@ export function Explanation({
   readonly version?: number
 }): JSX.Element {
   const query = new URLSearchParams({ kind, name, ...(namespace !== undefined && { namespace }) })
-  const asked = useAnswer<Explained>(`/api/explain?${query.toString()}`, version, 10_000)
+  const asked = useAnswer<ExplainedAnswer | { readonly gone: string }>(
+    `/api/explain?${query.toString()}`,
+    version,
+    10_000,
+  )
   return (
     <Answer asked={asked}>
-      {({ lines, misses }) => (
-        <div class="explanation">
-          <ul class="lines">
-            {lines
-              .filter((line) => misses === undefined || !/^(\+ |It would run after)/.test(line))
-              .map((line, at) => (
-                <li key={at} class={line.startsWith('  ') ? 'deep' : ''}>
-                  {line.trim()}
-                </li>
-              ))}
-          </ul>
-          {misses !== undefined && <Misses misses={misses} />}
-        </div>
-      )}
+      {(answer) => ('gone' in answer ? <p class="empty">{answer.gone}</p> : <Explained {...answer} />)}
     </Answer>
+  )
+}
+
+function Explained({ lines, misses }: ExplainedAnswer): JSX.Element {
+  return (
+    <div class="explanation">
+      <ul class="lines">
+        {lines
+          .filter((line) => misses === undefined || !/^(\+ |It would run after)/.test(line))
+          .map((line, at) => (
+            <li key={at} class={line.startsWith('  ') ? 'deep' : ''}>
+              {line.trim()}
+            </li>
+          ))}
+      </ul>
+      {misses !== undefined && <Misses misses={misses} />}
+    </div>
   )
 }
 

@@ -14,7 +14,7 @@ export function Name({ name, most = 40 }: { readonly name: string; readonly most
       </bdi>
     )
   return (
-    <bdi dir="ltr" class={name.length <= mostUnbroken ? 'unbroken' : ''}>
+    <bdi dir="ltr" class={name.length <= mostUnbroken ? 'unbroken' : 'long'}>
       {name}
     </bdi>
   )

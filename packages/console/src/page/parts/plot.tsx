@@ -2,6 +2,7 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { JSX } from 'preact'
 import uPlot from 'uplot'
 import { localTime, priceText } from '../format.ts'
+import { Name } from './name.tsx'
 
 export interface Point {
   readonly atMs: number
@@ -45,12 +46,11 @@ export function StepPlot({
   range.current = [fromMs / 1000, toMs / 1000]
   const shown = useMemo(() => lines.map((line) => clipped(line.points, fromMs, toMs)), [lines, fromMs, toMs])
   const data = useMemo(() => joined(shown, marks, fromMs, toMs), [shown, marks, fromMs, toMs])
-  const labels = lines.map(({ label }) => label).join('\n')
   useEffect(() => {
     const element = place.current
     if (element === null) return undefined
     const made = new uPlot(
-      optionsOf(labels.split('\n'), element, () => range.current),
+      optionsOf(lines.length, element, () => range.current),
       data,
       element,
     )
@@ -69,7 +69,7 @@ export function StepPlot({
       scheme.removeEventListener('change', redraw)
       made.destroy()
     }
-  }, [labels])
+  }, [lines.length])
   useEffect(() => {
     plot.current?.setData(data)
   }, [data])
@@ -78,7 +78,15 @@ export function StepPlot({
       <div ref={place} aria-hidden="true" />
       <figcaption>
         {lines.map((line, at) => (
-          <span key={line.label}>{summaryOf(what, line, shown[at] ?? [], unit, lines.length > 1)}</span>
+          <span key={line.label}>
+            {lines.length > 1 && (
+              <>
+                <LineKey at={at} /> <Name name={line.label} most={60} />:{' '}
+              </>
+            )}
+            {summaryOf(what, shown[at] ?? [], unit) ??
+              (lines.length > 1 ? 'nothing is known.' : 'Nothing is known.')}
+          </span>
         ))}
         {marks.length > 0 && (
           <span>
@@ -95,17 +103,38 @@ function countOf(marks: readonly Mark[], kind: Mark['kind']): number {
   return marks.filter((mark) => mark.kind === kind).reduce((sum, { count }) => sum + count, 0)
 }
 
-function summaryOf(
-  what: string,
-  { label }: Line,
-  points: readonly Point[],
-  unit: string,
-  isOneOfMany: boolean,
-): string {
+/** How lines look: by stroke and colour, since colour alone tells some people nothing. */
+const dashes = [[], [9, 4], [3, 3], [12, 3, 3, 3]] as const
+const colors = 4
+
+function lookOf(at: number): { readonly dash: readonly number[]; readonly color: string } {
+  const round = Math.floor(at / dashes.length)
+  return { dash: dashes[at % dashes.length] ?? [], color: `--series-${((at + round) % colors) + 1}` }
+}
+
+/** A piece of the line, beside its name. */
+function LineKey({ at }: { readonly at: number }): JSX.Element {
+  const { color, dash } = lookOf(at)
+  return (
+    <svg class="line-key" viewBox="0 0 28 8" width="28" height="8" aria-hidden="true">
+      <line
+        x1="0"
+        y1="4"
+        x2="28"
+        y2="4"
+        stroke={`var(${color})`}
+        stroke-width="2"
+        {...(dash.length > 0 && { 'stroke-dasharray': dash.join(' ') })}
+      />
+    </svg>
+  )
+}
+
+/** @returns undefined when there is nothing to sum up. */
+function summaryOf(what: string, points: readonly Point[], unit: string): string | undefined {
   const values = points.map(({ value }) => value)
-  const name = isOneOfMany ? `${label}: ` : ''
-  if (values.length === 0) return isOneOfMany ? `${name}nothing is known.` : 'Nothing is known.'
-  return `${name}${what} from ${priceText(Math.min(...values))} to ${`${priceText(Math.max(...values))} ${unit}`.trimEnd()}, last ${priceText(values.at(-1))}.`
+  if (values.length === 0) return undefined
+  return `${what} from ${priceText(Math.min(...values))} to ${`${priceText(Math.max(...values))} ${unit}`.trimEnd()}, last ${priceText(values.at(-1))}.`
 }
 
 /** Points of the time that is shown, with what held at its beginning and its end. */
@@ -142,11 +171,7 @@ function joined(
   return [times.map((time) => time / 1000), ...values, at('launched'), at('removed')] as uPlot.AlignedData
 }
 
-function optionsOf(
-  labels: readonly string[],
-  element: HTMLElement,
-  timeRange: () => [number, number],
-): uPlot.Options {
+function optionsOf(lines: number, element: HTMLElement, timeRange: () => [number, number]): uPlot.Options {
   const css = (name: string) => () => getComputedStyle(element).getPropertyValue(name).trim()
   const stepped = uPlot.paths.stepped?.({ align: 1 })
   const axis = {
@@ -169,9 +194,9 @@ function optionsOf(
     ],
     series: [
       {},
-      ...labels.map((label, at) => ({
-        label,
-        stroke: css(`--series-${at + 1}`),
+      ...Array.from({ length: lines }, (_, at) => lookOf(at)).map(({ color, dash }) => ({
+        stroke: css(color),
+        dash: [...dash],
         width: 2,
         ...(stepped !== undefined && { paths: stepped }),
         points: { show: false },

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { ageText, localTime, utcTime } from '../format.ts'
+import { ageText, localDay, localTime, utcTime } from '../format.ts'
 import { nowMs } from '../state/store.ts'
 
 /** A time in local time, with UTC on hover. */
@@ -16,6 +16,11 @@ export function When({
       {localTime(ms, withDate)}
     </time>
   )
+}
+
+/** Of another day than this one, where a time alone would be taken for one of today. */
+export function isOtherDay(at: string): boolean {
+  return localDay(Date.parse(at)) !== localDay(nowMs.value)
 }
 
 /** How long ago; nothing for a time that is not known. */

@@ -99,7 +99,7 @@ function Cost({ cost }: { readonly cost: CostObject }): JSX.Element {
           {unpriced.slice(0, 10).map(({ name, type }, at) => (
             <span key={name}>
               {at > 0 && ', '}
-              <Name name={name} /> ({type ?? '?'})
+              <Name name={name} /> (<Name name={type ?? '?'} />)
             </span>
           ))}
           {unpriced.length > 10 && ` and ${unpriced.length - 10} more`}

@@ -133,7 +133,12 @@ function EntryDetail({ entry }: { readonly entry: DecisionRow }): JSX.Element {
     <>
       <p>
         <When at={entry.at} withDate /> · {entry.message}
-        {entry.nodePool !== undefined && ` · NodePool ${entry.nodePool}`}
+        {entry.nodePool !== undefined && (
+          <>
+            {' '}
+            · NodePool <Name name={entry.nodePool} />
+          </>
+        )}
         {entry.observed === true && ' · only observed, not carried out'}
       </p>
       <p>{priceChange(entry)}</p>
@@ -219,7 +224,8 @@ function Fleet({
       <ul>
         {marked.map((node) => (
           <li key={node.name}>
-            {words[node.role]}: <Name name={node.name} /> {node.type} {priceText(node.pricePerHour)}
+            {words[node.role]}: <Name name={node.name} /> <Name name={node.type ?? '?'} />{' '}
+            {priceText(node.pricePerHour)}
           </li>
         ))}
       </ul>

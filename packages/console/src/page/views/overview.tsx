@@ -9,7 +9,7 @@ import { ShareBar } from '../parts/bar.tsx'
 import { Name } from '../parts/name.tsx'
 import { PricePlot } from '../parts/price-plot.tsx'
 import { Table, type Column } from '../parts/table.tsx'
-import { Age, When } from '../parts/when.tsx'
+import { Age, isOtherDay, When } from '../parts/when.tsx'
 import { header, nowMs, problems, rowsOf, versionOf } from '../state/store.ts'
 
 /** What it costs, what happens, and what somebody should look at. */
@@ -82,7 +82,7 @@ export function OverviewView(): JSX.Element {
                   {tenon.next.text}
                   {tenon.next.at !== undefined && (
                     <>
-                      , at <When at={tenon.next.at} />
+                      , at <When at={tenon.next.at} withDate={isOtherDay(tenon.next.at)} />
                     </>
                   )}
                 </>
@@ -191,7 +191,8 @@ function Happening(): JSX.Element {
             <strong>
               <Name name={claim.name} />
             </strong>{' '}
-            {claim.instanceType !== undefined && `${claim.instanceType} `}waits to be {claim.waitsFor}
+            <Type name={claim.instanceType} />
+            waits to be {claim.waitsFor}
             <Waited since={claim.waitsSince ?? claim.createdAt} />
             {claim.waitsMessage !== undefined && <span class="quiet"> · {claim.waitsMessage}</span>}
           </li>
@@ -201,7 +202,8 @@ function Happening(): JSX.Element {
             <strong>
               <Name name={node.name} />
             </strong>{' '}
-            {node.instanceType !== undefined && `${node.instanceType} `}is removed
+            <Type name={node.instanceType} />
+            is removed
             {node.pods !== undefined && `, with ${counted(node.pods, 'pod')} on it`}
           </li>
         ))}
@@ -212,6 +214,16 @@ function Happening(): JSX.Element {
         </p>
       )}
     </section>
+  )
+}
+
+/** Of what has no type yet, nothing. */
+function Type({ name }: { readonly name: string | undefined }): JSX.Element | null {
+  if (name === undefined) return null
+  return (
+    <>
+      <Name name={name} />{' '}
+    </>
   )
 }
 
@@ -264,7 +276,7 @@ function Kinds(): JSX.Element {
 function kindsOf(rows: readonly PageNodeRow[]): readonly Kind[] {
   const groups = Map.groupBy(rows, (row) => `${row.nodePool ?? '-'}\n${row.instanceType ?? '?'}`)
   return Array.from(groups, ([id, members]) => {
-    const [nodePool = '', type = ''] = id.split('\n')
+    const { instanceType: type = '?', nodePool = '-' } = members[0] ?? {}
     const prices = members.flatMap(({ pricePerHour }) => (pricePerHour === undefined ? [] : [pricePerHour]))
     return {
       id,

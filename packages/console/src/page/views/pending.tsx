@@ -5,7 +5,7 @@ import { Answer, useAnswer } from '../parts/answer.tsx'
 import { Explanation } from '../parts/explanation.tsx'
 import { Name } from '../parts/name.tsx'
 import { Table, type Column } from '../parts/table.tsx'
-import { Age, When } from '../parts/when.tsx'
+import { Age, isOtherDay, When } from '../parts/when.tsx'
 import { choose, chosen } from '../state/router.ts'
 import { nowMs, rowsOf, versionOf } from '../state/store.ts'
 
@@ -24,7 +24,7 @@ export function PendingView(): JSX.Element {
         {({ asOf, groups }) => (
           <>
             <p class="quiet">
-              As of <When at={asOf} />
+              As of <When at={asOf} withDate={isOtherDay(asOf)} />
             </p>
             {groups.length === 0 && <p class="empty">No pod waits for a node.</p>}
             {groups.map((group, at) => (

@@ -1,8 +1,9 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { ReplayAnswer, ReplayedVariant } from '../../answers/facts.ts'
-import { localTime, priceText, utcTime } from '../format.ts'
+import { counted, localTime, priceText, utcTime } from '../format.ts'
 import { Answer, useAnswer } from '../parts/answer.tsx'
+import { Name } from '../parts/name.tsx'
 import { StepPlot } from '../parts/plot.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 
@@ -25,7 +26,7 @@ export function ReplayView(): JSX.Element {
 }
 
 const columns: readonly Column<ReplayedVariant>[] = [
-  { title: 'Variant', cell: ({ name }) => name },
+  { title: 'Variant', cell: ({ name }) => <Name name={name} /> },
   {
     title: 'Price',
     cell: ({ price }) => (price === undefined ? 'unknown' : price.toFixed(2)),
@@ -71,7 +72,7 @@ function Replay({ replay }: { readonly replay: ReplayAnswer }): JSX.Element {
       <p>
         {source}, {((toMs - fromMs) / hourMs).toFixed(1)} h from{' '}
         <span title={utcTime(fromMs)}>{localTime(fromMs, true)}</span>
-        {gaps.length > 0 && `; ${gaps.length} gaps of which nothing is known`}
+        {gaps.length > 0 && `; ${counted(gaps.length, 'gap')} of which nothing is known`}
       </p>
       <Table caption="Variants" columns={columns} rows={variants} rowKey={({ name }) => name} />
       <h2>Price of each hour</h2>
@@ -111,7 +112,9 @@ function Moment({
     .reduce((sum, { cost }) => sum + cost, 0)
   return (
     <section class="card">
-      <h3>{variant.name}</h3>
+      <h3>
+        <Name name={variant.name} most={60} />
+      </h3>
       {hour === undefined ? (
         <p class="empty">Nothing is known of this hour.</p>
       ) : variant.price === undefined ? (
