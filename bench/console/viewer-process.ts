@@ -54,7 +54,7 @@ const viewer = new Viewer(
     extraLabels: [],
     hasPricing: true,
     sorting: { by: 'age', isReversed: true },
-    allowsActions: false,
+    readOnly: undefined,
     source: '',
   },
   clock,

@@ -119,7 +119,7 @@ class Viewing {
         extraLabels: listOf(extraLabels),
         hasPricing: disablePricing !== true,
         sorting: this.#sorting,
-        allowsActions: allowActions === true,
+        readOnly: allowActions === true ? undefined : readOnlyText(source),
         source: sourceText(source),
         ...(source.kind === 'snapshot' && { fixedNowMs: source.snapshot.takenAtMs }),
         ...(source.kind === 'trace' && { timeline: source.timeline }),
@@ -221,6 +221,13 @@ function standingMs(source: ViewSource): number | undefined {
 function sourceText(source: ViewSource): string {
   if (source.kind === 'trace') return `recording of ${source.timeline.source}`
   return source.kind === 'snapshot' ? `snapshot of ${rfc3339(source.snapshot.takenAtMs)}` : ''
+}
+
+function readOnlyText({ kind }: ViewSource): string {
+  if (kind === 'trace') return 'a recording cannot be changed'
+  return kind === 'snapshot'
+    ? 'a snapshot cannot be changed'
+    : 'start with --allow-actions to change the cluster'
 }
 
 /** A recording at its beginning; at its end where one state is printed. */

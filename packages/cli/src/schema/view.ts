@@ -168,6 +168,12 @@ const pool = object<PoolRow>({
   ready: text('status of the condition'),
   readyMessage: optional(text()),
   paused: optional(text()),
+  pausedBy: optional(
+    words<NonNullable<PoolRow['pausedBy']>>({
+      nodepool: 'its own pause',
+      cluster: 'that of the cluster',
+    }),
+  ),
   halted: optional(text()),
   budgets: list(text()),
   createdAt: optional(time()),

@@ -168,6 +168,19 @@ test('CON-21 in the terminal what the rights do not allow is said in the words o
   assert.notEqual(api.local.get(kinds.node, undefined, 'n1')?.spec?.unschedulable, true)
 })
 
+test('CON-21 in the terminal a key that means nothing for a row says so', async (t) => {
+  const { kubeconfig } = await aCluster(t)
+  const screen = onScreen(t, ['--kubeconfig', kubeconfig, '--allow-actions'])
+  await screen.shows((text) => text.includes('> n1'))
+  const says = { u: 'only nodes are cordoned', r: 'only nodes are drained' }
+  for (const [key, note] of Object.entries(says)) {
+    screen.type(`:pools\r${key}`)
+    await screen.shows((text) => text.includes(note))
+  }
+  screen.type(':cost\r\u0004')
+  await screen.shows((text) => text.includes('no object that could be deleted'))
+})
+
 test('CON-21 in the terminal claims, pods and nodes are deleted, and NodePools paused and resumed', async (t) => {
   const api = await aCluster(t)
   const { kubeconfig, local } = api
@@ -222,6 +235,16 @@ test('CON-21 in the terminal claims, pods and nodes are deleted, and NodePools p
   screen.type('\u001b')
   // What the key does depends on it.
   await screen.shows((text) => text.includes('Unknown,Paused'))
-  await act('p', 'tenon resume nodepool/web', 'nodepool.karpenter.sh/web resumed')
+  // The pause of the NodePool is none of the cluster.
+  screen.type(':nodes\rp')
+  await screen.shows((text) => text.includes('run: tenon pause --kubeconfig'))
+  screen.type('n')
+  await act(':pools\rp', 'tenon resume nodepool/web', 'nodepool.karpenter.sh/web resumed')
   assert.deepEqual(paused(), [])
+  // What still stands there now is the pause of the cluster.
+  for (const tab of [':pools', ':nodes']) {
+    screen.type(`${tab}\rp`)
+    await screen.shows((text) => text.includes('run: tenon resume --kubeconfig'))
+    screen.type('n')
+  }
 })

@@ -1,5 +1,6 @@
 /** Rows of NodePools. */
 import { conditionOf, isConditionTrue, type NodePool, ownValue } from '@tenon/api'
+import { pauseAnnotations } from '@tenon/operator'
 import { amountsOf, present } from './facts.ts'
 import type { Totals } from './totals.ts'
 import type { PoolRow, Share } from './view.ts'
@@ -23,11 +24,20 @@ export function poolRow(pool: NodePool, totals: Totals): PoolRow {
     ready: ready?.status ?? 'Unknown',
     ...(ready?.status === 'False' && present('readyMessage', ready.message)),
     ...(isConditionTrue(pool, 'Paused') && { paused: messageOf(pool, 'Paused') }),
+    ...present('pausedBy', pausedBy(pool)),
     ...(isConditionTrue(pool, 'RolloutHalted') && { halted: messageOf(pool, 'RolloutHalted') }),
     budgets: (spec.disruption?.budgets ?? []).map(budgetText),
     ...present('createdAt', creationTimestamp),
     labels,
   }
+}
+
+/** An annotation holds before a controller has said so. */
+function pausedBy(pool: NodePool): PoolRow['pausedBy'] {
+  const { annotations } = pool.metadata
+  if (Object.values(pauseAnnotations).some((key) => ownValue(annotations, key) !== undefined))
+    return 'nodepool'
+  return isConditionTrue(pool, 'Paused') ? 'cluster' : undefined
 }
 
 function messageOf(pool: NodePool, type: string): string {

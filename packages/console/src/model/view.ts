@@ -160,6 +160,8 @@ export interface PoolRow {
   readonly readyMessage?: string
   /** Absent while it is not paused. */
   readonly paused?: string
+  /** Whose pause it is: its own, which `tenon resume nodepool/NAME` ends, or that of the cluster. */
+  readonly pausedBy?: 'nodepool' | 'cluster'
   /** Of a rollout that has halted. */
   readonly halted?: string
   /** Budgets as written: `10%`, or `0 (Drifted) at 0 9 * * * UTC for 8h`. */

@@ -1,5 +1,6 @@
 /** What of objects is kept: a viewer of a hundred thousand pods holds little of each. */
-import type { KubeObject, Node, NodeClaim, NodePool, Pod } from '@tenon/api'
+import { type KubeObject, type Node, type NodeClaim, type NodePool, ownValue, type Pod } from '@tenon/api'
+import { pauseAnnotations } from '@tenon/operator'
 
 type Metadata = KubeObject['metadata']
 
@@ -40,7 +41,13 @@ export function trimmedClaim(claim: NodeClaim): NodeClaim {
 }
 
 export function trimmedPool(pool: NodePool): NodePool {
-  return { ...pool, metadata: metadataOf(pool, true) }
+  const annotations = Object.fromEntries(
+    Object.values(pauseAnnotations).flatMap((key) => {
+      const text = ownValue(pool.metadata.annotations, key)
+      return text === undefined ? [] : [[key, text]]
+    }),
+  )
+  return { ...pool, metadata: { ...metadataOf(pool, true), annotations } }
 }
 
 /** More different parts than that are not shared. */

@@ -123,7 +123,7 @@ export class FrameMaker {
       state.onlyFaults ? 'faults' : '',
       source,
     ]
-    const rest = shownText(where.filter((each) => each !== '').join(' '))
+    const rest = shownText(where.filter((each) => each !== '').join(' · '))
     return `${names.join('')}  ${clipped(rest, Math.max(0, width - widthOf(plain) - 2))}`
   }
 

@@ -46,6 +46,7 @@ export class Lists {
     | undefined
   #version = 0
   readonly #costs: Costs
+  #arePodsKnown = true
 
   constructor(model: ConsoleModel, matcher: LabelMatcher, resource: string) {
     this.#model = model
@@ -61,6 +62,7 @@ export class Lists {
 
   take(changes: readonly ViewChange[]): void {
     for (const change of changes) {
+      if ('absent' in change) this.#arePodsKnown = !change.absent.some(({ what }) => what === 'pods')
       if (!('table' in change)) continue
       this.#version++
       const rows = this.#held[change.table] as Map<string, TableRows[TableName]>
@@ -88,8 +90,8 @@ export class Lists {
     return this.#held.nodes.get(`node/${name}`) ?? this.#find(name)
   }
 
-  pool(name: string): PoolRow | undefined {
-    return this.#held.pools.get(name)
+  pools(): Iterable<PoolRow> {
+    return this.#held.pools.values()
   }
 
   /** Of the state's place, filtered and sorted. */
@@ -144,7 +146,12 @@ export class Lists {
     const { tab, node } = state.place
     if (tab === 'onNode') return this.#model.podsOn(node ?? '')
     if (tab === 'decisions') return [...this.#held.decisions.values()].toReversed()
-    return (costs?.groups ?? []).map((group) => ({ ...group, id: group.name ?? '(none)', labels: {} }))
+    return (costs?.groups ?? []).map((group) => ({
+      ...group,
+      id: group.name ?? '(none)',
+      labels: {},
+      arePodsKnown: this.#arePodsKnown,
+    }))
   }
 
   #find(name: string): NodeRow | undefined {

@@ -78,7 +78,8 @@ export interface Surroundings {
   readonly page: number
   /** Lines that are shown in place of the rows, on the screen as it is. */
   readonly detailLines: number
-  readonly allowsActions: boolean
+  /** Why nothing can be changed; undefined where it can. */
+  readonly readOnly: string | undefined
   /** The command that does the same. */
   readonly commandOf: (action: Action) => string
   /** Of the selected row, what its line may have no room for. */
@@ -88,7 +89,8 @@ export interface Surroundings {
   /** What Enter goes to. */
   readonly below: Place | undefined
   readonly isCordoned: boolean
-  readonly isPaused: boolean
+  /** What is to be done about a pause of the row, or of the cluster. */
+  readonly pausing: Action
   /** Why a filter cannot be read; undefined when it can. */
   readonly filterProblem: (text: string) => string | undefined
 }
@@ -250,7 +252,7 @@ function opened(state: ViewerState, key: Key, around: Surroundings): Step {
       return { state: state.place.tab === 'cost' ? { ...state, costBy: nextDimension(state.costBy) } : state }
     case 'c':
       return around.target === undefined
-        ? { state }
+        ? { state: { ...state, note: 'this row has no object whose name could be copied' } }
         : {
             state: { ...state, note: `copied ${around.target.name}` },
             effect: { kind: 'copy', text: around.target.name },
@@ -329,21 +331,26 @@ function detailed(state: ViewerState, kind: 'explain' | 'yaml', { about, target 
 
 function acted(state: ViewerState, key: Key, around: Surroundings): Step {
   const action = actionOf(key, around)
-  if (action === undefined) return { state }
-  if (!around.allowsActions)
-    return { state: { ...state, note: 'read-only: start with --allow-actions to change the cluster' } }
+  if (action === undefined) {
+    const note = ownValue(unfit, key)
+    return { state: note === undefined ? state : { ...state, note } }
+  }
+  if (around.readOnly !== undefined) return { state: { ...state, note: `read-only: ${around.readOnly}` } }
   return { state: { ...state, asked: { command: around.commandOf(action), action } } }
 }
 
-function actionOf(key: Key, { target, isCordoned, isPaused }: Surroundings): Action | undefined {
+/** What keys say where they mean nothing. */
+const unfit: Readonly<Record<string, string>> = {
+  u: 'only nodes are cordoned: choose one on tab 1',
+  r: 'only nodes are drained: choose one on tab 1',
+  'ctrl-d': 'this row has no object that could be deleted',
+}
+
+function actionOf(key: Key, { target, isCordoned, pausing }: Surroundings): Action | undefined {
   const node = target?.kind === 'node' ? target.name : undefined
   if (key === 'u' && node !== undefined) return { kind: isCordoned ? 'uncordon' : 'cordon', node }
   if (key === 'r' && node !== undefined) return { kind: 'drain', node }
-  if (key === 'p')
-    return {
-      kind: isPaused ? 'resume' : 'pause',
-      ...(target?.kind === 'nodepool' && { nodePool: target.name }),
-    }
+  if (key === 'p') return pausing
   if (key === 'ctrl-d' && target !== undefined) return { kind: 'delete', target }
   return undefined
 }

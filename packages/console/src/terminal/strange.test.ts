@@ -190,7 +190,7 @@ function viewerOf(model: ConsoleModel): Viewer {
       extraLabels: ['team'],
       hasPricing: true,
       sorting: { by: 'age', isReversed: true },
-      allowsActions: true,
+      readOnly: undefined,
       source: 'a source',
       fixedNowMs: nowMs,
     },

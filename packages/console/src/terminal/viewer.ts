@@ -1,5 +1,6 @@
 /** Runs the viewer on a terminal: keys in, frames out (console.md 2). */
 import { type Clock, messageOf } from '@tenon/runtime'
+import { pauseAction } from '../actions/pausing.ts'
 import type { Action, Target } from '../actions/request.ts'
 import type { ConsoleModel } from '../model/model.ts'
 import type { Header } from '../model/view.ts'
@@ -31,7 +32,8 @@ export interface ViewerOptions {
   readonly extraLabels: readonly string[]
   readonly hasPricing: boolean
   readonly sorting: Sorting
-  readonly allowsActions: boolean
+  /** Why nothing can be changed; undefined where it can. */
+  readonly readOnly: string | undefined
   /** Where the facts come from, in a word or two. */
   readonly source: string
   /** Of a snapshot: the moment it was taken, in place of the clock. */
@@ -136,18 +138,17 @@ export class Viewer {
     const selected = rows[Math.max(0, ids.indexOf(this.#state.place.selected ?? ''))]
     const target = targetOf(this.#state.place, selected)
     const node = target?.kind === 'node' ? this.#lists.nodeNamed(target.name) : undefined
-    const pool = target?.kind === 'nodepool' ? this.#lists.pool(target.name) : undefined
     const { state, effect } = stepOf(this.#state, key, {
       ids,
       page: this.#frames.pageOf(size, { state: this.#state, header, facts }),
       detailLines,
-      allowsActions: this.#options.allowsActions,
+      readOnly: this.#options.readOnly,
       commandOf: (action) => this.#ports.commandOf(action),
       about: aboutOf(selected),
       target,
       below: belowOf(this.#state.place, selected),
       isCordoned: node?.cordoned === true,
-      isPaused: (pool ? pool.paused : header.tenon?.paused) !== undefined,
+      pausing: pauseAction(this.#lists.pools(), target?.kind === 'nodepool' ? target.name : undefined),
       filterProblem: (text) => {
         try {
           filterOf(text, this.#options.matcher)

@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
 import type { JSX } from 'preact'
+import { pauseAction } from '../../actions/pausing.ts'
 import type { ActionRequest } from '../../actions/request.ts'
 import { askWith } from '../state/questions.ts'
-import { mayAct } from '../state/store.ts'
+import { mayAct, rowsOf } from '../state/store.ts'
 import { Dialog } from './dialog.tsx'
 
 type Stage =
@@ -48,6 +49,17 @@ export function ActionButton({
         </Dialog>
       )}
     </>
+  )
+}
+
+/** Ends the pause that there is, or begins one: of a NodePool, or of the cluster. */
+export function PauseButton({ nodePool }: { readonly nodePool?: string }): JSX.Element {
+  const request = pauseAction(rowsOf('pools'), nodePool)
+  const isOfAll = nodePool !== undefined && request.nodePool === undefined
+  return (
+    <ActionButton request={request}>
+      {request.kind === 'pause' ? 'Pause' : isOfAll ? 'Resume the cluster' : 'Resume'}
+    </ActionButton>
   )
 }
 

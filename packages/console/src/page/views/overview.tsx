@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import type { PageNodeRow } from '../../model/page-view.ts'
 import type { Problem } from '../../model/view.ts'
 import { counted, priceText, sumText } from '../format.ts'
-import { ActionButton } from '../parts/act.tsx'
+import { PauseButton } from '../parts/act.tsx'
 import { useAnswer } from '../parts/answer.tsx'
 import { ShareBar } from '../parts/bar.tsx'
 import { Name } from '../parts/name.tsx'
@@ -89,9 +89,7 @@ export function OverviewView(): JSX.Element {
               )}
             </p>
             <p class="buttons">
-              <ActionButton request={{ kind: tenon.paused === undefined ? 'pause' : 'resume' }}>
-                {tenon.paused === undefined ? 'Pause' : 'Resume'}
-              </ActionButton>
+              <PauseButton />
             </p>
           </section>
         )}

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { BudgetStep, OfferingAnswer, PoolAnswer, PoolsAnswer } from '../../answers/pools.ts'
 import { counted, localTime, priceText, utcTime } from '../format.ts'
-import { ActionButton } from '../parts/act.tsx'
+import { PauseButton } from '../parts/act.tsx'
 import { Answer, useAnswer } from '../parts/answer.tsx'
 import { Name } from '../parts/name.tsx'
 import { Table, type Column } from '../parts/table.tsx'
@@ -73,9 +73,7 @@ function Pool({
         <a class="button" href={`/what-if?nodepool=${encodeURIComponent(name)}`}>
           What if it changed?
         </a>
-        <ActionButton request={{ kind: row?.paused === undefined ? 'pause' : 'resume', nodePool: name }}>
-          {row?.paused === undefined ? 'Pause' : 'Resume'}
-        </ActionButton>
+        <PauseButton nodePool={name} />
       </p>
       {budgets.length > 0 && (
         <>

@@ -3,11 +3,13 @@ import { ownValue } from '@tenon/api'
 import type { CostGroup } from '@tenon/ask'
 import type { DecisionRow, PendingPodRow, PodOnNode, PoolRow, Share } from '../../model/view.ts'
 import { ageText, amountText } from '../amounts.ts'
-import { type CellFacts, type Column, text } from './column.ts'
+import { type Cell, type CellFacts, type Column, text } from './column.ts'
 
 /** A line of the costs. */
 export interface CostLine extends CostGroup {
   readonly id: string
+  /** Without them, nobody knows what of it is requested. */
+  readonly arePodsKnown: boolean
   readonly labels: Readonly<Record<string, string>>
 }
 
@@ -153,13 +155,19 @@ function pricesText(prices: DecisionRow['pricePerHour']): string {
 export function costColumns(by: string, { currency }: CellFacts): readonly Column<CostLine>[] {
   const sum = (line: CostLine) => line.requestedPerHour + line.idlePerHour
   const price = (value: number) => text(value.toFixed(3))
+  const ofPods = ({ arePodsKnown }: CostLine, cell: Cell) => (arePodsKnown ? cell : text('?'))
   return [
     { title: by.toUpperCase(), cell: ({ id }) => text(id), rank: 0, widest: 63, cut: 'middle', grows: true },
     { title: `${currency ?? 'PRICE'}/H`, cell: (line) => price(sum(line)), rank: 1, side: 'right' },
-    { title: 'REQUESTED/H', cell: (line) => price(line.requestedPerHour), rank: 3, side: 'right' },
-    { title: 'IDLE/H', cell: (line) => price(line.idlePerHour), rank: 4, side: 'right' },
+    {
+      title: 'REQUESTED/H',
+      cell: (line) => ofPods(line, price(line.requestedPerHour)),
+      rank: 3,
+      side: 'right',
+    },
+    { title: 'IDLE/H', cell: (line) => ofPods(line, price(line.idlePerHour)), rank: 4, side: 'right' },
     { title: 'MONTH', cell: (line) => price(sum(line) * 730), rank: 2, side: 'right' },
-    { title: 'PODS', cell: ({ pods }) => text(pods), rank: 6, side: 'right' },
+    { title: 'PODS', cell: (line) => ofPods(line, text(line.pods)), rank: 6, side: 'right' },
     {
       title: 'UNPRICED',
       cell: ({ unpriced }) => text(unpriced === 0 ? '' : `?${unpriced}`),
