@@ -56,6 +56,7 @@ const testDoors: ReadonlySet<string> = new Set(['@tenon/ask/test-clusters', '@te
 const smallDoors: ReadonlySet<string> = new Set([
   '@tenon/ask/play',
   '@tenon/ask/record',
+  '@tenon/ask/rounding',
   '@tenon/ask/schema',
   '@tenon/ask/snapshot',
 ])

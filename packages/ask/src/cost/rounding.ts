@@ -1,4 +1,9 @@
-/** Rounds parts so that they add up to the rounded total. */
+/** How prices are rounded, everywhere: also on the page, so that this file takes from no other one. */
+
+/** The amount in units of the last of `digits` decimals. Halves go up, whatever the binary fraction. */
+export function roundedUnits(amount: number, digits: number): number {
+  return Math.round(Number((amount * 10 ** digits).toPrecision(12)))
+}
 
 /**
  * `total` and `parts` rounded to `digits` decimals. The parts with the largest remainders are rounded up until the
@@ -11,8 +16,7 @@ export function roundedParts(
   digits: number,
 ): { readonly parts: readonly number[]; readonly total: number } {
   const scale = 10 ** digits
-  // Halves go up, whatever the binary fraction.
-  const units = Math.round(Number((total * scale).toPrecision(12)))
+  const units = roundedUnits(total, digits)
   const floors = parts.map((part) => Math.floor(part * scale))
   const missing = units - floors.reduce((sum, floor) => sum + floor, 0)
   const raised = new Set(

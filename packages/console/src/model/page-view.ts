@@ -1,5 +1,5 @@
 /** What of the model the page is told: it shows no labels, and NodeClaims only while they are on their way. Pure. */
-import type { ClaimRow, ConsoleView, TableName, TableRows, ViewChange } from './view.ts'
+import type { ClaimRow, ConsoleView, TableChange, TableName, TableRows, ViewChange } from './view.ts'
 
 /** Rows by the names of their tables. */
 export type PageRows = { readonly [Table in TableName]: Omit<TableRows[Table], 'labels'> }
@@ -8,16 +8,8 @@ export type PageView = Omit<ConsoleView, TableName> & {
   readonly [Table in TableName]: readonly PageRows[Table][]
 }
 
-export type PageChange =
-  | Exclude<ViewChange, { readonly table: TableName }>
-  | {
-      readonly [Table in TableName]: {
-        readonly table: Table
-        readonly set: readonly PageRows[Table][]
-        /** Ids; those that the page does not know are of no concern to it. */
-        readonly removed: readonly string[]
-      }
-    }[TableName]
+/** Ids of rows that have gone may be some that the page does not know: they are of no concern to it. */
+export type PageChange = Exclude<ViewChange, { readonly table: TableName }> | TableChange<PageRows>
 
 /** What comes last of a picture, after the rows of the tables. */
 export type PagePicture = Omit<ConsoleView, TableName> & {

@@ -274,16 +274,18 @@ export type ConsoleView = {
   readonly absent: readonly Absent[]
 }
 
+/** Of one table: rows that are new or others than they were, and ids of those that have gone. */
+export type TableChange<Rows extends { readonly [Table in TableName]: unknown }> = {
+  readonly [Table in TableName]: {
+    readonly table: Table
+    readonly set: readonly Rows[Table][]
+    readonly removed: readonly string[]
+  }
+}[TableName]
+
 /** What has changed since the last time; rows that are not named are as they were. */
 export type ViewChange =
-  | {
-      readonly [Table in TableName]: {
-        readonly table: Table
-        readonly set: readonly TableRows[Table][]
-        /** Ids. */
-        readonly removed: readonly string[]
-      }
-    }[TableName]
+  | TableChange<TableRows>
   | { readonly header: Header }
   | { readonly problems: readonly Problem[] }
   | { readonly absent: readonly Absent[] }

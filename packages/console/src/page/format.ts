@@ -1,4 +1,5 @@
 /** Amounts, prices and times as people read them. */
+import { roundedUnits } from '@tenon/ask/rounding'
 
 /** A price per hour; small prices have four digits behind the point, as in `tenon cost`. */
 export function priceText(price: number | undefined, digits = 4): string {
@@ -13,10 +14,9 @@ export function sumText(perHour: number | undefined, unpriced: number, digits = 
     : `${decimalText(perHour, digits)}${unknown}`
 }
 
-/** Halves go up, whatever the binary fraction: sums are those of `tenon cost`. */
+/** Sums are those of `tenon cost`. */
 function decimalText(amount: number, digits: number): string {
-  const scale = 10 ** digits
-  return (Math.round(Number((amount * scale).toPrecision(12))) / scale).toFixed(digits)
+  return (roundedUnits(amount, digits) / 10 ** digits).toFixed(digits)
 }
 
 /** Whole percent; `-` when a part of it is not known, or there is nothing to take part of. */
