@@ -51,15 +51,30 @@ test('advanceUntil gives up at its limit', async () => {
   assert.equal(clock.monotonic(), start + 100)
 })
 
-test('with one turn all promises settle between two timers, however long their chain', async () => {
-  const clock = new VirtualClock(0, 1)
-  const seen: string[] = []
-  const chain = async () => {
-    for (let link = 0; link < 50; link++) await Promise.resolve()
-    seen.push(`chain at ${clock.now()}`)
-  }
-  clock.after(10, () => void chain())
-  clock.after(10, () => seen.push('timer'))
-  await clock.advance(10)
-  assert.deepEqual(seen, ['chain at 10', 'timer'])
+for (const turns of [1, 0])
+  test(`with ${turns} turns all promises settle between two timers, however long their chain`, async () => {
+    const clock = new VirtualClock(0, turns)
+    const seen: string[] = []
+    const chain = async (name: string) => {
+      for (let link = 0; link < 50; link++) await Promise.resolve()
+      seen.push(`${name} at ${clock.now()}`)
+    }
+    clock.after(10, () => void chain('first'))
+    clock.after(10, () => seen.push('timer'))
+    void chain('before')
+    await clock.advance(10)
+    assert.deepEqual(seen, ['before at 0', 'first at 10', 'timer'])
+  })
+
+test('however many timers there are, others have their turn', async () => {
+  const clock = new VirtualClock(0, 0)
+  let fired = 0
+  for (let each = 0; each < 100; each++) clock.after(each, () => fired++)
+  const firedThen = new Promise<number>((resolve) => {
+    setImmediate(() => {
+      resolve(fired)
+    })
+  })
+  await clock.advance(100)
+  assert.ok((await firedThen) < 50)
 })

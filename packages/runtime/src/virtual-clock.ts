@@ -1,4 +1,8 @@
+import { nextTick } from 'node:process'
 import { type Clock, sleepOn } from './clock.ts'
+
+/** Where timers need no turn of the event loop, this many share one. */
+const mostTimersInTurn = 16
 
 interface Timer {
   readonly at: number
@@ -17,11 +21,12 @@ export class VirtualClock implements Clock {
   readonly #start: number
   readonly #timers: Timer[] = []
   readonly #turns: number
+  #timersInTurn = 0
 
   /**
    * @param startMs Unix time in milliseconds at which this clock starts.
-   * @param turns turns of the event loop between two timers. One is enough where nothing but promises is
-   * waited for; each costs about as much as a small timer.
+   * @param turns turns of the event loop between two timers; each costs about as much as a small timer. None are
+   * needed where nothing but promises is waited for; then there is one after some timers, for others who wait.
    */
   constructor(startMs: number = Date.UTC(2026, 0, 1), turns: number = 4) {
     this.#now = startMs
@@ -58,14 +63,14 @@ export class VirtualClock implements Clock {
   /** Moves time forward by `ms`, running every timer that falls due on the way, in order. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms
-    await settle(this.#turns)
+    await this.#settle()
     for (;;) {
       const next = this.#peek()
       if (next === undefined || next.at > end) break
       this.#pop()
       this.#now = next.at
       next.callback()
-      await settle(this.#turns)
+      await this.#settle()
     }
     this.#now = end
   }
@@ -76,7 +81,7 @@ export class VirtualClock implements Clock {
    */
   async advanceUntil(done: () => boolean, limitMs: number): Promise<boolean> {
     const end = this.#now + limitMs
-    await settle(this.#turns)
+    await this.#settle()
     while (!done()) {
       const next = this.#peek()
       if (next === undefined) return false
@@ -87,9 +92,18 @@ export class VirtualClock implements Clock {
       this.#pop()
       this.#now = next.at
       next.callback()
-      await settle(this.#turns)
+      await this.#settle()
     }
     return true
+  }
+
+  /** Lets every promise continuation that is ready run, including work bridged through the event loop. */
+  #settle(): Promise<void> {
+    if (this.#turns === 1) return nextTurn()
+    if (this.#turns > 1) return manyTurns(this.#turns)
+    if (++this.#timersInTurn < mostTimersInTurn) return promisesSettled()
+    this.#timersInTurn = 0
+    return nextTurn()
   }
 
   #peek(): Timer | undefined {
@@ -130,13 +144,17 @@ function isBefore(a: Timer, b: Timer): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order)
 }
 
-/** Lets every promise continuation that is ready run, including work bridged through the event loop. */
-function settle(turns: number): Promise<void> {
-  return turns === 1 ? nextTurn() : manyTurns(turns)
-}
-
 async function manyTurns(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await nextTurn()
+}
+
+/** Ticks come when no continuation is left, if asked for from one. */
+function promisesSettled(): Promise<void> {
+  return new Promise((resolve) => {
+    queueMicrotask(() => {
+      nextTick(resolve)
+    })
+  })
 }
 
 function nextTurn(): Promise<void> {

@@ -137,7 +137,7 @@ export class Play {
 
   /** Restores the cluster, and lets the operator lead. */
   static async start(options: PlayOptions): Promise<Play> {
-    const clock = new VirtualClock(options.startMs, 1)
+    const clock = new VirtualClock(options.startMs, 0)
     const random = new SeededRandom(options.seed)
     const logger = options.logger ?? silentLogger
     const times = { ...defaultPlayTimes, ...options.times }
