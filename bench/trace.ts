@@ -6,7 +6,7 @@
  *
  * `--apps-share` keeps that share of the applications, evenly over all sizes. Progress goes to the standard error.
  * With `--json` all that was measured until then is printed after every day, so that a run need not be waited for.
- * Each way to run is played in a process of its own, both at once.
+ * Each way to run is played in a process of its own, both at once, while this one works out the bounds.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,6 +17,8 @@ import { benchArguments } from './arguments.ts'
 import { type BoundHour, hourlyBounds } from './trace/bound.ts'
 import { playTrace } from './trace/play-trace.ts'
 import { readTrace } from './trace/read-trace.ts'
+
+type Mode = Settings['compatibility']
 
 type Row = Readonly<Record<string, string | number>>
 
@@ -38,64 +40,78 @@ if (!(days > 0) || !(share > 0 && share <= 1) || modes.length === 0) {
   )
   process.exit(2)
 }
-const instances = readTrace(values.traces, share)
-const bounds = await hourlyBounds(instances, Math.ceil(24 * days))
-const [mode] = modes
-if (modes.length > 1) print(await Promise.all(modes.map(playedElsewhere)))
-else if (mode !== undefined) {
-  const row = await played(mode)
-  if (process.send === undefined) print([row])
-  else process.send(row)
+/** What a process that plays tells after every day. */
+interface Told {
+  readonly day: number
+  readonly report: PlayReport
+  /** Since it began. */
+  readonly seconds: number
+  /** Of a core, in that time. */
+  readonly coreSeconds: number
 }
 
-function print(rows: readonly Row[]): void {
+const instances = readTrace(values.traces, share)
+const [first] = modes
+if (process.send !== undefined && first !== undefined) await playHere(first)
+else await compareAll()
+
+async function playHere(compatibility: Mode): Promise<void> {
+  const startedMs = performance.now()
+  const tell = (day: number, report: PlayReport): void => {
+    const { user, system } = process.cpuUsage()
+    const seconds = Math.round((performance.now() - startedMs) / 1000)
+    const told: Told = { day, report, seconds, coreSeconds: Math.round((user + system) / 1e6) }
+    process.send?.(told)
+  }
+  await playTrace({ instances, days, compatibility, seed: Number(values.seed), progress: tell })
+  process.disconnect()
+}
+
+async function compareAll(): Promise<void> {
+  const bounds = Promise.withResolvers<readonly BoundHour[]>()
+  const playing = modes.map(async (mode) => await playedElsewhere(mode, bounds.promise))
+  bounds.resolve(await hourlyBounds(instances, Math.ceil(24 * days)))
+  const rows = await Promise.all(playing)
   if (values.json) return
-  const bound = boundUntil(days)
+  const bound = boundUntil(await bounds.promise, days)
   process.stdout.write(
     `${instances.length} instances, ${days} days; bound ${bound.perRole.toFixed(0)} per role, ${bound.together.toFixed(0)} together, ${bound.byShape.toFixed(0)} with pods whole\n${table(rows)}`,
   )
 }
 
-async function playedElsewhere(way: (typeof modes)[number]): Promise<Row> {
+/** @returns how it stood in the end. */
+async function playedElsewhere(way: Mode, bounds: Promise<readonly BoundHour[]>): Promise<Row> {
   const given = Object.entries(values).filter(([name]) => name !== 'compatibility' && name !== 'json')
   const args = given.flatMap(([name, value]) => [`--${name}`, String(value)])
-  const child = fork(
-    fileURLToPath(import.meta.url),
-    [...args, '--compatibility', way, ...(values.json ? ['--json'] : [])],
-    { execArgv: process.execArgv },
-  )
-  let row: Row | undefined
-  child.on('message', (message: Row) => (row = message))
+  const child = fork(fileURLToPath(import.meta.url), [...args, '--compatibility', way], {
+    execArgv: process.execArgv,
+  })
+  let last: Promise<Row> | undefined
+  child.on('message', (told: Told) => {
+    last = bounds.then((all) => toldRow(way, told, all))
+  })
   await once(child, 'exit')
-  if (row === undefined) throw new Error(`${nameOf(way)}: the play ended without a result`)
-  return row
+  if (last === undefined || child.exitCode !== 0)
+    throw new Error(`${nameOf(way)}: the play ended without a result`)
+  return await last
 }
 
-async function played(compatibility: (typeof modes)[number]): Promise<Row> {
-  const startedMs = performance.now()
-  const seconds = (): number => Math.round((performance.now() - startedMs) / 1000)
-  const report = await playTrace({
-    instances,
-    days,
-    compatibility,
-    seed: Number(values.seed),
-    progress: (day, until) => {
-      const { cost, launches, evictions, instances: nodes, pending } = until
-      process.stderr.write(
-        `${nameOf(compatibility)}, day ${day} of ${days}: ${(cost / boundUntil(day).perRole).toFixed(4)} of the bound, ${nodes} nodes, ${launches} launches, ${evictions} evictions, pending p99 ${(pending.p99Ms ?? 0) / 1000} s; ${seconds()} s\n`,
-      )
-      if (values.json)
-        process.stdout.write(`${JSON.stringify(rowOf(nameOf(compatibility), day, until, seconds()))}\n`)
-    },
-  })
-  return rowOf(nameOf(compatibility), days, report, seconds())
+function toldRow(way: Mode, told: Told, bounds: readonly BoundHour[]): Row {
+  const { day, report, seconds } = told
+  const { cost, launches, evictions, instances: nodes, pending } = report
+  process.stderr.write(
+    `${nameOf(way)}, day ${day} of ${days}: ${(cost / boundUntil(bounds, day).perRole).toFixed(4)} of the bound, ${nodes} nodes, ${launches} launches, ${evictions} evictions, pending p99 ${(pending.p99Ms ?? 0) / 1000} s; ${seconds} s\n`,
+  )
+  const row = rowOf(nameOf(way), told, bounds)
+  if (values.json) process.stdout.write(`${JSON.stringify(row)}\n`)
+  return row
 }
 
 function nameOf(compatibility: Settings['compatibility']): string {
   return compatibility === 'none' ? 'defaults' : `--compatibility=${compatibility}`
 }
 
-function boundUntil(day: number): Record<keyof BoundHour, number> {
+function boundUntil(bounds: readonly BoundHour[], day: number): Record<keyof BoundHour, number> {
   const elapsed = 24 * Math.min(day, days)
   // Of the hour in which a run ends the same part as of its price.
   const sumOf = (of: keyof BoundHour): number =>
@@ -103,8 +119,8 @@ function boundUntil(day: number): Record<keyof BoundHour, number> {
   return { perRole: sumOf('perRole'), together: sumOf('together'), byShape: sumOf('byShape') }
 }
 
-function rowOf(name: string, day: number, report: PlayReport, seconds: number): Row {
-  const until = boundUntil(day)
+function rowOf(name: string, { day, report, seconds, coreSeconds }: Told, bounds: readonly BoundHour[]): Row {
+  const until = boundUntil(bounds, day)
   const { pending, podDays } = report
   const per1000 = (count: number): string => ((1000 * count) / podDays).toFixed(2)
   const inSeconds = (ms: number | undefined): string => (ms === undefined ? '-' : (ms / 1000).toFixed(1))
@@ -124,6 +140,7 @@ function rowOf(name: string, day: number, report: PlayReport, seconds: number): 
     'peak nodes': report.peakInstances,
     'mean nodes': (report.instanceHours / (report.elapsedMs / 3_600_000)).toFixed(0),
     'run s': seconds,
+    'of a core s': coreSeconds,
   }
 }
 
