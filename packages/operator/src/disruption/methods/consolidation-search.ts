@@ -26,10 +26,10 @@ type Question = Pick<
   'budgets' | 'leastSavings' | 'unchanged' | 'settled' | 'roomier' | 'together'
 >
 
-/** Where pods of candidates may go; undefined while others wait for a place as well. */
-export function placesOf({ input, described }: RemovalGround): Circumstances['nodes'] {
+/** Where pods of candidates may go, and whether others wait for a place as well. */
+export function placesOf({ input, described }: RemovalGround): Pick<Circumstances, 'nodes' | 'othersWait'> {
   const own = described.reduce((sum, { pods }) => sum + pods.length, 0)
-  return input.pods.length > own ? undefined : input.nodes
+  return { nodes: input.nodes, othersWait: input.pods.length > own }
 }
 
 /** A move waits to be confirmed; one that saves this much more by then is decided for anew. */
@@ -103,7 +103,7 @@ export class ConsolidationSearch {
       candidates: ground.candidates.values(),
       budgets,
       catalogue,
-      nodes: placesOf(ground),
+      ...placesOf(ground),
       nowMs: 0,
     })
     // Groups of what is as it was are not packed again either: that is most of the work in a large cluster.

@@ -78,7 +78,7 @@ export class Consolidation implements DisruptionMethod {
     if (ground.described.length === 0) return 'nothing'
     const candidates = isGlobal ? [...ground.candidates.values()] : pass.candidates
     const together = admission.sets(ground.candidates.values())
-    const circumstances = memory.circumstances({ candidates, budgets, catalogue, nodes: placesOf(ground) })
+    const circumstances = memory.circumstances({ candidates, budgets, catalogue, ...placesOf(ground) })
     const unchanged = memory.unchanged(circumstances)
     if (memory.isInVain(circumstances, unchanged, since)) return 'nothing'
     const result = await search.find(

@@ -29,6 +29,7 @@ const at = (nowMs: number, changes: Partial<Circumstances> & { readonly left?: n
   budgets: new Map([['default', changes.left ?? 3]]),
   catalogue: sold(1),
   nodes: [],
+  othersWait: false,
   nowMs,
   ...changes,
 })
@@ -71,13 +72,13 @@ const roomOf = (cpu: number): NonNullable<Circumstances['nodes']>[number] => ({
 })
 
 /** When each was looked at, and all of them together, in minutes; each step something is looked at in vain. */
-function timesOf(nodesAt: (step: number) => Circumstances['nodes']) {
+function timesOf(changesAt: (step: number) => Partial<Circumstances>) {
   const looked = new LookedAt()
   const looks: number[] = []
   const exchanges: number[] = []
   for (let step = 0; step <= 360; step++) {
     const nowMs = step * 20_000
-    const { unchanged, settled } = lookInVain(looked, at(nowMs, { nodes: nodesAt(step) }))
+    const { unchanged, settled } = lookInVain(looked, at(nowMs, changesAt(step)))
     if (unchanged.length === 0) looks.push(nowMs / minute)
     if (settled.length === 0) exchanges.push(nowMs / minute)
   }
@@ -87,20 +88,49 @@ function timesOf(nodesAt: (step: number) => Circumstances['nodes']) {
 const everyMinutes = (minutes: number) =>
   Array.from({ length: 120 / minutes + 1 }, (_, each) => minutes * each)
 
-test('each is looked at after five minutes where a node has more room, and all together after an hour', () => {
-  const { looks, exchanges } = timesOf((step) => [roomOf(1000 + step)])
-  assert.deepEqual(looks, everyMinutes(5))
-  assert.deepEqual(exchanges, everyMinutes(60))
+test('each is looked at after ten minutes, and all together after an hour', () => {
+  for (const each of [1, -1])
+    for (const othersWait of [true, false]) {
+      const { looks, exchanges } = timesOf((step) => ({ nodes: [roomOf(1000 + each * step)], othersWait }))
+      assert.deepEqual(looks, everyMinutes(10))
+      assert.deepEqual(exchanges, everyMinutes(60))
+    }
 })
 
-test('each is looked at after ten minutes where no node has more room, and while pods wait', () => {
-  assert.deepEqual(timesOf((step) => [roomOf(1000 - step)]).looks, everyMinutes(10))
-  assert.deepEqual(timesOf(() => undefined).looks, everyMinutes(10))
+test('what is forked knows the same, and was looked at just now', () => {
+  const looked = new LookedAt()
+  lookInVain(looked, at(0, { nodes: [roomOf(1000)] }))
+  const forked = looked.forked(5 * minute)
+  const told = forked.unchanged(at(14 * minute, { nodes: [roomOf(2000)] }))
+  assert.deepEqual([[...told.unchanged], [...(told.roomier ?? [])]], [['a'], ['node']])
+  lookInVain(forked, at(14 * minute, { candidates: [seen('b', 'p')] }))
+  assert.deepEqual(lookInVain(looked, at(9 * minute)), allKnown)
+  assert.deepEqual(lookInVain(looked, at(10 * minute)).unchanged, [])
 })
 
-test('each is looked at once pods that waited for more than five minutes have their places', () => {
-  const { looks } = timesOf((step) => (step > 0 && step < 20 ? undefined : [roomOf(1000)]))
-  assert.deepEqual(looks.slice(0, 2), [0, 20 / 3])
+test('a search is in vain as long as all is as at the last one, with no more room', () => {
+  const looked = new LookedAt()
+  const b = seen('b', 'q')
+  const isInVain = (nowMs: number, cpu: number, changes: Partial<Circumstances> = {}) => {
+    const circumstances = at(nowMs, { nodes: [roomOf(cpu)], ...changes })
+    const told = looked.unchanged(circumstances)
+    const answer = looked.isInVain(circumstances, told)
+    if (!answer) looked.note(circumstances, told, false)
+    return answer
+  }
+  assert.equal(isInVain(0, 1000), false)
+  assert.equal(isInVain(1, 1000), true)
+  assert.equal(isInVain(2, 500), true)
+  assert.equal(isInVain(3, 1500), false, 'more room')
+  assert.equal(isInVain(4, 1500), true)
+  assert.equal(isInVain(5, 1500, { nodes: [roomOf(1500), { ...roomOf(1), name: 'new' }] }), false)
+  assert.equal(isInVain(6, 1500, { candidates: [...a, b] }), false)
+  assert.equal(isInVain(7, 1500, { candidates: [b] }), true)
+  assert.equal(isInVain(10 * minute, 1500, { candidates: [b] }), false, 'it is time')
+  const limited = [...sold(1)].map(
+    ([name, listed]) => [name, { ...listed, pool: poolOf(1, { cpu: '10' }) }] as const,
+  )
+  assert.equal(isInVain(10 * minute + 1, 1500, { candidates: [b], catalogue: new Map(limited) }), false)
 })
 
 test('larger budgets count where smaller ones have kept something from being found, and only for their NodePool', () => {
@@ -173,34 +203,25 @@ test('nodes that have more room than when nothing was found are told, whatever w
   assert.deepEqual(roomier(2, place(2)), [])
   // What was looked at while it had less was not found room for then.
   assert.deepEqual(roomier(3, place(4)), ['n'])
-  assert.deepEqual(roomier(5 * minute, place(4)), ['n'])
-  assert.deepEqual(roomier(5 * minute + 1, place(4)), [])
-  assert.deepEqual(roomier(5 * minute + 2, place(1, { labels: { zone: 'two' } })), ['n'])
-  assert.deepEqual(roomier(5 * minute + 3, place(1, { refusesCandidatePods: true })), ['n'])
-  assert.deepEqual(roomier(5 * minute + 4, place(1), [place(1), other, { ...place(1), name: 'new' }]), [
+  assert.deepEqual(roomier(10 * minute, place(4)), ['n'])
+  assert.deepEqual(roomier(10 * minute + 1, place(4)), [])
+  assert.deepEqual(roomier(10 * minute + 2, place(1, { labels: { zone: 'two' } })), ['n'])
+  assert.deepEqual(roomier(10 * minute + 3, place(1, { refusesCandidatePods: true })), ['n'])
+  assert.deepEqual(roomier(10 * minute + 4, place(1), [place(1), other, { ...place(1), name: 'new' }]), [
     'n',
     'new',
   ])
   const later = [place(1), other, { ...place(1), name: 'new' }]
-  assert.deepEqual(roomier(5 * minute + 5, place(1), later), ['n', 'new'], 'until all are looked at')
-  assert.deepEqual(roomier(10 * minute, place(1), later), ['n', 'new'])
-  assert.deepEqual(roomier(10 * minute + 1, place(1), later), [])
+  assert.deepEqual(roomier(10 * minute + 5, place(1), later), ['n', 'new'], 'until all are looked at')
+  assert.deepEqual(roomier(20 * minute, place(1), later), ['n', 'new'])
+  assert.deepEqual(roomier(20 * minute + 1, place(1), later), [])
 })
 
-test('while pods wait, what is in the way of a move may be what they need: any node counts as one with more room', () => {
-  const looked = new LookedAt()
-  const told = (nowMs: number, nodes: Circumstances['nodes']) => {
-    const circumstances = at(nowMs, { nodes })
-    const { settled, roomier, ...rest } = looked.unchanged(circumstances)
-    looked.note(circumstances, { ...rest, settled }, false)
-    return [settled.size, roomier?.size]
-  }
-  assert.deepEqual(told(0, undefined), [0, undefined])
-  assert.deepEqual(told(1, []), [1, undefined])
-  assert.deepEqual(told(5 * minute, []), [1, undefined])
-  assert.deepEqual(told(5 * minute + 1, []), [1, 0])
-  assert.deepEqual(told(5 * minute + 2, undefined), [1, undefined])
-  assert.deepEqual(told(5 * minute + 3, []), [1, undefined])
+test('what others that waited have kept from being found may be there wherever there is room', () => {
+  const roomierAfter = (othersWait: boolean) =>
+    LookedAt.inVain(at(0, { othersWait })).unchanged(at(0)).roomier
+  assert.deepEqual(roomierAfter(false), new Set())
+  assert.equal(roomierAfter(true), undefined)
 })
 
 test('with limits, what is out of reach may come within it: any node counts as one with more room', () => {

@@ -6,9 +6,7 @@ import type { Candidate } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
 
 /** Every node, and every few of them, is looked at again after this: there may be room for its pods elsewhere. */
-const lookLastsMs = 5 * 60_000
-/** The same where there is room nowhere that was not there, and while pods wait, which keeps moves from being found. */
-const quietLookLastsMs = 10 * 60_000
+const lookLastsMs = 10 * 60_000
 /** All nodes together are looked at again after this: it takes the longest, and what has changed since was looked at. */
 const exchangeLastsMs = 60 * 60_000
 /** Recommendations for pods change all the time: less of a difference, as a part of the amount, is no news. */
@@ -53,13 +51,18 @@ export interface Circumstances {
   /** Nodes that may still be disrupted, by NodePool. */
   readonly budgets: ReadonlyMap<string, number>
   readonly catalogue: Catalogue
+  /** Every node that pods may go to. */
+  readonly nodes: readonly Place[]
   /**
-   * Every node that pods may go to; undefined while other pods than those of candidates wait for a place, as what has to
-   * be launched for them keeps moves from being found.
+   * Whether other pods than those of candidates wait for a place: what has to be launched for them keeps moves from
+   * being found.
    */
-  readonly nodes: readonly Place[] | undefined
+  readonly othersWait: boolean
   readonly nowMs: number
 }
+
+/** What a search that budgets limited depended on. */
+export type Timeless = Pick<Circumstances, 'candidates' | 'budgets' | 'catalogue'>
 
 /** What need not be looked for again, as the engine is told. */
 export type Unchanged = Required<Pick<ConsolidationQuestion, 'unchanged' | 'settled'>> &
@@ -76,6 +79,8 @@ export class LookedAt {
   #sights: ReadonlyMap<string, Sight> = new Map()
   /** As they were at the last look at everything, with the least room since. */
   #places: ReadonlyMap<string, Place> | undefined
+  /** As they were at the last search, whatever it looked at. */
+  #searched: ReadonlyMap<string, Place> = new Map()
   /** The lowest since everything was looked at. */
   #prices: Prices = new Map()
   /** Groups of several candidates that were packed again for nothing since these are as they are. */
@@ -88,7 +93,22 @@ export class LookedAt {
     const looked = new LookedAt()
     const at = { ...circumstances, nowMs: 0 }
     looked.note(at, looked.unchanged(at), true)
+    // What they kept from being found may be there wherever there is room.
+    if (circumstances.othersWait) looked.#places = undefined
     return looked
+  }
+
+  /** Knows the same, as if everything had been looked at now; what either is told from now on, the other is not. */
+  forked(nowMs: number): LookedAt {
+    const other = new LookedAt()
+    other.#sights = this.#sights
+    other.#places = this.#places
+    other.#searched = this.#searched
+    other.#prices = this.#prices
+    other.#inVain = this.#inVain
+    other.#lookedAtMs = nowMs
+    other.#exchangedAtMs = nowMs
+    return other
   }
 
   /** What need not be looked at again now. */
@@ -96,19 +116,15 @@ export class LookedAt {
     const isLapsed = nowMs - this.#exchangedAtMs >= exchangeLastsMs
     if (isLapsed || isCheaper(pricesOf(catalogue), this.#prices)) this.#sights = new Map()
     const settled = new Set<string>()
-    let count = 0
     for (const candidate of candidates) {
-      count++
       const sight = this.#sights.get(candidate.name)
       if (sight !== undefined && isAsSeen(candidate, sight) && leftOf(candidate, budgets) <= sight.left)
         settled.add(candidate.name)
     }
     const places = this.#places
     const isComparable = settled.size > 0 && places !== undefined && !hasLimits(catalogue)
-    const roomier = isComparable ? nodes?.filter((node) => isRoomier(node, places.get(node.name))) : undefined
-    const isAsItWas = roomier?.length === 0 && settled.size === count
-    const lastsMs = isAsItWas || nodes === undefined ? quietLookLastsMs : lookLastsMs
-    const isLook = nowMs - this.#lookedAtMs >= lastsMs
+    const roomier = isComparable ? nodes.filter((node) => isRoomier(node, places.get(node.name))) : undefined
+    const isLook = nowMs - this.#lookedAtMs >= lookLastsMs
     const unchanged = isLook ? new Set<string>() : settled
     if (roomier === undefined) return { unchanged, settled }
     return {
@@ -117,6 +133,17 @@ export class LookedAt {
       roomier: new Set(roomier.map(({ name }) => name)),
       inVain: this.#inVain,
     }
+  }
+
+  /**
+   * Whether a search would look at nothing that the last one has not found in vain: all is as it was, with no more room
+   * anywhere.
+   * @param told what the search would be told to be unchanged.
+   */
+  isInVain({ candidates, nodes, catalogue }: Circumstances, { unchanged }: Unchanged): boolean {
+    if (hasLimits(catalogue)) return false
+    for (const { name } of candidates) if (!unchanged.has(name)) return false
+    return nodes.every((node) => !isRoomier(node, this.#searched.get(node.name)))
   }
 
   /**
@@ -138,6 +165,7 @@ export class LookedAt {
       : [...this.#inVain].filter(([, names]) => names.every((name) => settled.has(name)))
     this.#inVain = new Map([...kept, ...inVain])
     if (isLook) this.#lookedAtMs = nowMs
+    this.#searched = new Map(nodes.map((node) => [node.name, node]))
     this.#places = placesAfter(nodes, this.#places, isLook)
     if (settled.size === 0) this.#exchangedAtMs = nowMs
     const isFirst = this.#sights.size === 0
@@ -162,11 +190,10 @@ function hasLimits(catalogue: Catalogue): boolean {
 
 /** @param isLook whether nothing was found for any candidate, with the nodes as they are. */
 function placesAfter(
-  nodes: readonly Place[] | undefined,
+  nodes: readonly Place[],
   before: ReadonlyMap<string, Place> | undefined,
   isLook: boolean,
 ): ReadonlyMap<string, Place> | undefined {
-  if (nodes === undefined) return undefined
   if (isLook) return new Map(nodes.map((node) => [node.name, node]))
   // What came or became another since has not been looked at for all candidates.
   return (
@@ -214,10 +241,7 @@ function withLeastRoom(now: Place, then: Place): Place {
 }
 
 /** Whether a search that has found nothing then would find nothing now, if all that is no candidate is the same. */
-export function isInVainAgain(
-  now: Omit<Circumstances, 'nowMs' | 'nodes'>,
-  then: Omit<Circumstances, 'nowMs' | 'nodes'>,
-): boolean {
+export function isInVainAgain(now: Timeless, then: Timeless): boolean {
   const views = new Map(Array.from(then.candidates, (candidate) => [candidate.name, viewOf(candidate)]))
   let count = 0
   for (const candidate of now.candidates) {

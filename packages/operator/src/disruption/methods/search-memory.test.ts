@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { ConsolidationResult } from '@tenon/engine'
 import type { ConsolidationState } from '../../cluster/nodes/consolidation-state.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import { nothingUnchanged } from './looked-at.ts'
+import { type Circumstances, nothingUnchanged } from './looked-at.ts'
 import { seen } from './looked-at.test-support.ts'
 import { SearchMemory } from './search-memory.ts'
 
@@ -24,7 +24,14 @@ function remembering(isGlobal: boolean) {
 }
 
 const budgets = (left: number): ReadonlyMap<string, number> => new Map([['default', left]])
-const circumstances = { candidates: [], budgets: budgets(1), catalogue: new Map(), nodes: [], nowMs: 0 }
+const circumstances: Circumstances = {
+  candidates: [],
+  budgets: budgets(1),
+  catalogue: new Map(),
+  nodes: [],
+  othersWait: false,
+  nowMs: 0,
+}
 const result = (changes: Partial<ConsolidationResult> = {}): ConsolidationResult => ({
   moves: [],
   remarks: [],
@@ -113,18 +120,38 @@ test('others look again after a change of any instance and after a minute, too',
 
 test('a global search is in vain where all is as it was and nothing has more room', () => {
   const { memory, now } = remembering(true)
-  const unchanged = { unchanged: new Set<string>(), settled: new Set<string>(), roomier: new Set<string>() }
-  assert.equal(memory.isInVain(circumstances, unchanged, memory.now()), false)
-  memory.nothingFound(result(), memory.now(), circumstances, nothingUnchanged, false)
+  const then = { ...circumstances, candidates: [seen('a', 'p')] }
+  const isInVain = (changes: Partial<typeof then> = {}) => {
+    const present = { ...then, ...changes }
+    return memory.isInVain(present, memory.unchanged(present), memory.now())
+  }
+  assert.equal(isInVain(), false)
+  memory.nothingFound(result(), memory.now(), then, memory.unchanged(then), false)
   now.version++
-  const roomy = { ...unchanged, roomier: new Set(['node']) }
-  assert.equal(memory.isInVain(circumstances, roomy, memory.now()), false)
-  assert.equal(memory.isInVain(circumstances, nothingUnchanged, memory.now()), false)
-  assert.equal(memory.isInVain(circumstances, unchanged, memory.now()), true)
+  const roomy = { name: 'node', labels: {}, taints: [], initialized: true, available: { cpu: 1 } }
+  assert.equal(isInVain({ nodes: [roomy] }), false)
+  assert.equal(isInVain({ candidates: [seen('a', 'q')] }), false)
+  assert.equal(isInVain(), true)
   assert.equal(
     memory.isQuiet(() => budgets(1)),
     true,
   )
+})
+
+test('what was found while other pods waited counts until they have their places', () => {
+  const { memory } = remembering(true)
+  const calm = { ...circumstances, candidates: [seen('a', 'p')] }
+  const waiting = { ...calm, candidates: [...calm.candidates, seen('b', 'q')], othersWait: true }
+  const settledIn = (present: typeof calm) => [...memory.unchanged(present).settled]
+  const lookIn = (present: typeof calm) => {
+    memory.nothingFound(result(), memory.now(), present, memory.unchanged(present), false)
+  }
+  lookIn(calm)
+  assert.deepEqual(settledIn(waiting), ['a'])
+  lookIn(waiting)
+  assert.deepEqual(settledIn(waiting), ['a', 'b'])
+  assert.deepEqual(settledIn({ ...waiting, othersWait: false }), ['a'])
+  assert.deepEqual(settledIn(waiting), ['a'])
 })
 
 test('a search over many nodes that found nothing is not repeated for a while, whatever has changed', () => {

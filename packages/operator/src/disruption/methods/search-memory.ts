@@ -9,6 +9,7 @@ import {
   isSameBudget,
   LookedAt,
   nothingUnchanged,
+  type Timeless,
   type Unchanged,
 } from './looked-at.ts'
 
@@ -17,9 +18,6 @@ interface Dependencies {
   readonly state: Pick<ClusterState, 'consolidation' | 'stateNodes'>
   readonly clock: Pick<Clock, 'monotonic'>
 }
-
-/** What a search that budgets limited depended on. */
-type Timeless = Omit<Circumstances, 'nowMs' | 'nodes'>
 
 interface Limited {
   readonly in: Timeless
@@ -48,7 +46,9 @@ export class SearchMemory {
    * Methods multi and single look again as soon as any candidate is another, too (disruption.md 2).
    */
   #limited: Limited | undefined
-  readonly #lookedAt = new LookedAt()
+  readonly #calm = new LookedAt()
+  /** What was found while other pods wait counts until they have their places, and not for longer. */
+  #whileOthersWait: LookedAt | undefined
   /** Milliseconds of the monotonic clock. */
   #pausesUntilMs = Number.NEGATIVE_INFINITY
   /** Whether budgets left something out when nothing was found the last time; undefined before that. */
@@ -102,7 +102,7 @@ export class SearchMemory {
 
   /** What need not be looked for again. */
   unchanged(circumstances: Circumstances): Unchanged {
-    return this.#isGlobal ? this.#lookedAt.unchanged(circumstances) : nothingUnchanged
+    return this.#isGlobal ? this.#lookedAt(circumstances).unchanged(circumstances) : nothingUnchanged
   }
 
   /**
@@ -110,9 +110,9 @@ export class SearchMemory {
    * been found again.
    * @param then the state of the cluster before the circumstances were read.
    */
-  isInVain(circumstances: Circumstances, { unchanged, roomier }: Unchanged, then: Moment): boolean {
-    if (this.#wasLimited === undefined || roomier?.size !== 0) return false
-    for (const { name } of circumstances.candidates) if (!unchanged.has(name)) return false
+  isInVain(circumstances: Circumstances, unchanged: Unchanged, then: Moment): boolean {
+    if (!this.#isGlobal || this.#wasLimited === undefined) return false
+    if (!this.#lookedAt(circumstances).isInVain(circumstances, unchanged)) return false
     this.#quieten(this.#wasLimited, then, circumstances)
     this.#pause(circumstances)
     return true
@@ -136,7 +136,13 @@ export class SearchMemory {
     if (!this.#isGlobal || isTimedOut) return
     this.#pause(circumstances)
     this.#wasLimited = isLimitedByBudget
-    this.#lookedAt.note(circumstances, unchanged, isLimitedByBudget, groups)
+    this.#lookedAt(circumstances).note(circumstances, unchanged, isLimitedByBudget, groups)
+  }
+
+  #lookedAt({ nowMs, othersWait }: Circumstances): LookedAt {
+    if (!othersWait) this.#whileOthersWait = undefined
+    else this.#whileOthersWait ??= this.#calm.forked(nowMs)
+    return this.#whileOthersWait ?? this.#calm
   }
 
   #pause({ candidates, nowMs }: Circumstances): void {
