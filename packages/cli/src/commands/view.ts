@@ -225,9 +225,7 @@ function sourceText(source: ViewSource): string {
 
 function readOnlyText({ kind }: ViewSource): string {
   if (kind === 'trace') return 'a recording cannot be changed'
-  return kind === 'snapshot'
-    ? 'a snapshot cannot be changed'
-    : 'start with --allow-actions to change the cluster'
+  return 'start with --allow-actions to change the cluster'
 }
 
 /** A recording at its beginning; at its end where one state is printed. */
