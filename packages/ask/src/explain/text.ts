@@ -193,14 +193,17 @@ function savingText({ replacements, saves, mustSave, isMore }: Saving, currency:
     replacements.length === 0
       ? 'Its pods fit on other nodes; without it'
       : `A replacement (${replacements.map(({ instanceType }) => instanceType).join(', ')})`
-  const must =
-    mustSave === undefined
-      ? ''
-      : `; it has to save ${isMore ? 'more than ' : 'at least '}${priceText(mustSave, currency)}`
+  const must = mustSave === undefined ? '' : `; it has to ${mustText(mustSave, isMore, currency)}`
   if (saves === undefined) return `${what} saves an unknown amount, as a price is not known${must}`
+  if (saves === 0) return `${what} would cost the same${must}`
   return saves < 0
     ? `${what} would cost ${priceText(-saves, currency)} more${must}`
     : `${what} would save ${priceText(saves, currency)}${must}`
+}
+
+function mustText(mustSave: number, isMore: boolean, currency: string | undefined): string {
+  if (mustSave === 0 && isMore) return 'cost less'
+  return `save ${isMore ? 'more than ' : 'at least '}${priceText(mustSave, currency)}`
 }
 
 function entryText({ at, kind, reason, message, pricePerHour, currency }: JournalEntry): string {
