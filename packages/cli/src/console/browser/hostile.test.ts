@@ -136,6 +136,30 @@ function strangeObjects(): readonly KubeObject[] {
   ]
 }
 
+test('of many NodePools some are shown, and found by name', { skip }, async (t) => {
+  assert.ok(browser)
+  const pool = snapshot.objects.find(({ kind }) => kind === 'NodePool')
+  assert.ok(pool)
+  const pools = Array.from({ length: 60 }, (_, at) => ({
+    ...pool,
+    metadata: { ...pool.metadata, name: `team-${at}`, uid: `uid-${at}` },
+  }))
+  const file = join(folder, 'many.jsonl')
+  await writeSnapshot(file, { ...snapshot, objects: pools })
+  const visit = await Visit.open(browser, await servedPage(t, { snapshot: file }))
+  await visit.goTo('/pools')
+  const titles = visit.page.locator('section h2')
+  assert.equal(await titles.count(), 50)
+  assert.match(await visit.text('main'), /60 of 60 NodePools.*The first 50 are shown/s)
+  const filter = visit.page.getByLabel('Filter').first()
+  await filter.fill('Team-5')
+  await visit.page.getByText('11 of 60 NodePools').waitFor()
+  assert.deepEqual((await titles.allTextContents()).slice(0, 2), ['team-5', 'team-50'])
+  await filter.fill('nobody')
+  await visit.page.getByText('No NodePool matches the filter.').waitFor()
+  assert.deepEqual(visit.faults, [])
+})
+
 /** Visits every view: nothing is cut off, overlaps or breaks. */
 async function visited(link: string, name: string, ofWidths: readonly number[]): Promise<void> {
   assert.ok(browser)

@@ -4,6 +4,7 @@ import type { PageNodeRow } from '../../model/page-view.ts'
 import type { DecisionRow } from '../../model/view.ts'
 import { counted, localDay, localTime, priceText } from '../format.ts'
 import { Dialog } from '../parts/dialog.tsx'
+import { Filter, filterText } from '../parts/filter.tsx'
 import { Name } from '../parts/name.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { When } from '../parts/when.tsx'
@@ -17,7 +18,7 @@ const mostShown = 200
 export function DecisionsView(): JSX.Element {
   const version = versionOf('decisions')
   const kind = chosen('kind') ?? ''
-  const filter = chosen('filter') ?? ''
+  const filter = filterText()
   const all = useMemo(
     () =>
       rowsOf('decisions').toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : b.id.localeCompare(a.id))),
@@ -48,14 +49,7 @@ export function DecisionsView(): JSX.Element {
             ))}
           </select>
         </label>
-        <label>
-          Filter
-          <input
-            type="search"
-            value={filter}
-            onInput={(event) => choose('filter', event.currentTarget.value || undefined)}
-          />
-        </label>
+        <Filter />
         <span class="quiet">
           {shown.length} of {all.length} entries
         </span>

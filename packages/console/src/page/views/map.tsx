@@ -7,6 +7,7 @@ import { MapPicture } from '../map/map-picture.tsx'
 import { ActionButton } from '../parts/act.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Explanation } from '../parts/explanation.tsx'
+import { Filter, filterText } from '../parts/filter.tsx'
 import { factsOf, NodeTable, stateText } from '../parts/node-table.tsx'
 import { choose, chosen } from '../state/router.ts'
 import { rowOf, rowsOf, versionOf } from '../state/store.ts'
@@ -23,7 +24,7 @@ export function MapView(): JSX.Element {
   const given = chosen('group')
   const grouping = groupings.find((each) => each === given) ?? 'pool'
   const asTable = chosen('as') === 'table'
-  const filter = chosen('filter') ?? ''
+  const filter = filterText()
   const version = versionOf('nodes')
   const rows = useMemo(() => rowsOf('nodes').filter((row) => matches(row, filter)), [version, filter])
   const nodeId = chosen('node')
@@ -45,16 +46,7 @@ export function MapView(): JSX.Element {
             ))}
           </select>
         </label>
-        <label>
-          Filter
-          <input
-            type="search"
-            value={filter}
-            onInput={(event) => {
-              choose('filter', event.currentTarget.value === '' ? undefined : event.currentTarget.value)
-            }}
-          />
-        </label>
+        <Filter />
         <fieldset class="switch">
           <legend class="hidden">Show as</legend>
           {(['map', 'table'] as const).map((each) => (

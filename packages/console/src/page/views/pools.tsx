@@ -4,11 +4,14 @@ import type { BudgetStep, OfferingAnswer, PoolAnswer, PoolsAnswer } from '../../
 import { counted, localTime, priceText, utcTime } from '../format.ts'
 import { PauseButton } from '../parts/act.tsx'
 import { Answer, useAnswer } from '../parts/answer.tsx'
+import { Filter, filterText } from '../parts/filter.tsx'
 import { Name } from '../parts/name.tsx'
 import { Table, type Column } from '../parts/table.tsx'
 import { rowsOf, versionOf } from '../state/store.ts'
 
 const timelineMs = 48 * 3_600_000
+const few = 5
+const mostShown = 50
 
 /** NodePools: limits, budgets, rollouts, what may be bought, and what they refused. */
 export function PoolsView(): JSX.Element {
@@ -19,14 +22,40 @@ export function PoolsView(): JSX.Element {
         pools.length === 0 ? (
           <p class="empty">There are no NodePools.</p>
         ) : (
-          <>
-            {pools.map((pool) => (
-              <Pool key={pool.explanation.name} pool={pool} atMs={atMs} currency={currency} />
-            ))}
-          </>
+          <Pools pools={pools} atMs={atMs} currency={currency} />
         )
       }
     </Answer>
+  )
+}
+
+/** More than a few can be filtered by name; not all of many are shown at once. */
+function Pools({
+  pools,
+  atMs,
+  currency,
+}: {
+  readonly pools: readonly PoolAnswer[]
+  readonly atMs: number
+  readonly currency: string
+}): JSX.Element {
+  const matching = pools.filter(({ explanation }) => explanation.name.includes(filterText().toLowerCase()))
+  return (
+    <>
+      {pools.length > few && (
+        <div class="controls">
+          <Filter />
+          <span class="quiet">
+            {matching.length} of {pools.length} NodePools
+          </span>
+        </div>
+      )}
+      {matching.length === 0 && <p class="empty">No NodePool matches the filter.</p>}
+      {matching.slice(0, mostShown).map((pool) => (
+        <Pool key={pool.explanation.name} pool={pool} atMs={atMs} currency={currency} />
+      ))}
+      {matching.length > mostShown && <p>The first {mostShown} are shown; filter to find others.</p>}
+    </>
   )
 }
 
