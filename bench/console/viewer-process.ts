@@ -1,6 +1,13 @@
 /** The terminal viewer on a cluster, with a terminal that nobody sees: how long frames take, and how long it is held. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { ConsoleModel, followCluster, paintWith, type Terminal, Viewer } from '@tenon/console'
+import {
+  ConsoleModel,
+  followCluster,
+  keepYoungSpaceSmall,
+  paintWith,
+  type Terminal,
+  Viewer,
+} from '@tenon/console'
 import { loadKubeConfig } from '@tenon/kube'
 import { SystemClock } from '@tenon/runtime'
 
@@ -20,6 +27,8 @@ export type Seen =
     }
 
 const [kubeconfig = ''] = process.argv.slice(2)
+// As `tenon view` does it.
+keepYoungSpaceSmall()
 const clock = new SystemClock()
 const ended = new AbortController()
 const resolutionMs = 5

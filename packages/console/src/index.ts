@@ -44,6 +44,7 @@ export { type ConsoleServer, type LiveView, serveConsole } from './server/consol
 export { followSnapshots, snapshotView } from './server/snapshot-view.ts'
 export { type ControllerPages, followController } from './sources/controller.ts'
 export { followCluster } from './sources/live.ts'
+export { keepYoungSpaceSmall } from './sources/young-space.ts'
 export { snapshotEvents } from './sources/snapshot.ts'
 export { Timeline } from './sources/timeline.ts'
 export type { LabelMatcher } from './terminal/filter.ts'

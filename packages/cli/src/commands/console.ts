@@ -1,13 +1,13 @@
 /** `tenon console`: the page (console.md 3). */
 import { spawn } from 'node:child_process'
 import { platform } from 'node:os'
+import { keepYoungSpaceSmall } from '@tenon/console'
 import { SystemClock, SystemRandom } from '@tenon/runtime'
 import { servePage } from '../console/serve.ts'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import type { SourceFlags } from '../kubectl/flags.ts'
 import { snapshotFile } from '../kubectl/source.ts'
-import { keepYoungSpaceSmall } from '../young-space.ts'
 
 export interface ConsoleFlags extends SourceFlags {
   readonly port: number

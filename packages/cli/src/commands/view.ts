@@ -2,6 +2,7 @@
 import {
   colorDepthOf,
   ConsoleModel,
+  keepYoungSpaceSmall,
   paintWith,
   snapshotEvents,
   sortedNodes,
@@ -18,7 +19,6 @@ import type { Io } from '../io.ts'
 import { type ClusterConnection, onCluster } from '../kubectl/connection.ts'
 import { snapshotFile } from '../kubectl/source.ts'
 import { version } from '../version.ts'
-import { keepYoungSpaceSmall } from '../young-space.ts'
 import { traceRecords } from '../trace-file.ts'
 import { viewDocument } from '../view/document.ts'
 import { listOf, resourcesOf, sortingOf, type ViewFlags, withDefaultsFile } from '../view/flags.ts'

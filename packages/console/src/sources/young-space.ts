@@ -1,4 +1,4 @@
-/** Memory of commands that follow a large cluster (console.md 2). */
+/** Memory of processes that follow a large cluster (console.md 2). */
 import { setFlagsFromString } from 'node:v8'
 
 /**
