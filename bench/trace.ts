@@ -22,24 +22,6 @@ type Mode = Settings['compatibility']
 
 type Row = Readonly<Record<string, string | number>>
 
-const values = benchArguments('trace', 'Plays a month of a public trace on virtual time.', {
-  'apps-share': { type: 'string', default: '1', help: 'the share of the applications, from 0 to 1' },
-  days: { type: 'string', default: '31', help: 'from the beginning of the trace; may be a part of one' },
-  traces: { type: 'string', default: '../shared/data/traces', help: 'the folder with the trace' },
-  compatibility: { type: 'string', default: 'both', help: 'none, karpenter or both' },
-  seed: { type: 'string', default: '1', help: 'the same seed plays the same' },
-  json: { type: 'boolean', help: 'prints what was measured after every day, as JSON' },
-})
-const days = Number(values.days)
-const share = Number(values['apps-share'])
-const allModes = ['none', 'karpenter'] as const
-const modes = allModes.filter((mode) => values.compatibility === 'both' || values.compatibility === mode)
-if (!(days > 0) || !(share > 0 && share <= 1) || modes.length === 0) {
-  console.error(
-    'trace: --days is above 0, --apps-share above 0 and at most 1, --compatibility none, karpenter or both',
-  )
-  process.exit(2)
-}
 /** What a process that plays tells after every day. */
 interface Told {
   readonly day: number
@@ -50,6 +32,24 @@ interface Told {
   readonly coreSeconds: number
 }
 
+const values = benchArguments('trace', 'Plays a month of a public trace on virtual time.', {
+  'apps-share': { type: 'string', default: '1', help: 'the share of the applications, from 0 to 1' },
+  days: { type: 'string', default: '31', help: 'from the beginning of the trace; may be a part of one' },
+  traces: { type: 'string', default: '../shared/data/traces', help: 'the folder with the trace' },
+  compatibility: { type: 'string', default: 'both', help: 'none, karpenter or both' },
+  seed: { type: 'string', default: '1', help: 'the same seed plays the same' },
+  json: { type: 'boolean', help: 'prints what was measured after every day, as JSON' },
+})
+const days = Number(values.days)
+const share = Number(values['apps-share'])
+const allModes = ['none', 'karpenter'] as const satisfies readonly Mode[]
+const modes = allModes.filter((mode) => values.compatibility === 'both' || values.compatibility === mode)
+if (!(days > 0) || !(share > 0 && share <= 1) || modes.length === 0) {
+  console.error(
+    'trace: --days is above 0, --apps-share above 0 and at most 1, --compatibility none, karpenter or both',
+  )
+  process.exit(2)
+}
 const instances = readTrace(values.traces, share)
 const [first] = modes
 if (process.send !== undefined && first !== undefined) await playHere(first)
@@ -107,7 +107,7 @@ function toldRow(way: Mode, told: Told, bounds: readonly BoundHour[]): Row {
   return row
 }
 
-function nameOf(compatibility: Settings['compatibility']): string {
+function nameOf(compatibility: Mode): string {
   return compatibility === 'none' ? 'defaults' : `--compatibility=${compatibility}`
 }
 
