@@ -68,6 +68,8 @@ test("the examples of kubectl's documentation give what kubectl gives", () => {
     '{.items[*].nothing}': '',
     '{.toString}{.__proto__}{.constructor}': '',
     '{1}{" "}{2.5}': '1 2.5',
+    '{.items[0].*suffix}{.items[0].\\*}': '',
+    '{.items[1].status.capacity.*}': '8',
   }
   for (const [template, expected] of Object.entries(cases))
     assert.equal(rendered(template), expected, template)
@@ -130,6 +132,8 @@ const name = fc.oneof(
     'c:d',
     '\\',
     '🦊',
+    '*',
+    '*a',
     '__proto__',
   ),
   fc.string({ minLength: 1, maxLength: 6, unit: 'grapheme' }),
@@ -153,7 +157,8 @@ interface Move {
 }
 
 const quotedName = (key: string) => `["${key.replaceAll(/["\\]/g, '\\$&')}"]`
-const dottedName = (key: string) => `.${key.replaceAll(/[\s.[\]{}()=!<>,'"\\]/g, '\\$&')}`
+const dottedName = (key: string) =>
+  key === '*' ? String.raw`.\*` : `.${key.replaceAll(/[\s.[\]{}()=!<>,'"\\]/g, '\\$&')}`
 const entry = (key: string) => (value: unknown) =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.entries(value).flatMap(([own, held]) => (own === key ? [held as unknown] : []))
@@ -163,7 +168,7 @@ const all = (value: unknown): readonly unknown[] =>
 
 const move: fc.Arbitrary<Move> = fc.oneof(
   name.map((key) => ({ text: quotedName(key), walk: entry(key) })),
-  name.filter((key) => key !== '*').map((key) => ({ text: dottedName(key), walk: entry(key) })),
+  name.map((key) => ({ text: dottedName(key), walk: entry(key) })),
   fc.constantFrom<Move>({ text: '.*', walk: all }, { text: '[*]', walk: all }),
   fc.tuple(name, name).map(([a, b]) => ({
     text: `[${quotedName(a).slice(1, -1)}, ${quotedName(b).slice(1, -1)}]`,

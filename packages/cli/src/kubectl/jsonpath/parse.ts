@@ -99,8 +99,9 @@ function stepsIn(scanner: Scanner): readonly Step[] {
 const nameLetters = /(?:\\.|[^\s.[\]{}()=!<>,'"\\])+/sy
 
 function nameIn(scanner: Scanner): Step | undefined {
-  if (scanner.skip('*')) return { kind: 'wildcard' }
   const name = scanner.take(nameLetters)
+  // As part of a name, or after a backslash, it is a letter like others.
+  if (name === '*') return { kind: 'wildcard' }
   return name === '' ? undefined : { kind: 'field', name: name.replaceAll(/\\(.)/gs, '$1') }
 }
 
