@@ -4,14 +4,13 @@
  * whose pods find room elsewhere, as many as possible; where none can, groups with much waste are packed again.
  */
 import type { NodeInput } from '../input/input.ts'
-import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
-import type { PodShape } from '../scheduling/pods/pod-shape.ts'
 import { amountsFit } from '../scheduling/pods/resource-space.ts'
 import type { Simulation } from '../scheduling/simulation.ts'
 import type { SchedulingControl } from '../input/result.ts'
 import { LeastPrice } from '../scheduling/packing/least-price.ts'
 import { apart, type Repacking } from './apart.ts'
 import { verdictsOn } from './balanced.ts'
+import { concernedBy } from './concerned.ts'
 import { cheapestStates, type EndState } from './end-state.ts'
 import { type Fleet, fleetOf, wasteOf } from './fleet.ts'
 import { MoveFinder, type MoveOutcome, priceOf } from './move.ts'
@@ -336,36 +335,6 @@ const namesOf = (group: readonly Candidate[]): readonly string[] => group.map(({
 
 /** The same for the same nodes in the same order. */
 const keyOf = (group: readonly Candidate[]): string => namesOf(group).join(' ')
-
-/**
- * Settled candidates with pods that fit on a roomier node, or about which more than amounts decides: rules of pods, or what
- * their NodePool as a whole has, which Balanced ones weigh moves against.
- */
-function concernedBy(
-  whatIf: WhatIf,
-  { settled, roomier }: Pick<ConsolidationQuestion, 'settled' | 'roomier'>,
-): readonly Candidate[] {
-  if (settled === undefined || roomier === undefined) return []
-  const nodes = whatIf.nodes.all.filter(({ input }) => roomier.has(input.name))
-  const known = new Map<PodShape, readonly NodeFill[]>()
-  const takers = (shape: PodShape): readonly NodeFill[] => {
-    const found =
-      known.get(shape) ??
-      nodes.filter((node) => amountsFit(shape.amounts, node.remaining) && whatIf.nodes.suits(node, shape))
-    known.set(shape, found)
-    return found
-  }
-  return whatIf.candidates.filter(
-    (candidate) =>
-      settled.has(candidate.input.node) &&
-      (candidate.input.policy === 'Balanced' ||
-        candidate.pods.some(
-          (pod) =>
-            !whatIf.isPlain(pod) ||
-            takers(whatIf.compiled.shapeOf(pod)).some((node) => node !== candidate.node),
-        )),
-  )
-}
 
 /** Disruptions that are left, by NodePool. */
 class Budget {

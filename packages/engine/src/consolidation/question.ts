@@ -67,8 +67,9 @@ export interface ConsolidationQuestion {
   /** NodePools that the last search did not reach; theirs come first. */
   readonly unseenPools: readonly string[]
   /**
-   * Names of candidates that are as they were when a global search found nothing for them lately: neither these
-   * alone nor groups of none but these are packed again, and why they stay is not told again.
+   * Names of candidates that are as they were when such a search found nothing for them lately: neither these alone
+   * nor groups of none but these are packed again, and why they stay is not told again. A search for single nodes looks
+   * at those again that have pods for a roomier node.
    */
   readonly unchanged?: ReadonlySet<string>
   /**

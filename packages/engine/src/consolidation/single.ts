@@ -1,15 +1,20 @@
 /** Looks for one node whose removal, or replacement, pays (disruption.md 12). */
 import type { SchedulingControl } from '../input/result.ts'
 import { mayPass, verdictsOn } from './balanced.ts'
+import { concernedBy } from './concerned.ts'
 import { MoveFinder } from './move.ts'
 import type { Consolidation, ConsolidationQuestion, Remark } from './question.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
 
 export function searchSingle(
   whatIf: WhatIf,
-  { budgets, totals, spotToSpot, unseenPools }: ConsolidationQuestion,
+  question: ConsolidationQuestion,
   control: SchedulingControl,
 ): Consolidation {
+  const { budgets, totals, spotToSpot, unseenPools, unchanged, roomier } = question
+  const concerned = new Set(concernedBy(whatIf, question))
+  const isInVain = (candidate: Candidate) =>
+    roomier !== undefined && unchanged?.has(candidate.input.node) === true && !concerned.has(candidate)
   const finder = new MoveFinder(whatIf, { spotToSpot, mostClaims: 1, guardSameTypes: false })
   const remarks: Remark[] = []
   const queue = interleaved(whatIf.candidates.toSorted(bySavings), unseenPools)
@@ -30,6 +35,7 @@ export function searchSingle(
       isLimitedByBudget = true
       continue
     }
+    if (isInVain(candidate)) continue
     examined++
     if (!mayPass(input, totals)) continue
     const outcome = whatIf.without([candidate], (simulation) => ({

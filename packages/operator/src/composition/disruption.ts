@@ -152,7 +152,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
     reader: cheaper.reader,
     method: new Consolidation({
       admission: admission(scope === 'together' ? cheaper.units : undefined),
-      memory: new SearchMemory(parts, scope === 'global'),
+      memory: new SearchMemory(parts, scope),
       search: new ConsolidationSearch({ ...parts, simulation: cheaper.simulation }, scope),
       validation,
       moves,

@@ -14,6 +14,7 @@ const newsPart = 0.1
 
 /** What of a candidate a search depends on. */
 interface View {
+  readonly of: Looked
   /** UIDs of the pods that must move. */
   readonly pods: readonly string[]
   /** What they will ask for elsewhere. */
@@ -139,10 +140,20 @@ export class LookedAt {
    * Whether a search would look at nothing that the last one has not found in vain: all is as it was, with no more room
    * anywhere.
    * @param told what the search would be told to be unchanged.
+   * @param areAll whether that holds only as long as no candidate is missing.
    */
-  isInVain({ candidates, nodes, catalogue }: Circumstances, { unchanged }: Unchanged): boolean {
+  isInVain(
+    { candidates, nodes, catalogue }: Circumstances,
+    { unchanged }: Unchanged,
+    areAll = false,
+  ): boolean {
     if (hasLimits(catalogue)) return false
-    for (const { name } of candidates) if (!unchanged.has(name)) return false
+    let count = 0
+    for (const { name } of candidates) {
+      if (!unchanged.has(name)) return false
+      count++
+    }
+    if (areAll && count < this.#sights.size) return false
     return nodes.every((node) => !isRoomier(node, this.#searched.get(node.name)))
   }
 
@@ -295,8 +306,10 @@ function lowest(now: Prices, before: Prices): Prices {
   )
 }
 
-function viewOf({ movable, requests, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked): View {
+function viewOf(of: Looked): View {
+  const { movable, requests, pricePerHour, disruptionCost, waitsForBusyNodes, pool } = of
   return {
+    of,
     pods: movable.map(({ metadata }) => metadata.uid ?? ''),
     requests,
     pricePerHour,
@@ -306,10 +319,9 @@ function viewOf({ movable, requests, pricePerHour, disruptionCost, waitsForBusyN
   }
 }
 
-function isAsSeen(
-  { movable, requests, pricePerHour, disruptionCost, waitsForBusyNodes, pool }: Looked,
-  sight: View,
-): boolean {
+function isAsSeen(now: Looked, sight: View): boolean {
+  if (now === sight.of) return true
+  const { movable, requests, pricePerHour, disruptionCost, waitsForBusyNodes, pool } = now
   return (
     pricePerHour === sight.pricePerHour &&
     disruptionCost === sight.disruptionCost &&

@@ -10,7 +10,7 @@ import { SearchMemory } from './search-memory.ts'
 const minute = 60_000
 
 /** A memory of a cluster whose version, instances and time are set by hand. */
-function remembering(isGlobal: boolean) {
+function remembering(kind: ConstructorParameters<typeof SearchMemory>[1]) {
   const now = { version: 1, instances: [] as readonly StateNode[], atMs: 0 }
   const consolidation: Pick<ConsolidationState, 'read'> = { read: () => now.version }
   const memory = new SearchMemory(
@@ -18,7 +18,7 @@ function remembering(isGlobal: boolean) {
       state: { consolidation: consolidation as ConsolidationState, stateNodes: () => now.instances },
       clock: { monotonic: () => now.atMs },
     },
-    isGlobal,
+    kind,
   )
   return { memory, now }
 }
@@ -43,7 +43,7 @@ const result = (changes: Partial<ConsolidationResult> = {}): ConsolidationResult
 })
 
 test('after nothing was found there is nothing to look at until something changes', () => {
-  const { memory, now } = remembering(true)
+  const { memory, now } = remembering('global')
   assert.equal(
     memory.isQuiet(() => budgets(1)),
     false,
@@ -61,7 +61,7 @@ test('after nothing was found there is nothing to look at until something change
 })
 
 test('what changes while candidates are being read is looked at in the next pass', () => {
-  const { memory, now } = remembering(true)
+  const { memory, now } = remembering('global')
   const before = memory.now()
   now.version++
   memory.nothingFound(result(), before, circumstances, nothingUnchanged, false)
@@ -72,7 +72,7 @@ test('what changes while candidates are being read is looked at in the next pass
 })
 
 test('where budgets left something out a global search looks again once they leave more or less', () => {
-  const { memory, now } = remembering(true)
+  const { memory, now } = remembering('global')
   memory.nothingFound(
     result({ isLimitedByBudget: true }),
     memory.now(),
@@ -95,7 +95,7 @@ test('where budgets left something out a global search looks again once they lea
 test('others look again after a change of any instance and after a minute, too', () => {
   const limited = result({ isLimitedByBudget: true })
   for (const change of ['instances', 'time', 'budgets'] as const) {
-    const { memory, now } = remembering(false)
+    const { memory, now } = remembering('single')
     memory.nothingFound(limited, memory.now(), circumstances, nothingUnchanged, false)
     assert.equal(
       memory.isQuiet(() => budgets(1)),
@@ -118,28 +118,44 @@ test('others look again after a change of any instance and after a minute, too',
   }
 })
 
-test('a global search is in vain where all is as it was and nothing has more room', () => {
-  const { memory, now } = remembering(true)
-  const then = { ...circumstances, candidates: [seen('a', 'p')] }
-  const isInVain = (changes: Partial<typeof then> = {}) => {
-    const present = { ...then, ...changes }
-    return memory.isInVain(present, memory.unchanged(present), memory.now())
+for (const kind of ['global', 'multi', 'single'] as const)
+  test(`a search, ${kind}, is in vain where all is as it was and nothing has more room`, () => {
+    const { memory, now } = remembering(kind)
+    const then = { ...circumstances, candidates: [seen('a', 'p')] }
+    const isInVain = (changes: Partial<typeof then> = {}) => {
+      const present = { ...then, ...changes }
+      return memory.isInVain(present, memory.unchanged(present), memory.now())
+    }
+    assert.equal(isInVain(), false)
+    memory.nothingFound(result(), memory.now(), then, memory.unchanged(then), false)
+    now.version++
+    const roomy = { name: 'node', labels: {}, taints: [], initialized: true, available: { cpu: 1 } }
+    assert.equal(isInVain({ nodes: [roomy] }), false)
+    assert.equal(isInVain({ candidates: [seen('a', 'q')] }), false)
+    assert.equal(isInVain(), true)
+    assert.equal(
+      memory.isQuiet(() => budgets(1)),
+      true,
+    )
+  })
+
+test('a search for several nodes is not in vain where one of them is missing, one for single nodes is', () => {
+  for (const [kind, expected] of [
+    ['multi', false],
+    ['single', true],
+  ] as const) {
+    const { memory, now } = remembering(kind)
+    const [a, b] = [seen('a', 'p'), seen('b', 'q')]
+    const then = { ...circumstances, candidates: [a, b] }
+    memory.nothingFound(result(), memory.now(), then, memory.unchanged(then), false)
+    now.version++
+    const present = { ...then, candidates: [a] }
+    assert.equal(memory.isInVain(present, memory.unchanged(present), memory.now()), expected, kind)
   }
-  assert.equal(isInVain(), false)
-  memory.nothingFound(result(), memory.now(), then, memory.unchanged(then), false)
-  now.version++
-  const roomy = { name: 'node', labels: {}, taints: [], initialized: true, available: { cpu: 1 } }
-  assert.equal(isInVain({ nodes: [roomy] }), false)
-  assert.equal(isInVain({ candidates: [seen('a', 'q')] }), false)
-  assert.equal(isInVain(), true)
-  assert.equal(
-    memory.isQuiet(() => budgets(1)),
-    true,
-  )
 })
 
 test('what was found while other pods waited counts until they have their places', () => {
-  const { memory } = remembering(true)
+  const { memory } = remembering('global')
   const calm = { ...circumstances, candidates: [seen('a', 'p')] }
   const waiting = { ...calm, candidates: [...calm.candidates, seen('b', 'q')], othersWait: true }
   const settledIn = (present: typeof calm) => [...memory.unchanged(present).settled]
@@ -160,7 +176,7 @@ test('a search over many nodes that found nothing is not repeated for a while, w
     [400, 10_000],
     [5000, 30_000],
   ] as const) {
-    const { memory, now } = remembering(true)
+    const { memory, now } = remembering('global')
     const candidates = Array.from({ length: count }, (_, at) => seen(`node-${at}`, ''))
     memory.nothingFound(result(), memory.now(), { ...circumstances, candidates }, nothingUnchanged, false)
     now.version++

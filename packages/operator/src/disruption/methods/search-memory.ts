@@ -2,6 +2,7 @@
 import type { Clock } from '@tenon/runtime'
 import type { ConsolidationResult } from '@tenon/engine'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ConsolidationSearch } from './consolidation-search.ts'
 import type { Moment } from './method.ts'
 import {
   type Circumstances,
@@ -37,8 +38,8 @@ const longestPauseMs = 30_000
 
 export class SearchMemory {
   readonly #deps: Dependencies
-  /** Whether nodes are looked at all together; only then it is remembered what was looked at. */
-  readonly #isGlobal: boolean
+  /** What is looked at; of sets that go together it is not remembered. */
+  readonly #kind: ConsolidationSearch['kind']
   /** State of the cluster in which there was nothing to do. */
   #quietAt: number | undefined
   /**
@@ -54,9 +55,17 @@ export class SearchMemory {
   /** Whether budgets left something out when nothing was found the last time; undefined before that. */
   #wasLimited: boolean | undefined
 
-  constructor(deps: Dependencies, isGlobal: boolean) {
+  constructor(deps: Dependencies, kind: ConsolidationSearch['kind']) {
     this.#deps = deps
-    this.#isGlobal = isGlobal
+    this.#kind = kind
+  }
+
+  get #isGlobal(): boolean {
+    return this.#kind === 'global'
+  }
+
+  get #remembers(): boolean {
+    return this.#kind !== 'together'
   }
 
   /** The state of the cluster now: another version than before tells that it has changed. */
@@ -102,7 +111,7 @@ export class SearchMemory {
 
   /** What need not be looked for again. */
   unchanged(circumstances: Circumstances): Unchanged {
-    return this.#isGlobal ? this.#lookedAt(circumstances).unchanged(circumstances) : nothingUnchanged
+    return this.#remembers ? this.#lookedAt(circumstances).unchanged(circumstances) : nothingUnchanged
   }
 
   /**
@@ -111,10 +120,12 @@ export class SearchMemory {
    * @param then the state of the cluster before the circumstances were read.
    */
   isInVain(circumstances: Circumstances, unchanged: Unchanged, then: Moment): boolean {
-    if (!this.#isGlobal || this.#wasLimited === undefined) return false
-    if (!this.#lookedAt(circumstances).isInVain(circumstances, unchanged)) return false
+    if (!this.#remembers || this.#wasLimited === undefined) return false
+    // Which of several nodes are tried together depends on all of them.
+    const areAll = this.#kind === 'multi'
+    if (!this.#lookedAt(circumstances).isInVain(circumstances, unchanged, areAll)) return false
     this.#quieten(this.#wasLimited, then, circumstances)
-    this.#pause(circumstances)
+    if (this.#isGlobal) this.#pause(circumstances)
     return true
   }
 
@@ -133,8 +144,8 @@ export class SearchMemory {
     this.#limited = undefined
     const isRepeated = isTimedOut && (isLimitedByBudget || isForgetful)
     if (!isRepeated) this.#quieten(isLimitedByBudget, then, circumstances)
-    if (!this.#isGlobal || isTimedOut) return
-    this.#pause(circumstances)
+    if (!this.#remembers || isTimedOut) return
+    if (this.#isGlobal) this.#pause(circumstances)
     this.#wasLimited = isLimitedByBudget
     this.#lookedAt(circumstances).note(circumstances, unchanged, isLimitedByBudget, groups)
   }
