@@ -30,7 +30,7 @@ import { type Withheld, withheldOf } from './claims/withheld.ts'
 export class CompiledProblem {
   readonly problem: Problem
   readonly states = new RequirementStates()
-  readonly space = new ResourceSpace()
+  readonly space: ResourceSpace
   readonly attachments: Attachments
   readonly classes: ClaimClasses
   readonly finisher: ClaimFinisher
@@ -67,6 +67,7 @@ export class CompiledProblem {
   constructor(problem: Problem, reader: TypeReader, packings: KnownPackings) {
     this.problem = problem
     this.packings = packings
+    this.space = new ResourceSpace(reader.vectors)
     this.devices = problem.devices && new CompiledDevices(problem.devices)
     this.attachments = new Attachments(problem.attachLimits, this.space)
     this.#requests = problem.shapes.map(({ spec, status, attachments }) => {

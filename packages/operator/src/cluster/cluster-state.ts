@@ -37,6 +37,7 @@ import { PodsOnNodes } from './pods/pods-to-move.ts'
 import { PoolClaims } from './nodepools/pool-claims.ts'
 import { LimitReservations } from './nodepools/limit-reservations.ts'
 import { PoolCosts } from './nodepools/pool-costs.ts'
+import { SharedParts } from './shared-parts.ts'
 import { RegistrationHealth } from './nodepools/registration-health.ts'
 import { SchedulerWords } from './pods/scheduler-words.ts'
 import { isDeleted, isTracked, joined, type StateNode } from './nodes/state-node.ts'
@@ -67,6 +68,7 @@ export class ClusterState {
   readonly #stateNodes: StateNodes
   /** Objects of a cache never change, so that each is read only once. */
   readonly #amounts = new WeakMap<ResourceList, Resources>()
+  readonly #sharedAmounts = new SharedParts()
   readonly pods: PodIndex
   /** What the pods of each node are to those who would take it away. */
   readonly podsOnNodes: PodsOnNodes
@@ -333,12 +335,14 @@ export class ClusterState {
     return this.pods.isWellFormed(pod)
   }
 
-  /** `parseResources` for lists of cached objects, which decisions read over and over. */
+  /**
+   * `parseResources` for lists of cached objects, which decisions read over and over. Equal amounts are one object.
+   */
   readonly parsed = (list: ResourceList | undefined): Resources => {
     if (list === undefined) return {}
     let amounts = this.#amounts.get(list)
     if (amounts === undefined) {
-      amounts = parseResources(list)
+      amounts = this.#sharedAmounts.of(parseResources(list))
       this.#amounts.set(list, amounts)
     }
     return amounts

@@ -176,6 +176,9 @@ function* heldByPods(
   yield* podObstacles(found, found.blocking === undefined ? [] : [found.blocking], clock.now())
 }
 
+/** As they were described last: most are the same at the next look, and who compares them sees that at once. */
+const described = new WeakMap<StateNode, Candidate>()
+
 /** @returns undefined for a node that no NodePool can be asked about. */
 function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalogue): Candidate | undefined {
   const { node, claim } = stateNode
@@ -183,20 +186,27 @@ function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalo
   const listed = catalogue.get(tags[labels.nodePool] ?? '')
   if (node === undefined || claim === undefined || listed === undefined) return undefined
   const { pods, movable, disruptionCost } = deps.state.podsOnNodes.of(node.metadata.name)
+  const { pool } = listed
   const type = listed.types.get(tags[labels.instanceType] ?? '')
-  return {
-    ...stateNode,
-    node,
-    claim,
-    pool: listed.pool,
-    type,
-    pods,
-    movable,
-    requests: movable.map((pod) => requestsOf(deps.state.predictions.remade(pod))),
-    pricePerHour: nodePrice(type, tags),
-    disruptionCost,
-    waitsForBusyNodes: isNewlyQuiet(deps, claim, listed.pool),
-  }
+  const requests = movable.map((pod) => requestsOf(deps.state.predictions.remade(pod)))
+  const waitsForBusyNodes = isNewlyQuiet(deps, claim, pool)
+  const last = described.get(stateNode)
+  if (
+    last?.pool === pool &&
+    last.type === type &&
+    last.pods === pods &&
+    last.movable === movable &&
+    last.requests.length === requests.length &&
+    last.requests.every((each, at) => each === requests[at]) &&
+    last.disruptionCost === disruptionCost &&
+    last.waitsForBusyNodes === waitsForBusyNodes
+  )
+    return last
+  const pricePerHour = nodePrice(type, tags)
+  const own = { node, claim, pool, type, pods, movable, requests }
+  const candidate = { ...stateNode, ...own, pricePerHour, disruptionCost, waitsForBusyNodes }
+  described.set(stateNode, candidate)
+  return candidate
 }
 
 /** The instance of each Node, by its name. */

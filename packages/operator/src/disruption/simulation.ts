@@ -85,7 +85,7 @@ async function removalGround(
   return {
     input,
     candidates: new Map(judged.map((candidate) => [candidate.name, candidate])),
-    described: judged.map((candidate) => describe(deps, candidate)),
+    described: judged.map((candidate) => describedTo(deps, candidate)),
   }
 }
 
@@ -121,6 +121,18 @@ export function destinationsOf(
 ): readonly StateNode[] {
   const names = new Set(placements.map(({ node }) => node))
   return [...names].flatMap((name) => input.stateNodes.get(name) ?? [])
+}
+
+/** What the engine is told of candidates. */
+const inputs = new WeakMap<Candidate, CandidateInput>()
+
+function describedTo(deps: Dependencies, candidate: Candidate): CandidateInput {
+  let known = inputs.get(candidate)
+  if (known === undefined) {
+    known = describe(deps, candidate)
+    inputs.set(candidate, known)
+  }
+  return known
 }
 
 function describe({ state }: Dependencies, candidate: Candidate): CandidateInput {

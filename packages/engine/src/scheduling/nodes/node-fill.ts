@@ -57,29 +57,34 @@ interface ExpectedDaemons {
 /** Reads nodes; what holds for a whole class is computed once. */
 export class NodeReader {
   readonly #context: NodeContext
+  /** What pods may take of each node, in one piece: thousands of small arrays are slow to make. */
+  readonly #rooms: Float64Array
   readonly #classes = new Map<string, NodeClass & { nodes: NodeFill[] }>()
   /** Keys of classes by what is read of their nodes, in the order in which it is there. */
   readonly #keys = new Map<string, string>()
   readonly #daemons = new Map<string, ExpectedDaemons>()
 
-  constructor(context: NodeContext) {
+  /** @param count of the nodes that will be read. */
+  constructor(context: NodeContext, count: number) {
     this.#context = context
+    this.#rooms = new Float64Array(count * context.space.size)
   }
 
   get classes(): readonly NodeClass[] {
     return [...this.#classes.values()]
   }
 
-  /** @param order place in the order in which nodes are tried. */
+  /** @param order place in the order in which nodes are tried, from 0 on without a gap. */
   read(input: NodeInput, order: number): NodeFill {
     const { space, topology, attachments } = this.#context
     const key = this.#classKey(input)
     const nodeClass = this.#classOf(input, key)
     const hostname = input.labels[labels.hostname] ?? input.name
-    const remaining = space.vector(input.available)
+    const remaining = this.#rooms.subarray(order * space.size, (order + 1) * space.size)
+    remaining.set(space.lastingVector(input.available))
     attachments.unlimit(remaining)
     const { amounts: expected, ports, indexes } = this.#expectedDaemons(nodeClass, hostname, key)
-    const bound = space.vector(input.daemonRequests)
+    const bound = space.lastingVector(input.daemonRequests)
     let offered: Amounts | undefined
     for (let i = 0; i < remaining.length; i++) {
       const missing = (expected[i] as number) - (bound[i] as number)

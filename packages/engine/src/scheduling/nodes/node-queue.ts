@@ -50,7 +50,7 @@ export class NodeQueue {
   ) {
     this.#topology = context.topology
     this.#states = context.states
-    const reader = new NodeReader(context)
+    const reader = new NodeReader(context, inputs.length)
     this.all = inputs.toSorted(order).map((input, place) => reader.read(input, place))
     this.#classes = reader.classes
     this.#byInput = new Map(this.all.map((node) => [node.input, node]))

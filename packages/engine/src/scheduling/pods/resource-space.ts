@@ -4,13 +4,55 @@ import { type Resources, ownValue, setOwn } from '@tenon/api'
 /** One amount per resource of a {@link ResourceSpace}, in the units of {@link Resources}. */
 export type Amounts = Float64Array
 
+/** A list of resources that vectors have places for. */
+interface Layout {
+  readonly key: string
+}
+
+/**
+ * Vectors that were made for one decision, for those after it: most nodes are as they were then. Amounts are told
+ * apart by identity: what changes has to be a new object.
+ */
+export class KnownVectors {
+  readonly #vectors = new WeakMap<Resources, { readonly layout: Layout; readonly amounts: Amounts }>()
+  #layout: Layout = { key: '' }
+
+  /** The layout with these resources: the same object as long as no other one is asked for. */
+  layoutOf(names: Iterable<string>): Layout {
+    const key = JSON.stringify([...names])
+    if (key !== this.#layout.key) this.#layout = { key }
+    return this.#layout
+  }
+
+  /** A vector that nobody changes. */
+  vector(resources: Resources, layout: Layout, make: () => Amounts): Amounts {
+    const known = this.#vectors.get(resources)
+    if (known?.layout === layout) return known.amounts
+    const amounts = make()
+    this.#vectors.set(resources, { layout, amounts })
+    return amounts
+  }
+}
+
 /** The resources that matter to one decision, each with its place in a vector. */
 export class ResourceSpace {
   readonly #index = new Map<string, number>()
+  readonly #known: KnownVectors | undefined
+  /** Of the resources that are known now. */
+  #layout: Layout | undefined
+
+  /** @param known vectors of decisions before. */
+  constructor(known?: KnownVectors) {
+    this.#known = known
+  }
 
   /** Makes resources known; vectors made before do not have them. */
   add(resources: Resources): void {
-    for (const name in resources) if (!this.#index.has(name)) this.#index.set(name, this.#index.size)
+    for (const name in resources) {
+      if (this.#index.has(name)) continue
+      this.#index.set(name, this.#index.size)
+      this.#layout = undefined
+    }
   }
 
   get size(): number {
@@ -30,6 +72,16 @@ export class ResourceSpace {
       if (index !== undefined) amounts[index] = ownValue(resources, name) as number
     }
     return amounts
+  }
+
+  /**
+   * As {@link vector}, for amounts that are never changed and that the next decision is likely to read, too. Nobody may
+   * change the vector either.
+   */
+  lastingVector(resources: Resources): Amounts {
+    if (this.#known === undefined) return this.vector(resources)
+    this.#layout ??= this.#known.layoutOf(this.#index.keys())
+    return this.#known.vector(resources, this.#layout, () => this.vector(resources))
   }
 
   /** The amounts that are not 0, by name. */

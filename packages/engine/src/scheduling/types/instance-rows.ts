@@ -15,6 +15,7 @@ import {
   parseRequirements,
   type Requirements,
 } from '../../requirements/requirements.ts'
+import { KnownVectors } from '../pods/resource-space.ts'
 import { allocatableGroups } from './allocatable.ts'
 
 /** One way to buy a type. */
@@ -54,6 +55,8 @@ export interface CompiledType {
  * apart by identity: a type that changes has to be a new object.
  */
 export class TypeReader {
+  /** Of amounts, for the same reason. */
+  readonly vectors = new KnownVectors()
   readonly #known = new WeakMap<InstanceType, CompiledType | Misread>()
   readonly #terms = new Map<string, Terms>()
   readonly #sales = new Map<string, Sale>()

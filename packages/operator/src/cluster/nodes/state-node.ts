@@ -102,12 +102,15 @@ function filled(first: Resources, second: Resources): Resources {
 
 /** Capacity with `nodes: 1`: the claim's estimates stand in until the node is initialized. */
 export function capacityOf(state: StateNode, parse: typeof parseResources = parseResources): Resources {
+  return { ...ownCapacityOf(state, parse), nodes: 1 }
+}
+
+/** The same without the instance itself as one of the `nodes`; as `parse` has it once the node is initialized. */
+export function ownCapacityOf(state: StateNode, parse: typeof parseResources): Resources {
   const { node, claim } = state
-  const amounts =
-    claim !== undefined && !state.isInitialized
-      ? filled(parse(node?.status?.capacity), parse(claim.status?.capacity))
-      : parse(node?.status?.capacity)
-  return { ...amounts, nodes: 1 }
+  return claim !== undefined && !state.isInitialized
+    ? filled(parse(node?.status?.capacity), parse(claim.status?.capacity))
+    : parse(node?.status?.capacity)
 }
 
 /** What pods may have in all, as {@link capacityOf}. */

@@ -2,7 +2,7 @@
 import { labels } from '@tenon/api'
 import type { ConsolidationQuestion, ConsolidationResult, PlannedMove, PoolTotals } from '@tenon/engine'
 import { evictionCost, isDaemonPod } from '../../cluster/pods/pods.ts'
-import { labelsOf } from '../../cluster/nodes/state-node.ts'
+import { labelsOf, type StateNode } from '../../cluster/nodes/state-node.ts'
 import type { SchedulingDecider } from '../../decider/decider.ts'
 import type { PlacementGate } from '../../placement/gate.ts'
 import type { RemovalGround, RemovalSimulation } from '../simulation.ts'
@@ -131,13 +131,14 @@ export class ConsolidationSearch {
     for (const instance of state.stateNodes()) {
       const total = totals.get(labelsOf(instance)[labels.nodePool] ?? '')
       if (total === undefined) continue
-      const { node } = instance
-      const pods =
-        node === undefined ? [] : state.podsOn(node.metadata.name).filter((pod) => !isDaemonPod(pod))
-      total.disruption +=
-        known.get(instance.name)?.disruptionCost ??
-        pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1)
+      total.disruption += known.get(instance.name)?.disruptionCost ?? this.#disruptionCostOf(instance)
     }
     return totals
+  }
+
+  #disruptionCostOf({ node }: StateNode): number {
+    if (node === undefined) return 1
+    const pods = this.#deps.state.podsOn(node.metadata.name).filter((pod) => !isDaemonPod(pod))
+    return pods.reduce((sum, pod) => sum + Math.max(0, evictionCost(pod)), 1)
   }
 }
