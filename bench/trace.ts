@@ -75,7 +75,7 @@ async function compareAll(): Promise<void> {
   if (values.json) return
   const bound = boundUntil(await bounds.promise, days)
   process.stdout.write(
-    `${instances.length} instances, ${days} days; bound ${bound.perRole.toFixed(0)} per role, ${bound.together.toFixed(0)} together, ${bound.byShape.toFixed(0)} with pods whole\n${table(rows)}`,
+    `${instances.length} instances, ${days} days; bound ${bound.perRole.toFixed(0)} per role, ${bound.together.toFixed(0)} together, ${bound.wholeNodes.toFixed(0)} on whole nodes\n${table(rows)}`,
   )
 }
 
@@ -116,7 +116,11 @@ function boundUntil(bounds: readonly BoundHour[], day: number): Record<keyof Bou
   // Of the hour in which a run ends the same part as of its price.
   const sumOf = (of: keyof BoundHour): number =>
     bounds.reduce((sum, hour, at) => sum + hour[of] * Math.max(0, Math.min(1, elapsed - at)), 0)
-  return { perRole: sumOf('perRole'), together: sumOf('together'), byShape: sumOf('byShape') }
+  return {
+    perRole: sumOf('perRole'),
+    together: sumOf('together'),
+    wholeNodes: sumOf('wholeNodes'),
+  }
 }
 
 function rowOf(name: string, { day, report, seconds, coreSeconds }: Told, bounds: readonly BoundHour[]): Row {
@@ -130,7 +134,7 @@ function rowOf(name: string, { day, report, seconds, coreSeconds }: Told, bounds
     price: report.cost.toFixed(0),
     'of the bound': (report.cost / until.perRole).toFixed(4),
     'of the bound together': (report.cost / until.together).toFixed(4),
-    'of the bound with pods whole': (report.cost / until.byShape).toFixed(4),
+    'of the bound on whole nodes': (report.cost / until.wholeNodes).toFixed(4),
     'launches/1000 pod-days': per1000(report.launches),
     'moves/1000 pod-days': per1000(report.movesTotal),
     'evictions/1000 pod-days': per1000(report.evictions),

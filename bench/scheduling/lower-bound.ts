@@ -30,7 +30,7 @@ export async function lowerBound(
   const problem = new LinearProgram()
   const demand = shapes.map(({ count }) => problem.addRow(count, count))
   for (const source of sources) addSource(problem, source, shapes, demand)
-  return problem.solve()
+  return (await problem.solve()).cost
 }
 
 function addSource(

@@ -4,7 +4,8 @@
  */
 import type { Resources } from '@tenon/api'
 import { LinearProgram } from '../scheduling/linear-program.ts'
-import { traceTypes } from './catalogue.ts'
+import { requestsWithSeat, seatsOf, traceTypes, typesWith } from './catalogue.ts'
+import { WholeNodes } from './whole-nodes.ts'
 import type { TraceInstance } from './read-trace.ts'
 
 const hourSeconds = 3600
@@ -17,8 +18,8 @@ export interface BoundHour {
   readonly perRole: number
   /** Roles may share nodes: nothing whole can be cheaper. */
   readonly together: number
-  /** As together, but each pod runs on one type: pods are cut in pieces, and their requests are not. */
-  readonly byShape: number
+  /** With whole pods on whole nodes, and their limits on a node: no set of nodes that holds them can be cheaper. */
+  readonly wholeNodes: number
 }
 
 /** The bounds of every hour; a pod counts for the part of the hour in which it is wanted. */
@@ -28,6 +29,12 @@ export async function hourlyBounds(
 ): Promise<readonly BoundHour[]> {
   const sums = hourlySums(instances, hours)
   const shapes = hourlyShapes(instances, hours)
+  const wholeNodes = new WholeNodes(
+    typesWith(seatsOf(instances)).map(({ capacity, offerings }) => ({
+      capacity,
+      pricePerHour: offerings[0]?.pricePerHour ?? Number.NaN,
+    })),
+  )
   const bounds: BoundHour[] = []
   for (let hour = 0; hour < hours; hour++) {
     const [cpu, gpus] = roles.map((role) => sums.get(role)?.[hour] ?? new Map<string, number>())
@@ -36,7 +43,7 @@ export async function hourlyBounds(
     bounds.push({
       perRole: (await leastPrice(cpu ?? new Map())) + (await leastPrice(gpus ?? new Map())),
       together: await leastPrice(all),
-      byShape: await leastPriceByShape(shapes[hour] ?? new Map()),
+      wholeNodes: await wholeNodes.leastPrice(shapes[hour] ?? new Map()),
     })
   }
   return bounds
@@ -74,13 +81,20 @@ function* hoursOf(
   }
 }
 
+/** Pods with equal requests. */
+export interface TraceShape {
+  readonly requests: Resources
+  /** On average over an hour. */
+  readonly count: number
+}
+
 type Shapes = Map<string, { readonly requests: Resources; count: number }>
 
 /** Pods with equal requests, on average over each hour. */
 function hourlyShapes(instances: readonly TraceInstance[], hours: number): readonly Shapes[] {
   const all = Array.from({ length: hours }, (): Shapes => new Map())
   for (const instance of instances) {
-    const requests = { ...instance.requests, pods: 1 }
+    const requests = { ...requestsWithSeat(instance.requests, instance), pods: 1 }
     const key = JSON.stringify(Object.entries(requests).toSorted(([a], [b]) => (a < b ? -1 : 1)))
     for (const [hour, share] of hoursOf(instance, hours)) {
       const shapes = all[hour]
@@ -90,34 +104,6 @@ function hourlyShapes(instances: readonly TraceInstance[], hours: number): reado
     }
   }
   return all
-}
-
-async function leastPriceByShape(shapes: Shapes): Promise<number> {
-  if (shapes.size === 0) return 0
-  const problem = new LinearProgram()
-  const demands = Array.from(shapes.values(), ({ requests, count }) => ({
-    requests,
-    row: problem.addRow(count, Number.POSITIVE_INFINITY),
-  }))
-  for (const { capacity, offerings } of traceTypes) {
-    const rows = new Map<string, number>()
-    const nodes = Object.entries(capacity).map(([name, amount]): [row: number, value: number] => {
-      const row = problem.addRow(Number.NEGATIVE_INFINITY, 0)
-      rows.set(name, row)
-      return [row, -amount / (units[name] ?? 1)]
-    })
-    problem.addColumn(offerings[0]?.pricePerHour ?? Number.NaN, nodes)
-    for (const { requests, row } of demands) {
-      const fits = Object.entries(requests).every(([name, amount]) => amount <= (capacity[name] ?? 0))
-      if (!fits) continue
-      const taken = Object.entries(requests).map(([name, amount]): [row: number, value: number] => [
-        rows.get(name) ?? row,
-        amount / (units[name] ?? 1),
-      ])
-      problem.addColumn(0, [[row, 1], ...taken])
-    }
-  }
-  return await problem.solve()
 }
 
 async function leastPrice(demand: ReadonlyMap<string, number>): Promise<number> {
@@ -135,5 +121,5 @@ async function leastPrice(demand: ReadonlyMap<string, number>): Promise<number> 
     })
     problem.addColumn(price, entries)
   }
-  return await problem.solve()
+  return (await problem.solve()).cost
 }

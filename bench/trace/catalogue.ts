@@ -1,5 +1,12 @@
 /** The catalogue of the trace: three zones, on-demand only, nothing reserved. */
-import { capacityTypes, type InstanceType, labels, type Offering, type Requirement } from '@tenon/api'
+import {
+  capacityTypes,
+  type InstanceType,
+  labels,
+  type Offering,
+  type Requirement,
+  type Resources,
+} from '@tenon/api'
 import type { Catalogue } from '@tenon/ask'
 
 /** Extended resources of the trace. */
@@ -18,7 +25,20 @@ const families = [
 const pricePerGpu = 0.6
 
 /** A resource of which a node has as many as it may hold pods of the service. */
-export const seatOf = (service: string): string => `seats.example.com/${service}`
+const seatOf = (service: string): string => `seats.example.com/${service}`
+
+/** How many pods of a service one node may hold; of services that say so. */
+export type Seats = ReadonlyMap<string, number>
+
+export function seatsOf(
+  instances: Iterable<{ readonly service: string; readonly mostPerNode: number | undefined }>,
+): Seats {
+  const seats = new Map<string, number>()
+  for (const { service, mostPerNode } of instances)
+    if (mostPerNode !== undefined)
+      seats.set(service, Math.min(mostPerNode, seats.get(service) ?? mostPerNode))
+  return seats
+}
 
 /** Every type. */
 export const traceTypes: readonly InstanceType[] = families.flatMap(
@@ -49,10 +69,22 @@ export const traceTypes: readonly InstanceType[] = families.flatMap(
 )
 
 /** What every NodePool of the trace can buy. @param seats of services that limit their pods on a node. */
-export function traceCatalogue(seats: ReadonlyMap<string, number>): Catalogue {
+export function traceCatalogue(seats: Seats): Catalogue {
+  return { byNodePool: new Map(), others: typesWith(seats) }
+}
+
+/** Every type, with what it has for services that limit their pods on a node. */
+export function typesWith(seats: Seats): readonly InstanceType[] {
   const more = Object.fromEntries(Array.from(seats, ([service, most]) => [seatOf(service), most]))
-  const others = traceTypes.map((type) => ({ ...type, capacity: { ...type.capacity, ...more } }))
-  return { byNodePool: new Map(), others }
+  return traceTypes.map((type) => ({ ...type, capacity: { ...type.capacity, ...more } }))
+}
+
+/** What a pod asks for, with its place among those of its service on a node. */
+export function requestsWithSeat(
+  requests: Resources,
+  { service, mostPerNode }: { readonly service: string; readonly mostPerNode: number | undefined },
+): Resources {
+  return mostPerNode === undefined ? requests : { ...requests, [seatOf(service)]: 1 }
 }
 
 function offering(zone: string, pricePerHour: number): Offering {

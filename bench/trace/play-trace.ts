@@ -11,7 +11,7 @@ import {
 import { type PlayReport, type TimedChange } from '@tenon/ask'
 import { Play } from '@tenon/ask/play'
 import { defaultSettings, type Settings } from '@tenon/operator'
-import { seatOf, traceCatalogue } from './catalogue.ts'
+import { requestsWithSeat, seatsOf, traceCatalogue } from './catalogue.ts'
 import type { TraceInstance } from './read-trace.ts'
 
 const dayMs = 86_400_000
@@ -105,9 +105,10 @@ function changesOf(instances: readonly TraceInstance[]): readonly TimedChange[] 
   return changes.toSorted((a, b) => a.atMs - b.atMs)
 }
 
-function podOf({ name, service, requests, mostPerNode }: TraceInstance): Pod {
+function podOf(instance: TraceInstance): Pod {
+  const { name, service, requests } = instance
   const podLabels = { app: service }
-  const all = mostPerNode === undefined ? requests : { ...requests, [seatOf(service)]: 1 }
+  const all = requestsWithSeat(requests, instance)
   return {
     apiVersion: 'v1',
     kind: kinds.pod.kind,
@@ -130,13 +131,4 @@ function resourcesOf(requests: Resources): ResourceRequirements {
   const amounts = formatResources(requests)
   const extended = Object.entries(amounts).filter(([name]) => name.includes('/'))
   return { requests: amounts, limits: Object.fromEntries(extended) }
-}
-
-/** How many pods of a service one node may hold; of services that say so. */
-function seatsOf(instances: readonly TraceInstance[]): ReadonlyMap<string, number> {
-  const seats = new Map<string, number>()
-  for (const { service, mostPerNode } of instances)
-    if (mostPerNode !== undefined)
-      seats.set(service, Math.min(mostPerNode, seats.get(service) ?? mostPerNode))
-  return seats
 }
