@@ -11,7 +11,7 @@ export class Pacer {
   #startedAt = 0
   #spentMs = 0
 
-  constructor(clock: Clock, sliceMs = 8) {
+  constructor(clock: Clock, sliceMs = 4) {
     this.#clock = clock
     this.#sliceMs = sliceMs
   }

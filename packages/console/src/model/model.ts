@@ -28,7 +28,7 @@ import type {
 } from './view.ts'
 
 /** Rows that are made anew in one go while nobody may wait: some 10 ms. */
-const mostAtOnce = 400
+const mostAtOnce = 200
 
 /** Not safe to share: one face reads the changes of one model. */
 export class ConsoleModel {

@@ -16,6 +16,7 @@ interface Hover {
 }
 
 const panStep = 60
+const noRows: readonly PageNodeRow[] = []
 
 /** Cells on a canvas, moved by pointer and by keys. */
 export function MapPicture({
@@ -33,7 +34,14 @@ export function MapPicture({
   const [marked, setMarked] = useState<string>()
   const last = useRef<MapLayout>(undefined)
   const layout = useMemo(
-    () => layoutMap(rows, grouping, Math.max(0.4, size.width / Math.max(1, size.height)), last.current),
+    () =>
+      layoutMap(
+        // How large the picture is, is known once it is there.
+        size.width === 0 ? noRows : rows,
+        grouping,
+        Math.max(0.4, size.width / Math.max(1, size.height)),
+        last.current,
+      ),
     [rows, grouping, size],
   )
   last.current = layout
