@@ -219,7 +219,8 @@ test('the page on a running cluster', { skip }, async (t) => {
         await page.locator('nav').getByRole('link', { name: title, exact: true }).focus()
         await page.keyboard.press('Enter')
         await page.getByRole('heading', { level: 1, name: title }).waitFor()
-        assert.equal(await page.evaluate(() => document.activeElement?.id), 'main')
+        // Soon after it is shown.
+        await page.waitForFunction(() => document.activeElement?.id === 'main')
         assert.match(await page.title(), new RegExp(`^${title}`))
       }
       await page.goBack()
