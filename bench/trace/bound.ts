@@ -1,11 +1,11 @@
 /**
- * The least that the pods of a trace could cost in each hour: nodes may be bought in parts, and all pods of a role
- * are one heap of resources.
+ * The least that the pods of a trace could cost in each hour: with nodes that are bought in parts, where all pods are one
+ * heap of resources, and with whole pods on whole nodes.
  */
 import type { Resources } from '@tenon/api'
 import { LinearProgram } from '../scheduling/linear-program.ts'
 import { requestsWithSeat, seatsOf, traceTypes, typesWith } from './catalogue.ts'
-import { WholeNodes } from './whole-nodes.ts'
+import { type TraceShape, WholeNodes } from './whole-nodes.ts'
 import type { TraceInstance } from './read-trace.ts'
 
 const hourSeconds = 3600
@@ -81,20 +81,14 @@ function* hoursOf(
   }
 }
 
-/** Pods with equal requests. */
-export interface TraceShape {
-  readonly requests: Resources
-  /** On average over an hour. */
-  readonly count: number
-}
-
-type Shapes = Map<string, { readonly requests: Resources; count: number }>
-
 /** Pods with equal requests, on average over each hour. */
-function hourlyShapes(instances: readonly TraceInstance[], hours: number): readonly Shapes[] {
-  const all = Array.from({ length: hours }, (): Shapes => new Map())
+function hourlyShapes(
+  instances: readonly TraceInstance[],
+  hours: number,
+): readonly ReadonlyMap<string, TraceShape>[] {
+  const all = Array.from({ length: hours }, () => new Map<string, { requests: Resources; count: number }>())
   for (const instance of instances) {
-    const requests = { ...requestsWithSeat(instance.requests, instance), pods: 1 }
+    const requests = { ...requestsWithSeat(instance), pods: 1 }
     const key = JSON.stringify(Object.entries(requests).toSorted(([a], [b]) => (a < b ? -1 : 1)))
     for (const [hour, share] of hoursOf(instance, hours)) {
       const shapes = all[hour]

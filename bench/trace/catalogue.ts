@@ -30,9 +30,13 @@ const seatOf = (service: string): string => `seats.example.com/${service}`
 /** How many pods of a service one node may hold; of services that say so. */
 export type Seats = ReadonlyMap<string, number>
 
-export function seatsOf(
-  instances: Iterable<{ readonly service: string; readonly mostPerNode: number | undefined }>,
-): Seats {
+/** What may say how many pods of its service one node may hold. */
+interface Limited {
+  readonly service: string
+  readonly mostPerNode: number | undefined
+}
+
+export function seatsOf(instances: Iterable<Limited>): Seats {
   const seats = new Map<string, number>()
   for (const { service, mostPerNode } of instances)
     if (mostPerNode !== undefined)
@@ -80,10 +84,11 @@ export function typesWith(seats: Seats): readonly InstanceType[] {
 }
 
 /** What a pod asks for, with its place among those of its service on a node. */
-export function requestsWithSeat(
-  requests: Resources,
-  { service, mostPerNode }: { readonly service: string; readonly mostPerNode: number | undefined },
-): Resources {
+export function requestsWithSeat({
+  mostPerNode,
+  requests,
+  service,
+}: Limited & { readonly requests: Resources }): Resources {
   return mostPerNode === undefined ? requests : { ...requests, [seatOf(service)]: 1 }
 }
 

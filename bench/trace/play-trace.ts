@@ -106,9 +106,9 @@ function changesOf(instances: readonly TraceInstance[]): readonly TimedChange[] 
 }
 
 function podOf(instance: TraceInstance): Pod {
-  const { name, service, requests } = instance
+  const { name, service } = instance
   const podLabels = { app: service }
-  const all = requestsWithSeat(requests, instance)
+  const all = requestsWithSeat(instance)
   return {
     apiVersion: 'v1',
     kind: kinds.pod.kind,

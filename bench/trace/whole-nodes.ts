@@ -4,7 +4,13 @@
  */
 import type { Resources } from '@tenon/api'
 import { LinearProgram } from '../scheduling/linear-program.ts'
-import type { TraceShape } from './bound.ts'
+
+/** Pods with equal requests. */
+export interface TraceShape {
+  readonly requests: Resources
+  /** On average over an hour. */
+  readonly count: number
+}
 
 /** What can be bought, with what limits there are on the pods of a node. */
 export interface WholeType {

@@ -196,7 +196,6 @@ function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalo
     last.type === type &&
     last.pods === pods &&
     last.movable === movable &&
-    last.requests.length === requests.length &&
     last.requests.every((each, at) => each === requests[at]) &&
     last.disruptionCost === disruptionCost &&
     last.waitsForBusyNodes === waitsForBusyNodes

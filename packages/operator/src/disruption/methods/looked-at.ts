@@ -12,21 +12,9 @@ const exchangeLastsMs = 60 * 60_000
 /** Recommendations for pods change all the time: less of a difference, as a part of the amount, is no news. */
 const newsPart = 0.1
 
-/** What of a candidate a search depends on. */
-interface View {
-  readonly of: Looked
-  /** UIDs of the pods that must move. */
-  readonly pods: readonly string[]
-  /** What they will ask for elsewhere. */
-  readonly requests: readonly Resources[]
-  readonly pricePerHour: PricePerHour
-  readonly disruptionCost: number
-  readonly waitsForBusyNodes: boolean
-  /** Of its NodePool. */
-  readonly generation: number | undefined
-}
-
-interface Sight extends View {
+interface Sight {
+  /** As it was then. */
+  readonly candidate: Looked
   /** The most nodes of its NodePool that could have gone; infinity where budgets kept nothing from being found. */
   readonly left: number
 }
@@ -119,7 +107,11 @@ export class LookedAt {
     const settled = new Set<string>()
     for (const candidate of candidates) {
       const sight = this.#sights.get(candidate.name)
-      if (sight !== undefined && isAsSeen(candidate, sight) && leftOf(candidate, budgets) <= sight.left)
+      if (
+        sight !== undefined &&
+        isAsSeen(candidate, sight.candidate) &&
+        leftOf(candidate, budgets) <= sight.left
+      )
         settled.add(candidate.name)
     }
     const places = this.#places
@@ -186,8 +178,8 @@ export class LookedAt {
       const known = this.#sights.get(candidate.name)
       const left = isLimited ? leftOf(candidate, budgets) : Number.POSITIVE_INFINITY
       return {
-        ...viewOf(candidate),
-        left: known !== undefined && isAsSeen(candidate, known) ? Math.max(known.left, left) : left,
+        candidate,
+        left: known !== undefined && isAsSeen(candidate, known.candidate) ? Math.max(known.left, left) : left,
       }
     }
     this.#sights = new Map(Array.from(candidates, (candidate) => [candidate.name, sightOf(candidate)]))
@@ -253,15 +245,15 @@ function withLeastRoom(now: Place, then: Place): Place {
 
 /** Whether a search that has found nothing then would find nothing now, if all that is no candidate is the same. */
 export function isInVainAgain(now: Timeless, then: Timeless): boolean {
-  const views = new Map(Array.from(then.candidates, (candidate) => [candidate.name, viewOf(candidate)]))
+  const before = new Map(Array.from(then.candidates, (candidate) => [candidate.name, candidate]))
   let count = 0
   for (const candidate of now.candidates) {
-    const view = views.get(candidate.name)
-    if (view === undefined || !isAsSeen(candidate, view)) return false
+    const known = before.get(candidate.name)
+    if (known === undefined || !isAsSeen(candidate, known)) return false
     count++
   }
   return (
-    count === views.size &&
+    count === before.size &&
     isSameBudget(now.budgets, then.budgets) &&
     !isCheaper(pricesOf(now.catalogue), pricesOf(then.catalogue))
   )
@@ -306,30 +298,17 @@ function lowest(now: Prices, before: Prices): Prices {
   )
 }
 
-function viewOf(of: Looked): View {
-  const { movable, requests, pricePerHour, disruptionCost, waitsForBusyNodes, pool } = of
-  return {
-    of,
-    pods: movable.map(({ metadata }) => metadata.uid ?? ''),
-    requests,
-    pricePerHour,
-    disruptionCost,
-    waitsForBusyNodes,
-    generation: pool.metadata.generation,
-  }
-}
-
-function isAsSeen(now: Looked, sight: View): boolean {
-  if (now === sight.of) return true
-  const { movable, requests, pricePerHour, disruptionCost, waitsForBusyNodes, pool } = now
+/** Whether a search that depended on the one would depend on the other in the same way. */
+function isAsSeen(now: Looked, then: Looked): boolean {
   return (
-    pricePerHour === sight.pricePerHour &&
-    disruptionCost === sight.disruptionCost &&
-    waitsForBusyNodes === sight.waitsForBusyNodes &&
-    pool.metadata.generation === sight.generation &&
-    movable.length === sight.pods.length &&
-    movable.every(({ metadata }, at) => metadata.uid === sight.pods[at]) &&
-    requests.every((each, at) => asksForMuchTheSame(each, sight.requests[at] ?? {}))
+    now === then ||
+    (now.pricePerHour === then.pricePerHour &&
+      now.disruptionCost === then.disruptionCost &&
+      now.waitsForBusyNodes === then.waitsForBusyNodes &&
+      now.pool.metadata.generation === then.pool.metadata.generation &&
+      now.movable.length === then.movable.length &&
+      now.movable.every(({ metadata }, at) => metadata.uid === then.movable[at]?.metadata.uid) &&
+      now.requests.every((each, at) => asksForMuchTheSame(each, then.requests[at] ?? {})))
   )
 }
 
