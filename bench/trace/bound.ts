@@ -4,7 +4,7 @@
  */
 import type { Resources } from '@tenon/api'
 import { LinearProgram } from '../scheduling/linear-program.ts'
-import { requestsWithSeat, seatsOf, traceTypes, typesWith } from './catalogue.ts'
+import { requestsWithSeat, type Seats, seatsOf, traceTypes, typesWith } from './catalogue.ts'
 import { type TraceShape, WholeNodes } from './whole-nodes.ts'
 import type { TraceInstance } from './read-trace.ts'
 
@@ -28,9 +28,10 @@ export async function hourlyBounds(
   hours: number,
 ): Promise<readonly BoundHour[]> {
   const sums = hourlySums(instances, hours)
-  const shapes = hourlyShapes(instances, hours)
+  const seats = seatsOf(instances)
+  const shapes = hourlyShapes(instances, seats, hours)
   const wholeNodes = new WholeNodes(
-    typesWith(seatsOf(instances)).map(({ capacity, offerings }) => ({
+    typesWith(seats).map(({ capacity, offerings }) => ({
       capacity,
       pricePerHour: offerings[0]?.pricePerHour ?? Number.NaN,
     })),
@@ -84,11 +85,12 @@ function* hoursOf(
 /** Pods with equal requests, on average over each hour. */
 function hourlyShapes(
   instances: readonly TraceInstance[],
+  seats: Seats,
   hours: number,
 ): readonly ReadonlyMap<string, TraceShape>[] {
   const all = Array.from({ length: hours }, () => new Map<string, { requests: Resources; count: number }>())
   for (const instance of instances) {
-    const requests = { ...requestsWithSeat(instance), pods: 1 }
+    const requests = { ...requestsWithSeat(instance, seats), pods: 1 }
     const key = JSON.stringify(Object.entries(requests).toSorted(([a], [b]) => (a < b ? -1 : 1)))
     for (const [hour, share] of hoursOf(instance, hours)) {
       const shapes = all[hour]

@@ -27,23 +27,6 @@ const pricePerGpu = 0.6
 /** A resource of which a node has as many as it may hold pods of the service. */
 const seatOf = (service: string): string => `seats.example.com/${service}`
 
-/** How many pods of a service one node may hold; of services that say so. */
-export type Seats = ReadonlyMap<string, number>
-
-/** What may say how many pods of its service one node may hold. */
-interface Limited {
-  readonly service: string
-  readonly mostPerNode: number | undefined
-}
-
-export function seatsOf(instances: Iterable<Limited>): Seats {
-  const seats = new Map<string, number>()
-  for (const { service, mostPerNode } of instances)
-    if (mostPerNode !== undefined)
-      seats.set(service, Math.min(mostPerNode, seats.get(service) ?? mostPerNode))
-  return seats
-}
-
 /** Every type. */
 export const traceTypes: readonly InstanceType[] = families.flatMap(
   ({ name, gibPerCore, pricePerCore, cores, coresPerGpu }) =>
@@ -72,6 +55,39 @@ export const traceTypes: readonly InstanceType[] = families.flatMap(
     }),
 )
 
+/** How many pods of a service one node may hold, of services where amounts do not see to that. */
+export type Seats = ReadonlyMap<string, number>
+
+/** A pod, and what may say how many of its service one node may hold. */
+interface Limited {
+  readonly service: string
+  readonly requests: Resources
+  readonly mostPerNode: number | undefined
+}
+
+export function seatsOf(instances: Iterable<Limited>): Seats {
+  const services = Map.groupBy(instances, ({ service }) => service)
+  return new Map(
+    Array.from(services, ([service, pods]) => {
+      const most = Math.min(...pods.map(({ mostPerNode = Infinity }) => mostPerNode))
+      return [service, most] as const
+    }).filter(([service, most]) => mayShareNode(services.get(service) ?? [], most + 1)),
+  )
+}
+
+/** Whether so many of the pods may be on one node, going by amounts. */
+function mayShareNode(pods: readonly Limited[], count: number): boolean {
+  if (pods.length < count) return false
+  const resources = new Set(pods.flatMap(({ requests }) => Object.keys(requests)))
+  const least = Array.from(resources, (resource) => {
+    const amounts = pods.map(({ requests }) => requests[resource] ?? 0).toSorted((a, b) => a - b)
+    return [resource, amounts.slice(0, count).reduce((sum, amount) => sum + amount, 0)] as const
+  })
+  return traceTypes.some(({ capacity }) =>
+    least.every(([resource, amount]) => amount <= (capacity[resource] ?? 0)),
+  )
+}
+
 /** What every NodePool of the trace can buy. @param seats of services that limit their pods on a node. */
 export function traceCatalogue(seats: Seats): Catalogue {
   return { byNodePool: new Map(), others: typesWith(seats) }
@@ -84,12 +100,8 @@ export function typesWith(seats: Seats): readonly InstanceType[] {
 }
 
 /** What a pod asks for, with its place among those of its service on a node. */
-export function requestsWithSeat({
-  mostPerNode,
-  requests,
-  service,
-}: Limited & { readonly requests: Resources }): Resources {
-  return mostPerNode === undefined ? requests : { ...requests, [seatOf(service)]: 1 }
+export function requestsWithSeat({ requests, service }: Limited, seats: Seats): Resources {
+  return seats.has(service) ? { ...requests, [seatOf(service)]: 1 } : requests
 }
 
 function offering(zone: string, pricePerHour: number): Offering {

@@ -11,7 +11,7 @@ import {
 import { type PlayReport, type TimedChange } from '@tenon/ask'
 import { Play } from '@tenon/ask/play'
 import { defaultSettings, type Settings } from '@tenon/operator'
-import { requestsWithSeat, seatsOf, traceCatalogue } from './catalogue.ts'
+import { requestsWithSeat, type Seats, seatsOf, traceCatalogue } from './catalogue.ts'
 import type { TraceInstance } from './read-trace.ts'
 
 const dayMs = 86_400_000
@@ -30,14 +30,15 @@ export interface TraceRun {
 
 /** Plays the first `days` of the trace, from an empty cluster. */
 export async function playTrace(run: TraceRun): Promise<PlayReport> {
+  const seats = seatsOf(run.instances)
   const play = await Play.start({
     objects: [tracePool, ...owners(run.instances)],
-    catalogue: traceCatalogue(seatsOf(run.instances)),
+    catalogue: traceCatalogue(seats),
     settings: { ...defaultSettings, compatibility: run.compatibility, clusterStateObservability: false },
     seed: run.seed,
     startMs,
   })
-  const changes = changesOf(run.instances)
+  const changes = changesOf(run.instances, seats)
   let next = 0
   for (let day = 1; day < run.days + 1; day++) {
     const untilMs = startMs + Math.min(day, run.days) * dayMs
@@ -92,12 +93,12 @@ function owners(instances: readonly TraceInstance[]): readonly KubeObject[] {
 
 const uidOf = (service: string): string => `replicaset-${service}`
 
-function changesOf(instances: readonly TraceInstance[]): readonly TimedChange[] {
+function changesOf(instances: readonly TraceInstance[], seats: Seats): readonly TimedChange[] {
   const changes = instances.flatMap((instance): TimedChange[] => {
     const { name: id, startSeconds, endSeconds } = instance
     const came: TimedChange = {
       atMs: startMs + startSeconds * 1000,
-      change: { kind: 'podAdded', id, pod: podOf(instance) },
+      change: { kind: 'podAdded', id, pod: podOf(instance, seats) },
     }
     if (endSeconds === undefined) return [came]
     return [came, { atMs: startMs + endSeconds * 1000, change: { kind: 'podEnded', id } }]
@@ -105,10 +106,10 @@ function changesOf(instances: readonly TraceInstance[]): readonly TimedChange[] 
   return changes.toSorted((a, b) => a.atMs - b.atMs)
 }
 
-function podOf(instance: TraceInstance): Pod {
+function podOf(instance: TraceInstance, seats: Seats): Pod {
   const { name, service } = instance
   const podLabels = { app: service }
-  const all = requestsWithSeat(instance)
+  const all = requestsWithSeat(instance, seats)
   return {
     apiVersion: 'v1',
     kind: kinds.pod.kind,
