@@ -4,6 +4,9 @@ import highsModule from 'highs'
 // The package's types describe its CommonJS build, where the loader is a member of what is imported here.
 const loadHighs = highsModule as unknown as typeof highsModule.default
 
+/** Loaded once: that takes longer than most programs take to be solved. */
+let loading: ReturnType<typeof loadHighs> | undefined
+
 /** Of HiGHS' strategies the fastest here: 2 s for diverse(N), where the default takes 10. */
 const primalSimplex = 4
 
@@ -42,7 +45,7 @@ export class LinearProgram {
 
   /** @throws Error when there is none. */
   async solve(): Promise<Solution> {
-    const highs = await loadHighs()
+    const highs = await (loading ??= loadHighs())
     const starts = [0]
     for (const entries of this.#columns) starts.push((starts.at(-1) as number) + entries.length)
     const entries = this.#columns.flat()

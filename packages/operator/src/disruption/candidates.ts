@@ -188,7 +188,7 @@ function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalo
   const { pods, movable, disruptionCost } = deps.state.podsOnNodes.of(node.metadata.name)
   const { pool } = listed
   const type = listed.types.get(tags[labels.instanceType] ?? '')
-  const requests = movable.map((pod) => requestsOf(deps.state.predictions.remade(pod)))
+  const requestsOfRemade = (pod: Pod) => requestsOf(deps.state.predictions.remade(pod))
   const waitsForBusyNodes = isNewlyQuiet(deps, claim, pool)
   const last = described.get(stateNode)
   if (
@@ -196,13 +196,13 @@ function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalo
     last.type === type &&
     last.pods === pods &&
     last.movable === movable &&
-    last.requests.every((each, at) => each === requests[at]) &&
     last.disruptionCost === disruptionCost &&
-    last.waitsForBusyNodes === waitsForBusyNodes
+    last.waitsForBusyNodes === waitsForBusyNodes &&
+    movable.every((pod, at) => requestsOfRemade(pod) === last.requests[at])
   )
     return last
   const pricePerHour = nodePrice(type, tags)
-  const own = { node, claim, pool, type, pods, movable, requests }
+  const own = { node, claim, pool, type, pods, movable, requests: movable.map(requestsOfRemade) }
   const candidate = { ...stateNode, ...own, pricePerHour, disruptionCost, waitsForBusyNodes }
   described.set(stateNode, candidate)
   return candidate
