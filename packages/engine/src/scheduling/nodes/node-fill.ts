@@ -84,15 +84,7 @@ export class NodeReader {
     remaining.set(space.lastingVector(input.available))
     attachments.unlimit(remaining)
     const { amounts: expected, ports, indexes } = this.#expectedDaemons(nodeClass, hostname, key)
-    const bound = space.lastingVector(input.daemonRequests)
-    let offered: Amounts | undefined
-    for (let i = 0; i < remaining.length; i++) {
-      const missing = (expected[i] as number) - (bound[i] as number)
-      if (missing <= 0) continue
-      offered ??= space.vector(onesOf(input.available))
-      // What a node does not report cannot be promised to its daemons either.
-      if (offered[i] === 1) remaining[i] = (remaining[i] as number) - missing
-    }
+    if (indexes.length > 0) takeMissing(remaining, expected, input, space)
     const node: NodeFill = {
       input,
       order,
@@ -102,7 +94,7 @@ export class NodeReader {
       taints: input.taints,
       isNode: true,
       remaining,
-      takesNothing: remaining.some((amount) => amount < 0) || isOverVolumeLimit(input),
+      takesNothing: isOverfull(remaining) || isOverVolumeLimit(input),
       pods: [],
       hostPorts: ports.length === 0 ? input.usedHostPorts : [...input.usedHostPorts, ...ports],
       volumes: input.volumesInUse ?? {},
@@ -184,11 +176,30 @@ function isRead(key: string, keys: ReadonlySet<string>): boolean {
   return name !== labels.hostname && keys.has(name)
 }
 
+/** Takes what daemons that are expected on a node and have not come will take there. */
+function takeMissing(remaining: Amounts, expected: Amounts, input: NodeInput, space: ResourceSpace): void {
+  const bound = space.lastingVector(input.daemonRequests)
+  let offered: Amounts | undefined
+  for (let i = 0; i < remaining.length; i++) {
+    const missing = (expected[i] as number) - (bound[i] as number)
+    if (missing <= 0) continue
+    offered ??= space.vector(onesOf(input.available))
+    // What a node does not report cannot be promised to its daemons either.
+    if (offered[i] === 1) remaining[i] = (remaining[i] as number) - missing
+  }
+}
+
+function isOverfull(remaining: Amounts): boolean {
+  for (let i = 0; i < remaining.length; i++) if ((remaining[i] as number) < 0) return true
+  return false
+}
+
 function onesOf(resources: Resources): Resources {
   return Object.fromEntries(Object.keys(resources).map((name) => [name, 1]))
 }
 
-function isOverVolumeLimit({ volumeLimits = {}, volumesInUse = {} }: NodeInput): boolean {
+function isOverVolumeLimit({ volumeLimits, volumesInUse = {} }: NodeInput): boolean {
+  if (volumeLimits === undefined) return false
   return Object.entries(volumeLimits).some(
     ([driver, limit]) => new Set(ownValue(volumesInUse, driver) ?? []).size > limit,
   )

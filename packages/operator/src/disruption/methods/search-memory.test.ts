@@ -118,6 +118,24 @@ test('others look again after a change of any instance and after a minute, too',
   }
 })
 
+test('the more candidates there are the later others look again because of the time, at the latest after 5 minutes', () => {
+  for (const [count, quietMs] of [
+    [10, minute],
+    [600, 2 * minute],
+    [10_000, 5 * minute],
+  ] as const) {
+    const { memory, now } = remembering('multi')
+    const candidates = Array.from({ length: count }, (_, index) => seen(`node-${index}`, 'p'))
+    const limited = result({ isLimitedByBudget: true })
+    memory.nothingFound(limited, memory.now(), { ...circumstances, candidates }, nothingUnchanged, false)
+    const isQuiet = () => memory.isQuiet(() => budgets(1))
+    now.atMs = quietMs - 1
+    assert.equal(isQuiet(), true, `${count} candidates`)
+    now.atMs = quietMs
+    assert.equal(isQuiet(), false, `${count} candidates`)
+  }
+})
+
 for (const kind of ['global', 'multi', 'single'] as const)
   test(`a search, ${kind}, is in vain where all is as it was and nothing has more room`, () => {
     const { memory, now } = remembering(kind)

@@ -22,12 +22,19 @@ interface Dependencies {
 
 interface Limited {
   readonly in: Timeless
+  readonly quietMs: number
   /** When it was last seen that nothing has changed. */
   readonly seen: Moment
 }
 
-/** Time alone lets nodes become candidates: those that were not are looked at again after this. */
+/**
+ * Time alone lets nodes become candidates: those that were not are looked at again after this, or after so long a time
+ * for each candidate, at most the longest. Reading candidates takes as long as there are many; what no budget limits is
+ * looked at again as late as that in any case (disruption.md 2, trap 14).
+ */
 const quietMs = 60_000
+const quietPerCandidateMs = 200
+const longestQuietMs = 5 * 60_000
 
 /**
  * A search over all nodes that found nothing is not repeated before so long a time for each of its candidates, at most
@@ -87,7 +94,7 @@ export class SearchMemory {
     if (version === this.#quietAt || atMs < this.#pausesUntilMs) return true
     const limited = this.#limited
     if (limited?.seen.version !== version) return false
-    const isSame = instances === limited.seen.instances && atMs - limited.seen.atMs < quietMs
+    const isSame = instances === limited.seen.instances && atMs - limited.seen.atMs < limited.quietMs
     return (this.#isGlobal || isSame) && isSameBudget(budgets(), limited.in.budgets)
   }
 
@@ -162,7 +169,9 @@ export class SearchMemory {
   }
 
   #quieten(isLimited: boolean, then: Moment, circumstances: Circumstances): void {
-    this.#limited = isLimited ? { in: circumstances, seen: then } : undefined
+    const ownQuietMs = quietPerCandidateMs * Array.from(circumstances.candidates).length
+    const lastsMs = Math.min(longestQuietMs, Math.max(quietMs, ownQuietMs))
+    this.#limited = isLimited ? { in: circumstances, quietMs: lastsMs, seen: then } : undefined
     if (!isLimited) this.#quietAt = then.version
   }
 }

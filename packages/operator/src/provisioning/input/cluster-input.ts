@@ -1,5 +1,5 @@
 /** What the engine is told of the cluster as it is: nodes, plans, DaemonSets, and where pods are. */
-import { type DaemonSet, labels, type Pod, withRequestsFromLimits } from '@tenon/api'
+import { type DaemonSet, labels, type Node, type Pod, withRequestsFromLimits } from '@tenon/api'
 import {
   type DaemonInput,
   type NodeInput,
@@ -7,9 +7,10 @@ import {
   type PodsOnTrial,
   shapeProblems,
   type TopologyInput,
+  type TopologyNode,
   type VolumeLookups,
 } from '@tenon/engine'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, perObject } from '@tenon/runtime'
 import { type Caches, indexes, servesDevices } from '../../cluster/caches.ts'
 import { isHeldUp } from '../../cluster/nodes/departures.ts'
 import { isInitializationDoubtful } from '../../cluster/nodes/initialization-time.ts'
@@ -119,15 +120,18 @@ function plannedNodes(
   nodes: readonly StateNode[],
   pending: readonly Pod[],
 ): ReadonlyMap<string, string> {
-  const names = { claim: new Map<string, string>(), node: new Map<string, string>() }
-  for (const { name, claim, node } of nodes) {
-    if (claim !== undefined) names.claim.set(claim.metadata.name, name)
-    if (node !== undefined) names.node.set(node.metadata.name, name)
-  }
   const planned = new Map<string, string>()
-  for (const [uid, { target }] of state.plans.entries()) {
-    const name = names[target.kind].get(target.name)
-    if (name !== undefined) planned.set(uid, name)
+  const plans = [...state.plans.entries()]
+  if (plans.length > 0) {
+    const names = { claim: new Map<string, string>(), node: new Map<string, string>() }
+    for (const { name, claim, node } of nodes) {
+      if (claim !== undefined) names.claim.set(claim.metadata.name, name)
+      if (node !== undefined) names.node.set(node.metadata.name, name)
+    }
+    for (const [uid, { target }] of plans) {
+      const name = names[target.kind].get(target.name)
+      if (name !== undefined) planned.set(uid, name)
+    }
   }
   const doubtful = nodes.filter((node) => isInitializationDoubtful(node, settings, clock.now()))
   if (doubtful.length > 0) stayWithTheirNodes(doubtful, pending, planned)
@@ -199,21 +203,24 @@ function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): re
   })
 }
 
+const asCandidate = perObject((node: Node) => topologyNode(node, true))
+const asOther = perObject((node: Node) => topologyNode(node, false))
+
+function topologyNode({ metadata, spec }: Node, isCandidate: boolean): TopologyNode {
+  const { labels: own = {}, name } = metadata
+  return { hostname: own[labels.hostname] ?? name, labels: own, taints: spec?.taints ?? [], isCandidate }
+}
+
 function topologyInput({ caches, state }: Dependencies, staying: readonly StateNode[]): TopologyInput {
   const candidates = new Set(staying.map(({ node }) => node?.metadata.name))
+  const nodes = new Map<string, TopologyNode>()
+  for (const node of caches.nodes.list()) {
+    const { name } = node.metadata
+    nodes.set(name, candidates.has(name) ? asCandidate(node) : asOther(node))
+  }
   return {
     pods: state.pods.bound(),
-    nodes: new Map(
-      caches.nodes.list().map((node) => [
-        node.metadata.name,
-        {
-          hostname: node.metadata.labels?.['kubernetes.io/hostname'] ?? node.metadata.name,
-          labels: node.metadata.labels ?? {},
-          taints: node.spec?.taints ?? [],
-          isCandidate: candidates.has(node.metadata.name),
-        },
-      ]),
-    ),
+    nodes,
     namespaces: new Map(
       caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
     ),

@@ -170,8 +170,9 @@ export class PodEligibility {
 /** Reads pods as decisions do: with what is known of their nodes, and with the spread that is the default. */
 function podReader({ provider, settings, caches, state }: Dependencies): (pod: Pod) => Pod {
   const applications = caches.applications === undefined ? undefined : applicationLookups(caches.applications)
+  const { labelAliases } = provider
   return (pod) => {
-    const readable = canonicalPod(state.evidence.adjusted(pod), provider.labelAliases)
+    const readable = canonicalPod(state.evidence.adjusted(pod), labelAliases)
     return applications === undefined
       ? readable
       : withDefaultSpread(readable, settings.defaultSpread, applications)
