@@ -97,6 +97,18 @@ test('each is looked at after ten minutes, and all together after an hour', () =
     }
 })
 
+test('among many each is looked at later, after half an hour at the latest', () => {
+  for (const [count, minutes] of [
+    [1000, 20],
+    [3000, 30],
+  ] as const) {
+    const candidates = Array.from({ length: count }, (_, index) => seen(`node-${index}`, ''))
+    const { looks, exchanges } = timesOf(() => ({ candidates }))
+    assert.deepEqual(looks, everyMinutes(minutes))
+    assert.deepEqual(exchanges, everyMinutes(60))
+  }
+})
+
 test('what is forked knows the same, and was looked at just now', () => {
   const looked = new LookedAt()
   lookInVain(looked, at(0, { nodes: [roomOf(1000)] }))

@@ -5,8 +5,13 @@ import type { ConsolidationQuestion, ConsolidationResult, NodeInput } from '@ten
 import type { Candidate } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
 
-/** Every node, and every few of them, is looked at again after this: there may be room for its pods elsewhere. */
+/**
+ * Every node, and every few of them, is looked at again after this: there may be room for its pods elsewhere. Among many
+ * it takes so long a time for each candidate, at most the longest, as what a look takes grows with them.
+ */
 const lookLastsMs = 10 * 60_000
+const lookPerCandidateMs = 1200
+const longestLookMs = 30 * 60_000
 /** All nodes together are looked at again after this: it takes the longest, and what has changed since was looked at. */
 const exchangeLastsMs = 60 * 60_000
 /** Recommendations for pods change all the time: less of a difference, as a part of the amount, is no news. */
@@ -105,7 +110,9 @@ export class LookedAt {
     const isLapsed = nowMs - this.#exchangedAtMs >= exchangeLastsMs
     if (isLapsed || isCheaper(pricesOf(catalogue), this.#prices)) this.#sights = new Map()
     const settled = new Set<string>()
+    let count = 0
     for (const candidate of candidates) {
+      count++
       const sight = this.#sights.get(candidate.name)
       if (
         sight !== undefined &&
@@ -117,7 +124,8 @@ export class LookedAt {
     const places = this.#places
     const isComparable = settled.size > 0 && places !== undefined && !hasLimits(catalogue)
     const roomier = isComparable ? nodes.filter((node) => isRoomier(node, places.get(node.name))) : undefined
-    const isLook = nowMs - this.#lookedAtMs >= lookLastsMs
+    const lastsMs = Math.min(longestLookMs, Math.max(lookLastsMs, lookPerCandidateMs * count))
+    const isLook = nowMs - this.#lookedAtMs >= lastsMs
     const unchanged = isLook ? new Set<string>() : settled
     if (roomier === undefined) return { unchanged, settled }
     return {
