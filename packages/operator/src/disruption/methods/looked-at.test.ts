@@ -99,7 +99,7 @@ test('each is looked at after ten minutes, and all together after an hour', () =
 
 test('among many each is looked at later, after half an hour at the latest', () => {
   for (const [count, minutes] of [
-    [1000, 20],
+    [500, 15],
     [3000, 30],
   ] as const) {
     const candidates = Array.from({ length: count }, (_, index) => seen(`node-${index}`, ''))

@@ -10,7 +10,7 @@ import type { Catalogue } from '../catalogue.ts'
  * it takes so long a time for each candidate, at most the longest, as what a look takes grows with them.
  */
 const lookLastsMs = 10 * 60_000
-const lookPerCandidateMs = 1200
+const lookPerCandidateMs = 1800
 const longestLookMs = 30 * 60_000
 /** All nodes together are looked at again after this: it takes the longest, and what has changed since was looked at. */
 const exchangeLastsMs = 60 * 60_000

@@ -188,20 +188,21 @@ test('what was found while other pods waited counts until they have their places
   assert.deepEqual(settledIn(waiting), ['a'])
 })
 
-test('a search over many nodes that found nothing is not repeated for a while, whatever has changed', () => {
-  for (const [count, pauseMs] of [
-    [1, 25],
-    [400, 10_000],
-    [5000, 30_000],
-  ] as const) {
-    const { memory, now } = remembering('global')
-    const candidates = Array.from({ length: count }, (_, at) => seen(`node-${at}`, ''))
-    memory.nothingFound(result(), memory.now(), { ...circumstances, candidates }, nothingUnchanged, false)
-    now.version++
-    const isQuiet = () => memory.isQuiet(() => budgets(1))
-    now.atMs = pauseMs - 1
-    assert.equal(isQuiet(), true)
-    now.atMs = pauseMs
-    assert.equal(isQuiet(), false)
-  }
-})
+for (const kind of ['global', 'multi', 'single'] as const)
+  test(`a search over many nodes, ${kind}, that found nothing is not repeated for a while, whatever has changed`, () => {
+    for (const [count, pauseMs] of [
+      [1, 25],
+      [400, 10_000],
+      [5000, 30_000],
+    ] as const) {
+      const { memory, now } = remembering(kind)
+      const candidates = Array.from({ length: count }, (_, at) => seen(`node-${at}`, ''))
+      memory.nothingFound(result(), memory.now(), { ...circumstances, candidates }, nothingUnchanged, false)
+      now.version++
+      const isQuiet = () => memory.isQuiet(() => budgets(1))
+      now.atMs = pauseMs - 1
+      assert.equal(isQuiet(), true)
+      now.atMs = pauseMs
+      assert.equal(isQuiet(), false)
+    }
+  })

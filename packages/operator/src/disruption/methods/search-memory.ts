@@ -37,8 +37,8 @@ const quietPerCandidateMs = 200
 const longestQuietMs = 5 * 60_000
 
 /**
- * A search over all nodes that found nothing is not repeated before so long a time for each of its candidates, at most
- * the longest: what it takes grows with them.
+ * A search that found nothing is not repeated before so long a time for each of its candidates, at most the longest:
+ * what it takes grows with them.
  */
 const pausePerCandidateMs = 25
 const longestPauseMs = 30_000
@@ -132,7 +132,7 @@ export class SearchMemory {
     const areAll = this.#kind === 'multi'
     if (!this.#lookedAt(circumstances).isInVain(circumstances, unchanged, areAll)) return false
     this.#quieten(this.#wasLimited, then, circumstances)
-    if (this.#isGlobal) this.#pause(circumstances)
+    this.#pause(circumstances)
     return true
   }
 
@@ -152,7 +152,7 @@ export class SearchMemory {
     const isRepeated = isTimedOut && (isLimitedByBudget || isForgetful)
     if (!isRepeated) this.#quieten(isLimitedByBudget, then, circumstances)
     if (!this.#remembers || isTimedOut) return
-    if (this.#isGlobal) this.#pause(circumstances)
+    this.#pause(circumstances)
     this.#wasLimited = isLimitedByBudget
     this.#lookedAt(circumstances).note(circumstances, unchanged, isLimitedByBudget, groups)
   }
