@@ -1,6 +1,6 @@
 /** What a person at the terminal sees of `tenon`: addresses, endings, errors, help. */
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -261,16 +261,6 @@ async function cloudInstances(up: TenonProcess): Promise<string[]> {
   return (await cloud.listInstances()).flatMap(({ id, state }) => (state === 'running' ? [id] : []))
 }
 
-/** All that a data directory holds. */
-async function savedText(directory: string): Promise<string> {
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile())
-  const texts = await Promise.all(
-    files.map(({ name, parentPath }) => readFile(join(parentPath, name), 'utf8')),
-  )
-  return texts.join('\n')
-}
-
 for (const [how, signal] of [
   ['stopped', 'SIGINT'],
   ['killed', 'SIGKILL'],
@@ -310,13 +300,6 @@ for (const [how, signal] of [
     const before = await settled()
     // Consolidation finds cheaper nodes for these pods soon after a start.
     await kubectlOut(cwd, ['annotate', 'nodes', '--all', 'karpenter.sh/do-not-disrupt=true'])
-    // What was written before this is on disk once this is: files are written in order, and some time later.
-    await kubectlOut(cwd, ['create', 'configmap', 'written-last'])
-    await eventually(
-      30_000,
-      async () => (await savedText(join(cwd, 'data'))).includes('"written-last"') || undefined,
-      () => `the cluster is on disk:\n${last.out()}${last.err()}`,
-    )
     await last.end(signal)
 
     last = await start()

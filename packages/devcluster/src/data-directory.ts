@@ -22,6 +22,8 @@ export interface DataDirectory {
   readonly initial: SavedState | undefined
   /** Writes every later change of the store. */
   follow(store: Store): void
+  /** Resolves when everything that was committed until now is on disk; at once where nothing can be kept. */
+  saved(): Promise<void>
   /** Resolves when everything is on disk. */
   close(): Promise<void>
 }
@@ -42,6 +44,7 @@ export async function openDataDirectory({
       credentials: await createCredentials(clock.now()),
       initial: undefined,
       follow: () => undefined,
+      saved: () => Promise.resolve(),
       close: () => Promise.resolve(),
     }
   }
@@ -58,6 +61,7 @@ export async function openDataDirectory({
         persistence = new Persistence(store, { files, clock, logger })
         void persistence.compact()
       },
+      saved: () => persistence?.saved() ?? Promise.resolve(),
       close: () => persistence?.close() ?? Promise.resolve(),
     }
   } catch (cause) {

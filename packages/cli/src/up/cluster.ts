@@ -1,7 +1,13 @@
 /** Brings the embedded cluster onto sockets and disk for `tenon up` and `tenon devcluster`. */
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, relative, resolve } from 'node:path'
-import { type DevCluster, kubeconfigYaml, openDataDirectory, startDevCluster } from '@tenon/devcluster'
+import {
+  type DataDirectory,
+  type DevCluster,
+  kubeconfigYaml,
+  openDataDirectory,
+  startDevCluster,
+} from '@tenon/devcluster'
 import type { SimulatedProvider, SimulationPlace } from '@tenon/provider'
 import {
   type Clock,
@@ -101,10 +107,16 @@ export async function startCluster(
       () => cluster.stop(),
     )
     data.follow(cluster.server.store)
-    const api = await listenApi(cluster, credentials, options.apiPort, io)
+    const api = await listenApi(
+      answeringWhenSaved(cluster.server.handle, data),
+      credentials,
+      options.apiPort,
+      io,
+    )
     stopped.push(() => api.close())
     cluster.announce(host, api.port)
-    const pages = await listenPages(cluster, title, options.port, extra, io)
+    const what = cluster.cloud.api === undefined ? 'metrics and probes' : `simulated ${title}`
+    const pages = await listenPages(pagesOf(cluster, data, extra), what, options.port, io)
     if (pages !== undefined) stopped.push(() => pages.close())
     const cloudUrl = announceCloud(cluster, pages)
     const kubeconfig = await writeKubeconfig(io, kubeconfigYaml({ server: api.url, credentials }))
@@ -128,14 +140,23 @@ export async function startCluster(
   }
 }
 
+/** Whoever is answered that something was written finds it again, even if the process is killed at once. */
+function answeringWhenSaved(handler: HttpHandler, { saved }: Pick<DataDirectory, 'saved'>): HttpHandler {
+  return async (request, signal) => {
+    const response = await handler(request, signal)
+    if (request.method !== 'GET' && request.method !== 'HEAD') await saved()
+    return response
+  }
+}
+
 async function listenApi(
-  cluster: Cluster,
+  handler: HttpHandler,
   credentials: Parameters<typeof startDevCluster>[0]['credentials'],
   port: number | undefined,
   io: Io,
 ): Promise<SocketServer> {
   const listen = (on: number) =>
-    serveHttps(cluster.server.handle, {
+    serveHttps(handler, {
       host,
       port: on,
       certificate: credentials.server.certificate,
@@ -149,22 +170,30 @@ async function listenApi(
   )
 }
 
-/** One port for the cloud's API, if it has one, and for `extra`. */
-async function listenPages(
-  { cloud }: Cluster,
-  title: string,
-  port: number | undefined,
+/** The cloud's API, if it has one, and what `extra` answers besides. */
+function pagesOf(
+  { cloud: { api } }: Cluster,
+  data: Pick<DataDirectory, 'saved'>,
   extra: HttpHandler | undefined,
+): HttpHandler | undefined {
+  if (api === undefined) return extra
+  const { handle, path } = api
+  const answerCloud = answeringWhenSaved(handle, data)
+  return (request, signal) => {
+    const isForCloud = request.path.startsWith(`${path}/`)
+    return (isForCloud ? answerCloud : (extra ?? notFound))(request, signal)
+  }
+}
+
+/** One port for all pages; undefined where there are none. */
+async function listenPages(
+  handler: HttpHandler | undefined,
+  what: string,
+  port: number | undefined,
   io: Io,
 ): Promise<SocketServer | undefined> {
-  const { api } = cloud
-  if (api === undefined && extra === undefined) return undefined
-  const handler: HttpHandler = (request, signal) => {
-    const isForCloud = api !== undefined && request.path.startsWith(`${api.path}/`)
-    return (isForCloud ? api.handle : (extra ?? notFound))(request, signal)
-  }
+  if (handler === undefined) return undefined
   const listen = (on: number) => serveHttp(handler, { host, port: on })
-  const what = api === undefined ? 'metrics and probes' : `simulated ${title}`
   return await listenOn({ what, port, usual: defaultPorts.cloud, option: '--port' }, listen, io)
 }
 

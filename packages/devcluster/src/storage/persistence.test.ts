@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
 import type { StoredObject } from '../contract.ts'
 import { keyOf } from './collection.ts'
@@ -182,6 +183,84 @@ test('a full disk is told until there is room, and then everything is saved', as
   put(store, 'four', 4)
   await persistence.close()
   assert.deepEqual(valuesOf(await reloaded(files)), { one: 1, two: 2, three: 3, four: 4 })
+})
+
+/** A disk that answers when it is told to. */
+class SlowFiles extends MemoryFiles {
+  readonly #answers: (() => void)[] = []
+
+  override async append(name: string, text: string): Promise<void> {
+    await new Promise<void>((resolve) => this.#answers.push(resolve))
+    await super.append(name, text)
+  }
+
+  /** Lets one write get onto the disk. */
+  async finishOne(): Promise<void> {
+    this.#answers.shift()?.()
+    await setImmediate()
+  }
+}
+
+test('what was committed is awaited until it is on disk, and nothing that was committed later', async () => {
+  const files = new SlowFiles()
+  const store = new Store({ clock: new VirtualClock() })
+  const persistence = new Persistence(store, { ...parts, files })
+  const saved: string[] = []
+  const write = (name: string) => {
+    put(store, name, 1)
+    void persistence.saved().then(() => saved.push(name))
+  }
+  write('one')
+  write('two')
+  await setImmediate()
+  assert.deepEqual(saved, [])
+  await files.finishOne()
+  assert.deepEqual(saved, ['one'])
+  write('three')
+  await files.finishOne()
+  assert.deepEqual(saved, ['one', 'two'])
+  assert.deepEqual(valuesOf(await reloaded(files)), { one: 1, two: 1 })
+  await files.finishOne()
+  assert.deepEqual(saved, ['one', 'two', 'three'])
+  await persistence.saved()
+})
+
+test('nobody waits for a disk that is full', async () => {
+  const clock = new VirtualClock()
+  const files = new FullFiles()
+  const store = new Store({ clock })
+  const persistence = new Persistence(store, { files, clock, logger: silentLogger })
+  files.isFull = true
+  put(store, 'one', 1)
+  await persistence.saved()
+  put(store, 'two', 2)
+  await persistence.saved()
+  files.isFull = false
+  await clock.advance(30_000)
+  put(store, 'three', 3)
+  await persistence.saved()
+  assert.deepEqual(valuesOf(await reloaded(files)), { one: 1, two: 2, three: 3 })
+})
+
+test('what is committed while the snapshot after a full disk is written is saved as well', async () => {
+  const clock = new VirtualClock()
+  const store = new Store({ clock })
+  const files = new (class extends FullFiles {
+    override async replace(name: string, chunks: Iterable<string>): Promise<void> {
+      const texts = [...chunks]
+      await setImmediate()
+      if (!this.isFull) put(store, 'meanwhile', 2)
+      await super.replace(name, texts)
+    }
+  })()
+  const persistence = new Persistence(store, { files, clock, logger: silentLogger })
+  files.isFull = true
+  put(store, 'one', 1)
+  await persistence.flush()
+  files.isFull = false
+  await clock.advance(30_000)
+  await persistence.flush()
+  assert.deepEqual(valuesOf(await reloaded(files)), { one: 1, meanwhile: 2 })
 })
 
 test('the end of the process is a last try to save what a full disk did not take', async () => {

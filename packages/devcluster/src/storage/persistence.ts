@@ -86,9 +86,15 @@ export class Persistence {
   readonly #compactAfterBytes: number
   readonly #stopListening: () => void
   #pending: string[] = []
+  /** All up to this revision is on disk. */
+  #savedRevision: number
+  /** Who waits until a revision is on disk, in order of revisions. */
+  #awaited: { readonly revision: number; readonly resolve: () => void }[] = []
   #logName: string
   #logBytes = 0
   #writing: Promise<void> | undefined
+  /** Whether the write in progress has taken its snapshot: what is committed now is not in it. */
+  #isSnapshotTaken = false
   /** Present since a write failed: the files lack what was committed since. */
   #retry: { readonly afterMs: number; readonly cancel: () => void } | undefined
 
@@ -98,10 +104,11 @@ export class Persistence {
     this.#clock = clock
     this.#logger = logger
     this.#compactAfterBytes = compactAfterBytes ?? defaultCompactAfterBytes
+    this.#savedRevision = store.revision
     this.#logName = logNameAt(store.revision)
     this.#stopListening = store.onCommit((collection, { revision, key, type, object }) => {
-      // The snapshot that is due holds it as well.
-      if (this.#retry !== undefined) return
+      // The snapshot that is due holds it as well, unless that was taken.
+      if (this.#retry !== undefined && !this.#isSnapshotTaken) return
       const text = type === 'DELETED' ? 'null' : jsonOf(object)
       this.#pending.push(entryLine(revision, collection.id, key, text))
       this.#start()
@@ -116,7 +123,19 @@ export class Persistence {
     this.#start()
   }
 
-  /** Resolves when everything committed so far is on disk. */
+  /**
+   * Resolves when everything committed so far is on disk, however much is committed meanwhile; at once while nothing can
+   * be saved, which has been told.
+   */
+  saved(): Promise<void> {
+    const { revision } = this.#store
+    if (this.#retry !== undefined || revision <= this.#savedRevision) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#awaited.push({ revision, resolve })
+    })
+  }
+
+  /** Resolves when all is on disk and nothing is left to write. */
   async flush(): Promise<void> {
     this.#start()
     while (this.#writing !== undefined) await this.#writing
@@ -150,9 +169,21 @@ export class Persistence {
   }
 
   #succeeded(): void {
+    this.#isSnapshotTaken = false
     if (this.#retry === undefined) return
     this.#retry = undefined
     this.#logger.info('the state is saved again')
+  }
+
+  /** Those who wait for no later revision need not wait any longer. */
+  #settle(revision: number): void {
+    const next = this.#awaited.findIndex((each) => each.revision > revision)
+    for (const { resolve } of this.#awaited.splice(0, next < 0 ? this.#awaited.length : next)) resolve()
+  }
+
+  #reached(revision: number): void {
+    this.#savedRevision = revision
+    this.#settle(revision)
   }
 
   /** What was written may be torn, so that nothing may follow it: a snapshot is next. */
@@ -163,7 +194,9 @@ export class Persistence {
       afterMs,
     })
     this.#pending = []
+    this.#isSnapshotTaken = false
     this.#retry = { afterMs, cancel: this.#clock.after(afterMs, () => void this.#tryAgain()) }
+    this.#settle(Number.POSITIVE_INFINITY)
   }
 
   async #tryAgain(): Promise<void> {
@@ -174,9 +207,11 @@ export class Persistence {
 
   async #writePending(): Promise<void> {
     while (this.#pending.length > 0) {
+      const { revision } = this.#store
       const text = this.#pending.join('')
       this.#pending = []
       await this.#files.append(this.#logName, text)
+      this.#reached(revision)
       this.#logBytes += text.length
       if (this.#logBytes > this.#compactAfterBytes) await this.#compact()
     }
@@ -189,7 +224,9 @@ export class Persistence {
     this.#logName = logNameAt(revision)
     this.#logBytes = 0
     this.#pending = this.#pending.filter((line) => (parseEntry(line)?.r ?? 0) > revision)
+    this.#isSnapshotTaken = true
     await this.#files.replace(snapshotName, chunks)
+    this.#reached(revision)
     // The new log has no line yet: whatever bears its name was left, perhaps torn, by an earlier run.
     for (const name of logsOf(await this.#files.list())) await this.#files.remove(name)
   }
