@@ -45,6 +45,7 @@ import { SchedulingPolicies } from '../provisioning/input/scheduling-policies.ts
 import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
 import { StateSync } from '../provisioning/state-sync.ts'
 import { TimedDecider } from '../provisioning/timed-decider.ts'
+import { RepeatedDecision } from '../decider/repeated-decision.ts'
 import { ToldDecision } from '../provisioning/told-decision.ts'
 import { Triggers } from '../provisioning/triggers.ts'
 import { GroupReport } from '../podgroup/report.ts'
@@ -100,7 +101,7 @@ function observedSchedulingOf(parts: Assembly): ObservedScheduling {
   return new ObservedScheduling({
     ...parts,
     inputs: inputsOf(parts, 'observed'),
-    decider: new TimedDecider(parts),
+    decider: new TimedDecider({ ...parts, decider: new RepeatedDecision(parts.decider) }),
     launches: new ObservedLaunches(parts),
     memory: new DecisionMemory(parts),
   })
@@ -137,7 +138,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     inputs: inputsOf(parts),
     refused,
     preferences: new PreferenceWarnings(parts),
-    decider: new TimedDecider(parts),
+    decider: new TimedDecider({ ...parts, decider: new RepeatedDecision(parts.decider) }),
     report,
     slicing,
   })
