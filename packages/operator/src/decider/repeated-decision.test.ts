@@ -50,6 +50,7 @@ test('nothing is decided again as long as all that it depends on is as it was', 
 
 const changes: Readonly<Record<string, Partial<SchedulingInput>>> = {
   'one more pod': { pods: [pod, other] },
+  'the pod as another object': { pods: [{ ...pod }] },
   'another pod': { pods: [{ ...pod, spec: { ...pod.spec, priority: 1 } }] },
   'one node less': { nodes: [] },
   'less room': { nodes: [{ ...node, available: { ...node.available, cpu: 1000 } }] },

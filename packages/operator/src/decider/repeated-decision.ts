@@ -53,6 +53,8 @@ function isRepeatable({ claims, deferred, failures, faults, undecided }: Schedul
 }
 
 function isSameInput(a: SchedulingInput, b: SchedulingInput): boolean {
+  // The result is about these very objects.
+  if (a.pods.length !== b.pods.length || a.pods.some((pod, at) => pod !== b.pods[at])) return false
   const compared = { left: mostCompared }
   return (Object.keys(parts) as (keyof SchedulingInput)[]).every((part) => isSame(a[part], b[part], compared))
 }
