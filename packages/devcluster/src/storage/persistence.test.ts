@@ -242,36 +242,44 @@ test('nobody waits for a disk that is full', async () => {
   assert.deepEqual(valuesOf(await reloaded(files)), { one: 1, two: 2, three: 3 })
 })
 
-test('what is committed while the snapshot after a full disk is written is saved as well', async () => {
+/** A store with one object that a full disk has not taken; there is room again. */
+async function afterFullDisk(files: FullFiles) {
   const clock = new VirtualClock()
   const store = new Store({ clock })
-  const files = new (class extends FullFiles {
-    override async replace(name: string, chunks: Iterable<string>): Promise<void> {
-      const texts = [...chunks]
-      await setImmediate()
-      if (!this.isFull) put(store, 'meanwhile', 2)
-      await super.replace(name, texts)
-    }
-  })()
   const persistence = new Persistence(store, { files, clock, logger: silentLogger })
   files.isFull = true
   put(store, 'one', 1)
   await persistence.flush()
   files.isFull = false
+  return { clock, store, persistence }
+}
+
+/** While it writes a file, something else happens. */
+class BusyFiles extends FullFiles {
+  meanwhile: () => void = () => undefined
+
+  override async replace(name: string, chunks: Iterable<string>): Promise<void> {
+    const texts = [...chunks]
+    await setImmediate()
+    this.meanwhile()
+    await super.replace(name, texts)
+  }
+}
+
+test('what is committed while the snapshot after a full disk is written is saved as well', async () => {
+  const files = new BusyFiles()
+  const { clock, store, persistence } = await afterFullDisk(files)
+  files.meanwhile = () => {
+    put(store, 'meanwhile', 2)
+  }
   await clock.advance(30_000)
   await persistence.flush()
   assert.deepEqual(valuesOf(await reloaded(files)), { one: 1, meanwhile: 2 })
 })
 
 test('the end of the process is a last try to save what a full disk did not take', async () => {
-  const clock = new VirtualClock()
   const files = new FullFiles()
-  const store = new Store({ clock })
-  const persistence = new Persistence(store, { files, clock, logger: silentLogger })
-  files.isFull = true
-  put(store, 'one', 1)
-  await persistence.flush()
-  files.isFull = false
+  const { persistence } = await afterFullDisk(files)
   await persistence.close()
   assert.deepEqual(valuesOf(await reloaded(files)), { one: 1 })
 })

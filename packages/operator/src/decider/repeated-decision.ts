@@ -38,9 +38,11 @@ export class RepeatedDecision implements Pick<SchedulingDecider, 'decide'> {
   }
 
   async decide(input: SchedulingInput, options: DecisionOptions): Promise<SchedulingResult> {
-    if (this.#last !== undefined && isSameInput(this.#last.input, input)) return this.#last.result
+    const last = this.#last
     this.#last = undefined
-    const result = await this.#decider.decide(input, options)
+    const isKnown = last !== undefined && isSameInput(last.input, input)
+    const result = isKnown ? last.result : await this.#decider.decide(input, options)
+    // The newest input: most of the next one is the same objects.
     if (isRepeatable(result)) this.#last = { input, result }
     return result
   }

@@ -5,13 +5,20 @@ import type { ConsolidationQuestion, ConsolidationResult, NodeInput } from '@ten
 import type { Candidate } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
 
-/**
- * Every node, and every few of them, is looked at again after this: there may be room for its pods elsewhere. Among many
- * it takes so long a time for each candidate, at most the longest, as what a look takes grows with them.
- */
-const lookLastsMs = 10 * 60_000
-const lookPerCandidateMs = 1800
-const longestLookMs = 30 * 60_000
+/** A time that grows with what there is to look at, as what a look takes does. */
+interface Scale {
+  readonly leastMs: number
+  readonly perCandidateMs: number
+  readonly longestMs: number
+}
+
+/** How long that is for so many candidates. */
+export function scaledMs({ leastMs, longestMs, perCandidateMs }: Scale, candidates: number): number {
+  return Math.min(longestMs, Math.max(leastMs, perCandidateMs * candidates))
+}
+
+/** Every node, and every few of them, is looked at again after this: there may be room for its pods elsewhere. */
+const lookLasts: Scale = { leastMs: 10 * 60_000, perCandidateMs: 1800, longestMs: 30 * 60_000 }
 /** All nodes together are looked at again after this: it takes the longest, and what has changed since was looked at. */
 const exchangeLastsMs = 60 * 60_000
 /** Recommendations for pods change all the time: less of a difference, as a part of the amount, is no news. */
@@ -124,8 +131,7 @@ export class LookedAt {
     const places = this.#places
     const isComparable = settled.size > 0 && places !== undefined && !hasLimits(catalogue)
     const roomier = isComparable ? nodes.filter((node) => isRoomier(node, places.get(node.name))) : undefined
-    const lastsMs = Math.min(longestLookMs, Math.max(lookLastsMs, lookPerCandidateMs * count))
-    const isLook = nowMs - this.#lookedAtMs >= lastsMs
+    const isLook = nowMs - this.#lookedAtMs >= scaledMs(lookLasts, count)
     const unchanged = isLook ? new Set<string>() : settled
     if (roomier === undefined) return { unchanged, settled }
     return {

@@ -10,6 +10,7 @@ import {
   isSameBudget,
   LookedAt,
   nothingUnchanged,
+  scaledMs,
   type Timeless,
   type Unchanged,
 } from './looked-at.ts'
@@ -28,20 +29,13 @@ interface Limited {
 }
 
 /**
- * Time alone lets nodes become candidates: those that were not are looked at again after this, or after so long a time
- * for each candidate, at most the longest. Reading candidates takes as long as there are many; what no budget limits is
- * looked at again as late as that in any case (disruption.md 2, trap 14).
+ * Time alone lets nodes become candidates: those that were not are looked at again after this. What no budget limits is
+ * looked at again after the longest of it in any case (disruption.md 2, trap 14).
  */
-const quietMs = 60_000
-const quietPerCandidateMs = 200
-const longestQuietMs = 5 * 60_000
+const quietLasts = { leastMs: 60_000, perCandidateMs: 200, longestMs: 5 * 60_000 }
 
-/**
- * A search that found nothing is not repeated before so long a time for each of its candidates, at most the longest:
- * what it takes grows with them.
- */
-const pausePerCandidateMs = 25
-const longestPauseMs = 30_000
+/** A search that found nothing is not repeated before this. */
+const pauseLasts = { leastMs: 0, perCandidateMs: 25, longestMs: 30_000 }
 
 export class SearchMemory {
   readonly #deps: Dependencies
@@ -164,14 +158,12 @@ export class SearchMemory {
   }
 
   #pause({ candidates, nowMs }: Circumstances): void {
-    const pauseMs = Math.min(longestPauseMs, pausePerCandidateMs * Array.from(candidates).length)
-    this.#pausesUntilMs = nowMs + pauseMs
+    this.#pausesUntilMs = nowMs + scaledMs(pauseLasts, Array.from(candidates).length)
   }
 
   #quieten(isLimited: boolean, then: Moment, circumstances: Circumstances): void {
-    const ownQuietMs = quietPerCandidateMs * Array.from(circumstances.candidates).length
-    const lastsMs = Math.min(longestQuietMs, Math.max(quietMs, ownQuietMs))
-    this.#limited = isLimited ? { in: circumstances, quietMs: lastsMs, seen: then } : undefined
+    const quietMs = scaledMs(quietLasts, Array.from(circumstances.candidates).length)
+    this.#limited = isLimited ? { in: circumstances, quietMs, seen: then } : undefined
     if (!isLimited) this.#quietAt = then.version
   }
 }
