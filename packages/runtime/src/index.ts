@@ -16,6 +16,7 @@ export {
   unit,
   uuid,
 } from './random.ts'
+export { Tally } from './tally.ts'
 export {
   type HttpHandler,
   type HttpRequest,

@@ -2,7 +2,7 @@
 import type { EventRecorder } from '@tenon/kube'
 import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
 import { allowedDisruptions, type BudgetWindow, budgetWindows, unreadableBudget } from '@tenon/engine'
-import { type Clock, type Logger, perObject } from '@tenon/runtime'
+import { type Clock, type Logger, Tally } from '@tenon/runtime'
 import { type Pause, pauseSentence } from '../brake/brake.ts'
 import { isNodeReady, labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
 import type { RolloutHold } from '../nodepool/rollout/canary.ts'
@@ -36,16 +36,22 @@ interface BudgetState {
   readonly total: number
 }
 
-const noNodes = { total: 0, disrupting: 0 }
+const noNodes: Count = { total: 0, disrupting: 0 }
 
 interface Count {
-  total: number
-  disrupting: number
+  /** Nodes that count. */
+  readonly total: number
+  /** Those of them that are gone, going or not Ready. */
+  readonly disrupting: number
 }
 
 /** What budgets allow, and what of that is used up. */
 export class DisruptionBudgets {
   readonly #deps: Dependencies
+  readonly #counts = new Tally<StateNode, Map<string, Count>>({
+    begin: () => new Map(),
+    count,
+  })
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -56,13 +62,18 @@ export class DisruptionBudgets {
    * Ready use budgets up. Shows the figures, and tells of budgets that allow nothing.
    */
   remaining(reason: DisruptionReason): Map<string, number> {
-    return remainingDisruptions(this.#deps, reason)
+    return remainingDisruptions(this.#deps, this.#counted(), reason)
+  }
+
+  /** By NodePool. */
+  #counted(): ReadonlyMap<string, Count> {
+    return this.#counts.of(this.#deps.state.stateNodes())
   }
 
   /** How many nodes of the NodePool may be disrupted at a time, and how many are. */
   stateOf(pool: NodePool, reason: DisruptionReason): BudgetState {
     const { clock, state } = this.#deps
-    const { total, disrupting } = countsOf(state.stateNodes()).get(pool.metadata.name) ?? noNodes
+    const { total, disrupting } = this.#counted().get(pool.metadata.name) ?? noNodes
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
     const pause = state.brake.holding(pool.metadata.name, 'voluntary')
     const byBudgets = allowedDisruptions(budgets, reason, total, clock.now())
@@ -73,8 +84,8 @@ export class DisruptionBudgets {
 
   /** How many may be disrupted at a time from now on, one window after the other. */
   windows(pool: NodePool, reason: DisruptionReason): Generator<BudgetWindow, undefined, undefined> {
-    const { clock, state } = this.#deps
-    const { total } = countsOf(state.stateNodes()).get(pool.metadata.name) ?? noNodes
+    const { clock } = this.#deps
+    const { total } = this.#counted().get(pool.metadata.name) ?? noNodes
     return budgetWindows(pool.spec.disruption?.budgets ?? defaultBudgets, reason, total, clock.now())
   }
 
@@ -101,14 +112,14 @@ export class DisruptionBudgets {
 
 function remainingDisruptions(
   { caches, state, clock, metrics, events }: Dependencies,
+  counts: ReadonlyMap<string, Count>,
   reason: DisruptionReason,
 ): Map<string, number> {
-  const counts = countsOf(state.stateNodes())
   const remaining = new Map<string, number>()
   for (const pool of caches.nodePools.list()) {
     if (!state.isManaged(pool)) continue
     const { name, uid } = pool.metadata
-    const { total, disrupting } = counts.get(name) ?? { total: 0, disrupting: 0 }
+    const { total, disrupting } = counts.get(name) ?? noNodes
     const budgets = pool.spec.disruption?.budgets ?? defaultBudgets
     const held = heldText({ state }, pool, reason, total)
     const allowed = held === undefined ? allowedDisruptions(budgets, reason, total, clock.now()) : 0
@@ -147,17 +158,12 @@ export function rolloutText({ metadata }: NodePool, { because }: RolloutHold): s
   return `Drifted nodes of NodePool ${metadata.name} are not replaced now: ${because}`
 }
 
-/** By NodePool; the list of instances is the same as long as no instance has changed. */
-const countsOf = perObject((nodes: readonly StateNode[]): ReadonlyMap<string, Count> => {
-  const counts = new Map<string, Count>()
-  for (const stateNode of nodes) {
-    const { node, claim, isInitialized, isMarkedForDeletion } = stateNode
-    if (claim === undefined || !isInitialized || isConditionTrue(claim, 'InstanceTerminating')) continue
-    const pool = labelsOf(stateNode)[labels.nodePool] ?? ''
-    const count = counts.get(pool) ?? { total: 0, disrupting: 0 }
-    counts.set(pool, count)
-    count.total++
-    if (isMarkedForDeletion || node === undefined || !isNodeReady(node)) count.disrupting++
-  }
-  return counts
-})
+/** Counts an instance among those of its NodePool, or takes it off again. */
+function count(counts: Map<string, Count>, stateNode: StateNode, by: 1 | -1): void {
+  const { node, claim, isInitialized, isMarkedForDeletion } = stateNode
+  if (claim === undefined || !isInitialized || isConditionTrue(claim, 'InstanceTerminating')) return
+  const pool = labelsOf(stateNode)[labels.nodePool] ?? ''
+  const { total, disrupting } = counts.get(pool) ?? noNodes
+  const isDisrupting = isMarkedForDeletion || node === undefined || !isNodeReady(node)
+  counts.set(pool, { total: total + by, disrupting: disrupting + (isDisrupting ? by : 0) })
+}

@@ -7,6 +7,7 @@ import {
   type PriceSum,
   type Requirement,
 } from '@tenon/api'
+import { Tally } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { indexes } from '../caches.ts'
 
@@ -18,7 +19,12 @@ export interface Bought {
 }
 
 /** By key, what there is of it. */
-type Counts = ReadonlyMap<string, { readonly bought: Bought; readonly count: number }>
+interface Counted {
+  readonly bought: Bought
+  readonly count: number
+}
+
+type Counts = Map<string, Counted>
 
 const keyOf = ({ instanceType, zone, capacityType }: Bought) => `${zone}/${capacityType}/${instanceType}`
 
@@ -30,7 +36,9 @@ export class PoolCosts {
   /** By NodePool, then by what is bought. */
   readonly #prices = new Map<string, Map<string, PricePerHour>>()
   /** By NodePool, until a claim or a NodePool changes. */
-  readonly #counted = new Map<string, Counts>()
+  readonly #counted = new Map<string, ReadonlyMap<string, Counted>>()
+  /** By NodePool. */
+  readonly #tallies = new Map<string, Tally<NodeClaim, Counts>>()
 
   constructor(
     { nodeClaims, nodePools }: Pick<Caches, 'nodeClaims' | 'nodePools'>,
@@ -41,7 +49,9 @@ export class PoolCosts {
     this.#isManaged = isManaged
     nodePools.onChange(({ kind, object }) => {
       this.#counted.clear()
-      if (kind === 'deleted') this.#prices.delete(object.metadata.name)
+      if (kind !== 'deleted') return
+      this.#prices.delete(object.metadata.name)
+      this.#tallies.delete(object.metadata.name)
     })
     nodeClaims.onChange((change) => {
       this.#counted.clear()
@@ -124,31 +134,42 @@ export class PoolCosts {
     const bought = boughtFor(gone)
     const prices = this.#prices.get(poolOf(gone))
     if (bought === undefined || prices === undefined) return
-    const where = whereIs(gone)
-    if (this.#claims.byIndex(indexes.byNodePool, poolOf(gone)).some((claim) => whereIs(claim) === where))
-      return
+    if (this.#bought(poolOf(gone)).has(keyOf(bought))) return
     prices.delete(keyOf(bought))
     if (prices.size === 0) this.#prices.delete(poolOf(gone))
   }
 
-  #bought(pool: string): Counts {
-    const known = this.#counted.get(pool)
-    if (known !== undefined) return known
-    const counts = this.#count(pool)
-    this.#counted.set(pool, counts)
+  #bought(pool: string): ReadonlyMap<string, Counted> {
+    let counts = this.#counted.get(pool)
+    if (counts === undefined) {
+      counts = this.#count(pool)
+      this.#counted.set(pool, counts)
+    }
     return counts
   }
 
-  #count(pool: string): Counts {
-    const counts = new Map<string, { readonly bought: Bought; readonly count: number }>()
-    if (this.#pools.get({ name: pool }) === undefined) return counts
-    for (const claim of this.#claims.byIndex(indexes.byNodePool, pool)) {
-      const bought = boughtFor(claim)
-      if (bought === undefined || !this.#isManaged(claim)) continue
-      const key = keyOf(bought)
-      counts.set(key, { bought, count: (counts.get(key)?.count ?? 0) + 1 })
+  #count(pool: string): ReadonlyMap<string, Counted> {
+    if (this.#pools.get({ name: pool }) === undefined) return new Map()
+    let tally = this.#tallies.get(pool)
+    if (tally === undefined) {
+      tally = this.#tally()
+      this.#tallies.set(pool, tally)
     }
-    return counts
+    return tally.of(this.#claims.byIndex(indexes.byNodePool, pool))
+  }
+
+  #tally(): Tally<NodeClaim, Counts> {
+    return new Tally<NodeClaim, Counts>({
+      begin: () => new Map(),
+      count: (counts, claim, by) => {
+        const bought = boughtFor(claim)
+        if (bought === undefined || !this.#isManaged(claim)) return
+        const key = keyOf(bought)
+        const count = (counts.get(key)?.count ?? 0) + by
+        if (count === 0) counts.delete(key)
+        else counts.set(key, { bought, count })
+      },
+    })
   }
 }
 

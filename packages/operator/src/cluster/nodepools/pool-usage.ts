@@ -1,10 +1,31 @@
 /** What NodePools have of their limits. */
-import { parseResources, type Resources } from '@tenon/api'
+import { labels, parseResources, type Resources } from '@tenon/api'
 import { accumulate } from '@tenon/engine'
+import { perObject, Tally } from '@tenon/runtime'
 import { labelsOf, ownCapacityOf, type StateNode } from '../nodes/state-node.ts'
 
-/** By list of instances what those of each pool have: the list is the same as long as no instance has changed. */
-const usages = new WeakMap<readonly StateNode[], ReadonlyMap<string, Resources>>()
+/** By NodePool, how many instances have the same amounts: most are of a few types, whose amounts are one object each. */
+type Counts = Map<string, Map<Resources, number>>
+
+interface Known {
+  readonly counts: Tally<StateNode, Counts>
+  /** What was worked out of the counts of one list, which is the same as long as no instance has changed. */
+  readonly usages: WeakMap<readonly StateNode[], ReadonlyMap<string, Resources>>
+}
+
+/** Each cluster reads amounts in its own way. */
+const knownBy = perObject((parse: typeof parseResources): Known => {
+  const amountsOf = perObject((stateNode: StateNode) => ownCapacityOf(stateNode, parse))
+  return {
+    usages: new WeakMap(),
+    counts: new Tally<StateNode, Counts>({
+      begin: () => new Map(),
+      count: (counts, stateNode, by) => {
+        if (!stateNode.isMarkedForDeletion) countIn(counts, stateNode, amountsOf(stateNode), by)
+      },
+    }),
+  }
+})
 
 /**
  * Capacity of a pool's instances that are not going away, `nodes` among it (cluster-state.md 10).
@@ -15,29 +36,23 @@ export function poolUsage(
   nodes: readonly StateNode[],
   parse: typeof parseResources = parseResources,
 ): Resources {
+  const { counts, usages } = knownBy(parse)
   let known = usages.get(nodes)
   if (known === undefined) {
-    known = usageByPool(nodes, parse)
+    known = new Map(Array.from(counts.of(nodes), ([name, own]) => [name, totalOf(own)]))
     usages.set(nodes, known)
   }
   return known.get(pool) ?? {}
 }
 
-function usageByPool(
-  nodes: readonly StateNode[],
-  parse: typeof parseResources,
-): ReadonlyMap<string, Resources> {
-  // Most nodes are of a few types, whose amounts are one object each.
-  const byPool = new Map<string, Map<Resources, number>>()
-  for (const node of nodes) {
-    if (node.isMarkedForDeletion) continue
-    const pool = labelsOf(node)['karpenter.sh/nodepool'] ?? ''
-    const counts = byPool.get(pool) ?? new Map<Resources, number>()
-    byPool.set(pool, counts)
-    const amounts = ownCapacityOf(node, parse)
-    counts.set(amounts, (counts.get(amounts) ?? 0) + 1)
-  }
-  return new Map(Array.from(byPool, ([pool, counts]) => [pool, totalOf(counts)]))
+/** Counts an instance among those of its NodePool, or takes it off again. */
+function countIn(counts: Counts, node: StateNode, amounts: Resources, by: 1 | -1): void {
+  const pool = labelsOf(node)[labels.nodePool] ?? ''
+  const own = counts.get(pool) ?? new Map<Resources, number>()
+  counts.set(pool, own)
+  const left = (own.get(amounts) ?? 0) + by
+  if (left === 0) own.delete(amounts)
+  else own.set(amounts, left)
 }
 
 /** @param counts of instances by what each of them has. */
