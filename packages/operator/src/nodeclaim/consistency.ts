@@ -1,5 +1,5 @@
 /** `nodeclaim.consistency`: whether a node is the instance its claim promised (lifecycle.md 7). */
-import type { Clock, Logger } from '@tenon/runtime'
+import { type Clock, type Logger, perObject } from '@tenon/runtime'
 import {
   ConditionSet,
   isConditionTrue,
@@ -67,7 +67,7 @@ export class NodeClaimConsistency implements ControllerSpec {
     this.#scannedMs.set(uid, clock.now())
     const node = state.nodeOf(claim)
     if (node === undefined || isUnreadable(node)) return done
-    const issues = shapeIssues(node, claim)
+    const issues = shapeIssues(claim)(node)
     for (const issue of issues) this.#tell(claim, node, issue)
     return await this.#store(claim, issues)
   }
@@ -126,7 +126,11 @@ export class NodeClaimConsistency implements ControllerSpec {
 }
 
 /** Resources of which an initialized node has clearly less than its claim was told. */
-function shapeIssues(node: Node, claim: NodeClaim): readonly string[] {
+const shapeIssues = perObject((claim: NodeClaim) =>
+  perObject((node: Node): readonly string[] => issuesOf(node, claim)),
+)
+
+function issuesOf(node: Node, claim: NodeClaim): readonly string[] {
   if (claim.metadata.deletionTimestamp !== undefined || !isConditionTrue(claim, 'Initialized')) return []
   return Object.entries(claim.spec.resources?.requests ?? {}).flatMap(([name, requested]) => {
     const promised = ownValue(claim.status?.capacity, name) ?? '0'

@@ -9,7 +9,7 @@ import {
   SweepGuard,
   type SweepRound,
 } from '@tenon/provider'
-import type { Clock, Logger } from '@tenon/runtime'
+import { type Clock, type Logger, perObject } from '@tenon/runtime'
 import { isNodeReady } from '../cluster/nodes/state-node.ts'
 import type { ClaimDeleter } from './lifecycle/delete-claim.ts'
 import { wasRegistered } from './lifecycle/standing.ts'
@@ -29,6 +29,10 @@ interface Dependencies {
 
 const periodMs = 2 * 60_000
 const reason = 'NodeClaimSweepHeld'
+
+const hasRegistered = perObject(
+  (claim: NodeClaim) => isConditionTrue(claim, 'Registered') || wasRegistered(claim),
+)
 
 /** Holds back the deletion of claims when too many of them would go at once. */
 export function claimSweepGuard(clock: Clock): SweepGuard {
@@ -53,9 +57,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     // behind only knows of fewer launches.
     const claims = kubernetes.caches.nodeClaims
       .list()
-      .filter(
-        (claim) => state.isManaged(claim) && (isConditionTrue(claim, 'Registered') || wasRegistered(claim)),
-      )
+      .filter((claim) => state.isManaged(claim) && hasRegistered(claim))
     const instances = await provider.list(signal)
     const lost = new Map(this.#lost(claims, instances).map((claim) => [claim.metadata.name, claim]))
     // A Node that has fallen silent, or was taken away after it had registered, bears the cloud out; without one there is only the cloud's word.

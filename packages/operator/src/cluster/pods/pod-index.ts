@@ -1,5 +1,5 @@
 /** What decisions ask about all pods again and again, worked out once for each state of a pod or node. */
-import type { Container, Pod, PodSpec, Resources } from '@tenon/api'
+import type { Container, Node, Pod, PodSpec, Resources } from '@tenon/api'
 import { accumulate, type HostPort, hostPortsOf, podRequests, shapeProblems } from '@tenon/engine'
 import type { Cache, Change } from '@tenon/kube'
 import { indexes } from '../caches.ts'
@@ -17,6 +17,11 @@ export interface NodeUse {
   readonly podsWithVolumes: readonly Pod[]
 }
 
+/** What is asked about the nodes of. */
+interface Instance {
+  readonly node: Node | undefined
+}
+
 /** Follows the pods of a cache; objects of a cache never change, so that each is looked at only once. */
 export class PodIndex {
   readonly #pods: Cache<Pod>
@@ -27,6 +32,10 @@ export class PodIndex {
   readonly #bound = new Map<string, Pod>()
   /** By Node name; an entry goes with the first change to a pod of the node. */
   readonly #uses = new Map<string, NodeUse>()
+  /** Another one whenever an entry of these may have gone. */
+  #version = 0
+  /** Of which nodes all was known last, and when. */
+  #read: { readonly nodes: readonly Instance[]; readonly version: number } | undefined
   readonly #unseen = new UnseenPods()
   readonly #expectedListeners = new Set<(pod: Pod) => void>()
   /** Pods on nodes, by priority. */
@@ -43,6 +52,7 @@ export class PodIndex {
       if (change.kind === 'updated' && isStillWellFormed(change, this.#wellFormed))
         this.#wellFormed.set(object, true)
       if (!this.takesTheSame(change)) {
+        this.#version++
         this.#uses.delete(nodeNameOf(object))
         if (change.kind === 'updated') this.#uses.delete(nodeNameOf(change.old))
       }
@@ -168,13 +178,19 @@ export class PodIndex {
     return [...this.#bound.values()]
   }
 
-  /** Works out in steps what {@link useOf} answers about these nodes. */
-  *readUses(nodeNames: Iterable<string>): Generator<undefined, void, undefined> {
-    for (const name of nodeNames) {
-      if (this.#uses.has(name)) continue
-      this.useOf(name)
+  /**
+   * Works out in steps what {@link useOf} answers about these nodes.
+   * @param nodes the same list as long as no instance has changed.
+   */
+  *readUses(nodes: readonly Instance[]): Generator<undefined, void, undefined> {
+    const version = this.#version
+    if (this.#read?.nodes === nodes && this.#read.version === version) return
+    for (const { node } of nodes) {
+      if (node === undefined || this.#uses.has(node.metadata.name)) continue
+      this.useOf(node.metadata.name)
       yield
     }
+    this.#read = { nodes, version }
   }
 
   /**

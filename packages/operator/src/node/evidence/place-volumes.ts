@@ -59,7 +59,7 @@ export class PlaceVolumes {
 
   #storageOf({ metadata }: Node, pods: readonly Pod[]): NodeStorage {
     const { caches } = this.#deps
-    return nodeStorage(caches, metadata.name, pods, volumeLookups(caches))
+    return nodeStorage(caches.csiNodes.get({ name: metadata.name }), pods, volumeLookups(caches))
   }
 
   #attaches(pod: Pod, { volumeLimits = {}, volumesInUse = {} }: NodeStorage): boolean {

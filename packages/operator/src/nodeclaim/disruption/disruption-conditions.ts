@@ -1,5 +1,5 @@
 /** `nodeclaim.disruption`: keeps the conditions Drifted and Consolidatable (lifecycle.md 9). */
-import type { Clock } from '@tenon/runtime'
+import { type Clock, perObject } from '@tenon/runtime'
 import {
   annotations,
   type Condition,
@@ -167,8 +167,17 @@ export function conditionsAfterPodEvent(
   return after === before ? undefined : after.conditions
 }
 
+/** By claim and NodePool: both mostly stay as they are from one look to the next. */
+const knownDrift = perObject((claim: NodeClaim) =>
+  perObject((pool: NodePool): string | null => staticDriftOf(claim, pool) ?? null),
+)
+
 /** Drift that shows in the objects alone. */
 export function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
+  return knownDrift(claim)(pool) ?? undefined
+}
+
+function staticDriftOf(claim: NodeClaim, pool: NodePool): string | undefined {
   const own = claim.metadata.annotations ?? {}
   const current = pool.metadata.annotations ?? {}
   const hash = own[annotations.nodePoolHash]

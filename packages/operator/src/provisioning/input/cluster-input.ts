@@ -1,5 +1,5 @@
 /** What the engine is told of the cluster as it is: nodes, plans, DaemonSets, and where pods are. */
-import { type DaemonSet, labels, type Node, type Pod, withRequestsFromLimits } from '@tenon/api'
+import { type CsiNode, type DaemonSet, labels, type Node, type Pod, withRequestsFromLimits } from '@tenon/api'
 import {
   type DaemonInput,
   type NodeInput,
@@ -40,14 +40,13 @@ interface Dependencies {
 export class ClusterInput {
   readonly #deps: Dependencies
   readonly #storedPods: StoredPods
+  #topologyNodes:
+    | { readonly of: readonly StateNode[]; readonly nodes: ReadonlyMap<string, TopologyNode> }
+    | undefined
 
   constructor(deps: Dependencies) {
     this.#deps = deps
     this.#storedPods = new StoredPods(deps)
-  }
-
-  nodeNames(): readonly string[] {
-    return this.#deps.caches.nodes.list().map((node) => node.metadata.name)
   }
 
   volumeLookups(): VolumeLookups {
@@ -104,16 +103,34 @@ export class ClusterInput {
     return daemonInputs(this.#deps)
   }
 
-  /** Where the pods of the cluster are, as far as rules about other pods need it. */
-  topology(staying: readonly StateNode[]): TopologyInput {
-    return topologyInput(this.#deps, staying)
+  /**
+   * Where the pods of the cluster are, as far as rules about other pods need it.
+   * @param all the instances, of which these stay; the same list as long as no instance has changed.
+   */
+  topology(staying: readonly StateNode[], all: readonly StateNode[]): TopologyInput {
+    const { caches, state } = this.#deps
+    // What Nodes there are, and which of their instances stay, changes with the instances only.
+    if (this.#topologyNodes?.of !== all)
+      this.#topologyNodes = { of: all, nodes: topologyNodes(caches.nodes.list(), staying) }
+    return {
+      pods: state.pods.bound(),
+      nodes: this.#topologyNodes.nodes,
+      namespaces: new Map(
+        caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
+      ),
+    }
   }
 }
 
-/** Whether the pods of the instance need another place. */
-export function isLeaving({ isMarkedForDeletion, node }: StateNode): boolean {
-  return isMarkedForDeletion && node !== undefined
-}
+/** Of instances those whose pods need another place; the list is the same as long as no instance has changed. */
+export const leavingAmong = perObject((all: readonly StateNode[]): readonly StateNode[] =>
+  all.filter(({ isMarkedForDeletion, node }) => isMarkedForDeletion && node !== undefined),
+)
+
+/** Those that have registered and do not take pods yet. */
+const startingAmong = perObject((all: readonly StateNode[]): readonly StateNode[] =>
+  all.filter(({ isRegistered, isInitialized }) => isRegistered && !isInitialized),
+)
 
 function plannedNodes(
   { clock, settings, state }: Dependencies,
@@ -133,7 +150,9 @@ function plannedNodes(
       if (name !== undefined) planned.set(uid, name)
     }
   }
-  const doubtful = nodes.filter((node) => isInitializationDoubtful(node, settings, clock.now()))
+  const doubtful = startingAmong(nodes).filter((node) =>
+    isInitializationDoubtful(node, settings, clock.now()),
+  )
   if (doubtful.length > 0) stayWithTheirNodes(doubtful, pending, planned)
   return planned
 }
@@ -156,8 +175,18 @@ function stayWithTheirNodes(
   }
 }
 
-/** Inputs less what is attached, with what they were made of: most instances are as they were the last time. */
-const inputs = new WeakMap<StateNode, { readonly use: NodeUse; readonly input: NodeInput }>()
+/** An input with what it was made of. */
+interface KnownInput {
+  readonly use: NodeUse
+  readonly csiNode: CsiNode | undefined
+  /** Less what is attached. */
+  readonly bare: NodeInput
+  /** As it is as long as nothing that has volumes runs there. */
+  readonly input: NodeInput
+}
+
+/** Most instances are as they were the last time. */
+const inputs = new WeakMap<StateNode, KnownInput>()
 
 function nodeInputOf(
   deps: Dependencies,
@@ -166,24 +195,32 @@ function nodeInputOf(
   left: readonly Pod[] | undefined,
 ): NodeInput {
   const { pods, parsed, attachLimits } = deps.state
-  const instanceType = labelsOf(state)[labels.instanceType] ?? ''
-  const expected = state.isInitialized ? {} : attachLimits.expectedOf(instanceType)
-  if (state.node === undefined) return nodeInput(state, useOf([]), withLimits(expected), parsed)
+  if (state.node === undefined)
+    return nodeInput(state, useOf([]), withLimits(attachLimits.expectedOf(typeOf(state))), parsed)
   const { name } = state.node.metadata
   const use = left === undefined ? pods.useOf(name) : useOf(left)
+  const csiNode = deps.caches.csiNodes.get({ name })
   let known = inputs.get(state)
-  if (known?.use !== use) {
-    known = { use, input: nodeInput(state, use, {}, parsed) }
+  if (known?.use !== use || known.csiNode !== csiNode) {
+    const bare = known?.use === use ? known.bare : nodeInput(state, use, {}, parsed)
+    known = { use, csiNode, bare, input: withStorage(bare, nodeStorage(csiNode, [], lookups)) }
     inputs.set(state, known)
   }
-  const isDoubtful = isInitializationDoubtful(state, deps.settings, deps.clock.now())
-  const storage = nodeStorage(deps.caches, name, use.podsWithVolumes, lookups, expected)
   // Who compares inputs sees at once that the node is as it was.
-  if (!isDoubtful && isEmpty(storage)) return known.input
-  return { ...known.input, ...storage, ...(isDoubtful && { takesOnlyPlanned: true }) }
+  if (state.isInitialized && use.podsWithVolumes.length === 0) return known.input
+  const expected = state.isInitialized ? {} : attachLimits.expectedOf(typeOf(state))
+  const input = withStorage(known.bare, nodeStorage(csiNode, use.podsWithVolumes, lookups, expected))
+  const isDoubtful = isInitializationDoubtful(state, deps.settings, deps.clock.now())
+  return isDoubtful ? { ...input, takesOnlyPlanned: true } : input
 }
 
+const typeOf = (state: StateNode): string => labelsOf(state)[labels.instanceType] ?? ''
+
 const isEmpty = (fields: object): boolean => Object.keys(fields).length === 0
+
+function withStorage(input: NodeInput, storage: NodeStorage): NodeInput {
+  return isEmpty(storage) ? input : { ...input, ...storage }
+}
 
 function withLimits(volumeLimits: Readonly<Record<string, number>>): NodeStorage {
   return isEmpty(volumeLimits) ? {} : { volumeLimits }
@@ -193,7 +230,7 @@ function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): re
   const { caches, clock, settings, state } = deps
   const budgets = caches.podDisruptionBudgets.list()
   const now = clock.now()
-  return nodes.filter(isLeaving).flatMap((stateNode) => {
+  return leavingAmong(nodes).flatMap((stateNode) => {
     const isStuck = settings.compatibility !== 'karpenter' && isHeldUp(stateNode, now)
     return state
       .podsOn(stateNode.node?.metadata.name ?? '')
@@ -211,20 +248,17 @@ function topologyNode({ metadata, spec }: Node, isCandidate: boolean): TopologyN
   return { hostname: own[labels.hostname] ?? name, labels: own, taints: spec?.taints ?? [], isCandidate }
 }
 
-function topologyInput({ caches, state }: Dependencies, staying: readonly StateNode[]): TopologyInput {
+function topologyNodes(
+  all: readonly Node[],
+  staying: readonly StateNode[],
+): ReadonlyMap<string, TopologyNode> {
   const candidates = new Set(staying.map(({ node }) => node?.metadata.name))
   const nodes = new Map<string, TopologyNode>()
-  for (const node of caches.nodes.list()) {
+  for (const node of all) {
     const { name } = node.metadata
     nodes.set(name, candidates.has(name) ? asCandidate(node) : asOther(node))
   }
-  return {
-    pods: state.pods.bound(),
-    nodes,
-    namespaces: new Map(
-      caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
-    ),
-  }
+  return nodes
 }
 
 function daemonInputs(deps: Dependencies): readonly DaemonInput[] {

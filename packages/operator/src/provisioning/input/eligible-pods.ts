@@ -42,6 +42,9 @@ interface Dependencies {
   readonly groups: GroupInputs
 }
 
+/** Pods looked at between two questions whether others are to run. */
+const podsPerStep = 16
+
 /** A pending pod that is left out of this round. */
 export interface IgnoredPod {
   readonly pod: Pod
@@ -213,8 +216,8 @@ function* eligiblePods(
     pods.push(read(pod))
   }
   for (const pod of pending) if (state.isWellFormed(pod)) noteFreeVolumes(pod, lookups, freeVolumes)
-  for (const pod of pending) {
-    yield
+  for (const [at, pod] of pending.entries()) {
+    if (at % podsPerStep === 0) yield
     try {
       const problems = validatePod(pod, lookups, policy, state.isWellFormed(pod))
       const held = problems === undefined ? state.evidence.holdOn(pod) : undefined
@@ -225,8 +228,8 @@ function* eligiblePods(
       refused.push(unreadable(pod, error))
     }
   }
-  for (const { pod, origin } of leaving) {
-    yield
+  for (const [at, { pod, origin }] of leaving.entries()) {
+    if (at % podsPerStep === 0) yield
     try {
       const problems = state.isWellFormed(pod) ? undefined : shapeProblems(pod)
       if (problems !== undefined) {

@@ -1,11 +1,12 @@
 /** Gathers what the engine needs for one decision. */
 import type { NodePool, Pod } from '@tenon/api'
 import type { PoolInput, SchedulingInput } from '@tenon/engine'
-import { inSlices, type Slicing } from '@tenon/runtime'
+import { inSlices, perObject, type Slicing } from '@tenon/runtime'
 import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import type { OnTrial } from '../../node/evidence/judge.ts'
-import { type ClusterInput, isLeaving } from './cluster-input.ts'
+import { unreadableText } from '../../cluster/readable.ts'
+import { type ClusterInput, leavingAmong } from './cluster-input.ts'
 import type { IgnoredPod, PlacedPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
 import type { EligiblePools, Listing, UnreadyPool } from './eligible-pools.ts'
 import type { SchedulingPolicies } from './scheduling-policies.ts'
@@ -92,14 +93,16 @@ async function gatherSchedulingInput(
 ): Promise<GatheredInput> {
   const { cluster, pools, slicing, state } = deps
   const hasPods =
-    state.pods.waitingCount > 0 || deps.pods.forRoom().length > 0 || state.stateNodes().some(isLeaving)
+    state.pods.waitingCount > 0 ||
+    deps.pods.forRoom().length > 0 ||
+    leavingAmong(state.stateNodes()).length > 0
   const eligible = hasPods ? pools.list() : []
   // The provider is asked before anything is read, so that what is read is of one moment.
   const listed = await Promise.all(eligible.map((pool) => pools.offered(pool, signal)))
   const listings = listed.filter((listing) => listing !== undefined)
   if (hasPods) {
     // Most of the work there is for nodes nobody has asked about: done before the moment that counts.
-    await inSlices(state.pods.readUses(cluster.nodeNames()), slicing)
+    await inSlices(state.pods.readUses(state.stateNodes()), slicing)
   }
   // What is read from here on is in this decision; all of it is read before anything else can happen.
   state.pods.decided()
@@ -122,10 +125,10 @@ async function gatherRemovalInput(
   refusing: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<GatheredInput> {
-  const { cluster, pools, slicing, state } = deps
+  const { pools, slicing, state } = deps
   const listed = await Promise.all(pools.list().map((pool) => pools.expected(pool, signal)))
   const listings = listed.filter((listing) => listing !== undefined)
-  await inSlices(state.pods.readUses(cluster.nodeNames()), slicing)
+  await inSlices(state.pods.readUses(state.stateNodes()), slicing)
   const moving = removable.flatMap(({ pods }) =>
     pods.map(
       (pod): PlacedPod => ({ pod, origin: pod.status?.phase === 'Pending' ? 'starting' : 'candidate' }),
@@ -135,7 +138,10 @@ async function gatherRemovalInput(
   const { improvement: _, reservations, ...rules } = policy
   return {
     ...input,
-    nodes: nodes.map((node) => (refusing.has(node.name) ? { ...node, refusesCandidatePods: true } : node)),
+    nodes:
+      refusing.size === 0
+        ? nodes
+        : nodes.map((node) => (refusing.has(node.name) ? { ...node, refusesCandidatePods: true } : node)),
     policy: {
       ...rules,
       simulation: 'disruption',
@@ -156,6 +162,31 @@ function limitsOf(
   }
 }
 
+/** What the list of instances alone tells; it is the same as long as no instance has changed. */
+const sortedOut = perObject((all: readonly StateNode[]) => {
+  const staying = all.filter(
+    ({ isMarkedForDeletion, node }) =>
+      !isMarkedForDeletion && (node === undefined || unreadableText(node) === undefined),
+  )
+  return { staying, withoutNode: staying.filter(({ node }) => node === undefined) }
+})
+
+/** Instances that take pods and stay. */
+function stayingAmong(
+  all: readonly StateNode[],
+  state: Pick<ClusterState, 'unreadableNodeText'>,
+): readonly StateNode[] {
+  const { staying, withoutNode } = sortedOut(all)
+  // A Node that cannot be read may not say whose it is.
+  const unreadable = withoutNode.filter((stateNode) => state.unreadableNodeText(stateNode) !== undefined)
+  return unreadable.length === 0 ? staying : staying.filter((stateNode) => !unreadable.includes(stateNode))
+}
+
+const byName = perObject(
+  (stateNodes: readonly StateNode[]): ReadonlyMap<string, StateNode> =>
+    new Map(stateNodes.map((stateNode) => [stateNode.name, stateNode])),
+)
+
 /** Reads everything in its first step; what becomes of each pod is worked out in those after it. */
 function* gathering(
   deps: Dependencies,
@@ -166,9 +197,7 @@ function* gathering(
   const { cluster, policies, pods, state } = deps
   const lookups = cluster.volumeLookups()
   const stateNodes = hasPods ? state.stateNodes() : []
-  const staying = stateNodes.filter(
-    (stateNode) => !stateNode.isMarkedForDeletion && state.unreadableNodeText(stateNode) === undefined,
-  )
+  const staying = stayingAmong(stateNodes, state)
   const waitingPods = hasPods ? state.pods.waiting() : []
   const { pending, podGroups: pendingGroups, refused, ignored } = pods.grouped(waitingPods)
   const waiting = new Set(pendingGroups.map(({ id }) => id))
@@ -188,11 +217,11 @@ function* gathering(
         : [{ nodePool, ...listing, ...limitsOf(state, nodePool, stateNodes) }],
     ),
     daemons: cluster.daemons(),
-    topology: cluster.topology(staying),
+    topology: cluster.topology(staying, stateNodes),
     policy: policies.of(pending.length),
     planned: pods.withKeptRoom(cluster.planned(staying, pending), staying),
     attachLimits: state.attachLimits.current(),
-    stateNodes: new Map(staying.map((node) => [node.name, node])),
+    stateNodes: byName(staying),
     hasEligiblePool: listings.length > 0,
     poolsWithoutListing: listings
       .filter(({ instanceTypes }) => instanceTypes.length === 0)

@@ -1,5 +1,5 @@
 /** Storage objects as the caches hold them. */
-import type { Pod } from '@tenon/api'
+import type { CsiNode, Pod } from '@tenon/api'
 import { attachedClaims, type VolumeLookups } from '@tenon/engine'
 import { type Caches, indexes } from '../../cluster/caches.ts'
 import { limitsOf } from '../../cluster/nodes/attach-limits.ts'
@@ -31,13 +31,11 @@ export function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes'>): VolumeLoo
  * @param expected limits that count as long as the node does not tell its own.
  */
 export function nodeStorage(
-  caches: Pick<VolumeCaches, 'csiNodes'>,
-  nodeName: string,
+  csiNode: CsiNode | undefined,
   pods: readonly Pod[],
   lookups: VolumeLookups,
   expected: Readonly<Record<string, number>> = {},
 ): NodeStorage {
-  const csiNode = caches.csiNodes.get({ name: nodeName })
   const volumeLimits = csiNode === undefined ? expected : { ...expected, ...limitsOf(csiNode) }
   // Without a limit nobody asks what is attached.
   if (Object.keys(volumeLimits).length === 0) return {}
