@@ -42,7 +42,14 @@ export {
   type Requirements,
   requirementsOf,
 } from './requirements/requirements.ts'
-export { type Problem, problemInSteps, problemOf, problemText, type ShapeSource } from './input/problem.ts'
+export {
+  knownSpecs,
+  type Problem,
+  problemInSteps,
+  problemOf,
+  problemText,
+  type ShapeSource,
+} from './input/problem.ts'
 export type { AllocatedDevice, DeviceAllocation, DevicesInput } from './input/devices.ts'
 export type {
   AttachLimits,

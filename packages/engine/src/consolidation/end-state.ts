@@ -420,13 +420,14 @@ class Takers {
 
   constructor(fleet: Fleet) {
     this.#fleet = fleet
-    this.#takes = fleet.kinds.map(
-      (_, kind) =>
-        new Uint8Array(
-          fleet.instances.map(({ scores }) => (scores[kind] === Number.NEGATIVE_INFINITY ? 0 : 1)),
-        ),
-    )
-    this.#counts = new Int32Array(this.#takes.map((takes) => takes.reduce((sum, each) => sum + each, 0)))
+    this.#counts = new Int32Array(fleet.kinds.length)
+    this.#takes = fleet.kinds.map(() => new Uint8Array(fleet.instances.length))
+    for (const [kind, takes] of this.#takes.entries())
+      for (const [instance, { scores }] of fleet.instances.entries()) {
+        if (scores[kind] === Number.NEGATIVE_INFINITY) continue
+        takes[instance] = 1
+        this.#counts[kind] = this.#countOf(kind) + 1
+      }
   }
 
   /** Whether for each pod of the instance another one is left that could take at least that one. */

@@ -1,5 +1,5 @@
 /** The part of a cluster in which amounts alone decide, as a search for its cheapest state sees it. */
-import { labels, ownValue } from '@tenon/api'
+import { labels, ownValue, type Resources } from '@tenon/api'
 import type { ClaimClass } from '../scheduling/claims/claim-class.ts'
 import { undominated } from '../scheduling/packing/packing.ts'
 import { resourcePrices } from '../scheduling/packing/resource-prices.ts'
@@ -85,11 +85,15 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
     for (const pod of pods) lists[indexes.get(compiled.shapeOf(pod)) ?? -1]?.push(pod)
     return lists
   }
-  const scoresOf = (total: Host['total'], free: Amounts, suits: (kind: Kind) => boolean = () => true) =>
-    Float64Array.from(kinds, (kind) => {
+  const scoresOf = (total: Host['total'], free: Amounts, suits: (kind: Kind) => boolean = () => true) => {
+    const scores = new Float64Array(kinds.length)
+    for (const [index, kind] of kinds.entries()) {
       const score = resourceScore(kind.amounts, layout, total, free)
-      return score > Number.NEGATIVE_INFINITY && !suits(kind) ? Number.NEGATIVE_INFINITY : score
-    })
+      const isOpen = score > Number.NEGATIVE_INFINITY && suits(kind)
+      scores[index] = isOpen ? score : Number.NEGATIVE_INFINITY
+    }
+    return scores
+  }
   const zones = new Map<string, number>()
   const zoneOf = (zone = '') => {
     if (!zones.has(zone)) zones.set(zone, zones.size)
@@ -147,13 +151,24 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
  * that is free.
  */
 export function wasteOf({ input, node }: Candidate): number {
+  return (input.pricePerHour ?? 0) * (1 - usedShare(input.capacity, node.input.available))
+}
+
+/** Amounts of a node are the same objects from search to search as long as nothing comes to it or leaves it. */
+const usedShares = new WeakMap<Resources, { readonly capacity: Resources; readonly used: number }>()
+
+/** The share of the fullest resource that is in use, from 0 to 1. */
+function usedShare(capacity: Resources, available: Resources): number {
+  const known = usedShares.get(available)
+  if (known?.capacity === capacity) return known.used
   let used = 0
-  for (const [name, total] of Object.entries(input.capacity)) {
-    const free = ownValue(node.input.available, name)
+  for (const [name, total] of Object.entries(capacity)) {
+    const free = ownValue(available, name)
     if (free === undefined || total <= 0 || name === 'pods') continue
     used = Math.max(used, 1 - free / total)
   }
-  return (input.pricePerHour ?? 0) * (1 - used)
+  usedShares.set(available, { capacity, used })
+  return used
 }
 
 /** The class of claims for pods of these shapes, if it is the same for all and sold without further rules. */

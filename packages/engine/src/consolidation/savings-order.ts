@@ -2,16 +2,14 @@ import type { PricePerHour } from '@tenon/api'
 
 /** What the order of candidates depends on. */
 interface Saving {
-  /** Of the node. */
-  readonly name: string
   readonly pricePerHour: PricePerHour
   /** What moving its pods costs; 1 or more. */
   readonly disruptionCost: number
 }
 
-/** The most money for the least disruption first, unknown prices last; ties by node name (disruption.md 4). */
+/** The most money for the least disruption first, unknown prices last; 0 for ties (disruption.md 4). */
 export function savingsOrder(a: Saving, b: Saving): number {
-  return ratioOf(b) - ratioOf(a) || (a.name < b.name ? -1 : 1)
+  return ratioOf(b) - ratioOf(a)
 }
 
 /** What nobody knows the price of comes after what is free. */

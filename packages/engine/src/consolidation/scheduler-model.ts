@@ -71,20 +71,34 @@ interface Columns {
 }
 
 function columnsOf(kinds: readonly PodKind[], { zones }: Layout, hosts: readonly Host[]): Columns {
-  const scores = kinds.map((_, kind) => Float64Array.from(hosts, (host) => host.scores[kind] as number))
-  return {
-    zones: Int32Array.from(hosts, ({ zone }) => zone),
-    counts: kinds.map((_, kind) => Int32Array.from(hosts, ({ counts }) => counts[kind] as number)),
-    scores,
-    roomy: scores.map((ofKind) =>
-      Int32Array.from([...ofKind.keys()].filter((host) => ofKind[host] !== Number.NEGATIVE_INFINITY)),
-    ),
-    inZone: kinds.map((_, kind) => {
-      const sums = new Float64Array(zones)
-      for (const { zone, counts } of hosts) sums[zone] = (sums[zone] as number) + (counts[kind] as number)
-      return sums
-    }),
+  const ofHosts = new Int32Array(hosts.length)
+  for (let at = 0; at < hosts.length; at++) ofHosts[at] = (hosts[at] as Host).zone
+  const counts: Int32Array[] = []
+  const scores: Float64Array[] = []
+  const roomy: Int32Array[] = []
+  const inZone: Float64Array[] = []
+  // Tables of all kinds on all hosts, made for each search: loops, as what makes arrays of lists takes ten times as long.
+  for (let kind = 0; kind < kinds.length; kind++) {
+    const ownCounts = new Int32Array(hosts.length)
+    const ownScores = new Float64Array(hosts.length)
+    const open = new Int32Array(hosts.length)
+    const sums = new Float64Array(zones)
+    let opened = 0
+    for (let at = 0; at < hosts.length; at++) {
+      const host = hosts[at] as Host
+      const count = host.counts[kind] as number
+      const score = host.scores[kind] as number
+      ownCounts[at] = count
+      ownScores[at] = score
+      sums[host.zone] = (sums[host.zone] as number) + count
+      if (score !== Number.NEGATIVE_INFINITY) open[opened++] = at
+    }
+    counts.push(ownCounts)
+    scores.push(ownScores)
+    roomy.push(open.subarray(0, opened))
+    inZone.push(sums)
   }
+  return { zones: ofHosts, counts, scores, roomy, inZone }
 }
 
 export interface PlaceOptions {

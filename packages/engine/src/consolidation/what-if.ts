@@ -23,6 +23,9 @@ export interface Candidate {
   readonly pods: readonly number[]
 }
 
+/** So many are compared with each other rather than all of the problem. */
+const fewPods = 64
+
 /** What becomes of a simulation's placements. */
 export type Ending = 'undo' | 'keep'
 
@@ -35,8 +38,8 @@ export class WhatIf {
   readonly candidates: readonly Candidate[]
   readonly #ground: Ground
   readonly #control: SchedulingControl
-  /** Place in the order in which pods are tried. */
-  readonly #rank: Int32Array
+  /** Place in the order in which pods are tried, once many had to be brought into it. */
+  #rank: Int32Array | undefined
   /** Pods of the candidates. */
   readonly #settled = new Set<number>()
   /** Pods that have no place, or lose it whatever is decided. */
@@ -64,8 +67,6 @@ export class WhatIf {
     this.#ground.observeRelaxations()
     this.#unreadable = this.compiled.unreadable()
     this.#grouped = new Set(problem.podGroups.flatMap(({ members }) => members))
-    this.#rank = new Int32Array(problem.shapeOf.length).fill(-1)
-    for (const [rank, pod] of this.compiled.order().entries()) this.#rank[pod] = rank
     this.#poolIndexes = new Map(problem.pools.map(({ nodePool }, index) => [nodePool.metadata.name, index]))
     const nodes = new Map(problem.nodes.map(({ name }, index) => [name, index]))
     const pods = new Map(problem.uids.map((uid, index) => [uid, index]))
@@ -153,7 +154,7 @@ export class WhatIf {
     }
     const scope: Scope = {
       ground,
-      pods: readable.sort((a, b) => (this.#rank[a] as number) - (this.#rank[b] as number)),
+      pods: this.#inOrder(readable),
       unreadable: new Map(
         pods.flatMap((pod) => {
           const problem = this.#unreadable.get(pod)
@@ -183,8 +184,7 @@ export class WhatIf {
   trial<T>(run: () => T): T {
     const ground = this.#ground
     // Which nodes could hold a shape is computed while they are as empty as they will be again.
-    for (const pod of [...this.#homeless, ...this.#settled])
-      if (this.#isReadable(pod)) ground.nodes.prepare(this.compiled.shapeOf(pod))
+    for (const shape of this.compiled.shapes) if (shape !== undefined) ground.nodes.prepare(shape)
     const mark = ground.mark()
     const gone = this.#gone.length
     const areHomelessPlaced = this.#areHomelessPlaced
@@ -249,11 +249,24 @@ export class WhatIf {
   }
 
   #isReadable(pod: number): boolean {
-    return (this.#rank[pod] as number) >= 0
+    return this.compiled.isReadable(pod)
+  }
+
+  /** Pods that can be read, in the order in which they are tried. */
+  #inOrder(pods: readonly number[]): readonly number[] {
+    if (this.#rank === undefined && pods.length <= fewPods) return pods.toSorted(this.compiled.inOrder)
+    const rank = (this.#rank ??= this.#ranks())
+    return pods.toSorted((a, b) => (rank[a] as number) - (rank[b] as number))
+  }
+
+  #ranks(): Int32Array {
+    const ranks = new Int32Array(this.compiled.problem.shapeOf.length)
+    for (const [rank, pod] of this.compiled.order().entries()) ranks[pod] = rank
+    return ranks
   }
 }
 
-/** In {@link savingsOrder}. */
+/** In {@link savingsOrder}; ties by node name. */
 export function bySavings({ input: a }: Candidate, { input: b }: Candidate): number {
-  return savingsOrder({ ...a, name: a.node }, { ...b, name: b.node })
+  return savingsOrder(a, b) || (a.node < b.node ? -1 : 1)
 }

@@ -14,6 +14,7 @@ import {
 } from '@tenon/api'
 import { compareText } from './compare-text.ts'
 import type { DevicesInput } from './devices.ts'
+import { KnownPods } from './known-pods.ts'
 import { misshapenFields } from '../eligibility/pod-shape.ts'
 import { shapeProblemText } from '../eligibility/pool-shape.ts'
 import { hostPortOf } from '../scheduling/pods/host-ports.ts'
@@ -123,9 +124,22 @@ const noAttachments: ShapeSource['attachments'] = {}
 /** Pods read between two yields of {@link problemInSteps}. */
 const podsPerStep = 500
 
-/** Makes the problem; yields after a bounded amount of work, so that the caller can let others run. */
-export function* problemInSteps(input: SchedulingInput): Generator<undefined, Problem, undefined> {
-  const reader = new PodReader(input)
+/** What is kept of the pods of one problem for the next. */
+export type KnownSpecs = KnownPods<SpecReading>
+
+export function knownSpecs(): KnownSpecs {
+  return new KnownPods(specReading)
+}
+
+/**
+ * Makes the problem; yields after a bounded amount of work, so that the caller can let others run.
+ * @param known kept by the caller from one problem to the next, it spares reading the same pods again.
+ */
+export function* problemInSteps(
+  input: SchedulingInput,
+  known: KnownSpecs = knownSpecs(),
+): Generator<undefined, Problem, undefined> {
+  const reader = new PodReader(input, known)
   yield* eachOf(input.pods, podsPerStep, (pod, index) => reader.readSpec(index, pod))
   const batch = new Set(input.pods.map((pod) => pod.metadata?.uid ?? ''))
   const bound = new BoundReader(reader.selectorKeys)
@@ -162,7 +176,8 @@ function* eachOf<T>(
 ): Generator<undefined, void, undefined> {
   for (let start = 0; start < items.length; start += perStep) {
     if (start > 0) yield
-    for (const [at, item] of items.slice(start, start + perStep).entries()) visit(item, start + at)
+    const end = Math.min(items.length, start + perStep)
+    for (let index = start; index < end; index++) visit(items[index] as T, index)
   }
 }
 
@@ -196,8 +211,32 @@ function groupSources({ pods, podGroups = [] }: SchedulingInput): readonly Group
 }
 
 /** {@link problemInSteps} without a pause. */
-export function problemOf(input: SchedulingInput): Problem {
-  return finished(problemInSteps(input))
+export function problemOf(input: SchedulingInput, known?: KnownSpecs): Problem {
+  return finished(problemInSteps(input, known))
+}
+
+/** What of a pod takes time to read; pods that cannot be read come through here, too. */
+interface SpecReading {
+  /** Tells specs apart that decide differently where a pod goes. */
+  readonly key: string | Unreadable
+  /** As {@link resized}. */
+  readonly status: PodStatus | Unreadable | undefined
+}
+
+interface Unreadable {
+  readonly problem: string
+}
+
+function specReading(pod: Pod): SpecReading {
+  return { key: attempted(() => specKey(pod.spec)), status: attempted(() => resized(pod)) }
+}
+
+function attempted<T>(read: () => T): T | Unreadable {
+  try {
+    return read()
+  } catch (error) {
+    return { problem: problemText(error) }
+  }
 }
 
 /** A bound pod without the fields every pod has cannot be counted. */
@@ -208,6 +247,13 @@ function isReadable({ metadata, spec }: Pod): boolean {
 /** What went wrong with an object, for people. */
 export function problemText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/** What tells shapes apart beside the pod's own fields. */
+interface ShapeReading {
+  readonly specId: number
+  readonly keys: readonly string[]
+  readonly status: PodStatus | undefined
 }
 
 class PodReader {
@@ -227,18 +273,28 @@ class PodReader {
   readonly #malformed = new Map<number, string>()
   readonly #deviceClaims = new Map<number, readonly string[]>()
   readonly #claimKeys: ClaimKeys | undefined
+  readonly #read: (pod: Pod) => SpecReading
+  readonly #statuses: SpecReading['status'][] = []
+  /** Shapes of pods of which nothing counts but these three: most of them. */
+  readonly #plain = new Map<string, Map<PodOrigin, (number | undefined)[]>>()
 
-  constructor(input: SchedulingInput) {
+  constructor(input: SchedulingInput, known: KnownSpecs) {
     this.#input = input
+    this.#read = known.reading()
     this.#claimKeys = input.devices && new ClaimKeys(input.devices)
     this.#specOf = new Int32Array(input.pods.length).fill(-1)
     this.#shapeOf = new Int32Array(input.pods.length).fill(-1)
   }
 
   readSpec(index: number, pod: Pod): void {
+    const { key, status } = this.#read(pod)
+    this.#statuses.push(status)
+    if (typeof key === 'object') {
+      this.#malformed.set(index, key.problem)
+      return
+    }
     try {
       const { spec } = pod
-      const key = specKey(spec)
       let id = this.#specs.get(key)
       if (id === undefined) {
         const problems = misshapenFields(pod)
@@ -262,7 +318,7 @@ class PodReader {
     if (specId < 0) return
     const volumes = this.#input.volumes?.get(uid)
     try {
-      this.#shapeOf[index] = this.#shapeFor(pod, specId, keys)
+      this.#shapeOf[index] = this.#shapeFor(pod, { specId, keys, status: this.#statusOf(index) })
     } catch (error) {
       this.#malformed.set(index, problemText(error))
       return
@@ -274,11 +330,32 @@ class PodReader {
     if (claims !== undefined && claims.length > 0) this.#deviceClaims.set(index, claims)
   }
 
-  #shapeFor(pod: Pod, specId: number, keys: readonly string[]): number {
+  #statusOf(index: number): PodStatus | undefined {
+    const status = this.#statuses[index]
+    if (status !== undefined && 'problem' in status) throw new TypeError(status.problem)
+    return status
+  }
+
+  #shapeFor(pod: Pod, read: ShapeReading): number {
+    const { specId, keys, status } = read
+    const { uid = '', namespace = '' } = pod.metadata
+    const origin = this.#input.origins?.get(uid) ?? 'pending'
+    const isPlain =
+      keys.length === 0 &&
+      status === undefined &&
+      this.#claimKeys === undefined &&
+      this.#input.volumes?.has(uid) !== true
+    if (!isPlain) return this.#anyShapeFor(pod, origin, read)
+    const byOrigin = this.#plain.get(namespace) ?? new Map<PodOrigin, (number | undefined)[]>()
+    this.#plain.set(namespace, byOrigin)
+    const bySpec = byOrigin.get(origin) ?? []
+    byOrigin.set(origin, bySpec)
+    return (bySpec[specId] ??= this.#anyShapeFor(pod, origin, read))
+  }
+
+  #anyShapeFor(pod: Pod, origin: PodOrigin, { specId, keys, status }: ShapeReading): number {
     const { uid = '', namespace = '', labels = {} } = pod.metadata
     const volumes = this.#input.volumes?.get(uid)
-    const origin = this.#input.origins?.get(uid) ?? 'pending'
-    const status = resized(pod)
     let key = `${specId}\n${namespace}\n${origin}`
     for (const name of keys)
       if (ownValue(labels, name) !== undefined) key += `\n${name}=${ownValue(labels, name)}`

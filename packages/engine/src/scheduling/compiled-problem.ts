@@ -152,23 +152,42 @@ export class CompiledProblem {
    * last, so that they never take room from pods that are there (buffers-and-dra.md 2.6).
    */
   order(): readonly number[] {
-    const { shapeOf, created, uids } = this.problem
-    const cpu = this.space.vector({ cpu: 1 }).indexOf(1)
-    const memory = this.space.vector({ memory: 1 }).indexOf(1)
-    const amount = (pod: number, resource: number) =>
-      resource < 0 ? 0 : (this.shapeOf(pod).amounts[resource] as number)
     const pods: number[] = []
-    for (let pod = 0; pod < shapeOf.length; pod++)
-      if ((shapeOf[pod] as number) >= 0 && this.shapes[shapeOf[pod] as number] !== undefined) pods.push(pod)
-    pods.sort(
-      (a, b) =>
-        amount(b, cpu) - amount(a, cpu) ||
-        amount(b, memory) - amount(a, memory) ||
-        compareText(created[a], created[b]) ||
-        compareText(uids[a], uids[b]),
+    for (let pod = 0; pod < this.problem.shapeOf.length; pod++) if (this.isReadable(pod)) pods.push(pod)
+    return pods.sort(this.inOrder)
+  }
+
+  /** Whether the pod can be read. */
+  isReadable(pod: number): boolean {
+    return this.shapes[this.problem.shapeOf[pod] as number] !== undefined
+  }
+
+  /** Compares two pods that can be read as {@link order} does. */
+  readonly inOrder = (a: number, b: number): number => {
+    const { created, uids } = this.problem
+    const [shapeA, shapeB] = [this.shapeOf(a), this.shapeOf(b)]
+    const isAlike = shapeA === shapeB
+    return (
+      (isAlike
+        ? 0
+        : Number(isOfBuffer(shapeA)) - Number(isOfBuffer(shapeB)) ||
+          this.#amount(shapeB, this.#cpu) - this.#amount(shapeA, this.#cpu) ||
+          this.#amount(shapeB, this.#memory) - this.#amount(shapeA, this.#memory)) ||
+      compareText(created[a], created[b]) ||
+      compareText(uids[a], uids[b])
     )
-    const { ordinary, ofBuffers } = this.apart(pods)
-    return ofBuffers.length === 0 ? pods : [...ordinary, ...ofBuffers]
+  }
+
+  get #cpu(): number {
+    return this.space.indexOf('cpu')
+  }
+
+  get #memory(): number {
+    return this.space.indexOf('memory')
+  }
+
+  #amount({ amounts }: PodShape, resource: number): number {
+    return resource < 0 ? 0 : (amounts[resource] as number)
   }
 
   /** Pods that can be read, those of buffers apart from all others; each in the order given. */
@@ -176,9 +195,9 @@ export class CompiledProblem {
     readonly ordinary: readonly number[]
     readonly ofBuffers: readonly number[]
   } {
-    const isOfBuffer = (pod: number) => this.shapeOf(pod).origin === 'buffer'
-    if (!pods.some(isOfBuffer)) return { ordinary: pods, ofBuffers: [] }
-    return { ordinary: pods.filter((pod) => !isOfBuffer(pod)), ofBuffers: pods.filter(isOfBuffer) }
+    const isForRoom = (pod: number) => isOfBuffer(this.shapeOf(pod))
+    if (!pods.some(isForRoom)) return { ordinary: pods, ofBuffers: [] }
+    return { ordinary: pods.filter((pod) => !isForRoom(pod)), ofBuffers: pods.filter(isForRoom) }
   }
 
   /** Pods that cannot be read, with what is wrong. */
@@ -301,6 +320,8 @@ export class CompiledProblem {
     return keys
   }
 }
+
+const isOfBuffer = ({ origin }: PodShape): boolean => origin === 'buffer'
 
 /** The name of a type that may be anything. */
 function nameOf(type: unknown): string {

@@ -4,6 +4,7 @@ import {
   type DisruptionResult,
   disruptionResult,
   Examiner,
+  knownSpecs,
   KnownPackings,
   type Problem,
   problemOf,
@@ -50,6 +51,7 @@ export class InlineDecider implements SchedulingDecider {
   readonly #types = new TypeReader()
   readonly #packings = new KnownPackings()
   readonly #examiner = new Examiner()
+  readonly #specs = knownSpecs()
   /** What the last question was about; often there are more on the same input. */
   #last: { readonly input: SchedulingInput; readonly problem: Problem } | undefined
 
@@ -77,7 +79,7 @@ export class InlineDecider implements SchedulingDecider {
 
   /** @param input never changed after it was given. */
   #problemOf(input: SchedulingInput): Problem {
-    if (this.#last?.input !== input) this.#last = { input, problem: problemOf(input) }
+    if (this.#last?.input !== input) this.#last = { input, problem: problemOf(input, this.#specs) }
     return this.#last.problem
   }
 

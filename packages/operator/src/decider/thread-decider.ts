@@ -3,6 +3,7 @@ import {
   type DisruptionQuestion,
   type DisruptionResult,
   disruptionResult,
+  knownSpecs,
   type Problem,
   problemInSteps,
   resultInSteps,
@@ -37,6 +38,7 @@ export class ThreadDecider implements SchedulingDecider {
   readonly #options: ThreadDeciderOptions
   readonly #slicing: Slicing
   readonly #closing = new AbortController()
+  readonly #specs = knownSpecs()
   #session: ThreadSession | undefined
   #failures = 0
   /** Threads that died in a row. */
@@ -116,7 +118,9 @@ export class ThreadDecider implements SchedulingDecider {
     if (isOver()) return undefined
     // It starts while the problem is made.
     const session = this.#running()
-    const problem = await inSlices(problemInSteps(input), this.#slicing, isOver)
+    // Questions about nodes that may go are about the pods of all of them, time and again.
+    const known = input.policy.simulation === 'disruption' ? this.#specs : undefined
+    const problem = await inSlices(problemInSteps(input, known), this.#slicing, isOver)
     closing.throwIfAborted()
     if (problem === undefined) return undefined
     const unwatch = this.#watch(session, remainingMs(), signal)

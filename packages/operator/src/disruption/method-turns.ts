@@ -1,5 +1,5 @@
 /** Gives each disruption method its turn (disruption.md 2). */
-import { type Clock, inSlices, perObject, type Slicing } from '@tenon/runtime'
+import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import type { StateNode } from '../cluster/nodes/state-node.ts'
 import type { Candidate } from './candidates.ts'
 import type { Unavailability } from '@tenon/api'
@@ -56,11 +56,6 @@ const seenLastsMs = 1000
 /** Several moves are looked at once more with what was read so lately: pods may be protected at any moment. */
 const foundLastsMs = 100
 
-/** The list of instances is the same as long as no instance has changed. */
-const nodeNamesOf = perObject((all: readonly StateNode[]): readonly string[] =>
-  all.flatMap(({ node }) => (node === undefined ? [] : [node.metadata.name])),
-)
-
 export class MethodTurns {
   readonly #deps: Dependencies
 
@@ -76,7 +71,7 @@ export class MethodTurns {
   /** Reads what the methods ask for at a stretch, in steps. */
   prepare(): Promise<void> {
     const { slicing, state } = this.#deps
-    return inSlices(state.podsOnNodes.reading(nodeNamesOf(state.stateNodes())), slicing)
+    return inSlices(state.podsOnNodes.reading(state.stateNodes()), slicing)
   }
 
   async take({ method, reader }: MethodTurn, round: Round, signal: AbortSignal): Promise<PassOutcome> {

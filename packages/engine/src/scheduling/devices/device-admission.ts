@@ -25,7 +25,7 @@ export class DeviceAdmissions {
   readonly #room: DeviceRoom
   readonly #compiled: CompiledProblem
   readonly #labels = new WeakMap<NodeFill, Requirements>()
-  readonly #types: ReadonlyMap<string, InstanceType>
+  #knownTypes: ReadonlyMap<string, InstanceType> | undefined
   #refusal: DeviceRefusal | undefined
   /** What was asked for as devices of new nodes since {@link restart}. */
   #asked = new Set<TypeDevices>()
@@ -33,9 +33,16 @@ export class DeviceAdmissions {
   constructor(room: DeviceRoom, compiled: CompiledProblem) {
     this.#room = room
     this.#compiled = compiled
-    this.#types = new Map(
-      compiled.problem.pools.flatMap(({ instanceTypes }) => instanceTypes).map((type) => [type?.name, type]),
+  }
+
+  /** Of all NodePools, by name; read for the first pod that claims devices. */
+  #types(): ReadonlyMap<string, InstanceType> {
+    this.#knownTypes ??= new Map(
+      this.#compiled.problem.pools
+        .flatMap(({ instanceTypes }) => instanceTypes)
+        .map((type) => [type?.name, type]),
     )
+    return this.#knownTypes
   }
 
   /** A new pod is tried. */
@@ -61,7 +68,7 @@ export class DeviceAdmissions {
     asked: ReadonlySet<TypeDevices>,
   ): DeviceRefusal['because'] {
     if (because.kind !== 'noDevices') return because
-    const types = Map.groupBy(this.#types.values(), (type) => this.#devicesOf(type))
+    const types = Map.groupBy(this.#types().values(), (type) => this.#devicesOf(type))
     const names = new Map([...types].map(([devices, of]) => [devices, of.map(({ name }) => name)]))
     const shortage = this.#room.shortage(claim, { asked, types: names })
     return shortage === undefined ? because : { kind: 'noDevices', shortage }
@@ -86,7 +93,7 @@ export class DeviceAdmissions {
       requirements = labelRequirements(input.labels)
       this.#labels.set(node, requirements)
     }
-    const type = this.#types.get(input.labels[labels.instanceType] ?? '')
+    const type = this.#types().get(input.labels[labels.instanceType] ?? '')
     const offer = this.#room.offer(this.#claimsOf(pod), {
       taker: node,
       nodeName: input.name,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { annotations, type Pod, type PodDisruptionBudget } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
+import * as fc from 'fast-check'
 import { ObservedCluster } from '../observed-cluster.test-support.ts'
 
 function aPod(name: string, more: { readonly metadata?: object; readonly nodeName?: string } = {}): Pod {
@@ -103,4 +104,34 @@ test('a pod that is protected for a time may be moved once that is over, without
   assert.deepEqual([names(before.annotated), before.movable], [['p'], []])
   await clock.advance(11 * 60_000)
   assert.deepEqual(names(state.podsOnNodes.of('node').movable), ['p'])
+})
+
+test('no node has become empty, or is empty no more, as long as the version is the same', () => {
+  const pod = fc.record({
+    name: fc.constantFrom('p', 'q', 'r'),
+    nodeName: fc.constantFrom('node', 'other', ''),
+    phase: fc.constantFrom('Pending', 'Running', 'Succeeded'),
+    isGone: fc.boolean(),
+    conditions: fc.constantFrom([], [{ type: 'Ready', status: 'True' }]),
+  })
+  fc.assert(
+    fc.property(fc.array(pod, { maxLength: 20 }), (changes) => {
+      const cluster = new ObservedCluster()
+      const { podsOnNodes } = cluster.state
+      const seen = new Set<string>()
+      const empty = () => ['node', 'other'].filter((name) => podsOnNodes.of(name).isEmpty)
+      let before = { version: podsOnNodes.version, empty: empty() }
+      for (const { name, nodeName, phase, isGone, conditions } of changes) {
+        const now = { ...aPod(name, { nodeName }), status: { phase, conditions } } as Pod
+        const isKnown = seen.has(name)
+        if (isGone && isKnown) cluster.miss(now)
+        if (!isGone) cluster.see(now)
+        if (isGone) seen.delete(name)
+        else seen.add(name)
+        const after = { version: podsOnNodes.version, empty: empty() }
+        if (after.version === before.version) assert.deepEqual(after.empty, before.empty)
+        before = after
+      }
+    }),
+  )
 })

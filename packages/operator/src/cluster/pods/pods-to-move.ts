@@ -4,6 +4,7 @@ import type { Change } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../caches.ts'
 import { type BlockingBudgets, blockingBudgets } from './pod-budgets.ts'
+import type { StateNode } from '../nodes/state-node.ts'
 import { evictionCost, isCurrentlyReschedulable, isReschedulable } from './pods.ts'
 
 /** The pods of a node; where nothing else is said, without those that cannot be read. */
@@ -37,6 +38,9 @@ export class PodsOnNodes {
   /** By Node name; an entry goes with the first change to a pod of the node or to a PDB. */
   readonly #known = new Map<string, PodsToMove>()
   #budgets: readonly PodDisruptionBudget[] | undefined
+  #version = 0
+  /** Of which nodes all was known last, and when. */
+  #whole: { readonly nodes: readonly StateNode[]; readonly version: number } | undefined
 
   constructor(
     caches: Pick<Caches, 'pods' | 'podDisruptionBudgets'>,
@@ -51,10 +55,12 @@ export class PodsOnNodes {
         this.#replace(change.old, change.object)
         return
       }
+      this.#version++
       this.#known.delete(nodeNameOf(change.object))
       if (change.kind === 'updated') this.#known.delete(nodeNameOf(change.old))
     })
     caches.podDisruptionBudgets.onChange(() => {
+      this.#version++
       this.#budgets = undefined
       this.#known.clear()
     })
@@ -130,13 +136,24 @@ export class PodsOnNodes {
     return { annotated, blocking, pods, movable, disruptionCost, isEmpty }
   }
 
-  /** Works out in steps what {@link of} answers about these nodes. */
-  *reading(nodeNames: Iterable<string>): Generator<undefined, void, undefined> {
-    for (const name of nodeNames) {
-      if (this.#known.has(name)) continue
-      this.of(name)
+  /** Another one after every change that moves other pods, or moves them in another way. */
+  get version(): number {
+    return this.#version
+  }
+
+  /**
+   * Works out in steps what {@link of} answers about these nodes.
+   * @param nodes the same list as long as no instance has changed.
+   */
+  *reading(nodes: readonly StateNode[]): Generator<undefined, void, undefined> {
+    const version = this.#version
+    if (this.#whole?.nodes === nodes && this.#whole.version === version) return
+    for (const { node } of nodes) {
+      if (node === undefined || this.#known.has(node.metadata.name)) continue
+      this.of(node.metadata.name)
       yield
     }
+    this.#whole = { nodes, version }
   }
 }
 

@@ -4,6 +4,7 @@ import { savingsOrder } from '@tenon/engine'
 import { type Candidate, isEmpty } from '../candidates.ts'
 import { consolidateAfterMs } from '../../cluster/nodes/consolidate-after.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { BufferPods } from '../../cluster/pods/buffer-pods.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import { type ConsolidationPolicy, keptRoomText } from '../policy.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
@@ -17,6 +18,15 @@ interface Dependencies {
   readonly logger: Logger
 }
 
+/** Nodes that hold no pod, or room that is kept, and what that was worked out of. */
+interface Found {
+  readonly all: readonly StateNode[]
+  /** Of the pods on nodes. */
+  readonly version: number
+  readonly kept: ReturnType<BufferPods['kept']>
+  readonly concerned: readonly StateNode[]
+}
+
 const reason = 'Empty'
 const type = 'empty'
 
@@ -25,9 +35,22 @@ export class Emptiness implements DisruptionMethod {
   readonly type = type
   readonly disruptionClass = 'graceful'
   readonly #deps: Dependencies
+  /** What was found the last time, and when; most nodes hold pods from pass to pass. */
+  #found: Found | undefined
 
   constructor(deps: Dependencies) {
     this.#deps = deps
+  }
+
+  among(all: readonly StateNode[]): readonly StateNode[] {
+    const { buffers, podsOnNodes } = this.#deps.state
+    const { version } = podsOnNodes
+    const kept = buffers.kept()
+    const found = this.#found
+    if (found?.all === all && found.version === version && found.kept === kept) return found.concerned
+    const concerned = all.filter((stateNode) => this.concerns(stateNode))
+    this.#found = { all, version, kept, concerned }
+    return concerned
   }
 
   concerns({ node, providerID }: StateNode): boolean {
@@ -86,7 +109,8 @@ export class Emptiness implements DisruptionMethod {
   /** Takes candidates while their pool's budget lasts. */
   #within(budgets: ReadonlyMap<string, number>, empty: readonly Candidate[]): readonly Candidate[] {
     const remaining = new Map(budgets)
-    return empty.toSorted(savingsOrder).filter(({ pool, providerID }) => {
+    const inOrder = empty.toSorted((a, b) => savingsOrder(a, b) || (a.name < b.name ? -1 : 1))
+    return inOrder.filter(({ pool, providerID }) => {
       if (this.#deps.state.isNominated(providerID)) return false
       const left = remaining.get(pool.metadata.name) ?? 0
       remaining.set(pool.metadata.name, left - 1)
