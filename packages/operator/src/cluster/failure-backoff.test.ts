@@ -33,3 +33,25 @@ test('what is forgotten, and what happened long ago, counts from the beginning',
   backoff.note(['b'])
   assert.equal(backoff.leftMs('b'), 0)
 })
+
+test('some key may pause as long as any does', async () => {
+  const clock = new VirtualClock()
+  const backoff = new FailureBackoff(clock, options)
+  assert.equal(backoff.isAnyPausing, false)
+  backoff.note(['a', 'b'])
+  backoff.note(['a', 'b'])
+  backoff.note(['a'])
+  backoff.restore('c', 1, 3 * minutes)
+  for (const [afterMs, expected] of [
+    [minutes, true],
+    [minutes, true],
+    [minutes, false],
+  ] as const) {
+    await clock.advance(afterMs)
+    assert.equal(backoff.isAnyPausing, expected)
+    assert.equal(
+      ['a', 'b', 'c'].some((key) => backoff.leftMs(key) > 0),
+      expected,
+    )
+  }
+})

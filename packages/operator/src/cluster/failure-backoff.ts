@@ -22,6 +22,8 @@ export class FailureBackoff {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #options: FailureBackoffOptions
   readonly #failures = new Map<string, Failures>()
+  /** When the last of all pauses ends. */
+  #latestMs = Number.NEGATIVE_INFINITY
 
   constructor(clock: Pick<Clock, 'monotonic'>, options: FailureBackoffOptions) {
     this.#clock = clock
@@ -37,13 +39,23 @@ export class FailureBackoff {
       const failures = (this.#failures.get(key)?.failures ?? 0) + 1
       const counted = failures - freeFailures
       const pauseMs = counted <= 0 ? 0 : Math.min(capMs, baseMs * 2 ** (counted - 1))
-      this.#failures.set(key, { failures, untilMs: now + pauseMs })
+      this.#set(key, { failures, untilMs: now + pauseMs })
     }
   }
 
   /** Takes up what an earlier process counted. */
   restore(key: string, failures: number, leftMs: number): void {
-    this.#failures.set(key, { failures, untilMs: this.#clock.monotonic() + leftMs })
+    this.#set(key, { failures, untilMs: this.#clock.monotonic() + leftMs })
+  }
+
+  #set(key: string, failures: Failures): void {
+    this.#failures.set(key, failures)
+    this.#latestMs = Math.max(this.#latestMs, failures.untilMs)
+  }
+
+  /** Whether there may be a key that is not tried again yet. */
+  get isAnyPausing(): boolean {
+    return this.#clock.monotonic() < this.#latestMs
   }
 
   /** How many failures count against the key. */

@@ -40,6 +40,17 @@ interface Dependencies {
 /** Whether nodes with pods of a group that must run together are looked at one by one, or only as a whole. */
 export type GroupScope = 'alone' | 'together'
 
+/** Which nodes are looked for. */
+export interface Scope {
+  readonly disruptionClass: DisruptionClass
+  /** Whether what their groups say against disrupting each of them alone counts. Absent = `alone`. */
+  readonly groups?: GroupScope
+  /** Of all instances, those to look at. Absent = all. */
+  readonly among?: (all: readonly StateNode[]) => readonly StateNode[]
+}
+
+/** Instances looked at between two questions whether others are to run. */
+const nodesPerStep = 16
 /** Nothing stays unlooked at for longer. */
 const nextLookMs = 5 * 60_000
 
@@ -74,15 +85,13 @@ export class CandidateFinder {
   /**
    * Finds in steps the nodes that may be disrupted, in order of name; for the others an event says why not.
    * @param isWanted whether an instance is looked at at all.
-   * @param groups whether what their groups say against disrupting each of them alone counts.
    */
   find(
     catalogue: Catalogue,
-    disruptionClass: DisruptionClass,
+    scope: Scope,
     isWanted: (stateNode: StateNode) => boolean,
-    groups: GroupScope = 'alone',
   ): Generator<undefined, readonly Candidate[], undefined> {
-    return findCandidates(this.#deps, catalogue, { disruptionClass, groups }, isWanted)
+    return findCandidates(this.#deps, catalogue, scope, isWanted)
   }
 
   /** Why a node does not go together with the others of its unit; a clause. Undefined when nothing is in the way. */
@@ -123,11 +132,6 @@ export class CandidateFinder {
   }
 }
 
-interface Scope {
-  readonly disruptionClass: DisruptionClass
-  readonly groups: GroupScope
-}
-
 function* findCandidates(
   deps: Dependencies,
   catalogue: Catalogue,
@@ -135,8 +139,9 @@ function* findCandidates(
   isWanted: (stateNode: StateNode) => boolean,
 ): Generator<undefined, readonly Candidate[], undefined> {
   const candidates: Candidate[] = []
-  for (const stateNode of deps.state.stateNodes()) {
-    yield
+  const all = deps.state.stateNodes()
+  for (const [at, stateNode] of (scope.among?.(all) ?? all).entries()) {
+    if (at % nodesPerStep === 0) yield
     const found = isWanted(stateNode) ? candidateOf(deps, stateNode, catalogue, scope) : undefined
     if (found === undefined) continue
     if ('by' in found) tellBlocked(deps.events, stateNode, found.text)
@@ -149,7 +154,7 @@ function candidateOf(
   deps: Dependencies,
   stateNode: StateNode,
   catalogue: Catalogue,
-  { disruptionClass, groups }: Scope,
+  { disruptionClass, groups = 'alone' }: Scope,
 ): Candidate | Obstacle | undefined {
   if (stateNode.claim === undefined) return undefined
   const { value: against } = nodeObstacles(deps, stateNode, catalogue, disruptionClass).next()
@@ -173,11 +178,19 @@ function* heldByPods(
 ): Generator<Obstacle, undefined, undefined> {
   if (claim === undefined || goesInTheEnd(claim, disruptionClass)) return
   const found = state.podsOnNodes.of(node?.metadata.name ?? '')
+  if (found.annotated.length === 0 && found.blocking === undefined) return
   yield* podObstacles(found, found.blocking === undefined ? [] : [found.blocking], clock.now())
 }
 
 /** As they were described last: most are the same at the next look, and who compares them sees that at once. */
-const described = new WeakMap<StateNode, Candidate>()
+const described = new WeakMap<
+  StateNode,
+  {
+    readonly candidate: Candidate
+    /** Of what its pods are made again as. */
+    readonly predictions: number
+  }
+>()
 
 /** @returns undefined for a node that no NodePool can be asked about. */
 function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalogue): Candidate | undefined {
@@ -190,7 +203,9 @@ function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalo
   const type = listed.types.get(tags[labels.instanceType] ?? '')
   const requestsOfRemade = (pod: Pod) => requestsOf(deps.state.predictions.remade(pod))
   const waitsForBusyNodes = isNewlyQuiet(deps, claim, pool)
-  const last = described.get(stateNode)
+  const { version: predictions } = deps.state.predictions
+  const known = described.get(stateNode)
+  const last = known?.candidate
   if (
     last?.pool === pool &&
     last.type === type &&
@@ -198,13 +213,14 @@ function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalo
     last.movable === movable &&
     last.disruptionCost === disruptionCost &&
     last.waitsForBusyNodes === waitsForBusyNodes &&
-    movable.every((pod, at) => requestsOfRemade(pod) === last.requests[at])
+    (known?.predictions === predictions ||
+      movable.every((pod, at) => requestsOfRemade(pod) === last.requests[at]))
   )
     return last
   const pricePerHour = nodePrice(type, tags)
   const own = { node, claim, pool, type, pods, movable, requests: movable.map(requestsOfRemade) }
   const candidate = { ...stateNode, ...own, pricePerHour, disruptionCost, waitsForBusyNodes }
-  described.set(stateNode, candidate)
+  described.set(stateNode, { candidate, predictions })
   return candidate
 }
 
@@ -231,10 +247,13 @@ function tellProtected({ clock, events }: Dependencies, { annotated }: PodsToMov
   }
 }
 
+/** Null while the claim does not say. */
+const consolidatableSinceMs = perObject((claim: NodeClaim) => transitionMs(claim, 'Consolidatable') ?? null)
+
 /** Whether the node has been consolidatable for no longer than it takes busy nodes of its NodePool to get there. */
 function isNewlyQuiet({ clock }: Dependencies, claim: NodeClaim, pool: NodePool): boolean {
-  const sinceMs = transitionMs(claim, 'Consolidatable')
-  return sinceMs !== undefined && clock.now() - sinceMs < consolidateAfterMs(pool) + nextLookMs
+  const sinceMs = consolidatableSinceMs(claim)
+  return sinceMs !== null && clock.now() - sinceMs < consolidateAfterMs(pool) + nextLookMs
 }
 
 /** Whether the node holds no pod that needs another place, whatever moving one costs. */

@@ -77,7 +77,8 @@ function* stateObstacles(
   if (disruptionClass === 'graceful' && state.podGroups.isOn)
     for (const { id } of groupsOfClaim(claim))
       yield blocked('node', `the Node is kept for ${id}, which starts as a whole`)
-  yield* roomObstacles(deps, stateNode)
+  const { requests } = state.podGroups
+  if (requests.isUndecided || requests.areServed) yield* roomObstacles(deps, stateNode)
 }
 
 /** Its pods may be told of nodes by name once there is room for them (gangs.md 8, trap 17). */

@@ -36,8 +36,10 @@ export class PassReader {
   ): Promise<Seen> {
     const { candidates: finder, metrics, simulation, slicing } = this.#deps
     const { disruptionClass, groups } = method
+    const among = (instances: readonly StateNode[]) => method.among?.(instances) ?? instances
+    const scope = { disruptionClass, among, ...(groups && { groups }) }
     const catalogue = await this.#deps.catalogue.read(signal)
-    const all = await inSlices(finder.find(catalogue, disruptionClass, isWanted, groups), slicing)
+    const all = await inSlices(finder.find(catalogue, scope, isWanted), slicing)
     const accepted = await inSlices(acceptedBy(method, all), slicing)
     const candidates = method.whole?.(accepted, catalogue) ?? accepted
     metrics.disruptionEligibleNodes.set({ reason: method.reason.toLowerCase() }, candidates.length)
@@ -56,14 +58,17 @@ export class PassReader {
   }
 }
 
+/** Candidates looked at between two questions whether others are to run. */
+const candidatesPerStep = 16
+
 /** Of the candidates, in steps, those that a method is about. */
 function* acceptedBy(
   method: DisruptionMethod,
   all: readonly Candidate[],
 ): Generator<undefined, readonly Candidate[], undefined> {
   const accepted: Candidate[] = []
-  for (const candidate of all) {
-    yield
+  for (const [at, candidate] of all.entries()) {
+    if (at % candidatesPerStep === 0) yield
     if (method.accepts(candidate)) accepted.push(candidate)
   }
   return accepted

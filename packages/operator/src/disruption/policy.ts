@@ -1,6 +1,6 @@
 /** What speaks against consolidation of a node: its NodePool, its labels (disruption.md 8), or a move in vain. */
-import type { Clock } from '@tenon/runtime'
-import { isConditionTrue, labels, type NodePool } from '@tenon/api'
+import { type Clock, perObject } from '@tenon/runtime'
+import { isConditionTrue, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
 import type { KeptRoom } from '../cluster/pods/buffer-pods.ts'
 import { keyOf } from '../cluster/pods/pods.ts'
@@ -27,9 +27,15 @@ export interface Objection {
   readonly untilMs?: number
 }
 
+/** From pass to pass most candidates are the same objects. */
+const firstShortcoming = perObject((candidate: Candidate): string | null => {
+  const { value } = shortcomings(candidate).next()
+  return value ?? null
+})
+
 /** Why a node is not consolidated that users are told of; empty ones are left to emptiness. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
-  return shortcomings(candidate).next().value
+  return firstShortcoming(candidate) ?? undefined
 }
 
 function* shortcomings(candidate: Candidate): Generator<string, undefined, undefined> {
@@ -57,6 +63,8 @@ export function keptRoomText(room: readonly KeptRoom[]): string {
   const parts = room.map(({ buffer, pods }) => `${pods.length} pod(s) of CapacityBuffer ${buffer}`)
   return `room is kept on it for ${parts.toSorted().join(', ')}`
 }
+
+const isConsolidatable = perObject((claim: NodeClaim) => isConditionTrue(claim, 'Consolidatable'))
 
 /** When pods last came to the node or left it. */
 function lastPodEventMs({ claim }: Pick<Candidate, 'claim'>): number | undefined {
@@ -91,6 +99,7 @@ export class ConsolidationPolicy {
     const { claim, pool } = candidate
     const { clock, settings, state } = this.#deps
     if (settings.compatibility === 'karpenter') return undefined
+    if (!state.recentlyFilledNodes.has(claim.metadata.name)) return undefined
     const nowMs = clock.now()
     const sinceMs = lastPodEventMs(candidate) ?? nowMs
     const leftMs = state.recentlyFilledNodes.leftMs(claim.metadata.name, sinceMs, consolidateAfterMs(pool))
@@ -110,7 +119,7 @@ export class ConsolidationPolicy {
    */
   isAtRest({ node, claim }: Pick<Candidate, 'node' | 'claim'>): boolean {
     const { unnotedPodEvents } = this.#deps.state
-    return isConditionTrue(claim, 'Consolidatable') && !unnotedPodEvents.has(node.metadata.name)
+    return isConsolidatable(claim) && !unnotedPodEvents.has(node.metadata.name)
   }
 
   /** Why the NodePool wants the node as it is, or wants it so for now; drift is another matter. */

@@ -23,9 +23,10 @@ export function predecessorsAnnotation(claims: readonly NodeClaim[]): Readonly<R
  * a process that knows nothing of the command would remove what was just launched, and launch it again.
  */
 export function awaitsPods({ caches, clock }: Dependencies, { metadata }: NodeClaim): boolean {
-  const names = metadata.annotations?.[replacesAnnotation]?.split(' ') ?? []
+  const noted = metadata.annotations?.[replacesAnnotation]
+  if (noted === undefined) return false
   const ageMs = clock.now() - Date.parse(metadata.creationTimestamp ?? '')
-  return names.some((name) => {
+  return noted.split(' ').some((name) => {
     const predecessor = caches.nodeClaims.get({ name })
     if (predecessor === undefined) return false
     return predecessor.metadata.deletionTimestamp !== undefined || ageMs < longestWaitMs

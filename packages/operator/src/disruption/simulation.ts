@@ -1,6 +1,6 @@
 /** Asks the engine what becomes of the pods without some nodes (disruption.md 11). */
-import type { Clock } from '@tenon/runtime'
-import { isConditionTrue, labels } from '@tenon/api'
+import { type Clock, perObject } from '@tenon/runtime'
+import { isConditionTrue, labels, type NodePool } from '@tenon/api'
 import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
 import type { GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
@@ -153,22 +153,46 @@ function describe({ state }: Dependencies, candidate: Candidate): CandidateInput
   }
 }
 
+/** What tells of an instance whether it is busy; null of those that never are. */
+const activityOf = perObject(
+  (stateNode: StateNode): { readonly pool: string; readonly sinceMs: number } | null => {
+    const { claim, isMarkedForDeletion } = stateNode
+    if (claim === undefined || isMarkedForDeletion || !isConditionTrue(claim, 'Initialized')) return null
+    const { lastPodEventTime } = claim.status ?? {}
+    const sinceMs =
+      lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)
+    return { pool: labelsOf(stateNode)[labels.nodePool] ?? '', sinceMs: sinceMs ?? 0 }
+  },
+)
+
 /** Names of the nodes on which something happened less than their NodePool's `consolidateAfter` ago. */
 function busyNodes({ state, caches, clock }: Dependencies): ReadonlySet<string> {
   const now = clock.now()
-  return new Set(
-    state.stateNodes().flatMap((stateNode) => {
-      const { claim, isMarkedForDeletion, name } = stateNode
-      const pool = caches.nodePools.get({ name: labelsOf(stateNode)[labels.nodePool] ?? '' })
-      if (claim === undefined || pool === undefined || isMarkedForDeletion) return []
-      if (pool.spec.replicas !== undefined || pool.metadata.deletionTimestamp !== undefined) return []
-      if (!isConditionTrue(pool, 'Ready') || !isConditionTrue(claim, 'Initialized')) return []
-      const afterMs = consolidateAfterMs(pool)
-      const { lastPodEventTime } = claim.status ?? {}
-      const sinceMs =
-        lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)
-      const isBusy = Number.isFinite(afterMs) && afterMs > 0 && now - (sinceMs ?? 0) < afterMs
-      return isBusy ? [name] : []
-    }),
+  /** For how long nodes of a NodePool are busy, by its name. */
+  const lasts = new Map(
+    caches.nodePools
+      .list()
+      .filter(isAnyBusy)
+      .map((pool) => [pool.metadata.name, consolidateAfterMs(pool)]),
+  )
+  const busy = new Set<string>()
+  for (const stateNode of state.stateNodes()) {
+    const activity = activityOf(stateNode)
+    const afterMs = activity === null ? undefined : lasts.get(activity.pool)
+    if (activity !== null && afterMs !== undefined && now - activity.sinceMs < afterMs)
+      busy.add(stateNode.name)
+  }
+  return busy
+}
+
+/** Whether nodes of the NodePool may be busy. */
+function isAnyBusy(pool: NodePool): boolean {
+  const afterMs = consolidateAfterMs(pool)
+  return (
+    Number.isFinite(afterMs) &&
+    afterMs > 0 &&
+    pool.spec.replicas === undefined &&
+    pool.metadata.deletionTimestamp === undefined &&
+    isConditionTrue(pool, 'Ready')
   )
 }

@@ -32,6 +32,11 @@ export class RecentlyFilledNodes {
     this.#filled.delete(claim)
   }
 
+  /** Whether a decision has put pods on the instance of this claim, and none has left since. */
+  has(claim: string): boolean {
+    return this.#filled.has(claim)
+  }
+
   /**
    * For how many milliseconds its pods are still left alone; 0 when they may be moved.
    * @param sinceMs when a pod last came to it.

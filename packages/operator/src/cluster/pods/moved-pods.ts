@@ -1,6 +1,6 @@
 /** Workloads that disruption has moved, and those that consolidation had better leave alone. */
 import { controllerOf, type Pod } from '@tenon/api'
-import type { Clock } from '@tenon/runtime'
+import { type Clock, perObject } from '@tenon/runtime'
 import { FailureBackoff } from '../failure-backoff.ts'
 
 /** An instance launched so long after a move for a pod of the same workload was launched because of the move. */
@@ -63,15 +63,29 @@ export class MovedPods {
     return undone.length
   }
 
-  /** The first of these pods whose workload backs off, with for how many milliseconds it still does. */
+  /**
+   * The first of these pods whose workload backs off, with for how many milliseconds it still does.
+   * @param pods never changed after they were given.
+   */
   backingOff(pods: readonly Pod[]): { readonly pod: Pod; readonly forMs: number } | undefined {
-    for (const pod of pods) {
-      const forMs = this.#failures.leftMs(controllerOf(pod)?.uid ?? '')
+    if (!this.#failures.isAnyPausing) return undefined
+    for (const [uid, pod] of firstOfWorkloads(pods)) {
+      const forMs = this.#failures.leftMs(uid)
       if (forMs > 0) return { pod, forMs }
     }
     return undefined
   }
 }
+
+/** By UID of a workload, the first of its pods. */
+const firstOfWorkloads = perObject((pods: readonly Pod[]): ReadonlyMap<string, Pod> => {
+  const first = new Map<string, Pod>()
+  for (const pod of pods) {
+    const uid = controllerOf(pod)?.uid ?? ''
+    if (!first.has(uid)) first.set(uid, pod)
+  }
+  return first
+})
 
 function workloadsOf(pods: readonly Pod[]): ReadonlySet<string> {
   return new Set(pods.flatMap((pod) => controllerOf(pod)?.uid ?? []))

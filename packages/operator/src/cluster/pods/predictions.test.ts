@@ -112,3 +112,23 @@ describe('what pods will ask for when they are made again', () => {
     assert.equal(cpuOf(predictions.remade(replica)), '3500m 100m')
   })
 })
+
+test('the version grows with every change to what pods are made again as', () => {
+  const predictions = new Predictions()
+  const versions = [predictions.version]
+  const noted = (): void => {
+    versions.push(predictions.version)
+  }
+  predictions.put(aPrediction(3000))
+  noted()
+  predictions.put(aPrediction(4000))
+  noted()
+  predictions.drop('default/web')
+  noted()
+  assert.deepEqual(
+    versions,
+    [...new Set(versions)].toSorted((a, b) => a - b),
+  )
+  predictions.drop('default/web')
+  assert.equal(predictions.version, versions.at(-1), 'there was nothing to drop')
+})

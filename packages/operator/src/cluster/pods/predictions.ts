@@ -44,23 +44,32 @@ export class Predictions {
   #byName: ReadonlyMap<string, Prediction> = new Map()
   /** Pods of one spec are made again alike. */
   readonly #specs = new WeakMap<PodSpec, { readonly prediction: Prediction; readonly spec: PodSpec }>()
-  readonly #resized: Pick<ResizedPods, 'remade'> | undefined
+  readonly #resized: Pick<ResizedPods, 'remade' | 'version'> | undefined
   #isAwaited = false
+  #version = 0
 
   /** @param resized what pods without a prediction are made again as, if they were resized in place. */
-  constructor(resized?: Pick<ResizedPods, 'remade'>) {
+  constructor(resized?: Pick<ResizedPods, 'remade' | 'version'>) {
     this.#resized = resized
   }
 
   /** Puts a prediction in place of what the same VerticalPodAutoscaler said before. */
   put(prediction: Prediction): void {
     this.#all.set(`${prediction.namespace}/${prediction.name}`, prediction)
+    this.#version++
     this.#byUid = undefined
   }
 
   /** @param key `namespace/name` of the VerticalPodAutoscaler. */
   drop(key: string): void {
-    if (this.#all.delete(key)) this.#byUid = undefined
+    if (!this.#all.delete(key)) return
+    this.#version++
+    this.#byUid = undefined
+  }
+
+  /** A larger one after every change to what any pod is {@link remade} as. */
+  get version(): number {
+    return this.#version + (this.#resized?.version ?? 0)
   }
 
   get(key: string): Prediction | undefined {

@@ -242,6 +242,11 @@ export class RequestPods {
     )
   }
 
+  /** Whether there are requests whose room anybody may keep. */
+  get areServed(): boolean {
+    return this.#served.size > 0
+  }
+
   /** Requests that keep room on an instance, or seek it there. */
   keptOn({
     claim,

@@ -17,17 +17,25 @@ interface Pods {
 export class ResizedPods {
   /** By UID of the pod, its containers before its first resize. */
   readonly #before = new Map<string, readonly Container[]>()
+  #version = 0
   /** Pods of one spec are made again alike. */
   readonly #specs = new WeakMap<PodSpec, { readonly before: readonly Container[]; readonly spec: PodSpec }>()
 
   follow(pods: Pods): void {
     pods.onChange((change) => {
       const uid = change.object.metadata.uid ?? ''
-      if (change.kind === 'deleted') this.#before.delete(uid)
+      if (change.kind === 'deleted' && this.#before.delete(uid)) this.#version++
       if (change.kind !== 'updated' || this.#before.has(uid)) return
       const { old, object } = change
-      if (isResized(old, object)) this.#before.set(uid, old.spec.containers)
+      if (!isResized(old, object)) return
+      this.#before.set(uid, old.spec.containers)
+      this.#version++
     })
+  }
+
+  /** A larger one after every change to what any pod is {@link remade} as. */
+  get version(): number {
+    return this.#version
   }
 
   /** The pod with the most of what it asks for and of what it will ask for once it is made again. */

@@ -117,7 +117,6 @@ export class ConsolidationSearch {
   #totals(all: Pass['all']): ReadonlyMap<string, PoolTotals> {
     const { state } = this.#deps
     const totals = new Map<string, { cost: number; disruption: number }>()
-    const known = new Map(all.map((candidate) => [candidate.name, candidate]))
     for (const candidate of all) {
       const name = candidate.pool.metadata.name
       if (!totals.has(name)) totals.set(name, { cost: 0, disruption: 0 })
@@ -128,10 +127,15 @@ export class ConsolidationSearch {
       const tracked = state.poolCosts.of(name).pricePerHour
       if (tracked > 0) total.cost = tracked
     }
+    let next = 0
     for (const instance of state.stateNodes()) {
+      // Both lists are in order of name.
+      while ((all[next]?.name ?? instance.name) < instance.name) next++
       const total = totals.get(labelsOf(instance)[labels.nodePool] ?? '')
       if (total === undefined) continue
-      total.disruption += known.get(instance.name)?.disruptionCost ?? this.#disruptionCostOf(instance)
+      const candidate = all[next]
+      total.disruption +=
+        candidate?.name === instance.name ? candidate.disruptionCost : this.#disruptionCostOf(instance)
     }
     return totals
   }

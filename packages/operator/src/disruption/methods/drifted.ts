@@ -8,5 +8,7 @@ export function isDrifted({ claim }: Pick<StateNode, 'claim'>): boolean {
   return claim !== undefined && isConditionTrue(claim, 'Drifted')
 }
 
+const hasDrifted = perObject((stateNode: StateNode) => isDrifted(stateNode))
+
 /** Those that have; worked out once for each list, which is the same as long as no instance has changed. */
-export const driftedAmong = perObject((stateNodes: readonly StateNode[]) => stateNodes.filter(isDrifted))
+export const driftedAmong = perObject((stateNodes: readonly StateNode[]) => stateNodes.filter(hasDrifted))

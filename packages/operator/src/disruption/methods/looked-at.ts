@@ -183,7 +183,8 @@ export class LookedAt {
     this.#inVain = new Map([...kept, ...inVain])
     if (isLook) this.#lookedAtMs = nowMs
     this.#searched = new Map(nodes.map((node) => [node.name, node]))
-    this.#places = placesAfter(nodes, this.#places, isLook)
+    // What came or became another since has not been looked at for all candidates.
+    this.#places = isLook ? this.#searched : this.#places && withLeastRooms(nodes, this.#places)
     if (settled.size === 0) this.#exchangedAtMs = nowMs
     const isFirst = this.#sights.size === 0
     const prices = pricesOf(catalogue)
@@ -191,10 +192,9 @@ export class LookedAt {
     const sightOf = (candidate: Looked): Sight => {
       const known = this.#sights.get(candidate.name)
       const left = isLimited ? leftOf(candidate, budgets) : Number.POSITIVE_INFINITY
-      return {
-        candidate,
-        left: known !== undefined && isAsSeen(candidate, known.candidate) ? Math.max(known.left, left) : left,
-      }
+      if (known === undefined || !isAsSeen(candidate, known.candidate)) return { candidate, left }
+      if (known.candidate === candidate && known.left >= left) return known
+      return { candidate, left: Math.max(known.left, left) }
     }
     this.#sights = new Map(Array.from(candidates, (candidate) => [candidate.name, sightOf(candidate)]))
   }
@@ -205,23 +205,17 @@ function hasLimits(catalogue: Catalogue): boolean {
   return catalogue.values().some(({ pool }) => Object.keys(pool.spec.limits ?? {}).length > 0)
 }
 
-/** @param isLook whether nothing was found for any candidate, with the nodes as they are. */
-function placesAfter(
+/** The nodes that are as before but for their room. */
+function withLeastRooms(
   nodes: readonly Place[],
-  before: ReadonlyMap<string, Place> | undefined,
-  isLook: boolean,
-): ReadonlyMap<string, Place> | undefined {
-  if (isLook) return new Map(nodes.map((node) => [node.name, node]))
-  // What came or became another since has not been looked at for all candidates.
-  return (
-    before &&
-    new Map(
-      nodes.flatMap((node) => {
-        const then = before.get(node.name)
-        return then === undefined || !isAlike(node, then) ? [] : [[node.name, withLeastRoom(node, then)]]
-      }),
-    )
-  )
+  before: ReadonlyMap<string, Place>,
+): ReadonlyMap<string, Place> {
+  const places = new Map<string, Place>()
+  for (const node of nodes) {
+    const then = before.get(node.name)
+    if (then !== undefined && isAlike(node, then)) places.set(node.name, withLeastRoom(node, then))
+  }
+  return places
 }
 
 /** Whether pods may find room on the node that they did not find before. */
@@ -236,6 +230,7 @@ function isRoomier(now: Place, then: Place | undefined): boolean {
 
 /** Whether the node takes pods as it did before, had it the room. */
 function isAlike(a: Place, b: Place): boolean {
+  if (a === b) return true
   return (
     a.initialized === b.initialized &&
     (a.refusesCandidatePods ?? false) === (b.refusesCandidatePods ?? false) &&
