@@ -42,14 +42,9 @@ export {
   type Requirements,
   requirementsOf,
 } from './requirements/requirements.ts'
-export {
-  knownSpecs,
-  type Problem,
-  problemInSteps,
-  problemOf,
-  problemText,
-  type ShapeSource,
-} from './input/problem.ts'
+export { type Problem, problemInSteps, problemOf, type ShapeSource } from './input/problem.ts'
+export { problemText } from './input/problem-text.ts'
+export { knownSpecs } from './input/spec-reading.ts'
 export type { AllocatedDevice, DeviceAllocation, DevicesInput } from './input/devices.ts'
 export type {
   AttachLimits,

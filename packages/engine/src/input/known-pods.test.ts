@@ -5,7 +5,8 @@ import * as fc from 'fast-check'
 import { anInput, aPod, spreading, times } from '../testing/builders.test-support.ts'
 import { KnownPods } from './known-pods.ts'
 import type { PodOrigin } from './input.ts'
-import { knownSpecs, problemOf } from './problem.ts'
+import { problemOf } from './problem.ts'
+import { knownSpecs } from './spec-reading.ts'
 
 const hostile = (spec: unknown): Pod => ({ ...aPod(), spec: spec as PodSpec })
 

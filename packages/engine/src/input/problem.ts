@@ -14,12 +14,12 @@ import {
 } from '@tenon/api'
 import { compareText } from './compare-text.ts'
 import type { DevicesInput } from './devices.ts'
-import { KnownPods } from './known-pods.ts'
 import { misshapenFields } from '../eligibility/pod-shape.ts'
 import { shapeProblemText } from '../eligibility/pool-shape.ts'
-import { hostPortOf } from '../scheduling/pods/host-ports.ts'
 import { withoutPreferences } from '../scheduling/pods/relaxation.ts'
 import { finished } from '../steps.ts'
+import { problemText } from './problem-text.ts'
+import { knownSpecs, type KnownSpecs, type SpecReading, textOf } from './spec-reading.ts'
 import type {
   AttachLimits,
   DaemonInput,
@@ -117,19 +117,10 @@ export interface Problem {
 
 const noAttachLimits: AttachLimits = { byType: {}, others: {} }
 
-type Held = NonNullable<PodStatus['containerStatuses']>[number]
-
 const noAttachments: ShapeSource['attachments'] = {}
 
 /** Pods read between two yields of {@link problemInSteps}. */
 const podsPerStep = 500
-
-/** What is kept of the pods of one problem for the next. */
-export type KnownSpecs = KnownPods<SpecReading>
-
-export function knownSpecs(): KnownSpecs {
-  return new KnownPods(specReading)
-}
 
 /**
  * Makes the problem; yields after a bounded amount of work, so that the caller can let others run.
@@ -215,38 +206,9 @@ export function problemOf(input: SchedulingInput, known?: KnownSpecs): Problem {
   return finished(problemInSteps(input, known))
 }
 
-/** What of a pod takes time to read; pods that cannot be read come through here, too. */
-interface SpecReading {
-  /** Tells specs apart that decide differently where a pod goes. */
-  readonly key: string | Unreadable
-  /** As {@link resized}. */
-  readonly status: PodStatus | Unreadable | undefined
-}
-
-interface Unreadable {
-  readonly problem: string
-}
-
-function specReading(pod: Pod): SpecReading {
-  return { key: attempted(() => specKey(pod.spec)), status: attempted(() => resized(pod)) }
-}
-
-function attempted<T>(read: () => T): T | Unreadable {
-  try {
-    return read()
-  } catch (error) {
-    return { problem: problemText(error) }
-  }
-}
-
 /** A bound pod without the fields every pod has cannot be counted. */
 function isReadable({ metadata, spec }: Pod): boolean {
   return typeof metadata === 'object' && typeof spec === 'object' && Array.isArray(spec.containers)
-}
-
-/** What went wrong with an object, for people. */
-export function problemText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** What tells shapes apart beside the pod's own fields. */
@@ -519,95 +481,6 @@ class BoundReader {
 
 function requiredAntiAffinity(spec: PodSpec): readonly PodAffinityTerm[] {
   return spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
-}
-
-/** Texts of parts of specs, which pods of one workload often share and nobody changes. */
-const texts = new WeakMap<object, string>()
-
-/** The text of a part, made once; a part may be anything where a pod is not what it should be. */
-function textOf(part: unknown): string {
-  if (part === undefined) return ''
-  if (typeof part !== 'object' || part === null) return JSON.stringify(part)
-  let text = texts.get(part)
-  if (text === undefined) {
-    text = JSON.stringify(part)
-    texts.set(part, text)
-  }
-  return text
-}
-
-/** The parts of a spec that decide where a pod goes, as text. */
-function specKey(spec: PodSpec): string {
-  // Every pod has containers of its own: a table of their texts would grow, all at once, by tens of milliseconds.
-  let key = Array.isArray(spec.containers) ? containersKey(spec) : textOf(spec.containers)
-  for (const container of spec.initContainers ?? [])
-    key += `i${container.restartPolicy}${containerKey(container, spec)}`
-  const rest = [
-    spec.nodeSelector,
-    spec.affinity,
-    spec.tolerations,
-    spec.topologySpreadConstraints,
-    spec.overhead,
-    spec.resources?.requests,
-    spec.resourceClaims,
-  ]
-  for (const part of rest) key += `\n${textOf(part)}`
-  return key
-}
-
-function containersKey(spec: PodSpec): string {
-  let key = ''
-  for (const container of spec.containers) key += containerKey(container, spec)
-  return key
-}
-
-function containerKey({ resources, ports }: PodSpec['containers'][number], spec: PodSpec): string {
-  let key = '|'
-  const requests = resources?.requests
-  for (const name in requests) key += `${name}=${String(ownValue(requests, name))},`
-  for (const port of ports ?? []) {
-    const number = hostPortOf(port, spec)
-    if (number !== 0) key += `:${number}/${port.hostIP}/${port.protocol}`
-  }
-  return key
-}
-
-/**
- * What counts of the status of a pod with containers that hold something else than they ask for, as during
- * a resize in place. Nothing else of it: a status is hardly ever the same for two pods.
- */
-function resized({ spec, status }: Pod): PodStatus | undefined {
-  const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status ?? {}
-  const isDifferent =
-    containerStatuses.some((each) => holdsOther(spec.containers, each)) ||
-    initContainerStatuses.some((each) => holdsOther(spec.initContainers ?? [], each))
-  if (!isDifferent) return undefined
-  return {
-    conditions: conditions
-      .filter(({ type }) => type === 'PodResizePending')
-      .map(({ type, status: value, reason = '' }) => ({ type, status: value, reason })),
-    containerStatuses: containerStatuses.map(held),
-    initContainerStatuses: initContainerStatuses.map(held),
-  }
-}
-
-function holdsOther(
-  containers: PodSpec['containers'],
-  { name, resources, allocatedResources }: Held,
-): boolean {
-  if (resources === undefined) return false
-  const asked = containers.find((each) => each.name === name)?.resources?.requests
-  const isAsked = (amounts: Held['allocatedResources']) =>
-    Object.entries(amounts ?? {}).every(([key, amount]) => String(ownValue(asked, key)) === amount)
-  return !isAsked(resources.requests) || !isAsked(allocatedResources)
-}
-
-function held({ name, resources, allocatedResources }: Held): Held {
-  return {
-    name,
-    ...(resources !== undefined && { resources: { requests: resources.requests ?? {} } }),
-    ...(allocatedResources !== undefined && { allocatedResources }),
-  }
 }
 
 function only(

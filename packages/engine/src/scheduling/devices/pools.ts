@@ -8,7 +8,7 @@ import {
   type ResourceSlice,
   taintsOfRules,
 } from '@tenon/api'
-import { problemText } from '../../input/problem.ts'
+import { problemText } from '../../input/problem-text.ts'
 import {
   attributesOf,
   capacityOf,

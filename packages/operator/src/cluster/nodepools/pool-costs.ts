@@ -18,12 +18,13 @@ export interface Bought {
   readonly capacityType: string
 }
 
-/** By key, what there is of it. */
+/** How many instances there are of one thing. */
 interface Counted {
   readonly bought: Bought
   readonly count: number
 }
 
+/** By key of what is bought. */
 type Counts = Map<string, Counted>
 
 const keyOf = ({ instanceType, zone, capacityType }: Bought) => `${zone}/${capacityType}/${instanceType}`

@@ -17,7 +17,7 @@ export interface NodeUse {
   readonly podsWithVolumes: readonly Pod[]
 }
 
-/** What is asked about the nodes of. */
+/** An instance, which may have no Node yet. */
 interface Instance {
   readonly node: Node | undefined
 }

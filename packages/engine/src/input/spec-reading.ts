@@ -1,0 +1,127 @@
+/** What of pods decides where they go, read once from each: nearly all are the same objects in the next problem. */
+import { ownValue, type Pod, type PodSpec, type PodStatus } from '@tenon/api'
+import { hostPortOf } from '../scheduling/pods/host-ports.ts'
+import { KnownPods } from './known-pods.ts'
+import { problemText } from './problem-text.ts'
+
+type Held = NonNullable<PodStatus['containerStatuses']>[number]
+
+/** What is kept of the pods of one problem for the next. */
+export type KnownSpecs = KnownPods<SpecReading>
+
+export function knownSpecs(): KnownSpecs {
+  return new KnownPods(specReading)
+}
+
+/** What of a pod takes time to read; pods that cannot be read come through here, too. */
+export interface SpecReading {
+  /** Tells specs apart that decide differently where a pod goes. */
+  readonly key: string | Unreadable
+  /** As {@link resized}. */
+  readonly status: PodStatus | Unreadable | undefined
+}
+
+interface Unreadable {
+  readonly problem: string
+}
+
+function specReading(pod: Pod): SpecReading {
+  return { key: attempted(() => specKey(pod.spec)), status: attempted(() => resized(pod)) }
+}
+
+function attempted<T>(read: () => T): T | Unreadable {
+  try {
+    return read()
+  } catch (error) {
+    return { problem: problemText(error) }
+  }
+}
+
+/** Texts of parts of specs, which pods of one workload often share and nobody changes. */
+const texts = new WeakMap<object, string>()
+
+/** The text of a part, made once; a part may be anything where a pod is not what it should be. */
+export function textOf(part: unknown): string {
+  if (part === undefined) return ''
+  if (typeof part !== 'object' || part === null) return JSON.stringify(part)
+  let text = texts.get(part)
+  if (text === undefined) {
+    text = JSON.stringify(part)
+    texts.set(part, text)
+  }
+  return text
+}
+
+/** The parts of a spec that decide where a pod goes, as text. */
+function specKey(spec: PodSpec): string {
+  // Every pod has containers of its own: a table of their texts would grow, all at once, by tens of milliseconds.
+  let key = Array.isArray(spec.containers) ? containersKey(spec) : textOf(spec.containers)
+  for (const container of spec.initContainers ?? [])
+    key += `i${container.restartPolicy}${containerKey(container, spec)}`
+  const rest = [
+    spec.nodeSelector,
+    spec.affinity,
+    spec.tolerations,
+    spec.topologySpreadConstraints,
+    spec.overhead,
+    spec.resources?.requests,
+    spec.resourceClaims,
+  ]
+  for (const part of rest) key += `\n${textOf(part)}`
+  return key
+}
+
+function containersKey(spec: PodSpec): string {
+  let key = ''
+  for (const container of spec.containers) key += containerKey(container, spec)
+  return key
+}
+
+function containerKey({ resources, ports }: PodSpec['containers'][number], spec: PodSpec): string {
+  let key = '|'
+  const requests = resources?.requests
+  for (const name in requests) key += `${name}=${String(ownValue(requests, name))},`
+  for (const port of ports ?? []) {
+    const number = hostPortOf(port, spec)
+    if (number !== 0) key += `:${number}/${port.hostIP}/${port.protocol}`
+  }
+  return key
+}
+
+/**
+ * What counts of the status of a pod with containers that hold something else than they ask for, as during
+ * a resize in place. Nothing else of it: a status is hardly ever the same for two pods.
+ */
+function resized({ spec, status }: Pod): PodStatus | undefined {
+  const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status ?? {}
+  const isDifferent =
+    containerStatuses.some((each) => holdsOther(spec.containers, each)) ||
+    initContainerStatuses.some((each) => holdsOther(spec.initContainers ?? [], each))
+  if (!isDifferent) return undefined
+  return {
+    conditions: conditions
+      .filter(({ type }) => type === 'PodResizePending')
+      .map(({ type, status: value, reason = '' }) => ({ type, status: value, reason })),
+    containerStatuses: containerStatuses.map(held),
+    initContainerStatuses: initContainerStatuses.map(held),
+  }
+}
+
+function holdsOther(
+  containers: PodSpec['containers'],
+  { name, resources, allocatedResources }: Held,
+): boolean {
+  if (resources === undefined) return false
+  const asked = containers.find((each) => each.name === name)?.resources?.requests
+  const isAsked = (amounts: Held['allocatedResources']) =>
+    Object.entries(amounts ?? {}).every(([key, amount]) => String(ownValue(asked, key)) === amount)
+  return !isAsked(resources.requests) || !isAsked(allocatedResources)
+}
+
+function held({ name, resources, allocatedResources }: Held): Held {
+  return {
+    name,
+    ...(resources !== undefined && { resources: { requests: resources.requests ?? {} } }),
+    ...(allocatedResources !== undefined && { allocatedResources }),
+  }
+}
