@@ -69,7 +69,15 @@ import {
   kwokNodeClassCrd,
   kwokNodeClassKind,
 } from '@tenon/provider-kwok'
-import { type Logger, Secret, SeededRandom, silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
+import {
+  type Clock,
+  type Logger,
+  Secret,
+  SeededRandom,
+  silentLogger,
+  type Transport,
+  VirtualClock,
+} from '@tenon/runtime'
 import { Mortality } from './mortality.ts'
 
 const crdKind: ResourceType = {
@@ -139,7 +147,7 @@ export interface WorldOptions {
   /** Whether the kind CapacityBuffer is served; it is unless this is false. What is served is part of what a seed replays. */
   readonly servesBuffers?: boolean
   /** What stands between the operator and the API server, for faults. */
-  readonly apiPath?: (inner: Transport) => Transport
+  readonly apiPath?: (inner: Transport, clock: Clock) => Transport
   /** The operator's own limit of its requests to the API server; none unless given. */
   readonly rate?: Rate
   /** Who decides; decisions take no time unless given. */
@@ -282,7 +290,7 @@ export class World {
     const logger = this.#logger
     const process = new Mortality(crashAt, when)
     const server = this.#cleverCloud?.through(this.kubeTransport()) ?? this.kubeTransport()
-    const transport = process.guard((this.#options.apiPath ?? direct)(server))
+    const transport = process.guard((this.#options.apiPath ?? direct)(server, clock))
     const client = createKubeClient({ transport, clock, userAgent: 'karpenter/world', ...(rate && { rate }) })
     const events = createEventRecorder({ client, clock, logger, random, component: 'karpenter' })
     const registry = createCacheRegistry({ client, clock, logger, random })

@@ -188,7 +188,7 @@ function commandsOf(
   const moves = new PodMoves({ ...parts, evictions })
   return new Commands({
     start: new CommandStart({ ...parts, marks, replacements, report }),
-    end: new CommandEnd({ traces, moves, marks, deleter, report }),
+    end: new CommandEnd({ ...parts, traces, moves, marks, deleter, report }),
     traces,
     replacements,
     moves,

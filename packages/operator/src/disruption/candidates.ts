@@ -235,7 +235,7 @@ const byNodeName = perObject(
 )
 
 /** Whether the claim's own time limit sees to it that pods do not keep the node for good. */
-function goesInTheEnd({ spec }: NodeClaim, disruptionClass: DisruptionClass): boolean {
+export function goesInTheEnd({ spec }: NodeClaim, disruptionClass: DisruptionClass): boolean {
   return disruptionClass === 'eventual' && spec.terminationGracePeriod !== undefined
 }
 

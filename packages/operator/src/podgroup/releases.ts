@@ -1,9 +1,10 @@
 /** Gives back claims of a group that cannot have all of them (gangs.md 7.3). */
-import { kinds, type Node, type NodeClaim, type Pod } from '@tenon/api'
+import { type Node, type NodeClaim, type Pod } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import { groupsOfClaim } from '../cluster/pods/group-claims.ts'
+import { podsOnNode } from '../cluster/pods/fresh-pods.ts'
 import { isDaemonPod, isMirrorPod, isTerminal } from '../cluster/pods/pods.ts'
 import type { DisruptionMarks } from '../disruption/commands/marks.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
@@ -69,7 +70,7 @@ export class GroupReleases {
   }
 
   async #isFree({ metadata }: Node): Promise<boolean> {
-    const pods = await this.#deps.client.list(kinds.pod, { fieldSelector: `spec.nodeName=${metadata.name}` })
+    const pods = await podsOnNode(this.#deps.client, metadata.name)
     return pods.every((pod: Pod) => isDaemonPod(pod) || isMirrorPod(pod) || isTerminal(pod))
   }
 }

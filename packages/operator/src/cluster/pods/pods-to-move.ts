@@ -106,13 +106,14 @@ export class PodsOnNodes {
     const known = this.#known.get(nodeName)
     if (known !== undefined) return known
     const all = this.#caches.pods.byIndex(indexes.byNode, nodeName)
-    const found = this.#read(all)
+    const found = this.read(all)
     // Annotations may hold for a time only; and nodes without pods would stay here when they are gone.
     if (found.annotated.length === 0 && all.length > 0) this.#known.set(nodeName, found)
     return found
   }
 
-  #read(all: readonly Pod[]): PodsToMove {
+  /** The same of pods that were read elsewhere. */
+  read(all: readonly Pod[]): PodsToMove {
     const budgets = this.budgets()
     const nowMs = this.#clock.now()
     const wellFormed: Pod[] = []

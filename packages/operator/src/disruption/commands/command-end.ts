@@ -1,17 +1,25 @@
 /** How a command goes on and ends: replacements come up, and the claims of its nodes go (disruption.md 15). */
 import type { NodeClaim } from '@tenon/api'
+import { isKubeError, type KubeClient } from '@tenon/kube'
+import type { Clock } from '@tenon/runtime'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { podsOnNode } from '../../cluster/pods/fresh-pods.ts'
 import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Candidate } from '../candidates.ts'
 import { type Command, policyLabel } from './command.ts'
 import type { CommandReport } from './command-report.ts'
 import type { CommandTraces } from './command-traces.ts'
+import { whyNodeStays } from './fresh-look.ts'
 import type { PodMoves } from './pod-moves.ts'
 import type { DisruptionMarks } from './marks.ts'
 import type { Waves } from './waves.ts'
 
 /** What this file works with. */
 interface Dependencies {
+  readonly client: Pick<KubeClient, 'list'>
+  readonly state: Pick<ClusterState, 'buffers' | 'podsOnNodes'>
+  readonly clock: Pick<Clock, 'now'>
   readonly traces: CommandTraces
   readonly moves: Pick<PodMoves, 'moved'>
   readonly marks: DisruptionMarks
@@ -21,12 +29,14 @@ interface Dependencies {
 
 /** A command that has begun. */
 export interface UnderWay {
-  readonly command: Command
+  command: Command
   readonly successors: readonly NodeClaim[]
   /** Names of successors that have an instance. */
   readonly launched: Set<string>
   readonly initialized: Set<string>
   readonly deleted: Set<string>
+  /** Whether its nodes were looked at freshly, which is the last thing before they go. */
+  isLookedAt: boolean
   readonly sinceMs: number
   readonly waves: Waves
 }
@@ -47,6 +57,35 @@ export class CommandEnd {
   waiting(claim: NodeClaim): void {
     const { report } = this.#deps
     report.tell(claim, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
+  }
+
+  /** Why a node stays by what the caches show, or (`fresh`) the API server says; undefined when it goes. */
+  async whyStays(
+    command: Command,
+    candidate: Candidate,
+    from: 'cache' | 'fresh',
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const { client, clock, state } = this.#deps
+    // A buffer may have taken the room while the taint was on its way.
+    if (command.reason === 'Empty' && state.buffers.keptOn(candidate.providerID).length > 0)
+      return 'its room is kept for a CapacityBuffer'
+    const look = { podsOnNodes: state.podsOnNodes, clock }
+    if (from === 'cache') return whyNodeStays(look, command, candidate)
+    try {
+      const pods = await podsOnNode(client, candidate.node.metadata.name, signal)
+      return whyNodeStays(look, command, candidate, pods)
+    } catch (error) {
+      if (!isKubeError(error)) throw error
+      return `its pods cannot be listed: ${error.message}`
+    }
+  }
+
+  /** A node of a command stays. */
+  blocked(candidate: Candidate, because: string): void {
+    const message = `Disruption is taken back: ${because}`
+    for (const object of [candidate.node, candidate.claim])
+      this.#deps.report.tell(object, 'DisruptionBlocked', message, because)
   }
 
   /** Deletes the claims of the nodes that go, unless others have. */

@@ -31,16 +31,16 @@ export class CommandTraces {
    * The nodes of a command are about to go.
    * @param successors claims in their place.
    */
-  begun(command: Command, going: readonly Candidate[], successors: readonly NodeClaim[]): void {
+  begun(command: Command, successors: readonly NodeClaim[]): void {
     const { settings, state } = this.#deps
     if (command.reason === 'Drifted')
       for (const pool of poolsOf(command))
         state.rollouts.replace(
           pool,
           successors,
-          going.flatMap(({ pods }) => pods),
+          command.candidates.flatMap(({ pods }) => pods),
         )
-    for (const { providerID } of going) state.mark(providerID)
+    for (const { providerID } of command.candidates) state.mark(providerID)
     const nominationMs = Math.max(2 * settings.batchMaxMs, 10_000)
     for (const { providerID } of command.destinations)
       if (!this.#isDrifted(providerID)) state.nominate(providerID, nominationMs)

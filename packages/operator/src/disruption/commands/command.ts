@@ -53,8 +53,6 @@ export interface Command {
   readonly waves?: readonly (readonly Pod[])[]
   /** Its nodes go all or none: gangs run on them that move as a whole (gangs.md 7.5). */
   readonly isWhole?: boolean
-  /** Looked at once the candidate takes no more pods: whether it may still go. */
-  readonly mayStillGo?: (candidate: Candidate) => boolean
 }
 
 export function decisionOf({ replacements }: Command): 'delete' | 'replace' {

@@ -135,27 +135,27 @@ export class Commands implements ControllerSpec {
     const paused = start.pausedBy(command)
     if (paused !== undefined) return paused
     const marked = await start.mark(command)
-    const going = marked.filter((candidate) => command.mayStillGo?.(candidate) ?? true)
-    if (going.length === 0) return undefined
     // The marks took time to write.
     const pausedNow = start.pausedBy(command)
     if (pausedNow !== undefined) return pausedNow
     const successors = await start.create(command, untried, signal)
     if ('kind' in successors) return successors
     // Not before: the provisioner would launch nodes for the same pods.
-    traces.begun(command, going, successors)
-    for (const { providerID } of going) this.#queued.set(providerID, id)
+    const going = { ...command, candidates: marked }
+    traces.begun(going, successors)
+    for (const { providerID } of marked) this.#queued.set(providerID, id)
     this.#underWay.set(id, {
-      command: { ...command, candidates: going },
+      command: going,
       successors,
       launched: new Set(),
       initialized: new Set(),
       deleted: new Set(),
+      isLookedAt: false,
       sinceMs: clock.monotonic(),
-      waves: moves.of(going, command.waves),
+      waves: moves.of(marked, command.waves),
     })
-    moves.begun({ ...command, candidates: going }, successors)
-    start.tell(id, { ...command, candidates: going }, successors)
+    moves.begun(going, successors)
+    start.tell(id, going, successors)
     this.#due.notify(id)
     return undefined
   }
@@ -167,18 +167,18 @@ export class Commands implements ControllerSpec {
   }
 
   /** Looks at one command. */
-  async reconcile(id: string): Promise<ReconcileResult> {
+  async reconcile(id: string, signal: AbortSignal): Promise<ReconcileResult> {
     const underWay = this.#underWay.get(id)
     if (underWay === undefined) return done
     const paused = this.#deps.start.pausedBy(underWay.command)
     return paused === undefined
-      ? await this.#advance(id, underWay)
+      ? await this.#advance(id, underWay, signal)
       : await this.#takeBack(id, underWay, paused)
   }
 
-  async #advance(id: string, underWay: UnderWay): Promise<ReconcileResult> {
+  async #advance(id: string, underWay: UnderWay, signal: AbortSignal): Promise<ReconcileResult> {
     const { clock, end, replacements, traces } = this.#deps
-    const { command, successors, initialized } = underWay
+    const { successors, initialized } = underWay
     for (const successor of successors) {
       const { name } = successor.metadata
       const current = traces.known(successor)
@@ -194,23 +194,74 @@ export class Commands implements ControllerSpec {
         return await this.#giveUp(id, underWay, `its replacement ${name} ${because}`)
       }
       if (wasReady || current === undefined) continue
-      end.launching(current, command)
+      end.launching(current, underWay.command)
       if (isConditionTrue(current, 'Initialized')) {
         initialized.add(name)
         replacements.succeeded(nodePoolOf(current))
       } else end.waiting(current)
     }
     const isReady = successors.every(({ metadata }) => initialized.has(metadata.name))
+    if (await this.#lookAgain(id, underWay, isReady, signal)) return done
     const haveMoved = isReady && underWay.waves.advance()
     if (haveMoved && (await end.finish(underWay))) {
       this.#forget(id, underWay)
-      this.#retreats.forget(command.candidates.map(({ providerID }) => providerID))
+      this.#retreats.forget(underWay.command.candidates.map(({ providerID }) => providerID))
       end.succeeded(id)
       return done
     }
     if (clock.monotonic() - underWay.sinceMs >= commandTimeoutMs(this.#queued.size))
       return await this.#giveUp(id, underWay, 'it timed out', true)
     return { kind: 'after', delayMs: isReady && !haveMoved ? wavePollMs : pollMs }
+  }
+
+  /**
+   * Looks at the nodes for as long as none of their pods has moved; last, and freshly, once all else is ready.
+   * @returns whether nothing is left of the command.
+   */
+  async #lookAgain(id: string, underWay: UnderWay, isReady: boolean, signal: AbortSignal): Promise<boolean> {
+    if (underWay.isLookedAt) return false
+    if (await this.#letStay(id, underWay, 'cache', signal)) return true
+    if (!isReady) return false
+    if (await this.#letStay(id, underWay, 'fresh', signal)) return true
+    underWay.isLookedAt = true
+    return false
+  }
+
+  /**
+   * Lets nodes stay of which pods do not allow otherwise any more: empty ones each by itself, others with all of their
+   * command. @returns whether nothing is left of the command.
+   */
+  async #letStay(
+    id: string,
+    underWay: UnderWay,
+    from: 'cache' | 'fresh',
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { end } = this.#deps
+    const { command } = underWay
+    const answers = await Promise.all(
+      command.candidates.map(async (candidate) => ({
+        candidate,
+        because: await end.whyStays(command, candidate, from, signal),
+      })),
+    )
+    const staying = answers.flatMap(({ candidate, because }) =>
+      because === undefined ? [] : [{ candidate, because }],
+    )
+    const [first] = staying
+    if (first === undefined) return false
+    for (const { candidate, because } of staying) end.blocked(candidate, because)
+    if (command.reason !== 'Empty' || staying.length === command.candidates.length) {
+      const name = first.candidate.node.metadata.name
+      await this.#giveUp(id, underWay, `Node ${name} must stay: ${first.because}`)
+      return true
+    }
+    const stays = new Set(staying.map(({ candidate }) => candidate))
+    await this.#release({ ...underWay, command: { ...command, candidates: [...stays] } })
+    this.#retreats.note([...stays].map(({ providerID }) => providerID))
+    for (const { providerID } of stays) this.#queued.delete(providerID)
+    underWay.command = { ...command, candidates: command.candidates.filter((each) => !stays.has(each)) }
+    return false
   }
 
   /** Lets the nodes stay that do not drain yet: nobody has failed. */

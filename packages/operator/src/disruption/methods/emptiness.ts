@@ -99,9 +99,6 @@ export class Emptiness implements DisruptionMethod {
       candidates: accepted,
       replacements: [],
       destinations: [],
-      // A pod may have been bound while the taint was on its way.
-      mayStillGo: ({ node, providerID }) =>
-        state.podsOnNodes.of(node.metadata.name).isEmpty && state.buffers.keptOn(providerID).length === 0,
     })
     return overtaken === undefined ? 'begun' : 'again'
   }

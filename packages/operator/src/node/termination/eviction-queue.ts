@@ -32,6 +32,8 @@ const backoff: ReconcileResult = { kind: 'backoff' }
 const settleMs = 10_000
 
 interface Entry {
+  /** The pod, where the cache did not show it: whether a drain is over is asked of the API server. */
+  readonly unseen: Pod | undefined
   readonly uid: string
   deadlineMs: number
   /** Whether the deadline has overtaken what protects the pod. */
@@ -75,7 +77,8 @@ export class EvictionQueue implements ControllerSpec {
       if (this.#told.has(uid) && pod.metadata.deletionTimestamp === undefined) continue
       const known = this.#entries.get(key)
       if (known?.uid !== uid) {
-        this.#entries.set(key, { uid, deadlineMs, isForced, said: '' })
+        const unseen = this.#current(key)?.metadata.uid === uid ? undefined : pod
+        this.#entries.set(key, { unseen, uid, deadlineMs, isForced, said: '' })
         this.#due.notify(key)
         continue
       }
@@ -93,9 +96,9 @@ export class EvictionQueue implements ControllerSpec {
   async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
     const entry = this.#entries.get(key)
     if (entry === undefined) return done
-    const [namespace = '', name = ''] = key.split('/')
-    const pod = this.#deps.caches.pods.get({ namespace, name })
-    if (pod === undefined || pod.metadata.uid !== entry.uid) return this.#drop(key, entry)
+    const current = this.#current(key)
+    const pod = current?.metadata.uid === entry.uid ? current : entry.unseen
+    if (pod === undefined) return this.#drop(key, entry)
     const now = this.#deps.clock.now()
     if (isForceEligible(pod, entry.deadlineMs, now)) return await this.#forceDelete(pod, entry, key)
     if (!isActive(pod)) return this.#drop(key, entry)
@@ -116,6 +119,11 @@ export class EvictionQueue implements ControllerSpec {
     if (entry.said === said) return
     entry.said = said
     if (notice !== undefined) this.#deps.events.record({ object: pod, ...notice })
+  }
+
+  #current(key: string): Pod | undefined {
+    const [namespace = '', name = ''] = key.split('/')
+    return this.#deps.caches.pods.get({ namespace, name })
   }
 
   #sweep(): void {

@@ -7,13 +7,14 @@ import type { Departure } from './departure.ts'
 import { isDrainable, planDrain } from './drain.ts'
 import { drainEventMs, type DrainEvents } from './drain-events.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
+import { podsOnNode } from '../../cluster/pods/fresh-pods.ts'
 import { pendingVolumes } from './volumes.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Pick<Kubernetes<'persistentVolumeClaims' | 'volumeAttachments'>, 'caches' | 'events'>
+  readonly kubernetes: Kubernetes<'persistentVolumeClaims' | 'volumeAttachments'>
   readonly state: Pick<ClusterState, 'podsOn'>
   readonly provider: Pick<CloudProvider, 'delete' | 'get' | 'ownsProviderID'>
   readonly evictions: Pick<EvictionQueue, 'add' | 'addForced'>
@@ -44,20 +45,27 @@ export type TerminationStage = (
 /** The stages, in order; each is looked at again in every pass. */
 export function terminationStages(deps: Dependencies): readonly TerminationStage[] {
   return [
-    (departure, conditions) => drain(deps, departure, conditions),
+    (departure, conditions, signal) => drain(deps, departure, conditions, signal),
     (departure, conditions) => detachVolumes(deps, departure, conditions),
     (departure, conditions, signal) => endInstance(deps, departure, conditions, signal),
   ]
 }
 
-function drain(
-  { clock, drainEvents, evictions, state }: Dependencies,
+async function drain(
+  { clock, drainEvents, evictions, kubernetes, state }: Dependencies,
   departure: Departure,
   before: ConditionSet | undefined,
-): StageOutcome {
+  signal: AbortSignal,
+): Promise<StageOutcome> {
   const now = clock.now()
   const { node, deadlineMs } = departure
-  const plan = planDrain(state.podsOn(node.metadata.name), deadlineMs, now)
+  const { name } = node.metadata
+  let plan = planDrain(state.podsOn(name), deadlineMs, now)
+  const sinceMs = Date.parse(before?.get('Drained')?.lastTransitionTime ?? '')
+  const isSettled = before === undefined || now - sinceMs >= leastDrainMs
+  // The instance ends after this, with whatever the cache does not show.
+  if (plan.waiting.length === 0 && isSettled && before?.isTrue('Drained') !== true)
+    plan = planDrain(await podsOnNode(kubernetes.client, name, signal), deadlineMs, now)
   const draining = { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' } as const
   const conditions = before?.get('Drained') === undefined ? before?.set(draining, now) : before
   if (plan.waiting.length > 0) {
@@ -69,8 +77,7 @@ function drain(
     return { conditions, requeueMs: Math.min(pollMs, forceMs) }
   }
   if (conditions === undefined || conditions.isTrue('Drained')) return { conditions }
-  const since = Date.parse(conditions.get('Drained')?.lastTransitionTime ?? '')
-  if (now - since < leastDrainMs) return { conditions, requeueMs: pollMs }
+  if (!isSettled) return { conditions, requeueMs: pollMs }
   return { conditions: conditions.set({ type: 'Drained', status: 'True' }, now) }
 }
 

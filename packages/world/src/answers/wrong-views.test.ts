@@ -1,0 +1,49 @@
+/** Nothing is destroyed, and nothing is launched twice, on a view of pods that is late or wrong (reports-2.md 1, 2). */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { kinds } from '@tenon/api'
+import { WrongViews } from '../simulation/faults/wrong-views.ts'
+import type { World } from '../world.ts'
+import { callsTo, healthyCluster, instanceIds, podNames } from './healthy-cluster.test-support.ts'
+
+const minute = 60_000
+const nodes = 6
+
+/** Passes time, and asserts that no instance went, no pod was evicted and nothing was launched. */
+async function assertUntouched(world: World, minutes: number): Promise<void> {
+  const before = [instanceIds(world), podNames(world)]
+  await world.clock.advance(minutes * minute)
+  assert.equal(callsTo(world, 'delete-instance'), 0)
+  assert.equal(callsTo(world, 'create-instance'), nodes)
+  assert.deepEqual([instanceIds(world), podNames(world)], before)
+}
+
+for (const lie of ['empty', 'half', 'old'] as const)
+  test(`RPB-42 a list of pods that is ${lie} once costs no instance and no pod`, async (t) => {
+    const views = new WrongViews()
+    const world = await healthyCluster(t, nodes, { apiPath: views.path })
+    views.lie('pods', lie, 1)
+    views.expire('pods')
+    await world.clock.advance(minute)
+    views.tellTruth('pods')
+    await assertUntouched(world, 15)
+  })
+
+test('RPB-42 DELETED events for pods that run cost no instance and no pod', async (t) => {
+  const views = new WrongViews()
+  const world = await healthyCluster(t, nodes, { apiPath: views.path })
+  views.tellDeleted('pods', world.cluster.server.local.list(kinds.pod))
+  await assertUntouched(world, 15)
+})
+
+for (const late of [30, 130, 300])
+  test(`RPB-9 a pod that the cache shows ${late} s late keeps its node`, async (t) => {
+    const views = new WrongViews()
+    const world = await healthyCluster(t, nodes, { apiPath: views.path })
+    // Each pod is made anew at once and bound to a node that looks empty for as long.
+    views.late('pods', late * 1000)
+    for (const { metadata } of world.pods())
+      world.cluster.server.local.delete(kinds.pod, 'default', metadata.name, { gracePeriodSeconds: 0 })
+    await world.clock.advance(30_000)
+    await assertUntouched(world, 15)
+  })
