@@ -52,7 +52,6 @@ export type {
   NodeInput,
   PodGroupInput,
   PodOrigin,
-  PodsOnTrial,
   PodVolumes,
   PoolInput,
   SchedulingInput,

@@ -36,7 +36,7 @@ export { formerTemplates, type FormerTemplate } from './nodepool/rollout/history
 export { readRecord, type RolloutRecord, type Watched } from './nodepool/rollout/record.ts'
 export { canaryCount, rolloutAnnotations, rolloutSettings } from './nodepool/rollout/settings.ts'
 export { type ClaimPrices, Operator, type OperatorDependencies } from './operator.ts'
-export { emptyMemory, onTrialOf, type OperatorMemory } from './questions/memory.ts'
+export { emptyMemory, type OperatorMemory } from './questions/memory.ts'
 export type { Saving } from './questions/node-examination.ts'
 export type { NodeAnswer } from './questions/node-questions.ts'
 export type { BudgetAnswer, PoolCatalogue } from './questions/pool-questions.ts'

@@ -260,7 +260,6 @@ export class Operator {
     return {
       ...rememberedBy(state, pools, this.#deps.runtime.clock.now()),
       offeringsOnTrial: launchGuard.onTrial(),
-      podsOnTrial: Object.fromEntries(state.evidence.onTrial),
       groupVersions: state.podGroups.caches.map(({ type }) => apiVersionOf(type)),
       isSteering: this.#assembled.decisions.placementGate.isOn,
     }

@@ -196,8 +196,6 @@ function deferralText(because: Deferral, nodePool: string): string {
   switch (because.kind) {
     case 'offeringsOnTrial':
       return `Its node of NodePool ${nodePool} waits for another launch to find out whether the offering can be bought again`
-    case 'podsOnTrial':
-      return 'Nodes that were launched for pods like it may yet take it'
     case 'limitReserved':
       return `Nodes on their way take what is left of the limit of ${because.limit} of NodePool ${nodePool}`
   }

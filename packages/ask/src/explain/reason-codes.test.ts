@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type InstanceType, type KubeObject, labels, type NodePool, type Pod } from '@tenon/api'
 import { type Deferral, type PodReason, renderPodReason, type TemplateReason } from '@tenon/engine'
-import { type UnreadyPool, workloadOf } from '@tenon/operator'
+import type { UnreadyPool } from '@tenon/operator'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { Study } from '../study/study.ts'
 import { aClaimedNode, aPending, aPool, aSnapshot, aType } from '../testing/clusters.test-support.ts'
@@ -330,8 +330,6 @@ const podRows: Readonly<Record<PodReason['kind'], Row<PodReason>>> = {
   },
 }
 
-const onTrial = aPending('web', requests, {}, 'web')
-
 const deferralRows: Readonly<Record<Deferral['kind'], Yields>> = {
   offeringsOnTrial: {
     objects: [aPool('blue'), aPending('other', { cpu: '2' }), aPending('web', { cpu: '2' })],
@@ -344,14 +342,6 @@ const deferralRows: Readonly<Record<Deferral['kind'], Yields>> = {
       },
     }),
     words: /NodePool blue waits for another launch to find out whether the offering can be bought again/,
-  },
-  podsOnTrial: {
-    objects: [aPool('blue'), onTrial],
-    edited: (snapshot) => ({
-      ...snapshot,
-      memory: { ...snapshot.memory, podsOnTrial: { [workloadOf(onTrial)]: 1 } },
-    }),
-    words: /Nodes that were launched for pods like it may yet take it/,
   },
   limitReserved: {
     objects: [aPool('blue', { limits: { cpu: '4' } }), web()],

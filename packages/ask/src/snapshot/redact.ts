@@ -107,8 +107,6 @@ export function redacted(snapshot: Snapshot, key: string): Snapshot {
       ...(memory.predictions && {
         predictions: memory.predictions.map((prediction) => redactor.prediction(prediction)),
       }),
-      // Named after what the pods are like, which is not the same any more.
-      podsOnTrial: {},
     },
     nodeDecisions: nodeDecisions.map((decision) => ({
       ...decision,

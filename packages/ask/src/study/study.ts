@@ -1,7 +1,7 @@
 /** A snapshot that is open for questions: the state and the engine of the controller, fed from it (ask.md 1). */
 import { apiVersionOf, autoscalingKinds, podGroupKinds, type ResourceType } from '@tenon/api'
 import { createCacheRegistry } from '@tenon/kube'
-import { InlineDecider, onTrialOf, Operator, type PendingDecision, type Settings } from '@tenon/operator'
+import { InlineDecider, Operator, type PendingDecision, type Settings } from '@tenon/operator'
 import { type Clock, eventLoopTurns, SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { CatalogueProvider } from './catalogue-provider.ts'
@@ -85,8 +85,7 @@ export class Study {
    * @param deadlineMs a decision that takes longer ends with what it has.
    */
   async decide(deadlineMs: number = this.snapshot.settings.solveTimeoutMs): Promise<PendingDecision> {
-    const onTrial = onTrialOf(this.snapshot.memory)
-    return await this.operator.questions().pending(onTrial, deadlineMs, this.#closed.signal)
+    return await this.operator.questions().pending(deadlineMs, this.#closed.signal)
   }
 
   async close(): Promise<void> {

@@ -61,13 +61,6 @@ export interface PoolInput {
   readonly reserved?: Resources
 }
 
-/** Pods that are alike, and for some of which nodes were launched that may yet take them. */
-export interface PodsOnTrial {
-  readonly uids: ReadonlySet<string>
-  /** For how many of them there are nodes. */
-  readonly nodesFor: number
-}
-
 /** A DaemonSet, by the pod it would put on a node. */
 export interface DaemonInput {
   readonly name: string
@@ -186,8 +179,6 @@ export interface SchedulingInput {
   readonly planned?: ReadonlyMap<string, string>
   /** Offerings that failed lately: one launch is to find out whether each can be bought again. Absent = none. */
   readonly offeringsOnTrial?: readonly OfferingRef[]
-  /** No pod is in two groups. Absent = none. */
-  readonly podsOnTrial?: readonly PodsOnTrial[]
   /** Absent = none. */
   readonly podGroups?: readonly PodGroupInput[]
 }

@@ -47,8 +47,6 @@ export interface RoomResult {
 export type Deferral =
   /** It can only be launched with offerings on trial, which another claim tries. */
   | { readonly kind: 'offeringsOnTrial' }
-  /** Nodes that were launched for its pods may yet take them. */
-  | { readonly kind: 'podsOnTrial' }
   /** Other claims have reserved what is left below this limit of its NodePool. */
   | { readonly kind: 'limitReserved'; readonly limit: string }
 

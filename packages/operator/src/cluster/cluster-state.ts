@@ -147,7 +147,7 @@ export class ClusterState {
     this.plans = new PodPlans(clock, planAgeMs)
     this.requests = new RequestPods(caches, this.plans)
     this.podGroups = new PodGroups(caches, this.requests)
-    this.evidence = new NodeEvidence(clock)
+    this.evidence = new NodeEvidence(caches, clock)
     this.words = new SchedulerWords(caches, this.plans, clock)
     const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)
     this.nominations = new NominatedPods(caches, nodeOf, this.plans, clock, planAgeMs)

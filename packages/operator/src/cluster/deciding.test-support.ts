@@ -11,7 +11,6 @@ import {
 import { schedule } from '@tenon/engine'
 import { eventLoopTurns, silentLogger } from '@tenon/runtime'
 import { sliceMs } from '../decider/slice.ts'
-import type { OnTrial } from '../node/evidence/judge.ts'
 import { ClusterInput } from '../provisioning/input/cluster-input.ts'
 import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
 import { GroupInputs } from '../provisioning/input/group-input.ts'
@@ -73,14 +72,13 @@ export function aWaitingPod(
 
 /** What is known of launches under way. */
 interface UnderWay {
-  readonly onTrial?: OnTrial
   readonly offeringsOnTrial?: readonly OfferingRef[]
 }
 
 /** What is known of the cluster now, as the engine gets it. */
 export async function gathered(
   { caches, clock, state }: ObservedCluster,
-  { onTrial = new Map(), offeringsOnTrial = [] }: UnderWay = {},
+  { offeringsOnTrial = [] }: UnderWay = {},
 ): Promise<GatheredInput> {
   const observed = { caches, clock, state, settings: defaultSettings, provider, logger: silentLogger }
   const placementGate = { improvementFor: () => ({}) }
@@ -101,7 +99,7 @@ export async function gathered(
     policies: new SchedulingPolicies({ ...observed, placementGate }),
     slicing: { clock, turns: eventLoopTurns, sliceMs },
   })
-  return await inputs.forPending(onTrial, new AbortController().signal)
+  return await inputs.forPending(new AbortController().signal)
 }
 
 /** Where each waiting pod goes: to the node of a name, to a new one, or nowhere. */

@@ -1,12 +1,7 @@
 /** Builds what decides about pods that wait, and launches nodes for them. */
 import { ClaimRefusals } from '../cluster/pods/claim-refusals.ts'
 import { StoredPods } from '../cluster/pods/stored-pods.ts'
-import { DecidedPods } from '../node/evidence/decided-pods.ts'
 import { EvidenceReport } from '../node/evidence/evidence-report.ts'
-import { EvidenceFindings } from '../node/evidence/findings.ts'
-import { PlaceVerdicts } from '../node/evidence/place-verdicts.ts'
-import { Places } from '../node/evidence/places.ts'
-import { PlaceVolumes } from '../node/evidence/place-volumes.ts'
 import { PodRefusals } from '../node/evidence/pod-refusals.ts'
 import { Shortfalls } from '../node/evidence/shortfalls.ts'
 import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
@@ -85,15 +80,12 @@ export function inputsOf(
 
 /** Looks at what becomes of nodes. */
 function judgeOf(parts: Assembly): NodeEvidenceJudge {
-  const verdicts = new PlaceVerdicts({
+  return new NodeEvidenceJudge({
     ...parts,
-    volumes: new PlaceVolumes(parts),
-    decided: new DecidedPods(),
     refusals: new PodRefusals(parts),
+    shortfalls: new Shortfalls(parts),
+    report: new EvidenceReport(parts),
   })
-  const report = new EvidenceReport(parts)
-  const findings = new EvidenceFindings({ ...parts, verdicts, shortfalls: new Shortfalls(parts), report })
-  return new NodeEvidenceJudge({ ...parts, places: new Places(parts), verdicts, findings, report })
 }
 
 /** Decides about observed NodePools. */

@@ -18,7 +18,6 @@ const parts: Readonly<Record<keyof SchedulingInput, true>> = {
   origins: true,
   planned: true,
   offeringsOnTrial: true,
-  podsOnTrial: true,
   podGroups: true,
 }
 

@@ -265,12 +265,11 @@ function isStoredType(value: unknown): value is StoredType {
 function isUselessNode(value: unknown): value is UselessNode {
   const fields = fieldsOf(value)
   const texts = ['workload', 'nodePool', 'node', 'claim', 'pod', 'words', 'ground']
-  const numbers = ['failures', 'atMs', 'untilMs', 'probeMs']
+  const numbers = ['failures', 'atMs', 'untilMs']
   return (
     texts.every((name) => typeof ownValue(fields, name) === 'string') &&
     numbers.every((name) => Number.isFinite(ownValue(fields, name))) &&
-    (fields['cause'] === 'short' || fields['cause'] === 'refused') &&
-    Object.values(fieldsOf(fields['margins'])).every((each) => Number.isFinite(each))
+    (fields['cause'] === 'unused' || fields['cause'] === 'refused')
   )
 }
 

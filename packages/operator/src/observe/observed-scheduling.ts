@@ -1,6 +1,5 @@
 /** Decides which nodes of observed NodePools would be launched, and launches none. */
 import type { NewClaim } from '@tenon/engine'
-import type { OnTrial } from '../node/evidence/judge.ts'
 import type { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import type { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
 import { shortened } from '../provisioning/reports/scheduling-report.ts'
@@ -18,8 +17,6 @@ interface Dependencies {
   readonly memory: Pick<DecisionMemory, 'failed'>
 }
 
-const nothingOnTrial: OnTrial = new Map()
-
 export class ObservedScheduling {
   readonly #deps: Dependencies
 
@@ -30,7 +27,7 @@ export class ObservedScheduling {
   async run(signal: AbortSignal): Promise<void> {
     const { decider, inputs, launches, memory, observed } = this.#deps
     if (!observed.isAny) return
-    const input = await inputs.forPending(nothingOnTrial, signal)
+    const input = await inputs.forPending(signal)
     if (input.pods.length === 0 || !input.hasEligiblePool) {
       launches.note([], input.pods)
       return

@@ -35,14 +35,6 @@ export class Planner {
     return this.#deps.placementGate.settled()
   }
 
-  /** Gives up plans whose nodes are there without the room that was planned: they would keep it from other pods. */
-  giveUp({ deferred }: Pick<SchedulingResult, 'deferred'>): void {
-    const claims = deferred.filter(({ because }) => because.kind === 'podsOnTrial').map(({ claim }) => claim)
-    this.#deps.state.plans.giveUp(
-      claims.flatMap(({ pods }) => pods).map(({ metadata }) => metadata.uid ?? ''),
-    )
-  }
-
   /** Keeps the nodes for pods that are to go there. */
   keepNodes(
     { stateNodes, origins }: Pick<GatheredInput, 'stateNodes' | 'origins'>,

@@ -2,7 +2,6 @@
 import { isRequestPod, type Pod } from '@tenon/api'
 import { type SchedulingResult } from '@tenon/engine'
 import { inSlices, type Slicing } from '@tenon/runtime'
-import type { OnTrial } from '../node/evidence/judge.ts'
 import type { PreferenceWarnings } from './reports/preference-warnings.ts'
 import type { RefusedClaims } from './claims/refused-claims.ts'
 import type { GatheredInput, SchedulingInputs } from './input/scheduling-input.ts'
@@ -34,11 +33,11 @@ export class PassDecision {
   }
 
   /** @returns nothing decided when there is nothing to decide, or no pool that could launch anything. */
-  async make(onTrial: OnTrial, signal: AbortSignal): Promise<PassAnswer> {
+  async make(signal: AbortSignal): Promise<PassAnswer> {
     const { decider, inputs, preferences, refused, report, slicing } = this.#deps
     const { clock } = slicing
     const start = clock.monotonic()
-    const all = refused.inTurn(await inputs.forPending(onTrial, signal))
+    const all = refused.inTurn(await inputs.forPending(signal))
     const [input, roomPods] = withoutRoom(all)
     report.ignored(input.ignored)
     const pods = [...input.pods, ...input.refused.map(({ pod }) => pod)]

@@ -1,5 +1,5 @@
 /** One scheduling pass: decide, plan, tell, launch. */
-import type { NodeEvidenceJudge, OnTrial } from '../node/evidence/judge.ts'
+import type { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import type { Planner } from '../placement/planner.ts'
 import type { ClaimLaunches, LaunchOutcome } from './claims/claim-launches.ts'
 import type { OutcomeReport } from './reports/outcome-report.ts'
@@ -18,8 +18,6 @@ interface Dependencies {
   readonly measure: PassMeasure
 }
 
-const nothingOnTrial: OnTrial = new Map()
-
 export class SchedulingPass {
   readonly #deps: Dependencies
 
@@ -31,10 +29,10 @@ export class SchedulingPass {
     const { decision, judge, launches, measure, outcome, planner } = this.#deps
     await planner.settled()
     const observe = measure.begin()
-    const onTrial = judge === undefined ? nothingOnTrial : await judge.run(signal)
+    await judge?.run(signal)
     let decided: Decided | undefined
     try {
-      decided = await decision.make(onTrial, signal)
+      decided = await decision.make(signal)
     } finally {
       // Beside the decision itself, and where there is nothing to decide (operations.md 9.1).
       observe()
@@ -43,7 +41,6 @@ export class SchedulingPass {
     const { input, result } = decided
     judge?.decided(result)
     const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
-    planner.giveUp(result)
     planner.keepNodes(input, result)
     const plan = await planner.plan(input, result)
     await outcome.tell(input, result)

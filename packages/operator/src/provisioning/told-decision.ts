@@ -1,5 +1,4 @@
 /** Decisions of which those are told that keep room. */
-import type { OnTrial } from '../node/evidence/judge.ts'
 import type { Decided, PassDecision } from './pass-decision.ts'
 import type { RoomReport } from './room-outcome.ts'
 
@@ -17,9 +16,9 @@ export class ToldDecision {
   }
 
   /** @returns undefined when there is nothing to decide about pods, or no pool that could launch anything. */
-  async make(onTrial: OnTrial, signal: AbortSignal): Promise<Decided | undefined> {
+  async make(signal: AbortSignal): Promise<Decided | undefined> {
     const { decision, reports } = this.#deps
-    const { room, decided } = await decision.make(onTrial, signal)
+    const { room, decided } = await decision.make(signal)
     for (const report of reports) await report.tell(room, signal)
     return decided
   }

@@ -5,7 +5,6 @@ import type { BufferSource } from '../cluster/pods/buffer-pods.ts'
 import type { GroupRound } from '../cluster/pods/pod-groups.ts'
 import type { PodPlan } from '../cluster/pods/pod-plans.ts'
 import type { Prediction } from '../cluster/pods/predictions.ts'
-import type { OnTrial } from '../node/evidence/judge.ts'
 
 /** A pod's plan. What the pod asked for is not part of it. */
 interface RememberedPlan extends Pick<PodPlan, 'madeMs' | 'steering' | 'target'> {
@@ -25,8 +24,6 @@ export interface OperatorMemory {
   readonly pausedUntilMs: Readonly<Record<string, number>>
   /** Offerings of which one launch is to find out whether they can be bought again. */
   readonly offeringsOnTrial: readonly OfferingRef[]
-  /** By workload for how many pods there are nodes that may yet take them, as the last pass found. */
-  readonly podsOnTrial: Readonly<Record<string, number>>
   /** What CapacityBuffers keep room for, and how many pods of each on which instance, by its provider ID. */
   readonly buffers: readonly BufferSource[]
   readonly bufferRooms: Readonly<Record<string, readonly string[]>>
@@ -48,7 +45,6 @@ export const emptyMemory: OperatorMemory = {
   reserved: {},
   pausedUntilMs: {},
   offeringsOnTrial: [],
-  podsOnTrial: {},
   buffers: [],
   bufferRooms: {},
   groupVersions: [],
@@ -144,8 +140,4 @@ export function recall(
     state.limitReservations.restore(pool, amounts)
   for (const [pool, untilMs] of Object.entries(memory.pausedUntilMs))
     state.readinessPauses.restore(pool, untilMs)
-}
-
-export function onTrialOf({ podsOnTrial }: Pick<OperatorMemory, 'podsOnTrial'>): OnTrial {
-  return new Map(Object.entries(podsOnTrial))
 }

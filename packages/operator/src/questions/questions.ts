@@ -7,7 +7,6 @@ import type { NodeExplainer } from '../disruption/explain.ts'
 import type { PlacementGate } from '../placement/gate.ts'
 import type { UnreadyPool } from '../provisioning/input/eligible-pools.ts'
 import type { GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
-import type { OnTrial } from '../node/evidence/judge.ts'
 import type { NodeAnswer, NodeQuestions } from './node-questions.ts'
 import type { PoolCatalogue, PoolQuestions } from './pool-questions.ts'
 
@@ -43,13 +42,12 @@ export class Questions {
 
   /**
    * Decides about the pods that wait as the next pass would.
-   * @param onTrial pods for which nodes are there that may yet take them.
    * @param deadlineMs a decision that takes longer ends with what it has.
    */
-  async pending(onTrial: OnTrial, deadlineMs: number, signal: AbortSignal): Promise<PendingDecision> {
+  async pending(deadlineMs: number, signal: AbortSignal): Promise<PendingDecision> {
     const { decider, inputs, placementGate } = this.#deps
     await placementGate.settled()
-    const input = await inputs.forPending(onTrial, signal)
+    const input = await inputs.forPending(signal)
     return { input, result: await decider.decide(input, { deadlineMs, signal }) }
   }
 

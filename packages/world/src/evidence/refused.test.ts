@@ -41,7 +41,7 @@ test('RPT-4 a pod that a plugin of the scheduler refuses gets one node in an hou
   const [told] = stage.events('NodeRefused', 'Warning')
   assert.match(
     told ?? '',
-    /^Pod\/licensed: Node .* the scheduler rejects the pod for it; no other node is launched/,
+    /^Pod\/licensed: Node .* the scheduler rejects the pod there; no other node of NodePool standard is launched/,
   )
   assert.ok(told?.includes(reason), told)
   assert.match(conditionOf(stage.pool('standard'), 'LaunchesServePods')?.message ?? '', /no licence left/)

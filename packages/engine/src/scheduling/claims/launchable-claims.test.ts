@@ -66,29 +66,6 @@ test('claims that have an offering beside the one on trial do not wait for it', 
   })
 })
 
-test('pods wait for the nodes that were launched for them, unless more pods than those need one', () => {
-  const pods = large(2)
-  const group = (nodesFor: number) => [
-    { uids: new Set(pods.map(({ metadata: { uid = '' } }) => uid)), nodesFor },
-  ]
-  const waiting = names(pods).map((name) => [name, 'podsOnTrial'])
-  assert.deepEqual(fates(decided({ pods, pools: onlyTwo('zone-1'), podsOnTrial: group(2) })), {
-    launched: [],
-    waiting,
-  })
-  assert.deepEqual(fates(decided({ pods, pools: onlyTwo('zone-1'), podsOnTrial: group(1) })), {
-    launched: names(pods),
-    waiting: [],
-  })
-})
-
-test('a claim that others need, too, is created', () => {
-  const [own, other] = [aPod({ cpu: '900m' }), aPod({ cpu: '900m' })]
-  const podsOnTrial = [{ uids: new Set([own.metadata.uid ?? '']), nodesFor: 1 }]
-  const { claims, deferred } = decided({ pods: [own, other], pools: onlyTwo('zone-1'), podsOnTrial })
-  assert.deepEqual([claims.length, deferred.length], [1, 0])
-})
-
 test('a claim waits for which others have reserved the rest of a limit of its NodePool', () => {
   const pods = large(3)
   const [pool] = onlyTwo('zone-1')

@@ -1,6 +1,6 @@
 /** Which claims of a plan are to be created now, and which wait for a later decision (scheduling.md 10, 12). */
-import { type InstanceType, type Pod, parseResources, type Resources } from '@tenon/api'
-import type { PodsOnTrial, SchedulingInput } from '../../input/input.ts'
+import { type InstanceType, parseResources, type Resources } from '@tenon/api'
+import type { SchedulingInput } from '../../input/input.ts'
 import type { DeferredClaim, NewClaim, SchedulingResult } from '../../input/result.ts'
 import { sum } from '../pods/pod-resources.ts'
 import { offeringKey, offeringsOf } from '../types/claim-offerings.ts'
@@ -8,7 +8,7 @@ import { exceededLimit } from './limits.ts'
 import { withTwinsInTurn } from './twin-order.ts'
 
 /** What is known of launches in progress, and the rules of the decision. */
-type Circumstances = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTrial' | 'podsOnTrial'>
+type Circumstances = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTrial'>
 
 type Steps<T> = Generator<undefined, T, undefined>
 
@@ -16,9 +16,7 @@ type Steps<T> = Generator<undefined, T, undefined>
 export function* launchableClaims(given: Circumstances, planned: readonly NewClaim[]): Steps<Launchable> {
   const deferred: DeferredClaim[] = []
   const uncrowded = yield* withoutCrowds(given, planned, deferred)
-  const missed = withoutPodsOnTrial(given.podsOnTrial ?? [], uncrowded, deferred)
-  yield
-  const inTurn = given.policy.improvement === 'planned' ? yield* withTwinsInTurn(missed) : missed
+  const inTurn = given.policy.improvement === 'planned' ? yield* withTwinsInTurn(uncrowded) : uncrowded
   return withWholeGroups({ claims: withinLimits(given.pools, inTurn, deferred), deferred })
 }
 
@@ -78,32 +76,6 @@ function* withoutCrowds(
     kept.push(claim)
   }
   return kept
-}
-
-/** Defers claims of pods alone whose own nodes are there already, and may yet take them. */
-function withoutPodsOnTrial(
-  groups: readonly PodsOnTrial[],
-  claims: readonly NewClaim[],
-  deferred: DeferredClaim[],
-): readonly NewClaim[] {
-  if (groups.length === 0) return claims
-  const groupOf = new Map<string, PodsOnTrial>()
-  for (const group of groups) for (const uid of group.uids) groupOf.set(uid, group)
-  const groupOfPod = ({ metadata }: Pod) => groupOf.get(metadata.uid ?? '')
-  const wanted = Map.groupBy(
-    claims.flatMap(({ pods }) => pods),
-    groupOfPod,
-  )
-  const isOnTrial = (pod: Pod) => {
-    const group = groupOfPod(pod)
-    return group !== undefined && (wanted.get(group)?.length ?? 0) <= group.nodesFor
-  }
-  return claims.filter((claim) => {
-    // One for room alone waits for nobody's nodes.
-    if (claim.pods.length === 0 || !claim.pods.every(isOnTrial)) return true
-    deferred.push({ claim, because: { kind: 'podsOnTrial' } })
-    return false
-  })
 }
 
 /** Defers claims for which what others have reserved leaves no room below the limits of their NodePool. */

@@ -1,72 +1,97 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { VirtualClock } from '@tenon/runtime'
-import { aPod } from '../../decider/inputs.test-support.ts'
-import { type Knowledge, NodeEvidence } from './node-evidence.ts'
+import { aWaitingPod, readyPool } from '../deciding.test-support.ts'
+import { ObservedCluster } from '../observed-cluster.test-support.ts'
+import type { NodeEvidence, UselessFinding } from './node-evidence.ts'
 
 const minute = 60_000
-const spread = [
-  {
-    maxSkew: 1,
-    topologyKey: 'topology.kubernetes.io/zone',
-    whenUnsatisfiable: 'DoNotSchedule' as const,
-    labelSelector: {},
-  },
-]
+const hour = 60 * minute
+const pod = aWaitingPod('app')
 
-/** Minutes for which nothing is launched for a pod after each of the nodes that refused it. */
-async function pauses(knowledge: Knowledge, nodes: number): Promise<readonly number[]> {
-  const clock = new VirtualClock()
-  const evidence = new NodeEvidence(clock)
-  const pod = aPod('app', '1', { topologySpreadConstraints: spread })
-  const found: number[] = []
-  for (let node = 1; node <= nodes; node += 1) {
-    await clock.advance(2 * 60 * minute)
-    const { untilMs, atMs } = evidence.useless({
-      pod,
-      nodePool: 'standard',
-      node: `node-${node}`,
-      claim: `claim-${node}`,
-      cause: 'refused',
-      words: '1 node(s) had volume node affinity conflict',
-      margins: {},
-      knowledge,
-      boughtMs: clock.now() - minute,
-    })
-    found.push((untilMs - atMs) / minute)
-  }
-  return found
+function anEvidence(): { readonly cluster: ObservedCluster; readonly evidence: NodeEvidence } {
+  const cluster = new ObservedCluster()
+  cluster.see(readyPool)
+  return { cluster, evidence: cluster.state.evidence }
 }
 
-test('RPT-4 what keeps a pod away for good, and is known, needs no pause unless it comes again', async () => {
-  assert.deepEqual(await pauses('lasting', 2), [0, 2])
+function finding(
+  cluster: ObservedCluster,
+  boughtMs: number,
+  claim: string,
+  more: Partial<UselessFinding> = {},
+): UselessFinding {
+  const nodePool = readyPool.metadata.name
+  return {
+    pod,
+    nodePool,
+    node: `node-${claim}`,
+    claim,
+    cause: 'unused',
+    words: '',
+    boughtMs,
+    isServed: false,
+    atMs: cluster.clock.now(),
+    ...more,
+  }
+}
+
+test('RPB-5 whatever the cause, two useless nodes come in the first hour and six in the first day', async () => {
+  const { cluster, evidence } = anEvidence()
+  const startMs = cluster.clock.now()
+  const launchedMs: number[] = []
+  while (cluster.clock.now() - startMs < 24 * hour) {
+    if (evidence.holdOn(pod) === undefined) {
+      const boughtMs = cluster.clock.now()
+      launchedMs.push(boughtMs - startMs)
+      await cluster.clock.advance(minute)
+      evidence.useless(finding(cluster, boughtMs, `claim-${launchedMs.length}`))
+    }
+    await cluster.clock.advance(minute)
+  }
+  assert.equal(launchedMs.filter((ms) => ms < hour).length, 2)
+  assert.equal(launchedMs.length, 6)
 })
 
-test('RPT-4 what keeps a pod away now, and may pass, is tried again after growing pauses', async () => {
-  assert.deepEqual(await pauses('present', 2), [1, 2])
+test('RPT-4 after a refusal that nothing explains an hour passes', () => {
+  const { cluster, evidence } = anEvidence()
+  const now = cluster.clock.now()
+  const { untilMs } = evidence.useless(finding(cluster, now - minute, 'a', { cause: 'refused' }))
+  assert.equal(untilMs - now, hour)
 })
 
-test('RPT-4 after a refusal that nothing explains an hour passes', async () => {
-  assert.deepEqual(await pauses('none', 2), [60, 60])
+test('RPB-6 of a workload whose pods run on such nodes nothing is held', () => {
+  const { cluster, evidence } = anEvidence()
+  evidence.useless(finding(cluster, cluster.clock.now() - minute, 'a', { cause: 'refused', isServed: true }))
+  assert.equal(evidence.holdOn(pod), undefined)
 })
 
-test('RPT-4 pods of the workload that ran before a node proved useless do not undo that', async () => {
-  const clock = new VirtualClock()
-  const evidence = new NodeEvidence(clock)
-  await clock.advance(10 * minute)
-  const { workload, atMs } = evidence.useless({
-    pod: aPod('app', '1', {}),
-    nodePool: 'standard',
-    node: 'node-1',
-    claim: 'claim-1',
-    cause: 'short',
-    words: '1 Insufficient memory',
-    margins: { memory: 1.25 },
-    knowledge: 'present',
-    boughtMs: clock.now() - minute,
-  })
-  evidence.served(workload, atMs - minute)
-  assert.notEqual(evidence.of(workload), undefined)
-  evidence.served(workload, atMs)
-  assert.equal(evidence.of(workload), undefined)
+test('RPB-5 nodes that were bought together count as one', async () => {
+  const { cluster, evidence } = anEvidence()
+  const boughtMs = cluster.clock.now()
+  await cluster.clock.advance(minute)
+  for (const claim of ['a', 'b', 'c']) evidence.useless(finding(cluster, boughtMs, claim))
+  assert.equal(evidence.holdOn(pod), undefined)
+})
+
+test('RPB-5 a pod that starts on such a node ends the hold', () => {
+  const { cluster, evidence } = anEvidence()
+  evidence.useless(finding(cluster, cluster.clock.now() - minute, 'a', { cause: 'refused' }))
+  assert.notEqual(evidence.holdOn(pod), undefined)
+  evidence.served(pod, readyPool.metadata.name)
+  assert.equal(evidence.holdOn(pod), undefined)
+})
+
+test('RPB-5 other NodePools serve a workload that one is held for', () => {
+  const { cluster, evidence } = anEvidence()
+  cluster.see({ ...readyPool, metadata: { ...readyPool.metadata, name: 'other', uid: 'other' } })
+  evidence.useless(finding(cluster, cluster.clock.now() - minute, 'a', { cause: 'refused' }))
+  assert.equal(evidence.holdOn(pod), undefined)
+  const { nodeAffinity } = evidence.adjusted(pod).spec.affinity ?? {}
+  assert.deepEqual(nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms, [
+    {
+      matchExpressions: [
+        { key: 'karpenter.sh/nodepool', operator: 'NotIn', values: [readyPool.metadata.name] },
+      ],
+    },
+  ])
 })

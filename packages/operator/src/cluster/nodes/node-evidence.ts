@@ -1,10 +1,13 @@
 /**
- * Nodes that proved useless for the pods they were launched for, and what follows for those pods (reports.md 1).
- * For one workload at most one such node is bought: either the next decision knows what was wrong, or nothing is
- * launched for the workload for a while.
+ * What is known of nodes that were launched for pods and did not run them (reports-2.md 1). They are counted by
+ * workload and NodePool, whatever the cause. One may be chance; after the second, nothing is launched there for the
+ * workload for an hour, then for two, four, eight and twelve, with one node
+ * between. Pods of the workload that start there end
+ * that, and so does a change of a NodePool, a node class or a DaemonSet.
  */
 import {
   formatResource,
+  hashString,
   labels,
   ownValue,
   parseResource,
@@ -14,27 +17,25 @@ import {
 } from '@tenon/api'
 import { podRequests } from '@tenon/engine'
 import { type Clock, Listeners } from '@tenon/runtime'
-import { dependsOnOthers, workloadOf } from '../pods/workloads.ts'
-import { FailureBackoff } from '../failure-backoff.ts'
+import type { Caches } from '../caches.ts'
+import { workloadOf } from '../pods/workloads.ts'
 
-const minute = 60_000
-const hour = 60 * minute
-/** Between launches that are worth a try: doubles from a minute to an hour. */
-const backoff = { freeFailures: 0, baseMs: minute, capMs: hour, memoryMs: 24 * hour } as const
-/** Of a cause that nothing is known about, nothing suggests that it has gone. */
-const unexplainedMs = hour
-/** Conditions tell whole seconds. */
-const precisionMs = 1000
-/** A node that took nobody lately may take a pod that it refused. */
+const hour = 60 * 60_000
+const longestHoldMs = 12 * hour
+/** Nodes in a row that have no consequence. */
+const freeNodes = 1
+/** Of what is older nothing is known. */
+const memoryMs = 24 * hour
+/** A node that refused a pod may take it later. */
 const refusalMs = hour
 
 /**
- * Why a node is useless for a pod. `short`: it has less room than it should. `refused`: it has room, and the scheduler
- * does not put the pod there.
+ * Why a node is useless for a workload. `unused`: it ended without having run a pod of it, while pods that it was
+ * launched for waited. `refused`: pods fit, and the scheduler refuses them for a reason that decisions do not know.
  */
-type UselessCause = 'short' | 'refused'
+type UselessCause = 'unused' | 'refused'
 
-/** A node that was launched in vain, as it is kept for the next process. */
+/** The last node that was launched in vain for a workload, as it is kept for the next process. */
 export interface UselessNode {
   /** Key of the workload it was launched for. */
   readonly workload: string
@@ -44,167 +45,143 @@ export interface UselessNode {
   /** `namespace/name` of a pod it was launched for. */
   readonly pod: string
   readonly cause: UselessCause
-  /** What the scheduler says of the pod. */
+  /** What the scheduler says of the pod; empty when it says nothing. */
   readonly words: string
+  /** Such nodes in a row. */
   readonly failures: number
-  /** Unix milliseconds: when it was found to be useless. */
+  /** When it ended, or was found to be refused; Unix milliseconds. */
   readonly atMs: number
-  /** Unix milliseconds: nothing is launched for the workload before. */
+  /** Unix milliseconds: no node of the NodePool is launched for the workload before. */
   readonly untilMs: number
-  /** Unix milliseconds: earlier than `untilMs`, if NodePools or node classes have changed since. */
-  readonly probeMs: number
-  /** What NodePools and node classes were like. */
+  /** What NodePools, node classes and DaemonSets were like; another text once one has changed. */
   readonly ground: string
-  /** By resource how much more than it asks for a pod needs by the catalogue, as a factor. */
-  readonly margins: Readonly<Record<string, number>>
 }
 
-/**
- * What decisions know of why a node is useless for a pod. `none`: they would put the pod there. `present`: they know no
- * place for it there now, which may pass. `lasting`: they know what keeps it away, and launch no such node again.
- */
-export type Knowledge = 'none' | 'present' | 'lasting'
-
-/** What is known when a node is found to be useless. */
+/** A node that was launched in vain. */
 export interface UselessFinding
-  extends Pick<UselessNode, 'nodePool' | 'node' | 'claim' | 'cause' | 'words' | 'margins'> {
+  extends Pick<UselessNode, 'nodePool' | 'node' | 'claim' | 'cause' | 'words' | 'atMs'> {
   readonly pod: Pod
-  readonly knowledge: Knowledge
-  /** When the node was bought, if that is known; Unix milliseconds. */
-  readonly boughtMs: number | undefined
+  /** When the node was bought; Unix milliseconds. NaN when nobody knows. */
+  readonly boughtMs: number
+  /** Whether pods of the workload run on other nodes of the NodePool: then nothing is held. */
+  readonly isServed: boolean
 }
+
+/** How much more than it asks for a pod needs by the catalogue, as a factor by resource. */
+export type Margins = Readonly<Record<string, number>>
 
 export class NodeEvidence {
-  readonly #clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly #failures: FailureBackoff
-  /** By key of the workload the last one. */
-  readonly #useless = new Map<string, UselessNode>()
-  /** By key of the workload the claims that were found to be useless for it. */
-  readonly #found = new Map<string, Set<string>>()
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #caches: WhatNodesAreMadeFrom
+  /** By workload, then NodePool. */
+  readonly #useless = new Map<string, Map<string, UselessNode>>()
+  readonly #margins = new Map<string, { readonly margins: Margins; readonly untilMs: number }>()
   /** By pod UID the host names of nodes that refused it, with when that is forgotten. */
   readonly #refusals = new Map<string, Map<string, number>>()
   readonly #adjusted = new WeakMap<Pod, { readonly text: string; readonly pod: Pod }>()
-  /** Since when the pods of a workload are decided about again, by its key; Unix milliseconds. */
-  readonly #liftedMs = new Map<string, number>()
   /** Workloads known here that have pods waiting. */
   readonly #awaited = new Set<string>()
-  #ground = ''
-  #onTrial: ReadonlyMap<string, number> = new Map()
+  /** Undefined where it has to be worked out again. */
+  #ground: string | undefined
   /** Names of NodePools of which something new is known. */
   readonly changes: Listeners<string> = new Listeners()
 
-  constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
+  constructor(caches: WhatNodesAreMadeFrom, clock: Pick<Clock, 'now'>) {
     this.#clock = clock
-    this.#failures = new FailureBackoff(clock, backoff)
+    this.#caches = caches
+    for (const cache of [caches.nodePools, caches.daemonSets, ...caches.nodeClasses])
+      cache.onChange(() => {
+        this.#ground = undefined
+      })
   }
 
-  /** By key of the workload for how many of its pods there are nodes that may yet take them, when last looked at. */
-  get onTrial(): ReadonlyMap<string, number> {
-    return this.#onTrial
+  #groundNow(): string {
+    this.#ground ??= groundOf(this.#caches)
+    return this.#ground
   }
 
-  /** Notes the same. */
-  try(onTrial: ReadonlyMap<string, number>): void {
-    this.#onTrial = onTrial
-  }
-
-  /** Notes what NodePools and node classes are like now. */
-  stand(ground: string): void {
-    this.#ground = ground
-  }
-
-  /**
-   * A node was launched for the pod, is there, and does not take it. One that was bought before another was found
-   * says nothing about what was learned from that one, and so has no consequences of its own.
-   */
-  useless({ pod, knowledge, boughtMs, ...finding }: UselessFinding): UselessNode {
+  /** Counts a node that was launched in vain. Nodes that were bought before the last one was counted are one with it. */
+  useless({ pod, boughtMs, isServed, ...finding }: UselessFinding): UselessNode {
     const workload = workloadOf(pod)
     const now = this.#clock.now()
-    const known = this.#useless.get(workload)
-    const isNew = !this.isFound(workload, finding.claim)
-    this.#found.set(workload, (this.#found.get(workload) ?? new Set()).add(finding.claim))
-    if (known !== undefined && isNew && boughtMs !== undefined && boughtMs <= known.atMs)
-      return { ...known, ...finding }
-    this.#failures.note([workload])
-    const probeMs = now + this.#failures.leftMs(workload)
-    const failures = this.#failures.failures(workload)
-    // Learning is believed once: a second such node shows that it did not help. Others in the way may move.
-    const isLearned = (finding.cause === 'short' || knowledge === 'lasting') && failures === 1
-    const mayPass = knowledge !== 'none' && finding.cause === 'refused' && dependsOnOthers(pod.spec)
+    const known = this.of(workload, finding.nodePool)
+    if (known !== undefined && (boughtMs < known.atMs || known.claim === finding.claim)) return known
+    // A refusal is known to come again, where an end may be chance.
+    const failures = (known?.failures ?? 0) + (finding.cause === 'refused' && known === undefined ? 2 : 1)
+    const holdMs =
+      failures <= freeNodes || isServed ? 0 : Math.min(longestHoldMs, hour * 2 ** (failures - freeNodes - 1))
     const entry: UselessNode = {
       ...finding,
       workload,
       pod: `${pod.metadata.namespace ?? ''}/${pod.metadata.name}`,
       failures,
-      atMs: now,
-      untilMs: isLearned ? now : mayPass ? probeMs : Math.max(probeMs, now + unexplainedMs),
-      probeMs: isLearned ? now : probeMs,
-      ground: this.#ground,
+      untilMs: now + holdMs,
+      ground: this.#groundNow(),
     }
-    this.#useless.set(workload, entry)
-    this.#liftedMs.delete(workload)
+    this.#put(entry)
     this.changes.notify(entry.nodePool)
     return entry
   }
 
-  /** When a workload was first seen to be decided about again; Unix milliseconds. */
-  liftedMs(workload: string): number {
-    const sinceMs = this.#liftedMs.get(workload) ?? this.#clock.now()
-    this.#liftedMs.set(workload, sinceMs)
-    return sinceMs
-  }
-
   /** Takes up what an earlier process found out. */
   restore(entry: UselessNode): void {
-    if (this.#useless.has(entry.workload)) return
-    this.#useless.set(entry.workload, entry)
-    this.#failures.restore(entry.workload, entry.failures, Math.max(0, entry.probeMs - this.#clock.now()))
+    if (this.of(entry.workload, entry.nodePool) === undefined) this.#put(entry)
   }
 
-  /**
-   * A pod of the workload got a node: what was found out before does not hold any more.
-   * @param boundMs when it did, in whole seconds; Unix milliseconds.
-   */
-  served(workload: string, boundMs: number): void {
-    const entry = this.#useless.get(workload)
-    if (entry === undefined || boundMs + precisionMs <= entry.atMs) return
-    this.#drop(workload)
-    this.#failures.forget([workload])
-    this.changes.notify(entry.nodePool)
+  #put(entry: UselessNode): void {
+    const byPool = this.#useless.get(entry.workload) ?? new Map<string, UselessNode>()
+    this.#useless.set(entry.workload, byPool.set(entry.nodePool, entry))
   }
 
-  /** Whether this claim was found to be useless for the workload. */
-  isFound(workload: string, claim: string): boolean {
-    return this.#useless.get(workload)?.claim === claim || this.#found.get(workload)?.has(claim) === true
+  /** A pod got a node of a NodePool: what was found out about its workload there does not hold any more. */
+  served(pod: Pod, nodePool: string): void {
+    if (this.#useless.size === 0) return
+    const workload = workloadOf(pod)
+    const byPool = this.#useless.get(workload)
+    if (byPool?.delete(nodePool) !== true) return
+    if (byPool.size === 0) this.#useless.delete(workload)
+    this.changes.notify(nodePool)
   }
 
-  /** What is known of a workload; undefined when nothing counts. */
-  of(workload: string): UselessNode | undefined {
-    return this.#useless.get(workload)
+  /** What is known of a workload in a NodePool. */
+  of(workload: string, nodePool: string): UselessNode | undefined {
+    return this.#useless.get(workload)?.get(nodePool)
   }
 
-  /** Everything that is known, in order of the workload's key. Of what is too old nothing is known. */
+  /** Everything that is known, in order of workload and NodePool. */
   all(): readonly UselessNode[] {
     const now = this.#clock.now()
-    for (const [workload, { untilMs }] of this.#useless)
-      if (now - untilMs >= backoff.memoryMs) this.#drop(workload)
-    return [...this.#useless.values()].toSorted((a, b) => (a.workload < b.workload ? -1 : 1))
+    for (const [workload, byPool] of this.#useless) {
+      for (const [pool, { untilMs }] of byPool) if (now - untilMs >= memoryMs) byPool.delete(pool)
+      if (byPool.size === 0) this.#useless.delete(workload)
+    }
+    const key = ({ workload, nodePool }: UselessNode) => `${workload}/${nodePool}`
+    return [...this.#useless.values()]
+      .flatMap((byPool) => [...byPool.values()])
+      .toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
   }
 
-  get isEmpty(): boolean {
-    return this.#useless.size === 0
-  }
-
-  /** Why nothing may be launched for the pod now; undefined when something may. */
+  /** Why nothing may be launched for the pod now, in any of the NodePools that it may choose; undefined when something may. */
   holdOn(pod: Pod): UselessNode | undefined {
-    if (this.#useless.size === 0) return undefined
-    const entry = this.#useless.get(workloadOf(pod))
-    return entry !== undefined && this.isHeld(entry) ? entry : undefined
+    const held = this.#heldPools(pod)
+    if (held.size === 0) return undefined
+    const chosen = pod.spec.nodeSelector?.[labels.nodePool]
+    const choice =
+      chosen === undefined ? this.#caches.nodePools.list().map(({ metadata }) => metadata.name) : [chosen]
+    if (choice.some((pool) => !held.has(pool))) return undefined
+    return [...held.values()].toSorted((a, b) => a.untilMs - b.untilMs)[0]
   }
 
-  isHeld({ untilMs, probeMs, ground }: UselessNode): boolean {
-    const now = this.#clock.now()
-    return now < untilMs && (now < probeMs || ground === this.#ground)
+  isHeld({ untilMs, ground }: UselessNode): boolean {
+    return this.#clock.now() < untilMs && ground === this.#groundNow()
+  }
+
+  #heldPools(pod: Pod): ReadonlyMap<string, UselessNode> {
+    const held = new Map<string, UselessNode>()
+    if (this.#useless.size === 0) return held
+    for (const [pool, entry] of this.#useless.get(workloadOf(pod)) ?? [])
+      if (this.isHeld(entry)) held.set(pool, entry)
+    return held
   }
 
   /** Notes whether pods of a workload still wait. */
@@ -212,13 +189,17 @@ export class NodeEvidence {
     if (this.#awaited.has(workload) === isWaiting) return
     if (isWaiting) this.#awaited.add(workload)
     else this.#awaited.delete(workload)
-    const entry = this.#useless.get(workload)
-    if (entry !== undefined) this.changes.notify(entry.nodePool)
+    for (const pool of this.#useless.get(workload)?.keys() ?? []) this.changes.notify(pool)
   }
 
   /** Whether pods of the workload wait for a node. */
   isAwaited(workload: string): boolean {
     return this.#awaited.has(workload)
+  }
+
+  /** A node has less than its type promised: for an hour decisions expect as much of other types. */
+  learn(workload: string, margins: Margins): void {
+    this.#margins.set(workload, { margins, untilMs: this.#clock.now() + hour })
   }
 
   /** The scheduler refuses the pod on a node that was meant for it. @param hostname label of the node. */
@@ -231,8 +212,7 @@ export class NodeEvidence {
     this.#refusals.delete(uid)
   }
 
-  /** Host names of the nodes that are not to be planned for the pod, as it was refused there. */
-  refusing(uid: string): readonly string[] {
+  #refusing(uid: string): readonly string[] {
     const nodes = this.#refusals.get(uid)
     if (nodes === undefined) return []
     const now = this.#clock.now()
@@ -241,37 +221,48 @@ export class NodeEvidence {
     return [...nodes.keys()]
   }
 
-  /** The pod as decisions should see it: with what it needs by the catalogue, and not on nodes that refused it. */
+  /** The pod as decisions should see it: with what it needs by the catalogue, and away from nodes and NodePools in vain. */
   adjusted(pod: Pod): Pod {
-    if (this.#useless.size + this.#refusals.size === 0) return pod
-    const margins = this.#useless.size === 0 ? undefined : this.#marginsOf(workloadOf(pod))
-    const nodes = this.refusing(pod.metadata.uid ?? '')
-    if (margins === undefined && nodes.length === 0) return pod
-    const text = JSON.stringify([margins, nodes])
+    if (this.#useless.size + this.#refusals.size + this.#margins.size === 0) return pod
+    const margins = this.#marginsOf(pod)
+    const nodes = this.#refusing(pod.metadata.uid ?? '')
+    const pools = [...this.#heldPools(pod).keys()]
+    if (margins === undefined && nodes.length === 0 && pools.length === 0) return pod
+    const text = JSON.stringify([margins, nodes, pools])
     const known = this.#adjusted.get(pod)
     if (known?.text === text) return known.pod
-    const roomy = margins === undefined ? pod : withMargins(pod, margins)
-    const adjusted = nodes.length === 0 ? roomy : elsewhere(roomy, nodes)
+    let adjusted = margins === undefined ? pod : withMargins(pod, margins)
+    if (nodes.length > 0) adjusted = awayFrom(adjusted, labels.hostname, nodes)
+    if (pools.length > 0) adjusted = awayFrom(adjusted, labels.nodePool, pools)
     this.#adjusted.set(pod, { text, pod: adjusted })
     return adjusted
   }
 
-  #drop(workload: string): void {
-    this.#useless.delete(workload)
-    this.#found.delete(workload)
-    this.#awaited.delete(workload)
-    this.#liftedMs.delete(workload)
-  }
-
-  #marginsOf(workload: string): UselessNode['margins'] | undefined {
-    const entry = this.#useless.get(workload)
-    if (entry === undefined || this.#clock.now() - entry.atMs >= unexplainedMs) return undefined
-    return Object.keys(entry.margins).length === 0 ? undefined : entry.margins
+  #marginsOf(pod: Pod): Margins | undefined {
+    if (this.#margins.size === 0) return undefined
+    const workload = workloadOf(pod)
+    const known = this.#margins.get(workload)
+    if (known === undefined) return undefined
+    if (known.untilMs > this.#clock.now()) return known.margins
+    this.#margins.delete(workload)
+    return undefined
   }
 }
 
+type WhatNodesAreMadeFrom = Pick<Caches, 'daemonSets' | 'nodeClasses' | 'nodePools'>
+
+function groundOf({ daemonSets, nodeClasses, nodePools }: WhatNodesAreMadeFrom): string {
+  const texts = [nodePools, daemonSets, ...nodeClasses].map((cache) =>
+    cache
+      .list()
+      .map(({ metadata }) => `${metadata.uid ?? metadata.name}:${metadata.generation ?? 0}`)
+      .toSorted(),
+  )
+  return hashString(JSON.stringify(texts)).toString(36)
+}
+
 /** A like type is likely to be short by as much: of two with the same figures the second is no better. */
-function withMargins(pod: Pod, margins: UselessNode['margins']): Pod {
+function withMargins(pod: Pod, margins: Margins): Pod {
   const requests = podRequests(pod.spec)
   const overhead: Record<string, string> = { ...pod.spec.overhead }
   for (const [name, factor] of Object.entries(margins)) {
@@ -287,11 +278,11 @@ function amountIn(list: ResourceList, name: string): number {
   return parseResource(name, ownValue(list, name) ?? '0')
 }
 
-/** The pod, which must not go to the nodes with these host names. */
-function elsewhere(pod: Pod, hostnames: readonly string[]): Pod {
+/** The pod, which must not go to nodes with one of these values of the label. */
+function awayFrom(pod: Pod, key: string, values: readonly string[]): Pod {
   const { affinity } = pod.spec
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
-  const not = { key: labels.hostname, operator: 'NotIn' as const, values: [...hostnames] }
+  const not = { key, operator: 'NotIn' as const, values: [...values] }
   const nodeSelectorTerms = (required?.nodeSelectorTerms ?? [{}]).map((term) => ({
     ...term,
     matchExpressions: [...(term.matchExpressions ?? []), not],

@@ -76,12 +76,3 @@ function shapeOf(spec: PodSpec): string {
     ),
   ])
 }
-
-/** Whether where the pod may go depends on other pods. */
-export function dependsOnOthers({ affinity, topologySpreadConstraints }: PodSpec): boolean {
-  return (
-    (affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []).length > 0 ||
-    (affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []).length > 0 ||
-    (topologySpreadConstraints ?? []).length > 0
-  )
-}

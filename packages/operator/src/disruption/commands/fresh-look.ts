@@ -30,7 +30,7 @@ export function whyNodeStays(
     if (obstacle !== undefined) return obstacle.text
   }
   const [newcomer] = newcomers
-  // Pods of a drifted node are placed while it drains; every other reason rests on what the pods are.
+  // Pods of a drifted node are placed while it drains; every other decision depends on which pods there are.
   if (newcomer === undefined || reason === 'Drifted') return undefined
   return `pod ${keyOf(newcomer.metadata)} was bound to the node after the decision`
 }

@@ -1,5 +1,5 @@
-/** Tells of nodes that were launched in vain. */
-import type { Pod } from '@tenon/api'
+/** Reports nodes that were launched in vain. */
+import { labels, type Node, type NodeClaim, type Pod } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { UselessNode } from '../../cluster/nodes/node-evidence.ts'
@@ -8,8 +8,7 @@ import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
-interface Dependencies {
+interface Parts {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'evidence'>
   readonly events: EventRecorder
@@ -18,17 +17,15 @@ interface Dependencies {
 }
 
 export class EvidenceReport {
-  readonly #deps: Dependencies
+  readonly #parts: Parts
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
-  /** @param short resources of which the node has too little for the pod. */
-  useless(entry: UselessNode, pod: Pod, short: readonly string[]): void {
-    const { events, logger, metrics } = this.#deps
+  useless(entry: UselessNode, pod: Pod): void {
+    const { logger, metrics } = this.#parts
     metrics.uselessNodes.inc({ nodepool: entry.nodePool, cause: entry.cause })
-    const message = uselessText(entry, short)
     logger.warn('a node was launched in vain', {
       Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
       NodeClaim: { name: entry.claim },
@@ -37,25 +34,31 @@ export class EvidenceReport {
       cause: entry.cause,
       scheduler: entry.words,
     })
-    events.record({
-      object: pod,
-      type: 'Warning',
-      reason: 'NodeRefused',
-      message,
-      dedupe: [pod.metadata.uid ?? '', entry.node],
-    })
+    this.#warn(pod, entry.node, entry.cause === 'refused' ? 'NodeRefused' : 'NodeUnused', uselessText(entry))
   }
 
-  /** Shows how many workloads get no nodes for now, and notes which of them wait. */
-  held(waiting: ReadonlyMap<string, readonly Pod[]>): void {
-    const { caches, metrics, state } = this.#deps
+  /** @param short resources of which the node has too little for the pod. */
+  small(claim: NodeClaim, node: Node, pod: Pod, short: readonly string[]): void {
+    const { name } = node.metadata
+    const nodepool = claim.metadata.labels?.[labels.nodePool] ?? ''
+    this.#parts.metrics.uselessNodes.inc({ nodepool, cause: 'short' })
+    const what = `Node ${name} (NodeClaim ${claim.metadata.name}) was launched for pod ${pod.metadata.namespace}/${pod.metadata.name}`
+    const message = `${what} and has less ${short.join(', ')} than was planned; the next decision uses that`
+    this.#warn(pod, name, 'NodeRefused', message)
+  }
+
+  #warn(pod: Pod, node: string, reason: string, message: string): void {
+    const dedupe = [pod.metadata.uid ?? '', node]
+    this.#parts.events.record({ object: pod, type: 'Warning', reason, message, dedupe })
+  }
+
+  /** Shows for how many workloads that wait each NodePool launches nothing for now. */
+  held(): void {
+    const { caches, metrics, state } = this.#parts
     const counts = new Map(caches.nodePools.list().map(({ metadata }) => [metadata.name, 0]))
-    for (const entry of state.evidence.all()) {
-      const isWaitedFor = (waiting.get(entry.workload) ?? []).length > 0
-      state.evidence.await(entry.workload, isWaitedFor)
-      if (isWaitedFor && state.evidence.isHeld(entry))
+    for (const entry of state.evidence.all())
+      if (state.evidence.isAwaited(entry.workload) && state.evidence.isHeld(entry))
         counts.set(entry.nodePool, (counts.get(entry.nodePool) ?? 0) + 1)
-    }
     metrics.heldWorkloads.reset()
     for (const [nodepool, count] of counts) metrics.heldWorkloads.set({ nodepool }, count)
   }

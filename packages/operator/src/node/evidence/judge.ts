@@ -1,172 +1,312 @@
 /**
- * Finds nodes that were launched in vain (reports.md 1): they are there, and the scheduler still refuses the pods they
- * were launched for. Runs before each decision, which would else launch the same again.
+ * Looks at what becomes of nodes that were launched for pods (reports-2.md 1). Runs before each decision, which would
+ * else launch the same again.
  */
-import { isConditionTrue, labels, type Pod } from '@tenon/api'
+import {
+  conditionOf,
+  isConditionTrue,
+  labels,
+  type Node,
+  type NodeClaim,
+  ownValue,
+  type Pod,
+  type Resources,
+} from '@tenon/api'
+import { accumulate, podRequests, type SchedulingResult } from '@tenon/engine'
+import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
-import { transitionMs } from '../../cluster/nodes/state-node.ts'
-import { isActive } from '../../cluster/pods/pods.ts'
-import { workloadOf } from '../../cluster/pods/workloads.ts'
-import type { Decided } from './decided-pods.ts'
-import type { EvidenceReport } from './evidence-report.ts'
-import type { EvidenceFindings } from './findings.ts'
-import { workloadsOf } from './launched-for.ts'
-import type { Place } from './place.ts'
-import type { Places } from './places.ts'
-import { type PlaceVerdicts, settleMs } from './place-verdicts.ts'
+import { type Caches, indexes } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { isNodeReady, transitionMs } from '../../cluster/nodes/state-node.ts'
+import { podsOnNode } from '../../cluster/pods/fresh-pods.ts'
+import { isActive, isDaemonPod } from '../../cluster/pods/pods.ts'
+import { requestsOf } from '../../cluster/pods/pod-index.ts'
+import { workloadOf } from '../../cluster/pods/workloads.ts'
+import type { EvidenceReport } from './evidence-report.ts'
+import { workloadsOf } from './launched-for.ts'
+import type { PodRefusals } from './pod-refusals.ts'
+import { readSchedulerMessage } from './scheduler-message.ts'
+import type { Shortfalls } from './shortfalls.ts'
 
-/** What this file works with. */
-interface Dependencies {
+/** The scheduler has had its chance to place a pod on a node. */
+const settleMs = 2 * 60_000
+/** The same where nothing explains why it did not: it tries each pod again every five minutes. */
+const unexplainedMs = 15 * 60_000
+/** Reads from the API server in one pass, of which each pod takes two. */
+const looksPerPass = 10
+const againMs = 60_000
+/** The scheduler may hear that a node is open before its claim says so, in whole seconds. */
+const precisionMs = 2000
+
+interface Parts {
+  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'pods'>
+  readonly client: Pick<KubeClient, 'list'>
   readonly state: Pick<
     ClusterState,
-    'claimOf' | 'evidence' | 'isWellFormed' | 'nominations' | 'plans' | 'pods'
+    'claimOf' | 'evidence' | 'isWellFormed' | 'nodeOf' | 'parsed' | 'plans' | 'pods' | 'podsOn' | 'words'
   >
-  readonly places: Places
-  readonly verdicts: PlaceVerdicts
-  readonly findings: EvidenceFindings
+  readonly clock: Pick<Clock, 'now'>
+  readonly refusals: PodRefusals
+  readonly shortfalls: Shortfalls
   readonly report: EvidenceReport
-  readonly slicing: Slicing & { readonly clock: Pick<Clock, 'monotonic' | 'now'> }
+  readonly slicing: Slicing
 }
 
-/** A node that has been there for so long without being found useless was not launched in vain. */
-const openMs = 60 * 60_000
+/** A pod that decisions put on a node that is there. */
+interface PlacedPod {
+  readonly node: string
+  readonly sinceMs: number
+  nextLookMs: number
+}
 
-/** Pods that wait for a node that was launched for them, by key of their workload, and how many it was launched for. */
-export type OnTrial = ReadonlyMap<string, number>
-
-/** Keeps what claims were launched for until that has come true, or proved to be in vain. */
 export class NodeEvidenceJudge {
-  readonly #deps: Dependencies
-  /** By claim name the workloads that have no pod on its node yet. */
-  readonly #open = new Map<string, Map<string, number>>()
-  /** Claims whose workloads were read. */
-  readonly #read = new Set<string>()
+  readonly #parts: Parts
+  /** By UID. */
+  #placed = new Map<string, PlacedPod>()
+  /** By claim name the workloads that it was launched for and that have not run on its node; whether it is too small. */
+  readonly #open = new Map<string, Map<string, { isSmall: boolean }>>()
+  /** Claims that ended without having run a pod that they were launched for, and that may wait still. */
+  readonly #unused: { readonly claim: NodeClaim; readonly pod: Pod }[] = []
+  /** Claims that were seen. */
+  readonly #seen = new Set<string>()
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
-  /** Follows claims until the returned function is called. */
+  /** Follows claims and pods until the returned function is called. */
   follow(): () => void {
-    const { findings, places, slicing } = this.#deps
-    return places.onClaim(({ kind, object }) => {
+    const { caches, state } = this.#parts
+    const unfollowClaims = caches.nodeClaims.onChange(({ kind, object }) => {
       const { name, deletionTimestamp } = object.metadata
       if (kind !== 'deleted' && deletionTimestamp === undefined) {
-        if (this.#read.has(name)) return
-        this.#read.add(name)
-        const initializedMs = isConditionTrue(object, 'Initialized')
-          ? transitionMs(object, 'Initialized')
-          : undefined
-        if (initializedMs !== undefined && slicing.clock.now() - initializedMs > openMs) return
-        const workloads = new Map(workloadsOf(object))
-        if (workloads.size > 0) this.#open.set(name, workloads)
+        const workloads = [...workloadsOf(object).keys()]
+        if (workloads.length > 0 && !this.#seen.has(name))
+          this.#open.set(name, new Map(workloads.map((workload) => [workload, { isSmall: false }])))
+        this.#seen.add(name)
         return
       }
-      const workloads = this.#open.get(name)
-      if (workloads !== undefined) findings.unborn(object, workloads)
+      if (kind === 'deleted') this.#seen.delete(name)
+      const unserved = this.#open.get(name)
       this.#open.delete(name)
-      if (kind === 'deleted') this.#read.delete(name)
+      if (unserved !== undefined) this.#ended(object, unserved)
     })
-  }
-
-  /** Notes on which of the nodes that there are a decision put pods, and for which pods it knows none. */
-  decided(result: Decided): void {
-    this.#deps.verdicts.decided(result)
-  }
-
-  /** Judges every node that some pod waits for. */
-  async run(signal: AbortSignal): Promise<OnTrial> {
-    const { places, report, slicing, state } = this.#deps
-    const { evidence } = state
-    evidence.stand(places.ground())
-    const onTrial = new Map<string, number>()
-    const isIdle = this.#open.size === 0 && evidence.isEmpty
-    const waiting = isIdle ? new Map<string, Pod[]>() : await inSlices(this.#waiting(), slicing)
-    for (const [name, workloads] of this.#open) {
-      const place = places.of(name)
-      if (place === undefined) continue
-      const served = places.served(place.node)
-      for (const [workload, count] of workloads) {
-        const pods = waiting.get(workload) ?? []
-        if (served.has(workload)) workloads.delete(workload)
-        else if (pods.length > 0 && (await this.#isOnTrial({ place, workload, pods }, signal)))
-          onTrial.set(workload, (onTrial.get(workload) ?? 0) + count)
-      }
-      for (const [workload, ms] of served) evidence.served(workload, ms)
-      if (workloads.size === 0) this.#open.delete(name)
+    const unfollowPods = caches.pods.onChange((change) => {
+      const pod = change.object
+      if (change.kind === 'deleted' || !state.isWellFormed(pod) || (pod.spec.nodeName ?? '') === '') return
+      if (change.kind === 'updated' && change.old.spec?.nodeName === pod.spec.nodeName) return
+      this.#started(pod)
+    })
+    return () => {
+      unfollowClaims()
+      unfollowPods()
     }
-    await this.#judgePlans(signal)
-    report.held(waiting)
-    evidence.try(onTrial)
-    return onTrial
   }
 
-  *#waiting(): Generator<undefined, Map<string, Pod[]>, undefined> {
-    const { state } = this.#deps
-    const waiting = new Map<string, Pod[]>()
+  /** A pod has a node: others like it need not be held from such nodes. */
+  #started(pod: Pod): void {
+    const { caches, state } = this.#parts
+    const node = caches.nodes.get({ name: pod.spec.nodeName ?? '' })
+    const claim = node && state.claimOf(node)
+    if (claim === undefined || isDaemonPod(pod)) return
+    this.#settle(claim.metadata.name, workloadOf(pod))
+    state.evidence.served(pod, poolOf(claim))
+  }
+
+  #settle(claim: string, workload: string): void {
+    const workloads = this.#open.get(claim)
+    if (workloads?.delete(workload) === true && workloads.size === 0) this.#open.delete(claim)
+  }
+
+  /** A claim ends. Whoever waits since before it was made, and was meant to run there, has not. */
+  #ended(claim: NodeClaim, unserved: ReadonlyMap<string, object>): void {
+    // One that never became a node is counted with the launches of its NodePool.
+    if (!isConditionTrue(claim, 'Registered') || unserved.size === 0) return
+    const { state } = this.#parts
+    const madeMs = Date.parse(claim.metadata.creationTimestamp ?? '')
+    const seen = new Set<string>()
+    for (const pod of state.pods.waiting()) {
+      if (!state.isWellFormed(pod) || !isActive(pod)) continue
+      const workload = workloadOf(pod)
+      if (!unserved.has(workload) || seen.has(workload)) continue
+      if (Date.parse(pod.metadata.creationTimestamp ?? '') > madeMs) continue
+      seen.add(workload)
+      this.#unused.push({ claim, pod })
+    }
+  }
+
+  /** Counts nodes that ended unused, if the pod waits by the API server's word as well. */
+  async #countUnused(signal: AbortSignal): Promise<void> {
+    const { clock, refusals, report, state } = this.#parts
+    for (const { claim, pod } of this.#unused.splice(0, looksPerPass)) {
+      const said = await refusals.wordsOf(pod, signal)
+      if (said === undefined) continue
+      const initialized = conditionOf(claim, 'Initialized')
+      const words = initialized?.status === 'True' ? said : (initialized?.message ?? said)
+      const atMs = Date.parse(claim.metadata.deletionTimestamp ?? '') || clock.now()
+      const finding = { ...this.#finding(claim, pod), cause: 'unused', words, atMs } as const
+      report.useless(state.evidence.useless(finding), pod)
+    }
+  }
+
+  #finding(claim: NodeClaim, pod: Pod) {
+    return {
+      pod,
+      nodePool: poolOf(claim),
+      node: claim.status?.nodeName ?? '',
+      claim: claim.metadata.name,
+      boughtMs: Date.parse(claim.metadata.creationTimestamp ?? ''),
+      isServed: this.#runsIn(poolOf(claim), pod),
+    }
+  }
+
+  /** Whether a pod of the same workload runs on a node of the NodePool. */
+  #runsIn(pool: string, pod: Pod): boolean {
+    const { caches, state } = this.#parts
+    const workload = workloadOf(pod)
+    return caches.nodeClaims
+      .byIndex(indexes.byNodePool, pool)
+      .some((claim) =>
+        state
+          .podsOn(claim.status?.nodeName ?? '')
+          .some((other) => state.isWellFormed(other) && isActive(other) && workloadOf(other) === workload),
+      )
+  }
+
+  /** Notes on which of the nodes that there are a decision put pods. */
+  decided({ placements }: Pick<SchedulingResult, 'placements'>): void {
+    const now = this.#parts.clock.now()
+    const placed = new Map<string, PlacedPod>()
+    for (const { pod, node } of placements) {
+      const { uid = '' } = pod.metadata
+      const known = this.#placed.get(uid)
+      placed.set(uid, known?.node === node ? known : { node, sinceMs: now, nextLookMs: now + settleMs })
+    }
+    this.#placed = placed
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, report, state } = this.#parts
+    await this.#learnFromSmallNodes(signal)
+    await this.#countUnused(signal)
+    const now = clock.now()
+    let looks = 0
+    for (const [uid, placed] of this.#placed) {
+      if (placed.nextLookMs > now || looks >= looksPerPass) continue
+      const pod = state.pods.unplaced(uid)
+      if (pod === undefined || !state.isWellFormed(pod)) continue
+      placed.nextLookMs = now + againMs
+      looks++
+      await this.#look(pod, placed, signal)
+    }
+    report.held()
+  }
+
+  /** Judges a pod that decisions have kept on a node, and that waits all the same. */
+  async #look(pod: Pod, placed: PlacedPod, signal: AbortSignal): Promise<void> {
+    const { caches, clock, refusals, report, state } = this.#parts
+    const node = caches.nodes.get({ name: placed.node })
+    const claim = node && state.claimOf(node)
+    if (node === undefined || claim === undefined || !isConditionTrue(claim, 'Initialized')) return
+    const openedMs = transitionMs(claim, 'Initialized') ?? Number.NaN
+    const waitedMs = clock.now() - Math.max(placed.sinceMs, openedMs)
+    if (!(waitedMs >= settleMs) || refusals.isOfShortGroup(pod)) return
+    const words = await refusals.wordsOf(pod, signal)
+    const message = words === undefined ? undefined : readSchedulerMessage(words)
+    if (words === undefined || message === undefined) return
+    // Words from before the node was there, or open, are about others.
+    const saidMs = state.words.lastMs(pod.metadata.uid ?? '')
+    if (saidMs < openedMs - precisionMs || message.nodes < caches.nodes.list().length) return
+    const isExplained = message.unknownReasons.length > 0
+    if (!isExplained && waitedMs < unexplainedMs) return
+    if (!(await this.#hasRoom(pod, node, signal))) return
+    this.#leave(pod, node)
+    const workload = workloadOf(pod)
+    const isMeant = this.#open.get(claim.metadata.name)?.has(workload) === true
+    if (!isMeant || !isExplained) return
+    this.#settle(claim.metadata.name, workload)
+    const finding = { ...this.#finding(claim, pod), node: node.metadata.name }
+    report.useless(state.evidence.useless({ ...finding, cause: 'refused', words, atMs: clock.now() }), pod)
+  }
+
+  /** Whether the pod fits beside what runs on the node by the API server's word: the cache may be late. */
+  async #hasRoom(pod: Pod, node: Node, signal: AbortSignal): Promise<boolean> {
+    const { client, state } = this.#parts
+    let pods: readonly Pod[]
+    try {
+      pods = await podsOnNode(client, node.metadata.name, signal)
+    } catch (error) {
+      if (!isKubeError(error)) throw error
+      return false
+    }
+    if (
+      !isNodeReady(node) ||
+      node.spec?.unschedulable === true ||
+      !pods.every((each) => state.isWellFormed(each))
+    )
+      return false
+    const used: Record<string, number> = {}
+    for (const other of pods) if (isActive(other)) accumulate(used, requestsOf(other))
+    return lacking(podRequests(pod.spec), state.parsed(node.status?.allocatable), used).length === 0
+  }
+
+  /** The pod is planned elsewhere for a while. */
+  #leave(pod: Pod, { metadata }: Node): void {
+    const { state } = this.#parts
+    const { uid = '' } = pod.metadata
+    this.#placed.delete(uid)
+    state.plans.giveUp([uid])
+    state.evidence.refuse(uid, metadata.labels?.[labels.hostname] ?? metadata.name)
+  }
+
+  /** A pod of each workload that waits. */
+  *#waiting(): Generator<undefined, Map<string, Pod>, undefined> {
+    const { state } = this.#parts
+    const waiting = new Map<string, Pod>()
     for (const pod of state.pods.waiting()) {
       yield
-      if (!state.isWellFormed(pod) || !isActive(pod)) continue
-      const key = workloadOf(pod)
-      const pods = waiting.get(key)
-      if (pods === undefined) waiting.set(key, [pod])
-      else pods.push(pod)
+      if (state.isWellFormed(pod) && isActive(pod)) waiting.set(workloadOf(pod), pod)
     }
     return waiting
   }
 
-  /** Whether a workload may yet get the place that was launched for it: nothing else is launched meanwhile. */
-  async #isOnTrial(
-    {
-      place,
-      workload,
-      pods,
-    }: { readonly place: Place; readonly workload: string; readonly pods: readonly Pod[] },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { findings, state, verdicts } = this.#deps
-    const { evidence } = state
-    const { claim } = place
-    // Pods that such a node was launched for stay with it; others of the workload need not wait for it.
-    if (verdicts.isDoubtful(place)) return false
-    const known = evidence.of(workload)
-    const isKnown = known !== undefined && evidence.isFound(workload, claim.metadata.name)
-    if (isKnown && (known.cause === 'short' || evidence.isHeld(known))) return false
-    // What kept the pods away is still there, and decisions know it: they may have a place elsewhere.
-    if (isKnown && verdicts.areElsewhere(pods, place.node)) return false
-    // What was refused is tried once more, for a while.
-    const again = isKnown
-      ? { ...place, changedMs: Math.max(evidence.liftedMs(workload), place.changedMs) }
-      : place
-    const { verdict, pod } = verdicts.onAny(pods, again)
-    if (verdict.kind === 'open') return true
-    if (verdict.kind === 'taken') {
-      this.#open.get(place.claim.metadata.name)?.delete(workload)
-      return false
+  /** A node that is too small for a pod that it was launched for: the next one is to be larger. */
+  async #learnFromSmallNodes(signal: AbortSignal): Promise<void> {
+    const { caches, report, shortfalls, slicing, state } = this.#parts
+    const known = state.evidence.all()
+    if (this.#open.size === 0 && known.length === 0) return
+    const waiting = await inSlices(this.#waiting(), slicing)
+    for (const { workload } of known) state.evidence.await(workload, waiting.has(workload))
+    for (const [name, workloads] of this.#open) {
+      const claim = caches.nodeClaims.get({ name })
+      const node = claim && state.nodeOf(claim)
+      // What a node has is known before it takes pods, and so before the same is launched again.
+      if (claim === undefined || node?.status?.allocatable === undefined) continue
+      for (const pod of state.podsOn(node.metadata.name))
+        if (state.isWellFormed(pod)) this.#settle(name, workloadOf(pod))
+      const { daemonRequests } = state.pods.useOf(node.metadata.name)
+      for (const [workload, standing] of workloads) {
+        const pod = waiting.get(workload)
+        if (pod === undefined || standing.isSmall) continue
+        const names = lacking(podRequests(pod.spec), state.parsed(node.status?.allocatable), daemonRequests)
+        if (names.length === 0) continue
+        const margins = await shortfalls.marginsOf(claim, node, names, signal)
+        if (Object.keys(margins).length > 0) state.evidence.learn(workload, margins)
+        standing.isSmall = true
+        report.small(claim, node, pod, names)
+      }
     }
-    const words = await verdicts.wordsOf(pod, signal)
-    if (words === undefined) return true
-    await findings.note(place, { pod, like: pods }, verdict, words, signal)
-    return false
   }
+}
 
-  /** A pod that stays refused on a node that was there keeps it no longer, and is planned elsewhere. */
-  async #judgePlans(signal: AbortSignal): Promise<void> {
-    const { places, slicing, state, verdicts } = this.#deps
-    for (const [uid, { target, madeMs }] of state.plans.entries()) {
-      if (slicing.clock.now() - madeMs < settleMs) continue
-      const pod = state.pods.unplaced(uid)
-      const node = pod && state.nominations.nodeFor(target)
-      const claim = node && state.claimOf(node)
-      if (pod === undefined || node === undefined || claim === undefined || !state.isWellFormed(pod)) continue
-      if (this.#open.get(claim.metadata.name)?.has(workloadOf(pod)) === true) continue
-      const place = places.of(claim.metadata.name)
-      if (place === undefined) continue
-      if (verdicts.on(pod, place).kind !== 'refused') continue
-      if ((await verdicts.wordsOf(pod, signal)) === undefined) continue
-      state.plans.giveUp([uid])
-      state.evidence.refuse(uid, node.metadata.labels?.[labels.hostname] ?? node.metadata.name)
-    }
-  }
+const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''
+
+/** Resources of which less is left than wanted, in order of name. */
+function lacking(wanted: Resources, has: Resources, used: Resources): readonly string[] {
+  return Object.entries(wanted)
+    .filter(
+      ([name, amount]) => amount > 0 && amount > (ownValue(has, name) ?? 0) - (ownValue(used, name) ?? 0),
+    )
+    .map(([name]) => name)
+    .toSorted()
 }

@@ -4,7 +4,6 @@ import {
   type DaemonInput,
   type NodeInput,
   type PodGroupInput,
-  type PodsOnTrial,
   shapeProblems,
   type TopologyInput,
   type TopologyNode,
@@ -17,9 +16,7 @@ import { isInitializationDoubtful } from '../../cluster/nodes/initialization-tim
 import { labelsOf, nodeInput, type NodeStorage, type StateNode } from '../../cluster/nodes/state-node.ts'
 import { type NodeUse, useOf } from '../../cluster/pods/pod-index.ts'
 import { isCurrentlyReschedulable, isPausedByBudget } from '../../cluster/pods/pods.ts'
-import { StoredPods } from '../../cluster/pods/stored-pods.ts'
 import { workloadOf } from '../../cluster/pods/workloads.ts'
-import type { OnTrial } from '../../node/evidence/judge.ts'
 import { workloadsOf } from '../../node/evidence/launched-for.ts'
 import type { PlacedPod } from './eligible-pods.ts'
 import { withoutPreempted } from './preempted-pods.ts'
@@ -39,14 +36,12 @@ interface Dependencies {
 
 export class ClusterInput {
   readonly #deps: Dependencies
-  readonly #storedPods: StoredPods
   #topologyNodes:
     | { readonly of: readonly StateNode[]; readonly nodes: ReadonlyMap<string, TopologyNode> }
     | undefined
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    this.#storedPods = new StoredPods(deps)
   }
 
   volumeLookups(): VolumeLookups {
@@ -77,25 +72,6 @@ export class ClusterInput {
    */
   leavingPods(stateNodes: readonly StateNode[]): readonly PlacedPod[] {
     return podsOfLeavingNodes(this.#deps, stateNodes)
-  }
-
-  /** The pods for which nodes are there that may yet take them, of those that are decided about, in steps. */
-  *podsOnTrial(
-    pods: readonly Pod[],
-    onTrial: OnTrial,
-  ): Generator<undefined, readonly PodsOnTrial[], undefined> {
-    const uids = new Map<string, Set<string>>()
-    for (const pod of pods) {
-      yield
-      const workload = workloadOf(this.#storedPods.of(pod))
-      if (!onTrial.has(workload)) continue
-      const known = uids.get(workload) ?? new Set<string>()
-      uids.set(workload, known.add(pod.metadata.uid ?? ''))
-    }
-    return Array.from(onTrial, ([workload, nodesFor]) => ({
-      uids: uids.get(workload) ?? new Set(),
-      nodesFor,
-    }))
   }
 
   /** One pod per DaemonSet: its newest, else what its template would make. */

@@ -4,7 +4,6 @@ import type { PoolInput, SchedulingInput } from '@tenon/engine'
 import { inSlices, perObject, type Slicing } from '@tenon/runtime'
 import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import type { OnTrial } from '../../node/evidence/judge.ts'
 import { unreadableText } from '../../cluster/readable.ts'
 import { type ClusterInput, leavingAmong } from './cluster-input.ts'
 import type { IgnoredPod, PlacedPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
@@ -49,10 +48,9 @@ export class SchedulingInputs {
   /**
    * Pods to place, with the instances that stay and the pools that may launch. Without pods nothing
    * else is gathered.
-   * @param onTrial pods for which nodes are there that may yet take them.
    */
-  forPending(onTrial: OnTrial, signal: AbortSignal): Promise<GatheredInput> {
-    return gatherSchedulingInput(this.#deps, onTrial, signal)
+  forPending(signal: AbortSignal): Promise<GatheredInput> {
+    return gatherSchedulingInput(this.#deps, signal)
   }
 
   /** NodePools that launch nothing now. */
@@ -86,12 +84,8 @@ export class SchedulingInputs {
   }
 }
 
-async function gatherSchedulingInput(
-  deps: Dependencies,
-  onTrial: OnTrial,
-  signal: AbortSignal,
-): Promise<GatheredInput> {
-  const { cluster, pools, slicing, state } = deps
+async function gatherSchedulingInput(deps: Dependencies, signal: AbortSignal): Promise<GatheredInput> {
+  const { pools, slicing, state } = deps
   const hasPods =
     state.pods.waitingCount > 0 ||
     deps.pods.forRoom().length > 0 ||
@@ -108,9 +102,7 @@ async function gatherSchedulingInput(
   state.pods.decided()
   const offeringsOnTrial = pools.offeringsOnTrial()
   const input = await inSlices(gathering(deps, hasPods, listings), slicing)
-  if (onTrial.size === 0) return { ...input, offeringsOnTrial }
-  const podsOnTrial = await inSlices(cluster.podsOnTrial(input.pods, onTrial), slicing)
-  return { ...input, offeringsOnTrial, podsOnTrial }
+  return { ...input, offeringsOnTrial }
 }
 
 /** An instance that may be removed, with the pods that would have to move. */

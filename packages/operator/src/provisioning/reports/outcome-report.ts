@@ -64,11 +64,6 @@ export class OutcomeReport {
       logger.info('pods wait for one launch that tests whether there is capacity again', {
         Pods: podList(crowd),
       })
-    const launchedFor = podsOf('podsOnTrial')
-    if (launchedFor.length > 0)
-      logger.info('pods wait for nodes that were launched for them; no others are launched yet', {
-        Pods: podList(launchedFor),
-      })
   }
 }
 

@@ -26,7 +26,7 @@ export function overlooksStartingDevices(inner: SchedulingDecider): SchedulingDe
     )
     const hasTold = ({ initialized, labels: own }: Decided['nodes'][number]) =>
       initialized || !withDevices.has(own[labels.instanceType] ?? '')
-    const { planned: _, podsOnTrial: __, ...others } = input
+    const { planned: _, ...others } = input
     return { ...others, nodes: input.nodes.filter(hasTold) }
   })
 }

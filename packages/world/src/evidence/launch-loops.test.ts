@@ -1,0 +1,98 @@
+/** Nodes that turn out to be useless are counted, whatever the cause, and nothing is held without proof (reports-2.md 1). */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { karpenterKinds, type Pod } from '@tenon/api'
+import { aPool } from '../exoscale/manifests.test-support.ts'
+import { WrongViews } from '../simulation/faults/wrong-views.ts'
+import type { WorldOptions } from '../world.ts'
+import { EvidenceStage, hours, minutes } from './evidence-stage.test-support.ts'
+
+const onePerNode = { cpu: '1500m', memory: '1Gi' }
+
+async function aStage(t: TestContext, options: Partial<WorldOptions> = {}): Promise<EvidenceStage> {
+  const stage = await EvidenceStage.open(t, options)
+  const disruption = {
+    consolidationPolicy: 'WhenEmpty' as const,
+    consolidateAfter: '0s',
+    budgets: [{ nodes: '100%' }],
+  }
+  stage.world.create(karpenterKinds.nodePool, aPool('standard', ['standard.medium'], { disruption }))
+  return stage
+}
+
+for (const lateSeconds of [30, 130])
+  test(`RPB-1 pods that are shown ${lateSeconds} s late get a node each, and no verdict`, async (t) => {
+    const views = new WrongViews()
+    const stage = await aStage(t, { apiPath: views.path })
+    await stage.start()
+    views.late('pods', lateSeconds * 1000)
+    for (let i = 0; i < 9; i++) stage.aPod(`web-${i}`, onePerNode)
+    await stage.pass(15 * minutes + 3 * lateSeconds * 1000)
+    const nodes = new Set(stage.world.pods().map(({ spec }) => spec.nodeName))
+    assert.equal(nodes.size, 9)
+    assert.ok(!nodes.has(undefined))
+    assert.equal(stage.launched.size, 9)
+    assert.deepEqual([stage.events('NodeRefused'), stage.events('NodeUnused')], [[], []])
+  })
+
+test('RPB-3 a scheduler that refuses for a reason of its own gets few nodes, and the pods run once it allows them', async (t) => {
+  let isRefused = true
+  const extraFilter = (pod: Pod) =>
+    isRefused && pod.metadata.labels?.['licence'] === 'needed' ? 'node(s) have no licence left' : undefined
+  const stage = await aStage(t, { cluster: { scheduler: { extraFilter } } })
+  for (let i = 0; i < 3; i++)
+    stage.aPod(`licensed-${i}`, { cpu: '1', memory: '1Gi' }, { labels: { licence: 'needed' } })
+  await stage.start()
+  await stage.pass(hours)
+  assert.ok(stage.launched.size <= 2 * 3, `${stage.launched.size} nodes in an hour`)
+  const [told] = stage.events('NodeRefused', 'Warning')
+  assert.match(told ?? '', /no licence left/)
+  isRefused = false
+  await stage.pass(90 * minutes)
+  assert.ok(stage.world.pods().every(({ spec }) => (spec.nodeName ?? '') !== ''))
+})
+
+test('RPB-5 nodes that end unused for a cause that nobody knows: two in the first hour', async (t) => {
+  // Whatever is launched goes away as soon as it takes pods; the scheduler never gets to it.
+  const stage = await aStage(t, {
+    cluster: { scheduler: { extraFilter: () => 'node(s) said no' } },
+  })
+  stage.world.cluster.server.local.subscribe(karpenterKinds.nodeClaim, {
+    updated: (claim) => {
+      const { name, deletionTimestamp } = claim.metadata
+      const isOpen = claim.status?.conditions?.some(
+        ({ type, status }) => type === 'Initialized' && status === 'True',
+      )
+      if (isOpen === true && deletionTimestamp === undefined)
+        queueMicrotask(() =>
+          stage.world.cluster.server.local.delete(karpenterKinds.nodeClaim, undefined, name),
+        )
+    },
+  })
+  stage.aPod('web', onePerNode)
+  await stage.start()
+  await stage.pass(20 * minutes)
+  assert.match(
+    stage.events('NodeUnused', 'Warning')[0] ?? '',
+    /^Pod\/web: Node .* ended without having run it/,
+  )
+  await stage.pass(39 * minutes)
+  assert.equal(stage.launched.size, 2)
+})
+
+test('RPB-6 one pod of many is refused: it is told, and nothing is held', async (t) => {
+  const extraFilter = (pod: Pod) => (pod.metadata.name === 'web-9' ? 'node(s) said no' : undefined)
+  const stage = await aStage(t, { cluster: { scheduler: { extraFilter } } })
+  const alike = { generateName: 'web-' }
+  for (let i = 0; i < 10; i++) stage.aPod(`web-${i}`, onePerNode, alike)
+  await stage.start()
+  await stage.pass(30 * minutes)
+  assert.match(stage.events('NodeRefused', 'Warning').join('\n'), /Pod\/web-9: .*node\(s\) said no/)
+  const launched = stage.launched.size
+  stage.aPod('web-10', onePerNode, alike)
+  await stage.pass(5 * minutes)
+  assert.ok(
+    (stage.pod('web-10')?.spec.nodeName ?? '') !== '',
+    `${launched} nodes before, and none for another pod`,
+  )
+})
