@@ -221,6 +221,11 @@ export interface Cache<T extends KubeObject> {
    * unsubscriber.
    */
   onChange(listener: (change: Change<T>) => void): () => void
+  /**
+   * Takes a new list soon: the content does not agree with what the API server says of single objects. Calls in a row
+   * lead to lists with growing pauses.
+   */
+  relist(reason: string): void
   /** Resolves when the first complete list is in the cache. */
   synced(signal?: AbortSignal): Promise<void>
   readonly isSynced: boolean
@@ -233,6 +238,8 @@ export interface CachedCollection<T extends KubeObject> {
   readonly transform?: (object: T, held?: T) => T | undefined
   readonly fields?: ReadFields
   readonly gatherMs?: number
+  /** Whether many such objects may be gone at once without a deletionTimestamp before; none without it. */
+  readonly endsUnannounced?: (object: T) => boolean
   /** The part of the collection that is followed; all of it without these. */
   readonly namespace?: string
   readonly fieldSelector?: string

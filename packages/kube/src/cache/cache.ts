@@ -3,10 +3,10 @@ import { untilAborted } from '../abortable.ts'
 import type { WatchingKubeClient } from '../client/client.ts'
 import type { Cache, CachedCollection, Change, ObjectKey } from '../contract.ts'
 import { TurnPace } from '../turn-pace.ts'
-import { Reflector, type ReflectorOptions } from './reflector.ts'
+import { type ReflectedKind, Reflector, type ReflectorOptions } from './reflector.ts'
 import { Store } from './store.ts'
 
-export interface CacheOptions<T> extends ReflectorOptions {
+export interface CacheOptions<T> extends ReflectorOptions, ReflectedKind<T> {
   /**
    * Trims each object before it is kept; must not change its name, namespace or uid. It is told the earlier
    * state of the object that is held, whose parts it may use again. An object of which it makes nothing is not kept.
@@ -110,6 +110,10 @@ class ReflectedCache<T extends KubeObject> implements FollowingCache<T> {
 
   onChange(listener: (change: Change<T>) => void): () => void {
     return this.#store.onChange(listener)
+  }
+
+  relist(reason: string): void {
+    this.#reflector?.relist(reason)
   }
 
   synced(signal?: AbortSignal): Promise<void> {

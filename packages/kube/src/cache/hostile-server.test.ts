@@ -127,7 +127,7 @@ test('a stream that breaks halfway deletes nothing, and the list after it loses 
 
 test('410 in the middle of a streamed watch leads to a new stream with the exact differences', async () => {
   const { server, clock, changes, follow } = world()
-  for (const name of ['stays', 'goes']) server.put(pods, name)
+  for (const name of ['a', 'b', 'c', 'd', 'goes']) server.put(pods, name)
   assert.ok(await follow(0))
   changes.length = 0
   server.stallWatches()

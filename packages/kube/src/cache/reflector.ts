@@ -8,6 +8,8 @@ import { resourceVersionTooLarge } from '../client/errors.ts'
 import type { WatchEvent } from '../client/watch.ts'
 import { isKubeError, isUnavailable, KubeError, type ListOptions } from '../contract.ts'
 import { Pacer } from '../pacer.ts'
+import { Relists } from './relists.ts'
+import { SecondWitness } from './second-witness.ts'
 import { StallGuard, type WatchLimits } from './stall-guard.ts'
 import { type Entry, keyText, type Store } from './store.ts'
 
@@ -26,6 +28,12 @@ export interface ReflectorOptions extends ListOptions {
   readonly stallMs?: number
   /** The server may refuse the collection, which is told once and not at each attempt. */
   readonly isOptional?: boolean
+}
+
+/** What a reflector has to know of the kind. */
+export interface ReflectedKind<T> {
+  /** Whether many such objects may be gone at once without a deletionTimestamp before. */
+  readonly endsUnannounced?: (object: T) => boolean
 }
 
 /** What the owner of a reflector is told. */
@@ -50,8 +58,10 @@ const streamLimits: WatchLimits = { silentMs: 30_000, totalMs: 120_000 }
 const retryAfterLimitMs = 300_000
 /** Failures after which a stream is not tried again, even when the server never said no. */
 const streamAttempts = 3
-/** A server that is behind has this many attempts to catch up before the collection is listed. */
-const catchUpAttempts = 3
+/** So many watches in a row may be refused before the collection is listed: the version may be none. */
+const refusalsBorne = 1
+/** The same where the server is behind, or asks to be left alone. */
+const pleasBorne = 3
 /** Bounds of the life the server is asked to give a watch, drawn so that watches do not end together. */
 const watchSeconds = { low: 300, high: 600 }
 
@@ -59,23 +69,29 @@ export class Reflector<T extends KubeObject> {
   readonly #client: WatchingKubeClient
   readonly #type: ResourceType<T>
   readonly #store: Store<T>
-  readonly #options: ReflectorOptions
+  readonly #options: ReflectorOptions & ReflectedKind<T>
   readonly #logger: Logger
   readonly #backoff: Backoff
   readonly #pacer: Pacer
   readonly #answers: Answers
+  readonly #relists: Relists
+  readonly #witness: SecondWitness
   /** The collection is refused, and that was told. */
   #isRefused = false
   #useStreamedList: boolean
   #resourceVersion: string | undefined
   /** A streamed first list is arriving. */
   #isStreaming = false
+  /** Watches that were refused, one after the other. */
+  #refusals = 0
+  /** Gives up the present watch. */
+  #leave: () => void = () => undefined
 
   constructor(
     client: WatchingKubeClient,
     type: ResourceType<T>,
     store: Store<T>,
-    options: ReflectorOptions,
+    options: ReflectorOptions & ReflectedKind<T>,
     answers: Answers,
   ) {
     this.#client = client
@@ -87,6 +103,10 @@ export class Reflector<T extends KubeObject> {
     this.#backoff = new Backoff({ baseMs: 800, capMs: 30_000 }, options.random)
     this.#pacer = new Pacer(options.clock)
     this.#useStreamedList = options.useStreamedList ?? true
+    this.#witness = new SecondWitness(options.clock)
+    this.#relists = new Relists(options.clock, options.random.fork('lists'), () => {
+      this.#leave()
+    })
   }
 
   /** The version up to which the store is known to be complete. */
@@ -94,8 +114,19 @@ export class Reflector<T extends KubeObject> {
     return this.#resourceVersion
   }
 
+  /** Lists the collection again, in pages: the content does not agree with what else is known. */
+  relist(reason: string): void {
+    this.#logger.debug('to be listed again', { reason })
+    this.#relists.ask()
+  }
+
   /** Follows the server until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    await this.#rounds(signal)
+    this.#relists.stop()
+  }
+
+  async #rounds(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       let waitMs = 0
       try {
@@ -103,7 +134,8 @@ export class Reflector<T extends KubeObject> {
         if (!isHealthy) waitMs = this.#backoff.next()
       } catch (error) {
         if (signal.aborted) return
-        waitMs = this.#pauseAfter(error)
+        // A watch that was left for a list has not failed.
+        waitMs = this.#relists.isDue ? 0 : this.#pauseAfter(error)
       }
       if (waitMs > 0 && !(await this.#wait(waitMs, signal))) return
     }
@@ -111,28 +143,66 @@ export class Reflector<T extends KubeObject> {
 
   /** One list where needed and one watch; answers whether the watch did anything useful. */
   async #round(signal: AbortSignal): Promise<boolean> {
-    if (this.#resourceVersion === undefined && !this.#useStreamedList) await this.#list(signal)
+    const isUnknown = this.#resourceVersion === undefined
+    if (this.#relists.isDue && !isUnknown) await this.#listAgain(signal)
+    else if (this.#relists.isDue || (isUnknown && !this.#useStreamedList)) await this.#list(signal)
     const startedAt = this.#options.clock.monotonic()
     const told = await this.#watch(signal)
     this.#logger.debug('watch ended', { told })
     return told > 0 || this.#options.clock.monotonic() - startedAt >= healthyWatchMs
   }
 
-  async #list(signal: AbortSignal): Promise<void> {
-    const options = { ...this.#selection(), signal, lane: 'urgent' } as const
-    const listing = await this.#client.listing(this.#type, options, (object) => this.#store.entryOf(object))
-    await this.#replace(new Map(listing.items.map((item) => [item.key, item])), signal)
-    this.#complete(listing.resourceVersion)
+  /** A list of what is followed: if it fails, the watch goes on meanwhile. */
+  async #listAgain(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#list(signal)
+    } catch (error) {
+      if (signal.aborted) throw error
+      this.#logger.warn('listing again failed, will retry', { error })
+      this.#relists.ask()
+    }
   }
 
-  /** Makes the store equal to a complete list, one change at a time. */
-  async #replace(items: ReadonlyMap<string, Entry<T>>, signal: AbortSignal): Promise<void> {
+  async #list(signal: AbortSignal): Promise<void> {
+    this.#relists.begin()
+    const options = { ...this.#selection(), signal, lane: 'urgent' } as const
+    const listing = await this.#client.listing(this.#type, options, (object) => this.#store.entryOf(object))
+    await this.#take(new Map(listing.items.map((item) => [item.key, item])), listing.resourceVersion, signal)
+  }
+
+  /**
+   * Makes the store equal to a complete list, one change at a time. Of a list that has lost much, only what is new is
+   * taken in until another one bears it out.
+   */
+  async #take(
+    items: ReadonlyMap<string, Entry<T>>,
+    resourceVersion: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const lost: string[] = []
+    const known = this.#store.size
     await this.#paced(this.#store.keys(), signal, (key) => {
-      if (!items.has(key)) this.#store.removeKey(key)
+      if (this.#store.isLost(key, items.get(key))) lost.push(key)
     })
+    const isBelieved = this.#witness.believes(lost, known)
+    if (isBelieved)
+      await this.#paced(lost, signal, (key) => {
+        if (!items.has(key)) this.#store.removeKey(key)
+      })
     await this.#paced(items.values(), signal, (item) => {
-      this.#store.putListed(item)
+      if (isBelieved || !this.#store.isLost(item.key, item)) this.#store.putListed(item)
     })
+    const isFirst = this.#resourceVersion === undefined
+    this.#complete(resourceVersion)
+    this.#relists.listed(isFirst)
+    if (!isBelieved) {
+      this.#logger.warn('a list lacks much of what is known, which is kept until another list agrees', {
+        known,
+        lacking: lost.length,
+      })
+      this.#relists.ask()
+    }
+    if (this.#relists.isDue) this.#leave()
   }
 
   /** Does something with each of many, and lets others run meanwhile. */
@@ -156,6 +226,12 @@ export class Reflector<T extends KubeObject> {
     const { clock, random, gatherMs } = this.#options
     const isInitial = this.#resourceVersion === undefined
     const link = linkedAbort(signal)
+    this.#leave = () => {
+      // A first list that is arriving is the list that is asked for.
+      if (this.#resourceVersion !== undefined) link.controller.abort(new Error('to be listed again'))
+    }
+    if (isInitial) this.#relists.begin()
+    else if (this.#relists.isDue) this.#leave()
     try {
       // Until the server accepts it, the request's own timeouts guard the watch.
       const rows = await this.#client.watch(this.#type, {
@@ -179,6 +255,7 @@ export class Reflector<T extends KubeObject> {
       if (signal.aborted || !link.controller.signal.aborted) throw error
       throw link.controller.signal.reason
     } finally {
+      this.#leave = () => undefined
       link.unlink()
     }
   }
@@ -198,11 +275,11 @@ export class Reflector<T extends KubeObject> {
         if (initial === undefined) {
           this.#apply(event)
           told++
+          this.#refusals = 0
           this.#backoff.reset()
         } else if (event.kind === 'bookmark') {
           if (!event.isInitialEnd) continue
-          await this.#replace(initial, signal)
-          this.#complete(event.resourceVersion)
+          await this.#take(initial, event.resourceVersion, signal)
           guard.limit(this.#limits())
           initial = undefined
         } else if (event.kind === 'deleted') initial.delete(keyText(event.object.metadata))
@@ -231,9 +308,19 @@ export class Reflector<T extends KubeObject> {
       return
     }
     const object = withType(this.#type, event.object)
-    if (event.kind === 'deleted') this.#store.remove(object)
-    else this.#store.put(object)
+    if (event.kind !== 'deleted') this.#store.put(object)
+    else if (this.#isGone(object)) this.#store.remove(object)
     this.#moveTo(object.metadata.resourceVersion ?? '')
+  }
+
+  /** Whether a deletion is believed. One that nothing announced, of many at once, is not before a list agrees. */
+  #isGone(last: T): boolean {
+    const held = this.#store.get(last.metadata)
+    const isAnnounced = (last.metadata.deletionTimestamp ?? held?.metadata.deletionTimestamp) !== undefined
+    if (held === undefined || isAnnounced) return true
+    const verdict = this.#witness.vanished(keyText(last.metadata), this.#store.size)
+    if (verdict !== 'believed') this.relist('objects are told gone that nobody seemed to delete')
+    return verdict !== 'held' || this.#options.endsUnannounced?.(held) === true
   }
 
   /** A repeated event must not take the point of resumption back. */
@@ -247,10 +334,19 @@ export class Reflector<T extends KubeObject> {
   #pauseAfter(error: unknown): number {
     const failures = this.#backoff.failures
     const waitMs = this.#backoff.next()
-    if (isKubeError(error, 'gone') || (isAhead(error) && failures >= catchUpAttempts)) {
+    if (isKubeError(error, 'gone')) {
       this.#logger.info('version is gone, listing again', { resourceVersion: this.#resourceVersion })
       this.#resourceVersion = undefined
       return failures === 0 ? 0 : waitMs
+    }
+    if (this.#resourceVersion !== undefined && this.#isRefusedForGood(error)) {
+      this.#logger.warn('watches are refused, listing again', {
+        error,
+        resourceVersion: this.#resourceVersion,
+      })
+      this.#resourceVersion = undefined
+      this.#relists.now()
+      return waitMs
     }
     const wantsStream = this.#resourceVersion === undefined && this.#useStreamedList
     if (wantsStream && isRefusal(error)) {
@@ -272,6 +368,15 @@ export class Reflector<T extends KubeObject> {
     this.#isRefused = false
     this.#logger.warn('watching failed, will retry', { error, delayMs: Math.round(pauseMs) })
     return pauseMs
+  }
+
+  /** Counts what the server refuses. */
+  #isRefusedForGood(error: unknown): boolean {
+    if (!(error instanceof KubeError) || error.status < 400) return false
+    const borne = isAhead(error) || error.kind === 'tooManyRequests' ? pleasBorne : refusalsBorne
+    if (++this.#refusals <= borne) return false
+    this.#refusals = 0
+    return true
   }
 
   #tellRefused(error: KubeError): void {

@@ -189,6 +189,13 @@ export class Store<T extends KubeObject> {
     this.#keep(entry, held)
   }
 
+  /** Whether a complete list that shows `entry` in the place of an object lacks the object, or is older. */
+  isLost(key: string, entry: Entry<T> | undefined): boolean {
+    const held = this.#entries.get(key)
+    if (held === undefined || entry === held) return false
+    return entry === undefined || isStale(entry.resourceVersion, held)
+  }
+
   #keep(entry: Entry<T>, held: Placed<T> | undefined): void {
     if (held !== undefined && held.uid !== entry.uid) {
       // Another object of the same name: the end of the first one went unseen.

@@ -11,7 +11,7 @@ import type {
   ChangeOptions,
   WriteOptions,
 } from '../contract.ts'
-import { isKubeError } from '../contract.ts'
+import { isKubeError, KubeError } from '../contract.ts'
 import { perObject } from '@tenon/runtime'
 import { deletionCheck, listCheck, objectCheck, successCheck, versionCheck } from './answers.ts'
 import { queryText } from './queries.ts'
@@ -112,6 +112,7 @@ class HttpKubeClient implements WatchingKubeClient {
     const { fields } = options
     const reader = fields && new FieldReader({ members: { items: fields }, others: true })
     let next: string | undefined
+    const seen = new Set<string>()
     for (;;) {
       let page: ListPage<T>
       try {
@@ -122,7 +123,9 @@ class HttpKubeClient implements WatchingKubeClient {
         // The snapshot behind the pages is compacted; only a list in one piece is sure to end.
         page = await this.#page(type, { ...options, reader }, {}, wholeListPatience)
         items.length = 0
+        seen.clear()
       }
+      refuseRepetition(type, page, seen)
       for (const item of page.items ?? []) items.push(keep(withType(type, item)))
       next = page.metadata.continue === '' ? undefined : page.metadata.continue
       if (next === undefined) return { items, resourceVersion: page.metadata.resourceVersion }
@@ -276,6 +279,22 @@ class HttpKubeClient implements WatchingKubeClient {
       check: listCheck(type),
     })
   }
+}
+
+/** A list whose pages come again never ends. @param seen how pages before this one can be known. */
+function refuseRepetition<T extends KubeObject>(
+  type: ResourceType<T>,
+  { items, metadata }: ListPage<T>,
+  seen: Set<string>,
+): void {
+  const [first] = items ?? []
+  const marks = [
+    ...(first === undefined ? [] : [`first ${first.metadata.namespace ?? ''}/${first.metadata.name}`]),
+    ...(metadata.continue ? [`continue ${metadata.continue}`] : []),
+  ]
+  if (marks.some((mark) => seen.has(mark)))
+    throw new KubeError('transport', 0, `the list of ${type.plural} begins again instead of ending`)
+  for (const mark of marks) seen.add(mark)
 }
 
 const readerOf = perObject((fields: ReadFields) => new FieldReader(withIdentity(fields)))

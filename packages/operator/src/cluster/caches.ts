@@ -167,6 +167,9 @@ export function openCaches(
       transform: (pod, held) => trimmer.pod(withoutNulls(pod), held),
       fields: podFields,
       gatherMs: podGatherMs,
+      // Without a kubelet that ends them, pods go at once; the others are told to end first.
+      endsUnannounced: (pod) =>
+        nodeNamesOfPod(pod).length === 0 || ['Succeeded', 'Failed'].includes(pod.status?.phase ?? ''),
     }),
     nodes: registry.cache(kinds.node, {
       transform: readable(kinds.node.kind, keptNode, onRead, standInForNode),

@@ -37,6 +37,8 @@ export class ToldCache<T extends KubeObject = KubeObject> implements Cache<T> {
     this.type = type
   }
 
+  relist(): void {}
+
   get size(): number {
     return this.#objects.size
   }

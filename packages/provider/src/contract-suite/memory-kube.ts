@@ -146,6 +146,7 @@ export class MemoryKube implements KubeClient {
       },
       addIndex() {},
       byIndex: () => [],
+      relist() {},
       onChange(listener) {
         const wrapped = listener as (change: Change<KubeObject>) => void
         listeners.add(wrapped)

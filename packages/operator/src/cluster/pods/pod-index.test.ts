@@ -26,6 +26,8 @@ class PodCache implements Cache<Pod> {
 
   addIndex(): void {}
 
+  relist(): void {}
+
   byIndex(_: string, nodeName: string): Pod[] {
     return this.list().filter((pod) => pod.spec.nodeName === nodeName)
   }

@@ -33,8 +33,6 @@ interface Dependencies {
   readonly report: RegistrationReport
 }
 
-/** Pause until the cache shows what the API server has told. */
-const catchUpMs = 1000
 /** Pause between two looks for the Node of a claim that has lost it. */
 const absentPollMs = 10_000
 
@@ -69,7 +67,7 @@ async function register(deps: Dependencies, draft: ClaimDraft, signal: AbortSign
       return { kind: 'continue', draft: { ...draft, conditions: restamped } }
     }
     case 'unseen':
-      return { kind: 'continue', draft, requeueMs: catchUpMs, isLast: true }
+      return { kind: 'continue', draft, isBackingOff: true, isLast: true }
     case 'replaced':
       await deps.standing.endReplaced(draft.claim, standing.node)
       return { kind: 'deleted' }

@@ -79,7 +79,10 @@ async function standingOf(
   const stored = name === '' ? undefined : await client.get(kinds.node, { name })
   // An ID that denotes no instance tells nothing about whose the Node is.
   if (!provider.ownsProviderID(providerID) && !isForeign(providerID, stored)) return { kind: 'holds' }
-  if (isWhole(stored)) return { kind: 'unseen' }
+  if (isWhole(stored)) {
+    caches.nodes.relist(`Node ${name} is as it should be, though the cache does not show it`)
+    return { kind: 'unseen' }
+  }
   if (stored !== undefined && isOfAnother(stored, providerID)) return { kind: 'replaced', node: stored }
   return stored?.spec?.providerID !== providerID
     ? {
