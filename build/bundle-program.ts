@@ -14,7 +14,7 @@ export interface BundledProgram {
 }
 
 /**
- * Fills `outdir`, which is emptied first: tenon.mjs, the threads that decide and that answer the page, the parts that commands load when they
+ * Fills `outdir`, which is emptied first: tenon.mjs, the threads that decide, hold the lease and answer the page, the parts that commands load when they
  * run, the files of the page, and the licenses of what is bundled.
  * @param hasMaps whether source maps are written as well.
  * @throws Error when a browser would have to load too much.
@@ -27,6 +27,7 @@ export async function bundleProgram(outdir: string, hasMaps: boolean): Promise<B
     entryPoints: {
       tenon: 'packages/cli/src/main.ts',
       'scheduling-thread': 'packages/operator/src/decider/scheduling-thread.ts',
+      'lease-thread': 'packages/cli/src/commands/lease-thread.ts',
       'answer-thread': 'packages/cli/src/console/answer-thread.ts',
     },
     outdir,

@@ -1,3 +1,4 @@
+export { identityAnnotation, identityNamespace } from './cluster/cluster-identity.ts'
 export {
   Brake,
   brakeKeys,

@@ -8,6 +8,7 @@ import { GroupDiscovery } from './podgroup/discovery.ts'
 import { groupFigures } from './podgroup/figures.ts'
 import { type BufferFigures, bufferFigures } from './capacitybuffer/figures.ts'
 import { requestFigures } from './provisioningrequest/figures.ts'
+import { identifiedProvider } from './cloud/identified-provider.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
 import { checkedPrices } from './cloud/checked-prices.ts'
 import { overlaidProvider, overlayLayer } from './nodeoverlay/overlaid-provider.ts'
@@ -30,6 +31,7 @@ import { PassAges } from './metrics/pass-ages.ts'
 import { type Caches, openCaches, servesDevices } from './cluster/caches.ts'
 import { UnreadableObjects } from './cluster/unreadable-objects.ts'
 import type { Settings } from './settings.ts'
+import { ClusterIdentity } from './cluster/cluster-identity.ts'
 import { ClusterState } from './cluster/cluster-state.ts'
 import { LearnedCapacity } from './cluster/nodes/learned-capacity.ts'
 import type { OfferingTrouble } from './cloud/offering-health.ts'
@@ -93,6 +95,8 @@ export class Operator {
   readonly requests: RequestMetrics
   readonly caches: Caches
   readonly state: ClusterState
+  /** Whether anything may be removed. */
+  readonly identity: ClusterIdentity
   readonly #deps: OperatorDependencies
   /** Knows which offerings failed lately; where decisions are those of Karpenter, only by the provider's own word. */
   readonly launchGuard: LaunchGuard
@@ -127,6 +131,18 @@ export class Operator {
     this.passAges = new PassAges(clock)
     this.journal = new Journal({ clock, currency: () => provider.currency?.() })
     this.#claimSweep = claimSweepGuard(clock)
+    const { client } = deps.kubernetes
+    this.identity = new ClusterIdentity({
+      client: observeOnly ? readingClient(client) : client,
+      caches: this.caches,
+      events: this.#events,
+      clock,
+      logger,
+      settings: settings.identity,
+    })
+    const sweeps = [this.#claimSweep, ...(provider.sweeps ?? [])]
+    for (const sweep of sweeps)
+      sweep.gate = (wanted, present) => this.identity.refusalOfSweep(wanted, present)
     this.launchGuard = new LaunchGuard(provider, clock, { learns: settings.compatibility !== 'karpenter' })
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
     this.#followedPods = new FollowedPods({ caches: this.caches, state: this.state, clock })
@@ -138,7 +154,7 @@ export class Operator {
         requests: () => requestFigures(this.state),
         groups: () => groupFigures(this.caches, this.state),
         passAgesMs: () => this.passAges.agesMs(),
-        sweeps: [this.#claimSweep, ...(provider.sweeps ?? [])],
+        sweeps,
         provider: provider.metrics ?? [],
       },
       ...(build && { build }),
@@ -193,6 +209,7 @@ export class Operator {
     this.#controllers = controllers.runnables
     this.#explainer = controllers.explainer
     this.#countRefusals()
+    void this.identity.follow(this.#stopping.signal)
     for (const controller of this.#controllers) controller.start()
     this.#provider.startControllers(this.#stopping.signal)
   }
@@ -200,7 +217,7 @@ export class Operator {
   /** As far as this process may use it. */
   get #provider(): CloudProvider {
     const { provider, settings } = this.#deps
-    return settings.observeOnly ? readingProvider(provider) : provider
+    return settings.observeOnly ? readingProvider(provider) : identifiedProvider(provider, this.identity)
   }
 
   /** Made when first asked for: it checks what the provider lists as soon as caches are open. */
@@ -224,6 +241,7 @@ export class Operator {
     this.#learning = learning
     return {
       kubernetes: { client, caches: this.caches, events: this.#events },
+      identity: this.identity,
       state: this.state,
       cloud: {
         provider: learning === undefined ? beneath : correctedProvider(learning),

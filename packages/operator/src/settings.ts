@@ -1,5 +1,6 @@
 import type { TopologySpreadConstraint } from '@tenon/api'
 import { parseSchedulerConfig, renderSchedulerConfigProblems } from '@tenon/engine'
+import type { IdentitySettings } from './cluster/cluster-identity.ts'
 
 /** Behaviour that can be switched on and off, by its name without the capital (operations.md 3). */
 interface FeatureGates {
@@ -69,6 +70,8 @@ export interface Settings {
    * as many as the client's rate lets through in that time.
    */
   readonly maxNominations: number
+  /** How the cluster is known again. */
+  readonly identity: IdentitySettings
   /** Namespace of ConfigMap `tenon-brake`; without it only annotations of NodePools pause anything (ask.md 8). */
   readonly brakeNamespace?: string
   /** Whether voluntary disruption pauses by itself when something goes wrong; never with `compatibility: karpenter`. */
@@ -108,6 +111,7 @@ export const defaultSettings: Settings = {
   clusterStateObservability: true,
   metricsDetail: 'full',
   observeOnly: false,
+  identity: { isAccepted: false },
   compatibility: 'none',
   nominationHoldMs: 5_000,
   maxNominations: 1_000,

@@ -19,6 +19,8 @@ export interface SweepRound {
   readonly admitted: readonly string[]
   /** Stay for now. */
   readonly held: readonly string[]
+  /** Why, where it is not their number. */
+  readonly why?: string
 }
 
 /**
@@ -28,6 +30,8 @@ export interface SweepRound {
  */
 export class SweepGuard {
   readonly name: string
+  /** Says why nothing may go at all. */
+  gate: (wanted: number, present: number) => string | undefined = () => undefined
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #graceMs: number
   /** Since when each of a sweep of many is to go. */
@@ -51,7 +55,8 @@ export class SweepGuard {
    * @param present how many there are in all, those included.
    */
   admit(wanted: readonly string[], present: number): SweepRound {
-    const round = this.#round(wanted, present)
+    const why = this.gate(wanted.length, present)
+    const round = why === undefined ? this.#round(wanted, present) : { admitted: [], held: [...wanted], why }
     this.#held = round.held.length
     return round
   }
@@ -72,7 +77,8 @@ export class SweepGuard {
 }
 
 /** For events: what a pass would have deleted, why it did not, and when it will. */
-export function heldMessage(what: string, { admitted, held }: SweepRound, present: number): string {
+export function heldMessage(what: string, { admitted, held, why }: SweepRound, present: number): string {
   const wanted = admitted.length + held.length
+  if (why !== undefined) return `${wanted} of ${present} ${what}, and are kept: ${why}`
   return `${wanted} of ${present} ${what}; so many at once are probably a wrong response, so they are kept until later passes confirm it, and are then deleted slowly`
 }

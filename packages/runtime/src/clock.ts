@@ -1,3 +1,5 @@
+import { hrtime } from 'node:process'
+
 /**
  * Time as a capability. Everything that waits or reads the time takes a `Clock`, so that the same
  * code runs on the host's time and on virtual time.
@@ -14,6 +16,11 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Runs `callback` once after `ms` milliseconds; the returned function cancels it. */
   after(ms: number, callback: () => void): () => void
+}
+
+/** Milliseconds that all threads of this process count alike, from an arbitrary start. */
+export function processMonotonic(): number {
+  return Number(hrtime.bigint()) / 1e6
 }
 
 let lastSecond = Number.NaN

@@ -1,5 +1,5 @@
 export { DocumentBody, DocumentStream } from './documents.ts'
-export { type Clock, rfc3339, rfc3339Micro, SystemClock, sleepOn } from './clock.ts'
+export { type Clock, processMonotonic, rfc3339, rfc3339Micro, SystemClock, sleepOn } from './clock.ts'
 export { type LogFields, type Logger, type LogLevel, Secret, silentLogger, StructuredError } from './log.ts'
 export { Listeners } from './listeners.ts'
 export { messageOf } from './message-of.ts'

@@ -8,7 +8,7 @@ import type https from 'node:https'
 import { createRequire } from 'node:module'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Secret } from './log.ts'
-import type { HttpHandler, HttpResponse } from './transport.ts'
+import { type HttpHandler, type HttpRequest, type HttpResponse, readText } from './transport.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -16,6 +16,8 @@ export interface ListenOptions {
   readonly host: string
   /** 0 takes any free port. */
   readonly port: number
+  /** What is refused by its head alone, so that no body of a stranger is read. */
+  readonly refuses?: (head: HttpRequest) => HttpResponse | undefined
 }
 
 export interface HttpsOptions extends ListenOptions {
@@ -26,9 +28,9 @@ export interface HttpsOptions extends ListenOptions {
   readonly certificateAuthority: string
 }
 
-/** How much a port that anybody may reach gives to strangers. */
+/** How much a port gives to strangers. */
 export interface Guard {
-  /** Connections at once; further ones are closed at once. */
+  /** Connections that have yet to send a whole request; one more takes the place of the oldest. */
   readonly connections: number
   /** Bytes of a request's body; a longer one is answered with 413. */
   readonly bodyBytes: number
@@ -45,17 +47,20 @@ export interface SocketServer {
   close(): Promise<void>
 }
 
-/** Request bodies beyond this are refused, as Kubernetes does (3 MiB). */
-const bodyLimitBytes = 3 * 1024 * 1024
-/** A request may take as long as it likes: watches do. */
-const timeouts = { keepAliveTimeout: 60_000, requestTimeout: 0 }
+/** Where nothing else is said. A body may have 3 MiB, as with Kubernetes. */
+const usualGuard: Guard = { connections: 100, bodyBytes: 3 * 1024 * 1024, requestMs: 30_000 }
+/** Of all bodies that are being read, in times of the longest. */
+const bodiesAtOnce = 4
+const keepAliveMs = 60_000
 
-function guardedTimeouts({ requestMs }: Guard) {
+/** Times until a request is complete; its answer may take as long as it likes, as watches do. */
+function timeoutsOf(guard: Guard | undefined) {
+  const { requestMs } = guard ?? usualGuard
   return {
-    headersTimeout: requestMs,
+    headersTimeout: Math.min(10_000, requestMs),
     requestTimeout: requestMs,
-    keepAliveTimeout: requestMs,
-    connectionsCheckingInterval: requestMs / 10,
+    keepAliveTimeout: guard === undefined ? keepAliveMs : requestMs,
+    connectionsCheckingInterval: Math.min(1000, requestMs / 10),
   }
 }
 
@@ -69,12 +74,11 @@ export async function serveHttp(
 ): Promise<SocketServer> {
   const { createServer } = require('node:http') as typeof http
   const { guard } = options
-  const server = createServer(
-    guard === undefined ? timeouts : guardedTimeouts(guard),
-    (request, response) => void answer(handler, request, response, guard?.bodyBytes),
-  )
-  if (guard !== undefined) server.maxConnections = guard.connections
-  return await listen(server, 'http', options)
+  const port = new GuardedPort(handler, guard ?? usualGuard, options)
+  const server = createServer(timeoutsOf(guard), port.answer)
+  // Those that are being answered come on top of those that have not asked yet.
+  if (guard !== undefined) server.maxConnections = 2 * guard.connections
+  return await listen(server, 'http', options, port)
 }
 
 /**
@@ -83,24 +87,103 @@ export async function serveHttp(
  */
 export async function serveHttps(handler: HttpHandler, options: HttpsOptions): Promise<SocketServer> {
   const { createServer } = require('node:https') as typeof https
+  const port = new GuardedPort(handler, usualGuard, options)
   const server = createServer(
     {
-      ...timeouts,
+      ...timeoutsOf(undefined),
+      handshakeTimeout: 10_000,
       cert: options.certificate + options.certificateAuthority,
       key: options.privateKey.reveal(),
     },
-    (request, response) => void answer(handler, request, response),
+    port.answer,
   )
   server.on('secureConnection', endOnError)
-  return await listen(server, 'https', options)
+  return await listen(server, 'https', options, port)
 }
 
-async function listen(server: Server, scheme: string, { host, port }: ListenOptions): Promise<SocketServer> {
+/** Keeps connections that ask for nothing, or without end, from taking the place of those that ask. */
+class GuardedPort {
+  readonly #handler: HttpHandler
+  readonly #guard: Guard
+  readonly #refuses: NonNullable<ListenOptions['refuses']>
+  /** Connections of which nothing is being answered, by address; the oldest first. */
+  readonly #waiting = new Map<string, Socket>()
+  /** Of all bodies that are being read. */
+  #bytes = 0
+
+  constructor(handler: HttpHandler, guard: Guard, { refuses = () => undefined }: ListenOptions) {
+    this.#handler = handler
+    this.#guard = guard
+    this.#refuses = refuses
+  }
+
+  connected(socket: Socket): void {
+    const name = nameOf(socket)
+    socket.on('close', () => this.#waiting.delete(name))
+    this.#wait(name, socket)
+  }
+
+  readonly answer = (request: IncomingMessage, response: ServerResponse): void => {
+    const { socket } = request
+    const name = nameOf(socket)
+    response.on('close', () => {
+      if (!socket.destroyed) this.#wait(name, socket)
+    })
+    const head = headOf(request)
+    const refusal = this.#refuses(head)
+    const reading = async () => {
+      const body = await this.#readBody(request)
+      this.#waiting.delete(name)
+      return body
+    }
+    if (refusal === undefined) void answer(this.#handler, request, response, { head, reading })
+    else void refuse(refusal, request, response)
+  }
+
+  #wait(name: string, socket: Socket): void {
+    this.#waiting.set(name, socket)
+    const [oldest] = this.#waiting
+    if (oldest === undefined || this.#waiting.size <= this.#guard.connections) return
+    this.#waiting.delete(oldest[0])
+    oldest[1].destroy()
+  }
+
+  /** Undefined for a body that is too long, or one too many. */
+  async #readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
+    const { bodyBytes } = this.#guard
+    const chunks: Uint8Array[] = []
+    let size = 0
+    try {
+      for await (const chunk of request as AsyncIterable<Uint8Array>) {
+        size += chunk.length
+        this.#bytes += chunk.length
+        if (size > bodyBytes || this.#bytes > bodiesAtOnce * bodyBytes) return undefined
+        chunks.push(chunk)
+      }
+    } finally {
+      this.#bytes -= size
+    }
+    return Buffer.concat(chunks)
+  }
+}
+
+/** Of a connection with and without its encryption. */
+function nameOf({ remoteAddress = '', remotePort = 0 }: Socket): string {
+  return `${remoteAddress} ${remotePort}`
+}
+
+async function listen(
+  server: Server,
+  scheme: string,
+  { host, port }: ListenOptions,
+  guarded: GuardedPort,
+): Promise<SocketServer> {
   const sockets = new Set<Socket>()
   // From the first byte on: a connection in the middle of its handshake must not hold up closing.
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
+    guarded.connected(socket)
     endOnError(socket)
   })
   await new Promise<void>((resolve, reject) => {
@@ -140,7 +223,7 @@ async function answer(
   handler: HttpHandler,
   request: IncomingMessage,
   response: ServerResponse,
-  mostBytes = bodyLimitBytes,
+  { head, reading }: { readonly head: HttpRequest; readonly reading: () => Promise<Uint8Array | undefined> },
 ): Promise<void> {
   const { socket } = request
   const gone = new AbortController()
@@ -148,32 +231,43 @@ async function answer(
     gone.abort()
   })
   try {
-    const body = await readBody(request, mostBytes)
+    const body = await reading()
     if (body === undefined) {
-      response.writeHead(413, { connection: 'close' }).end('the request is too large\n', () => {
-        socket.destroySoon()
-      })
+      endWith(response.writeHead(413, { connection: 'close' }), 'the request is too large\n', socket)
       return
     }
-    const { method = 'GET', url: path = '/' } = request
-    const headers = headersOf(request)
-    const answered = await handler({ method, path, headers, ...(body.length > 0 && { body }) }, gone.signal)
-    await send(answered, response, method, gone.signal)
+    const answered = await handler({ ...head, ...(body.length > 0 && { body }) }, gone.signal)
+    await send(answered, response, head.method, gone.signal)
   } catch {
     // A request or a reply that is lost on the way: the client sees its connection break.
     socket.destroy()
   }
 }
 
-async function readBody(request: IncomingMessage, mostBytes: number): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of request as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > mostBytes) return undefined
-    chunks.push(chunk)
+/** Answers without having read the body, which is not read any more. */
+async function refuse(
+  { status, headers, body }: HttpResponse,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { socket } = request
+  try {
+    const text = await readText(body)
+    endWith(response.writeHead(status, { ...headers, connection: 'close' }), text, socket)
+  } catch {
+    socket.destroy()
   }
-  return Buffer.concat(chunks)
+}
+
+function endWith(response: ServerResponse, text: string, socket: Socket): void {
+  response.end(text, () => {
+    socket.destroySoon()
+  })
+}
+
+function headOf(request: IncomingMessage): HttpRequest {
+  const { method = 'GET', url: path = '/' } = request
+  return { method, path, headers: headersOf(request) }
 }
 
 function headersOf(request: IncomingMessage): Record<string, string> {

@@ -5,7 +5,6 @@ import {
   createKubeClient,
   fencedTransport,
   type RequestSample,
-  type WatchingKubeClient,
 } from '@tenon/kube'
 import { noEvents, Operator, type Settings, ThreadDecider } from '@tenon/operator'
 import {
@@ -40,8 +39,6 @@ export interface OperatorParts {
 interface ApiAccess {
   readonly server: string
   readonly transport: Transport
-  /** A separate connection for the lease; the same one without it. */
-  readonly leaseTransport?: Transport
   readonly rate?: RequestRate
 }
 
@@ -50,17 +47,8 @@ interface RequestRate {
   readonly burst: number
 }
 
-export interface ComposedOperator {
-  readonly operator: Operator
-  /** For the lease alone: it has no rate to wait for, and no patience with a slow server. */
-  readonly leaseClient: WatchingKubeClient
-}
-
-/** Of requests about the lease, which must not be late. */
-const leaseRequestTimeoutMs = 5000
-
 /** @throws CliError naming the setting that is missing or wrong. */
-export async function composeOperator(parts: OperatorParts): Promise<ComposedOperator> {
+export async function composeOperator(parts: OperatorParts): Promise<Operator> {
   const { api, settings, runtime } = parts
   const { transport, rate } = api
   const { clock, random, logger } = runtime
@@ -68,12 +56,6 @@ export async function composeOperator(parts: OperatorParts): Promise<ComposedOpe
   let operator: Operator | undefined
   const onRequest = (sample: RequestSample) => operator?.requests.requested(sample)
   const client = createKubeClient({ ...server, onRequest, ...(rate && { rate }) })
-  const leaseClient = createKubeClient({
-    ...server,
-    ...(api.leaseTransport && { transport: api.leaseTransport }),
-    onRequest,
-    requestTimeoutMs: leaseRequestTimeoutMs,
-  })
   // Of its own, so that a burst of events holds up no write that nodes or pods wait for.
   const eventClient = createKubeClient({ ...server, onRequest, ...(rate && { rate: eventRate(rate) }) })
   const events = settings.observeOnly
@@ -90,7 +72,7 @@ export async function composeOperator(parts: OperatorParts): Promise<ComposedOpe
     settings,
     build: { ...build, commit: parts.commit ?? '' },
   })
-  return { operator, leaseClient }
+  return operator
 }
 
 function eventRate({ perSecond, burst }: RequestRate): RequestRate {

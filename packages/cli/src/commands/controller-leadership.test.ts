@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createKubeClient, fencedTransport } from '@tenon/kube'
+import { createEventRecorder, createKubeClient, createLeaderElector, fencedTransport } from '@tenon/kube'
 import {
   type HttpRequest,
   type HttpResponse,
@@ -12,7 +12,7 @@ import {
   VirtualClock,
 } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
-import { Leadership } from './controller-leadership.ts'
+import { type Elect, Leadership, leasePace } from './controller-leadership.ts'
 
 /** An API server that knows one lease and any events. */
 class LeaseServer {
@@ -100,7 +100,11 @@ function replica(server: LeaseServer, clock: VirtualClock, identity: string) {
     framework: { leads: (name: string, isLeading: boolean) => told.push(`${name} ${isLeading}`) },
   }
   const ending = new AbortController()
-  const run = leadership.run(operator, { client: createKubeClient({ transport, clock }) }, ending.signal)
+  const client = createKubeClient({ transport, clock })
+  const events = createEventRecorder({ ...options, client })
+  const elect: Elect = (election, hooks) =>
+    createLeaderElector({ ...options, ...election, ...leasePace, ...hooks, client, events })
+  const run = leadership.run(operator, elect, ending.signal)
   const outcome = run.then(
     () => 'ended well',
     (error: unknown) => (error instanceof CliError ? `${error.exitCode}: ${error.message}` : String(error)),

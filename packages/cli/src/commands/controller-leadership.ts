@@ -1,15 +1,11 @@
 /** Leader election: acquires the lease, leads once the caches are synced, and hands over cleanly. */
-import {
-  createEventRecorder,
-  createLeaderElector,
-  type LeaderElector,
-  type WatchingKubeClient,
-} from '@tenon/kube'
+import type { LeaderElector } from '@tenon/kube'
 import type { Operator } from '@tenon/operator'
 import { type Clock, type Logger, type Random, StructuredError } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
+import type { LeadershipHooks } from './threaded-elector.ts'
 
-const pace = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 }
+export const leasePace = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 2000 }
 /** Who does not know the cluster by then stands for the lease all the same: perhaps nobody else does. */
 const headStartMs = 10_000
 /** A leader gives up when nothing has come for so long of a list that it needs (operations.md 1). */
@@ -19,21 +15,23 @@ const quietLimitMs = 800
 /** What nobody waits for: the last events, and the thread that decided. */
 const flushLimitMs = 300
 
+/** The lease that is stood for. */
+export interface Election {
+  readonly namespace: string
+  readonly name: string
+}
+
 export interface LeadershipOptions {
   /** Absent when this process acts without asking. */
-  readonly election: { readonly namespace: string; readonly name: string } | undefined
+  readonly election: Election | undefined
   readonly identity: string
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
 }
 
-/** How the lease is held. */
-export interface LeaseAccess {
-  readonly client: WatchingKubeClient
-  /** Those of the lease while this process leads. */
-  readonly annotations?: Readonly<Record<string, string>>
-}
+/** Makes the candidate for the lease. */
+export type Elect = (election: Election, hooks: LeadershipHooks) => LeaderElector
 
 /** What leads. */
 type Led = Pick<Operator, 'observe' | 'lead' | 'quiesce' | 'stop' | 'waitingFor' | 'arrivals'> & {
@@ -58,10 +56,9 @@ export class Leadership {
 
   /**
    * Runs the operator until `signal` aborts.
-   * @param lease.client a client of its own, which neither the operator's rate nor its fence holds back.
    * @throws CliError when the lease is lost, or a leader cannot follow the cluster.
    */
-  async run(operator: Led, lease: LeaseAccess, signal: AbortSignal): Promise<void> {
+  async run(operator: Led, elect: Elect, signal: AbortSignal): Promise<void> {
     const { election, clock, logger } = this.#options
     const failed = new AbortController()
     const ending = AbortSignal.any([signal, failed.signal])
@@ -72,18 +69,12 @@ export class Leadership {
         failed.abort(error)
       })
     }
-    const events = createEventRecorder({ ...this.#options, client: lease.client })
     if (election === undefined) lead()
     else {
       const { name } = election
       operator.framework.leads(name, false)
       await settled(observed, clock, headStartMs)
-      this.#elector = createLeaderElector({
-        ...this.#options,
-        ...election,
-        ...pace,
-        ...lease,
-        events,
+      this.#elector = elect(election, {
         onStarted: () => {
           operator.framework.leads(name, true)
           lead()
@@ -106,7 +97,7 @@ export class Leadership {
     await settled(operator.quiesce(), clock, quietLimitMs)
     this.#isOver = true
     await this.#elector?.stop()
-    await settled(Promise.all([operator.stop(), events.flush()]), clock, flushLimitMs)
+    await settled(operator.stop(), clock, flushLimitMs)
     if (!signal.aborted) throw failed.signal.reason
   }
 

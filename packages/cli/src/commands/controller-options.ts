@@ -61,6 +61,11 @@ export function controllerOptions(
   }
   const { settings, warnings } = settingsOf(read)
   const brakeNamespace = read.text('leader-election-namespace') || podNamespace
+  const lease = read.isOn('disable-leader-election') ? undefined : leaseOf(read, podNamespace)
+  const identity = {
+    isAccepted: read.isOn('accept-cluster-identity'),
+    ...(lease !== undefined && { lease }),
+  }
   return {
     provider: chosen,
     providerEnv: Object.fromEntries(chosen.options.map(({ flag, variable }) => [variable, read.text(flag)])),
@@ -78,8 +83,8 @@ export function controllerOptions(
     logOutputs: read.text('log-output-paths'),
     logErrorOutputs: read.text('log-error-output-paths'),
     memoryLimitBytes: Math.max(0, read.number('memory-limit')),
-    leaderElection: read.isOn('disable-leader-election') ? undefined : leaseOf(read, podNamespace),
-    settings: { ...settings, ...(brakeNamespace !== undefined && { brakeNamespace }) },
+    leaderElection: lease,
+    settings: { ...settings, identity, ...(brakeNamespace !== undefined && { brakeNamespace }) },
     warnings: [...read.warnings, ...warnings],
   }
 }

@@ -3,7 +3,13 @@ import { hostname } from 'node:os'
 import { argv, memoryUsage } from 'node:process'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { fencedTransport, KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
+import {
+  fencedTransport,
+  KubeConfigError,
+  type KubeConfigOptions,
+  type LoadedKubeConfig,
+  loadKubeConfig,
+} from '@tenon/kube'
 import {
   addProcessMetrics,
   crdProblem,
@@ -32,19 +38,25 @@ import { loadProviders, providerAsked } from '../load-provider.ts'
 import { annotationsOf } from '../leader-annotations.ts'
 import { controllerHelp } from '../options/help.ts'
 import { composeOperator } from './compose-operator.ts'
-import { Leadership } from './controller-leadership.ts'
+import { type Elect, Leadership, leasePace } from './controller-leadership.ts'
 import { guardMemory } from './controller-memory.ts'
 import { type ControllerOptions, controllerOptions } from './controller-options.ts'
 import { controllerPages } from './controller-pages.ts'
 import { keepJournal } from './controller-journal.ts'
 import type { RecordingParts } from './controller-recording.ts'
 import { commitOf, podNamespace } from './controller-surroundings.ts'
+import { ThreadedElector } from './threaded-elector.ts'
+import { version } from '../version.ts'
 
 /** A probe that asks the API server does not wait longer. */
 const discoveryTimeoutMs = 5000
 /** Metrics and probes are asked for without a body, and at once. */
 const longestBodyBytes = 64
 const longestRequestMs = 10_000
+/** Of requests about the lease, which must not be late. */
+const leaseRequestTimeoutMs = 5000
+/** Of pages that people and commands ask for. */
+const debugGuard = { connections: 50, bodyBytes: 64 * 1024, requestMs: 10_000 }
 
 /** Runs until the process is asked to end, or loses its lease. */
 export async function runController(io: Io, args: readonly string[]): Promise<void> {
@@ -69,13 +81,11 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
   // A process that only observes sends nothing but what is about its lease, whatever is wrong with the rest of it.
   const mayAct = () => !options.settings.observeOnly && leadership.mayAct()
   const config = clusterOf(io, options)
-  const lease = clusterOf(io, options)
-  const { operator, leaseClient } = await composeOperator({
+  const operator = await composeOperator({
     cloud: { module: options.provider, env: { ...io.env, ...options.providerEnv } },
     api: {
       server: config.server,
       transport: fencedTransport(config.transport, mayAct),
-      leaseTransport: lease.transport,
       ...(options.rate && { rate: options.rate }),
     },
     mayAct,
@@ -115,7 +125,20 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
     }
     const place = debug && { port: debug.port, isInPod: podNamespace() !== undefined }
     const annotations = annotationsOf(identity, place)
-    await leadership.run(operator, { client: leaseClient, annotations }, io.interrupted)
+    const elect: Elect = (election, hooks) =>
+      new ThreadedElector({
+        ...hooks,
+        data: {
+          config: configOf(io, options),
+          election: { ...election, ...leasePace, identity, annotations },
+          requestTimeoutMs: leaseRequestTimeoutMs,
+          userAgent: `karpenter/${version}`,
+          logLevel: options.logLevel,
+        },
+        write: outputs.log.write,
+        logger,
+      })
+    await leadership.run(operator, elect, io.interrupted)
   } finally {
     ended.abort()
     await Promise.all([recording, journalFiles?.close(), ...servers.map((server) => server.close())])
@@ -173,13 +196,17 @@ function openOutputs(io: Io, { logOutputs, logErrorOutputs }: ControllerOptions)
   }
 }
 
-function clusterOf(io: Io, { kubeconfig, context }: ControllerOptions): LoadedKubeConfig {
+function configOf(io: Io, { kubeconfig, context }: ControllerOptions): KubeConfigOptions {
+  return {
+    env: io.env,
+    ...(kubeconfig !== (io.env['KUBECONFIG'] ?? '') && { kubeconfig }),
+    ...(context !== '' && { context }),
+  }
+}
+
+function clusterOf(io: Io, options: ControllerOptions): LoadedKubeConfig {
   try {
-    return loadKubeConfig({
-      env: io.env,
-      ...(kubeconfig !== (io.env['KUBECONFIG'] ?? '') && { kubeconfig }),
-      ...(context !== '' && { context }),
-    })
+    return loadKubeConfig(configOf(io, options))
   } catch (cause) {
     if (!(cause instanceof KubeConfigError)) throw cause
     throw new CliError(cause.message, { cause, exitCode: startUpExitCode })
@@ -213,7 +240,7 @@ async function listenForDebugging(
 ): Promise<SocketServer | undefined> {
   if (debugPort === 0) return undefined
   try {
-    return await serveHttp(pages, { host: '127.0.0.1', port: debugPort })
+    return await serveHttp(pages, { host: '127.0.0.1', port: debugPort, guard: debugGuard })
   } catch (error) {
     logger.warn('/debug is not served; choose another port with --debug-port', { error })
     return undefined

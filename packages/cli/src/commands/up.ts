@@ -75,7 +75,7 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
     }))
     await applyManifests(running.cluster, crds, clock)
     if (options.apply && !isDemo) await applyManifests(running.cluster, manifests, clock, warn)
-    const composed = await composeOperator({
+    operator = await composeOperator({
       cloud: {
         module: cloud.module,
         env: { ...providerDefaults(cloud.module.options), ...running.settings },
@@ -84,7 +84,6 @@ export async function runUp(io: Io, options: UpOptions): Promise<void> {
       settings: { ...defaultSettings, ...(isDemo && demoPace), brakeNamespace: 'kube-system' },
       runtime: { clock, random, logger },
     })
-    operator = composed.operator
     await operator.observe(io.interrupted)
     operator.lead()
     if (running.pagesUrl !== undefined) announceLeader(running.cluster, running.pagesUrl, clock)

@@ -182,7 +182,7 @@ export class JournalFiles {
     const number = (last?.number ?? 0) + (isFull ? 1 : 0)
     await this.#makeRoom(files, bytes)
     const path = join(this.#directory, `journal-${String(number).padStart(8, '0')}.jsonl`)
-    const file = await open(path, 'a+')
+    const file = await open(path, 'a+', 0o600)
     this.#file = file
     this.#current = { number, bytes: isFull ? 0 : last.bytes }
     if (!isFull && !(await endsWithLine(file, last.bytes))) {

@@ -157,6 +157,11 @@ export const coreOptions: readonly OptionDefinition[] = [
   ]),
   ...group('Leader election', [
     boolean('disable-leader-election', false, 'Run without a lease. Only for a single replica.'),
+    boolean(
+      'accept-cluster-identity',
+      false,
+      'Take the cluster for the right one even when its identity (UID of namespace kube-system) is not the one on the Lease, or it shows nothing of the instances there are. Give it once.',
+    ),
     text('leader-election-name', 'NAME', 'Name of the Lease.', {
       kind: 'name',
       fallback: leaseName,

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { karpenterKinds, kinds, type ResourceType } from '@tenon/api'
+import { identityAnnotation } from '@tenon/operator'
 import { oneChunk, type Transport } from '@tenon/runtime'
 import { deploymentKind } from '../cluster/autoscalers.ts'
 import { checks } from './checks/all.ts'
@@ -117,6 +118,17 @@ const faults: readonly Fault[] = [
     check: 'clock',
     message: /clock of the API server is 89 s behind/,
     fix: /NTP/,
+  },
+  {
+    name: 'RPB-43 a lease of another cluster',
+    plant: ({ api }) => {
+      api.patch(kinds.lease, 'kube-system', 'karpenter-leader-election', {
+        metadata: { annotations: { [identityAnnotation]: 'another' } },
+      })
+    },
+    check: 'identity',
+    message: /is that of cluster another, and this is cluster [-0-9a-f]{36}: the controller removes nothing/,
+    fix: /--accept-cluster-identity/,
   },
   {
     name: 'a definition without a field',
@@ -305,7 +317,7 @@ test('EXP-26 each form of output has every check, and a failed one its fix', asy
     durationMs: 0,
   })
   const junit = render(results, 'junit')
-  assert.match(junit, /tests="11" failures="2"/)
+  assert.match(junit, /tests="12" failures="2"/)
   assert.match(
     junit,
     /<failure message="the clock of the API server[^>]*>fail: .* Fix: set the clocks by NTP/,

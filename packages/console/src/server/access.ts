@@ -10,6 +10,8 @@ export type Admission =
   | { readonly kind: 'admittedByToken'; readonly cookie: string }
   | { readonly kind: 'refused'; readonly status: 401 | 403; readonly message: string }
 
+type Head = Pick<HttpRequest, 'headers' | 'method' | 'path'>
+
 /** Browsers that are known at the same time; the oldest is forgotten. */
 const mostSessions = 16
 const loopbackNames: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'])
@@ -36,28 +38,38 @@ export class Access {
     return this.#token
   }
 
-  admit({ headers, method, path }: Pick<HttpRequest, 'headers' | 'method' | 'path'>): Admission {
+  /** Why a request may not come in, by its head alone; its token is not used up. */
+  refusalOf(request: Head): Extract<Admission, { kind: 'refused' }> | undefined {
+    const { headers, method } = request
     const problem = siteProblem(headers, method)
     if (problem !== undefined) return { kind: 'refused', status: 403, message: problem }
-    if (this.#isKnown(headers['cookie'])) return { kind: 'admitted' }
-    const given = method === 'GET' ? URL.parse(path, 'http://127.0.0.1')?.searchParams.get('token') : null
-    if (given !== null && given !== undefined && isSame(given, this.#token)) {
-      this.#token = hex(this.#random, 8)
-      const session = hex(this.#random, 8)
-      this.#sessions.push(session)
-      if (this.#sessions.length > mostSessions) this.#sessions.shift()
-      this.#onTokenUsed()
-      return {
-        kind: 'admittedByToken',
-        cookie: `${this.#cookieName}=${session}; HttpOnly; SameSite=Strict; Path=/`,
-      }
-    }
+    if (this.#isKnown(headers['cookie']) || this.#bringsToken(request)) return undefined
     return {
       kind: 'refused',
       status: 401,
       message:
         'this address is opened by the link that the command prints, once; the command prints another one after each use',
     }
+  }
+
+  admit(request: Head): Admission {
+    const refusal = this.refusalOf(request)
+    if (refusal !== undefined) return refusal
+    if (this.#isKnown(request.headers['cookie'])) return { kind: 'admitted' }
+    this.#token = hex(this.#random, 8)
+    const session = hex(this.#random, 8)
+    this.#sessions.push(session)
+    if (this.#sessions.length > mostSessions) this.#sessions.shift()
+    this.#onTokenUsed()
+    return {
+      kind: 'admittedByToken',
+      cookie: `${this.#cookieName}=${session}; HttpOnly; SameSite=Strict; Path=/`,
+    }
+  }
+
+  #bringsToken({ method, path }: Head): boolean {
+    const given = method === 'GET' ? URL.parse(path, 'http://127.0.0.1')?.searchParams.get('token') : null
+    return given !== null && given !== undefined && isSame(given, this.#token)
   }
 
   #isKnown(cookies: string | undefined): boolean {

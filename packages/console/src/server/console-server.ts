@@ -69,7 +69,14 @@ export async function serveConsole(options: ConsoleServerOptions): Promise<Conso
     if (admission.kind === 'admitted') return answer
     return { ...answer, headers: { ...answer.headers, 'set-cookie': admission.cookie } }
   }
-  const server = await serveHttp(handler, { host, port })
+  const server = await serveHttp(handler, {
+    host,
+    port,
+    refuses: (head) => {
+      const refused = access.refusalOf(head)
+      return refused && refusal(refused, head.headers['accept'])
+    },
+  })
   url = server.url
   pages.tick(clock)
   return {

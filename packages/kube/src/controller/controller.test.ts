@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { kinds } from '@tenon/api'
 import {
   JsonLogger,
   type LogFields,
@@ -9,6 +10,8 @@ import {
   VirtualClock,
 } from '@tenon/runtime'
 import { type Controller, type ControllerOptions, done, KubeError } from '../contract.ts'
+import { createKubeClient } from '../client/client.ts'
+import { fencedTransport } from '../lease/fence.ts'
 import { type ControllerActivity, type ControllerDependencies, createController } from './controller.ts'
 import { createSingleton } from './singleton.ts'
 
@@ -352,4 +355,22 @@ test('a singleton runs when its last pass asked for it, and backs off when a pas
   await loop.stop()
   await clock.advance(60_000)
   assert.equal(at.length, 5)
+})
+
+test('RPB-10 what is not written after the lease was lost is tried again, and no error', async () => {
+  const fenced = fencedTransport({ send: () => Promise.reject(new Error('sent')) }, () => false)
+  const client = createKubeClient({ transport: fenced, clock: new VirtualClock() })
+  const { clock, controller, logged, runs } = world(async () => {
+    try {
+      await client.patch(kinds.node, { name: 'x' }, { spec: {} })
+    } catch (cause) {
+      throw new AggregateError([new Error('the node was not patched', { cause })])
+    }
+    return done
+  })
+  for (let i = 0; i < 10; i++) controller.enqueue(`k${i}`)
+  controller.start()
+  await clock.advance(60_000)
+  assert.ok(runs.length > 10)
+  assert.deepEqual(logged, [])
 })

@@ -10,6 +10,7 @@ import {
 } from '@tenon/runtime'
 import { backoffMs } from '../backoff.ts'
 import type { Controller, ControllerOptions, ReconcileResult } from '../contract.ts'
+import { isFenced } from '../lease/fence.ts'
 import { TokenBucket } from '../token-bucket.ts'
 import { TurnPace } from '../turn-pace.ts'
 import { type Line, WorkQueue } from './work-queue.ts'
@@ -195,6 +196,11 @@ class QueueController implements Controller {
   #fail(key: string, error: unknown): ReconcileOutcome {
     const isBug = isProgrammingError(error)
     if (this.#stopping.signal.aborted && !isBug) return 'error'
+    // Who has lost the lease says so once.
+    if (isFenced(error)) {
+      this.#retry(key)
+      return 'error'
+    }
     const { logger, onError, isExpected } = this.#deps
     const fields = { controller: this.name, key, error }
     if (!isBug && isExpected?.(error) === true) logger.warn('Reconciler error', fields)

@@ -435,3 +435,65 @@ test('RPT-34 an older answer about the lease neither makes a leader nor renews',
   assert.deepEqual([history.at(-1), second.elector.isLeader], ['b_2 stopped', false])
   await second.elector.stop()
 })
+
+test('RPB-10 a renewal that comes late is told with how late it was, and a lost lease once', async () => {
+  const { server, clock, history } = world()
+  const lines: string[] = []
+  let delayMs = 0
+  const candidateOf = (identity: string) =>
+    createLeaderElector({
+      client: createKubeClient({
+        clock,
+        transport: {
+          send: async (request, signal) => {
+            await clock.sleep(request.method === 'PATCH' ? delayMs : 0, signal)
+            return await server.send(request, signal)
+          },
+        },
+      }),
+      clock,
+      random: new SeededRandom(identity),
+      logger: new JsonLogger(clock, (line) => lines.push(line), { value: 'info' }),
+      identity,
+      namespace: 'kube-system',
+      name: 'tenon',
+      onStarted: () => history.push(`${identity} started`),
+      onStopped: () => history.push(`${identity} stopped`),
+    })
+  const elector = candidateOf('a')
+  elector.start()
+  await clock.advance(10_000)
+  lines.length = 0
+  delayMs = 4_500
+  await clock.advance(8_000)
+  delayMs = 0
+  await clock.advance(10_000)
+  assert.ok(elector.isLeader)
+  assert.ok(lines.length >= 1 && lines.length <= 2, lines.join(''))
+  assert.match(lines[0] ?? '', /"level":"WARN".*the lease was renewed late.*"late":"4.5s"/)
+  lines.length = 0
+  delayMs = 60_000
+  await clock.advance(60_000)
+  assert.ok(!elector.isLeader)
+  assert.equal(lines.filter((line) => line.includes('"ERROR"')).length, 1, lines.join(''))
+  delayMs = 0
+  const stoppedAt = clock.now()
+  await elector.stop()
+  const next = candidateOf('b')
+  next.start()
+  await clock.advanceUntil(() => next.isLeader, 15_000)
+  assert.ok(next.isLeader && clock.now() - stoppedAt <= 1_000, 'it was given back')
+  await next.stop()
+})
+
+test('RPB-10 a lease that another has taken is not given back by who lost it', async () => {
+  const { server, clock, spec, candidate } = world()
+  const { elector } = candidate('a_1')
+  elector.start()
+  await clock.advance(1000)
+  server.put(leases, 'tenon', { spec: { holderIdentity: 'thief', leaseDurationSeconds: 15 } })
+  await clock.advance(5_000)
+  assert.ok(!elector.isLeader)
+  await elector.stop()
+  assert.equal(spec().holderIdentity, 'thief')
+})

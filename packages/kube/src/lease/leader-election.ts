@@ -27,6 +27,8 @@ export interface LeaderElectorOptions {
   /** Annotations that the lease gets when it is taken. */
   readonly annotations?: Readonly<Record<string, string>>
   readonly events?: EventRecorder
+  /** The lease was taken or renewed: leadership lasts so long, unless it is renewed again. */
+  readonly onRenewed?: (leftMs: number) => void
   readonly onStarted: () => void
   /** Leadership is over, lost or released; nothing may be written any more. Called once. */
   readonly onStopped: () => void
@@ -37,7 +39,10 @@ export interface LeaderElector {
   /** Ends by the clock, so that a process that was held up does not go on where it was. */
   readonly isLeader: boolean
   start(): void
-  /** Ends the candidacy; a leader calls `onStopped` first and then gives the lease back. */
+  /**
+   * Ends the candidacy; a leader calls `onStopped` first and then gives the lease back. So does who has lost it, unless
+   * another has it.
+   */
   stop(): Promise<void>
 }
 
@@ -62,6 +67,7 @@ class LeaseElector implements LeaderElector {
   readonly #stopping = new AbortController()
   #running: Promise<void> | undefined
   #isLeader = false
+  #isLost = false
   /** Of the last renewal, by this process's own clock. */
   #renewedAt = 0
   #lease: Lease | undefined
@@ -101,6 +107,10 @@ class LeaseElector implements LeaderElector {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the candidacy is ended'))
     await this.#running
+    if (!this.#isLost) return
+    this.#isLost = false
+    // What this process had in progress has ended by now: the next one need not wait for the lease to run out.
+    if (!this.#isHeldByOther()) await this.#release()
   }
 
   async #run(): Promise<void> {
@@ -109,12 +119,14 @@ class LeaseElector implements LeaderElector {
     logger.info('became leader', { identity })
     this.#tell('became leader')
     this.#isLeader = true
+    this.#options.onRenewed?.(this.#leftMs())
     onStarted()
     await this.#keep()
     this.#isLeader = false
     onStopped()
-    if (this.#stopping.signal.aborted) await this.#release()
-    else logger.error('leadership lost', { identity })
+    this.#isLost = !this.#stopping.signal.aborted
+    if (this.#isLost) logger.error('leadership lost', { identity, ...this.#lateness() })
+    else await this.#release()
     this.#tell('stopped leading')
   }
 
@@ -180,7 +192,7 @@ class LeaseElector implements LeaderElector {
 
   /** Renews until the candidacy is ended or the deadline has passed without a renewal. */
   async #keep(): Promise<void> {
-    const { clock } = this.#options
+    const { clock, logger } = this.#options
     while (this.#leftMs() > 0) {
       if (!(await this.#pause(Math.min(this.#retryPeriodMs, this.#leftMs())))) return
       // After a pause that took longer than it should have, another may lead.
@@ -188,8 +200,21 @@ class LeaseElector implements LeaderElector {
       const startedAt = clock.monotonic()
       // Half the deadline, so that one request that hangs leaves time for another.
       const limitMs = Math.min(this.#leftMs(), this.#renewDeadlineMs / 2)
-      if (await this.#attempt(limitMs)) this.#renewedAt = startedAt
-      else if (this.#isHeldByOther()) return
+      const lateness = this.#lateness()
+      if (await this.#attempt(limitMs)) {
+        this.#renewedAt = startedAt
+        this.#options.onRenewed?.(this.#leftMs())
+        if (lateness.lateMs > this.#retryPeriodMs) logger.warn('the lease was renewed late', lateness)
+      } else if (this.#isHeldByOther()) return
+    }
+  }
+
+  /** How much later than it should a renewal comes now, and how long the lease would have held on. */
+  #lateness(): { readonly lateMs: number; readonly leftMs: number } {
+    const sinceMs = this.#options.clock.monotonic() - this.#renewedAt
+    return {
+      lateMs: Math.max(0, Math.round(sinceMs - this.#retryPeriodMs)),
+      leftMs: Math.round(this.#leftMs()),
     }
   }
 

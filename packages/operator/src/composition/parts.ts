@@ -3,6 +3,7 @@ import type { CloudProvider } from '@tenon/provider'
 import type { Clock, Logger, Random, Slicing, Turns } from '@tenon/runtime'
 import type { CapacityLearning } from '../cloud/corrected-provider.ts'
 import type { LaunchGuard } from '../cloud/launch-guard.ts'
+import type { ClusterIdentity } from '../cluster/cluster-identity.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { SchedulingDecider } from '../decider/decider.ts'
 import { sliceMs } from '../decider/slice.ts'
@@ -62,6 +63,7 @@ interface ProcessParts {
 
 export interface OperatorParts {
   readonly kubernetes: Kubernetes
+  readonly identity: ClusterIdentity
   readonly state: ClusterState
   readonly cloud: Cloud
   readonly decisions: Decisions
@@ -71,7 +73,7 @@ export interface OperatorParts {
 
 /** All parts side by side, for each object to be given those that it names. */
 export type Assembly = Kubernetes &
-  Pick<OperatorParts, 'kubernetes' | 'state'> &
+  Pick<OperatorParts, 'identity' | 'kubernetes' | 'state'> &
   Cloud &
   Decisions &
   Telemetry &
@@ -86,9 +88,10 @@ interface Made {
 }
 
 export function assemblyOf(parts: OperatorParts): Assembly {
-  const { kubernetes, state, cloud, decisions, telemetry, process } = parts
+  const { identity, kubernetes, state, cloud, decisions, telemetry, process } = parts
   const { clock, turns } = process
   return {
+    identity,
     kubernetes,
     ...kubernetes,
     state,

@@ -4,6 +4,7 @@ import { clockSkew } from './clock-skew.ts'
 import { cloudDns, cloudRights, credentials } from './cloud.ts'
 import { crds } from './crds.ts'
 import { disruptionBudgets } from './disruption-budgets.ts'
+import { identity } from './identity.ts'
 import { otherAutoscalers } from './other-autoscalers.ts'
 import { rights } from './rights.ts'
 import { room } from './room.ts'
@@ -13,6 +14,7 @@ import { webhooks } from './webhooks.ts'
 export const checks: readonly Check[] = [
   serverVersion,
   clockSkew,
+  identity,
   crds,
   rights,
   credentials,

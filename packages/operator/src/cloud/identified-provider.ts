@@ -1,0 +1,16 @@
+/** Deletes no instance for a cluster that is not the one that launched it. */
+import { type CloudProvider, decorated, ProviderError } from '@tenon/provider'
+import type { ClusterIdentity } from '../cluster/cluster-identity.ts'
+
+export function identifiedProvider(
+  provider: CloudProvider,
+  identity: Pick<ClusterIdentity, 'mayRemove' | 'refusal'>,
+): CloudProvider {
+  return decorated(provider, {
+    async delete(claim, signal) {
+      if (!(await identity.mayRemove()))
+        throw new ProviderError('other', `the instance is not deleted: ${identity.refusal}`)
+      await provider.delete(claim, signal)
+    },
+  })
+}

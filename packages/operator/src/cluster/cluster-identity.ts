@@ -1,0 +1,140 @@
+/** Whether the API server is that of the cluster whose instances this is about (reports-2.md 2). */
+import { kinds, labels } from '@tenon/api'
+import type { EventRecorder, KubeClient, ObjectKey } from '@tenon/kube'
+import type { Clock, Logger } from '@tenon/runtime'
+import type { Caches } from './caches.ts'
+
+/** Annotation of the lease: UID of namespace `kube-system` of the cluster that launched. */
+export const identityAnnotation = 'tenon.sh/cluster-identity'
+
+/** The namespace that every cluster has, and none has twice. */
+export const identityNamespace: ObjectKey = { name: 'kube-system' }
+
+export interface IdentitySettings {
+  /** Where the identity outlives the process; nowhere without leader election. */
+  readonly lease?: { readonly namespace: string; readonly name: string }
+  /** Whoever started this process has looked: the cluster is the right one. */
+  readonly isAccepted: boolean
+}
+
+export interface IdentityDependencies {
+  readonly client: Pick<KubeClient, 'get' | 'list' | 'patch'>
+  readonly caches: Pick<Caches, 'namespaces' | 'nodeClaims' | 'nodes'>
+  readonly events: EventRecorder
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: IdentitySettings
+}
+
+const periodMs = 60_000
+/** Removals in a row ask once in so long. */
+const freshMs = 10_000
+const toldPauseMs = 60_000
+const remedy =
+  'nothing is removed; check the kubeconfig, and start once with --accept-cluster-identity if this is the right cluster'
+
+export class ClusterIdentity {
+  readonly #deps: IdentityDependencies
+  /** Of the cluster that this process first saw. */
+  #known: string | undefined
+  #isStored = false
+  /** Why nothing may be removed, as of the last look at the API server. */
+  #refusal: string | undefined
+  #lookedAt = Number.NEGATIVE_INFINITY
+  #looking: Promise<void> | undefined
+  #toldAt = Number.NEGATIVE_INFINITY
+
+  constructor(deps: IdentityDependencies) {
+    this.#deps = deps
+  }
+
+  /** Looks at the API server now and then until `signal` aborts. Never rejects. */
+  async follow(signal: AbortSignal): Promise<void> {
+    const { caches, clock } = this.#deps
+    this.#known ??= caches.namespaces.get(identityNamespace)?.metadata.uid
+    while (!signal.aborted) {
+      await this.#look()
+      await clock.sleep(periodMs, signal).catch(ended)
+    }
+  }
+
+  /** Whether an instance, a NodeClaim, a Node or a pod may be removed; asks the API server unless it just did. */
+  async mayRemove(): Promise<boolean> {
+    if (this.#deps.clock.monotonic() - this.#lookedAt >= freshMs) await this.#look()
+    return this.refusal === undefined
+  }
+
+  /** Why nothing may be removed, as far as is known without asking; told once a minute at most. */
+  get refusal(): string | undefined {
+    if (this.#refusal !== undefined) this.#tell(this.#refusal)
+    return this.#refusal
+  }
+
+  /** The same for a sweep: also when nothing of what it would take is known to this server. */
+  refusalOfSweep(wanted: number, present: number): string | undefined {
+    const { caches, settings } = this.#deps
+    if (this.refusal !== undefined || settings.isAccepted || wanted === 0 || wanted < present)
+      return this.refusal
+    const isKnown =
+      caches.nodeClaims.size > 0 ||
+      caches.nodes.list().some(({ metadata }) => metadata.labels?.[labels.nodePool] !== undefined)
+    if (isKnown) return undefined
+    const why = `the cluster (${this.#known ?? 'of unknown identity'}) shows no NodeClaim and no Node of the ${present} instances that carry its name; ${remedy}`
+    this.#tell(why)
+    return why
+  }
+
+  #look(): Promise<void> {
+    this.#looking ??= this.#compare()
+      .catch((error: unknown) => {
+        this.#deps.logger.debug('the identity of the cluster could not be read', { error })
+      })
+      .finally(() => {
+        this.#looking = undefined
+      })
+    return this.#looking
+  }
+
+  async #compare(): Promise<void> {
+    const { client, clock, settings } = this.#deps
+    // The right to list them is there for the cache, and covers this.
+    const fieldSelector = `metadata.name=${identityNamespace.name}`
+    const [namespace] = await client.list(kinds.namespace, { fieldSelector })
+    const uid = namespace?.metadata.uid
+    this.#known ??= uid
+    this.#lookedAt = clock.monotonic()
+    if (uid === undefined || uid !== this.#known)
+      this.#refusal = `the API server is that of another cluster (${uid ?? 'without a namespace kube-system'} instead of ${this.#known ?? 'one that is known'}); ${remedy}`
+    else if (settings.lease === undefined || this.#isStored) this.#refusal = undefined
+    else await this.#compareLease(uid, settings.lease)
+  }
+
+  /** What an earlier process stored counts: objects may have been copied from another cluster. */
+  async #compareLease(uid: string, key: ObjectKey): Promise<void> {
+    const { client, settings } = this.#deps
+    const lease = await client.get(kinds.lease, key)
+    const stored = lease?.metadata.annotations?.[identityAnnotation]
+    this.#refusal =
+      stored === undefined || stored === uid || settings.isAccepted
+        ? undefined
+        : `the lease is that of cluster ${stored}, and this is cluster ${uid}; ${remedy}`
+    if (lease === undefined || this.#refusal !== undefined) return
+    if (stored !== uid)
+      await client.patch(kinds.lease, key, { metadata: { annotations: { [identityAnnotation]: uid } } })
+    this.#isStored = true
+  }
+
+  #tell(message: string): void {
+    const { caches, clock, events, logger } = this.#deps
+    const now = clock.monotonic()
+    if (now - this.#toldAt < toldPauseMs) return
+    this.#toldAt = now
+    logger.warn('removals are stopped', { why: message })
+    const object = caches.namespaces.get(identityNamespace)
+    if (object !== undefined)
+      events.record({ object, type: 'Warning', reason: 'ClusterNotRecognized', message, dedupe: [message] })
+  }
+}
+
+/** A sleep that was cut short. */
+function ended(): void {}
