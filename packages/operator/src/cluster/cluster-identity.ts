@@ -2,6 +2,7 @@
 import { kinds, labels } from '@tenon/api'
 import type { EventRecorder, KubeClient, ObjectKey } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
+import type { IdentitySettings } from '../settings.ts'
 import type { Caches } from './caches.ts'
 
 /** Annotation of the lease: UID of namespace `kube-system` of the cluster that launched. */
@@ -9,13 +10,6 @@ export const identityAnnotation = 'tenon.sh/cluster-identity'
 
 /** The namespace that every cluster has, and none has twice. */
 export const identityNamespace: ObjectKey = { name: 'kube-system' }
-
-export interface IdentitySettings {
-  /** Where the identity outlives the process; nowhere without leader election. */
-  readonly lease?: { readonly namespace: string; readonly name: string }
-  /** Whoever started this process has looked: the cluster is the right one. */
-  readonly isAccepted: boolean
-}
 
 export interface IdentityDependencies {
   readonly client: Pick<KubeClient, 'get' | 'list' | 'patch'>
