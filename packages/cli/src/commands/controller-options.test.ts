@@ -55,7 +55,9 @@ describe('defaults and where options come from', () => {
       [nodeRepair, reservedCapacity, spotToSpotConsolidation, nodeOverlay, staticCapacity],
       [false, true, false, false, false],
     )
-    assert.deepEqual(read.settings, { ...defaultSettings, brakeNamespace: 'kube-system' })
+    const lease = { namespace: 'kube-system', name: 'karpenter-leader-election' }
+    const identity = { isAccepted: false, lease }
+    assert.deepEqual(read.settings, { ...defaultSettings, brakeNamespace: 'kube-system', identity })
     assert.deepEqual([read.logLevel, read.logOutputs, read.logErrorOutputs], ['info', 'stdout', 'stderr'])
     assert.deepEqual([read.isProfiling, read.memoryLimitBytes, read.warnings], [false, 0, []])
   })

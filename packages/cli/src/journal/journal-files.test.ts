@@ -71,6 +71,11 @@ describe('the files of the journal', () => {
     assert.doesNotMatch(third.log(), /"warn"|"error"/i)
   })
 
+  test('RPB-50 files of the journal can be read by their owner only', async (t) => {
+    const { path } = await aWrittenDirectory(t, 1)
+    assert.equal((await stat(path)).mode & 0o777, 0o600)
+  })
+
   test('EXP-8 a line that a crash has cut off is left out, and what follows is whole', async (t) => {
     const { directory, path, written } = await aWrittenDirectory(t, 3)
     const { size } = await stat(path)

@@ -1,6 +1,7 @@
 /** Caches that were told what is not so, in a whole cluster (reports-2.md 2). */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { RunningOperator } from '../world.ts'
 import { type HttpRequest, oneChunk, readText, type Transport } from '@tenon/runtime'
 import {
   assertMatched,
