@@ -69,15 +69,16 @@ const elector = createLeaderElector({
 })
 
 parentPort?.once('message', () => {
-  void elector
-    .stop()
-    .then(() => events.flush())
-    .then(() => {
-      say({ kind: 'ended' })
-      parentPort?.close()
-    })
+  void end()
 })
 elector.start()
+
+async function end(): Promise<void> {
+  await elector.stop()
+  await events.flush()
+  say({ kind: 'ended' })
+  parentPort?.close()
+}
 
 function say(message: FromLeaseThread): void {
   parentPort?.postMessage(message)

@@ -364,7 +364,7 @@ test('RPB-10 what is not written after the lease was lost is tried again, and no
     try {
       await client.patch(kinds.node, { name: 'x' }, { spec: {} })
     } catch (cause) {
-      throw new AggregateError([new Error('the node was not patched', { cause })])
+      throw new AggregateError([cause], 'the node was not patched', { cause })
     }
     return done
   })
