@@ -1,5 +1,12 @@
 /** Whether a pod's choice of nodes by label can be judged at all (scheduling.md 2.1, check 2). */
-import { capacityTypes, labels, type PodSpec, type Requirement, ownValue } from '@tenon/api'
+import {
+  capacityTypes,
+  labels,
+  type NodeSelectorRequirement,
+  ownValue,
+  type PodSpec,
+  type Requirement,
+} from '@tenon/api'
 import { canonicalKey, type EligibilityPolicy, isRestricted } from './lookups.ts'
 import type { SelectionProblem } from './problems.ts'
 
@@ -25,13 +32,19 @@ export function selectionProblems(spec: PodSpec, policy: EligibilityPolicy): rea
   const terms =
     spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   for (const [t, term] of terms.entries()) {
-    if ((term.matchFields ?? []).length > 0)
-      problems.push({ kind: 'matchFields', field: `${requiredTerms}[${t}].matchFields` })
+    for (const [f, field] of (term.matchFields ?? []).entries())
+      if (!namesNodes(field))
+        problems.push({ kind: 'matchFields', field: `${requiredTerms}[${t}].matchFields[${f}]` })
     for (const [e, expression] of (term.matchExpressions ?? []).entries())
       if (!isAboutHosts(expression, policy))
         check(expression, () => `${requiredTerms}[${t}].matchExpressions[${e}]`, policy, problems)
   }
   return problems
+}
+
+/** Names of nodes are the only field that Kubernetes matches, and are judged as host names are. */
+function namesNodes({ key, operator, values = [] }: NodeSelectorRequirement): boolean {
+  return key === 'metadata.name' && (operator === 'In' || operator === 'NotIn') && values.length > 0
 }
 
 /**

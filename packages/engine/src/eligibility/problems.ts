@@ -81,7 +81,7 @@ function renderPodProblem(problem: PodProblem): string {
 export function renderSelectionProblem(problem: SelectionProblem): string {
   switch (problem.kind) {
     case 'matchFields':
-      return 'matchFields cannot be judged before the node exists; choose by label in matchExpressions'
+      return 'matchFields take metadata.name with operator In or NotIn and at least one value; choose by label in matchExpressions'
     case 'invalidKey':
       return `"${problem.key}" is not a label key; a key is [prefix/]name, the name at most 63 letters, digits, "-", "_" and "."`
     case 'restrictedLabel':

@@ -123,24 +123,21 @@ describe('the choice of nodes', () => {
     assert.equal(verdict(selecting({ [labels.nodePool]: 'a' })), undefined)
   })
 
-  test('SCH-9 a required term with matchFields is refused', () => {
-    const fields = [{ key: 'metadata.name', operator: 'In' as const, values: ['node-1'] }]
-    const pod = aPod(
-      {},
-      {
-        affinity: {
-          nodeAffinity: {
-            requiredDuringSchedulingIgnoredDuringExecution: {
-              nodeSelectorTerms: [{ matchExpressions: [zoneIs('zone-1')] }, { matchFields: fields }],
-            },
-          },
-        },
-      },
-    )
-    assert.equal(
-      verdict(pod),
-      'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[1].matchFields: matchFields cannot be judged before the node exists; choose by label in matchExpressions',
-    )
+  test('RPB-21 terms that name nodes are let through, other fields are refused', () => {
+    const choosing = (key: string, operator: 'In' | 'NotIn' | 'Exists', ...values: string[]) => {
+      const nodeSelectorTerms = [
+        { matchExpressions: [zoneIs('zone-1')] },
+        { matchFields: [{ key, operator, values }] },
+      ]
+      const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } }
+      return aPod({}, { affinity: { nodeAffinity: required } })
+    }
+    assert.equal(verdict(choosing('metadata.name', 'In', 'node-1')), undefined)
+    assert.equal(verdict(choosing('metadata.name', 'NotIn', 'node-1')), undefined)
+    const refusal =
+      'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[1].matchFields[0]: matchFields take metadata.name with operator In or NotIn and at least one value; choose by label in matchExpressions'
+    assert.equal(verdict(choosing('metadata.uid', 'In', 'x')), refusal)
+    assert.equal(verdict(choosing('metadata.name', 'Exists')), refusal)
   })
 
   test('SCH-10 a capacity type nobody knows is refused, beside a known one it is let through', () => {

@@ -18,6 +18,7 @@ import { misshapenFields } from '../eligibility/pod-shape.ts'
 import { shapeProblemText } from '../eligibility/pool-shape.ts'
 import { withoutPreferences } from '../scheduling/pods/relaxation.ts'
 import { finished } from '../steps.ts'
+import { type HostNames, hostNames, withHostNames } from './named-nodes.ts'
 import { problemText } from './problem-text.ts'
 import { knownSpecs, type KnownSpecs, type SpecReading, textOf } from './spec-reading.ts'
 import type {
@@ -222,6 +223,7 @@ class PodReader {
   /** Label keys that some selector of a pending pod looks at. */
   readonly selectorKeys = new Set<string>()
   readonly #input: SchedulingInput
+  readonly #hostOf: HostNames
   readonly #specs = new Map<string, number>()
   readonly #reduced: PodSpec[] = []
   readonly #specOf: Int32Array
@@ -242,6 +244,7 @@ class PodReader {
 
   constructor(input: SchedulingInput, known: KnownSpecs) {
     this.#input = input
+    this.#hostOf = hostNames(input.nodes, input.topology.nodes)
     this.#read = known.reading()
     this.#claimKeys = input.devices && new ClaimKeys(input.devices)
     this.#specOf = new Int32Array(input.pods.length).fill(-1)
@@ -263,7 +266,10 @@ class PodReader {
         if (problems.length > 0) throw new TypeError(shapeProblemText(problems))
         id = this.#reduced.length
         this.#specs.set(key, id)
-        this.#reduced.push(this.#input.policy.preferences === 'Ignore' ? withoutPreferences(spec) : spec)
+        const { preferences } = this.#input.policy
+        this.#reduced.push(
+          withHostNames(preferences === 'Ignore' ? withoutPreferences(spec) : spec, this.#hostOf),
+        )
         collectSelectorKeys(spec, this.selectorKeys)
       }
       this.#specOf[index] = id

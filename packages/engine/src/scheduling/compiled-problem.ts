@@ -2,6 +2,7 @@
 import { type InstanceType, labels, normalizedLabel, ownValue, type Resources } from '@tenon/api'
 import { RequirementStates } from '../requirements/states.ts'
 import { compareText } from '../input/compare-text.ts'
+import { hostNames } from '../input/named-nodes.ts'
 import type { Problem } from '../input/problem.ts'
 import { problemText } from '../input/problem-text.ts'
 import type { MalformedObject, PoolWithoutTypes } from '../input/result.ts'
@@ -214,9 +215,10 @@ export class CompiledProblem {
   }
 
   #compileDaemons(): readonly CompiledDaemon[] {
+    const hostOf = hostNames(this.problem.nodes, this.problem.topologyNodes)
     return this.problem.daemons.flatMap((daemon) => {
       try {
-        return [compileDaemon(daemon)]
+        return [compileDaemon(daemon, hostOf)]
       } catch (error) {
         this.malformed.push({ kind: 'DaemonSet', name: daemon.name, problem: problemText(error) })
         return []

@@ -23,6 +23,7 @@ import {
 } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { DaemonInput, PoolInput, SchedulingPolicy } from '../../input/input.ts'
+import { type HostNames, withHostNames } from '../../input/named-nodes.ts'
 import { allocatableGroups } from '../types/allocatable.ts'
 import type { Attachments } from '../pods/attachments.ts'
 import { type HostPort, hostPortsOf, portsClash } from '../pods/host-ports.ts'
@@ -54,8 +55,10 @@ export interface CompiledDaemon {
 }
 
 /** @throws RangeError or TypeError when the daemon's pod is malformed. */
-export function compileDaemon({ name, namespace, labels: podLabels, spec }: DaemonInput): CompiledDaemon {
-  requireReadableSpec(spec)
+export function compileDaemon(daemon: DaemonInput, hostOf: HostNames): CompiledDaemon {
+  const { name, namespace, labels: podLabels } = daemon
+  requireReadableSpec(daemon.spec)
+  const spec = withHostNames(daemon.spec, hostOf)
   return {
     name,
     selectable: { namespace, labels: podLabels },

@@ -1,6 +1,6 @@
 /** Which values the nodes that pools could launch have for each label (scheduling.md 9.2, reports.md 2). */
 import { labels } from '@tenon/api'
-import { intersection, type ValueSet } from '../../requirements/requirement.ts'
+import { allowsAbsence, intersection, operatorOf, type ValueSet } from '../../requirements/requirement.ts'
 import { compatible, merged, overlaps, type Requirements } from '../../requirements/requirements.ts'
 import type { CompiledType } from '../types/instance-rows.ts'
 import type { CompiledPool } from '../claims/pool-template.ts'
@@ -172,11 +172,12 @@ function ofNewNode(wanted: Requirements): Requirements | undefined {
 function profilesOf(type: CompiledType, keys: readonly string[]): ReadonlyMap<string, Requirements> {
   const profiles = new Map<string, Requirements>()
   for (const terms of type.sold.length === 0 ? unbounded : type.sold) {
-    if (!overlaps(type.requirements, terms)) continue
+    const ofType = exceptAbsent(type.requirements, terms)
+    if (!overlaps(ofType, terms)) continue
     const profile = new Map<string, ValueSet>()
     let identity = ''
     for (const key of keys) {
-      const set = both(type.requirements.get(key), terms.get(key))
+      const set = both(ofType.get(key), terms.get(key))
       if (set === undefined) continue
       profile.set(key, set)
       identity += `${key} ${set.complement} ${[...set.values].join(' ')} ${set.gte} ${set.lte}\n`
@@ -184,6 +185,18 @@ function profilesOf(type: CompiledType, keys: readonly string[]): ReadonlyMap<st
     profiles.set(identity, profile)
   }
   return profiles
+}
+
+/**
+ * What a type says, less the labels of which an offering says that its nodes have none: the type lists what any of its
+ * offerings has, as the ids of its reservations.
+ */
+function exceptAbsent(type: Requirements, terms: Requirements): Requirements {
+  const isAbsent = (key: string) => {
+    const set = terms.get(key)
+    return set !== undefined && operatorOf(set) === 'DoesNotExist' && allowsAbsence(set)
+  }
+  return [...terms.keys()].some(isAbsent) ? new Map([...type].filter(([key]) => !isAbsent(key))) : type
 }
 
 function both(a: ValueSet | undefined, b: ValueSet | undefined): ValueSet | undefined {
