@@ -63,7 +63,7 @@ type Settings = Readonly<Record<string, string>>
 
 function cloudOf(settings: Settings): ExoscaleClient {
   return new ExoscaleClient({
-    transport: new HttpsTransport(settings['EXOSCALE_API_ENDPOINT'] ?? ''),
+    transport: new HttpsTransport(settings['EXOSCALE_API_ENDPOINT'] ?? '', {}),
     basePath: '/v2',
     credentials: {
       key: settings['EXOSCALE_API_KEY'] ?? '',

@@ -249,7 +249,7 @@ async function cloudInstances(up: TenonProcess): Promise<string[]> {
   const url = /^simulated Exoscale +(http:\S+)\/v2$/m.exec(up.out())?.[1] ?? ''
   const settings = (await exoscale.simulator?.())?.settings({ apiUrl: '', kubeconfig: '' })
   const cloud = new ExoscaleClient({
-    transport: new HttpsTransport(url),
+    transport: new HttpsTransport(url, {}),
     basePath: '/v2',
     credentials: {
       key: settings?.['EXOSCALE_API_KEY'] ?? '',

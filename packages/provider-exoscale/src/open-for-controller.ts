@@ -19,7 +19,7 @@ export async function openForController({
     options: options.ok,
     kubernetes,
     runtime,
-    connect: (endpoint) => cloud.fenced(new HttpsTransport(endpoint)),
+    connect: (endpoint) => cloud.fenced(new HttpsTransport(endpoint, env)),
     userAgent: cloud.userAgent,
   })
 }

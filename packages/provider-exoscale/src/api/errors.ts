@@ -59,6 +59,14 @@ export class ExoscaleTransportError extends Error {
   }
 }
 
+/** No connection came about: nothing was sent. */
+export class ExoscaleConnectionError extends Error {
+  constructor(message: string, options: ErrorOptions) {
+    super(message, options)
+    this.name = 'ExoscaleConnectionError'
+  }
+}
+
 /** An operation that ended otherwise than in success, or not within its time. */
 export class ExoscaleOperationError extends Error {
   /** `unavailable`, `busy`, …; `deadline` when the wait was given up. */

@@ -8,13 +8,12 @@ import {
   readText,
   type Transport,
 } from '@tenon/runtime'
-import { apiErrorFrom, ExoscaleApiError, ExoscaleTransportError } from './errors.ts'
+import { apiErrorFrom, ExoscaleApiError, ExoscaleConnectionError, ExoscaleTransportError } from './errors.ts'
 import { defaultMaxAttempts, parseRetryAfter, retryDelayMs } from './retries.ts'
 import { authorization, type Credentials } from './signature.ts'
 
 const signatureLifetimeSeconds = 600
 const defaultAttemptTimeoutMs = 60_000
-const refusedCodes = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'])
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -79,8 +78,7 @@ export class ExoscaleHttp {
       return await this.#exchange<T>(call, stopping.signal)
     } catch (error) {
       if (error instanceof ExoscaleApiError) throw error
-      const code = (error as { code?: unknown } | undefined)?.code
-      const neverSent = typeof code === 'string' && refusedCodes.has(code)
+      const neverSent = error instanceof ExoscaleConnectionError
       const said = error instanceof Error ? error.message : String(error)
       throw new ExoscaleTransportError(`${call.method} ${call.path}: ${said}`, neverSent, error)
     } finally {

@@ -1,37 +1,60 @@
-/** Requests over HTTPS with keep-alive connections. */
-import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http'
+/** Requests over HTTPS with keep-alive connections, through the proxy of the environment where there is one. */
+import {
+  Agent as HttpAgent,
+  type ClientRequestArgs,
+  type IncomingMessage,
+  request as httpRequest,
+} from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import type { Duplex } from 'node:stream'
+import type { ProviderEnvironment } from '@tenon/provider'
 import type { HttpRequest, HttpResponse, Transport } from '@tenon/runtime'
+import { connectionError, connectTo, proxyAuthorization, UntrustedError } from './connection/connect.ts'
+import { type Route, routeTo } from './connection/proxy.ts'
+import { readTrust, type Trust } from './connection/trust.ts'
+
+const settings = { keepAlive: true, maxSockets: 32 }
 
 /** Sends to the scheme, host and port of one URL; its path is ignored. */
 export class HttpsTransport implements Transport {
   readonly #url: URL
+  readonly #env: ProviderEnvironment
+  readonly #route: Route
   readonly #agent: HttpAgent
+  #trust: Promise<Trust> | undefined
 
-  constructor(endpoint: string) {
+  /**
+   * @param env names proxies and authorities, see `connection/`.
+   * @throws ProviderSettingError for a proxy that cannot be used.
+   */
+  constructor(endpoint: string, env: ProviderEnvironment) {
     this.#url = new URL(endpoint)
-    const settings = { keepAlive: true, maxSockets: 32 }
+    this.#env = env
+    this.#route = routeTo(this.#url, env)
     this.#agent = this.#url.protocol === 'https:' ? new HttpsAgent(settings) : new HttpAgent(settings)
+    this.#agent.createConnection = (_options, taken) => {
+      this.#connect().then(
+        (socket) => taken?.(null, socket),
+        (error: unknown) => taken?.(error as Error, undefined as unknown as Duplex),
+      )
+      return undefined
+    }
   }
 
   send(request: HttpRequest, signal?: AbortSignal): Promise<HttpResponse> {
     const send = this.#url.protocol === 'https:' ? httpsRequest : httpRequest
     return new Promise((resolve, reject) => {
-      const outgoing = send(
-        {
-          protocol: this.#url.protocol,
-          hostname: this.#url.hostname.replace(/^\[(.*)\]$/, '$1'),
-          ...(this.#url.port === '' ? {} : { port: this.#url.port }),
-          method: request.method,
-          path: request.path,
-          headers: request.headers,
-          agent: this.#agent,
-          ...(signal === undefined ? {} : { signal }),
-        },
-        (incoming) => {
-          resolve({ status: incoming.statusCode ?? 0, headers: headersOf(incoming), body: incoming })
-        },
-      )
+      const outgoing = send(this.#arguments(request, signal), (incoming) => {
+        resolve({ status: incoming.statusCode ?? 0, headers: headersOf(incoming), body: incoming })
+      })
+      // Node keeps an abort to itself while there is no connection.
+      const onAbort = () => {
+        const { reason } = signal as { readonly reason?: unknown }
+        const said = reason instanceof Error ? reason.message : String(reason)
+        reject(connectionError(this.#url, this.#route, said, reason))
+      }
+      signal?.addEventListener('abort', onAbort, { once: true })
+      outgoing.on('socket', () => signal?.removeEventListener('abort', onAbort))
       outgoing.on('error', reject)
       outgoing.end(request.body)
     })
@@ -40,6 +63,35 @@ export class HttpsTransport implements Transport {
   /** Closes kept connections. */
   close(): void {
     this.#agent.destroy()
+  }
+
+  #arguments({ method, path, headers }: HttpRequest, signal: AbortSignal | undefined): ClientRequestArgs {
+    const { protocol, hostname, port, host, origin } = this.#url
+    const isRelayed = this.#route.kind === 'proxied' && protocol === 'http:'
+    return {
+      protocol,
+      hostname: hostname.replace(/^\[(.*)\]$/, '$1'),
+      ...(port === '' ? {} : { port }),
+      method,
+      path: isRelayed ? `${origin}${path}` : path,
+      headers:
+        this.#route.kind === 'proxied' && isRelayed
+          ? { host, ...headers, ...proxyAuthorization(this.#route.proxy.url) }
+          : headers,
+      agent: this.#agent,
+      ...(signal === undefined ? {} : { signal }),
+    }
+  }
+
+  async #connect(): Promise<Duplex> {
+    this.#trust ??= readTrust(this.#env)
+    try {
+      return await connectTo(this.#url, this.#route, await this.#trust)
+    } catch (error) {
+      // The authority may be in a file by the next time.
+      if (error instanceof Error && error.cause instanceof UntrustedError) this.#trust = undefined
+      throw error
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import type { NodeGroupDependencies, NodeGroupModule, NodeGroups } from '@tenon/provider'
+import type { NodeGroupDependencies, NodeGroupModule, NodeGroups, ProviderEnvironment } from '@tenon/provider'
 import type { Transport } from '@tenon/runtime'
 import { ExoscaleClient } from '../api/client.ts'
 import { HttpsTransport } from '../api/https-transport.ts'
@@ -10,14 +10,16 @@ import { readNodeGroupSettings } from './settings.ts'
 const patience = { maxAttempts: 3, attemptTimeoutMs: 20_000 } as const
 
 /** @param connect opens a transport to an endpoint: scheme, host and port count, the path is sent in requests. */
-export function nodeGroupModuleOver(connect: (endpoint: string) => Transport): NodeGroupModule {
+export function nodeGroupModuleOver(
+  connect: (endpoint: string, env: ProviderEnvironment) => Transport,
+): NodeGroupModule {
   return {
     open(dependencies: NodeGroupDependencies): NodeGroups {
       const { env, nodeGroupSpecs, allowsEmptyGroups, cloud, runtime } = dependencies
       const { clock, logger } = runtime
       const { zone, apiKey, apiSecret, endpoint } = readNodeGroupSettings(env)
       const client = new ExoscaleClient({
-        transport: cloud.fenced(connect(endpoint)),
+        transport: cloud.fenced(connect(endpoint, env)),
         basePath: new URL(endpoint).pathname.replace(/\/+$/, ''),
         credentials: { key: apiKey, secret: apiSecret },
         clock,
@@ -38,5 +40,5 @@ export function nodeGroupModuleOver(connect: (endpoint: string) => Transport): N
 
 /** Node groups of Exoscale for `tenon cluster-autoscaler`. */
 export const nodeGroupModule: NodeGroupModule = nodeGroupModuleOver(
-  (endpoint) => new HttpsTransport(endpoint),
+  (endpoint, env) => new HttpsTransport(endpoint, env),
 )

@@ -1,7 +1,8 @@
 /** Tries each operation of the IAM role, for `tenon preflight`. */
-import { type PreflightModule, ProviderSettingError } from '@tenon/provider'
+import { type PreflightModule, type ProviderEnvironment, ProviderSettingError } from '@tenon/provider'
 import type { Transport } from '@tenon/runtime'
 import { defaultEndpoint, preProductionEndpoint, connectExoscale } from '../api/endpoint.ts'
+import { routeTo } from '../api/connection/proxy.ts'
 import { HttpsTransport } from '../api/https-transport.ts'
 import { type ExoscaleOptions, readExoscaleOptions } from '../options.ts'
 import { operationsOf } from './operations.ts'
@@ -10,16 +11,21 @@ import { operationsOf } from './operations.ts'
 const patience = { maxAttempts: 2, attemptTimeoutMs: 8_000 } as const
 
 /** @param connect opens a transport to an endpoint. */
-export function preflightModuleOver(connect: (endpoint: string) => Transport): PreflightModule {
+export function preflightModuleOver(
+  connect: (endpoint: string, env: ProviderEnvironment) => Transport,
+): PreflightModule {
   return {
     open: ({ env, clock, userAgent }) => {
       const read = readExoscaleOptions(env)
       if ('error' in read) throw new ProviderSettingError(read.error)
       const options = read.ok
       return {
-        hosts: hostsOf(options),
+        hosts: hostsOf(options, env),
         operations: operationsOf((signal) =>
-          connectExoscale({ options, connect, clock, userAgent, patience }, signal),
+          connectExoscale(
+            { options, connect: (endpoint) => connect(endpoint, env), clock, userAgent, patience },
+            signal,
+          ),
         ),
         credentialsFix:
           'check that EXOSCALE_API_KEY and EXOSCALE_API_SECRET belong together and that the key has not been revoked',
@@ -30,15 +36,26 @@ export function preflightModuleOver(connect: (endpoint: string) => Transport): P
   }
 }
 
-/** Of the endpoint that is asked for zones, and of the zone's own. */
-function hostsOf({ zone, apiEndpoint, apiEnvironment }: ExoscaleOptions): readonly string[] {
-  const hostOf = (endpoint: string) => new URL(endpoint).hostname
-  if (apiEndpoint !== undefined) return [hostOf(apiEndpoint)]
-  if (apiEnvironment === 'ppapi') return [hostOf(preProductionEndpoint)]
-  return [...new Set([hostOf(defaultEndpoint), `api-${zone}.exoscale.com`])]
+/** Of the endpoint that is asked for zones, and of the zone's own, or of the proxy that leads there. */
+function hostsOf(
+  { zone, apiEndpoint, apiEnvironment }: ExoscaleOptions,
+  env: ProviderEnvironment,
+): readonly string[] {
+  const endpoints =
+    apiEndpoint !== undefined
+      ? [apiEndpoint]
+      : apiEnvironment === 'ppapi'
+        ? [preProductionEndpoint]
+        : [defaultEndpoint, `https://api-${zone}.exoscale.com`]
+  const hosts = endpoints.map((endpoint) => {
+    const url = new URL(endpoint)
+    const route = routeTo(url, env)
+    return (route.kind === 'proxied' ? route.proxy.url : url).hostname
+  })
+  return [...new Set(hosts)]
 }
 
 /** Asks Exoscale. */
 export const preflightModule: PreflightModule = preflightModuleOver(
-  (endpoint) => new HttpsTransport(endpoint),
+  (endpoint, env) => new HttpsTransport(endpoint, env),
 )

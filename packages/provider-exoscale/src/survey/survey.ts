@@ -2,6 +2,7 @@
 import type { Node } from '@tenon/api'
 import {
   isProviderSettingError,
+  type ProviderEnvironment,
   type Survey,
   type SurveyDependencies,
   type SurveyModule,
@@ -19,7 +20,9 @@ import { nodeClassSpecOf, nodepoolGroup, poolGroup } from './groups.ts'
 const patience = { maxAttempts: 2, attemptTimeoutMs: 15_000 } as const
 
 /** @param connect opens a transport to an endpoint. */
-export function surveyModuleOver(connect: (endpoint: string) => Transport): SurveyModule {
+export function surveyModuleOver(
+  connect: (endpoint: string, env: ProviderEnvironment) => Transport,
+): SurveyModule {
   return {
     recognizes: ({ spec }) => (parseProviderId(spec?.providerID).kind === 'instance' ? 'instance' : 'none'),
     nodeClass: exoscaleNodeClassKind,
@@ -44,12 +47,12 @@ export function surveyModuleOver(connect: (endpoint: string) => Transport): Surv
 
 async function read(
   { env, nodes, clock, userAgent }: SurveyDependencies,
-  connect: (endpoint: string) => Transport,
+  connect: (endpoint: string, env: ProviderEnvironment) => Transport,
   signal: AbortSignal,
 ): Promise<Survey> {
   const { apiKey: key, apiSecret: secret, endpoint } = readNodeGroupSettings(env)
   const client = new ExoscaleClient({
-    transport: connect(endpoint),
+    transport: connect(endpoint, env),
     basePath: new URL(endpoint).pathname.replace(/\/+$/, ''),
     credentials: { key, secret },
     clock,
@@ -93,4 +96,6 @@ function clusterOf(
 }
 
 /** Asks Exoscale. */
-export const surveyModule: SurveyModule = surveyModuleOver((endpoint) => new HttpsTransport(endpoint))
+export const surveyModule: SurveyModule = surveyModuleOver(
+  (endpoint, env) => new HttpsTransport(endpoint, env),
+)
