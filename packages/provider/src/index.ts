@@ -143,6 +143,7 @@ export {
   type GroupInstance,
   type GroupOfNode,
   type Increase,
+  type InstanceQuota,
   type NodeGroup,
   type NodeGroupDependencies,
   NodeGroupError,

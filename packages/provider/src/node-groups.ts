@@ -44,6 +44,13 @@ export interface GroupFault {
   readonly reason: string
 }
 
+/** How many instances the account may have, those of other clusters included. */
+export interface InstanceQuota {
+  readonly limit: number
+  /** With those that were asked for and are not there yet. */
+  readonly used: number
+}
+
 /** An increase that the cloud has taken on. */
 export interface Increase {
   readonly targetSize: number
@@ -79,6 +86,11 @@ export interface NodeGroups {
   exampleNode?(groupId: string, signal: AbortSignal): Promise<Node | undefined>
   /** All members, also those without a node. Rejects when one of them cannot be read. */
   instances(groupId: string, signal: AbortSignal): Promise<readonly GroupInstance[]>
+  /**
+   * What bounds all groups together, as it is now; asked before nodes are added, and after the cloud refused some.
+   * Absent, or resolves to undefined, where nothing does or the cloud does not tell. Rejects only for the signal.
+   */
+  instanceQuota?(signal: AbortSignal): Promise<InstanceQuota | undefined>
   /**
    * Asks for `delta` more nodes.
    * Resolves when the cloud has taken it on; nothing was asked for when it rejects because of `delta` or the maximum.

@@ -57,13 +57,14 @@ export class ScaleDown {
     const { maxPodEvictionMs, nodeDeletionBatcherIntervalMs: batchIntervalMs } = options.scaleDown
     this.#planner = new Planner(options.scaleDown)
     this.#marker = new NodeMarker({ writer, events, clock, logger, cordons: this.#cordons })
+    const remover = new CloudRemover({ nodeGroups, reader, clock, logger, batchIntervalMs })
     const deletion = new NodeDeletion({
       options,
       reader,
       steps: {
         latency: new TaintLatency(reader, clock),
         evictor: new Evictor({ reader, writer, outlets, clock, maxPodEvictionMs }),
-        remover: new CloudRemover({ nodeGroups, reader, clock, logger, batchIntervalMs }),
+        remover,
       },
       clock,
       logger,
@@ -71,6 +72,7 @@ export class ScaleDown {
     this.#deleter = new Deleter({
       marker: this.#marker,
       deletion,
+      remover,
       tracker: this.#tracker,
       outlets,
       clock,

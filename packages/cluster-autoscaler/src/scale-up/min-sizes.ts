@@ -21,9 +21,9 @@ export function increasesToMinSize(question: MinSizeQuestion): readonly GroupInc
     const template = templates.get(group.id)
     const wanted = Math.min(group.minSize, group.maxSize) - group.targetSize
     const inTotal = maxNodesTotal > 0 ? Math.min(wanted, maxNodesTotal - group.targetSize) : wanted
-    const delta = template === undefined ? inTotal : quotas.most(template, inTotal)
+    const delta = quotas.most(template, inTotal)
     if (delta <= 0) return []
-    if (template !== undefined) quotas.take(template, delta)
+    quotas.take(template, delta)
     return [{ group, newSize: group.targetSize + delta }]
   })
 }

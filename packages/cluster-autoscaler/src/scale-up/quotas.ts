@@ -1,5 +1,9 @@
-/** Cores and memory of the whole cluster against `--cores-total` and `--memory-total` (cluster-autoscaler.md 4.3). */
+/**
+ * Cores and memory of the whole cluster against `--cores-total` and `--memory-total` (cluster-autoscaler.md 4.3), and
+ * the account's instances against the cloud's quota.
+ */
 import { parseResource, type Node } from '@tenon/api'
+import type { InstanceQuota } from '@tenon/provider'
 import type { NodeTemplate } from '../model.ts'
 import type { ResourceRange } from '../options/options.ts'
 
@@ -21,11 +25,21 @@ interface Amounts {
 export class QuotaTracker {
   readonly #limits: ClusterLimits
   #used: Amounts
+  #instancesLeft: number | undefined
 
-  /** @param nodes registered and upcoming ones. */
-  constructor(limits: ClusterLimits, nodes: Iterable<Node>) {
+  /**
+   * @param nodes registered and upcoming ones.
+   * @param instances of the account; undefined when nothing bounds them, or it is not known.
+   */
+  constructor(limits: ClusterLimits, nodes: Iterable<Node>, instances: InstanceQuota | undefined) {
     this.#limits = limits
     this.#used = totalOf(nodes)
+    this.#instancesLeft = instances && Math.max(0, instances.limit - instances.used)
+  }
+
+  /** How many more instances the account may have. */
+  get instancesLeft(): number | undefined {
+    return this.#instancesLeft
   }
 
   get used(): Amounts {
@@ -42,22 +56,26 @@ export class QuotaTracker {
     return exceeded
   }
 
-  /** The most nodes, up to `wanted`, that may come. */
-  most({ node }: NodeTemplate, wanted: number): number {
-    const { cpuMillis, memoryBytes } = capacityOf(node)
+  /** The most nodes, up to `wanted`, that may come. @param template absent when it is not known what a node has. */
+  most(template: NodeTemplate | undefined, wanted: number): number {
+    const granted = Math.min(wanted, this.#instancesLeft ?? wanted)
+    if (template === undefined) return Math.max(0, granted)
+    const { cpuMillis, memoryBytes } = capacityOf(template.node)
     const { cores, memory } = this.#limits
     const room = (max: number, used: number, each: number) =>
       each === 0 ? wanted : Math.floor((max - used) / each)
     const most = Math.min(
-      wanted,
+      granted,
       room(cores.max * 1000, this.#used.cpuMillis, cpuMillis),
       room(memory.max, this.#used.memoryBytes, memoryBytes),
     )
     return Math.max(0, most)
   }
 
-  take({ node }: NodeTemplate, count: number): void {
-    const { cpuMillis, memoryBytes } = capacityOf(node)
+  take(template: NodeTemplate | undefined, count: number): void {
+    if (this.#instancesLeft !== undefined) this.#instancesLeft = Math.max(0, this.#instancesLeft - count)
+    if (template === undefined) return
+    const { cpuMillis, memoryBytes } = capacityOf(template.node)
     this.#used = {
       cpuMillis: this.#used.cpuMillis + count * cpuMillis,
       memoryBytes: this.#used.memoryBytes + count * memoryBytes,

@@ -6,6 +6,8 @@ export type SkipReason =
   | { readonly kind: 'backoff' }
   | { readonly kind: 'maxSize' }
   | { readonly kind: 'quota'; readonly exceeded: readonly LimitedResource[] }
+  /** The account may have no more instances. */
+  | { readonly kind: 'instanceQuota' }
   /** The group's cloud, settings or rights are at fault. */
   | { readonly kind: 'fault'; readonly reason: string }
   | { readonly kind: 'maxNodesTotal' }
@@ -25,6 +27,8 @@ export function renderSkipReason(reason: SkipReason): readonly string[] {
       return ['max node group size reached']
     case 'quota':
       return [`exceeded quota: "cluster-wide", resources: ${reason.exceeded.join(', ')}`]
+    case 'instanceQuota':
+      return ["the cloud's quota of instances is used up"]
     case 'fault':
       return [`not ready for scale-up (${reason.reason})`]
     case 'maxNodesTotal':

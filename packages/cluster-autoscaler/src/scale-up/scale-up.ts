@@ -111,7 +111,7 @@ export class ScaleUp {
    */
   async whole(question: ScaleUpQuestion, signal: AbortSignal): Promise<WholeResult> {
     const { chooser, outlets } = this.#deps
-    const { found, search } = await this.#search(question)
+    const { found, search } = await this.#search(question, signal)
     const whole = found.options.filter(({ pods }) => pods.length === question.pods.length)
     const best = await chooser(whole, signal)
     if (best === undefined) return refusalOf(found, whole.length > 0)
@@ -135,7 +135,7 @@ export class ScaleUp {
       index: view.index,
       templates: view.templates,
       safetyOf: (id) => (this.#resizing.has(id) ? 'unhealthy' : safetyOf(id)),
-      quotas: this.#quotasOf(view),
+      quotas: await this.#quotasOf(view, signal),
       maxNodesTotal,
     })
     for (const increase of increases) await this.#execute(increase, view, signal)
@@ -146,7 +146,7 @@ export class ScaleUp {
     signal: AbortSignal,
   ): Promise<{ readonly result: ScaleUpResult; readonly helped: ReadonlySet<Pod> }> {
     const { chooser, options, outlets } = this.#deps
-    const { found, search } = await this.#search(question)
+    const { found, search } = await this.#search(question, signal)
     const { view, safetyOf } = question
     const nobody = new Set<Pod>()
     const best = await chooser(found.options, signal)
@@ -177,14 +177,13 @@ export class ScaleUp {
     return await this.#carryOut(increases.groups, best, found, search, signal)
   }
 
-  async #search({
-    view,
-    pods,
-    safetyOf,
-  }: ScaleUpQuestion): Promise<{ readonly found: Search; readonly search: SearchQuestion }> {
+  async #search(
+    { view, pods, safetyOf }: ScaleUpQuestion,
+    signal: AbortSignal,
+  ): Promise<{ readonly found: Search; readonly search: SearchQuestion }> {
     const { options, outlets, reader, slicing } = this.#deps
     const monotonic = () => slicing.clock.monotonic()
-    const quotas = this.#quotasOf(view)
+    const quotas = await this.#quotasOf(view, signal)
     const search: SearchQuestion = { view, pods, options, safetyOf, quotas, reader, monotonic }
     const start = monotonic()
     const found = await inSlices(searchOptions(search), slicing)
@@ -259,16 +258,25 @@ export class ScaleUp {
     try {
       const { settled } = await cloud.nodeGroups.increaseSize(group.id, delta, signal)
       this.#resizing.add(group.id)
-      void settled.then(
-        () => this.#resizing.delete(group.id),
-        (error: unknown) => {
-          this.#resizing.delete(group.id)
-          if (!signal.aborted) this.#failed(group, delta, error, view)
-        },
-      )
+      void settled
+        .then(
+          () => this.#resizing.delete(group.id),
+          async (error: unknown) => {
+            this.#resizing.delete(group.id)
+            if (signal.aborted) return
+            this.#tellFailure(group, delta, error, view)
+            // What was registered will not come: room for it is looked for again.
+            if (await this.#lacksQuota(delta, signal))
+              cloud.registry.registerScaleUp(group.id, -delta, this.#nowMs())
+            else this.#backOff(group, error)
+          },
+        )
+        .catch(() => undefined)
     } catch (error) {
       signal.throwIfAborted()
-      return this.#failed(group, delta, error, view)
+      this.#tellFailure(group, delta, error, view)
+      if (!(await this.#lacksQuota(delta, signal))) this.#backOff(group, error)
+      return messageOf(error)
     }
     cloud.registry.registerScaleUp(group.id, delta, this.#nowMs())
     const labels = labelsOf(view, group.id)
@@ -279,8 +287,19 @@ export class ScaleUp {
     return undefined
   }
 
-  #failed(group: NodeGroup, delta: number, error: unknown, view: LoopView): string {
-    const { cloud, outlets } = this.#deps
+  /** Whether the quota explains a refusal: the next loop asks for what it allows, however soon that is more. */
+  async #lacksQuota(delta: number, signal: AbortSignal): Promise<boolean> {
+    const quota = await this.#deps.cloud.nodeGroups.instanceQuota?.(signal)
+    return quota !== undefined && quota.limit - quota.used < delta
+  }
+
+  #backOff({ id }: NodeGroup, error: unknown): void {
+    const failure = { code: cloudError, message: messageOf(error) }
+    this.#deps.cloud.registry.registerFailedScaleUp(id, failure, this.#nowMs())
+  }
+
+  #tellFailure(group: NodeGroup, delta: number, error: unknown, view: LoopView): void {
+    const { outlets } = this.#deps
     const message = messageOf(error)
     outlets.events.status(
       'Warning',
@@ -293,8 +312,6 @@ export class ScaleUp {
     if (labels.gpu_name !== '')
       outlets.metrics.add('failed_gpu_scale_ups_total', 1, { reason: cloudError, ...labels })
     outlets.metrics.add('failed_node_creations_total', delta, { reason: cloudError })
-    cloud.registry.registerFailedScaleUp(group.id, { code: cloudError, message }, this.#nowMs())
-    return message
   }
 
   #countSkipped({ skipped }: Search): void {
@@ -308,9 +325,10 @@ export class ScaleUp {
     }
   }
 
-  #quotasOf({ snapshot }: LoopView): QuotaTracker {
+  async #quotasOf({ snapshot }: LoopView, signal: AbortSignal): Promise<QuotaTracker> {
+    const { cloud, options } = this.#deps
     const nodes = snapshot.nodes.flatMap(({ node }) => node ?? [])
-    return new QuotaTracker(this.#deps.options, nodes)
+    return new QuotaTracker(options, nodes, await cloud.nodeGroups.instanceQuota?.(signal))
   }
 
   #nowMs(): number {

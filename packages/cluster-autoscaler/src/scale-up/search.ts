@@ -103,6 +103,7 @@ function skipReasonOf(group: NodeGroup, question: SearchQuestion): SkipReason | 
   const template = view.templates.get(group.id)
   if (template === undefined) return { kind: 'notReady' }
   if (group.targetSize >= group.maxSize) return { kind: 'maxSize' }
+  if (quotas.instancesLeft === 0) return { kind: 'instanceQuota' }
   const exceeded = quotas.exceededBy(template, 1)
   return exceeded.length > 0 ? { kind: 'quota', exceeded } : undefined
 }
@@ -159,10 +160,10 @@ function permitsOf(
   all: ReadonlyMap<string, ValidGroup>,
   question: SearchQuestion,
 ): number {
-  const { view, options } = question
+  const { view, options, quotas } = question
   const roomOf = ({ group }: ValidGroup) => Math.max(0, group.maxSize - group.targetSize)
   const room = [valid, ...similarGroups(valid, all, question)].reduce((sum, each) => sum + roomOf(each), 0)
   const perScaleUp = options.maxNodesPerScaleUp > 0 ? options.maxNodesPerScaleUp : room
   const inTotal = options.maxNodesTotal > 0 ? options.maxNodesTotal - view.snapshot.nodes.length : room
-  return Math.max(0, Math.min(room, perScaleUp, inTotal))
+  return Math.max(0, Math.min(room, perScaleUp, inTotal, quotas.instancesLeft ?? room))
 }

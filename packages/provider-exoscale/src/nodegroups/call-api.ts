@@ -19,6 +19,13 @@ export interface PoolRef {
 /** A pool whose size is known. */
 export type SizedPool = InstancePool & { readonly size: number }
 
+/** How many instances the organisation may have, and has. */
+export interface OrganisationQuota {
+  /** Negative: as many as it likes. */
+  readonly limit: number
+  readonly usage?: number
+}
+
 type Client = Pick<
   ExoscaleClient,
   | 'getInstance'
@@ -63,11 +70,10 @@ export class NodeGroupApi {
     return told('list-sks-clusters', this.#client.listSksClusters(signal), signal)
   }
 
-  /** How many instances the organisation may have; negative: as many as it likes. */
-  async instanceLimit(signal: AbortSignal): Promise<number> {
-    const { limit } = await told('get-quota', this.#client.getQuota('instance', signal), signal)
+  async instanceQuota(signal: AbortSignal): Promise<OrganisationQuota> {
+    const { limit, usage } = await told('get-quota', this.#client.getQuota('instance', signal), signal)
     if (limit === undefined) throw callFailed('get-quota', new Error('the answer has no limit'))
-    return limit
+    return { limit, ...(usage !== undefined && { usage }) }
   }
 
   scale({ poolId, nodepool }: PoolRef, size: number, signal: AbortSignal): Promise<Operation> {

@@ -2,7 +2,7 @@
 import { type NodeGroup, unboundedGroupSize } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import type { SksNodepool } from '../api/types.ts'
-import type { NodeGroupApi, NodepoolRef, PoolRef, SizedPool } from './call-api.ts'
+import type { NodeGroupApi, NodepoolRef, OrganisationQuota, PoolRef, SizedPool } from './call-api.ts'
 import { PoolChanges } from './pool-changes.ts'
 import { membersOf, PoolWatch, stateProblem } from './pool-watch.ts'
 import { type ParsedSpec, specOf } from './specs.ts'
@@ -60,6 +60,11 @@ export class KnownPool {
     }
   }
 
+  /** How many of its members are not there yet. */
+  get awaited(): number {
+    return Math.max(0, Math.max(this.#pool.size, this.changes.askedSize) - membersOf(this.#pool).length)
+  }
+
   get name(): string {
     return this.#nodepool?.name ?? this.#pool.name ?? this.id
   }
@@ -94,7 +99,7 @@ export class KnownPool {
   }
 
   /** @param quota reads how many instances the organisation may have; only asked when no spec is for this group. */
-  async readLimits(specs: readonly ParsedSpec[], quota: () => Promise<number>): Promise<void> {
+  async readLimits(specs: readonly ParsedSpec[], quota: () => Promise<OrganisationQuota>): Promise<void> {
     const { nodepool } = this.ref
     const ids = nodepool === undefined ? [this.id] : [nodepool.nodepoolId, this.id]
     const lookup = specOf(specs, [this.name, ...ids])
@@ -112,9 +117,9 @@ export class KnownPool {
     }
   }
 
-  async #defaultLimits(quota: () => Promise<number>): Promise<Limits> {
+  async #defaultLimits(quota: () => Promise<OrganisationQuota>): Promise<Limits> {
     try {
-      const limit = await quota()
+      const { limit } = await quota()
       return { kind: 'limits', min: 1, max: limit < 0 ? unboundedGroupSize : limit }
     } catch (error) {
       // What the limit was last is better than none.

@@ -5,6 +5,7 @@ import {
   type GroupInstance,
   type GroupOfNode,
   type Increase,
+  type InstanceQuota,
   type NodeGroup,
   NodeGroupError,
   type NodeGroups,
@@ -89,6 +90,19 @@ export class ExoscaleNodeGroups implements NodeGroups {
     return Promise.resolve(pool && exampleNode(pool, this.#zone))
   }
 
+  async instanceQuota(signal: AbortSignal): Promise<InstanceQuota | undefined> {
+    try {
+      const { limit, usage } = await this.#resolver.quota(signal)
+      if (limit < 0 || usage === undefined) return undefined
+      const awaited = [...this.#pools.values()].reduce((sum, pool) => sum + pool.awaited, 0)
+      return { limit, used: usage + awaited }
+    } catch (error) {
+      signal.throwIfAborted()
+      this.#logger.info('the quota of instances is not known', { error: messageOf(error) })
+      return undefined
+    }
+  }
+
   async increaseSize(groupId: string, delta: number, signal: AbortSignal): Promise<Increase> {
     const { pool, group } = this.#known(groupId)
     if (!Number.isInteger(delta) || delta <= 0)
@@ -98,7 +112,16 @@ export class ExoscaleNodeGroups implements NodeGroups {
       throw new NodeGroupError(
         `group ${groupId}: the increase is too large: size ${targetSize}, desired ${targetSize + delta}, maximum ${maxSize}`,
       )
-    return await pool.changes.increase(targetSize, delta, signal)
+    try {
+      const increase = await pool.changes.increase(targetSize, delta, signal)
+      increase.settled.catch(() => {
+        this.#resolver.forgetQuota()
+      })
+      return increase
+    } catch (error) {
+      this.#resolver.forgetQuota()
+      throw error
+    }
   }
 
   async deleteInstances(

@@ -4,7 +4,7 @@ import type { GroupOfNode } from '@tenon/provider'
 import { type Clock, messageOf } from '@tenon/runtime'
 import type { ExoscaleInstance, SksCluster, SksNodepool } from '../api/types.ts'
 import { isUuid } from '../identifiers.ts'
-import type { NodeGroupApi } from './call-api.ts'
+import type { NodeGroupApi, OrganisationQuota } from './call-api.ts'
 import { Gate } from './gate.ts'
 import { type FoundNodepool, KnownPool } from './known-pool.ts'
 import type { ParsedSpec } from './specs.ts'
@@ -28,7 +28,7 @@ export class Resolver {
   #nodes = new Map<string, Promise<GroupOfNode>>()
   #found = new Map<string, Promise<GroupOfNode>>()
   #clusters: Promise<readonly SksCluster[]> | undefined
-  #quota: Promise<number> | undefined
+  #quota: Promise<OrganisationQuota> | undefined
 
   constructor(dependencies: ResolverDependencies, pools: Map<string, KnownPool>) {
     this.#dependencies = dependencies
@@ -57,10 +57,15 @@ export class Resolver {
     return this.#providerIds.get(instanceId) ?? `${prefix}${instanceId}`
   }
 
-  /** Once in each loop. */
-  quota(signal: AbortSignal): Promise<number> {
-    this.#quota ??= this.#dependencies.api.instanceLimit(signal)
+  /** Once in each loop, and after {@link forgetQuota}. */
+  quota(signal: AbortSignal): Promise<OrganisationQuota> {
+    this.#quota ??= this.#dependencies.api.instanceQuota(signal)
     return this.#quota
+  }
+
+  /** The cloud has refused what the quota seemed to allow. */
+  forgetQuota(): void {
+    this.#quota = undefined
   }
 
   /** The nodepool of a pool, by its id; undefined when no cluster of the zone has it. */

@@ -1,4 +1,7 @@
-/** Removes members of groups at the cloud, one call after the other in each group (cluster-autoscaler.md 6.6). */
+/**
+ * Removes members of groups at the cloud, one call after the other in each group, with all that are due
+ * (cluster-autoscaler.md 6.6).
+ */
 import type { Node } from '@tenon/api'
 import type { NodeGroups } from '@tenon/provider'
 import { type Clock, type Logger, messageOf } from '@tenon/runtime'
@@ -12,7 +15,7 @@ export interface RemoverDependencies {
   readonly reader: Pick<ClusterReader, 'node'>
   readonly clock: Clock
   readonly logger: Logger
-  /** `--node-deletion-batcher-interval`; 0 = each node has a call of its own. */
+  /** `--node-deletion-batcher-interval`: how long others are waited for; 0 = only for those that are expected. */
   readonly batchIntervalMs: number
 }
 
@@ -31,17 +34,39 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+/** Who is expected and hangs does not hold the others up for longer. */
+const patienceMs = 20_000
+
 export class CloudRemover {
   readonly #deps: RemoverDependencies
   /** Those who wait, by group id; a group that is being worked on has an entry. */
   readonly #queues = new Map<string, Waiting[]>()
+  /** Names of nodes that are due together and have not come yet, by group id. */
+  readonly #expected = new Map<string, Set<string>>()
+  /** Called when nobody is expected any more, by group id. */
+  readonly #complete = new Map<string, () => void>()
 
   constructor(deps: RemoverDependencies) {
     this.#deps = deps
   }
 
+  /** The node will come, or its deletion ends before: what is due with it waits for it. */
+  expect(groupId: string, nodeName: string): void {
+    const expected = this.#expected.get(groupId) ?? new Set()
+    this.#expected.set(groupId, expected.add(nodeName))
+  }
+
+  /** The node has come, or will not come. */
+  expectNoLonger(groupId: string, nodeName: string): void {
+    const expected = this.#expected.get(groupId)
+    if (expected?.delete(nodeName) !== true || expected.size > 0) return
+    this.#expected.delete(groupId)
+    this.#complete.get(groupId)?.()
+  }
+
   /** @returns why the instance is still there; undefined when it is gone. Rejects when the signal aborts. */
   remove(target: RemovalTarget, signal: AbortSignal): Promise<DeletionFailure | undefined> {
+    this.expectNoLonger(target.groupId, target.node.metadata.name)
     return new Promise((resolve, reject) => {
       const waiting = { target, resolve, reject }
       const queue = this.#queues.get(target.groupId)
@@ -59,8 +84,8 @@ export class CloudRemover {
     while (queue.length > 0) {
       let batch: readonly Waiting[] = []
       try {
-        if (this.#deps.batchIntervalMs > 0) await this.#deps.clock.sleep(this.#deps.batchIntervalMs, signal)
-        batch = queue.splice(0, this.#deps.batchIntervalMs > 0 ? queue.length : 1)
+        await this.#gather(groupId, signal)
+        batch = queue.splice(0)
         await this.#removeBatch(groupId, batch, signal)
       } catch (error) {
         // Aborted: nobody in the queue goes on.
@@ -68,6 +93,24 @@ export class CloudRemover {
       }
     }
     this.#queues.delete(groupId)
+  }
+
+  async #gather(groupId: string, signal: AbortSignal): Promise<void> {
+    const { batchIntervalMs, clock } = this.#deps
+    if (batchIntervalMs > 0) await clock.sleep(batchIntervalMs, signal)
+    if (!this.#expected.has(groupId)) return
+    const { promise, resolve } = Promise.withResolvers<undefined>()
+    const done = () => {
+      resolve(undefined)
+    }
+    const cancel = clock.after(patienceMs, done)
+    signal.addEventListener('abort', done, { once: true })
+    this.#complete.set(groupId, done)
+    await promise
+    this.#complete.delete(groupId)
+    signal.removeEventListener('abort', done)
+    cancel()
+    signal.throwIfAborted()
   }
 
   async #removeBatch(groupId: string, batch: readonly Waiting[], signal: AbortSignal): Promise<void> {

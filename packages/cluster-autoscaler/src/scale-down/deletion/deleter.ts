@@ -3,6 +3,7 @@ import { type Clock, messageOf } from '@tenon/runtime'
 import type { Outlets } from '../../model.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
 import { gpuLabels } from '../../gpu.ts'
+import type { CloudRemover } from './cloud-remover.ts'
 import { renderUtilization } from '../nodes/utilization.ts'
 import type { DeletionFailure, DeletionJob, DeletionResult } from './deletion-job.ts'
 import type { DeletionTracker } from './deletion-tracker.ts'
@@ -12,6 +13,7 @@ import type { NodeMarker } from './node-marker.ts'
 export interface DeleterDependencies {
   readonly marker: NodeMarker
   readonly deletion: NodeDeletion
+  readonly remover: CloudRemover
   readonly tracker: DeletionTracker
   readonly outlets: Outlets
   readonly clock: Clock
@@ -53,6 +55,9 @@ export class Deleter {
         for (const job of batch) this.#deps.ended(this.#resultOf(job, failure))
         return { kind: 'failed', message: marking.message, started }
       }
+      // Nothing keeps empty nodes: those of a group are removed by one call.
+      for (const { kind, groupId, node } of batch)
+        if (kind === 'empty') this.#deps.remover.expect(groupId, node.metadata.name)
       for (const job of batch) {
         this.#deps.tracker.begin(job)
         this.#announce(job)
@@ -65,7 +70,7 @@ export class Deleter {
   }
 
   async #run(job: DeletionJob, taintValue: string, signal: AbortSignal): Promise<void> {
-    const { deletion, marker, outlets } = this.#deps
+    const { deletion, remover, marker, outlets } = this.#deps
     const { events, logger } = outlets
     const { name } = job.node.metadata
     try {
@@ -78,6 +83,7 @@ export class Deleter {
         this.#succeed(job)
         return
       }
+      remover.expectNoLonger(job.groupId, name)
       const verb = job.kind === 'drain' ? 'drain and delete the node' : 'delete the empty node'
       events.object(job.node, 'Warning', 'ScaleDownFailed', `could not ${verb}: ${failure.message}`)
       logger.warn('a node stays', {
@@ -91,6 +97,8 @@ export class Deleter {
     } catch (error) {
       // Only the signal gets here: this process no longer leads, and must not write.
       logger.info('the deletion of a node was given up', { node: name, reason: messageOf(error) })
+    } finally {
+      remover.expectNoLonger(job.groupId, name)
     }
   }
 

@@ -260,7 +260,7 @@ test('CAS-94 a deletion that succeeds is counted by its reason and told; the Nod
   await cluster.clock.advance(10 * minute)
   await during(cluster, cluster.loop(scaleDown))
   await cluster.clock.advance(10 * minute)
-  assert.equal(cluster.cloudCalls.length, 3)
+  assert.deepEqual(cluster.cloudCalls.flat().toSorted(), ['d', 'n', 'u'])
 })
 
 test('nodes with graphics processors are counted with them', async () => {
@@ -421,15 +421,31 @@ test('when this process no longer leads, deletions end where they are and write 
   assert.deepEqual([cluster.cloudCalls, cluster.ended, [...cluster.nodes.values()]], [[], [], before])
 })
 
-test('nodes of one group are removed one call after the other, or together in batches', async () => {
+test('RPB-32 empty nodes of one group go by one call, and drained ones with what else is due then', async () => {
   const three = () => new FakeCluster().add(aNode('a'), aNode('b'), aNode('c'))
-  const single = three()
-  single.cloudMs = 20 * second
-  await run(single, {}, 50 * second)
-  assert.deepEqual(single.cloudCalls, [['a'], ['b'], ['c']])
+  const together = three()
+  await run(together, {}, 50 * second)
+  assert.deepEqual(together.cloudCalls, [['a', 'b', 'c']])
+  const drained = three().add(aNode('d'))
+  for (const node of ['a', 'b', 'c', 'd']) drained.add(aPod(`p-${node}`, { node, cpu: '100m' }))
+  drained.cloudMs = 20 * second
+  await run(drained, { maxDrainParallelism: 4 }, minute)
+  assert.deepEqual(
+    drained.cloudCalls.map((nodes) => nodes.length),
+    [1, 2],
+  )
   const batched = three()
   await run(batched, { nodeDeletionBatcherIntervalMs: 30 * second }, minute)
   assert.deepEqual(batched.cloudCalls, [['a', 'b', 'c']])
+})
+
+test('RPB-32 a node that turns out to stay does not hold up those that are due with it', async () => {
+  const cluster = new FakeCluster().add(aNode('a'), aNode('b'), aNode('c'))
+  const { scaleDown } = await run(cluster, {}, 0)
+  cluster.add(aPod('late', { node: 'b', cpu: '100m' }))
+  await cluster.clock.advance(10 * second)
+  assert.deepEqual(cluster.cloudCalls, [['a', 'c']])
+  assert.deepEqual([...scaleDown.deletionsInProgress()], [])
 })
 
 test('a batch removes those that may still go, and leaves the others', async () => {
