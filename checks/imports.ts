@@ -59,6 +59,7 @@ const smallDoors: ReadonlySet<string> = new Set([
   '@tenon/ask/rounding',
   '@tenon/ask/schema',
   '@tenon/ask/snapshot',
+  '@tenon/operator/process-metrics',
 ])
 
 /** What a package of a cloud tells of it without loading the rest, and its simulator. */

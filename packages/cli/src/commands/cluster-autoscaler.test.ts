@@ -45,7 +45,7 @@ test('CAS-20 CAS-58 CAS-109 what cannot be used is fatal, with one line', async 
     ['--scheduler-config-file=/nowhere.yaml'],
   ]) {
     const { code, err } = await runCommand([command, ...args])
-    assert.equal(code, 1, err)
+    assert.equal(code, 255, err)
     assert.match(err, /^tenon: --[^\n]+\n$/)
   }
 })
@@ -64,7 +64,7 @@ test('CAS-1 the first setting of the cloud that is missing is told, and no secre
       Object.entries(credentials).slice(0, Object.keys(credentials).indexOf(name)),
     )
     const { code, err } = await runCommand(flags, { env })
-    assert.equal(code, 1)
+    assert.equal(code, 255)
     assert.match(err, new RegExp(`tenon: ${name} is not set`))
     for (const other of Object.keys(credentials).filter((each) => each !== name))
       assert.ok(!err.includes(`${other} is not set`), err)
@@ -77,7 +77,7 @@ test('a port that is taken is fatal', async (t) => {
   t.after(() => server.close())
   const flags = [`--kubeconfig=${await kubeconfig(t)}`, `--address=127.0.0.1:${server.port}`]
   const { code, err } = await runCommand([command, ...flags], { env: credentials })
-  assert.equal(code, 1)
+  assert.equal(code, 255)
   assert.match(err, /is already in use; choose another with --address\n$/)
 })
 

@@ -27,6 +27,7 @@ import {
   serveHttp,
 } from '@tenon/runtime'
 import { CommanderError } from 'commander'
+import { addProcessMetrics } from '@tenon/operator/process-metrics'
 import { CliError, startUpExitCode } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { builtInProviders } from '../providers.ts'
@@ -44,8 +45,19 @@ function clusterAutoscalerHelp(): string {
   return flagHelp(program, cloudNames())
 }
 
+/** As Go's program ends when it cannot go on. */
+const fatalExitCode = 255
+
 /** Runs until the process is asked to end, or loses its lease. */
 export async function runClusterAutoscaler(io: Io, args: readonly string[]): Promise<void> {
+  try {
+    await runWith(io, args)
+  } catch (error) {
+    throw error instanceof CliError && error.exitCode === 1 ? error.exitingWith(fatalExitCode) : error
+  }
+}
+
+async function runWith(io: Io, args: readonly string[]): Promise<void> {
   const asked = readOptions(args, cloudNames())
   switch (asked.kind) {
     case 'help':
@@ -86,6 +98,7 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
         serve: (handler) => listen(handler, process),
         ...(profiles !== undefined && { profiles }),
         ...(expander !== undefined && { grpcExpander: expander }),
+        addProcessMetrics,
         identity: hostname(),
         userAgent: `tenon/${version}`,
         clock,

@@ -32,6 +32,7 @@ import type { Expander } from '../scale-up/expanders.ts'
 import { createEventSink, createLoggingEventSink } from '../status/event-sink.ts'
 import { HealthCheck } from '../status/health-check.ts'
 import { type AutoscalerMetrics, createMetrics } from '../status/metrics.ts'
+import { requestCounting } from '../status/request-metrics.ts'
 import { autoscalerPages } from '../status/pages.ts'
 import { SnapshotzServer } from '../status/snapshotz.ts'
 import { noStatusWriter, StatusConfigMap } from '../status/status-config-map.ts'
@@ -66,6 +67,8 @@ export interface AutoscalerPlan {
   ) => Pick<Autoscaler, 'runOnce' | 'lastChangeMs'> & Partial<Pick<Autoscaler, 'noteChange'>>
   /** Opens the port of `--address`; rejects when that is taken. */
   readonly serve: (handler: HttpHandler) => Promise<SocketServer>
+  /** Adds what the process itself uses; once for each process of the system. */
+  readonly addProcessMetrics?: (registry: AutoscalerMetrics['registry']) => void
   /** With `--profiling`. */
   readonly profiles?: HttpHandler
   /** Who holds the lease: the name of the host. */
@@ -124,6 +127,7 @@ class AutoscalerProcess {
   readonly #metrics: AutoscalerMetrics
   readonly #snapshotz: SnapshotzServer
   readonly #explanations = new Explanations()
+  readonly #counted: (inner: Transport) => Transport
   readonly #client: WatchingKubeClient
   readonly #recorder: FlushableEventRecorder
   readonly #status: StatusConfigMap | undefined
@@ -138,6 +142,9 @@ class AutoscalerProcess {
     this.#ending = ending
     this.#health = new HealthCheck(options.status, clock)
     this.#metrics = createMetrics({ emitPerNodeGroup: options.status.emitPerNodeGroupMetrics })
+    const { registry } = this.#metrics
+    plan.addProcessMetrics?.(registry)
+    this.#counted = requestCounting(registry, clock, new URL(plan.kubernetes.server).host)
     this.#snapshotz = new SnapshotzServer(turns, ending.signal)
     this.#client = this.#newClient()
     const {
@@ -216,7 +223,7 @@ class AutoscalerProcess {
   #newClient(requestTimeoutMs?: number): WatchingKubeClient {
     const { kubernetes, process, clock, userAgent } = this.#plan
     const options: KubeClientOptions = {
-      transport: fencedTransport(kubernetes.transport, () => this.#mayAct()),
+      transport: fencedTransport(this.#counted(kubernetes.transport), () => this.#mayAct()),
       clock,
       userAgent,
       // With five requests a second, smaller pages of a large cluster would take minutes.
@@ -249,7 +256,7 @@ class AutoscalerProcess {
     return await openClusterCaches(
       {
         client: this.#client,
-        transport: kubernetes.transport,
+        transport: this.#counted(kubernetes.transport),
         registry,
         runtime: { clock, random, logger },
         follows,
@@ -273,7 +280,7 @@ class AutoscalerProcess {
     const { namespace } = options.status
     const started = Promise.withResolvers<void>()
     const client = createKubeClient({
-      transport: kubernetes.leaseTransport,
+      transport: this.#counted(kubernetes.leaseTransport),
       clock,
       userAgent,
       requestTimeoutMs: leaseRequestTimeoutMs,

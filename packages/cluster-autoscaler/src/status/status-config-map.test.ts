@@ -46,7 +46,10 @@ test('CAS-100 first it says Initializing, then Running in each loop, with the ti
   await clock.advance(10_000)
   await status.write(running, signal)
   const { data, metadata } = stored() ?? { metadata: { annotations: undefined } }
-  assert.match(data?.['status'] ?? '', /^time: 2026-01-01 00:00:10 \+0000 UTC\nautoscalerStatus: Running\n/)
+  assert.match(
+    data?.['status'] ?? '',
+    /^autoscalerStatus: Running\n[^]*\ntime: 2026-01-01 00:00:10 \+0000 UTC\n$/,
+  )
   assert.deepEqual(metadata.annotations, {
     'cluster-autoscaler.kubernetes.io/last-updated': '2026-01-01 00:00:10 +0000 UTC',
   })

@@ -65,7 +65,7 @@ function parsed(value: RunningReport, nowMs = startMs, transitions = new StatusT
   return parse(statusDocument(value, nowMs, transitions)) as Parsed
 }
 
-test('the document has the members and the order that tools know', () => {
+test('the document has the members that tools know, in the order in which Go writes them', () => {
   const counts = {
     ...noNodes,
     registered: 6,
@@ -79,63 +79,63 @@ test('the document has the members and the order that tools know', () => {
   const value = report({ groups: [group({ counts, candidates: 2 })] })
   assert.equal(
     statusDocument(value, startMs + 19_546, new StatusTransitions()),
-    `time: 2026-01-01 00:00:19.546 +0000 UTC
-autoscalerStatus: Running
+    `autoscalerStatus: Running
 clusterWide:
   health:
-    status: Healthy
+    lastProbeTime: "2026-01-01T00:00:19Z"
+    lastTransitionTime: "2026-01-01T00:00:19Z"
     nodeCounts:
+      longUnregistered: 0
       registered:
-        total: 3
-        ready: 3
         notStarted: 0
-        suspended: 0
-        unready:
-          total: 0
-          resourceUnready: 0
-      longUnregistered: 0
-      unregistered: 0
-    lastProbeTime: "2026-01-01T00:00:19Z"
-    lastTransitionTime: "2026-01-01T00:00:19Z"
-  scaleUp:
-    status: NoActivity
-    lastProbeTime: "2026-01-01T00:00:19Z"
-    lastTransitionTime: "2026-01-01T00:00:19Z"
-  scaleDown:
-    status: NoCandidates
-    lastProbeTime: "2026-01-01T00:00:19Z"
-    lastTransitionTime: "2026-01-01T00:00:19Z"
-nodeGroups:
-- name: pool-a
-  health:
-    status: Healthy
-    nodeCounts:
-      registered:
-        total: 6
         ready: 3
-        notStarted: 1
         suspended: 0
-        beingDeleted: 1
+        total: 3
         unready:
-          total: 1
-          resourceUnready: 1
-      longUnregistered: 0
-      unregistered: 2
-    cloudProviderTarget: 3
-    minSize: 1
-    maxSize: 10
-    lastProbeTime: "2026-01-01T00:00:19Z"
-    lastTransitionTime: "2026-01-01T00:00:19Z"
-  scaleUp:
-    status: NoActivity
-    backoffInfo: {}
-    lastProbeTime: "2026-01-01T00:00:19Z"
-    lastTransitionTime: "2026-01-01T00:00:19Z"
+          resourceUnready: 0
+          total: 0
+      unregistered: 0
+    status: Healthy
   scaleDown:
-    status: CandidatesPresent
+    lastProbeTime: "2026-01-01T00:00:19Z"
+    lastTransitionTime: "2026-01-01T00:00:19Z"
+    status: NoCandidates
+  scaleUp:
+    lastProbeTime: "2026-01-01T00:00:19Z"
+    lastTransitionTime: "2026-01-01T00:00:19Z"
+    status: NoActivity
+nodeGroups:
+- health:
+    cloudProviderTarget: 3
+    lastProbeTime: "2026-01-01T00:00:19Z"
+    lastTransitionTime: "2026-01-01T00:00:19Z"
+    maxSize: 10
+    minSize: 1
+    nodeCounts:
+      longUnregistered: 0
+      registered:
+        beingDeleted: 1
+        notStarted: 1
+        ready: 3
+        suspended: 0
+        total: 6
+        unready:
+          resourceUnready: 1
+          total: 1
+      unregistered: 2
+    status: Healthy
+  name: pool-a
+  scaleDown:
     candidates: 2
     lastProbeTime: "2026-01-01T00:00:19Z"
     lastTransitionTime: "2026-01-01T00:00:19Z"
+    status: CandidatesPresent
+  scaleUp:
+    backoffInfo: {}
+    lastProbeTime: "2026-01-01T00:00:19Z"
+    lastTransitionTime: "2026-01-01T00:00:19Z"
+    status: NoActivity
+time: 2026-01-01 00:00:19.546 +0000 UTC
 `,
   )
 })
@@ -149,7 +149,7 @@ test('CAS-100 a start says Initializing and nothing of the cluster', () => {
   const initializing = { kind: 'initializing', message: '' } as const
   assert.equal(
     statusDocument(initializing, startMs, new StatusTransitions()),
-    'time: 2026-01-01 00:00:00 +0000 UTC\nautoscalerStatus: Initializing\n',
+    'autoscalerStatus: Initializing\ntime: 2026-01-01 00:00:00 +0000 UTC\n',
   )
   const empty = statusDocument(report({ groups: [] }), startMs, new StatusTransitions())
   assert.ok(!empty.includes('nodeGroups'))

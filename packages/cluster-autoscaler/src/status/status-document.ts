@@ -46,7 +46,7 @@ export function statusDocument(report: StatusReport, nowMs: number, transitions:
       : { ...head, ...(report.message !== '' && { message: report.message }) }
   if (report.kind === 'running') transitions.commit()
   // Read by YAML 1.1 a bare date would not be a text.
-  return stringify(document, { indentSeq: false, lineWidth: 0, version: '1.1' })
+  return stringify(document, { indentSeq: false, lineWidth: 0, sortMapEntries: true, version: '1.1' })
 }
 
 type Times = (
