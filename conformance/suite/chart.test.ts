@@ -328,6 +328,30 @@ describe('the charts', () => {
     )
   })
 
+  test('RPB-26 the image of another autoscaler is refused by its name, wherever it was copied to', async () => {
+    for (const repository of [
+      'ghcr.io/clevercloud/karpenter',
+      'ghcr.io/clevercloud/karpenter-provider-clever-cloud/karpenter',
+      'ghcr.io/exoscale/karpenter-exoscale',
+      'mirror.example.com/exoscale/karpenter-provider-exoscale',
+      'registry.k8s.io/karpenter-provider-cluster-api/controller',
+      'gcr.io/k8s-staging-karpenter/karpenter-clusterapi-controller',
+      'public.ecr.aws/karpenter/controller',
+      'registry.k8s.io/autoscaling/cluster-autoscaler',
+    ]) {
+      const { code, err } = await helm.run(['template', 'x', chart], {
+        controller: { image: { repository } },
+      })
+      assert.notEqual(code, 0, repository)
+      assert.ok(
+        err.includes(`controller.image.repository: ${repository} is the image of another program`),
+        err,
+      )
+    }
+    const copy = { controller: { image: { repository: 'mirror.example.com/karpenter/tenon', tag: 'v1' } } }
+    assert.equal((await podSpec(copy)).containers[0]?.image, 'mirror.example.com/karpenter/tenon:v1')
+  })
+
   test("OPS-59 variables of controller.env come after the chart's own, so that they win", async () => {
     const own = await env()
     const added = [

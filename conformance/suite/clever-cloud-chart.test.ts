@@ -208,7 +208,7 @@ describe('the charts under the names of those of Clever Cloud', () => {
     assert.equal((await podTemplate()).metadata.annotations, undefined, 'without flavors there is no file')
   })
 
-  test('CLV-86 a digest decides; the image of the other program is never run', async () => {
+  test('CLV-86 RPB-26 a digest decides; the image of the other program is never run', async () => {
     const image = async (given: object) => (await podTemplate({ image: given })).container.image
     const digest = `sha256:${'0123456789abcdef'.repeat(4)}`
     const own = (await podTemplate()).container.image
@@ -218,6 +218,8 @@ describe('the charts under the names of those of Clever Cloud', () => {
     )
     for (const other of [
       { repository: 'ghcr.io/clevercloud/karpenter-provider-clever-cloud/karpenter', tag: 'v0.11.0' },
+      { repository: 'ghcr.io/clevercloud/karpenter', tag: 'v0.11.0' },
+      { repository: 'registry.example.com/clevercloud/karpenter', tag: 'v0.9.2' },
       { repository: 'registry.example.com/karpenter-clevercloud', digest },
       { tag: 'v0.11.0' },
     ]) {

@@ -8,6 +8,7 @@ import type { V1Container, V1Deployment, V1ObjectMeta } from '@kubernetes/client
 import { readOptions } from '@tenon/cluster-autoscaler'
 import { parse } from 'yaml'
 import { chartsFolder, Helm, type Values } from '../src/chart/helm.ts'
+import { officialAutoscalerValues } from '../src/chart/official-autoscaler-values.ts'
 
 interface Rendered {
   readonly kind: string
@@ -205,5 +206,103 @@ describe('CAS-106 the chart cluster-autoscaler', () => {
     const role = JSON.stringify((await objects({ ...usual, extraArgs })).find(({ kind }) => kind === 'Role'))
     assert.ok(role.includes('"resourceNames":["other"]'), role)
     assert.ok(role.includes('"resourceNames":["state","cluster-autoscaler-priority-expander"]'), role)
+  })
+
+  for (const [version, official] of Object.entries(officialAutoscalerValues)) {
+    const values = { ...official, cloudProvider: 'exoscale', autoDiscovery: { clusterName: 'dummy' } }
+
+    test(`RPB-30 values of version ${version} render as they are, with names, labels and selector of that chart`, async () => {
+      const deployment = (await objects(values)).find(({ kind }) => kind === 'Deployment')
+      const own = {
+        'app.kubernetes.io/instance': 'ca',
+        'app.kubernetes.io/name': 'exoscale-cluster-autoscaler',
+      }
+      assert.equal(deployment?.metadata.name, 'ca-exoscale-cluster-autoscaler')
+      assert.deepEqual(deployment?.spec?.selector.matchLabels, own)
+      assert.deepEqual(deployment?.spec?.template.metadata?.labels, own)
+      const labelled = (
+        await objects({ ...values, podLabels: { team: 'a' }, additionalLabels: { cost: 'b' } })
+      ).find(({ kind }) => kind === 'Deployment')
+      assert.deepEqual(labelled?.spec?.selector.matchLabels, { ...own, team: 'a' })
+      assert.deepEqual(labelled?.spec?.template.metadata?.labels, { ...own, team: 'a', cost: 'b' })
+    })
+
+    test(`RPB-26 the image of Cluster Autoscaler in values of version ${version} is not run`, async () => {
+      assert.match((await container(values))?.image ?? '', /^tenon:v/)
+      const image = { repository: 'mirror.example.com/autoscaling/cluster-autoscaler-amd64', tag: 'v1.35.0' }
+      assert.match((await container({ ...values, image }))?.image ?? '', /^tenon:v/)
+      const copy = { repository: 'mirror.example.com/tenon/cluster-autoscaler', tag: 'v9' }
+      assert.equal((await container({ ...values, image: copy }))?.image, `${copy.repository}:v9`)
+    })
+  }
+
+  test('RPB-30 a release is named as by that chart, whatever its own name', async () => {
+    const nameOf = async (release: string, values: Values = {}) =>
+      (await helm.objects<Rendered>(chart, { ...usual, ...values }, release)).find(
+        ({ kind }) => kind === 'Deployment',
+      )?.metadata.name
+    assert.equal(await nameOf('exoscale-cluster-autoscaler'), 'exoscale-cluster-autoscaler')
+    assert.equal(
+      await nameOf('my-exoscale-cluster-autoscaler'),
+      'my-exoscale-cluster-autoscaler-exoscale-cluster-autoscaler',
+    )
+    assert.equal(await nameOf('scaler-1', { nameOverride: 'scaler' }), 'scaler-1-scaler')
+  })
+
+  test('RPB-30 what that chart can set is set', async () => {
+    const all = await objects({
+      ...usual,
+      dnsConfig: { options: [{ name: 'ndots', value: '1' }] },
+      initContainers: [{ name: 'wait', image: 'busybox' }],
+      extraVolumeSecrets: { certs: { name: 'corp', mountPath: '/certs', items: [{ key: 'a', path: 'b' }] } },
+      deployment: { selector: { app: 'mine' } },
+    })
+    const deployment = all.find(({ kind }) => kind === 'Deployment')
+    const pod = deployment?.spec?.template
+    assert.deepEqual(deployment?.spec?.selector.matchLabels, { app: 'mine' })
+    assert.equal(pod?.metadata?.labels?.['app'], 'mine')
+    assert.deepEqual(pod?.spec?.dnsConfig, { options: [{ name: 'ndots', value: '1' }] })
+    assert.equal(pod?.spec?.initContainers?.[0]?.name, 'wait')
+    assert.deepEqual(pod?.spec?.volumes, [
+      { name: 'certs', secret: { secretName: 'corp', items: [{ key: 'a', path: 'b' }] } },
+    ])
+    assert.deepEqual(pod?.spec?.containers[0]?.volumeMounts, [
+      { name: 'certs', mountPath: '/certs', readOnly: true },
+    ])
+  })
+
+  test('RPB-30 what that chart can set of other objects is set', async () => {
+    const all = await objects({
+      ...usual,
+      extraObjects: [
+        { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: '{{ .Release.Name }}-object' } },
+        'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: text\n',
+      ],
+      service: { selector: { app: 'mine' }, externalIPs: ['192.0.2.1'] },
+      podDisruptionBudget: { maxUnavailable: 1, selector: { app: 'mine' } },
+    })
+    const of = (kind: string) => all.filter((each) => each.kind === kind)
+    assert.deepEqual(
+      new Set(of('ConfigMap').map(({ metadata }) => metadata.name)),
+      new Set(['ca-object', 'text']),
+    )
+    assert.deepEqual(of('Service')[0]?.spec?.selector, { app: 'mine' })
+    assert.deepEqual(of('Service')[0]?.spec?.['externalIPs'], ['192.0.2.1'])
+    assert.deepEqual(of('PodDisruptionBudget')[0]?.spec, {
+      maxUnavailable: 1,
+      selector: { matchLabels: { app: 'mine' } },
+    })
+  })
+
+  test('RPB-30 what cannot be honoured is refused by its name, with the reason', async () => {
+    for (const [values, told] of [
+      [{ cloudProvider: 'clusterapi' }, /cloudProvider: clusterapi cannot be scaled .*provider: cluster-api/],
+      [{ rbac: { clusterScoped: false } }, /rbac\.clusterScoped: false is not possible: nodes belong to no/],
+    ] as const) {
+      const { code, err } = await helm.run(['template', 'ca', chart], { ...usual, ...values })
+      assert.notEqual(code, 0)
+      assert.match(err, told)
+    }
+    assert.ok(await container({ ...usual, rbac: { create: false, clusterScoped: false } }))
   })
 })

@@ -8,8 +8,8 @@
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
 {{- else -}}
-{{- $name := include "cluster-autoscaler.name" . -}}
-{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 63 | trimSuffix "-" -}}
+{{- $name := default (printf "%s-%s" .Values.cloudProvider .Chart.Name) .Values.nameOverride -}}
+{{- ternary $name (printf "%s-%s" .Release.Name $name) (eq $name .Release.Name) | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
@@ -19,13 +19,43 @@
 
 {{/* Labels by which pods are selected. */}}
 {{- define "cluster-autoscaler.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "cluster-autoscaler.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "cluster-autoscaler.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{/* Selector of the Deployment. It cannot be changed once there is one, so that it is that of Cluster Autoscaler's
+     chart, to the last label. */}}
+{{- define "cluster-autoscaler.matchLabels" -}}
+{{- if .Values.deployment.selector -}}
+{{ toYaml .Values.deployment.selector }}
+{{- else -}}
+{{ toYaml (mergeOverwrite (include "cluster-autoscaler.selectorLabels" . | fromYaml) .Values.podLabels) }}
+{{- end -}}
+{{- end -}}
+
+{{- define "cluster-autoscaler.podLabels" -}}
+{{ toYaml (mergeOverwrite (include "cluster-autoscaler.selectorLabels" . | fromYaml) .Values.additionalLabels .Values.podLabels .Values.deployment.selector) }}
+{{- end -}}
+
+{{/* Not empty when `image` names Cluster Autoscaler's own, which is not run. */}}
+{{- define "cluster-autoscaler.hasForeignImage" -}}
+{{- $repository := .Values.image.repository -}}
+{{- if and (regexMatch "(^|/)cluster-autoscaler[^/]*$" $repository) (not (contains "tenon" $repository)) -}}true{{- end -}}
+{{- end -}}
+
+{{- define "cluster-autoscaler.image" -}}
+{{- $own := printf "v%s" .Chart.AppVersion -}}
+{{- if include "cluster-autoscaler.hasForeignImage" . -}}
+tenon:{{ $own }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ default $own .Values.image.tag }}
+{{- end -}}
 {{- end -}}
 
 {{- define "cluster-autoscaler.labels" -}}
 {{ include "cluster-autoscaler.selectorLabels" . }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- with .Values.additionalLabels }}
 {{ toYaml . }}

@@ -61,6 +61,9 @@ annotations:
 {{/* `repository:tag`, with the digest behind it when there is one. */}}
 {{- define "tenon.image" -}}
 {{- $image := .Values.controller.image -}}
+{{- if and (regexMatch "karpenter|(^|/)cluster-autoscaler" $image.repository) (not (contains "tenon" $image.repository)) -}}
+{{- fail (printf "controller.image.repository: %s is the image of another program. Leave it out, or name where the image of Tenon is; a copy of it needs tenon in its name" $image.repository) -}}
+{{- end -}}
 {{- $image.repository }}:{{ $image.tag | default (printf "v%s" .Chart.AppVersion) }}
 {{- with $image.digest }}@{{ . }}{{ end -}}
 {{- end }}

@@ -55,7 +55,7 @@ export const chart: ProviderChart = {
   preferredNodes: { [platformLabels.role]: ['control-plane'] },
   takesOver: {
     name: 'karpenter',
-    images: 'karpenter-(provider-)?clever-?cloud',
+    images: 'karpenter-(provider-)?clever-?cloud|(^|/)clever-?cloud/karpenter[^/]*$',
     renamed: {
       'settings.region': 'clever-cloud.region',
       'settings.flavors': 'clever-cloud.flavors',
