@@ -67,7 +67,8 @@ export function createClusterApiProvider(parts: ClusterApiParts): ClusterApiProv
     clock,
   })
   const view = { hub, reads, deployments, identity }
-  const sweep = new MachineSweep({ hub: view, kube, releaser, metrics, process: { clock, logger } })
+  const process = { clock, logger }
+  const sweep = new MachineSweep({ hub: view, kube, nodeClasses, events, releaser, metrics, process })
   return new ClusterApiProvider({
     view: { ...view, nodeClasses, news, metrics },
     catalogue,

@@ -26,8 +26,8 @@ export const ownNames = {
   workloadCluster: 'tenon.sh/workload-cluster',
   /** Annotation of a MachineDeployment: UIDs of Machines that are going and that `spec.replicas` counts no more. */
   released: 'tenon.sh/released-machines',
-  /** Annotation of a MachineDeployment: when Tenon first added a replica, RFC 3339. */
-  since: 'tenon.sh/scaled-since',
+  /** Annotation of a MachineDeployment: how many of its replicas Tenon asked for. */
+  asked: 'tenon.sh/replicas',
 } as const
 
 /** Annotations of MachineDeployments that tell what their nodes have; the same whatever the group is called. */
@@ -51,6 +51,8 @@ export interface ClusterApiNames {
   readonly member: string
   /** Annotation of a NodeClaim: its Machine as `namespace/name`; of a Node the name alone. */
   readonly machine: string
+  /** Key of the taint of a Node that Cluster API has not seen. */
+  readonly uninitialized: string
   /** Annotation of a Machine: goes first when its MachineSet shrinks. */
   readonly deleteMachine: string
   /** Label of a Machine and a MachineSet: name of the MachineDeployment. */
@@ -75,6 +77,7 @@ export function namesOf(group: string): ClusterApiNames {
     group,
     member: `node.${group}/karpenter-member`,
     machine: `${group}/machine`,
+    uninitialized: `node.${group}/uninitialized`,
     deleteMachine: `${group}/delete-machine`,
     deploymentName: `${group}/deployment-name`,
     setName: `${group}/set-name`,

@@ -7,6 +7,7 @@ import {
   type NodePool,
   ownValue,
   type ResourceType,
+  type Taint,
 } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import {
@@ -71,6 +72,11 @@ export class ClusterApiProvider implements CloudProvider {
   /** On a Node the annotation has another form, and is Cluster API's. */
   get claimAnnotations(): readonly string[] {
     return [this.#deps.view.hub.names.machine]
+  }
+
+  /** Kubelets bring it where the bootstrap provider is kubeadm. */
+  get startupTaints(): readonly Taint[] {
+    return [{ key: this.#deps.view.hub.names.uninitialized, effect: 'NoSchedule' }]
   }
 
   get sweeps(): readonly SweepGuard[] {

@@ -157,6 +157,8 @@ export interface CloudProvider {
   /** Label keys this provider's types and offerings use beyond the core's. */
   readonly wellKnownLabels: readonly string[]
   readonly repairPolicies: readonly RepairPolicy[]
+  /** Taints of new Nodes that the cloud removes itself: they count as startup taints of every claim. */
+  readonly startupTaints?: readonly Taint[]
   /** Annotations of NodeClaims that are not copied to their Nodes. */
   readonly claimAnnotations?: readonly string[]
   /** What has to pass before a Node counts as registered; all run at once, every time. */

@@ -9,6 +9,7 @@ import {
   parseResources,
   type ResourceList,
   type Resources,
+  type Taint,
 } from '@tenon/api'
 import type { CloudProvider } from '@tenon/provider'
 import { type Clock, Listeners } from '@tenon/runtime'
@@ -55,7 +56,7 @@ export interface SyncAnswer {
 /** Joins what the caches hold and remembers what no object tells: marks, nominations, fresh claims. */
 export class ClusterState {
   readonly #caches: Caches
-  readonly #provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>
+  readonly #provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels' | 'startupTaints'>
   readonly #clock: Clock
   readonly #marked = new Set<string>()
   readonly #nominatedUntil = new Map<string, number>()
@@ -128,7 +129,7 @@ export class ClusterState {
   /** @param planAgeMs how long a plan is held on to that is not carried out. */
   constructor(
     caches: Caches,
-    provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>,
+    provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels' | 'startupTaints'>,
     clock: Clock,
     planAgeMs: number = defaultSettings.registrationTimeoutMs,
   ) {
@@ -186,6 +187,11 @@ export class ClusterState {
       stateNode: (key) => this.#stateNode(key),
       isManaged: (object) => this.isManaged(object),
     })
+  }
+
+  /** Taints that the cloud removes from Nodes that start. */
+  get taintsOfCloud(): readonly Taint[] {
+    return this.#provider.startupTaints ?? []
   }
 
   /** Whether this provider serves the node class of the claim, or of the NodePool's claims. */

@@ -1,6 +1,5 @@
 /** Ordinary pods that would take room on the nodes of a group the moment they open (gangs.md 7.4). */
 import {
-  isKnownEphemeralTaint,
   type Node,
   type NodeClaim,
   ownValue,
@@ -11,10 +10,14 @@ import {
 } from '@tenon/api'
 import { podRequests } from '@tenon/engine'
 import type { ClusterState } from '../cluster/cluster-state.ts'
+import { startupTaintKind } from '../cluster/nodes/startup-taints.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: Pick<ClusterState, 'isWellFormed' | 'parsed' | 'plans' | 'podGroups' | 'pods'>
+  readonly state: Pick<
+    ClusterState,
+    'isWellFormed' | 'parsed' | 'plans' | 'podGroups' | 'pods' | 'taintsOfCloud'
+  >
 }
 
 export class GroupStrangers {
@@ -53,7 +56,7 @@ export class GroupStrangers {
       (taint) =>
         taint.effect !== 'PreferNoSchedule' &&
         !sameTaint(taint, unregisteredTaint) &&
-        !isKnownEphemeralTaint(taint) &&
+        startupTaintKind(taint, undefined, state.taintsOfCloud) === undefined &&
         !(pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint)),
     )
     if (isKeptAway) return false

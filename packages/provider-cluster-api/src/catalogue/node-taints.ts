@@ -20,7 +20,7 @@ const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const
 /** The taints of the template, those of the annotation in their place. Entries that are no taint are omitted and told. */
 export function nodeTaintsOf(
   { metadata, spec }: MachineDeployment,
-  { group }: Pick<ClusterApiNames, 'group'>,
+  { uninitialized }: Pick<ClusterApiNames, 'uninitialized'>,
   findings: Findings,
 ): readonly Taint[] {
   const taints: Taint[] = []
@@ -41,9 +41,7 @@ export function nodeTaintsOf(
       )
   }
   // Cluster API removes its own once the node is ready.
-  return taints.filter(
-    (taint) => !isKnownEphemeralTaint(taint) && taint.key !== `node.${group}/uninitialized`,
-  )
+  return taints.filter((taint) => !isKnownEphemeralTaint(taint) && taint.key !== uninitialized)
 }
 
 /** `key=value:effect` or `key:effect`; undefined when it is neither. */

@@ -124,18 +124,19 @@ export class DeploymentWrites {
   /** Writes the replicas that everything needs, unless they are there. */
   async balance(
     first: MachineDeployment,
-    machines: readonly Machine[],
+    listed: readonly Machine[],
     release: ReadonlySet<string>,
     askers: readonly Asker[],
   ): Promise<Balanced> {
-    const { hub, clock } = this.#deps
+    const { hub, reads } = this.#deps
     let deployment = first
+    let machines = listed
     for (let attempt = 1; ; attempt++) {
       const stock = stockOf(deployment, machines, hub.names)
       const limit = limitOf(deployment, askers, hub.names)
       const demand = { waiting: askers.length, release, ...limit }
       const balance = balanced(deployment, machines, stock, demand)
-      const patch = balancePatch(deployment, balance, rfc3339(clock.now()))
+      const patch = balancePatch(deployment, balance)
       if (patch === undefined) return { stock, balance, limit }
       try {
         await this.#scale(deployment, patch, balance.replicas)
@@ -144,6 +145,7 @@ export class DeploymentWrites {
         // Its controllers write often.
         if (!isKubeError(error, 'conflict') || attempt === attempts) throw error
         deployment = await this.deployment()
+        machines = await reads.machinesOf(this.#key)
       }
     }
   }

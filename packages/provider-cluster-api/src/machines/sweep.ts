@@ -1,29 +1,42 @@
 /** Machines that no NodeClaim needs (cluster-api.md trap 7). */
 import { karpenterKinds, kinds, labels, type NodeClaim, ownValue } from '@tenon/api'
-import type { KubeClient, ReconcileResult } from '@tenon/kube'
+import {
+  type Cache,
+  type EventRecorder,
+  isKubeError,
+  type KubeClient,
+  type ReconcileResult,
+} from '@tenon/kube'
 import { heldMessage, SweepGuard } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
-import { membersOf } from '../catalogue/members.ts'
-import { hubKeyOf, hubText } from '../hub/keys.ts'
+import { isSelected, membersOf } from '../catalogue/members.ts'
+import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
 import { opened, type HubReads } from '../hub/objects-of-hub.ts'
 import type { ClusterApiMetrics } from '../metrics.ts'
-import type { Machine } from '../objects.ts'
-import { stockOf, surplusOf } from './balance.ts'
+import { type ClusterAPINodeClass } from '../nodeclass/types.ts'
+import type { Machine, MachineDeployment } from '../objects.ts'
+import { ledgerPatch, stockOf, surplusOf } from './balance.ts'
 import { bindingOf, isOfOther } from './binding.ts'
 import type { Deployments } from './deployments.ts'
 import type { Releaser } from './releaser.ts'
+import { shrinksFirst } from './shrinking.ts'
 
 const periodMs = 60_000
 /** How long every pass must find that a Machine has no claim. */
 const orphanMs = 2 * 60_000
 /** The same for Machines that were never bound: launches may be about to. */
 const surplusMs = 5 * 60_000
+/** How old such a Machine has to be: for so long one may take to become a node. */
+const startMs = 15 * 60_000
 
 /** What a {@link MachineSweep} works with. */
 export interface MachineSweepDependencies {
   readonly hub: HubView
+  /** Of the workload cluster, with the classes that are told what goes. */
   readonly kube: Pick<KubeClient, 'get' | 'list'>
+  readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'list'>
+  readonly events: EventRecorder
   readonly releaser: Pick<Releaser, 'give'>
   readonly metrics: Pick<ClusterApiMetrics, 'reaped' | 'givenBack'>
   readonly process: { readonly clock: Clock; readonly logger: Logger }
@@ -58,12 +71,12 @@ export class MachineSweep {
     const machines = await reads.machines(false, signal)
     const claims = await this.#deps.kube.list(karpenterKinds.nodeClaim, { signal })
     const orphans = await this.#orphans(machines, claims)
-    const surplus = await this.#shut(this.#surplus(machines), signal)
+    const surplus = await this.#surplus(machines, signal)
     const found = [...orphans, ...surplus]
     this.#remember(found)
     const ripe = [
       ...orphans.filter((machine) => this.#ageMs(machine) >= orphanMs),
-      ...surplus.filter((machine) => this.#ageMs(machine) >= surplusMs),
+      ...surplus.filter((machine) => this.#ageMs(machine) >= surplusMs && this.#hasHadTime(machine)),
     ]
     const round = this.guard.admit(ripe.map(uidOf), machines.length)
     if (round.held.length > 0)
@@ -104,27 +117,67 @@ export class MachineSweep {
     })
   }
 
-  /** Machines that were made for claims and that none has taken. */
-  #surplus(machines: readonly Machine[]): readonly Machine[] {
+  /** Machines that were made for claims, that none has taken, and on which there are no pods for sure. */
+  async #surplus(machines: readonly Machine[], signal: AbortSignal): Promise<readonly Machine[]> {
     const { hub, deployments } = this.#deps.hub
     const { names, scope } = hub
     // One that its user has taken back is left alone, with all its Machines.
     const membership = membersOf(opened(hub).caches.machineDeployments.list(), names, scope)
     if (membership.kind === 'refused') return []
-    const owned = Map.groupBy(machines, (machine) =>
-      hubText({ ...hubKeyOf(machine), name: ownValue(machine.metadata.labels, names.deploymentName) ?? '' }),
-    )
-    return membership.deployments.flatMap((deployment) => {
+    const owned = Map.groupBy(machines, (machine) => hubText(this.#deploymentKey(machine)))
+    const found: Machine[] = []
+    for (const deployment of membership.deployments) {
       const key = hubKeyOf(deployment)
+      await this.#forgetTaken(deployment, signal)
       const stock = stockOf(deployment, owned.get(hubText(key)) ?? [], names)
-      return surplusOf(deployment, stock, deployments.waiting(key))
-    })
+      const surplus = surplusOf(deployment, stock, deployments.waiting(key))
+      if (surplus.length > 0) found.push(...(await this.#spare(deployment, surplus, signal)))
+    }
+    return found
   }
 
-  /** Those on which there are no pods for sure. */
-  async #shut(machines: readonly Machine[], signal: AbortSignal): Promise<readonly Machine[]> {
-    const isOpen = await Promise.all(machines.map((machine) => this.#mayRunPods(machine, signal)))
-    return machines.filter((_machine, index) => isOpen[index] === false)
+  /**
+   * Those whose replica goes with them: during a rollout Cluster API would make another one, and needs what it has
+   * made for the rollout.
+   */
+  async #spare(
+    deployment: MachineDeployment,
+    surplus: readonly Machine[],
+    signal: AbortSignal,
+  ): Promise<readonly Machine[]> {
+    const { hub, reads } = this.#deps.hub
+    const sets = await reads.setsOf(hubKeyOf(deployment), signal)
+    const isSpare = await Promise.all(
+      surplus.map(
+        async (machine) =>
+          shrinksFirst(deployment, sets, ownValue(machine.metadata.labels, hub.names.setName)) &&
+          !(await this.#mayRunPods(machine, signal)),
+      ),
+    )
+    return surplus.filter((_machine, index) => isSpare[index])
+  }
+
+  async #forgetTaken(deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
+    const { hub } = this.#deps.hub
+    const patch = ledgerPatch(deployment)
+    if (patch === undefined) return
+    const { resourceVersion } = deployment.metadata
+    const options = { signal, ...(resourceVersion !== undefined && { resourceVersion }) }
+    try {
+      await hub.kube.patch(opened(hub).kinds.machineDeployment, hubKeyOf(deployment), patch, options)
+    } catch (error) {
+      // It has changed, and is looked at again.
+      if (!isKubeError(error, 'conflict', 'notFound')) throw error
+    }
+  }
+
+  #deploymentKey(machine: Machine): HubKey {
+    const name = ownValue(machine.metadata.labels, this.#deps.hub.hub.names.deploymentName) ?? ''
+    return { ...hubKeyOf(machine), name }
+  }
+
+  #hasHadTime({ metadata: { creationTimestamp = '' } }: Machine): boolean {
+    return this.#deps.process.clock.now() - Date.parse(creationTimestamp) >= startMs
   }
 
   #remember(found: readonly Machine[]): void {
@@ -166,9 +219,26 @@ export class MachineSweep {
       return
     await releaser.give(current)
     metrics.givenBack.count()
+    this.#tellGivenBack(current)
     process.logger.info('deleted a Machine that no NodeClaim used', {
       Machine: hubText(hubKeyOf(machine)),
     })
+  }
+
+  /** To the classes of its MachineDeployment: nothing else of the workload cluster stands for it. */
+  #tellGivenBack(machine: Machine): void {
+    const { hub, nodeClasses, events } = this.#deps
+    const key = this.#deploymentKey(machine)
+    const deployment = opened(hub.hub).caches.machineDeployments.get(key)
+    if (deployment === undefined) return
+    for (const object of nodeClasses.list().filter((each) => isSelected(each, deployment)))
+      events.record({
+        object,
+        type: 'Normal',
+        reason: 'MachineGivenBack',
+        message: `Deleted Machine ${hubText(hubKeyOf(machine))} of MachineDeployment ${hubText(key)}, and its replica: it was made for a NodeClaim that does not need it`,
+        dedupe: [uidOf(machine)],
+      })
   }
 
   /** Whether pods may be on its node already, although no claim stands for it. */

@@ -14,7 +14,7 @@ import { Infrastructure } from './machines/infrastructure.ts'
 import { type MachineParts, reconcileMachine } from './machines/machine-controller.ts'
 import { MachineRoom } from './machines/machine-room.ts'
 import { NodeIndex } from './machines/node-index.ts'
-import { ReconcileQueue } from './reconcile-queue.ts'
+import { awayMs, ReconcileQueue } from './reconcile-queue.ts'
 import { type ClusterApiSettings, defaultSettings, type DelayRange, drawDelay } from './settings.ts'
 import { tellTemplate } from './templates.ts'
 
@@ -118,17 +118,21 @@ class Manager {
       nodes: this.#nodes,
     }
     const delays = random.fork('delays')
+    const unlessAway =
+      (pass: ReconcileQueuePass): ReconcileQueuePass =>
+      (namespace, name) =>
+        settings.isCoreAway ? awayMs : pass(namespace, name)
     const queue = (kind: string, range: () => DelayRange, pass: ReconcileQueuePass) =>
       new ReconcileQueue({ kind, clock, logger, pass, delayMs: () => drawDelay(delays, range()) })
     this.#deployments = queue(
       'MachineDeployment',
       () => settings.deploymentDelay,
-      (namespace, name) => reconcileDeployment(this.hub, namespace, name),
+      unlessAway((namespace, name) => reconcileDeployment(this.hub, namespace, name)),
     )
     this.#sets = queue(
       'MachineSet',
       () => settings.controllerDelay,
-      (namespace, name) => reconcileSet(this.hub, namespace, name),
+      unlessAway((namespace, name) => reconcileSet(this.hub, namespace, name)),
     )
     this.#machines = queue(
       'Machine',

@@ -92,6 +92,8 @@ export interface MachineShape {
   readonly taints?: readonly Taint[]
   /** Whether their kubelets come with `karpenter.sh/unregistered:NoExecute`; they do when absent. */
   readonly registersUnregistered?: boolean
+  /** Whether kubeadm joins them, with `node.cluster.x-k8s.io/uninitialized:NoSchedule`; it does when absent. */
+  readonly joinsUninitialized?: boolean
 }
 
 /** Template of the simulated infrastructure's machines. */

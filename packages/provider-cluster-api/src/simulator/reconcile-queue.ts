@@ -3,6 +3,8 @@ import type { Clock, Logger } from '@tenon/runtime'
 
 /** Wait after a write that the API server refused. */
 const retryMs = 1_000
+/** Wait for the manager of a controller while it is away. */
+export const awayMs = 1_000
 
 export interface ReconcileOptions {
   /** What is reconciled, for the log. */

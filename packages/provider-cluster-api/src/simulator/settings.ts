@@ -21,6 +21,8 @@ export interface ClusterApiSettings {
   nodeDelay: DelayRange
   /** From the end of a drain to the end of the machine. */
   deletionDelay: DelayRange
+  /** Whether the core manager is away: machines boot, and nothing else goes on. */
+  isCoreAway: boolean
   /** From one try to drain a Node to the next. */
   drainRetryMs: number
   /** Machines that the infrastructure has room for; without a bound when undefined. */
@@ -38,6 +40,7 @@ export function defaultSettings(): ClusterApiSettings {
     providerIdDelay: { minMs: 5_000, maxMs: 15_000 },
     nodeDelay: { minMs: 20_000, maxMs: 40_000 },
     deletionDelay: { minMs: 5_000, maxMs: 15_000 },
+    isCoreAway: false,
     drainRetryMs: 20_000,
     mostMachines: undefined,
     mostMachinesOf: new Map(),

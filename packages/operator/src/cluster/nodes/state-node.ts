@@ -3,7 +3,6 @@ import {
   conditionOf,
   disruptedTaint,
   isConditionTrue,
-  isKnownEphemeralTaint,
   labels,
   type Node,
   type NodeClaim,
@@ -16,6 +15,7 @@ import {
 } from '@tenon/api'
 import { difference, type NodeInput } from '@tenon/engine'
 import type { NodeUse } from '../pods/pod-index.ts'
+import { startupTaintKind } from './startup-taints.ts'
 
 /** An instance as the cluster knows it: a Node, a NodeClaim, or both. */
 export interface StateNode {
@@ -77,7 +77,7 @@ export function labelsOf(state: StateNode): Readonly<Record<string, string>> {
 }
 
 /** Taints that count for scheduling (cluster-state.md 4.1). */
-function taintsOf(state: StateNode): readonly Taint[] {
+function taintsOf(state: StateNode, ofCloud: readonly Taint[]): readonly Taint[] {
   const { node, claim } = state
   const source =
     claim !== undefined && (node === undefined || !state.isRegistered)
@@ -85,11 +85,7 @@ function taintsOf(state: StateNode): readonly Taint[] {
       : node?.spec?.taints
   const taints = source ?? []
   if (claim === undefined || state.isInitialized) return taints
-  return taints.filter(
-    (taint) =>
-      !isKnownEphemeralTaint(taint) &&
-      !(claim.spec.startupTaints ?? []).some((startup) => sameTaint(startup, taint)),
-  )
+  return taints.filter((taint) => startupTaintKind(taint, claim, ofCloud) === undefined)
 }
 
 function filled(first: Resources, second: Resources): Resources {
@@ -124,17 +120,21 @@ export function allocatableOf(state: StateNode, parse: typeof parseResources): R
 /** Which volumes are attached to an instance, and how many can be, by CSI driver. */
 export type NodeStorage = Pick<NodeInput, 'volumeLimits' | 'volumesInUse'>
 
-/** An instance as the engine sees it, less what the pods bound to it take. */
+/**
+ * An instance as the engine sees it, less what the pods bound to it take.
+ * @param taintsOfCloud those that the cloud removes from a Node that starts.
+ */
 export function nodeInput(
   state: StateNode,
   use: NodeUse,
   storage: NodeStorage = {},
   parse: typeof parseResources = parseResources,
+  taintsOfCloud: readonly Taint[] = [],
 ): NodeInput {
   return {
     name: state.name,
     labels: labelsOf(state),
-    taints: taintsOf(state),
+    taints: taintsOf(state, taintsOfCloud),
     initialized: state.isInitialized,
     available: difference(allocatableOf(state, parse), use.requests),
     daemonRequests: use.daemonRequests,

@@ -3,17 +3,17 @@ import type { Clock, Logger } from '@tenon/runtime'
 import type { KubeClient } from '@tenon/kube'
 import {
   annotations,
-  isKnownEphemeralTaint,
   kinds,
   labels,
   type Node,
   type NodeClaim,
   parseResource,
-  sameTaint,
+  type Taint,
   taintText,
   ownValue,
 } from '@tenon/api'
 import { type Caches, indexes } from '../../cluster/caches.ts'
+import { startupTaintKind } from '../../cluster/nodes/startup-taints.ts'
 import { isNodeReady } from '../../cluster/nodes/state-node.ts'
 import { unpublishedDriver } from './device-pools.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
@@ -24,7 +24,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: DeviceCaches
-  readonly state: Pick<ClusterState, 'nodeOf'>
+  readonly state: Pick<ClusterState, 'nodeOf' | 'taintsOfCloud'>
   readonly clock: Clock
   readonly logger: Logger
   readonly claimJournal: ClaimJournal
@@ -62,7 +62,7 @@ async function initialize(deps: Dependencies, draft: ClaimDraft): Promise<StageR
   }
   if (!conditions.isTrue('Registered')) return { kind: 'continue', draft }
   const node = draft.node ?? state.nodeOf(claim)
-  const obstacle = node === undefined ? nodeNotFound : obstacleOf(deps.caches, node, claim)
+  const obstacle = node === undefined ? nodeNotFound : obstacleOf(deps, node, claim)
   if (node === undefined || obstacle !== undefined) {
     const set = conditions.set({ type: 'Initialized', status: 'Unknown', ...obstacle }, clock.now())
     return { kind: 'continue', draft: { ...draft, conditions: set } }
@@ -92,23 +92,28 @@ async function initialize(deps: Dependencies, draft: ClaimDraft): Promise<StageR
 const nodeNotFound: Obstacle = { reason: 'NodeNotFound', message: 'Node not registered with the cluster' }
 
 /** Whether nothing keeps the Node, as it will be, from being initialized. */
-export function isComplete(caches: DeviceCaches, node: Node, claim: NodeClaim): boolean {
-  return obstacleOf(caches, node, claim) === undefined
+export function isComplete(seen: Seen, node: Node, claim: NodeClaim): boolean {
+  return obstacleOf(seen, node, claim) === undefined
 }
 
-function obstacleOf(caches: DeviceCaches, node: Node, claim: NodeClaim): Obstacle | undefined {
+/** What else decides on it. */
+interface Seen {
+  readonly caches: DeviceCaches
+  readonly state: Pick<ClusterState, 'taintsOfCloud'>
+}
+
+function obstacleOf({ caches, state }: Seen, node: Node, claim: NodeClaim): Obstacle | undefined {
   if (!isNodeReady(node)) return { reason: 'NodeNotReady', message: 'Node status is not Ready' }
   const taints = node.spec?.taints ?? []
-  const startup = taints.find((taint) =>
-    (claim.spec.startupTaints ?? []).some((wanted) => sameTaint(wanted, taint)),
-  )
+  const kindOf = (taint: Taint) => startupTaintKind(taint, claim, state.taintsOfCloud)
+  const startup = taints.find((taint) => kindOf(taint) === 'startup')
   if (startup !== undefined) {
     return {
       reason: 'StartupTaintsExist',
       message: `Startup taint ${taintText(startup)} is still on the Node`,
     }
   }
-  const ephemeral = taints.find(isKnownEphemeralTaint)
+  const ephemeral = taints.find((taint) => kindOf(taint) === 'ephemeral')
   if (ephemeral !== undefined) {
     return {
       reason: 'KnownEphemeralTaintsExist',

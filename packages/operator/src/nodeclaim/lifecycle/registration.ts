@@ -21,12 +21,14 @@ import { askHooks } from './registration-hooks.ts'
 import type { RegistrationReport } from './registration-report.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import { type ClaimStanding, wasRegistered } from './standing.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly kubernetes: Pick<Kubernetes<'nodes' | 'resourceSlices'>, 'client' | 'caches'>
   readonly provider: Pick<CloudProvider, 'claimAnnotations' | 'registrationHooks'>
+  readonly state: Pick<ClusterState, 'taintsOfCloud'>
   readonly clock: Clock
   readonly hold: RegistrationHold
   readonly standing: ClaimStanding
@@ -195,7 +197,7 @@ function opened(synced: Node): Node {
 
 /** One write instead of two: many Nodes open at one moment, and each write between them lets pods slip. */
 function initializedIfComplete(deps: Dependencies, node: Node, claim: NodeClaim): Node {
-  if (!isComplete(deps.kubernetes.caches, node, claim)) return node
+  if (!isComplete({ caches: deps.kubernetes.caches, state: deps.state }, node, claim)) return node
   const { metadata } = node
   return { ...node, metadata: { ...metadata, labels: { ...metadata.labels, [labels.initialized]: 'true' } } }
 }

@@ -29,7 +29,10 @@ interface Dependencies {
   readonly caches: VolumeCaches &
     Pick<Caches, 'daemonSets' | 'namespaces' | 'podDisruptionBudgets'> &
     Parameters<typeof servesDevices>[0]
-  readonly state: Pick<ClusterState, 'attachLimits' | 'isWellFormed' | 'parsed' | 'plans' | 'pods' | 'podsOn'>
+  readonly state: Pick<
+    ClusterState,
+    'attachLimits' | 'isWellFormed' | 'parsed' | 'plans' | 'pods' | 'podsOn' | 'taintsOfCloud'
+  >
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility' | 'initializationTimeoutMs'>
 }
@@ -170,15 +173,21 @@ function nodeInputOf(
   lookups: VolumeLookups,
   left: readonly Pod[] | undefined,
 ): NodeInput {
-  const { pods, parsed, attachLimits } = deps.state
+  const { pods, parsed, attachLimits, taintsOfCloud } = deps.state
   if (state.node === undefined)
-    return nodeInput(state, useOf([]), withLimits(attachLimits.expectedOf(typeOf(state))), parsed)
+    return nodeInput(
+      state,
+      useOf([]),
+      withLimits(attachLimits.expectedOf(typeOf(state))),
+      parsed,
+      taintsOfCloud,
+    )
   const { name } = state.node.metadata
   const use = left === undefined ? pods.useOf(name) : useOf(left)
   const csiNode = deps.caches.csiNodes.get({ name })
   let known = inputs.get(state)
   if (known?.use !== use || known.csiNode !== csiNode) {
-    const bare = known?.use === use ? known.bare : nodeInput(state, use, {}, parsed)
+    const bare = known?.use === use ? known.bare : nodeInput(state, use, {}, parsed, taintsOfCloud)
     known = { use, csiNode, bare, input: withStorage(bare, nodeStorage(csiNode, [], lookups)) }
     inputs.set(state, known)
   }

@@ -4,12 +4,13 @@ import type { LocalApi } from '@tenon/devcluster'
 import { rfc3339 } from '@tenon/runtime'
 import { hold, type HubParts, isPaused, latest, release } from '../hub-parts.ts'
 import { finalizers, type FullMachine, isLeaving } from '../kinds.ts'
+import { awayMs } from '../reconcile-queue.ts'
 import { drainOnce } from './drain.ts'
 import type { Infrastructure } from './infrastructure.ts'
 import { failureOf, type MachineRecord } from './machine-record.ts'
 import { tellMachine } from './machine-status.ts'
 import type { NodeIndex } from './node-index.ts'
-import { markRevision, syncNode } from './node-sync.ts'
+import { markRevision, markSeen, syncNode } from './node-sync.ts'
 import { revisionOf } from './up-to-date.ts'
 
 const excludeFromDrain = 'machine.cluster.x-k8s.io/exclude-node-draining'
@@ -28,6 +29,7 @@ export function reconcileMachine(parts: MachineParts, namespace: string, name: s
   const machine = api.get(kinds.machine, namespace, name)
   if (machine === undefined || isPaused(hub, machine)) return undefined
   const record = infrastructure.meet(machine)
+  if (hub.settings.isCoreAway) return infrastructure.boot(machine, record) ?? awayMs
   if (isLeaving(machine)) return end(parts, machine, record)
   hold(api, kinds.machine, machine, finalizers.machine)
   const provideMs = infrastructure.provide(record)
@@ -38,6 +40,7 @@ export function reconcileMachine(parts: MachineParts, namespace: string, name: s
   const { isCurrent, isUpToDate } = revisionOf(hub, provided, node)
   if (node !== undefined && isOwn(parts, record, node)) {
     syncNode(parts.workload, hub.names, provided, node)
+    markSeen(parts.workload, hub.names, node.metadata.name)
     markRevision(parts.workload, node.metadata.name, isCurrent)
   }
   tellMachine(hub, provided, record, { node, isUpToDate })

@@ -2,7 +2,7 @@
 import { kinds, type Node, ownValue, type ResourceList, type Taint } from '@tenon/api'
 import type { KubeletRunner, KubeletSpec, LocalApi } from '@tenon/devcluster'
 import { type Random, uuid } from '@tenon/runtime'
-import { capacityAnnotations } from '../../names.ts'
+import { capacityAnnotations, type ClusterApiNames } from '../../names.ts'
 import type { HubParts } from '../hub-parts.ts'
 import type { FullDeployment, FullMachine, MachineShape } from '../kinds.ts'
 import { effectOf } from '../faults.ts'
@@ -38,7 +38,7 @@ export class MachineRoom {
     record.kubelet = kubelets.start({
       nodeName: record.name,
       providerId: machine.spec?.providerID ?? '',
-      ...traitsOf(machine, this.#shapeOf(machine), this.#deploymentOf(machine)),
+      ...traitsOf(machine, this.#shapeOf(machine), this.#deploymentOf(machine), this.#hub.names),
       addresses: [{ type: 'InternalIP', address: address ?? this.#freeAddress() }],
       kubeletVersion: `v${(machine.spec?.version ?? kubernetesVersion).replace(/^v/, '')}`,
       systemUuid: known?.nodeInfo?.['systemUUID'] ?? uuid(random),
@@ -103,8 +103,10 @@ function traitsOf(
   { spec }: FullMachine,
   shape: MachineShape,
   deployment: FullDeployment | undefined,
+  { uninitialized }: ClusterApiNames,
 ): Traits {
-  const { architecture = 'amd64', operatingSystem = 'linux', registersUnregistered = true } = shape
+  const { architecture = 'amd64', operatingSystem = 'linux' } = shape
+  const { joinsUninitialized = true, registersUnregistered = true } = shape
   const capacity = { ...smallest, ...(shape.capacity ?? annotatedCapacity(deployment)) }
   const own = (spec?.taints ?? []).map(({ key, value, effect }) => ({
     key,
@@ -117,7 +119,12 @@ function traitsOf(
       'kubernetes.io/os': operatingSystem,
       ...(shape.labels ?? annotatedLabels(deployment)),
     },
-    taints: [...(registersUnregistered ? [unregistered] : []), ...(shape.taints ?? []), ...own],
+    taints: [
+      ...(registersUnregistered ? [unregistered] : []),
+      ...(joinsUninitialized ? [{ key: uninitialized, effect: 'NoSchedule' } as const] : []),
+      ...(shape.taints ?? []),
+      ...own,
+    ],
     capacity,
     allocatable: capacity,
   }

@@ -50,6 +50,16 @@ export function syncNode(workload: LocalApi, names: ClusterApiNames, machine: Fu
 
 const outdated: Taint = { key: 'node.cluster.x-k8s.io/outdated-revision', effect: 'PreferNoSchedule' }
 
+/** Cluster API has seen the Node. */
+export function markSeen(workload: LocalApi, { uninitialized }: ClusterApiNames, nodeName: string): void {
+  const node = workload.get(kinds.node, undefined, nodeName)
+  const { taints = [] } = node?.spec ?? {}
+  const wanted = taints.filter(({ key }) => key !== uninitialized)
+  if (node === undefined || wanted.length === taints.length) return
+  const { resourceVersion } = node.metadata
+  workload.patch(kinds.node, undefined, nodeName, { metadata: { resourceVersion }, spec: { taints: wanted } })
+}
+
 /** Pods had better go to nodes of the current template. */
 export function markRevision(workload: LocalApi, nodeName: string, isCurrent: boolean): void {
   const node = workload.get(kinds.node, undefined, nodeName)

@@ -44,3 +44,19 @@ export function memberMachinesIn(world: World): readonly FullMachine[] {
   )
   return hub.list(kinds.machine, { namespace }).filter((machine) => names.has(deploymentOf(machine)))
 }
+
+/** Machines of a MachineDeployment that no claim has and that stay. */
+export function freeMachinesOf(world: World, { metadata: { name } }: FullDeployment): readonly FullMachine[] {
+  return memberMachinesIn(world).filter(
+    (machine) => deploymentOf(machine) === name && boundTo(machine) === undefined && !isLeaving(machine),
+  )
+}
+
+/** Replicas that others than Tenon have asked for and that no claim has taken over. */
+export function replicasOfUsers(world: World, { metadata, spec }: FullDeployment): number {
+  const taken = memberMachinesIn(world).filter(
+    (machine) => deploymentOf(machine) === metadata.name && boundTo(machine) !== undefined,
+  )
+  const asked = Number(ownValue(metadata.annotations, ownNames.asked) ?? 0)
+  return Math.max(0, (spec?.replicas ?? 0) - Math.max(asked, taken.length))
+}

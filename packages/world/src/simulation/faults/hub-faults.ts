@@ -1,17 +1,17 @@
 /** Faults of the simulated Cluster API, and changes of MachineDeployments and Machines by its users. */
 import type { ClusterApiSettings, FullDeployment, MachineEffect } from '@tenon/provider-cluster-api/simulator'
-import { ownNames } from '@tenon/provider-cluster-api'
 import { integerBetween, type Random, rfc3339 } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import {
-  boundTo,
   deploymentOf,
   deploymentsIn,
+  freeMachinesOf,
   isLeaving,
   isMember,
   meddledAnnotation,
   memberMachinesIn,
   namespace,
+  replicasOfUsers,
 } from '../cloud/hub-objects.ts'
 import type { FaultKind } from '../story.ts'
 import type { FaultDependencies } from './api-faults.ts'
@@ -161,20 +161,18 @@ export function playHubFaults(world: World, deps: FaultDependencies): () => void
   }
 }
 
-/** Users release what nobody has taken of the replicas that they asked for, Machines that are still to come too. */
+/** Users take back what nobody has taken of the replicas that they asked for, Machines that are still to come too. */
 function putRight(world: World): void {
   const { hub, kinds } = world.clusterApi
-  for (const { metadata } of deploymentsIn(world).filter(isMember)) {
-    // Where Tenon has added replicas, it releases itself what no claim takes.
-    if (metadata.annotations?.[ownNames.since] !== undefined) continue
-    const staying = memberMachinesIn(world).filter(
-      (machine) => deploymentOf(machine) === metadata.name && !isLeaving(machine),
-    )
-    const free = staying.filter((machine) => boundTo(machine) === undefined)
+  for (const deployment of deploymentsIn(world).filter(isMember)) {
+    const theirs = replicasOfUsers(world, deployment)
+    if (theirs === 0) continue
     const annotations = { 'cluster.x-k8s.io/delete-machine': '' }
-    for (const machine of free)
+    for (const machine of freeMachinesOf(world, deployment).slice(0, theirs))
       hub.patch(kinds.machine, namespace, machine.metadata.name, { metadata: { annotations } })
-    const replicas = staying.length - free.length
-    hub.patch(kinds.deployment, namespace, metadata.name, { spec: { replicas } })
+    const { metadata, spec } = deployment
+    hub.patch(kinds.deployment, namespace, metadata.name, {
+      spec: { replicas: (spec?.replicas ?? 0) - theirs },
+    })
   }
 }

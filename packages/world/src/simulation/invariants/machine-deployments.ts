@@ -1,16 +1,17 @@
 /** MachineDeployments and Machines of Cluster API: whose they are, and who takes them (cluster-api.md 9, 10, 18). */
 import { type KubeObject, type NodeClaim, ownValue } from '@tenon/api'
 import { ownNames } from '@tenon/provider-cluster-api'
-import type { FullDeployment, FullMachine } from '@tenon/provider-cluster-api/simulator'
+import type { FullDeployment } from '@tenon/provider-cluster-api/simulator'
 import {
   boundTo,
   deploymentOf,
   deploymentsIn,
+  freeMachinesOf,
   isLeaving,
   isMember,
   meddledAnnotation,
-  memberMachinesIn,
   namespace,
+  replicasOfUsers,
 } from '../cloud/hub-objects.ts'
 import { annotation, type Invariant, type Scene } from './scene.ts'
 
@@ -106,27 +107,25 @@ export const boundMachinesKept: Invariant = (scene) => {
   }
 }
 
-/** A Machine that no claim has taken is released. */
+/** A Machine that Tenon asked for and that no claim has taken is released. */
 export const noUnclaimedMachine: Invariant = ({ clock, violate, world }) => {
   const since = new Map<string, number>()
-  /** What was there before Tenon added replicas is not its to release. */
-  const isOurs = (machine: FullMachine): boolean => {
-    const deployment = deploymentsIn(world).find(({ metadata }) => metadata.name === deploymentOf(machine))
-    const sinceMs = Date.parse((deployment && annotation(deployment, ownNames.since)) ?? '')
-    return Date.parse(machine.metadata.creationTimestamp ?? '') >= sinceMs
-  }
   return {
     minute() {
-      const free = memberMachinesIn(world).filter(
-        (machine) => boundTo(machine) === undefined && !isLeaving(machine) && isOurs(machine),
-      )
-      const names = new Set(free.map(({ metadata }) => metadata.name))
-      for (const name of since.keys()) if (!names.has(name)) since.delete(name)
-      for (const name of names) {
+      for (const deployment of deploymentsIn(world).filter(isMember)) {
+        const { name } = deployment.metadata
+        const free = freeMachinesOf(world, deployment)
+        if (free.length <= replicasOfUsers(world, deployment)) {
+          since.delete(name)
+          continue
+        }
         const first = since.get(name) ?? clock.monotonic()
         since.set(name, first)
         if (clock.monotonic() - first > unclaimedBoundMs)
-          violate('noUnclaimedMachine', `Machine ${name} has belonged to no NodeClaim for an hour`)
+          violate(
+            'noUnclaimedMachine',
+            `${free.length} Machines of MachineDeployment ${name} have belonged to no NodeClaim for an hour`,
+          )
       }
     },
   }

@@ -74,7 +74,7 @@ export function forgetsWhatItAdded(inner: Transport): Transport {
       ...deployment,
       metadata: {
         ...deployment.metadata,
-        annotations: without(deployment.metadata.annotations, ownNames.since),
+        annotations: without(deployment.metadata.annotations, ownNames.asked),
       },
     }),
   })
