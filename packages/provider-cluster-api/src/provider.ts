@@ -62,6 +62,8 @@ export class ClusterApiProvider implements CloudProvider {
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [clusterAPINodeClassKind]
   readonly wellKnownLabels: readonly string[] = poolRules.wellKnownLabels
   readonly restrictedDomains: readonly string[] = poolRules.restrictedDomains
+  /** Reads go past every cache. */
+  readonly readsOwnWrites = true
   readonly repairPolicies: readonly RepairPolicy[] = replaceUnready
   readonly #deps: ClusterApiDependencies
 

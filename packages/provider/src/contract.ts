@@ -159,6 +159,11 @@ export interface CloudProvider {
   readonly repairPolicies: readonly RepairPolicy[]
   /** Taints of new Nodes that the cloud removes itself: they count as startup taints of every claim. */
   readonly startupTaints?: readonly Taint[]
+  /**
+   * Whether {@link CloudProvider.list} and {@link CloudProvider.get} show an instance from the moment that it is
+   * launched: one that is gone before its Node has registered then ends its claim. Absent: no, as many clouds lag.
+   */
+  readonly readsOwnWrites?: boolean
   /** Annotations of NodeClaims that are not copied to their Nodes. */
   readonly claimAnnotations?: readonly string[]
   /** What has to pass before a Node counts as registered; all run at once, every time. */

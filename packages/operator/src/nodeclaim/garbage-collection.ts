@@ -21,13 +21,15 @@ import type { Kubernetes } from '../kubernetes.ts'
 interface Dependencies {
   readonly kubernetes: Pick<Kubernetes<'nodeClaims' | 'nodePools'>, 'caches' | 'events'>
   readonly state: Pick<ClusterState, 'isManaged' | 'nodeOf'>
-  readonly provider: Pick<CloudProvider, 'get' | 'list' | 'ownsProviderID'>
+  readonly provider: Pick<CloudProvider, 'get' | 'list' | 'ownsProviderID' | 'readsOwnWrites'>
   readonly deleter: ClaimDeleter
   readonly sweep: SweepGuard
   readonly logger: Logger
 }
 
 const periodMs = 2 * 60_000
+/** While Nodes are awaited of which the cloud can say for sure that they will not come. */
+const awaitingMs = 15_000
 const reason = 'NodeClaimSweepHeld'
 
 const hasRegistered = perObject(
@@ -57,13 +59,17 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     // behind only knows of fewer launches.
     const claims = kubernetes.caches.nodeClaims
       .list()
-      .filter((claim) => state.isManaged(claim) && hasRegistered(claim))
+      .filter((claim) => state.isManaged(claim) && (hasRegistered(claim) || this.#isAwaited(claim)))
     const instances = await provider.list(signal)
     const lost = new Map(this.#lost(claims, instances).map((claim) => [claim.metadata.name, claim]))
     // A Node that has fallen silent, or was taken away after it had registered, bears the cloud out; without one there is only the cloud's word.
     const silent = new Set(
       [...lost]
-        .filter(([, claim]) => state.nodeOf(claim) !== undefined || !isConditionTrue(claim, 'Registered'))
+        .filter(
+          ([, claim]) =>
+            state.nodeOf(claim) !== undefined ||
+            (hasRegistered(claim) && !isConditionTrue(claim, 'Registered')),
+        )
         .map(([name]) => name),
     )
     const round = sweep.admit(
@@ -80,7 +86,14 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
         'provider-id': claim.status?.providerID,
       })
     }
-    return { kind: 'after', delayMs: periodMs }
+    return { kind: 'after', delayMs: claims.some((claim) => this.#isAwaited(claim)) ? awaitingMs : periodMs }
+  }
+
+  /** Whether the instance of a claim that has not registered is in every answer of its cloud as long as it exists. */
+  #isAwaited(claim: NodeClaim): boolean {
+    return (
+      this.#deps.provider.readsOwnWrites === true && isConditionTrue(claim, 'Launched') && !hasRegistered(claim)
+    )
   }
 
   #lost(claims: readonly NodeClaim[], instances: readonly ProviderInstance[]): readonly NodeClaim[] {
