@@ -17,6 +17,7 @@ import { FollowedMachines } from './machines/followed-machines.ts'
 import { Launcher, type Workload } from './machines/launcher.ts'
 import { MachineFinder } from './machines/machine-finder.ts'
 import { Releaser } from './machines/releaser.ts'
+import { ReplicaContests } from './machines/replica-contests.ts'
 import { MachineSweep } from './machines/sweep.ts'
 import { ClusterApiMetrics } from './metrics.ts'
 import { NodeClassStatus } from './nodeclass/status-controller.ts'
@@ -50,12 +51,13 @@ export function createClusterApiProvider(parts: ClusterApiParts): ClusterApiProv
   const reads = new HubReads(hub)
   const followed = new FollowedMachines(hub)
   const templates = new InfrastructureTemplates({ hub, clock, logger })
-  const catalogue = new Catalogue({ hub, templates, nodeClasses, ...defaults, logger })
+  const contests = new ReplicaContests(clock)
+  const catalogue = new Catalogue({ hub, templates, nodeClasses, contests, ...defaults, logger })
   const identity = clusterIdentity(kube)
   const news = new Listeners<OfferingNews>()
   const metrics = new ClusterApiMetrics(() => hub.state.kind === 'open')
   const machines = new MachineFinder(hub, reads, followed)
-  const deployments = new Deployments({ hub, reads, identity, clock, logger }, followed)
+  const deployments = new Deployments({ hub, reads, identity, contests, clock, logger }, followed)
   const workload = { kube, nodeClasses, events, identity, candidates: candidatesOf(catalogue) }
   const launcher = new Launcher({ view: { hub, reads }, workload, machines, deployments, followed, clock })
   const releaser = new Releaser({ hub, machines, deployments, launcher, news, clock })

@@ -92,11 +92,17 @@ export const servedVersions = ['v1beta2', 'v1beta1'] as const
 /** One of {@link servedVersions}. */
 export type ServedVersion = (typeof servedVersions)[number]
 
+/** A workload cluster as its hub knows it. */
+export interface Cluster extends KubeObject {
+  readonly spec?: { readonly paused?: boolean }
+}
+
 /** The kinds of a hub, in the version that it serves. */
 export interface HubKinds {
   readonly machineDeployment: ResourceType<MachineDeployment>
   readonly machineSet: ResourceType<MachineSet>
   readonly machine: ResourceType<Machine>
+  readonly cluster: ResourceType<Cluster>
 }
 
 /** @param group API group, `cluster.x-k8s.io` as a rule. */
@@ -112,5 +118,6 @@ export function kindsOf(group: string, version: ServedVersion): HubKinds {
     },
     machineSet: { group, version, kind: 'MachineSet', plural: 'machinesets', namespaced },
     machine: { group, version, kind: 'Machine', plural: 'machines', namespaced },
+    cluster: { group, version, kind: 'Cluster', plural: 'clusters', namespaced },
   }
 }

@@ -92,7 +92,9 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
   /** Whether the instance of a claim that has not registered is in every answer of its cloud as long as it exists. */
   #isAwaited(claim: NodeClaim): boolean {
     return (
-      this.#deps.provider.readsOwnWrites === true && isConditionTrue(claim, 'Launched') && !hasRegistered(claim)
+      this.#deps.provider.readsOwnWrites === true &&
+      isConditionTrue(claim, 'Launched') &&
+      !hasRegistered(claim)
     )
   }
 

@@ -102,8 +102,17 @@ function nodeClassCondition(nodeClass: NodeClass | undefined): NewCondition {
       message: 'The node class has not been checked yet',
     }
   }
-  if (ready.status === 'False') return { type, status: 'False', reason: ready.reason, message: ready.message }
+  if (ready.status === 'False')
+    return { type, status: 'False', reason: ready.reason, message: unreadyMessage(nodeClass, ready) }
   return { type, status: 'True' }
+}
+
+/** What the class says, and the reasons of the conditions that it names. */
+function unreadyMessage(nodeClass: NodeClass, ready: Condition): string {
+  const reasons = (nodeClass.status?.conditions ?? []).filter(
+    ({ type, status, message }) => status !== 'True' && message !== '' && ready.message.includes(`${type}=`),
+  )
+  return [ready.message, ...reasons.map(({ message }) => message)].join('; ')
 }
 
 function isSame(a: Condition, b: Condition | undefined): boolean {

@@ -5,8 +5,11 @@ import { ProviderError } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
 import { compareKeys, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
+import { clusterOf } from '../hub/objects-of-hub.ts'
+import type { ReplicaContests } from '../machines/replica-contests.ts'
 import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../nodeclass/types.ts'
 import type { MachineDeployment } from '../objects.ts'
+import { standstillOf } from './growth.ts'
 import { instanceTypesOf } from './instance-types.ts'
 import { isSelected, membersOf, selectorProblems } from './members.ts'
 import { type Architecture, defaultArchitecture } from './node-labels.ts'
@@ -31,6 +34,8 @@ export interface CatalogueDependencies {
   readonly prices: PriceList
   readonly logger: Logger
   readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
+  /** Of replicas; there are none without it. */
+  readonly contests?: Pick<ReplicaContests, 'because'>
   /** Of nodes of which nothing tells it; amd64 without it. */
   readonly architecture?: Architecture
 }
@@ -46,6 +51,7 @@ export type Readings =
 
 interface Known {
   readonly facts: TemplateFacts | undefined
+  readonly held: string | undefined
   readonly reading: Reading
 }
 
@@ -96,12 +102,26 @@ export class Catalogue {
   async reading(deployment: MachineDeployment): Promise<Reading> {
     const { hub, templates, prices, architecture = defaultArchitecture(undefined) } = this.#deps
     const facts = await templates.factsOf(deployment)
+    const held = this.#held(deployment)
     const known = this.#known.get(deployment)
-    if (known !== undefined && known.facts === facts) return known.reading
-    const reading = readDeployment(deployment, facts, prices, hub.names, architecture)
-    this.#known.set(deployment, { facts, reading })
+    if (known !== undefined && known.facts === facts && known.held === held) return known.reading
+    const own = readDeployment(deployment, facts, prices, hub.names, architecture)
+    const isContested = this.#contested(deployment) !== undefined
+    const reading = held === undefined ? own : heldBack(own, held, isContested)
+    this.#known.set(deployment, { facts, held, reading })
     this.#tell(reading)
     return reading
+  }
+
+  #contested(deployment: MachineDeployment): string | undefined {
+    return this.#deps.contests?.because(hubKeyOf(deployment))
+  }
+
+  /** Why nothing is asked of it for now, beside what it says itself. */
+  #held(deployment: MachineDeployment): string | undefined {
+    const { hub } = this.#deps
+    if (hub.state.kind === 'waiting') return undefined
+    return this.#contested(deployment) ?? standstillOf(deployment, hub.names, clusterOf(hub, deployment))
   }
 
   /**
@@ -187,6 +207,19 @@ function customLabelsOf({ spec: { template } }: NodePool): readonly string[] {
   ].map(normalizedLabel)
   const always = new Set([...describedLabels, labels.nodePool])
   return [...new Set(named)].filter((key) => !always.has(key)).toSorted()
+}
+
+function heldBack(reading: Reading, because: string, isContested: boolean): Reading {
+  if (reading.kind === 'excluded') return reading
+  const { key, isKept } = reading.participant
+  return {
+    kind: 'participant',
+    participant: {
+      ...reading.participant,
+      isKept: isKept || isContested,
+      unavailability: { because: `MachineDeployment ${hubText(key)}: ${because}` },
+    },
+  }
 }
 
 function isSameList<T>(one: readonly T[], other: readonly T[]): boolean {

@@ -39,11 +39,11 @@ test('CAP-21 a maximum that is not an integer, or none at all, bounds nothing; w
 test('CAP-84 a paused MachineDeployment cannot grow, nor one that is being deleted', () => {
   assert.equal(
     reasonOf({ spec: { paused: true } }),
-    'MachineDeployment default/md-0 is paused by spec.paused',
+    'MachineDeployment default/md-0: it is paused by spec.paused',
   )
   assert.equal(
     reasonOf({ annotations: { [names.paused]: '' } }),
-    'MachineDeployment default/md-0 is paused by annotation cluster.x-k8s.io/paused',
+    'MachineDeployment default/md-0: it is paused by annotation cluster.x-k8s.io/paused',
   )
   const deployment = aDeployment()
   const metadata = { ...deployment.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' }

@@ -1,7 +1,7 @@
-/** Whether a MachineDeployment may have more replicas (cluster-api.md 5.2, 18). */
+/** Whether a MachineDeployment may have more replicas (cluster-api.md 5.2, 18, reports-2.md 12). */
 import { ownValue, type Unavailability } from '@tenon/api'
 import type { ClusterApiNames } from '../names.ts'
-import type { MachineDeployment } from '../objects.ts'
+import type { Cluster, MachineDeployment } from '../objects.ts'
 import type { Findings } from './findings.ts'
 
 /** Most replicas that it may have; undefined when nothing bounds it. */
@@ -22,21 +22,59 @@ export function replicasOf({ spec }: MachineDeployment): number {
   return spec?.replicas ?? 0
 }
 
+/** Who keeps its replicas at a number, so that Tenon's would be overwritten: a clause without a full stop. */
+export function ownerOfReplicas(
+  { metadata }: MachineDeployment,
+  { topologyOwned, clusterName }: Pick<ClusterApiNames, 'topologyOwned' | 'clusterName'>,
+): string | undefined {
+  const owner = metadata.managedFields?.find(
+    ({ operation, fieldsV1 }) => operation === 'Apply' && hasField(fieldsV1, 'f:spec', 'f:replicas'),
+  )
+  if (owner === undefined) return undefined
+  const { manager = 'a field manager' } = owner
+  if (ownValue(metadata.labels, topologyOwned) === undefined)
+    return `its replicas belong to ${manager}, which applies them: leave spec.replicas out of what it applies`
+  const cluster = ownValue(metadata.labels, clusterName) ?? ''
+  return `its replicas belong to the topology of Cluster ${cluster}: leave replicas out of spec.topology.workers.machineDeployments there`
+}
+
+function hasField(fields: unknown, ...path: readonly string[]): boolean {
+  if (typeof fields !== 'object' || fields === null) return path.length === 0
+  const [first, ...rest] = path
+  return (
+    first === undefined || (Object.hasOwn(fields, first) && hasField(Reflect.get(fields, first), ...rest))
+  )
+}
+
+/** Why it gets no Machines however many it may have, by itself or its Cluster: a clause without a full stop. */
+export function standstillOf(
+  deployment: MachineDeployment,
+  names: Pick<ClusterApiNames, 'paused' | 'topologyOwned' | 'clusterName'>,
+  cluster?: Cluster,
+): string | undefined {
+  const { metadata, spec } = deployment
+  if (metadata.deletionTimestamp !== undefined) return 'it is being deleted'
+  if (spec?.paused === true) return 'it is paused by spec.paused'
+  if (ownValue(metadata.annotations, names.paused) !== undefined)
+    return `it is paused by annotation ${names.paused}`
+  if (cluster?.spec?.paused === true)
+    return `its Cluster ${cluster.metadata.namespace ?? ''}/${cluster.metadata.name} is paused by spec.paused`
+  return ownerOfReplicas(deployment, names)
+}
+
 /** Why it cannot grow now; undefined when it can. */
 export function unavailabilityOf(
   deployment: MachineDeployment,
-  { maxSize, paused }: Pick<ClusterApiNames, 'maxSize' | 'paused'>,
+  names: Pick<ClusterApiNames, 'maxSize' | 'paused' | 'topologyOwned' | 'clusterName'>,
   maxReplicas: number | undefined,
 ): Unavailability | undefined {
-  const { metadata, spec } = deployment
+  const { metadata } = deployment
   const named = `MachineDeployment ${metadata.namespace ?? ''}/${metadata.name}`
-  if (metadata.deletionTimestamp !== undefined) return { because: `${named} is being deleted` }
-  if (spec?.paused === true) return { because: `${named} is paused by spec.paused` }
-  if (ownValue(metadata.annotations, paused) !== undefined)
-    return { because: `${named} is paused by annotation ${paused}` }
+  const standstill = standstillOf(deployment, names)
+  if (standstill !== undefined) return { because: `${named}: ${standstill}` }
   const replicas = replicasOf(deployment)
   if (maxReplicas === undefined || replicas < maxReplicas) return undefined
   return {
-    because: `${named} has ${replicas} of at most ${Math.max(0, maxReplicas)} replicas (annotation ${maxSize})`,
+    because: `${named} has ${replicas} of at most ${Math.max(0, maxReplicas)} replicas (annotation ${names.maxSize})`,
   }
 }

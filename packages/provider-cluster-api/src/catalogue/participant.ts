@@ -22,6 +22,8 @@ export interface Participant {
   readonly maxReplicas?: number
   /** Why it cannot grow now; absent when it can. */
   readonly unavailability?: Unavailability
+  /** Whether somebody else keeps its replicas at a number. */
+  readonly isKept: boolean
   /** What its user may have meant otherwise, as clauses without a full stop. */
   readonly warnings: readonly string[]
 }

@@ -5,7 +5,7 @@ import type { ClusterApiNames } from '../names.ts'
 import type { MachineDeployment } from '../objects.ts'
 import { capacityOf } from './capacity.ts'
 import { Findings } from './findings.ts'
-import { maxReplicasOf, unavailabilityOf } from './growth.ts'
+import { maxReplicasOf, ownerOfReplicas, unavailabilityOf } from './growth.ts'
 import { type Architecture, nodeLabelsOf } from './node-labels.ts'
 import { nodeTaintsOf, taintNotice } from './node-taints.ts'
 import type { Participant, Reading } from './participant.ts'
@@ -54,6 +54,7 @@ export function readDeployment(
     pricePerHour,
     ...(maxReplicas !== undefined && { maxReplicas }),
     ...(unavailability !== undefined && { unavailability }),
+    isKept: ownerOfReplicas(deployment, names) !== undefined,
     warnings: findings.warnings,
   }
   return { kind: 'participant', participant }

@@ -74,9 +74,13 @@ export class HubConnection implements Hub {
     const version = await this.#served(signal)
     const kinds = kindsOf(group, version)
     const registry = createCacheRegistry({ ...this.#options, client: this.kube })
+    // A role in one namespace allows no other lists.
+    const { namespace } = this.scope
+    const within = namespace === undefined ? {} : { namespace }
     const caches = {
-      machineDeployments: registry.cache(kinds.machineDeployment),
-      machines: registry.cache(kinds.machine),
+      machineDeployments: registry.cache(kinds.machineDeployment, within),
+      machines: registry.cache(kinds.machine, within),
+      clusters: registry.cache(kinds.cluster, within),
     }
     registry.start(signal)
     const report = () => {

@@ -1,7 +1,7 @@
 /** The management cluster: where MachineDeployments and Machines are (cluster-api.md 14). */
 import type { Cache, WatchingKubeClient } from '@tenon/kube'
 import type { ClusterApiNames } from '../names.ts'
-import type { HubKinds, Machine, MachineDeployment } from '../objects.ts'
+import type { Cluster, HubKinds, Machine, MachineDeployment } from '../objects.ts'
 
 /** What of the hub belongs to the workload cluster. */
 export interface HubScope {
@@ -15,6 +15,7 @@ export interface HubScope {
 interface HubCaches {
   readonly machineDeployments: Cache<MachineDeployment>
   readonly machines: Cache<Machine>
+  readonly clusters: Cache<Cluster>
 }
 
 /** A hub whose API is known and whose objects have been listed. */

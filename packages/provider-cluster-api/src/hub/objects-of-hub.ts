@@ -1,7 +1,7 @@
 /** Reads of the hub that rely on no cache: what is bound, scaled or deleted is decided on these (cluster-api.md 8). */
 import { ProviderError } from '@tenon/provider'
 import type { HubKey } from './keys.ts'
-import type { MachineDeployment, Machine, MachineSet } from '../objects.ts'
+import type { Cluster, MachineDeployment, Machine, MachineSet } from '../objects.ts'
 import type { Hub, OpenHub } from './hub.ts'
 
 /** The hub, once it has been read. @throws ProviderError that says what it waits for. */
@@ -12,6 +12,15 @@ export function opened(hub: Pick<Hub, 'state'>): OpenHub {
     'unevaluatedNodePool',
     `the management cluster has not been read yet: ${state.because}`,
   )
+}
+
+/** The Cluster that a MachineDeployment belongs to, as it was told last. */
+export function clusterOf(
+  hub: Pick<Hub, 'state'>,
+  { metadata, spec }: MachineDeployment,
+): Cluster | undefined {
+  const { namespace = '' } = metadata
+  return opened(hub).caches.clusters.get({ namespace, name: spec?.clusterName ?? '' })
 }
 
 /** Uncached reads. */

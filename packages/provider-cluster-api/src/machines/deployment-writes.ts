@@ -5,11 +5,12 @@ import { ProviderError } from '@tenon/provider'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
-import { opened, type HubReads } from '../hub/objects-of-hub.ts'
-import type { ClusterApiNames } from '../names.ts'
+import { clusterOf, opened, type HubReads } from '../hub/objects-of-hub.ts'
+import { replicasOf, standstillOf } from '../catalogue/growth.ts'
 import type { Machine, MachineDeployment } from '../objects.ts'
 import { balanced, balancePatch, type Balance, stockOf, type Stock } from './balance.ts'
 import { bindingOf, bindingPatch, isBoundAlike, isStaying } from './binding.ts'
+import type { ReplicaContests } from './replica-contests.ts'
 
 /** How often a write is tried that somebody else's came before. */
 const attempts = 3
@@ -20,6 +21,7 @@ export interface WorkerDependencies {
   readonly reads: HubReads
   /** Identity of the workload cluster. */
   readonly identity: () => Promise<string>
+  readonly contests: ReplicaContests
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -45,13 +47,12 @@ export interface Limit {
   readonly because?: string
 }
 
-function limitOf(deployment: MachineDeployment, askers: readonly Asker[], names: ClusterApiNames): Limit {
-  const { metadata, spec } = deployment
-  const standstill = spec?.replicas ?? 0
-  if (metadata.deletionTimestamp !== undefined)
-    return { maxReplicas: standstill, because: 'it is being deleted' }
-  if (spec?.paused === true || ownValue(metadata.annotations, names.paused) !== undefined)
-    return { maxReplicas: standstill, because: 'it is paused' }
+function limitOf(
+  deployment: MachineDeployment,
+  askers: readonly Asker[],
+  because: string | undefined,
+): Limit {
+  if (because !== undefined) return { maxReplicas: replicasOf(deployment), because }
   const known = askers.flatMap(({ maxReplicas }) => maxReplicas ?? [])
   if (known.length === 0) return {}
   const maxReplicas = Math.min(...known)
@@ -133,7 +134,7 @@ export class DeploymentWrites {
     let machines = listed
     for (let attempt = 1; ; attempt++) {
       const stock = stockOf(deployment, machines, hub.names)
-      const limit = limitOf(deployment, askers, hub.names)
+      const limit = limitOf(deployment, askers, this.#standstill(deployment))
       const demand = { waiting: askers.length, release, ...limit }
       const balance = balanced(deployment, machines, stock, demand)
       const patch = balancePatch(deployment, balance)
@@ -150,13 +151,20 @@ export class DeploymentWrites {
     }
   }
 
+  #standstill(deployment: MachineDeployment): string | undefined {
+    const { contests, hub } = this.#deps
+    return contests.because(this.#key) ?? standstillOf(deployment, hub.names, clusterOf(hub, deployment))
+  }
+
   async #scale({ metadata, spec }: MachineDeployment, patch: object, to: number): Promise<void> {
     const { hub, logger } = this.#deps
     const { resourceVersion } = metadata
     const options = resourceVersion === undefined ? {} : { resourceVersion }
     await hub.kube.patch(opened(hub).kinds.machineDeployment, this.#key, patch, options)
     const from = spec?.replicas ?? 0
-    if (from !== to) logger.info('scaled a MachineDeployment', { MachineDeployment: this.#key, from, to })
+    if (from === to) return
+    this.#deps.contests.wrote(this.#key, from, to)
+    logger.info('scaled a MachineDeployment', { MachineDeployment: this.#key, from, to })
   }
 
   /** The Machine with its binding; undefined when it cannot be had any more. */

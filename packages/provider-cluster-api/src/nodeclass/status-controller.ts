@@ -4,6 +4,7 @@ import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileRe
 import { unlessOvertaken } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import type { Catalogue, Readings } from '../catalogue/catalogue.ts'
+import type { Participant } from '../catalogue/participant.ts'
 import type { PriceList } from '../catalogue/prices.ts'
 import type { ClusterApiNames } from '../names.ts'
 import { foundText, matchedDeployments } from './matched.ts'
@@ -138,7 +139,22 @@ function conditionsOf(
         message: 'see MachineDeploymentsRead',
       },
     ]
-  return [valid, { type: read, status: 'True' }, foundCondition(readings, member)]
+  const kept = readings.readings.flatMap((each) =>
+    each.kind === 'participant' && each.participant.isKept ? [each.participant] : [],
+  )
+  const used = readings.readings.filter(({ kind }) => kind === 'participant')
+  // Somebody else decides how many nodes there are: none can be launched until that is changed.
+  const reading: NewCondition =
+    kept.length > 0 && kept.length === used.length
+      ? { type: read, status: 'False', reason: 'ReplicasOwned', message: told(kept) }
+      : { type: read, status: 'True' }
+  return [valid, reading, foundCondition(readings, member)]
+}
+
+function told(participants: readonly Participant[]): string {
+  const reasons = participants.flatMap(({ unavailability }) => unavailability?.because ?? [])
+  const rest = reasons.length > mostTold ? `; and ${reasons.length - mostTold} more` : ''
+  return `${reasons.slice(0, mostTold).join('; ')}${rest}`
 }
 
 function foundCondition(
@@ -147,7 +163,15 @@ function foundCondition(
 ): NewCondition {
   const { found: type } = conditionTypes
   const message = foundText(readings)
-  if (readings.some(({ kind }) => kind === 'participant')) return { type, status: 'True', message }
+  const used = readings.flatMap((each) => (each.kind === 'participant' ? [each.participant] : []))
+  if (used.length > 0) {
+    const canGrow = used.some(({ unavailability }) => unavailability === undefined)
+    return {
+      type,
+      status: 'True',
+      message: canGrow ? message : `${message}; none can grow now: ${told(used)}`,
+    }
+  }
   if (readings.length > 0)
     return {
       type,

@@ -24,7 +24,8 @@ export function followNodeClasses(
     for (const { metadata } of nodeClasses.list()) controller.enqueue(metadata.name, gatherMs)
   }
   const follow = ({ caches }: OpenHub) => {
-    if (!isStopped) unsubscribe.push(caches.machineDeployments.onChange(lookAtAll))
+    if (isStopped) return
+    unsubscribe.push(caches.machineDeployments.onChange(lookAtAll), caches.clusters.onChange(lookAtAll))
   }
   if (hub.state.kind === 'open') follow(hub.state.hub)
   else

@@ -3,7 +3,6 @@ export { type ClusterApi, type ClusterApiOptions, startClusterApi } from './clus
 export { clusterApiCrds } from './crds.ts'
 export type { Faults, MachineEffect, MachineFault } from './faults.ts'
 export {
-  type Cluster,
   type DeletionPolicy,
   finalizers,
   type FullDeployment,

@@ -9,7 +9,14 @@ import {
   type ResourceType,
   type Taint,
 } from '@tenon/api'
-import type { Machine, MachineDeployment, MachineSet, MachineTemplate, ServedVersion } from '../objects.ts'
+import type {
+  Cluster,
+  Machine,
+  MachineDeployment,
+  MachineSet,
+  MachineTemplate,
+  ServedVersion,
+} from '../objects.ts'
 
 /** Which Machine of a MachineSet goes first among those that are alike otherwise. */
 export type DeletionPolicy = 'Random' | 'Newest' | 'Oldest'
@@ -71,11 +78,6 @@ export interface FullMachine extends Machine {
       readonly waitForNodeVolumeDetachStartTime?: string
     }
   }
-}
-
-/** A workload cluster as its hub knows it. */
-export interface Cluster extends KubeObject {
-  readonly spec?: { readonly paused?: boolean }
 }
 
 /** What the machines of the simulated infrastructure are like. */

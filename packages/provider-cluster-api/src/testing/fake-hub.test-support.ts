@@ -120,6 +120,7 @@ export class Stage {
       caches: {
         machineDeployments: kube.cache(hubKinds.machineDeployment),
         machines: kube.cache(hubKinds.machine),
+        clusters: kube.cache(hubKinds.cluster),
       },
     }
     return {

@@ -30,6 +30,7 @@ export class CatalogueStage {
       machineDeployments: kube.cache(kinds.machineDeployment),
       machineSets: kube.cache(kinds.machineSet),
       machines: kube.cache(kinds.machine),
+      clusters: kube.cache(kinds.cluster),
     }
     this.openHub = { kinds, caches }
     this.hub = { names, scope, state: state ?? { kind: 'open', hub: this.openHub } }

@@ -7,7 +7,8 @@ import { Stage } from './stage.test-support.ts'
 
 const minutes = 60_000
 const requests = { cpu: '1200m', memory: '1Gi' }
-const setOf = (stage: Stage) => new Set(stage.machines.map(({ metadata }) => metadata.ownerReferences?.[0]?.uid))
+const setOf = (stage: Stage) =>
+  new Set(stage.machines.map(({ metadata }) => metadata.ownerReferences?.[0]?.uid))
 
 test('RPB-56 machines boot for eight minutes: a rollout ends, and each of its Machines stays', async (t) => {
   const stage = await Stage.open(t)

@@ -1,7 +1,15 @@
 /** A workload cluster whose nodes are Machines of the simulated Cluster API, and the operator on it. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { type Condition, karpenterKinds, labels, type NodeClaim, type NodePool, ownValue } from '@tenon/api'
+import {
+  type Condition,
+  karpenterKinds,
+  labels,
+  type NodeClaim,
+  type NodePool,
+  ownValue,
+  pathOf,
+} from '@tenon/api'
 import { clusterAPINodeClassKind, ownNames } from '@tenon/provider-cluster-api'
 import {
   type ClusterApiSettings,
@@ -139,6 +147,28 @@ export class Stage {
 
   deleteMachine(name: string): void {
     this.world.clusterApi.hub.delete(this.#kinds.machine, namespace, name)
+  }
+
+  /** What the topology controller applies by force; it leaves the replicas to others when they are undefined. */
+  async applyAsTopology(replicas: number | undefined): Promise<void> {
+    const { deployment } = this.#kinds
+    const object = {
+      apiVersion: `${deployment.group}/${deployment.version}`,
+      kind: deployment.kind,
+      metadata: {
+        name: 'md-0',
+        namespace,
+        labels: { 'topology.cluster.x-k8s.io/owned': '', 'cluster.x-k8s.io/cluster-name': 'workload' },
+      },
+      spec: { clusterName: 'workload', ...(replicas !== undefined && { replicas }) },
+    }
+    const answer = await this.world.kubeTransport().send({
+      method: 'PATCH',
+      path: `${pathOf(deployment, namespace, 'md-0')}?fieldManager=capi-topology&force=true`,
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+      body: JSON.stringify(object),
+    })
+    assert.equal(answer.status, 200)
   }
 
   /** Pauses, or resumes, all that Cluster API does. */
