@@ -1,6 +1,6 @@
 /** Opens the provider with its settings, which are environment variables (cluster-api.md 6, 14). */
 import { readFile } from 'node:fs/promises'
-import { createController, createKubeClient } from '@tenon/kube'
+import { createAccessReviews, createController, createKubeClient } from '@tenon/kube'
 import type { CloudProvider, ProviderDependencies } from '@tenon/provider'
 import { ProviderSettingError } from '@tenon/provider'
 import { defaultArchitecture } from './catalogue/node-labels.ts'
@@ -37,6 +37,13 @@ export async function openClusterApi(dependencies: ProviderDependencies): Promis
           health,
         )
       : client,
+    ...(config && {
+      reviews: createAccessReviews({
+        transport: cloud.fenced(config.transport),
+        clock,
+        userAgent: cloud.userAgent,
+      }),
+    }),
     clock,
     random: random.fork('hub'),
     health,

@@ -2,7 +2,7 @@
 import { type AccessReviews, type AccessRight, createAccessReviews, isKubeError } from '@tenon/kube'
 import type { CloudOperation, OperationAnswer, PreflightModule } from '@tenon/provider'
 import { readHubSettings } from './hub/settings.ts'
-import { hubRules } from './rights.ts'
+import { hubRights, rightText } from './rights.ts'
 
 export const preflightModule: PreflightModule = {
   open: ({ env, clock, logger, userAgent }) => {
@@ -18,31 +18,18 @@ export const preflightModule: PreflightModule = {
     const reviews = createAccessReviews({ transport: config.transport, clock, userAgent })
     return {
       hosts: [new URL(config.server).hostname],
-      operations: hubRules.flatMap(({ apiGroups, resources, verbs }) =>
-        apiGroups.flatMap((group) =>
-          resources.flatMap((resource) =>
-            verbs.map((verb) => operationOf(reviews, { group, resource, verb }, scope.namespace)),
-          ),
-        ),
-      ),
+      operations: hubRights(scope.namespace).map((right) => operationOf(reviews, right)),
       ...fixes,
     }
   },
 }
 
-function operationOf(
-  reviews: AccessReviews,
-  right: AccessRight,
-  namespace: string | undefined,
-): CloudOperation {
-  const { group, resource, verb } = right
-  const isNamespaced = resource !== 'customresourcedefinitions'
-  const asked = { ...right, ...(isNamespaced && namespace !== undefined && { namespace }) }
+function operationOf(reviews: AccessReviews, right: AccessRight): CloudOperation {
   return {
-    name: `${verb} ${resource}.${group}`,
+    name: rightText(right),
     attempt: async (signal): Promise<OperationAnswer> => {
       try {
-        return (await reviews.isAllowed(asked, undefined, signal))
+        return (await reviews.isAllowed(right, undefined, signal))
           ? { kind: 'allowed' }
           : { kind: 'refused', message: 'the role of the credentials lacks it' }
       } catch (error) {

@@ -1,4 +1,5 @@
 /** The RBAC rules that Tenon needs in each cluster (cluster-api.md 15). */
+import type { AccessRight } from '@tenon/kube'
 import type { AccessRule } from '@tenon/provider'
 import { defaultGroup } from './names.ts'
 import { clusterAPINodeClassKind } from './nodeclass/types.ts'
@@ -24,9 +25,29 @@ export const hubRules: readonly AccessRule[] = [
     resources: ['machines'],
     verbs: ['get', 'list', 'watch', 'patch', 'delete'],
   },
-  { apiGroups: [defaultGroup], resources: ['machinesets', 'clusters'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [defaultGroup], resources: ['machinesets'], verbs: ['list'] },
+  { apiGroups: [defaultGroup], resources: ['clusters'], verbs: ['list', 'watch'] },
   // Templates of every infrastructure provider: their kinds differ, their group is by convention the same.
-  { apiGroups: [`infrastructure.${defaultGroup}`], resources: ['*'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: [`infrastructure.${defaultGroup}`], resources: ['*'], verbs: ['get'] },
   // Which versions of templates are served.
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['get'] },
 ]
+
+/** Each right of {@link hubRules}, as a hub is asked for it. @param namespace that all is read in; everywhere without it. */
+export function hubRights(namespace: string | undefined): readonly AccessRight[] {
+  return hubRules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) =>
+        verbs.map((verb) => {
+          const isWithin = namespace !== undefined && resource !== 'customresourcedefinitions'
+          return { group, resource, verb, ...(isWithin && { namespace }) }
+        }),
+      ),
+    ),
+  )
+}
+
+/** As users read it: `list machines.cluster.x-k8s.io`. */
+export function rightText({ group, resource, verb }: AccessRight): string {
+  return `${verb} ${resource}.${group}`
+}

@@ -63,4 +63,60 @@ describe('the connection to the hub', () => {
     end.abort()
     await clock.advance(1000)
   })
+
+  test('RPB-36 a role in one namespace opens the hub; what it does not allow is told by name within half a minute', async () => {
+    const clock = new VirtualClock()
+    const forbidden = new Set(['clusters'])
+    const warnings: string[] = []
+    const everywhere: string[] = []
+    const allow = ({ plural }: ResourceType, { namespace }: ListOptions = {}) => {
+      if (namespace !== 'team-a') everywhere.push(plural)
+      if (namespace !== 'team-a' || forbidden.has(plural))
+        throw new KubeError('forbidden', 403, `${plural}.cluster.x-k8s.io is forbidden: cannot list`)
+    }
+    const kube = {
+      list: async <T extends KubeObject>(type: ResourceType<T>, options?: ListOptions): Promise<T[]> => {
+        allow(type, options)
+        return []
+      },
+      listing: async (type: ResourceType, options?: ListOptions) => {
+        allow(type, options)
+        return { items: [], resourceVersion: '1' }
+      },
+      watch: () => Promise.reject(new KubeError('invalid', 400, 'no streamed lists')),
+    }
+    const connection = new HubConnection({
+      server: 'https://hub.example',
+      kube: kube as unknown as WatchingKubeClient,
+      scope: { namespace: 'team-a' },
+      group: 'cluster.x-k8s.io',
+      clock,
+      random: new SeededRandom(1),
+      logger: {
+        ...silentLogger,
+        warn: (message, fields) => void warnings.push(`${message} ${JSON.stringify(fields)}`),
+      },
+      reviews: {
+        isAllowed: ({ resource, verb, namespace }) =>
+          Promise.resolve(
+            !(resource === 'machines' && verb === 'delete') &&
+              (namespace === 'team-a' || resource === 'customresourcedefinitions'),
+          ),
+      },
+    })
+    const end = new AbortController()
+    connection.start(end.signal)
+    await clock.advance(30_000)
+    assert.match(waitsFor(connection), /clusters\.cluster\.x-k8s\.io is forbidden/)
+    assert.ok(
+      warnings.some((text) => text.includes('"missing":["delete machines.cluster.x-k8s.io"]')),
+      warnings.join(),
+    )
+    forbidden.clear()
+    await clock.advance(120_000)
+    assert.equal(waitsFor(connection), 'open')
+    assert.deepEqual(everywhere, [])
+    end.abort()
+    await clock.advance(1000)
+  })
 })

@@ -1,13 +1,23 @@
 /** Opens the management cluster, however long that takes (cluster-api.md 14). */
-import { createCacheRegistry, isKubeError, isNotServed, type WatchingKubeClient } from '@tenon/kube'
+import type { ResourceType } from '@tenon/api'
+import {
+  type AccessReviews,
+  createCacheRegistry,
+  isKubeError,
+  isNotServed,
+  type WatchingKubeClient,
+} from '@tenon/kube'
 import { type Clock, Listeners, type Logger, type Random } from '@tenon/runtime'
 import { type ClusterApiNames, namesOf } from '../names.ts'
 import { kindsOf, type ServedVersion, servedVersions } from '../objects.ts'
+import { hubRights, rightText } from '../rights.ts'
 import type { HubHealth } from './health.ts'
 import type { Hub, HubScope, HubState, OpenHub } from './hub.ts'
 
 const firstPauseMs = 1000
 const longestPauseMs = 30_000
+/** How often is told what the first lists wait for. */
+const reportMs = 10_000
 
 /** What a {@link HubConnection} works with. */
 export interface HubConnectionOptions {
@@ -22,6 +32,8 @@ export interface HubConnectionOptions {
   readonly logger: Logger
   /** Absent where the cluster is its own hub: without it nothing else works either. */
   readonly health?: HubHealth
+  /** Absent where the cluster is its own hub: its rights are those of the service account. */
+  readonly reviews?: AccessReviews
 }
 
 /** Waits for the hub's API and for the first lists, then is open for good: what is known stands while it is away. */
@@ -83,12 +95,16 @@ export class HubConnection implements Hub {
       clusters: registry.cache(kinds.cluster, within),
     }
     registry.start(signal)
-    const report = () => {
+    void this.#tellMissingRights(signal)
+    const report = async () => {
       if (this.#hub !== undefined || signal.aborted) return
-      this.#because = `${this.server} has not listed ${registry.waitingFor.join(' and ')} yet`
-      clock.after(longestPauseMs, report)
+      const waiting = Object.values(kinds).filter(({ plural }) => registry.waitingFor.includes(plural))
+      this.#because =
+        (await this.#refusal(waiting, signal)) ??
+        `${this.server} has not listed ${registry.waitingFor.join(' and ')} yet`
+      clock.after(reportMs, () => void report())
     }
-    report()
+    void report()
     await registry.synced(signal)
     const hub = { kinds, caches }
     this.#hub = hub
@@ -116,26 +132,58 @@ export class HubConnection implements Hub {
     }
   }
 
+  /** Why one of the lists does not arrive, in the words of the server; undefined when it would. */
+  async #refusal(types: readonly ResourceType[], signal: AbortSignal): Promise<string | undefined> {
+    for (const type of types) {
+      try {
+        await this.#probe(type, signal)
+      } catch (error) {
+        if (isKubeError(error)) return this.#named(error.message)
+      }
+    }
+    return undefined
+  }
+
+  /** In the log, as what is missing may be needed first in an hour. */
+  async #tellMissingRights(signal: AbortSignal): Promise<void> {
+    const { logger, reviews, scope } = this.#options
+    if (reviews === undefined) return
+    const missing: string[] = []
+    try {
+      for (const right of hubRights(scope.namespace))
+        if (!(await reviews.isAllowed(right, undefined, signal))) missing.push(rightText(right))
+    } catch (error) {
+      // Nothing depends on the answers.
+      if (!isKubeError(error)) return
+    }
+    if (missing.length > 0)
+      logger.warn('the management cluster does not allow all that is needed: grant it', {
+        server: this.server,
+        missing,
+      })
+  }
+
+  #named(message: string): string {
+    return message.includes(this.server) ? message : `${this.server}: ${message}`
+  }
+
+  /** Nothing is wanted but an answer. */
+  async #probe(type: ResourceType, signal: AbortSignal): Promise<void> {
+    const { namespace } = this.scope
+    const fieldSelector = 'metadata.name=tenon-asks-whether-this-is-served'
+    await this.kube.list(type, { ...(namespace !== undefined && { namespace }), fieldSelector, signal })
+  }
+
   async #ask(versions: readonly ServedVersion[], signal: AbortSignal): Promise<Probe> {
-    const { group, scope } = this.#options
+    const { group } = this.#options
     for (const version of versions) {
       try {
-        await this.kube.list(kindsOf(group, version).machineDeployment, {
-          ...(scope.namespace !== undefined && { namespace: scope.namespace }),
-          // Nothing is wanted but an answer.
-          fieldSelector: 'metadata.name=tenon-asks-whether-this-is-served',
-          signal,
-        })
+        await this.#probe(kindsOf(group, version).machineDeployment, signal)
         return { kind: 'served', version }
       } catch (error) {
         signal.throwIfAborted()
         if (!isKubeError(error)) throw error
-        const { message } = error
-        if (!isNotServed(error))
-          return {
-            kind: 'missing',
-            message: message.includes(this.server) ? message : `${this.server}: ${message}`,
-          }
+        if (!isNotServed(error)) return { kind: 'missing', message: this.#named(error.message) }
       }
     }
     return {
