@@ -3,6 +3,7 @@ import { TypeReader } from '../scheduling/types/instance-rows.ts'
 import type { Problem } from '../input/problem.ts'
 import type { SchedulingControl } from '../input/result.ts'
 import { keepersFirst, searchGlobal } from './global.ts'
+import { Interrupted } from '../pace.ts'
 import { searchMulti } from './multi.ts'
 import type {
   Consolidation,
@@ -39,7 +40,8 @@ export class Examiner {
     } catch (error) {
       // What simulations have changed of the common ground is not known any more.
       this.#standing = undefined
-      throw error
+      if (!(error instanceof Interrupted)) throw error
+      return unanswered(question)
     }
   }
 
@@ -85,9 +87,9 @@ export class Examiner {
     // The old ground is not needed while the new one is made.
     this.#standing = undefined
     const current = { control }
-    const shouldStop = () => current.control.shouldStop()
     const whatIf = new WhatIf(problem, candidates, control.types ?? new TypeReader(), {
-      shouldStop,
+      shouldStop: () => current.control.shouldStop(),
+      onPod: (pod) => current.control.onPod?.(pod),
       ...(control.packings && { packings: control.packings }),
     })
     const standing: Standing = Object.assign(current, { problem, candidates, whatIf })
@@ -103,6 +105,26 @@ export function examine(
   control: SchedulingControl,
 ): DisruptionAnswer {
   return new Examiner().examine(problem, question, control)
+}
+
+/** What is known when the time was over before anything was looked at. */
+function unanswered(question: DisruptionQuestion): DisruptionAnswer {
+  if (question.kind === 'remove')
+    return {
+      kind: 'removal',
+      removal: { claims: [], placements: new Int32Array(), stranded: new Map(), isComplete: false },
+    }
+  return {
+    kind: 'consolidation',
+    moves: [],
+    remarks: [],
+    isLimitedByBudget: false,
+    examined: 0,
+    isTimedOut: true,
+    unseenPools: [
+      ...new Set([...question.unseenPools, ...question.candidates.map(({ nodePool }) => nodePool)]),
+    ],
+  }
 }
 
 function search(whatIf: WhatIf, question: ConsolidationQuestion, control: SchedulingControl): Consolidation {

@@ -61,7 +61,7 @@ export class WhatIf {
     control: SchedulingControl,
     order?: (a: NodeInput, b: NodeInput) => number,
   ) {
-    this.compiled = new CompiledProblem(problem, reader, control.packings ?? new KnownPackings())
+    this.compiled = new CompiledProblem(problem, reader, control.packings ?? new KnownPackings(), control)
     this.#control = control
     this.#ground = new Ground(this.compiled, order)
     this.#ground.observeRelaxations()

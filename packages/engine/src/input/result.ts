@@ -129,6 +129,8 @@ export interface SchedulingResult {
 export interface SchedulingControl {
   /** Tells a running decision to stop; it then returns what it has. Asked often, so it must be cheap. */
   readonly shouldStop: () => boolean
+  /** Told each pod, by its index, before it is decided about; -1 once none is. */
+  readonly onPod?: (pod: number) => void
   /** Says false when no more time is to be spent on finding a cheaper plan; absent = any. */
   readonly shouldImprove?: () => boolean
   /** Kept by the caller from one decision to the next, it spares reading the same instance types again. */

@@ -1,11 +1,12 @@
 /** A problem read once: shapes, templates and everything else that no placement changes. */
 import { type InstanceType, labels, normalizedLabel, ownValue, type Resources } from '@tenon/api'
+import { Interrupted, Pace } from '../pace.ts'
 import { RequirementStates } from '../requirements/states.ts'
 import { compareText } from '../input/compare-text.ts'
 import { hostNames } from '../input/named-nodes.ts'
 import type { Problem } from '../input/problem.ts'
 import { problemText } from '../input/problem-text.ts'
-import type { MalformedObject, PoolWithoutTypes } from '../input/result.ts'
+import type { MalformedObject, PoolWithoutTypes, SchedulingControl } from '../input/result.ts'
 import { CompiledDevices } from './devices/compiled-devices.ts'
 import { attachmentAmounts, Attachments } from './pods/attachments.ts'
 import { ClaimClasses } from './claims/claim-class.ts'
@@ -31,6 +32,7 @@ import { type Withheld, withheldOf } from './claims/withheld.ts'
 
 export class CompiledProblem {
   readonly problem: Problem
+  readonly pace: Pace
   readonly states = new RequirementStates()
   readonly space: ResourceSpace
   readonly attachments: Attachments
@@ -65,9 +67,11 @@ export class CompiledProblem {
   /**
    * @param reader of instance types; one that is kept from problem to problem reads a catalogue once.
    * @param packings the same for what was packed.
+   * @throws Interrupted when the control says so meanwhile.
    */
-  constructor(problem: Problem, reader: TypeReader, packings: KnownPackings) {
+  constructor(problem: Problem, reader: TypeReader, packings: KnownPackings, control: SchedulingControl) {
     this.problem = problem
+    this.pace = new Pace(control)
     this.packings = packings
     this.space = new ResourceSpace(reader.vectors)
     this.devices = problem.devices && new CompiledDevices(problem.devices)
@@ -273,16 +277,24 @@ export class CompiledProblem {
   }
 
   #compileShapes(shapes: PodShapes): readonly (PodShape | undefined)[] {
-    return this.problem.shapes.map((source, index) => {
+    const firstPods = new Map<number, number>()
+    for (const [pod, shape] of this.problem.shapeOf.entries())
+      if (!firstPods.has(shape)) firstPods.set(shape, pod)
+    const compiled = this.problem.shapes.map((source, index) => {
       const requests = this.#requests[index]
+      this.pace.about(firstPods.get(index) ?? -1)
+      this.pace.step()
       try {
         if (typeof requests === 'object') return shapes.shapeOf(source, requests)
         this.malformedShapes.set(index, requests ?? '')
       } catch (error) {
+        if (error instanceof Interrupted) throw error
         this.malformedShapes.set(index, problemText(error))
       }
       return undefined
     })
+    this.pace.about(-1)
+    return compiled
   }
 
   /** Makes every resource known before vectors are made. */

@@ -14,6 +14,7 @@ import type { FinishedClaim } from './claims/finished-claims.ts'
 import { Ground } from './ground.ts'
 import type { PlanCost } from './packing/cheaper.ts'
 import type { PlannedBin } from './packing/group.ts'
+import { Interrupted } from '../pace.ts'
 import { claimOf, costOf, regrouped, type RegroupContext } from './packing/regroup.ts'
 import type { NodeFill } from './nodes/node-fill.ts'
 import type { NodeQueue } from './nodes/node-queue.ts'
@@ -245,10 +246,25 @@ export class Simulation {
    */
   run(control: SchedulingControl): void {
     const { ordinary, ofBuffers } = this.#compiled.apart(this.#scope.pods)
-    this.#placeUnits(ordinary, control)
-    if (ofBuffers.length === 0) return
-    if (this.isComplete) this.#placeAll(ofBuffers, control)
-    else this.#undecided = [...this.#undecided, ...ofBuffers]
+    this.#compiled.pace.under(control, () => {
+      try {
+        this.#placeUnits(ordinary, control)
+        if (ofBuffers.length === 0) return
+        if (this.isComplete) this.#placeAll(ofBuffers, control)
+        else this.#undecided = [...this.#undecided, ...ofBuffers]
+      } catch (error) {
+        if (!(error instanceof Interrupted)) throw error
+        this.#endAmid(this.#scope.pods)
+      }
+    })
+  }
+
+  /** Ends where a place was looked for: nothing of the search is kept, nor of a group that was tried. */
+  #endAmid(pods: readonly number[]): void {
+    this.#log.undo()
+    this.#log.keep()
+    const placed = new Set([...this.#nodeOf.keys(), ...this.#claims.flatMap((claim) => claim.pods)])
+    this.#leaveUndecided(pods.filter((pod) => !placed.has(pod)))
   }
 
   /** Places groups, and the other pods. */
@@ -278,6 +294,7 @@ export class Simulation {
       shape = shape.relaxed()
     )
       shapes.push(shape)
+    this.#compiled.pace.about(pod)
     if (this.#takenClaimOf(pod) !== undefined || shapes[0]?.usesResourceClaims === true) return undefined
     this.#devices.restart()
     const isPlaced = shapes.some((shape) =>
@@ -595,6 +612,7 @@ export class Simulation {
     const input = nodes[this.#planned.get(pod) ?? -1]
     const node = input && this.#nodes.of(input)
     if (node === undefined) return false
+    this.#compiled.pace.about(pod)
     const volumes = volumeClaims.get(pod)
     let shape: PodShape | undefined = wanted
     if (shape.usesResourceClaims) return false
@@ -635,6 +653,7 @@ export class Simulation {
   }
 
   #place(pod: number, wanted: PodShape): boolean {
+    this.#compiled.pace.about(pod)
     const claim = this.#takenClaimOf(pod)
     if (claim !== undefined) {
       this.#failures.set(pod, { kind: 'exclusiveClaim', claim })
@@ -668,6 +687,7 @@ export class Simulation {
   #tryShapes(pod: number, wanted: PodShape): 'placed' | 'refused' | PodReason {
     const volumes = this.#compiled.problem.volumeClaims.get(pod)
     for (let shape: PodShape | undefined = wanted; shape !== undefined; shape = shape.relaxed()) {
+      this.#compiled.pace.step()
       const node = this.#nodes.first(shape, volumes, this.#devices.asked(pod, shape))
       if (node !== undefined) {
         this.#onNode(node, pod, shape)
@@ -715,15 +735,16 @@ export class Simulation {
       if (queue.isEmpty) continue
       const confined = sameKindOf(from, this.#admission.confined(shape, targets))
       if (confined.length === 0) continue
-      const found = queue.first(shape.index, best, (claim) =>
-        this.#devices.answer(
-          this.#answer(this.#admission.answer(claim, shape, targets, confined), claim, shape, entry),
+      const found = queue.first(shape.index, best, (claim) => {
+        this.#compiled.pace.step()
+        const answer = this.#answer(
+          this.#admission.answer(claim, shape, targets, confined),
           claim,
-          pod,
           shape,
-          confined,
-        ),
-      )
+          entry,
+        )
+        return this.#devices.answer(answer, claim, pod, shape, confined)
+      })
       if (found === undefined) continue
       best = found
       bestConfined = confined
@@ -745,6 +766,7 @@ export class Simulation {
       let choices = this.#choices
       // The first claim whose price stays ends the search: none behind it is better.
       queue.first(shape.index, bestRise === 0 ? best : undefined, (claim) => {
+        this.#compiled.pace.step()
         const rise = finisher.rise(claim, shape.amounts)
         if (asksOnlyRoom && rise === undefined && !holdsMore(from, claim.amounts, shape.amounts))
           return 'never'
@@ -818,6 +840,7 @@ export class Simulation {
     templates: readonly Template[] = this.#compiled.templates,
   ): 'placed' | 'refused' | PodReason {
     for (const template of templates) {
+      this.#compiled.pace.step()
       if (this.#budgetOf(template).nodesExhausted) continue
       const affordable = this.#budgetOf(template).affordable()
       if (affordable.length === 0) continue

@@ -1,6 +1,7 @@
 /** The decision: first fit, and where the policy asks for it something cheaper. */
 import { sumOfPrices } from '@tenon/api'
 import type { Problem } from '../input/problem.ts'
+import { Interrupted } from '../pace.ts'
 import type { Fault, MalformedObject, PoolWithoutTypes, SchedulingControl } from '../input/result.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 import { CompiledProblem } from './compiled-problem.ts'
@@ -30,10 +31,36 @@ const mostDisplacements = 8
 
 /** Decides for every pod of the problem. */
 export function solve(problem: Problem, control: SchedulingControl): Solution {
+  try {
+    return decided(problem, control)
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error
+    return nothingDecided(problem)
+  }
+}
+
+function nothingDecided({ shapeOf }: Problem): Solution {
+  return {
+    claims: [],
+    placements: new Int32Array(),
+    failures: new Map(),
+    undecided: Array.from(shapeOf.keys()),
+    podGroups: new Map(),
+    poolsWithoutTypes: [],
+    malformed: [],
+    validZones: new Map(),
+    pricePerHour: 0,
+    firstFitPricePerHour: 0,
+    faults: [],
+  }
+}
+
+function decided(problem: Problem, control: SchedulingControl): Solution {
   const compiled = new CompiledProblem(
     problem,
     control.types ?? new TypeReader(),
     control.packings ?? new KnownPackings(),
+    control,
   )
   let barred: Barred = new Map()
   let ahead: ReadonlySet<number> = new Set()
@@ -149,7 +176,8 @@ function attempted<T>(part: Fault['part'], run: () => T, faults: Fault[]): T | u
   try {
     return run()
   } catch (error) {
-    faults.push(faultOf(part, error))
+    // Other parts may have been done before, and are what there is.
+    if (!(error instanceof Interrupted)) faults.push(faultOf(part, error))
     return undefined
   }
 }

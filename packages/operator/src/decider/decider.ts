@@ -15,6 +15,7 @@ import {
   TypeReader,
 } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
+import { PodWatch } from './pod-watch.ts'
 
 /** When a decision ends although it is not complete. */
 export interface DecisionOptions {
@@ -60,7 +61,7 @@ export class InlineDecider implements SchedulingDecider {
   }
 
   decide(input: SchedulingInput, options: DecisionOptions): Promise<SchedulingResult> {
-    return Promise.try(() => schedule(input, this.#control(options)))
+    return Promise.try(() => this.#watched(options, (control) => schedule(input, control)))
   }
 
   examine(
@@ -69,10 +70,8 @@ export class InlineDecider implements SchedulingDecider {
     options: DecisionOptions,
   ): Promise<DisruptionResult | undefined> {
     return Promise.try(() =>
-      disruptionResult(
-        input,
-        question,
-        this.#examiner.examine(this.#problemOf(input), question, this.#control(options)),
+      this.#watched(options, (control) =>
+        disruptionResult(input, question, this.#examiner.examine(this.#problemOf(input), question, control)),
       ),
     )
   }
@@ -83,10 +82,14 @@ export class InlineDecider implements SchedulingDecider {
     return this.#last.problem
   }
 
-  #control({ deadlineMs, signal }: DecisionOptions): SchedulingControl {
-    const start = this.#clock.monotonic()
-    const shouldStop = () => signal.aborted || this.#clock.monotonic() - start >= deadlineMs
-    return { shouldStop, types: this.#types, packings: this.#packings }
+  #watched<T>({ deadlineMs, signal }: DecisionOptions, run: (control: SchedulingControl) => T): T {
+    const watch = new PodWatch({ clock: this.#clock, deadlineMs, isAborted: () => signal.aborted })
+    try {
+      const { shouldStop, onPod } = watch
+      return run({ shouldStop, onPod, types: this.#types, packings: this.#packings })
+    } catch (error) {
+      throw watch.asPodError(error)
+    }
   }
 
   close(): Promise<void> {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import type { Pod } from '@tenon/api'
-import { type ConsolidationQuestion, schedule, type SchedulingInput } from '@tenon/engine'
+import { type ConsolidationQuestion, renderPodReason, schedule, type SchedulingInput } from '@tenon/engine'
 import { eventLoopTurns, type LogFields, silentLogger, SystemClock, VirtualClock } from '@tenon/runtime'
 import { Metrics } from '../metrics/metrics.ts'
 import { DecisionFaults } from './decision-faults.ts'
-import { type DecisionOptions, InlineDecider, type SchedulingDecider } from './decider.ts'
+import { type DecisionOptions, InlineDecider, nothingDecided, type SchedulingDecider } from './decider.ts'
 import { aNode, anInput, aPod, aPool, aQuestion, some } from './inputs.test-support.ts'
 import { IsolatingDecider } from './isolating-decider.ts'
 import { ThreadDecider } from './thread-decider.ts'
@@ -243,4 +243,139 @@ test('RPT-30 what cannot be told a thread costs only the pod that has it', async
     result.failures.map(({ pod }) => pod.metadata.name),
     ['broken'],
   )
+})
+
+/** Like a thread that hangs while something in the input is broken: it is given up some time after its deadline. */
+function hangingFor(isBroken: (input: SchedulingInput) => boolean, ending: 'fails' | 'decides nothing') {
+  return (clock: VirtualClock): SchedulingDecider => {
+    const inline = new InlineDecider(clock)
+    return {
+      decide: async (input, more) => {
+        if (!isBroken(input)) return await inline.decide(input, more)
+        await clock.advance(more.deadlineMs + (ending === 'fails' ? 30_000 : 0))
+        if (ending === 'fails') throw new Error('gave no sign of life')
+        return nothingDecided(input)
+      },
+      examine: (input, question, more) => inline.examine(input, question, more),
+      close: () => inline.close(),
+    }
+  }
+}
+
+describe('a decision that hangs', () => {
+  const replicas = (count: number) => some(count, (i) => aPod(`p-${i}`, '100m'))
+
+  for (const ending of ['fails', 'decides nothing'] as const)
+    test(`RPB-48 and ${ending} is made without the pod that hangs it, within two passes`, async () => {
+      const { decider, clock } = aDecider(hangingFor(({ pods }) => named(pods, 'p-137'), ending))
+      const input = anInput(replicas(300))
+      let result = await decider.decide(input, options)
+      if (placed(result).length < 299) result = await decider.decide(input, options)
+      assert.equal(placed(result).length, 299)
+      assert.deepEqual(
+        result.failures.map(({ pod, reason }) => [pod.metadata.name, reason.kind]),
+        [['p-137', 'undecidable']],
+      )
+      const before = clock.monotonic()
+      assert.equal(placed(await decider.decide(input, options)).length, 299)
+      assert.equal(clock.monotonic(), before, 'the pod is left out at once')
+    })
+
+  for (const kind of ['nodes', 'daemons', 'pools'] as const)
+    test(`RPB-48 so it is without one of the ${kind}`, async () => {
+      const nameOf = (item: SchedulingInput[typeof kind][number]) =>
+        'nodePool' in item ? item.nodePool.metadata.name : item.name
+      const { decider } = aDecider(
+        hangingFor((input) => input[kind].some((item) => nameOf(item) === 'broken'), 'fails'),
+      )
+      const names = ['one', 'broken', 'two']
+      const input = anInput(replicas(20), {
+        nodes: kind === 'nodes' ? names.map(aNode) : [],
+        pools: (kind === 'pools' ? names : ['one']).map((name) => aPool(name)),
+        daemons: (kind === 'daemons' ? names : []).map((name) => ({
+          name,
+          namespace: 'default',
+          labels: {},
+          spec: aPod(name, '50m').spec,
+        })),
+      })
+      const first = await decider.decide(input, options)
+      const result = placed(first).length === 20 ? first : await decider.decide(input, options)
+      assert.equal(placed(result).length, 20)
+    })
+})
+
+describe('a thread that hangs', () => {
+  /** A real thread; what hangs it is found by how long it gives no sign of life. */
+  function hanging(t: TestContext) {
+    const inner = new ThreadDecider({
+      clock: new SystemClock(),
+      turns: eventLoopTurns,
+      logger: silentLogger,
+      program: new URL('./hanging-thread.test-support.ts', import.meta.url),
+    })
+    t.after(() => inner.close())
+    return aDecider(() => inner)
+  }
+  const workload = (uid: string, pod: Pod): Pod => ({
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: uid, uid, controller: true }],
+    },
+  })
+  const inAWhile: DecisionOptions = { ...options, deadlineMs: 20_000 }
+
+  test('RPB-48 at a pod is ended, and all other pods are placed in the same pass', async (t) => {
+    const { decider } = hanging(t)
+    const pods = [...some(50, (i) => aPod(`p-${i}`, '100m')), aPod('hangs', '1')]
+    const result = await decider.decide(anInput(pods), inAWhile)
+    assert.equal(placed(result).length, 50)
+    const [failure] = result.failures
+    assert.equal(failure?.pod.metadata.name, 'hangs')
+    assert.match(renderPodReason(failure.reason), /gave no sign of life for 2 s/)
+  })
+
+  test('RPB-48 at every pod of a workload is ended, and the workload set aside', async (t) => {
+    const { decider } = hanging(t)
+    const pods = [
+      ...some(50, (i) => aPod(`p-${i}`, '100m')),
+      ...some(40, (i) => workload('bad', aPod(`hangs-${i}`, '1'))),
+    ]
+    const result = await decider.decide(anInput(pods), inAWhile)
+    assert.equal(placed(result).length, 50)
+    assert.equal(result.failures.length, 40)
+  })
+
+  for (const name of ['hangs', 'hangs-at-pods'])
+    test(`RPB-48 at a NodePool (${name}) is ended, and the NodePool set aside with an event`, async (t) => {
+      const { decider, events } = hanging(t)
+      const pods = some(20, (i) => aPod(`p-${i}`, '100m'))
+      const input = anInput(pods, { pools: [aPool('sound'), aPool(name), aPool('other')] })
+      const first = await decider.decide(input, inAWhile)
+      const result = placed(first).length === 20 ? first : await decider.decide(input, inAWhile)
+      assert.equal(placed(result).length, 20)
+      assert.deepEqual(
+        events.map(({ reason, name: object }) => [reason, object]),
+        [['DecisionFailed', name]],
+      )
+    })
+
+  test('RPB-48 in a search for consolidation is ended, and the node that hangs it left', async (t) => {
+    const { decider, events } = hanging(t)
+    const { input, question } = aQuestion(8)
+    const pods = input.pods.map((pod) =>
+      pod.metadata.name === 'p-5' ? { ...pod, metadata: { ...pod.metadata, uid: 'hangs' } } : pod,
+    )
+    const candidates = question.candidates.map((each) =>
+      each.node === 'node-5' ? { ...each, pods: ['hangs'] } : each,
+    )
+    const origins = new Map([...(input.origins ?? []), ['hangs', 'candidate' as const]])
+    const answer = await decider.examine({ ...input, pods, origins }, { ...question, candidates }, inAWhile)
+    assert.ok(answer?.kind === 'consolidation' && answer.moves.length === 1)
+    assert.deepEqual(
+      events.map(({ name }) => name),
+      ['node-5'],
+    )
+  })
 })

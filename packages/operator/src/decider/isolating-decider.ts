@@ -1,4 +1,4 @@
-/** A decision that throws is made again without what makes it throw, so that one bad object holds up nobody. */
+/** A decision that fails is made again without what makes it fail, so that one bad object holds up nobody. */
 import type {
   CandidateInput,
   ConsolidationQuestion,
@@ -9,19 +9,26 @@ import type {
   SchedulingInput,
   SchedulingResult,
 } from '@tenon/engine'
-import type { Pod } from '@tenon/api'
+import { controllerOf, type Pod } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import { FailureBackoff } from '../cluster/failure-backoff.ts'
 import type { DecisionFaults, FaultyPart } from './decision-faults.ts'
 import { type DecisionOptions, type SchedulingDecider } from './decider.ts'
 import { type Attempt, isolate } from './isolate.ts'
+import { PodError } from './pod-watch.ts'
 
 const minute = 60_000
 /** What was set aside is tried again after a minute, then after twice as long each time. */
 const backoff = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 6 * 60 * minute }
 /** Attempts of one decision; what was not judged by then is judged with the next. */
 const mostAttempts = 400
+/** What an attempt without some objects may take of the time of a decision. */
+const attemptShare = 0.1
+/** A decision with less time than this says nothing about its pods when it decides about none. */
+const leastJudgedMs = 5000
+/** Pods left out one after the other because attempts failed at them, before something else is suspected. */
+const mostSuspects = 10
 /** Objects of each kind that are remembered as set aside. */
 const mostTold = 10_000
 
@@ -38,10 +45,11 @@ const report = 'This is a bug: please report it with the log of the controller'
 type ObjectList = 'pools' | 'daemons' | 'nodes'
 
 /**
- * Asks another decider. When that throws it asks again at once, without improvements; then without the pods that are
- * new since the last decision that succeeded, and by halving finds those that make it throw. They are set aside with
- * a reason, and tried again after a while that grows. The same for NodePools, DaemonSets and nodes, and for the
- * candidates of a search for consolidation.
+ * Asks another decider. When that throws, hangs or decides about no pod in its time, it asks again at once, without
+ * improvements; then without the pods at which it failed; then without those that are new since the last decision
+ * that succeeded, and by halving finds those that make it fail. They are set aside with a reason, and tried again
+ * after a while that grows. The same for NodePools, DaemonSets and nodes, and for the candidates of a search for
+ * consolidation.
  */
 export class IsolatingDecider implements SchedulingDecider {
   readonly #options: IsolatingDeciderOptions
@@ -59,18 +67,27 @@ export class IsolatingDecider implements SchedulingDecider {
 
   async decide(input: SchedulingInput, options: DecisionOptions): Promise<SchedulingResult> {
     const known = this.#withoutSetAside(input)
-    const budget = this.#budget(options)
-    const attempt = (tried: SchedulingInput) =>
+    const attempt = (tried: SchedulingInput, deadlineMs: number) =>
       this.#attempt('decision', options.signal, () =>
-        this.#options.inner.decide(tried, { deadlineMs: budget.leftMs(), signal: options.signal }),
+        this.#decided(tried, { deadlineMs, signal: options.signal }),
       )
-    const first = await attempt(known.input)
+    const first = await attempt(known.input, options.deadlineMs)
     if (first.kind === 'done') return this.#told(known.input, first.value, known.failures)
+    const budget = this.#budget(options)
+    const again = (tried: SchedulingInput) => budget.spend(() => attempt(tried, budget.attemptMs))
     const { improvement: _, ...policy } = known.input.policy
     const plain = { ...known.input, policy }
-    const again = known.input.policy.improvement === undefined ? first : await attempt(plain)
-    if (again.kind === 'done') return this.#told(plain, again.value, known.failures)
-    return await this.#isolated(plain, again.error, known.failures, budget, attempt)
+    const second = known.input.policy.improvement === undefined ? first : await again(plain)
+    if (second.kind === 'done') return this.#told(plain, second.value, known.failures)
+    const search: Search = { input: plain, error: second.error, budget, attempt: again }
+    const { found, isAnyPod } = await this.#withoutSuspects(search)
+    const result =
+      found ??
+      (isAnyPod ? await this.#withoutObjects(search) : undefined) ??
+      (await this.#withoutPods(search)) ??
+      (await this.#withoutObjects(search))
+    if (result === undefined) throw second.error
+    return this.#told(plain, result, [...known.failures, ...result.setAside])
   }
 
   async examine(
@@ -95,14 +112,46 @@ export class IsolatingDecider implements SchedulingDecider {
     return this.#options.inner.close()
   }
 
-  /** @param error what the decision about all of it failed with. */
-  async #isolated(
-    input: SchedulingInput,
-    error: unknown,
-    failures: readonly Failure[],
-    budget: Budget,
-    attempt: (input: SchedulingInput) => Promise<Attempt<SchedulingResult>>,
-  ): Promise<SchedulingResult> {
+  /** @throws Error when no pod was decided about. */
+  async #decided(input: SchedulingInput, options: DecisionOptions): Promise<SchedulingResult> {
+    const { clock, inner } = this.#options
+    const start = clock.monotonic()
+    const result = await inner.decide(input, options)
+    const { deadlineMs, signal } = options
+    const isTimeOver = clock.monotonic() - start >= deadlineMs && !signal.aborted
+    if (isTimeOver && deadlineMs >= leastJudgedMs && isNothing(result))
+      throw new Error(`no pod was decided about within ${deadlineMs / 1000} s`)
+    return result
+  }
+
+  /**
+   * Leaves out pod after pod at which an attempt failed, where the decider says which that was; of a workload whose
+   * pods are suspected twice, all of them.
+   */
+  async #withoutSuspects(search: Search): Promise<{ readonly found?: Found; readonly isAnyPod: boolean }> {
+    const { budget, attempt } = search
+    const suspects = new Map<Pod, unknown>()
+    const workloads = new Set<string>()
+    let { input, error } = search
+    for (let round = 0; round < mostSuspects && budget.mayGoOn(); round++) {
+      const pod = error instanceof PodError ? input.pods[error.pod] : undefined
+      if (pod === undefined) return { isAnyPod: false }
+      const workload = controllerOf(pod)?.uid
+      const isKnown = workload !== undefined && workloads.has(workload)
+      if (workload !== undefined) workloads.add(workload)
+      for (const each of input.pods)
+        if (each === pod || (isKnown && controllerOf(each)?.uid === workload)) suspects.set(each, error)
+      input = { ...search.input, pods: search.input.pods.filter((each) => !suspects.has(each)) }
+      const tried = await attempt(input)
+      if (tried.kind === 'done')
+        return { found: { ...tried.value, setAside: this.#setAsideAll(suspects) }, isAnyPod: false }
+      error = tried.error
+    }
+    return { isAnyPod: suspects.size > 1 }
+  }
+
+  /** Looks by halving for the pods that are to blame; undefined when none is. */
+  async #withoutPods({ input, error, budget, attempt }: Search): Promise<Found | undefined> {
     const fresh = input.pods.filter(({ metadata }) => !this.#good.has(metadata.uid ?? ''))
     const old = input.pods.filter(({ metadata }) => this.#good.has(metadata.uid ?? ''))
     let kept: readonly Pod[] = fresh.length === 0 ? [] : old
@@ -113,7 +162,7 @@ export class IsolatingDecider implements SchedulingDecider {
       kept = []
       base = await attempt({ ...input, pods: kept })
     }
-    if (base.kind === 'failed') return await this.#withoutObjects(input, error, failures, budget, attempt)
+    if (base.kind === 'failed') return undefined
     const { value, culprits, left } = await isolate<Pod, SchedulingResult>({
       kept,
       suspects,
@@ -121,20 +170,16 @@ export class IsolatingDecider implements SchedulingDecider {
       attempt: (pods) => attempt({ ...input, pods }),
       mayGoOn: budget.mayGoOn,
     })
-    const setAside = Array.from(culprits, ([pod, cause]) => this.#setAside(pod, cause))
     const result = value ?? base.value
-    const undecided = [...result.undecided, ...left]
-    return this.#told(input, { ...result, undecided }, [...failures, ...setAside])
+    return {
+      ...result,
+      undecided: [...result.undecided, ...left],
+      setAside: this.#setAsideAll(culprits),
+    }
   }
 
-  /** No pod is to blame: looks for the NodePool, the DaemonSet or the node that is. */
-  async #withoutObjects(
-    input: SchedulingInput,
-    error: unknown,
-    failures: readonly Failure[],
-    budget: Budget,
-    attempt: (input: SchedulingInput) => Promise<Attempt<SchedulingResult>>,
-  ): Promise<SchedulingResult> {
+  /** Looks for the NodePools, the DaemonSets or the nodes that are to blame; undefined when it cannot be some of them. */
+  async #withoutObjects({ input, error, budget, attempt }: Search): Promise<Found | undefined> {
     for (const list of ['pools', 'daemons', 'nodes'] as const) {
       const none = await attempt({ ...input, [list]: [] })
       if (none.kind === 'failed') continue
@@ -145,10 +190,12 @@ export class IsolatingDecider implements SchedulingDecider {
         attempt: (items) => attempt({ ...input, [list]: items }),
         mayGoOn: budget.mayGoOn,
       })
+      // What fails with any of them is not their fault.
+      if (culprits.size > 1 && culprits.size === input[list].length) continue
       for (const [item, cause] of culprits) this.#setAsideObject(list, item as Named, cause)
-      return this.#told(input, value ?? none.value, failures)
+      return { ...(value ?? none.value), setAside: [] }
     }
-    throw error
+    return undefined
   }
 
   async #consolidation(
@@ -157,32 +204,36 @@ export class IsolatingDecider implements SchedulingDecider {
     options: DecisionOptions,
   ): Promise<DisruptionResult | undefined> {
     const { inner } = this.#options
-    const budget = this.#budget(options)
     const isHealthy = ({ node }: CandidateInput) => !this.#isSetAside(`Node/${node}`)
     // Questions about the same list share work.
     const healthy = question.candidates.every(isHealthy)
       ? question.candidates
       : question.candidates.filter(isHealthy)
-    const ask = (asked: ConsolidationQuestion, candidates: readonly CandidateInput[]) =>
+    const ask = (
+      asked: ConsolidationQuestion,
+      candidates: readonly CandidateInput[],
+      deadlineMs: number,
+    ): Promise<Attempt<DisruptionResult | undefined>> =>
       this.#attempt('disruption', options.signal, () =>
         inner.examine(
           withPodsOfOnly(input, question.candidates, candidates),
           { ...asked, candidates },
-          { deadlineMs: budget.leftMs(), signal: options.signal },
+          { deadlineMs, signal: options.signal },
         ),
       )
-    const first = await ask(question, healthy)
+    const first = await ask(question, healthy, options.deadlineMs)
     if (first.kind === 'done') return first.value
+    const budget = this.#budget(options)
     const { improvement: _, ...plain } = question
-    const again = await ask(plain, healthy)
+    const again = await ask(plain, healthy, budget.attemptMs)
     if (again.kind === 'done') return again.value
-    const none = await ask(plain, [])
+    const none = await ask(plain, [], budget.attemptMs)
     if (none.kind === 'failed') throw again.error
     const { value, culprits, left } = await isolate<CandidateInput, DisruptionResult | undefined>({
       kept: [],
       suspects: healthy,
       error: again.error,
-      attempt: (candidates) => ask(plain, candidates),
+      attempt: (candidates) => budget.spend(() => ask(plain, candidates, budget.attemptMs)),
       mayGoOn: budget.mayGoOn,
     })
     for (const [{ node }, cause] of culprits) this.#leaveNode(node, cause)
@@ -237,11 +288,13 @@ export class IsolatingDecider implements SchedulingDecider {
     return this.#problems.has(key) && this.#failures.leftMs(key) > 0
   }
 
-  #setAside(pod: Pod, error: unknown): Failure {
-    const { name, namespace } = pod.metadata
-    const key = podKey(pod)
-    this.#note(key, { Pod: { name, namespace } }, error)
-    return this.#failureOf(key, pod)
+  #setAsideAll(culprits: ReadonlyMap<Pod, unknown>): readonly Failure[] {
+    return Array.from(culprits, ([pod, error]) => {
+      const { name, namespace } = pod.metadata
+      const key = podKey(pod)
+      this.#note(key, { Pod: { name, namespace } }, error)
+      return this.#failureOf(key, pod)
+    })
   }
 
   #setAsideObject(list: ObjectList, item: Named, error: unknown): void {
@@ -287,20 +340,48 @@ export class IsolatingDecider implements SchedulingDecider {
     return { pod, reason: { kind: 'undecidable', problem: this.#problems.get(key) ?? 'unknown' } }
   }
 
+  /** What the search for those to blame may take: as long again as the decision that failed. */
   #budget({ deadlineMs, signal }: DecisionOptions): Budget {
     const { clock } = this.#options
-    const end = clock.monotonic() + deadlineMs
+    const attemptMs = Math.max(1, deadlineMs * attemptShare)
     let attempts = 0
+    let spentMs = 0
     return {
-      leftMs: () => Math.max(1, end - clock.monotonic()),
-      mayGoOn: () => !signal.aborted && clock.monotonic() < end && attempts++ < mostAttempts,
+      attemptMs,
+      mayGoOn: () => !signal.aborted && spentMs < deadlineMs && attempts++ < mostAttempts,
+      spend: async (run) => {
+        const start = clock.monotonic()
+        const outcome = await run()
+        // How long it takes to end one that hangs says nothing about the next.
+        spentMs += Math.min(attemptMs, clock.monotonic() - start)
+        return outcome
+      },
     }
   }
 }
 
 interface Budget {
-  readonly leftMs: () => number
+  /** What one attempt may take. */
+  readonly attemptMs: number
   readonly mayGoOn: () => boolean
+  readonly spend: <T>(run: () => Promise<T>) => Promise<T>
+}
+
+/** What is known of a decision that failed. */
+interface Search {
+  readonly input: SchedulingInput
+  readonly error: unknown
+  readonly budget: Budget
+  readonly attempt: (input: SchedulingInput) => Promise<Attempt<SchedulingResult>>
+}
+
+/** A decision without those to blame, and why these pods are not part of it. */
+interface Found extends SchedulingResult {
+  readonly setAside: readonly Failure[]
+}
+
+function isNothing({ claims, deferred, placements, failures, undecided }: SchedulingResult): boolean {
+  return undecided.length > 0 && claims.length + deferred.length + placements.length + failures.length === 0
 }
 
 type Named = PoolInput | { readonly name: string }

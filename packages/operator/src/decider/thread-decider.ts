@@ -13,10 +13,20 @@ import {
 import { type Clock, inSlices, type Logger, type Slicing, type Turns } from '@tenon/runtime'
 import { type DecisionOptions, InlineDecider, nothingDecided, type SchedulingDecider } from './decider.ts'
 import { sliceMs } from './slice.ts'
-import { type Bounds, ThreadSession } from './thread-session.ts'
+import { PodError } from './pod-watch.ts'
+import { type Bounds, ThreadSession, threadUrl } from './thread-session.ts'
 
-/** A thread that has not answered this long after it should have stopped is given up. */
-const graceMs = 30_000
+/** A thread that has not answered this long after it should have stopped is given up; half its time if that is less. */
+const mostGraceMs = 30_000
+const leastGraceMs = 2000
+
+/** A thread that gave no sign of life in this part of its time is given up: it asks every few ms whether to stop. */
+const silentShare = 0.1
+const leastSilentMs = 2000
+/**
+ * Looks in which there was none. Looks are counted rather than time, since both threads come late where the CPU is short.
+ */
+const silentLooks = 10
 
 /** What is to be had from the thread once the problem is made. */
 type Ask<T> = (session: ThreadSession, problem: Problem, bounds: Bounds) => Promise<T | undefined>
@@ -25,6 +35,8 @@ export interface ThreadDeciderOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>
   readonly turns: Turns
   readonly logger: Logger
+  /** What the thread runs. */
+  readonly program?: URL
 }
 
 /** Threads that died one after the other without having decided anything: then it is not what they were asked. */
@@ -133,7 +145,7 @@ export class ThreadDecider implements SchedulingDecider {
 
   #running(): ThreadSession {
     if (this.#session === undefined || this.#session.isOver)
-      this.#session = new ThreadSession(this.#slicing, (error) => {
+      this.#session = new ThreadSession(this.#slicing, this.#options.program ?? threadUrl, (error) => {
         this.#failures++
         if (!isOutOfMemory(error)) this.#deaths++
         this.#options.logger.error('scheduling thread failed, the next decision starts another', {
@@ -144,22 +156,44 @@ export class ThreadDecider implements SchedulingDecider {
     return this.#session
   }
 
-  /** Gives the thread up when it does not stop although it should. */
+  /** Gives the thread up when it hangs, or does not stop although it should. */
   #watch(session: ThreadSession, remainingMs: number, signal: AbortSignal): () => void {
     const { clock, logger } = this.#options
-    const giveUp = () => {
-      const error = new Error(`the scheduling thread did not stop within ${graceMs} ms after it was asked to`)
+    const graceMs = Math.min(mostGraceMs, Math.max(leastGraceMs, remainingMs / 2))
+    const giveUp = (what: string) => {
+      const error = new PodError(`${what}, so its thread was ended`, session.state.pod)
       logger.error('ended a scheduling thread that did not stop', { error })
       void session.end(error)
     }
-    const cancels = [clock.after(remainingMs + graceMs, giveUp)]
+    const isLate = () => giveUp(`the decision did not stop within ${graceMs / 1000} s after it was asked to`)
+    const cancels = [
+      clock.after(remainingMs + graceMs, isLate),
+      this.#whileSilent(session, remainingMs, giveUp),
+    ]
     const onAbort = () => {
-      cancels.push(clock.after(graceMs, giveUp))
+      cancels.push(clock.after(graceMs, isLate))
     }
     signal.addEventListener('abort', onAbort, { once: true })
     return () => {
       signal.removeEventListener('abort', onAbort)
       for (const cancel of cancels) cancel()
+    }
+  }
+
+  #whileSilent(session: ThreadSession, remainingMs: number, giveUp: (what: string) => void): () => void {
+    const silentMs = Math.max(leastSilentMs, remainingMs * silentShare)
+    let { signs } = session.state
+    let silent = 0
+    const look = () => {
+      const { state } = session
+      silent = state.isDeciding && state.signs === signs ? silent + 1 : 0
+      signs = state.signs
+      if (silent >= silentLooks) giveUp(`the decision gave no sign of life for ${silentMs / 1000} s`)
+      else cancel = this.#options.clock.after(silentMs / silentLooks, look)
+    }
+    let cancel = this.#options.clock.after(silentMs / silentLooks, look)
+    return () => {
+      cancel()
     }
   }
 }

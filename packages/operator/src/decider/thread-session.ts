@@ -4,8 +4,10 @@ import type { DisruptionAnswer, DisruptionQuestion, Problem, Solution } from '@t
 import { inSlices, type Slicing } from '@tenon/runtime'
 import { Assembly, type Part, PieceSize } from './parts.ts'
 import { problemMessages, SentTypes, type ToThread } from './problem-parts.ts'
-import type { FromThread, ThreadData } from './scheduling-thread.ts'
+import type { FromThread, ThreadData } from './thread-program.ts'
+import { PodError } from './pod-watch.ts'
 import { solutionFrom } from './solution-parts.ts'
+import { ThreadState } from './thread-state.ts'
 
 /** What bounds a decision of the thread. */
 export interface Bounds {
@@ -15,7 +17,7 @@ export interface Bounds {
 }
 
 /** In the bundle the thread's program lies beside whatever file this has become part of. */
-const threadUrl = new URL(
+export const threadUrl: URL = new URL(
   `./scheduling-thread.${import.meta.url.endsWith('.ts') ? 'ts' : 'mjs'}`,
   import.meta.url,
 )
@@ -24,12 +26,12 @@ const threadUrl = new URL(
 const resourceLimits = { maxYoungGenerationSizeMb: 16 }
 
 /** The thread is well, but what it was asked for threw. */
-class DecisionError extends Error {
+class DecisionError extends PodError {
   /** @param failure with the stack where that happened. */
-  constructor(failure: Extract<FromThread, { kind: 'failed' }>) {
-    const cause = new Error(failure.message)
-    cause.stack = failure.stack
-    super(`the scheduling thread failed: ${failure.message}`, { cause })
+  constructor({ message, stack, pod = -1 }: Extract<FromThread, { kind: 'failed' }>) {
+    const cause = new Error(message)
+    cause.stack = stack
+    super(`the scheduling thread failed: ${message}`, pod, { cause })
   }
 }
 
@@ -41,19 +43,22 @@ export class ThreadSession {
   readonly #slicing: Slicing
   readonly #worker: Worker
   readonly #replies: MessagePort
-  readonly #stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+  readonly #state = new ThreadState()
   readonly #types = new SentTypes()
   readonly #size = new PieceSize()
   #failure: Error | undefined
   #waiting: PromiseWithResolvers<void> | undefined
 
-  /** @param onFailure told when the thread ends, unless it was asked to. */
-  constructor(slicing: Slicing, onFailure: (error: Error) => void) {
+  /**
+   * @param program what the thread runs.
+   * @param onFailure told when the thread ends, unless it was asked to.
+   */
+  constructor(slicing: Slicing, program: URL, onFailure: (error: Error) => void) {
     this.#slicing = slicing
     const { port1, port2 } = new MessageChannel()
     this.#replies = port1
-    const data: ThreadData = { replies: port2, stop: this.#stop }
-    this.#worker = new Worker(threadUrl, {
+    const data: ThreadData = { replies: port2, state: this.#state.memory }
+    this.#worker = new Worker(program, {
       name: 'scheduling',
       workerData: data,
       transferList: [port2],
@@ -65,10 +70,10 @@ export class ThreadSession {
       onFailure(error)
     }
     this.#worker.on('error', (cause: Error) => {
-      fail(new Error(`the scheduling thread failed: ${cause.message}`, { cause }))
+      fail(new PodError(`the scheduling thread failed: ${cause.message}`, this.#state.pod, { cause }))
     })
     this.#worker.on('exit', (code) => {
-      fail(new Error(`the scheduling thread ended with code ${code}`))
+      fail(new PodError(`the scheduling thread ended with code ${code}`, this.#state.pod))
     })
     this.#worker.on('message', (message: FromThread) => {
       if (message.kind === 'answered') this.#waiting?.resolve()
@@ -79,6 +84,11 @@ export class ThreadSession {
 
   get isOver(): boolean {
     return this.#failure !== undefined
+  }
+
+  /** How the thread gets on. */
+  get state(): Pick<ThreadState, 'isDeciding' | 'pod' | 'signs'> {
+    return this.#state
   }
 
   /**
@@ -112,9 +122,9 @@ export class ThreadSession {
     request: (deadlineMs: number) => ToThread,
   ): Promise<Assembly | undefined> {
     const stop = () => {
-      Atomics.store(this.#stop, 0, 1)
+      this.#state.shouldStop = true
     }
-    Atomics.store(this.#stop, 0, 0)
+    this.#state.shouldStop = false
     signal.addEventListener('abort', stop, { once: true })
     this.#worker.ref()
     try {

@@ -1,0 +1,36 @@
+/** A thread that decides, and hangs for ever at objects whose name begins with `hangs`. */
+import { examine, type Problem, solve } from '@tenon/engine'
+import { decideInThread } from './thread-program.ts'
+
+const hangs = (name: string | undefined) => name?.startsWith('hangs') === true
+
+function hang(): never {
+  for (;;) continue
+}
+
+decideInThread({
+  solve: (problem, control) => {
+    hangAtObjects(problem)
+    return solve(problem, {
+      ...control,
+      onPod: (pod) => {
+        control.onPod?.(pod)
+        if (hangs(problem.uids[pod])) hang()
+        if (pod >= 0 && problem.pools.some(({ nodePool }) => nodePool.metadata.name === 'hangs-at-pods'))
+          hang()
+      },
+    })
+  },
+  examine: (problem, question, control) => {
+    if (problem.uids.some(hangs)) hang()
+    return examine(problem, question, control)
+  },
+})
+
+function hangAtObjects({ pools, nodes, daemons }: Problem): void {
+  const names = [
+    ...pools.map(({ nodePool }) => nodePool.metadata.name),
+    ...[...nodes, ...daemons].map(({ name }) => name),
+  ]
+  if (names.some((name) => name.startsWith('hangs') && name !== 'hangs-at-pods')) hang()
+}

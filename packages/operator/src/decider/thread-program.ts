@@ -1,0 +1,96 @@
+/* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
+/** What the thread that decides does: hears problems, answers with solutions. Holds one decision at a time. */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { type examine, KnownPackings, type SchedulingControl, type solve, TypeReader } from '@tenon/engine'
+import { SystemClock } from '@tenon/runtime'
+import { type Part, partsOf, PieceSize } from './parts.ts'
+import { PodError, PodWatch } from './pod-watch.ts'
+import { ProblemReader, type ToThread } from './problem-parts.ts'
+import { solutionParts } from './solution-parts.ts'
+import { ThreadState } from './thread-state.ts'
+
+/** What the thread is started with. */
+export interface ThreadData {
+  /** Takes the parts of each solution. */
+  readonly replies: MessagePort
+  readonly state: Int32Array
+}
+
+/** From the start of a decision; a plan that is not found by then is not waited for. */
+const improvementMs = 3000
+
+/** What the thread says once all parts of an answer are there, or when there will be none. */
+export type FromThread =
+  | { readonly kind: 'answered' }
+  | {
+      readonly kind: 'failed'
+      readonly message: string
+      readonly stack: string
+      /** Index of the pod that the decision was about. */
+      readonly pod: number | undefined
+    }
+
+/** @param engine what decides. */
+export function decideInThread(engine: {
+  readonly solve: typeof solve
+  readonly examine: typeof examine
+}): void {
+  const { replies, state: memory } = workerData as ThreadData
+  const state = new ThreadState(memory)
+  const clock = new SystemClock()
+  const problems = new ProblemReader()
+  const types = new TypeReader()
+  const packings = new KnownPackings()
+  const size = new PieceSize()
+  state.about()
+
+  // An error elsewhere ends the thread, which is what the other side hears then.
+  parentPort?.on('message', (message: ToThread) => {
+    state.sign()
+    if (message.kind === 'solve')
+      answer(message.deadlineMs, (control) => solutionParts(engine.solve(problems.problem(), control), size))
+    else if (message.kind === 'examine') {
+      const { question, deadlineMs } = message
+      answer(deadlineMs, (control) =>
+        partsOf({ answer: engine.examine(problems.problem(), question, control) }, size),
+      )
+    } else problems.hear(message)
+  })
+
+  /** A decision that throws, or whose answer cannot be sent, costs only itself. */
+  function answer(deadlineMs: number, partsFor: (control: SchedulingControl) => Iterable<Part>): void {
+    const watch = new PodWatch({ clock, deadlineMs, isAborted: () => state.shouldStop, onPod: state.about })
+    state.about(-1)
+    try {
+      tellParts(watch, partsFor)
+      // Told last and elsewhere: all parts are there when this arrives.
+      say({ kind: 'answered' })
+    } catch (thrown) {
+      const error = watch.asPodError(thrown)
+      const { message, stack = message } = thrown instanceof Error ? thrown : new Error(String(thrown))
+      say({ kind: 'failed', message, stack, pod: error instanceof PodError ? error.pod : undefined })
+    } finally {
+      state.about()
+    }
+  }
+
+  function tellParts(watch: PodWatch, partsFor: (control: SchedulingControl) => Iterable<Part>): void {
+    const start = clock.monotonic()
+    const shouldStop = () => {
+      state.sign()
+      return watch.shouldStop()
+    }
+    // Looking for a cheaper plan may take as long again as first fit, but pods wait meanwhile.
+    const shouldImprove = () => clock.monotonic() - start < improvementMs
+    for (const part of partsFor({ shouldStop, shouldImprove, onPod: watch.onPod, types, packings })) {
+      const before = clock.monotonic()
+      replies.postMessage(part)
+      state.sign()
+      size.took(clock.monotonic() - before)
+    }
+  }
+}
+
+function say(message: FromThread): void {
+  parentPort?.postMessage(message)
+}

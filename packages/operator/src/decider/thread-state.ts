@@ -1,0 +1,47 @@
+/** What the thread that decides and the one that started it know of each other at any time. */
+
+const words = { stop: 0, signs: 1, pod: 2 } as const
+const nothing = -2
+
+export class ThreadState {
+  /** To be handed to the other thread. */
+  readonly memory: Int32Array
+
+  constructor(memory: Int32Array = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT))) {
+    this.memory = memory
+  }
+
+  /** Whether the decision under way should stop. */
+  get shouldStop(): boolean {
+    return Atomics.load(this.memory, words.stop) !== 0
+  }
+
+  set shouldStop(value: boolean) {
+    Atomics.store(this.memory, words.stop, value ? 1 : 0)
+  }
+
+  /** Tells the other thread that this one gets on. */
+  sign(): void {
+    Atomics.add(this.memory, words.signs, 1)
+  }
+
+  /** Changes as long as the thread gets on. */
+  get signs(): number {
+    return Atomics.load(this.memory, words.signs)
+  }
+
+  /** @param pod index of the pod that the decision is about, -1 while it is about none; absent once there is none. */
+  readonly about = (pod: number = nothing): void => {
+    Atomics.store(this.memory, words.pod, pod)
+    this.sign()
+  }
+
+  get isDeciding(): boolean {
+    return Atomics.load(this.memory, words.pod) !== nothing
+  }
+
+  /** Index of the pod that the decision is about; negative while it is about none. */
+  get pod(): number {
+    return Atomics.load(this.memory, words.pod)
+  }
+}
