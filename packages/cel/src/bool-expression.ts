@@ -1,5 +1,6 @@
 import type { Environment } from '@marcbachmann/cel-js'
 import { compileCel, failureOf } from './environment.ts'
+import { costProblem } from './iterations.ts'
 import type { CelExtensions } from './literals.ts'
 
 /** Asks the expression of a value: what it says, or why that cannot be told. */
@@ -14,6 +15,8 @@ export function compileCelBool(
 ): CelExpression | string {
   const { program, error, ...rest } = compileCel(environment, text, extensions)
   if (program === undefined) return error ?? 'the expression does not compile'
+  const costs = costProblem(program.ast)
+  if (costs !== undefined) return costs
   const type = 'type' in rest ? rest.type : 'dyn'
   if (type !== 'bool' && type !== 'dyn') return `must evaluate to bool or the unknown type, not ${type}`
   return (value) => {

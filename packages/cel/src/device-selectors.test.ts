@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Device } from '@tenon/api'
 import { askDeviceSelector, compileDeviceSelector, deviceSelectorProblem } from './index.ts'
 
@@ -79,4 +79,34 @@ test('a selector that the API server refuses has a problem, all others have none
     'nobody == 1',
   ])
     assert.notEqual(deviceSelectorProblem(text), undefined, text)
+})
+
+describe('RPB-47 what an expression may cost', () => {
+  const list = (length: number) => `[${Array.from({ length }, (_, i) => i).join(', ')}]`
+  const nested = (depth: number, range: string): string =>
+    depth === 0 ? 'true' : `${range}.all(x${depth}, ${nested(depth - 1, range)})`
+
+  test('is bounded before it is run', () => {
+    for (const text of [
+      nested(5, list(100)),
+      nested(4, list(30)),
+      `cel.bind(a, ${list(100)}, ${nested(3, 'a')})`,
+      'lists.range(1000000).all(x, x >= 0)',
+      `${list(100)}.map(x, ${nested(2, list(100))}).size() > 0`,
+    ]) {
+      const start = performance.now()
+      assert.match(deviceSelectorProblem(text) ?? '', /limit of 1000000/, text.slice(0, 60))
+      assert.match(compileDeviceSelector(text).problem ?? '', /limit of 1000000/)
+      assert.ok(performance.now() - start < 2000)
+    }
+  })
+
+  test('leaves alone what Kubernetes allows', () => {
+    for (const text of [
+      nested(2, list(100)),
+      nested(3, list(20)),
+      'device.attributes["a.example"].exists(k, k == "b")',
+    ])
+      assert.equal(compileDeviceSelector(text).problem, undefined, text.slice(0, 60))
+  })
 })
