@@ -77,6 +77,7 @@ export {
   type VerticalPodAutoscaler,
   verticalPodAutoscalerKind,
 } from './vertical-pod-autoscaler.ts'
+export { meetsNodeSelectorTerm, meetsRequirement } from './node-selector.ts'
 export { matchesSelector } from './selector.ts'
 export {
   comparePrices,

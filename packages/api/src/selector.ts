@@ -1,5 +1,6 @@
+import { meetsRequirement } from './node-selector.ts'
+import type { LabelSelector } from './objects.ts'
 import { ownValue } from './own.ts'
-import type { LabelSelector, LabelSelectorRequirement } from './objects.ts'
 
 type Labels = Readonly<Record<string, string>> | undefined
 
@@ -8,19 +9,5 @@ export function matchesSelector(selector: LabelSelector | null | undefined, labe
   if (selector === undefined || selector === null) return false
   for (const [key, value] of Object.entries(selector.matchLabels ?? {}))
     if (ownValue(labels, key) !== value) return false
-  return (selector.matchExpressions ?? []).every((expression) => matchesExpression(expression, labels))
-}
-
-function matchesExpression(expression: LabelSelectorRequirement, labels: Labels): boolean {
-  const value = ownValue(labels, expression.key)
-  switch (expression.operator) {
-    case 'In':
-      return value !== undefined && (expression.values ?? []).includes(value)
-    case 'NotIn':
-      return value === undefined || !(expression.values ?? []).includes(value)
-    case 'Exists':
-      return value !== undefined
-    case 'DoesNotExist':
-      return value === undefined
-  }
+  return (selector.matchExpressions ?? []).every((one) => meetsRequirement(one, ownValue(labels, one.key)))
 }

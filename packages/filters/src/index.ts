@@ -10,7 +10,7 @@ export { type PodFacts, podFacts, type SpreadConstraint, termSelects } from './p
 export { cpuSlot, memorySlot, ResourceTable } from './pods/resource-table.ts'
 export { affinityMismatch, checkNode, checkNodeItself, fitsEmptyNode } from './rules/filters.ts'
 export { type FilterName, type Rejection, unavailableMessage } from './rules/rejection.ts'
-export { type LabelMatcher, labelMatcher, type Labels, termMatches } from './rules/selectors.ts'
+export { type LabelMatcher, labelMatcher, type Labels } from './rules/selectors.ts'
 export { SpreadDomains } from './rules/spread-domains.ts'
 export { firstUntolerated } from './rules/tolerations.ts'
 export { selectedNodePatch, VolumeIndex } from './volumes/volume-index.ts'

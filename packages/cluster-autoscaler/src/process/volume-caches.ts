@@ -9,6 +9,7 @@ export const volumeKinds = [
   kinds.persistentVolume,
   kinds.storageClass,
   kinds.csiNode,
+  kinds.volumeAttachment,
 ] as const
 
 /** An index of the kinds that can be read. */
@@ -59,6 +60,15 @@ export function followVolumes(registry: CacheRegistry, readable: ReadonlySet<Res
     },
     (csiNode) => {
       index.removeCsiNode(csiNode)
+    },
+  )
+  follow(
+    kinds.volumeAttachment,
+    (attachment) => {
+      index.setAttachment(attachment)
+    },
+    (attachment) => {
+      index.removeAttachment(attachment)
     },
   )
   return index

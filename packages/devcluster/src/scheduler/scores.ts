@@ -1,4 +1,4 @@
-import { ownValue } from '@tenon/api'
+import { ownValue, meetsNodeSelectorTerm } from '@tenon/api'
 import {
   cpuSlot,
   firstUntolerated,
@@ -9,7 +9,6 @@ import {
   type PodFacts,
   type SpreadConstraint,
   spreadQuestion,
-  termMatches,
   termSelects,
 } from '@tenon/filters'
 import type { DefaultSpread } from './filters/default-spread.ts'
@@ -91,7 +90,7 @@ function nodeAffinityScores(facts: PodFacts, entries: readonly NodeEntry[]): num
   const sums = entries.map((entry) => {
     let sum = 0
     for (const { weight, preference } of preferred) {
-      if (termMatches(preference, entry.name, entry.labels)) sum += weight
+      if (meetsNodeSelectorTerm(preference, entry.name, entry.labels)) sum += weight
     }
     return sum
   })

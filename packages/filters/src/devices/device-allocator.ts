@@ -2,9 +2,14 @@
  * Allocates devices of a node to claims as kube-scheduler does: depth first, the first whole solution wins. It is
  * written apart from the engine's search on purpose: a cluster under test tells when the two do not agree.
  */
-import type { DeviceAllocationResult, DeviceAmount, NodeSelector, ResourceClaim } from '@tenon/api'
+import {
+  type DeviceAllocationResult,
+  type DeviceAmount,
+  type NodeSelector,
+  type ResourceClaim,
+  meetsNodeSelectorTerm,
+} from '@tenon/api'
 import type { NodeEntry } from '../cluster/node-entry.ts'
-import { termMatches } from '../rules/selectors.ts'
 import {
   type ClaimRequests,
   concerns,
@@ -176,7 +181,7 @@ class Allocator {
 
 function reaches({ name, labels }: NodeEntry, { nodeName, nodeSelector }: PublishedDevice['place']): boolean {
   if (nodeName !== undefined) return nodeName === name
-  return nodeSelector?.nodeSelectorTerms.some((term) => termMatches(term, name, labels)) ?? true
+  return nodeSelector?.nodeSelectorTerms.some((term) => meetsNodeSelectorTerm(term, name, labels)) ?? true
 }
 
 function holds(rule: DeviceRule, picks: readonly Pick[]): boolean {

@@ -1,9 +1,8 @@
 /** What the ResourceClaims of one pod demand of its node. */
-import type { Pod, ResourceClaim } from '@tenon/api'
+import { type Pod, type ResourceClaim, meetsNodeSelectorTerm } from '@tenon/api'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { Rejection } from '../rules/rejection.ts'
-import { termMatches } from '../rules/selectors.ts'
 import { consumerOf } from './claim-consumer.ts'
 import { type ClaimRequests, requestsOf } from './claim-requests.ts'
 import { allocate, type ClaimAllocation } from './device-allocator.ts'
@@ -100,7 +99,7 @@ export function devicesOn(
 ): readonly AllocatedClaim[] | Rejection {
   for (const { status } of plan.allocated) {
     const terms = status?.allocation?.nodeSelector?.nodeSelectorTerms
-    if (terms !== undefined && !terms.some((term) => termMatches(term, entry.name, entry.labels)))
+    if (terms !== undefined && !terms.some((term) => meetsNodeSelectorTerm(term, entry.name, entry.labels)))
       return rejection('resourceclaim not available on the node')
   }
   const ready = plan.allocated.map((claim) => ({ claim, allocation: undefined }))

@@ -1,21 +1,14 @@
 import {
   type LabelSelector,
   type LabelSelectorRequirement,
+  meetsNodeSelectorTerm,
+  meetsRequirement,
   type NodeSelectorTerm,
   type PodSpec,
   ownValue,
 } from '@tenon/api'
 
 export type Labels = Readonly<Record<string, string>>
-
-type Operator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt'
-
-/** One `key operator values` line of any selector. */
-interface Requirement {
-  readonly key: string
-  readonly operator: Operator
-  readonly values?: readonly string[]
-}
 
 /** A compiled label selector. Equal selectors have equal `key`s. */
 export interface LabelMatcher {
@@ -42,7 +35,7 @@ export function labelMatcher(
 ): LabelMatcher {
   if (selector === undefined) return { key: 'none', pair: undefined, isEmpty: false, matches: () => false }
   const equalities = Object.entries(selector.matchLabels ?? {})
-  const requirements: Requirement[] = [...(selector.matchExpressions ?? []), ...extra]
+  const requirements: LabelSelectorRequirement[] = [...(selector.matchExpressions ?? []), ...extra]
   for (const [key, value] of equalities) requirements.push({ key, operator: 'In', values: [value] })
   const exact = requirements.find((one) => one.operator === 'In' && one.values?.length === 1)
   return {
@@ -51,7 +44,7 @@ export function labelMatcher(
     ),
     pair: exact === undefined ? undefined : `${exact.key}=${exact.values?.[0] ?? ''}`,
     isEmpty: requirements.length === 0,
-    matches: (labels) => requirements.every((one) => holds(one, ownValue(labels, one.key))),
+    matches: (labels) => requirements.every((one) => meetsRequirement(one, ownValue(labels, one.key))),
   }
 }
 
@@ -66,60 +59,8 @@ export function nodeMatcher(spec: PodSpec): NodeMatcher | undefined {
     names: terms === undefined ? undefined : namedNodes(terms),
     matches: (nodeName, labels) =>
       equalities.every(([key, value]) => ownValue(labels, key) === value) &&
-      (terms === undefined || terms.some((term) => termMatches(term, nodeName, labels))),
+      (terms === undefined || terms.some((term) => meetsNodeSelectorTerm(term, nodeName, labels))),
   }
-}
-
-/** Whether a node meets one term; a term without requirements meets no node. */
-export function termMatches(term: NodeSelectorTerm, nodeName: string, labels: Labels): boolean {
-  const expressions = term.matchExpressions ?? []
-  const fields = term.matchFields ?? []
-  if (expressions.length === 0 && fields.length === 0) return false
-  return (
-    expressions.every((one) => holds(one, ownValue(labels, one.key))) &&
-    fields.every((one) => holds(one, one.key === 'metadata.name' ? nodeName : undefined))
-  )
-}
-
-function holds(requirement: Requirement, value: string | undefined): boolean {
-  const values = requirement.values ?? []
-  switch (requirement.operator) {
-    case 'In':
-      return value !== undefined && values.includes(value)
-    case 'NotIn':
-      return value === undefined || !values.includes(value)
-    case 'Exists':
-      return value !== undefined
-    case 'DoesNotExist':
-      return value === undefined
-    case 'Gt':
-      return compares(value, values, (left, right) => left > right)
-    case 'Lt':
-      return compares(value, values, (left, right) => left < right)
-  }
-}
-
-/** The numbers that Kubernetes compares; others match nothing. */
-const least = -(2n ** 63n)
-const greatest = 2n ** 63n - 1n
-const integer = /^[+-]?\d+$/
-
-function compares(
-  value: string | undefined,
-  values: readonly string[],
-  order: (left: bigint, right: bigint) => boolean,
-): boolean {
-  const bound = values[0]
-  if (value === undefined || bound === undefined || values.length !== 1) return false
-  const [left, right] = [wholeNumber(value), wholeNumber(bound)]
-  return left !== undefined && right !== undefined && order(left, right)
-}
-
-function wholeNumber(text: string): bigint | undefined {
-  if (!integer.test(text)) return undefined
-  const magnitude = BigInt(text.replace(/^[+-]/, ''))
-  const number = text.startsWith('-') ? -magnitude : magnitude
-  return number < least || number > greatest ? undefined : number
 }
 
 /** Nodes named by `metadata.name In` in every term, or undefined when some term names none. */

@@ -4,6 +4,7 @@ import {
   type PersistentVolume,
   type PersistentVolumeClaim,
   type StorageClass,
+  type VolumeAttachment,
   ownValue,
   storageClassNameOf,
 } from '@tenon/api'
@@ -17,6 +18,8 @@ export class VolumeIndex {
   readonly #volumes = new Map<string, PersistentVolume>()
   readonly #classes = new Map<string, StorageClass>()
   readonly #csiNodes = new Map<string, CsiNode>()
+  /** By node, then by name. */
+  readonly #attachments = new Map<string, Map<string, VolumeAttachment>>()
 
   setClaim(claim: PersistentVolumeClaim): void {
     this.#claims.set(keyOf(claim), claim)
@@ -48,6 +51,28 @@ export class VolumeIndex {
 
   removeCsiNode(csiNode: CsiNode): void {
     this.#csiNodes.delete(csiNode.metadata.name)
+  }
+
+  setAttachment(attachment: VolumeAttachment): void {
+    const { nodeName } = attachment.spec
+    const ofNode = this.#attachments.get(nodeName) ?? new Map<string, VolumeAttachment>()
+    this.#attachments.set(nodeName, ofNode.set(attachment.metadata.name, attachment))
+  }
+
+  removeAttachment({ spec, metadata }: VolumeAttachment): void {
+    const ofNode = this.#attachments.get(spec.nodeName)
+    ofNode?.delete(metadata.name)
+    if (ofNode?.size === 0) this.#attachments.delete(spec.nodeName)
+  }
+
+  /** Handles of a CSI driver's volumes that are attached to a node, whether a pod there uses them or not. */
+  attachedTo(nodeName: string, driver: string): readonly string[] {
+    return [...(this.#attachments.get(nodeName)?.values() ?? [])].flatMap(({ spec }) => {
+      if (spec.attacher !== driver) return []
+      const name = spec.source.persistentVolumeName
+      const csi = name === undefined ? undefined : this.volume(name)?.spec.csi
+      return name === undefined || csi === undefined ? [] : [csi.volumeHandle ?? name]
+    })
   }
 
   claim(namespace: string, name: string): PersistentVolumeClaim | undefined {

@@ -1,4 +1,7 @@
 import {
+  labels,
+  meetsNodeSelectorTerm,
+  normalizedLabel,
   type PersistentVolume,
   type PersistentVolumeClaim,
   parseResource,
@@ -10,13 +13,13 @@ import type { ClusterIndex } from '../cluster/cluster-index.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { Rejection } from '../rules/rejection.ts'
-import { labelMatcher, termMatches } from '../rules/selectors.ts'
+import { labelMatcher } from '../rules/selectors.ts'
 import { isBindingCompleted, selectedNode, type VolumeIndex } from './volume-index.ts'
 
 const noProvisioner = 'kubernetes.io/no-provisioner'
 const topologyLabels = [
-  'topology.kubernetes.io/zone',
-  'topology.kubernetes.io/region',
+  labels.zone,
+  labels.region,
   'failure-domain.beta.kubernetes.io/zone',
   'failure-domain.beta.kubernetes.io/region',
 ]
@@ -117,7 +120,7 @@ const rwopRejection: Rejection = {
   helpedByPreemption: true,
 }
 
-/** CSI limits: distinct volumes of each driver, those already on the node included. */
+/** CSI limits: distinct volumes of each driver, those already on the node or attached to it included. */
 export function volumeLimitRejection(
   facts: PodFacts,
   entry: NodeEntry,
@@ -132,7 +135,7 @@ export function volumeLimitRejection(
   for (const [driver, handles] of wanted) {
     const limit = volumes.limit(entry.name, driver)
     if (limit === undefined) continue
-    const here = present.get(driver) ?? new Set()
+    const here = new Set([...(present.get(driver) ?? []), ...volumes.attachedTo(entry.name, driver)])
     const fresh = [...handles].filter((handle) => !here.has(handle))
     if (fresh.length > 0 && here.size + fresh.length > limit) return limitRejection
   }
@@ -175,12 +178,18 @@ export function volumeBindingRejection(
   return { filter: 'VolumeBinding', reasons, helpedByPreemption: false }
 }
 
-/** Zone and region labels on a volume, of the time before volumes had node affinity. */
+/**
+ * Zone and region labels on a volume, of the time before volumes had node affinity. A node without any such label is
+ * of a cluster without zones. Beta labels on volumes outlived those on nodes.
+ */
 export function volumeZoneRejection(plan: VolumePlan, entry: NodeEntry): Rejection | undefined {
+  if (!topologyLabels.some((label) => ownValue(entry.labels, label) !== undefined)) return undefined
   const conflict = plan.bound.some((volume) =>
     topologyLabels.some((label) => {
       const zones = ownValue(volume.metadata.labels, label)
-      return zones !== undefined && !zones.split('__').includes(ownValue(entry.labels, label) ?? '')
+      if (zones === undefined) return false
+      const zone = ownValue(entry.labels, label) ?? ownValue(entry.labels, normalizedLabel(label))
+      return zone === undefined || !zones.split('__').includes(zone)
     }),
   )
   return conflict ? zoneRejection : undefined
@@ -194,7 +203,7 @@ const zoneRejection: Rejection = {
 
 function reaches(volume: PersistentVolume, entry: NodeEntry): boolean {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms
-  return terms === undefined || terms.some((term) => termMatches(term, entry.name, entry.labels))
+  return terms === undefined || terms.some((term) => meetsNodeSelectorTerm(term, entry.name, entry.labels))
 }
 
 function bindable(plan: VolumePlan, entry: NodeEntry, volumes: VolumeIndex): boolean {

@@ -1,4 +1,4 @@
-import { kinds, type Node, type Pod, type PodSpec } from '@tenon/api'
+import { kinds, type Node, type Pod, type PodSpec, matchesSelector } from '@tenon/api'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, namespaceOf, type ObjectCache, splitKey } from '../loop/object-cache.ts'
 import type { Outcome, Steps, WorkQueue } from '../loop/reconcile-loop.ts'
@@ -6,7 +6,7 @@ import { claimAmong, followDependents, indexByController } from '../objects/owne
 import { createPod, deletePod } from '../objects/pod-factory.ts'
 import { availableInMs, isTerminating } from '../objects/pods.ts'
 import { dropRevisions, revisionHashLabel, syncRevisions } from '../objects/revision-history.ts'
-import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
+import { isEmptySelector } from '../objects/selectors.ts'
 import { type ControllerRevision, type DaemonSetObject, workloads } from '../objects/workloads.ts'
 import { type DaemonEligibility, daemonPod, EligibleNodes } from './daemon-pod.ts'
 import { type DaemonPods, DaemonPodsBySet, oldestFirst } from './daemon-pods.ts'
@@ -47,7 +47,7 @@ export function daemonSets(context: ControllerContext): void {
     (namespace, name) => queue.add(`${namespace}/${name}`),
     (orphan) => {
       for (const set of byNamespace.of(orphan.metadata.namespace ?? '')) {
-        if (selectorMatches(set.spec.selector, orphan.metadata.labels)) queue.add(keyOf(set))
+        if (matchesSelector(set.spec.selector, orphan.metadata.labels)) queue.add(keyOf(set))
       }
     },
   )

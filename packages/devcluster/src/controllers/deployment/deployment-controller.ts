@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { kinds, type Pod } from '@tenon/api'
+import { kinds, type Pod, matchesSelector } from '@tenon/api'
 import { ApiError } from '../../contract.ts'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, namespaceOf, splitKey } from '../loop/object-cache.ts'
@@ -12,7 +12,7 @@ import {
   indexByController,
 } from '../objects/owners.ts'
 import { isFinished } from '../objects/pods.ts'
-import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
+import { isEmptySelector } from '../objects/selectors.ts'
 import { templateHash } from '../objects/template-hash.ts'
 import { type Deployment, type ReplicaSet, workloads } from '../objects/workloads.ts'
 import {
@@ -66,7 +66,7 @@ export function deployments(context: ControllerContext): void {
     (namespace, name) => queue.add(`${namespace}/${name}`),
     (orphan) => {
       for (const deployment of byNamespace.of(orphan.metadata.namespace ?? '')) {
-        if (selectorMatches(deployment.spec.selector, orphan.metadata.labels)) queue.add(keyOf(deployment))
+        if (matchesSelector(deployment.spec.selector, orphan.metadata.labels)) queue.add(keyOf(deployment))
       }
     },
   )

@@ -1,11 +1,10 @@
-import { kinds, type Pod, type PodDisruptionBudget, ownValue, setOwn } from '@tenon/api'
+import { kinds, type Pod, type PodDisruptionBudget, ownValue, setOwn, matchesSelector } from '@tenon/api'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, namespaceOf, splitKey } from '../loop/object-cache.ts'
 import type { Steps } from '../loop/reconcile-loop.ts'
 import { setCondition } from '../objects/conditions.ts'
 import { resolveIntOrPercent } from '../objects/int-or-percent.ts'
 import { conditionOf, isFinished, isReady, isTerminating } from '../objects/pods.ts'
-import { selectorMatches } from '../objects/selectors.ts'
 import type { WorkloadCondition } from '../objects/workloads.ts'
 import { expectedPods } from './expected-pods.ts'
 
@@ -36,7 +35,7 @@ export function disruptionBudgets(context: ControllerContext): void {
     for (const budget of byNamespace.of(pod.metadata.namespace ?? '')) {
       const { selector } = budget.spec
       const touched =
-        selectorMatches(selector, now?.metadata.labels) || selectorMatches(selector, before?.metadata.labels)
+        matchesSelector(selector, now?.metadata.labels) || matchesSelector(selector, before?.metadata.labels)
       if (touched) queue.add(keyOf(budget))
     }
   })
@@ -109,7 +108,7 @@ function* podsOf(
   let seen = 0
   for (const pod of near) {
     if (++seen % podsPerStep === 0) yield
-    if (!isFinished(pod) && selectorMatches(selector, pod.metadata.labels)) pods.push(pod)
+    if (!isFinished(pod) && matchesSelector(selector, pod.metadata.labels)) pods.push(pod)
   }
   return pods
 }

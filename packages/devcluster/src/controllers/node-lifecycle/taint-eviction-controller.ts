@@ -1,9 +1,8 @@
-import { kinds, type Node, type Pod, type Taint } from '@tenon/api'
+import { kinds, type Node, type Pod, type Taint, tolerates } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import type { ControllerContext } from '../context.ts'
 import { keyOf, type ObjectCache, splitKey } from '../loop/object-cache.ts'
 import type { Outcome } from '../loop/reconcile-loop.ts'
-import { tolerates } from '../objects/node-matching.ts'
 import { disruptionTarget, isFinished, isTerminating, withCondition } from '../objects/pods.ts'
 import { podNode } from './pods-by-node.ts'
 

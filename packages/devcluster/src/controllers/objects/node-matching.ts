@@ -1,11 +1,10 @@
 import {
+  meetsNodeSelectorTerm,
   type Node,
-  type NodeSelectorRequirement,
-  type NodeSelectorTerm,
   type PodSpec,
   type Taint,
+  tolerates,
   type Toleration,
-  ownValue,
 } from '@tenon/api'
 import { labelsInclude } from './selectors.ts'
 
@@ -14,45 +13,9 @@ export function nodeAllowed(spec: PodSpec, node: Node): boolean {
   if (!labelsInclude(node.metadata.labels, spec.nodeSelector)) return false
   const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
   if (required === undefined) return true
-  return required.nodeSelectorTerms.some((term) => termMatches(term, node))
-}
-
-function termMatches(term: NodeSelectorTerm, node: Node): boolean {
-  const expressions = term.matchExpressions ?? []
-  const fields = term.matchFields ?? []
-  if (expressions.length + fields.length === 0) return false
-  return (
-    expressions.every((each) => requirementMatches(each, ownValue(node.metadata.labels, each.key))) &&
-    fields.every((each) =>
-      requirementMatches(each, each.key === 'metadata.name' ? node.metadata.name : undefined),
-    )
+  return required.nodeSelectorTerms.some((term) =>
+    meetsNodeSelectorTerm(term, node.metadata.name, node.metadata.labels),
   )
-}
-
-function requirementMatches(requirement: NodeSelectorRequirement, value: string | undefined): boolean {
-  const values = requirement.values ?? []
-  switch (requirement.operator) {
-    case 'In':
-      return value !== undefined && values.includes(value)
-    case 'NotIn':
-      return value === undefined || !values.includes(value)
-    case 'Exists':
-      return value !== undefined
-    case 'DoesNotExist':
-      return value === undefined
-    case 'Gt':
-      return Number.parseInt(value ?? '', 10) > Number(values[0])
-    case 'Lt':
-      return Number.parseInt(value ?? '', 10) < Number(values[0])
-  }
-}
-
-export function tolerates(toleration: Toleration, taint: Taint): boolean {
-  if (toleration.effect !== undefined && toleration.effect !== taint.effect) return false
-  if (toleration.key !== undefined && toleration.key !== '' && toleration.key !== taint.key) return false
-  if (toleration.operator === 'Exists') return true
-  if (toleration.key === undefined || toleration.key === '') return false
-  return (toleration.value ?? '') === (taint.value ?? '')
 }
 
 /** The taints of the given effects that no toleration covers. */

@@ -4,10 +4,11 @@ import {
   type LabelSelector,
   type OwnerReference,
   type ResourceType,
+  matchesSelector,
 } from '@tenon/api'
 import type { ClusterStore } from '../loop/cluster-store.ts'
 import type { Index, ObjectCache } from '../loop/object-cache.ts'
-import { isEmptySelector, selectorMatches } from './selectors.ts'
+import { isEmptySelector } from './selectors.ts'
 
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true)
@@ -79,7 +80,7 @@ export function* claimInSteps<T extends KubeObject>(
   const released: T[] = []
   let seen = 0
   for (const object of index.of(uid)) {
-    if (selectorMatches(selector, object.metadata.labels)) claimed.push(object)
+    if (matchesSelector(selector, object.metadata.labels)) claimed.push(object)
     else released.push(object)
     if (++seen % claimsPerStep === 0) yield
   }
@@ -99,7 +100,7 @@ function settle<T extends KubeObject>(
   if (isEmptySelector(selector)) return
   const adoptable = [...index.of(orphansOf(owner.metadata.namespace ?? ''))].filter(
     (object) =>
-      object.metadata.deletionTimestamp === undefined && selectorMatches(selector, object.metadata.labels),
+      object.metadata.deletionTimestamp === undefined && matchesSelector(selector, object.metadata.labels),
   )
   for (const object of adoptable) {
     const adopted = store.modify(type, object, (latest) => withController(latest, owner, ownerType))
@@ -117,7 +118,7 @@ export function claimAmong<T extends KubeObject>(
   claimant: Claimant<T>,
 ): void {
   const { selector } = claimant
-  const released = [...changed].filter((object) => !selectorMatches(selector, object.metadata.labels))
+  const released = [...changed].filter((object) => !matchesSelector(selector, object.metadata.labels))
   settle(store, claimant, { claimed: [], released })
 }
 

@@ -1,11 +1,10 @@
-import { kinds, type KubeObject, type Pod, type ResourceType } from '@tenon/api'
+import { kinds, type KubeObject, type Pod, type ResourceType, matchesSelector } from '@tenon/api'
 import type { ControllerContext } from '../context.ts'
 import { type Index, namespaceOf, splitKey } from '../loop/object-cache.ts'
 import type { Steps } from '../loop/reconcile-loop.ts'
 import { claimInSteps, followDependents, indexByController } from '../objects/owners.ts'
 import { createPod, deletePod, podFromTemplate } from '../objects/pod-factory.ts'
 import { isActive } from '../objects/pods.ts'
-import { selectorMatches } from '../objects/selectors.ts'
 import { type ReplicaSet, workloads } from '../objects/workloads.ts'
 import { rankForDeletion } from './ranking.ts'
 import { replicaStatus } from './replica-status.ts'
@@ -72,7 +71,7 @@ function keepReplicas(context: ControllerContext, kind: ReplicaKind): void {
     (orphan) => {
       const namespace = orphan.metadata.namespace ?? ''
       for (const set of setsByNamespace.of(namespace)) {
-        if (!selectorMatches(kind.read(set).spec.selector, orphan.metadata.labels)) continue
+        if (!matchesSelector(kind.read(set).spec.selector, orphan.metadata.labels)) continue
         queue.add(`${namespace}/${set.metadata.name}`)
       }
     },

@@ -1,11 +1,11 @@
-import { kinds, type Pod } from '@tenon/api'
+import { kinds, type Pod, matchesSelector } from '@tenon/api'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, namespaceOf, splitKey } from '../loop/object-cache.ts'
 import type { Outcome } from '../loop/reconcile-loop.ts'
 import { claimDependents, followDependents, indexByController } from '../objects/owners.ts'
 import { availableInMs, isFinished, isTerminating } from '../objects/pods.ts'
 import { dropRevisions, revisionHashLabel, syncRevisions } from '../objects/revision-history.ts'
-import { isEmptySelector, selectorMatches } from '../objects/selectors.ts'
+import { isEmptySelector } from '../objects/selectors.ts'
 import { type Claim, type ControllerRevision, type StatefulSet, workloads } from '../objects/workloads.ts'
 import { isStaleClaim, ownedClaim } from './claim-retention.ts'
 import { claimName, claimsOf, ordinalOf, podNameAt, statefulPod } from './stateful-pod.ts'
@@ -41,7 +41,7 @@ export function statefulSets(context: ControllerContext): void {
     (orphan) => {
       for (const set of byNamespace.of(orphan.metadata.namespace ?? '')) {
         if (ordinalOf(set, orphan) < 0) continue
-        if (selectorMatches(set.spec.selector, orphan.metadata.labels)) queue.add(keyOf(set))
+        if (matchesSelector(set.spec.selector, orphan.metadata.labels)) queue.add(keyOf(set))
       }
     },
   )

@@ -1,6 +1,5 @@
-import { storageClassNameOf, ownValue } from '@tenon/api'
+import { storageClassNameOf, ownValue, matchesSelector } from '@tenon/api'
 import type { Claim, PersistentVolumeObject } from '../objects/workloads.ts'
-import { selectorMatches } from '../objects/selectors.ts'
 
 const units: Readonly<Record<string, number>> = {
   '': 1,
@@ -50,7 +49,7 @@ function satisfies(claim: Claim, volume: PersistentVolumeObject): boolean {
   if (volumeName !== undefined && volumeName !== '') return volume.metadata.name === volumeName
   if ((storageClassNameOf(volume) ?? '') !== (storageClassNameOf(claim) ?? '')) return false
   if ((volume.spec.volumeMode ?? 'Filesystem') !== volumeMode) return false
-  if (selector !== undefined && !selectorMatches(selector, volume.metadata.labels)) return false
+  if (selector !== undefined && !matchesSelector(selector, volume.metadata.labels)) return false
   if (!accessModes.every((mode) => volume.spec.accessModes?.includes(mode))) return false
   return bytesOf(volume.spec.capacity?.['storage']) >= bytesOf(claim.spec.resources?.requests?.['storage'])
 }

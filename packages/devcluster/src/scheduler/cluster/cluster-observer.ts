@@ -13,6 +13,7 @@ import {
   type ResourceSlice,
   type ResourceType,
   type StorageClass,
+  type VolumeAttachment,
 } from '@tenon/api'
 import type { LocalHandler } from '../../contract.ts'
 import type { ReadApi } from './held-events.ts'
@@ -207,5 +208,10 @@ function followVolumes(
     kinds.csiNode,
     (one) => volumes.setCsiNode(one),
     (one) => volumes.removeCsiNode(one),
+  )
+  both<VolumeAttachment>(
+    kinds.volumeAttachment,
+    (one) => volumes.setAttachment(one),
+    (one) => volumes.removeAttachment(one),
   )
 }

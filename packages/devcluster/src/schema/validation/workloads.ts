@@ -1,4 +1,4 @@
-import { ownValue } from '@tenon/api'
+import { ownValue, matchesSelector } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 import { cronSchedule } from '../cron-schedule.ts'
@@ -8,7 +8,7 @@ import { dnsLabelErrors } from './metadata.ts'
 import { checkJobSpec } from './jobs.ts'
 import { checkTemplate } from './pods.ts'
 import { type Findings, listOf } from './reporting.ts'
-import { checkLabelSelector, isEmptySelector, isSelector, selectorMatches } from './selectors.ts'
+import { checkLabelSelector, isEmptySelector, isSelector } from './selectors.ts'
 
 type Check = (object: StoredObject, old: StoredObject | undefined, found: Findings) => void
 
@@ -42,7 +42,7 @@ function checkSelectedTemplate(
     if (selector === undefined) {
       found.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
     }
-  } else if (!isEmptySelector(selector) && !selectorMatches(selector, labels)) {
+  } else if (!isEmptySelector(selector) && !matchesSelector(selector, labels)) {
     found.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
   }
   checkTemplate(template, 'spec.template', found)
@@ -245,7 +245,7 @@ export const checkJob: Check = (object, old, found) => {
   if (old === undefined && spec['manualSelector'] === true) {
     if (spec['selector'] === undefined) found.required('spec.selector')
     if (
-      !selectorMatches(spec['selector'] ?? {}, spec['template']?.metadata?.labels ?? {}) ||
+      !matchesSelector(spec['selector'] ?? {}, spec['template']?.metadata?.labels ?? {}) ||
       spec['selector'] === undefined
     ) {
       const labels: unknown = spec['template']?.metadata?.labels
@@ -319,7 +319,7 @@ export const checkReplicationController: Check = (object, _old, found) => {
   if (Object.keys(selector).length === 0) found.required('spec.selector')
   if (template === undefined) return found.required('spec.template')
   const labels: Loose = template.metadata?.labels ?? {}
-  if (!selectorMatches({ matchLabels: selector }, labels)) {
+  if (!matchesSelector({ matchLabels: selector }, labels)) {
     found.invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')
   }
   checkTemplate(template, 'spec.template', found)

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, PodSpec, Taint } from '@tenon/api'
+import {
+  nodeFieldCases,
+  nodeTermCases,
+  selectorCases,
+  tolerationCases,
+  volumeZoneCases,
+} from '@tenon/api/scheduler-cases'
+import { PodReader, Snapshot } from './snapshot.ts'
+import { VolumeIndex } from './volumes/volume-index.ts'
+
+const textOf = (value: unknown) => JSON.stringify(value)
+
+function aNode(labels: Readonly<Record<string, string>>, taints: readonly Taint[] = []): Node {
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: 'node-1', labels },
+    spec: { taints },
+    status: { allocatable: { cpu: '4', memory: '8Gi', pods: '10' } },
+  }
+}
+
+function aPod(name: string, spec: Partial<PodSpec>, labels: Readonly<Record<string, string>> = {}): Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, uid: name, namespace: 'default', labels },
+    spec: { containers: [{ name: 'main' }], ...spec },
+  }
+}
+
+function aClaim(name: string): PersistentVolumeClaim {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name, namespace: 'default', annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } },
+    spec: { volumeName: name, accessModes: ['ReadWriteMany'] },
+    status: { phase: 'Bound' },
+  }
+}
+
+function aVolume(name: string, labels: Readonly<Record<string, string>> = {}): PersistentVolume {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name, labels },
+    spec: { csi: { driver: 'csi.example.com', volumeHandle: name } },
+  }
+}
+
+const using = (...claims: readonly string[]): Partial<PodSpec> => ({
+  volumes: claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })),
+})
+
+function snapshotWith(node: Node, volumes = new VolumeIndex()): Snapshot {
+  const snapshot = new Snapshot({ reader: new PodReader(), volumes, namespaces: new Map([['default', {}]]) })
+  snapshot.setNode(node)
+  return snapshot
+}
+
+const fits = (node: Node, pod: Pod, volumes?: VolumeIndex) =>
+  snapshotWith(node, volumes).find(pod) !== undefined
+
+describe('RPB-41 the filters decide as kube-scheduler', () => {
+  test('about tolerations', () => {
+    for (const each of tolerationCases)
+      assert.equal(
+        fits(aNode({}, [each.taint]), aPod('p', { tolerations: [each.toleration] })),
+        each.isTolerated,
+        textOf(each),
+      )
+  })
+
+  test('about node affinity', () => {
+    for (const each of [...nodeTermCases, ...nodeFieldCases]) {
+      const affinity = {
+        nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [each.term] } },
+      }
+      assert.equal(fits(aNode(each.labels), aPod('p', { affinity })), each.isMet, textOf(each))
+    }
+  })
+
+  test('about the pods that a selector selects', () => {
+    for (const each of selectorCases) {
+      const snapshot = snapshotWith(aNode({ 'kubernetes.io/hostname': 'node-1' }))
+      snapshot.assign(aPod('other', {}, each.labels), 'node-1')
+      const affinity = {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            { topologyKey: 'kubernetes.io/hostname', ...(each.selector && { labelSelector: each.selector }) },
+          ],
+        },
+      }
+      assert.equal(snapshot.find(aPod('p', { affinity })) === undefined, each.isMet, textOf(each))
+    }
+  })
+
+  test('about zone labels of volumes', () => {
+    for (const each of volumeZoneCases) {
+      const volumes = new VolumeIndex()
+      volumes.setClaim(aClaim('v'))
+      volumes.setVolume(aVolume('v', each.volume))
+      assert.equal(fits(aNode(each.node), aPod('p', using('v')), volumes), each.isReachable, textOf(each))
+    }
+  })
+
+  test('about attached volumes that no pod of the node uses', () => {
+    const volumes = new VolumeIndex()
+    for (const name of ['a', 'b', 'c']) {
+      volumes.setClaim(aClaim(name))
+      volumes.setVolume(aVolume(name))
+    }
+    volumes.setCsiNode({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'CSINode',
+      metadata: { name: 'node-1' },
+      spec: { drivers: [{ name: 'csi.example.com', nodeID: 'node-1', allocatable: { count: 2 } }] },
+    })
+    const attached = (name: string, attacher = 'csi.example.com') => ({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'VolumeAttachment',
+      metadata: { name: `attached-${name}` },
+      spec: { attacher, nodeName: 'node-1', source: { persistentVolumeName: name } },
+    })
+    const snapshot = snapshotWith(aNode({}), volumes)
+    snapshot.assign(aPod('first', using('a')), 'node-1')
+    volumes.setAttachment(attached('a'))
+    assert.ok(snapshot.find(aPod('p', using('b'))), 'a volume of a pod counts once')
+    volumes.setAttachment(attached('c', 'other.example.com'))
+    assert.ok(snapshot.find(aPod('q', using('b'))), 'other drivers do not count')
+    volumes.setAttachment(attached('c'))
+    assert.equal(snapshot.find(aPod('r', using('b'))), undefined)
+    assert.ok(snapshot.find(aPod('s', using('c'))), 'what is attached already is no further one')
+    volumes.removeAttachment(attached('c'))
+    assert.ok(snapshot.find(aPod('t', using('b'))))
+  })
+})
