@@ -111,6 +111,7 @@ function smaller(a: bigint | undefined, b: bigint | undefined): bigint | undefin
 
 /** The values allowed by both. */
 export function intersection(a: ValueSet, b: ValueSet): ValueSet {
+  if (a === b) return a
   const gte = larger(a.gte, b.gte)
   const lte = smaller(a.lte, b.lte)
   const least = larger(a.minValues, b.minValues)

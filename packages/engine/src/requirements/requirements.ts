@@ -1,5 +1,11 @@
 /** Requirements on several label keys at once (scheduling.md 4). */
-import { labels, type NodeSelectorRequirement, type PodSpec, type Requirement } from '@tenon/api'
+import {
+  labels,
+  type NodeSelectorRequirement,
+  type NodeSelectorTerm,
+  type PodSpec,
+  type Requirement,
+} from '@tenon/api'
 import {
   allowsAbsence,
   intersection,
@@ -148,12 +154,11 @@ export interface PodRequirements {
 export function podRequirements(spec: PodSpec): PodRequirements {
   const selector = Object.entries(spec.nodeSelector ?? {}).map(([key, value]) => oneOf(key, value))
   const affinity = spec.affinity?.nodeAffinity
-  const required =
-    affinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms[0]?.matchExpressions ?? []
+  const required = affinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms[0]
   const heaviest = (affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).toSorted(
     (a, b) => b.weight - a.weight,
   )[0]?.preference.matchExpressions
-  const strict = requirementsOf([...selector, ...expressions(required)])
+  const strict = requirementsOf([...selector, ...(required === undefined ? [] : setsOf(required))])
   return {
     strict,
     preferred: heaviest === undefined ? strict : merged(strict, requirementsOf(expressions(heaviest))),
@@ -166,11 +171,29 @@ export function requiredAlternatives(spec: PodSpec): readonly Requirements[] {
   const terms =
     spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
   if (terms.length === 0) return [requirementsOf(selector)]
-  return terms.map((term) => requirementsOf([...selector, ...expressions(term.matchExpressions ?? [])]))
+  return terms.map((term) => requirementsOf([...selector, ...setsOf(term)]))
 }
 
+/** No host name is in it. */
+const nowhere: ValueSet = { key: labels.hostname, complement: true, values: new Set(), gte: 1n, lte: 0n }
+
+/** Value sets of a required term; to kube-scheduler one that says nothing is met by no node. */
+function setsOf({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm): ValueSet[] {
+  return matchExpressions.length + matchFields.length === 0 ? [nowhere] : expressions(matchExpressions)
+}
+
+/** Value sets of expressions: many shapes share one that lists thousands of values. */
+const known = new WeakMap<NodeSelectorRequirement, ValueSet>()
+
 function expressions(list: readonly NodeSelectorRequirement[]): ValueSet[] {
-  return list.map((expression) => valueSet(expression))
+  return list.map((expression) => {
+    let set = known.get(expression)
+    if (set === undefined) {
+      set = valueSet(expression)
+      known.set(expression, set)
+    }
+    return set
+  })
 }
 
 /** Keys no user can have written: the simulation's own. */

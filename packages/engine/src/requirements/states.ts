@@ -13,13 +13,15 @@ export class RequirementStates {
   readonly #ids = new Map<string, StateId>()
   readonly #merged = new Map<number, StateId>()
   readonly #narrowed = new Map<string, StateId>()
+  readonly #keys = new WeakMap<ValueSet, string>()
+  #large = 0
 
   constructor() {
     this.idOf(new Map())
   }
 
   idOf(requirements: Requirements): StateId {
-    const key = stateKey(requirements)
+    const key = this.#stateKey(requirements)
     const known = this.#ids.get(key)
     if (known !== undefined) return known
     const id = this.#states.length
@@ -55,11 +57,26 @@ export class RequirementStates {
     }
     return id
   }
+
+  #stateKey(requirements: Requirements): string {
+    return [...requirements.values()]
+      .map((set) => this.#keyOf(set))
+      .toSorted()
+      .join('\n')
+  }
+
+  #keyOf(set: ValueSet): string {
+    let key = this.#keys.get(set)
+    if (key === undefined) {
+      key = set.values.size > mostCompared ? `large ${this.#large++}` : valueSetKey(set)
+      this.#keys.set(set, key)
+    }
+    return key
+  }
 }
 
-function stateKey(requirements: Requirements): string {
-  return [...requirements.values()].map(valueSetKey).toSorted().join('\n')
-}
+/** A list with more values than this is the same as another one only if it is the same object. */
+const mostCompared = 64
 
 function valueSetKey({ key, complement, values, gte, lte, minValues, required }: ValueSet): string {
   const listed = values.size > 1 ? [...values].toSorted() : [...values]

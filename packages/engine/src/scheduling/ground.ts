@@ -39,11 +39,11 @@ export class Ground {
       daemons.map(({ selectable }) => selectable),
       compiled.templates.map((template) => daemonsOf(template, compiled)),
     )
-    this.topology = new PodTopology(problem, states, universe, expected)
+    this.topology = new PodTopology(problem, states, universe, expected, compiled.pace)
     this.topology.observe(compiled.shapes.filter((shape) => shape !== undefined))
     this.nodes = new NodeQueue(
       problem.nodes,
-      { states, space, daemons, attachments, topology: this.topology, keys },
+      { states, space, daemons, attachments, topology: this.topology, keys, pace: compiled.pace },
       order,
     )
     this.devices = compiled.devices && new DeviceRoom(compiled.devices)
@@ -73,7 +73,10 @@ export class Ground {
   observeRelaxations(): void {
     for (const shape of this.compiled.shapes) {
       const relaxations: PodShape[] = []
-      for (let next = shape?.relaxed(); next !== undefined; next = next.relaxed()) relaxations.push(next)
+      for (let next = shape?.relaxed(); next !== undefined; next = next.relaxed()) {
+        this.compiled.pace.step()
+        relaxations.push(next)
+      }
       this.topology.observe(relaxations)
     }
   }

@@ -5,6 +5,7 @@ import { compatible, labelRequirements, type Requirements } from '../../requirem
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { NodeInput, VolumeUse } from '../../input/input.ts'
 import type { Attachments } from '../pods/attachments.ts'
+import type { Pace } from '../../pace.ts'
 import type { HostPort } from '../pods/host-ports.ts'
 import type { CompiledDaemon } from '../claims/pool-template.ts'
 import { addTo, type Amounts, type ResourceSpace } from '../pods/resource-space.ts'
@@ -43,6 +44,7 @@ export interface NodeContext {
   readonly daemons: readonly CompiledDaemon[]
   readonly topology: PodTopology
   readonly attachments: Attachments
+  readonly pace: Pace
   /** Label keys that some pod, daemon or topology rule looks at. */
   readonly keys: ReadonlySet<string>
 }

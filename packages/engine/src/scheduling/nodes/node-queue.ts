@@ -5,6 +5,7 @@ import { has } from '../../requirements/requirement.ts'
 import { compatible } from '../../requirements/requirements.ts'
 import type { RequirementStates } from '../../requirements/states.ts'
 import type { NodeInput, VolumeUse } from '../../input/input.ts'
+import type { Pace } from '../../pace.ts'
 import { portsClash } from '../pods/host-ports.ts'
 import { type NodeClass, type NodeContext, type NodeFill, nodeOrder, NodeReader } from './node-fill.ts'
 import type { PodShape, Wish } from '../pods/pod-shape.ts'
@@ -38,6 +39,7 @@ export class NodeQueue {
   readonly #classes: readonly NodeClass[]
   readonly #topology: PodTopology
   readonly #states: RequirementStates
+  readonly #pace: Pace
   readonly #knowledge: (readonly (Knowledge | undefined)[] | undefined)[] = []
   /** Changes since the first mark. */
   #log: Undo[] | undefined
@@ -50,6 +52,7 @@ export class NodeQueue {
   ) {
     this.#topology = context.topology
     this.#states = context.states
+    this.#pace = context.pace
     const reader = new NodeReader(context, inputs.length)
     this.all = inputs.toSorted(order).map((input, place) => reader.read(input, place))
     this.#classes = reader.classes
@@ -184,6 +187,7 @@ export class NodeQueue {
 
   /** Undefined when no node of the class can ever take the shape. */
   #knowledgeOf(shape: PodShape, { requirements, taints, nodes }: NodeClass): Knowledge | undefined {
+    this.#pace.step()
     if (untolerated(taints, shape.tolerations).length > 0) return undefined
     const suits = ({ state }: Wish) => compatible(requirements, this.#states.get(state), nothingUndefined)
     if (!suits(shape.wanted)) return undefined
@@ -208,6 +212,7 @@ export class NodeQueue {
     let found: NodeFill | undefined
     const isBound = this.#topology.refusesHostsForNow(shape)
     for (let i = head; i < nodes.length; i++) {
+      this.#pace.step()
       const node = nodes[i] as NodeFill
       if (best !== undefined && node.order > best.order) break
       const isFull = node.input.takesOnlyPlanned === true || !this.#holds(node, shape, known)

@@ -12,8 +12,9 @@ import {
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { PodOrigin } from '../../input/input.ts'
 import type { SelectablePod, ShapeSource } from '../../input/problem.ts'
+import { textOf } from '../../input/spec-reading.ts'
 import { type HostPort, hostPortsOf } from './host-ports.ts'
-import { relax } from './relaxation.ts'
+import { leftTerms, relax } from './relaxation.ts'
 import type { Amounts, ResourceSpace } from './resource-space.ts'
 
 /** Requirements on labels, those on the host name apart: every node and claim has its own. */
@@ -71,6 +72,7 @@ export class PodShapes {
   readonly #toleratePreferNoSchedule: boolean
   readonly #relaxed = new Map<string, PodShape>()
   readonly #amounts = new Map<string, Amounts>()
+  readonly #textIds = new Map<string, number>()
   #count = 0
 
   readonly #areDevicesKnown: boolean
@@ -154,16 +156,34 @@ export class PodShapes {
   }
 
   #intern(spec: PodSpec, source: ShapeSource, fixed: Fixed): PodShape {
-    const { volumes: _, ...rest } = spec
-    const key = JSON.stringify([
-      rest,
+    const { volumes: _, affinity, ...rest } = spec
+    const { nodeAffinity, podAffinity, podAntiAffinity } = affinity ?? {}
+    const preferred = [
+      nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution,
+      podAffinity?.preferredDuringSchedulingIgnoredDuringExecution,
+      podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution,
+    ]
+    const { all, from } = leftTerms(spec)
+    const parts: readonly unknown[] = [
+      ...Object.entries(rest)
+        .filter(([name]) => name !== 'topologySpreadConstraints')
+        .flat(),
+      podAffinity?.requiredDuringSchedulingIgnoredDuringExecution,
+      podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution,
+      // Nothing is left after the last one, so that pods share it whose others differ.
+      from === all.length - 1 ? all[from] : all,
       // Spreads count by all terms of the pod, also by those that were given up.
       spec.topologySpreadConstraints && source.spec.affinity?.nodeAffinity,
-      source.namespace,
       source.labels,
-      source.origin,
       source.volumeAlternatives,
       source.claims,
+    ]
+    const key = JSON.stringify([
+      parts.map((part) => this.#textIdOf(part)),
+      from === all.length - 1 ? -1 : from,
+      [...preferred, spec.topologySpreadConstraints].map((list) => list?.map((each) => this.#textIdOf(each))),
+      source.namespace,
+      source.origin,
       // Volumes to attach are no part of the spec.
       [...fixed.amounts],
       [...fixed.domain.values()].map((set) => [set.key, ...set.values]),
@@ -174,6 +194,17 @@ export class PodShapes {
       this.#relaxed.set(key, shape)
     }
     return shape
+  }
+
+  /** Equal for parts that say the same. */
+  #textIdOf(part: unknown): number {
+    const text = textOf(part)
+    let id = this.#textIds.get(text)
+    if (id === undefined) {
+      id = this.#textIds.size
+      this.#textIds.set(text, id)
+    }
+    return id
   }
 
   #wish(requirements: Requirements): Wish {

@@ -1,6 +1,27 @@
 /** Giving up a pod's wishes one by one (scheduling.md 6.4). */
 import type { Affinity, NodeSelectorTerm, PodSpec } from '@tenon/api'
 
+/** Of lists with more preferences than this, half are given up at once. */
+const mostOneByOne = 64
+
+/** Terms that are left after some were given up: all of them, and from which on. */
+interface LeftTerms {
+  readonly all: readonly NodeSelectorTerm[]
+  readonly from: number
+}
+
+/**
+ * What is left, by the list in a relaxed spec, which holds only the term to be tried: with thousands of terms, lists of
+ * all that is left would fill the memory.
+ */
+const leftByList = new WeakMap<readonly NodeSelectorTerm[], LeftTerms>()
+
+/** The terms that a spec may still be tried with. */
+export function leftTerms(spec: PodSpec): LeftTerms {
+  const list = requiredTerms(spec)
+  return leftByList.get(list) ?? { all: list, from: 0 }
+}
+
 /**
  * The pod with one wish less, or undefined when nothing is left to give up.
  * @param whole the pod with all its wishes.
@@ -9,10 +30,7 @@ import type { Affinity, NodeSelectorTerm, PodSpec } from '@tenon/api'
 export function relax(spec: PodSpec, whole: PodSpec, toleratePreferNoSchedule: boolean): PodSpec | undefined {
   return (
     withoutFirstTerm(spec) ??
-    withoutHeaviest(spec, 'podAffinity') ??
-    withoutHeaviest(spec, 'podAntiAffinity') ??
-    withoutPreferredNodeAffinity(spec) ??
-    withoutSoftSpread(spec) ??
+    withoutOnePreference(spec) ??
     (toleratePreferNoSchedule ? withPreferNoScheduleToleration(spec) : undefined) ??
     withEarlierTerms(spec, whole)
   )
@@ -20,6 +38,7 @@ export function relax(spec: PodSpec, whole: PodSpec, toleratePreferNoSchedule: b
 
 /** The terms before the last were tried only beside the wishes, and a preference blocks none of them (reports.md 2). */
 function withEarlierTerms(spec: PodSpec, whole: PodSpec): PodSpec | undefined {
+  if (requiredTerms(whole).length < 2 || withoutOnePreference(whole) === undefined) return undefined
   const last = textOf(requiredTerms(whole).at(-1))
   // Terms that say the same as the last would lead back to it.
   const earlier = requiredTerms(whole).filter((term) => textOf(term) !== last)
@@ -43,14 +62,19 @@ function requiredTerms(spec: PodSpec): readonly NodeSelectorTerm[] {
 export function withoutPreferences(spec: PodSpec): PodSpec {
   let current = spec
   for (;;) {
-    const next =
-      withoutHeaviest(current, 'podAffinity') ??
-      withoutHeaviest(current, 'podAntiAffinity') ??
-      withoutPreferredNodeAffinity(current) ??
-      withoutSoftSpread(current)
+    const next = withoutOnePreference(current)
     if (next === undefined) return current
     current = next
   }
+}
+
+function withoutOnePreference(spec: PodSpec): PodSpec | undefined {
+  return (
+    withoutHeaviest(spec, 'podAffinity') ??
+    withoutHeaviest(spec, 'podAntiAffinity') ??
+    withoutPreferredNodeAffinity(spec) ??
+    withoutSoftSpread(spec)
+  )
 }
 
 function withAffinity(spec: PodSpec, part: Partial<Affinity>): PodSpec {
@@ -59,12 +83,15 @@ function withAffinity(spec: PodSpec, part: Partial<Affinity>): PodSpec {
 
 function withoutFirstTerm(spec: PodSpec): PodSpec | undefined {
   const nodeAffinity = spec.affinity?.nodeAffinity
-  const terms = requiredTerms(spec)
-  if (terms.length < 2) return undefined
+  const { all, from } = leftTerms(spec)
+  const term = all[from + 1]
+  if (term === undefined) return undefined
+  const nodeSelectorTerms = [term]
+  leftByList.set(nodeSelectorTerms, { all, from: from + 1 })
   return withAffinity(spec, {
     nodeAffinity: {
       ...nodeAffinity,
-      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms.slice(1) },
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms },
     },
   })
 }
@@ -74,7 +101,8 @@ function lessHeaviest<T extends { readonly weight: number }>(
   list: readonly T[] | undefined,
 ): T[] | undefined {
   if (list === undefined || list.length === 0) return undefined
-  return list.toSorted((a, b) => b.weight - a.weight).slice(1)
+  const givenUp = list.length > mostOneByOne ? list.length >> 1 : 1
+  return list.toSorted((a, b) => b.weight - a.weight).slice(givenUp)
 }
 
 function withoutHeaviest(spec: PodSpec, kind: 'podAffinity' | 'podAntiAffinity'): PodSpec | undefined {
@@ -96,8 +124,15 @@ function withoutPreferredNodeAffinity(spec: PodSpec): PodSpec | undefined {
 
 function withoutSoftSpread(spec: PodSpec): PodSpec | undefined {
   const constraints = spec.topologySpreadConstraints ?? []
-  const index = constraints.findIndex((constraint) => constraint.whenUnsatisfiable === 'ScheduleAnyway')
+  const isSoft = (constraint: (typeof constraints)[number]) =>
+    constraint.whenUnsatisfiable === 'ScheduleAnyway'
+  const index = constraints.findIndex(isSoft)
   if (index < 0) return undefined
+  if (constraints.length > mostOneByOne) {
+    const soft = constraints.filter(isSoft)
+    const givenUp = new Set(soft.slice(0, Math.max(1, soft.length >> 1)))
+    return { ...spec, topologySpreadConstraints: constraints.filter((each) => !givenUp.has(each)) }
+  }
   const last = constraints.length - 1
   const rest = constraints.slice(0, last)
   if (index < last) rest[index] = constraints[last] as (typeof constraints)[number]

@@ -13,6 +13,12 @@ export class GroupIndex {
   readonly #byLabel = new Map<string, number[]>()
   /** Positions of groups that demand no certain label. */
   readonly #others: number[] = []
+  readonly #known: KnownValues
+
+  /** @param known of all pods that are asked about. */
+  constructor(known: KnownValues) {
+    this.#known = known
+  }
 
   get size(): number {
     return this.#all.length
@@ -20,13 +26,12 @@ export class GroupIndex {
 
   add(group: TopologyGroup): void {
     const position = this.#all.push(group) - 1
-    const [label] = Object.entries(group.rule.selector?.matchLabels ?? {})
-    if (label === undefined) {
+    const keys = demandedLabels(group, this.#known)
+    if (keys === undefined) {
       this.#others.push(position)
       return
     }
-    for (const namespace of group.rule.namespaces) {
-      const key = keyOf(namespace, label[0], label[1])
+    for (const key of keys) {
       const positions = this.#byLabel.get(key)
       if (positions === undefined) this.#byLabel.set(key, [position])
       else positions.push(position)
@@ -37,9 +42,10 @@ export class GroupIndex {
   selecting(pod: SelectablePod): readonly TopologyGroup[] {
     const positions = [...this.#others]
     for (const label in pod.labels)
-      positions.push(
-        ...(this.#byLabel.get(keyOf(pod.namespace, label, ownValue(pod.labels, label) as string)) ?? []),
-      )
+      for (const position of this.#byLabel.get(
+        keyOf(pod.namespace, label, ownValue(pod.labels, label) as string),
+      ) ?? [])
+        positions.push(position)
     return positions
       .toSorted((a, b) => a - b)
       .map((position) => this.#all[position] as TopologyGroup)
@@ -51,8 +57,10 @@ export class GroupIndex {
 export class PodIndex {
   readonly #count: number
   readonly #byLabel = new Map<string, number[]>()
+  readonly #known: KnownValues
 
-  constructor(pods: readonly SelectablePod[]) {
+  constructor(pods: readonly SelectablePod[], known: KnownValues) {
+    this.#known = known
     this.#count = pods.length
     for (const [index, { namespace, labels }] of pods.entries()) {
       for (const label in labels) {
@@ -65,13 +73,43 @@ export class PodIndex {
   }
 
   /** Indexes of pods that have what the group's selector demands first; the rest of it is not looked at. */
-  *candidates({ rule }: TopologyGroup): Iterable<number> {
-    const [label] = Object.entries(rule.selector?.matchLabels ?? {})
-    if (label === undefined) for (let index = 0; index < this.#count; index++) yield index
-    else
-      for (const namespace of rule.namespaces)
-        yield* this.#byLabel.get(keyOf(namespace, label[0], label[1])) ?? []
+  *candidates(group: TopologyGroup): Iterable<number> {
+    const keys = demandedLabels(group, this.#known)
+    if (keys === undefined) for (let index = 0; index < this.#count; index++) yield index
+    else for (const key of keys) yield* this.#byLabel.get(key) ?? []
   }
+}
+
+/** Labels of which a pod must have one for the group to select it; undefined when it may have any. */
+function demandedLabels({ rule }: TopologyGroup, known: KnownValues): readonly string[] | undefined {
+  const { matchLabels = {}, matchExpressions = [] } = rule.selector ?? {}
+  const [label] = Object.entries(matchLabels)
+  const keysOf = (key: string, values: readonly string[]) =>
+    [...rule.namespaces].flatMap((namespace) => values.map((value) => keyOf(namespace, key, value)))
+  if (label !== undefined) return keysOf(label[0], [label[1]])
+  const listed = matchExpressions.find(({ operator, values }) => operator === 'In' && values !== undefined)
+  if (listed === undefined) return undefined
+  // A list may name thousands of values that no pod has.
+  const values = known.get(listed.key)
+  return keysOf(
+    listed.key,
+    values === undefined ? [] : [...new Set(listed.values)].filter((value) => values.has(value)),
+  )
+}
+
+/** Values of labels that pods have, by key. */
+export type KnownValues = ReadonlyMap<string, ReadonlySet<string>>
+
+export function knownValues(pods: Iterable<SelectablePod>): KnownValues {
+  const known = new Map<string, Set<string>>()
+  for (const { labels } of pods)
+    for (const key in labels) {
+      const values = known.get(key)
+      const value = ownValue(labels, key) as string
+      if (values === undefined) known.set(key, new Set([value]))
+      else values.add(value)
+    }
+  return known
 }
 
 function keyOf(namespace: string, label: string, value: string): string {

@@ -293,16 +293,42 @@ function allows(allowed: Allowed, id: number): boolean {
   return allowed === undefined || allowed[id] === 1
 }
 
-/** Rules with the same identity share one group. */
-export function ruleIdentity(rule: GroupRule): string {
-  const { kind, key, also, maxSkew, minDomains, filter } = rule
-  return JSON.stringify([
-    kind,
-    key,
-    selectionIdentity(rule),
-    also.map(selectionIdentity).toSorted(),
-    maxSkew === Number.POSITIVE_INFINITY ? null : maxSkew,
-    minDomains,
-    filterIdentity(filter),
-  ])
+/** Tells which rules share one group. Rules of a pod share long lists, so each of these is read once. */
+export class RuleIdentities {
+  readonly #numbers = new Map<string, number>()
+  readonly #lists = new WeakMap<object, number>()
+
+  /** The same for rules that share one group. */
+  of(rule: GroupRule): string {
+    const { kind, key, also, maxSkew, minDomains, filter } = rule
+    const { alternatives, tolerations } = filter
+    return JSON.stringify([
+      kind,
+      key,
+      this.#numberOf(selectionIdentity(rule)),
+      this.#ofList(also, () => JSON.stringify(also.map(selectionIdentity).toSorted())),
+      maxSkew === Number.POSITIVE_INFINITY ? null : maxSkew,
+      minDomains,
+      this.#ofList(alternatives, () => filterIdentity({ alternatives, tolerations: undefined })),
+      tolerations && this.#ofList(tolerations, () => JSON.stringify(tolerations)),
+    ])
+  }
+
+  #ofList(list: object, textOf: () => string): number {
+    let number = this.#lists.get(list)
+    if (number === undefined) {
+      number = this.#numberOf(textOf())
+      this.#lists.set(list, number)
+    }
+    return number
+  }
+
+  #numberOf(text: string): number {
+    let number = this.#numbers.get(text)
+    if (number === undefined) {
+      number = this.#numbers.size
+      this.#numbers.set(text, number)
+    }
+    return number
+  }
 }

@@ -1,18 +1,19 @@
 /** All topology rules of one simulation, and what they say about a placement (scheduling.md 9). */
-import { labels, matchesSelector, type Taint, ownValue } from '@tenon/api'
+import { labels, type Taint, ownValue } from '@tenon/api'
 import { allowsAbsence, intersection, oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { TopologyNode } from '../../input/input.ts'
-import type { BoundCount, Problem } from '../../input/problem.ts'
+import type { BoundCount, Problem, SelectablePod } from '../../input/problem.ts'
+import type { Pace } from '../../pace.ts'
 import type { PodShape } from '../pods/pod-shape.ts'
 import { DomainNames } from './domain-names.ts'
 import type { ExpectedPods } from './expected-pods.ts'
 import type { DomainUniverse } from './domains.ts'
 import { DomainSight } from './empty-domains.ts'
-import { GroupIndex, PodIndex } from './group-index.ts'
+import { GroupIndex, knownValues, PodIndex } from './group-index.ts'
 import { podRules } from './rules.ts'
-import { type GroupRule, type Proposal, ruleIdentity, TopologyGroup } from './group.ts'
+import { type GroupRule, type Proposal, RuleIdentities, TopologyGroup } from './group.ts'
 
 /** Where a pod was placed. Its state may narrow further until the end. */
 export interface Place {
@@ -89,14 +90,20 @@ const mostChoices = 1024
 
 export class PodTopology {
   readonly #problem: Problem
+  readonly #pace: Pace
   readonly #states: RequirementStates
   readonly #universe: DomainUniverse
   readonly #expected: ExpectedPods
   readonly #names = new Map<string, DomainNames>()
+  readonly #identities = new RuleIdentities()
   readonly #groups = new Map<string, TopologyGroup>()
   readonly #inverseGroups = new Map<string, TopologyGroup>()
-  readonly #groupIndex = new GroupIndex()
-  readonly #inverseIndex = new GroupIndex()
+  /** Rules by the part of the pod that they are, of pods that look the same to others. */
+  readonly #rulesByPart = new WeakMap<SelectablePod, Map<object, GroupRule>>()
+  readonly #groupOf = new WeakMap<GroupRule, TopologyGroup>()
+  readonly #inverseOf = new WeakMap<GroupRule, TopologyGroup>()
+  readonly #groupIndex: GroupIndex
+  readonly #inverseIndex: GroupIndex
   readonly #boundIndex: PodIndex
   readonly #rules: (ShapeRules | undefined)[] = []
   readonly #placed: { readonly shape: PodShape; readonly place: Place }[] = []
@@ -107,15 +114,25 @@ export class PodTopology {
   #log: TopologyChange[] | undefined
   readonly #sight: DomainSight
 
-  constructor(problem: Problem, states: RequirementStates, universe: DomainUniverse, expected: ExpectedPods) {
+  constructor(
+    problem: Problem,
+    states: RequirementStates,
+    universe: DomainUniverse,
+    expected: ExpectedPods,
+    pace: Pace,
+  ) {
     this.#problem = problem
+    this.#pace = pace
     this.#expected = expected
     this.#states = states
     this.#universe = universe
     this.#sight = new DomainSight(universe, problem.topologyNodes, (group, node) =>
       this.#domainIdAt(group, node),
     )
-    this.#boundIndex = new PodIndex(problem.boundShapes)
+    const known = knownValues([...problem.shapes, ...problem.boundShapes])
+    this.#groupIndex = new GroupIndex(known)
+    this.#inverseIndex = new GroupIndex(known)
+    this.#boundIndex = new PodIndex(problem.boundShapes, known)
     const counts: BoundCount[][] = problem.boundShapes.map(() => [])
     for (const count of problem.boundCounts) counts[count.shape]?.push(count)
     this.#countsOfShape = counts
@@ -419,7 +436,18 @@ export class PodTopology {
   }
 
   #podRules(shape: PodShape) {
-    return podRules(shape.spec, shape.whole, shape.selectable, this.#problem.namespaces, matchesSelector)
+    const { selectable } = shape
+    const known = this.#rulesByPart.get(selectable) ?? new Map<object, GroupRule>()
+    this.#rulesByPart.set(selectable, known)
+    return podRules(shape.spec, shape.whole, selectable, this.#problem.namespaces, (part, make) => {
+      this.#pace.step()
+      let rule = known.get(part)
+      if (rule === undefined) {
+        rule = make()
+        known.set(part, rule)
+      }
+      return rule
+    })
   }
 
   #rulesOf(shape: PodShape): ShapeRules {
@@ -467,7 +495,17 @@ export class PodTopology {
   }
 
   #group(rule: GroupRule): TopologyGroup {
-    const identity = ruleIdentity(rule)
+    let group = this.#groupOf.get(rule)
+    if (group === undefined) {
+      group = this.#groupLike(rule)
+      this.#groupOf.set(rule, group)
+    }
+    return group
+  }
+
+  #groupLike(rule: GroupRule): TopologyGroup {
+    this.#pace.step()
+    const identity = this.#identities.of(rule)
     const known = this.#groups.get(identity)
     if (known !== undefined) return known
     const group = this.#withDomains(rule)
@@ -481,8 +519,18 @@ export class PodTopology {
   }
 
   #inverseGroup(rule: GroupRule): TopologyGroup {
+    let group = this.#inverseOf.get(rule)
+    if (group === undefined) {
+      group = this.#inverseLike(rule)
+      this.#inverseOf.set(rule, group)
+    }
+    return group
+  }
+
+  #inverseLike(rule: GroupRule): TopologyGroup {
+    this.#pace.step()
     const open: GroupRule = { ...rule, filter: { alternatives: [], tolerations: undefined } }
-    const identity = ruleIdentity(open)
+    const identity = this.#identities.of(open)
     const known = this.#inverseGroups.get(identity)
     if (known !== undefined) return known
     const group = this.#withDomains(open)
@@ -525,7 +573,9 @@ export class PodTopology {
   #observeBoundAntiAffinity(): void {
     for (const [index, shape] of this.#problem.boundShapes.entries()) {
       if (shape.spec === undefined) continue
-      const { inverse } = podRules(shape.spec, shape.spec, shape, this.#problem.namespaces, matchesSelector)
+      const { inverse } = podRules(shape.spec, shape.spec, shape, this.#problem.namespaces, (_, make) =>
+        make(),
+      )
       for (const { node: name, present } of this.#countsOfShape[index] ?? []) {
         const node = this.#problem.topologyNodes.get(name)
         if (node === undefined) continue

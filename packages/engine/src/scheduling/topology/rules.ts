@@ -1,6 +1,7 @@
 /** The topology rules a pod brings along (scheduling.md 9.1). */
 import {
   type LabelSelector,
+  matchesSelector,
   type PodAffinityTerm,
   type PodSpec,
   type TopologySpreadConstraint,
@@ -23,12 +24,16 @@ export interface PodRules {
   readonly inverse: readonly GroupRule[]
 }
 
-type Match = (selector: LabelSelector, labels: Readonly<Record<string, string>>) => boolean
+/**
+ * The rule that a part of a pod is, made once: relaxed pods have most parts in common. Of pods with the same labels in
+ * the same namespace only.
+ */
+export type Once = (part: object, make: () => GroupRule) => GroupRule
 
 const noRules: PodRules = { own: [], inverse: [] }
 
 /**
- * The rules of a pod; `matches` decides about label selectors.
+ * The rules of a pod; `once` keeps them.
  * @param spec what is left of the pod's wishes.
  * @param whole the pod as it was made: to kube-scheduler all its node affinity terms and constraints count,
  *   whichever are met. Rules that are left after relaxation are therefore rules that were there before.
@@ -38,11 +43,11 @@ export function podRules(
   whole: PodSpec,
   pod: SelectablePod,
   namespaces: Namespaces,
-  matches: Match,
+  once: Once,
 ): PodRules {
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
   const spreads = spec.topologySpreadConstraints ?? []
-  const spread = (each: TopologySpreadConstraint) => spreadRule(each, whole, pod)
+  const spread = (each: TopologySpreadConstraint) => once(each, () => spreadRule(each, whole, pod))
   if (podAffinity === undefined && podAntiAffinity === undefined) {
     if (spreads.length === 0) return noRules
     return { own: spreads.map(spread), inverse: [] }
@@ -52,13 +57,17 @@ export function podRules(
   const required = podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   const preferred = podAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
   const selection = (term: PodAffinityTerm): PodSelection => ({
-    namespaces: termNamespaces(term, pod, namespaces, matches),
+    namespaces: termNamespaces(term, pod, namespaces),
     selector: term.labelSelector,
   })
+  let together: readonly PodSelection[] | undefined
   const rule =
     (kind: 'affinity' | 'antiAffinity', all: readonly PodAffinityTerm[] = []) =>
     (term: PodAffinityTerm) =>
-      affinityRule(kind, term, whole, selection(term), all.map(selection))
+      once(term, () => {
+        if (all.length > 1) together ??= distinct(all.map(selection))
+        return affinityRule(kind, term, whole, selection(term), all.length > 1 ? (together ?? []) : [])
+      })
   return {
     own: [
       ...spreads.map(spread),
@@ -73,7 +82,7 @@ export function podRules(
 
 function spreadRule(constraint: TopologySpreadConstraint, whole: PodSpec, pod: SelectablePod): GroupRule {
   const { nodeAffinityPolicy = 'Honor', nodeTaintsPolicy = 'Ignore' } = constraint
-  const honored = nodeAffinityPolicy === 'Honor' ? requiredAlternatives(whole) : [requirementsOf([])]
+  const honored = nodeAffinityPolicy === 'Honor' ? honoredBy(whole) : everyNode
   return {
     kind: 'spread',
     key: normalizedLabel(constraint.topologyKey),
@@ -87,6 +96,18 @@ function spreadRule(constraint: TopologySpreadConstraint, whole: PodSpec, pod: S
       tolerations: nodeTaintsPolicy === 'Honor' ? (whole.tolerations ?? []) : undefined,
     },
   }
+}
+
+const everyNode: NodeFilter['alternatives'] = [requirementsOf([])]
+const honoredBySpec = new WeakMap<PodSpec, NodeFilter['alternatives']>()
+
+function honoredBy(whole: PodSpec): NodeFilter['alternatives'] {
+  let honored = honoredBySpec.get(whole)
+  if (honored === undefined) {
+    honored = requiredAlternatives(whole)
+    honoredBySpec.set(whole, honored)
+  }
+  return honored
 }
 
 /** kube-scheduler counts a node only if it has the keys of all constraints that are as hard as this one. */
@@ -106,6 +127,7 @@ function restrictions(
   alternatives: NodeFilter['alternatives'],
   keys: readonly string[],
 ): NodeFilter['alternatives'] {
+  if (keys.length === 0) return alternatives.some((wanted) => wanted.size === 0) ? [] : alternatives
   const present = requirementsOf(keys.map((key) => valueSet({ key, operator: 'Exists' })))
   const restricted = alternatives.map((wanted) => merged(wanted, present))
   return restricted.some((wanted) => wanted.size === 0) ? [] : restricted
@@ -127,21 +149,24 @@ function spreadSelector(
   return added.length === 0 ? selector : { ...selector, matchExpressions: expressions }
 }
 
-/** @param all what else must select the pods. */
+function distinct(selections: readonly PodSelection[]): readonly PodSelection[] {
+  const byIdentity = new Map(selections.map((selection) => [selectionIdentity(selection), selection]))
+  return byIdentity.size < 2 ? [] : [...byIdentity.values()]
+}
+
+/** @param also what else must select the pods. */
 function affinityRule(
   kind: 'affinity' | 'antiAffinity',
   { topologyKey }: PodAffinityTerm,
   whole: PodSpec,
   own: PodSelection,
-  all: readonly PodSelection[],
+  also: readonly PodSelection[],
 ): GroupRule {
-  const others = new Map(all.map((selection) => [selectionIdentity(selection), selection]))
-  others.delete(selectionIdentity(own))
   return {
     kind,
     key: normalizedLabel(topologyKey),
     ...own,
-    also: [...others.values()],
+    also,
     maxSkew: Number.POSITIVE_INFINITY,
     minDomains: undefined,
     // No node is omitted, but only domains that the pod can reach through their taints are known.
@@ -154,9 +179,10 @@ function termNamespaces(
   { namespaces: listed = [], namespaceSelector }: PodAffinityTerm,
   pod: SelectablePod,
   known: Namespaces,
-  matches: Match,
 ): ReadonlySet<string> {
   if (namespaceSelector === undefined) return new Set(listed.length === 0 ? [pod.namespace] : listed)
-  const selected = [...known].filter(([, labels]) => matches(namespaceSelector, labels)).map(([name]) => name)
+  const selected = [...known]
+    .filter(([, labels]) => matchesSelector(namespaceSelector, labels))
+    .map(([name]) => name)
   return new Set([...listed, ...selected])
 }

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { worstCase, worstCases } from '../testing/worst-cases.test-support.ts'
+import { schedule } from './schedule.ts'
+
+/** CPU time of this thread: other processes do not count. */
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1000
+}
+
+describe('RPB-49 what one object can lengthen', () => {
+  for (const name of Object.keys(worstCases)) {
+    test(`${name}: the decision grows with the number of such pods, not with its square`, () => {
+      const [few, many] = [5, 20].map((pods) => {
+        const input = worstCase(name, pods)
+        let least = Number.POSITIVE_INFINITY
+        for (let run = 0; run < 3; run++) {
+          const start = cpuMs()
+          schedule(input)
+          least = Math.min(least, cpuMs() - start)
+        }
+        return least
+      })
+      assert.ok(few !== undefined && many !== undefined)
+      // Four times as many pods and what sorting adds; with the square it would be sixteen times.
+      assert.ok(many <= 9 * few + 20, `${few} ms became ${many} ms`)
+    })
+
+    test(`${name}: the decision stops within 100 ms, whenever it is told to`, () => {
+      const input = worstCase(name, 10)
+      for (const asked of [1, 3, 10, 30, 100]) {
+        let calls = 0
+        let toldAt: number | undefined
+        const result = schedule(input, {
+          shouldStop: () => {
+            if (++calls < asked) return false
+            toldAt ??= cpuMs()
+            return true
+          },
+        })
+        if (toldAt === undefined) break
+        const tookMs = cpuMs() - toldAt
+        assert.ok(tookMs < 100, `stopped ${tookMs} ms after question ${asked}`)
+        const { claims, placements, failures, undecided } = result
+        const placed = claims.reduce((count, { pods }) => count + pods.length, placements.length)
+        assert.equal(placed + failures.length + undecided.length, input.pods.length)
+      }
+    })
+  }
+})
