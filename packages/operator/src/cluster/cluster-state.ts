@@ -11,6 +11,7 @@ import {
   type Resources,
   type Taint,
 } from '@tenon/api'
+import type { Change } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { type Clock, Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from './caches.ts'
@@ -151,9 +152,18 @@ export class ClusterState {
     this.evidence = new NodeEvidence(caches, clock)
     this.words = new SchedulerWords(caches, this.plans, clock)
     const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)
-    this.nominations = new NominatedPods(caches, nodeOf, this.plans, clock, planAgeMs)
+    const isLeaving = (node: Node) =>
+      node.metadata.deletionTimestamp !== undefined ||
+      isDeleted(node, this.claimOf(node)) ||
+      this.#marked.has(node.spec?.providerID ?? '')
+    this.nominations = new NominatedPods(caches, nodeOf, isLeaving, this.plans, clock)
     this.pods = new PodIndex(caches.pods, (pod) => this.nominations.isHeldByOthers(pod))
-    this.podsOnNodes = new PodsOnNodes(caches, this.pods, clock)
+    const podFacts = {
+      isWellFormed: (pod: Pod) => this.pods.isWellFormed(pod),
+      takesTheSame: (change: Change<Pod>) => this.pods.takesTheSame(change),
+      arrivingAt: (node: string) => this.nominations.arrivingAt(node),
+    }
+    this.podsOnNodes = new PodsOnNodes(caches, podFacts, clock)
     this.registrationHealth = new RegistrationHealth(caches.nodePools)
     this.poolClaims = new PoolClaims(caches.nodeClaims, {
       unseen: () => this.#seeded.values(),

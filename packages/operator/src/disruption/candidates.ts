@@ -30,7 +30,13 @@ interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly state: Pick<
     ClusterState,
-    'isNominated' | 'podGroups' | 'podsOnNodes' | 'predictions' | 'stateNodes' | 'unreadableNodeText'
+    | 'isNominated'
+    | 'nominations'
+    | 'podGroups'
+    | 'podsOnNodes'
+    | 'predictions'
+    | 'stateNodes'
+    | 'unreadableNodeText'
   >
   readonly provider: PoolRules
   readonly events: EventRecorder

@@ -17,7 +17,7 @@ import { awaitsPods } from './predecessors.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
-  readonly state: Pick<ClusterState, 'isNominated' | 'podGroups' | 'unreadableNodeText'>
+  readonly state: Pick<ClusterState, 'isNominated' | 'nominations' | 'podGroups' | 'unreadableNodeText'>
   readonly provider: PoolRules
   readonly clock: Clock
 }
@@ -72,6 +72,13 @@ function* stateObstacles(
   if (!stateNode.isInitialized) yield blocked('node', 'the Node is not initialized')
   if (stateNode.isMarkedForDeletion) yield blocked('node', 'the Node is being deleted, or about to be')
   if (state.isNominated(stateNode.providerID)) yield blocked('node', 'the Node is kept for a pending pod')
+  const hold =
+    disruptionClass === 'graceful' ? state.nominations.holdOn(stateNode.node?.metadata.name ?? '') : undefined
+  if (hold !== undefined)
+    yield {
+      ...blocked('node', `a pod is nominated to the Node (Pod=${keyOf(hold.pod.metadata)})`),
+      untilMs: hold.untilMs,
+    }
   if (disruptionClass === 'graceful' && awaitsPods(deps, claim))
     yield blocked('node', 'the Node is kept for the pods of nodes that it replaces')
   if (disruptionClass === 'graceful' && state.podGroups.isOn)

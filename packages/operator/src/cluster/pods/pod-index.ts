@@ -1,10 +1,18 @@
 /** What decisions ask about all pods again and again, worked out once for each state of a pod or node. */
-import type { Container, Node, Pod, PodSpec, Resources } from '@tenon/api'
+import {
+  type Container,
+  type Node,
+  ownValue,
+  type Pod,
+  type PodSpec,
+  type Resources,
+  setOwn,
+} from '@tenon/api'
 import { accumulate, type HostPort, hostPortsOf, podRequests, shapeProblems } from '@tenon/engine'
 import type { Cache, Change } from '@tenon/kube'
 import { indexes } from '../caches.ts'
 import { nominatedNodeOf } from './nominated-pods.ts'
-import { isDaemonPod, isProvisionable, isSettled, isTerminal, keyOf } from './pods.ts'
+import { isDaemonPod, isProvisionable, isSettled, isTerminal, isTerminating, keyOf } from './pods.ts'
 import { UnseenPods } from './unseen-pods.ts'
 
 /** What the pods on a node take of it. */
@@ -282,6 +290,26 @@ export function useOf(pods: readonly Pod[]): NodeUse {
     if ((pod.spec.volumes ?? []).length > 0) podsWithVolumes.push(pod)
   }
   return { requests, daemonRequests, hostPorts, podsWithVolumes }
+}
+
+/**
+ * What the pods of a node take of it once others have come, of which all must be well-formed. What pods leave that are
+ * being stopped goes to those that come: preemption made that room for them.
+ */
+export function useWith(pods: readonly Pod[], arriving: readonly Pod[]): NodeUse {
+  const now = useOf(pods)
+  const coming = useOf(arriving)
+  const then: Record<string, number> = { ...coming.requests }
+  accumulate(then, useOf(pods.filter((pod) => !isTerminating(pod))).requests)
+  const requests: Record<string, number> = { ...now.requests }
+  for (const [name, amount] of Object.entries(then))
+    setOwn(requests, name, Math.max(amount, ownValue(requests, name) ?? 0))
+  return {
+    requests,
+    daemonRequests: now.daemonRequests,
+    hostPorts: [...now.hostPorts, ...coming.hostPorts],
+    podsWithVolumes: [...now.podsWithVolumes, ...coming.podsWithVolumes],
+  }
 }
 
 /** Empty while it has none; of pods that cannot be read, too. */

@@ -13,13 +13,13 @@ export interface PodsToMove {
   readonly annotated: readonly Pod[]
   /** The PDBs that hold the first pod that is held, if any. */
   readonly blocking: BlockingBudgets | undefined
-  /** Pods that need another place when the node goes. */
+  /** Pods that need another place when the node goes; those that are about to come, too. */
   readonly pods: readonly Pod[]
   /** Those of them that nothing keeps where they are. */
   readonly movable: readonly Pod[]
   /** What moving them costs; 1 when nothing costs anything. */
   readonly disruptionCost: number
-  /** Whether there is no pod to move, not even one that cannot be read; what moving costs says nothing about that. */
+  /** Whether there is no pod to move on it, not even one that cannot be read; what moving costs does not matter. */
   readonly isEmpty: boolean
 }
 
@@ -28,6 +28,8 @@ export interface PodFacts {
   readonly isWellFormed: (pod: Pod) => boolean
   /** Whether a change leaves what the pod takes of its node as it is. */
   readonly takesTheSame: (change: Change<Pod>) => boolean
+  /** Pods that are nominated to a node and have yet to come. */
+  readonly arrivingAt: (nodeName: string) => readonly Pod[]
 }
 
 /** Asked about every node in every pass of the disruption loop, while few nodes change in between. */
@@ -103,6 +105,17 @@ export class PodsOnNodes {
   }
 
   of(nodeName: string): PodsToMove {
+    const present = this.#presentOn(nodeName)
+    const arriving = this.#facts.arrivingAt(nodeName)
+    if (arriving.length === 0) return present
+    return {
+      ...present,
+      pods: [...present.pods, ...arriving],
+      movable: [...present.movable, ...arriving],
+    }
+  }
+
+  #presentOn(nodeName: string): PodsToMove {
     const known = this.#known.get(nodeName)
     if (known !== undefined) return known
     const all = this.#caches.pods.byIndex(indexes.byNode, nodeName)

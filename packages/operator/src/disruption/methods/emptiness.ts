@@ -12,7 +12,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly state: Pick<ClusterState, 'buffers' | 'decidable' | 'isNominated' | 'podsOnNodes'>
+  readonly state: Pick<ClusterState, 'buffers' | 'decidable' | 'isNominated' | 'nominations' | 'podsOnNodes'>
   readonly policy: ConsolidationPolicy
   readonly remarks: DisruptionRemarks
   readonly logger: Logger

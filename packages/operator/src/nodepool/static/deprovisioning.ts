@@ -14,7 +14,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 interface Dependencies {
   readonly client: Pick<KubeClient, 'delete' | 'list'>
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
-  readonly state: Pick<ClusterState, 'podsOn' | 'poolClaims' | 'stateNodes'>
+  readonly state: Pick<ClusterState, 'nominations' | 'podsOn' | 'poolClaims' | 'stateNodes'>
   readonly pools: StaticPools
   readonly clock: Pick<Clock, 'now'>
   readonly logger: Logger
@@ -90,8 +90,8 @@ export class StaticDeprovisioning implements ControllerSpec {
         ({ claim, isMarkedForDeletion }) => !isMarkedForDeletion && byName.has(claim?.metadata.name ?? ''),
       )
       .map((stateNode) => {
-        const { node } = stateNode
-        return { stateNode, pods: node === undefined ? [] : state.podsOn(node.metadata.name) }
+        const name = stateNode.node?.metadata.name ?? ''
+        return { stateNode, pods: [...state.podsOn(name), ...state.nominations.arrivingAt(name)] }
       })
     return [
       ...unlaunched.flatMap((name) => byName.get(name) ?? []),

@@ -3,7 +3,7 @@ import { type NodeClaim, parseNillableDuration, type Pod } from '@tenon/api'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import { doNotDisrupt, evictionCost, isDaemonPod } from '../../cluster/pods/pods.ts'
 
-/** An instance and every pod bound to it, ended ones too. */
+/** An instance and every pod bound to it, ended ones too, or on its way there. */
 export interface LoadedNode {
   readonly stateNode: StateNode
   readonly pods: readonly Pod[]

@@ -14,7 +14,7 @@ import { type Caches, indexes, servesDevices } from '../../cluster/caches.ts'
 import { isHeldUp } from '../../cluster/nodes/departures.ts'
 import { isInitializationDoubtful } from '../../cluster/nodes/initialization-time.ts'
 import { labelsOf, nodeInput, type NodeStorage, type StateNode } from '../../cluster/nodes/state-node.ts'
-import { type NodeUse, useOf } from '../../cluster/pods/pod-index.ts'
+import { type NodeUse, useOf, useWith } from '../../cluster/pods/pod-index.ts'
 import { isCurrentlyReschedulable, isPausedByBudget } from '../../cluster/pods/pods.ts'
 import { workloadOf } from '../../cluster/pods/workloads.ts'
 import { workloadsOf } from '../../node/evidence/launched-for.ts'
@@ -31,7 +31,14 @@ interface Dependencies {
     Parameters<typeof servesDevices>[0]
   readonly state: Pick<
     ClusterState,
-    'attachLimits' | 'isWellFormed' | 'parsed' | 'plans' | 'pods' | 'podsOn' | 'taintsOfCloud'
+    | 'attachLimits'
+    | 'isWellFormed'
+    | 'nominations'
+    | 'parsed'
+    | 'plans'
+    | 'pods'
+    | 'podsOn'
+    | 'taintsOfCloud'
   >
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility' | 'initializationTimeoutMs'>
@@ -92,7 +99,7 @@ export class ClusterInput {
     if (this.#topologyNodes?.of !== all)
       this.#topologyNodes = { of: all, nodes: topologyNodes(caches.nodes.list(), staying) }
     return {
-      pods: state.pods.bound(),
+      pods: [...state.pods.bound(), ...state.nominations.allArriving()],
       nodes: this.#topologyNodes.nodes,
       namespaces: new Map(
         caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
@@ -173,7 +180,7 @@ function nodeInputOf(
   lookups: VolumeLookups,
   left: readonly Pod[] | undefined,
 ): NodeInput {
-  const { pods, parsed, attachLimits, taintsOfCloud } = deps.state
+  const { pods, nominations, parsed, attachLimits, taintsOfCloud } = deps.state
   if (state.node === undefined)
     return nodeInput(
       state,
@@ -183,7 +190,13 @@ function nodeInputOf(
       taintsOfCloud,
     )
   const { name } = state.node.metadata
-  const use = left === undefined ? pods.useOf(name) : useOf(left)
+  const arriving = nominations.arrivingAt(name)
+  const use =
+    arriving.length > 0
+      ? useWith(left ?? deps.state.podsOn(name).filter((pod) => pods.isWellFormed(pod)), arriving)
+      : left === undefined
+        ? pods.useOf(name)
+        : useOf(left)
   const csiNode = deps.caches.csiNodes.get({ name })
   let known = inputs.get(state)
   if (known?.use !== use || known.csiNode !== csiNode) {
