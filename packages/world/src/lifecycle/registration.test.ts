@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { karpenterKinds, kinds, labels } from '@tenon/api'
+import { describe, test } from 'node:test'
+import { karpenterKinds, kinds, labels, unregisteredTaint } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import { minutes, refusing, seconds, Stage } from '../testing/stage.test-support.ts'
 
@@ -89,6 +89,91 @@ test('LIF-21 a startup taint that was taken off does not come back', async (t) =
   await stage.pass(minutes)
   assert.deepEqual(stage.nodeNow('node-a')?.spec?.taints ?? [], [])
   assert.equal(stage.state('a', 'Initialized'), 'True/Initialized')
+})
+
+describe('RPB-20 a startup taint that an agent takes off never comes back', () => {
+  const boot = { key: 'boot', effect: 'NoSchedule' } as const
+
+  function takeOff(stage: Stage): void {
+    const taints = stage.nodeNow('node-a')?.spec?.taints ?? []
+    stage.patch(kinds.node, 'node-a', { spec: { taints: taints.filter(({ key }) => key !== 'boot') } })
+  }
+
+  /** The Node appears with the taint. */
+  async function appear(stage: Stage): Promise<void> {
+    await stage.claim('a', { startupTaints: [boot, { ...boot, key: 'second' }] })
+    stage.world.create(kinds.node, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'node-a' },
+      spec: { providerID: 'fake://a', taints: [boot, unregisteredTaint] },
+    })
+  }
+
+  const keys = (stage: Stage) => (stage.nodeNow('node-a')?.spec?.taints ?? []).map(({ key }) => key)
+
+  /** One that was never there is put on; the Node is initialized without it. */
+  async function becomesInitialized(stage: Stage): Promise<void> {
+    await stage.pass(2 * seconds)
+    await stage.report('node-a')
+    assert.deepEqual(keys(stage), ['second'])
+    stage.patch(kinds.node, 'node-a', { spec: { taints: null } })
+    await stage.pass(minutes)
+    assert.deepEqual([keys(stage), stage.state('a', 'Initialized')], [[], 'True/Initialized'])
+  }
+
+  for (const afterMs of [undefined, 0, 1, 100, 5000])
+    test(afterMs === undefined ? 'in the same moment' : `${afterMs} ms later`, async (t) => {
+      const stage = await Stage.open(t)
+      await appear(stage)
+      if (afterMs !== undefined) await stage.pass(afterMs)
+      takeOff(stage)
+      await becomesInitialized(stage)
+    })
+
+  for (const at of [1, 2, 3])
+    test(`while write ${at} to the Node is on its way`, async (t) => {
+      let writes = 0
+      let stage: Stage | undefined
+      const apiPath = refusing((method, path) => {
+        if (method === 'PATCH' && path.startsWith('/api/v1/nodes/node-a') && ++writes === at && stage)
+          takeOff(stage)
+        return 'pass'
+      })
+      stage = await Stage.open(t, { apiPath })
+      await appear(stage)
+      await stage.pass(2 * seconds)
+      await stage.report('node-a')
+      if (writes < at) takeOff(stage)
+      await becomesInitialized(stage)
+    })
+
+  test('while a hook holds registration back, and the process ends', async (t) => {
+    const stage = await Stage.open(t)
+    let isPending = true
+    const check = () =>
+      Promise.resolve(isPending ? { kind: 'pending' as const } : { kind: 'passed' as const })
+    stage.cloud.registrationHooks = [{ name: 'volumes', check }]
+    await appear(stage)
+    takeOff(stage)
+    await stage.pass(seconds)
+    await stage.restart()
+    isPending = false
+    await stage.report('node-a')
+    await stage.pass(minutes)
+    assert.deepEqual([keys(stage), stage.state('a', 'Registered')], [['second'], 'True/Registered'])
+  })
+
+  test('when the Node loses its owner', async (t) => {
+    const stage = await Stage.open(t)
+    await appear(stage)
+    await stage.pass(seconds)
+    takeOff(stage)
+    await stage.report('node-a')
+    stage.patch(kinds.node, 'node-a', { metadata: { ownerReferences: null, finalizers: null } })
+    await stage.pass(minutes)
+    assert.deepEqual(keys(stage), ['second'])
+  })
 })
 
 test('LIF-22 LIF-29 without a node the claim waits 15 min', async (t) => {

@@ -18,6 +18,7 @@ import { plannedPodsAnnotation } from '../../placement/planned-pods.ts'
 import type { RegistrationHold } from '../../placement/registration-hold.ts'
 import { isComplete } from './initialization.ts'
 import { askHooks } from './registration-hooks.ts'
+import type { SeenTaints } from './seen-taints.ts'
 import type { RegistrationReport } from './registration-report.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import { type ClaimStanding, wasRegistered } from './standing.ts'
@@ -33,6 +34,7 @@ interface Dependencies {
   readonly hold: RegistrationHold
   readonly standing: ClaimStanding
   readonly report: RegistrationReport
+  readonly seenTaints: SeenTaints
 }
 
 /** Pause between two looks for the Node of a claim that has lost it. */
@@ -80,7 +82,7 @@ async function register(deps: Dependencies, draft: ClaimDraft, signal: AbortSign
 
 /** Takes the Node of a claim that has none under management, for the first time or anew. */
 async function takeOver(deps: Dependencies, draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
-  const { clock, hold, kubernetes, provider, report } = deps
+  const { clock, hold, kubernetes, provider, report, seenTaints } = deps
   const { claim, conditions } = draft
   const providerID = claim.status?.providerID ?? ''
   const nodes = providerID === '' ? [] : kubernetes.caches.nodes.byIndex(indexes.byProviderId, providerID)
@@ -95,9 +97,13 @@ async function takeOver(deps: Dependencies, draft: ClaimDraft, signal: AbortSign
   const hooks = await askHooks(provider.registrationHooks ?? [], claim, signal)
   const isPending = hooks.pending.length > 0
   const holdMs = isPending ? 0 : hold.waitMs(claim)
-  if (holdMs > 0) return { kind: 'continue', draft, requeueMs: holdMs }
-  const taken = isPending ? claim : withLabels(claim, hooks.labels)
-  const synced = syncedNode(node, taken, provider.claimAnnotations)
+  const taken = isPending || holdMs > 0 ? claim : withLabels(claim, hooks.labels)
+  const synced = syncedNode(node, taken, seenTaints, provider.claimAnnotations)
+  if (holdMs > 0) {
+    // The owner tells the next process, too, that startup taints which are missing then were taken off.
+    if (hasStartupTaints(claim)) await storeNode(deps, node, synced, 'urgent')
+    return { kind: 'continue', draft, requeueMs: holdMs }
+  }
   const stored = await storeNode(
     deps,
     node,
@@ -177,6 +183,8 @@ function withCondition(
   return { kind: 'continue', draft: { ...draft, conditions } }
 }
 
+const hasStartupTaints = ({ spec }: NodeClaim): boolean => (spec.startupTaints ?? []).length > 0
+
 function isMissingTaint(node: Node): boolean {
   const isRegistered = node.metadata.labels?.[labels.registered] !== undefined
   return !isRegistered && !(node.spec?.taints ?? []).some((taint) => sameTaint(taint, unregisteredTaint))
@@ -203,12 +211,21 @@ function initializedIfComplete(deps: Dependencies, node: Node, claim: NodeClaim)
 }
 
 /** The Node with everything the claim wants of it. */
-function syncedNode(node: Node, claim: NodeClaim, claimAnnotations: readonly string[] = []): Node {
+function syncedNode(
+  node: Node,
+  claim: NodeClaim,
+  seenTaints: SeenTaints,
+  claimAnnotations: readonly string[] = [],
+): Node {
   const { metadata } = node
   const isSyncingTaints = metadata.labels?.[labels.doNotSyncTaints] !== 'true'
   const present = node.spec?.taints ?? []
-  // Startup taints came with the owner, in one write: those that are missing now were taken off by their agents.
-  const startup = isOwned(node, claim) ? [] : (claim.spec.startupTaints ?? [])
+  // Startup taints came with the owner, in one write: those that are missing now were taken off by their agents, as
+  // were those that the Node had before.
+  const hadStartup = isOwned(node, claim) || metadata.labels?.[labels.registered] === 'true'
+  const startup = hadStartup
+    ? []
+    : (claim.spec.startupTaints ?? []).filter((taint) => !seenTaints.has(node, taint))
   const wanted = isSyncingTaints ? [...(claim.spec.taints ?? []), ...startup] : []
   const missing = wanted.filter(
     (taint, i) => ![...present, ...wanted.slice(0, i)].some((t) => sameTaint(t, taint)),
