@@ -33,6 +33,8 @@ interface Dependencies {
 
 /** Workloads are not followed. */
 const pollMs = 30_000
+/** One that is not there is often created just after its buffer: it is looked for more often at first. */
+const missing = { pollMs: 5000, forMs: 120_000 } as const
 /** Somebody else has changed the buffer meanwhile. */
 const overtakenMs = 1000
 
@@ -44,6 +46,8 @@ export class CapacityBuffers implements ControllerSpec {
   readonly backoff = { baseMs: 100, capMs: 60_000 }
   readonly perSecond = 10
   readonly #deps: Dependencies
+  /** When the workload of a buffer was first not found, by the buffer's key. */
+  readonly #missing = new Map<string, { readonly reference: string; readonly sinceMs: number }>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -68,6 +72,7 @@ export class CapacityBuffers implements ControllerSpec {
     const { buffers, templates } = this.#deps
     const buffer = buffers.capacityBuffers.get(objectKeyOf(key))
     if (buffer === undefined) {
+      this.#missing.delete(key)
       this.#drop(key)
       return done
     }
@@ -78,13 +83,26 @@ export class CapacityBuffers implements ControllerSpec {
       this.#drop(key)
       return done
     }
+    const isMissing = resolution.kind === 'failed' && resolution.reason === 'ScalableRefNotFound'
+    if (!isMissing) this.#missing.delete(key)
     if (resolution.kind === 'failed') {
       // What cannot be read for the moment is kept room for all the same.
       if (!isKubeError(resolution.error)) this.#drop(key)
       if (resolution.error !== undefined) throw resolution.error
-      return { kind: 'after', delayMs: pollMs }
+      return { kind: 'after', delayMs: isMissing ? this.#untilNextLook(buffer) : pollMs }
     }
     return { kind: 'after', delayMs: this.#keep(buffer, resolution) }
+  }
+
+  /** For a workload that is not there. */
+  #untilNextLook(buffer: CapacityBuffer): number {
+    const { clock } = this.#deps
+    const key = keyOf(buffer)
+    const reference = JSON.stringify([buffer.metadata.uid, buffer.spec.scalableRef])
+    const known = this.#missing.get(key)
+    const sinceMs = known?.reference === reference ? known.sinceMs : clock.monotonic()
+    this.#missing.set(key, { reference, sinceMs })
+    return clock.monotonic() - sinceMs < missing.forMs ? missing.pollMs : pollMs
   }
 
   /** Room that nobody asks for any more is given up by the next pass, which nothing else may open. */

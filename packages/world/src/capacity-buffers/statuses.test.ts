@@ -72,6 +72,32 @@ describe('statuses of CapacityBuffers', () => {
     )
   })
 
+  for (const afterS of [1, 17, 29, 61, 118])
+    test(`RPB-40 of a workload that is made ${afterS} s after its buffer, within six seconds`, async (t) => {
+      const stage = await b.openBuffers(t, closed)
+      b.buffer(stage, 'web', { ...ref('web'), replicas: 2 })
+      await stage.pass(afterS * seconds)
+      assert.equal(b.stateOf(stage, 'web', ready), 'False/ScalableRefNotFound')
+      b.deployment(stage, 'web', 1)
+      await stage.pass(6 * seconds)
+      assert.equal(b.stateOf(stage, 'web', ready), 'True/Resolved')
+    })
+
+  test('RPB-40 a workload that never comes is looked for less often after two minutes', async (t) => {
+    let looks = 0
+    const apiPath = refusing((method, path) => {
+      if (method === 'GET' && path.endsWith('/deployments/web')) looks++
+      return 'pass'
+    })
+    const stage = await b.openBuffers(t, closed, { apiPath })
+    b.buffer(stage, 'web', { ...ref('web'), replicas: 2 })
+    await stage.pass(120 * seconds)
+    assert.ok(looks >= 20 && looks <= 30, `${looks} looks`)
+    looks = 0
+    await stage.pass(600 * seconds)
+    assert.ok(looks >= 19 && looks <= 22, `${looks} looks`)
+  })
+
   test('BUF-7 BUF-8 BUF-12 BUF-13 API-110 of workloads', async (t) => {
     const stage = await b.openBuffers(t, closed)
     b.buffer(stage, 'web', { ...ref('web'), percentage: 20 })
