@@ -119,7 +119,13 @@ export { controllerOf } from './owners.ts'
 export { compareResourceVersions } from './resource-version.ts'
 export { wireFields } from './wire-fields.ts'
 export { type MemberGroup, type PodGroup, podGroupKinds } from './pod-groups.ts'
-export { withAdmission, withDefaultTolerations, withRequestsFromLimits } from './pod-defaults.ts'
+export {
+  containerDefaults,
+  withAdmission,
+  withContainerDefaults,
+  withDefaultTolerations,
+  withRequestsFromLimits,
+} from './pod-defaults.ts'
 export { consumedBy, consumedClassOf } from './requests/consumers.ts'
 export {
   acceptedCondition,

@@ -316,6 +316,19 @@ export interface DaemonSet extends KubeObject {
   readonly spec: { readonly selector: LabelSelector; readonly template: PodTemplateSpec }
 }
 
+export interface LimitRangeItem {
+  readonly type: string
+  readonly min?: ResourceList
+  readonly max?: ResourceList
+  readonly default?: ResourceList
+  readonly defaultRequest?: ResourceList
+  readonly maxLimitRequestRatio?: ResourceList
+}
+
+export interface LimitRange extends KubeObject {
+  readonly spec?: { readonly limits?: readonly LimitRangeItem[] }
+}
+
 export interface PodDisruptionBudget extends KubeObject {
   readonly spec: {
     readonly selector?: LabelSelector

@@ -1,5 +1,5 @@
 /** What admission adds to pods. */
-import type { Container, PodSpec, Toleration } from './objects.ts'
+import type { Container, LimitRangeItem, PodSpec, ResourceList, Toleration } from './objects.ts'
 
 const evictionTolerationSeconds = 300
 
@@ -34,6 +34,41 @@ export function withDefaultTolerations(tolerations: readonly Toleration[]): read
   ]
 }
 
+interface ContainerDefaults {
+  readonly requests: ResourceList
+  readonly limits: ResourceList
+}
+
+/** What LimitRanges of a namespace give containers that do not state it; of several the first that says it. */
+export function containerDefaults(items: readonly LimitRangeItem[]): ContainerDefaults {
+  // The first is last, so that what it says stays.
+  const given = items.filter(({ type }) => type === 'Container').toReversed()
+  const all = (field: 'default' | 'defaultRequest'): ResourceList =>
+    Object.fromEntries(given.flatMap((item) => Object.entries(item[field] ?? {})))
+  return { requests: all('defaultRequest'), limits: all('default') }
+}
+
+/** The spec with what its containers do not state. */
+export function withContainerDefaults(spec: PodSpec, { requests, limits }: ContainerDefaults): PodSpec {
+  const complete = (container: Container): Container => ({
+    ...container,
+    resources: {
+      ...container.resources,
+      ...merged('requests', requests, container.resources?.requests),
+      ...merged('limits', limits, container.resources?.limits),
+    },
+  })
+  return withContainers(spec, complete)
+}
+
+function merged(
+  field: keyof ContainerDefaults,
+  given: ResourceList,
+  stated: ResourceList | undefined,
+): object {
+  return Object.keys(given).length === 0 ? {} : { [field]: { ...given, ...stated } }
+}
+
 /** A template's spec as admission would complete it: limits stand in for missing requests. */
 export function withRequestsFromLimits(spec: PodSpec): PodSpec {
   const complete = (container: Container): Container => ({
@@ -43,9 +78,13 @@ export function withRequestsFromLimits(spec: PodSpec): PodSpec {
       requests: { ...container.resources?.limits, ...container.resources?.requests },
     },
   })
+  return withContainers(spec, complete)
+}
+
+function withContainers(spec: PodSpec, change: (container: Container) => Container): PodSpec {
   return {
     ...spec,
-    containers: spec.containers.map(complete),
-    ...(spec.initContainers && { initContainers: spec.initContainers.map(complete) }),
+    containers: spec.containers.map(change),
+    ...(spec.initContainers && { initContainers: spec.initContainers.map(change) }),
   }
 }

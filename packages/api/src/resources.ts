@@ -11,6 +11,7 @@ import type {
   DaemonSet,
   KubeObject,
   Lease,
+  LimitRange,
   Namespace,
   Node,
   PersistentVolume,
@@ -82,6 +83,7 @@ export const kinds = {
   replicaSet: grouped<SelectingWorkload>('apps', 'v1', 'ReplicaSet', 'replicasets', true),
   statefulSet: grouped<SelectingWorkload>('apps', 'v1', 'StatefulSet', 'statefulsets', true),
   daemonSet: grouped<DaemonSet>('apps', 'v1', 'DaemonSet', 'daemonsets', true),
+  limitRange: core<LimitRange>('LimitRange', 'limitranges', true),
   podDisruptionBudget: grouped<PodDisruptionBudget>(
     'policy',
     'v1',

@@ -49,6 +49,7 @@ export const clusterRights: readonly CoreRule[] = [
       'pods',
       'nodes',
       'namespaces',
+      'limitranges',
       'persistentvolumes',
       'persistentvolumeclaims',
       'services',

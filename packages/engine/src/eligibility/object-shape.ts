@@ -324,6 +324,13 @@ const podTemplate = object({
     spec: podSpec,
   }),
 })
+const limitRange = object({
+  spec: optional(
+    fields({
+      limits: optional(listOf(fields({ type: text, default: amounts, defaultRequest: amounts }))),
+    }),
+  ),
+})
 const mapSelecting = object({ spec: optional(fields({ selector: optional(mapOf(text)) })) })
 const selecting = object({ spec: fields({ selector: labelSelector }) })
 const resourceSlice = object({
@@ -347,6 +354,7 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
   ['NodeClaim', nodeClaim],
   ['Node', node],
   ['DaemonSet', daemonSet],
+  ['LimitRange', limitRange],
   ['PodDisruptionBudget', podDisruptionBudget],
   ['PersistentVolumeClaim', persistentVolumeClaim],
   ['PersistentVolume', persistentVolume],

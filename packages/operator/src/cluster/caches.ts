@@ -11,6 +11,7 @@ import {
   karpenterKinds,
   kinds,
   type KubeObject,
+  type LimitRange,
   type Namespace,
   type Node,
   type NodeClaim,
@@ -71,6 +72,7 @@ export interface Caches {
   readonly nodePools: Cache<NodePool>
   readonly namespaces: Cache<Namespace>
   readonly daemonSets: Cache<DaemonSet>
+  readonly limitRanges: Cache<LimitRange>
   readonly podDisruptionBudgets: Cache<PodDisruptionBudget>
   readonly volumeAttachments: Cache<VolumeAttachment>
   readonly persistentVolumeClaims: Cache<PersistentVolumeClaim>
@@ -182,6 +184,12 @@ export function openCaches(
       transform: readable(kinds.daemonSet.kind, trimmer.daemonSet, onRead),
       fields: daemonSetFields,
     }),
+    limitRanges: registry.cache(kinds.limitRange, {
+      transform: readable(kinds.limitRange.kind, keptObject<LimitRange>, onRead),
+      fields: objectFields,
+      // Roles of earlier versions do not grant it.
+      isOptional: 'ifRefused',
+    }),
     podDisruptionBudgets: trimmed(kinds.podDisruptionBudget, standInForBudget),
     volumeAttachments: trimmed(kinds.volumeAttachment, standInForAttachment),
     persistentVolumeClaims: trimmed(kinds.persistentVolumeClaim),
@@ -222,6 +230,7 @@ export function openCaches(
   caches.pods.addIndex(indexes.byVolumeClaim, claimKeysOf)
   if (settings.featureGates.groupScheduling)
     caches.pods.addIndex(indexes.byProvisioningRequest, (pod) => optional(consumedBy(pod)))
+  caches.limitRanges.addIndex(indexes.byNamespace, ({ metadata }) => [metadata.namespace ?? ''])
   caches.persistentVolumes.addIndex(indexes.byStorageClass, (volume) => optional(storageClassNameOf(volume)))
   caches.nodes.addIndex(indexes.byProviderId, (node) => optional(node.spec?.providerID))
   caches.nodeClaims.addIndex(indexes.byProviderId, (claim) => optional(claim.status?.providerID))

@@ -1,4 +1,13 @@
-import type { Container, KubeObject, PersistentVolumeClaim, Pod, PodSpec, ResourceList } from '@tenon/api'
+import {
+  type Container,
+  containerDefaults,
+  type LimitRange,
+  type LimitRangeItem,
+  type PersistentVolumeClaim,
+  type Pod,
+  type ResourceList,
+  withContainerDefaults,
+} from '@tenon/api'
 import { quantityNanos } from '@tenon/cel'
 import { namespacePrefix } from '../../storage/index.ts'
 import type { StoredObject } from '../../contract.ts'
@@ -8,19 +17,6 @@ import { forbidden } from '../http/status.ts'
 import { type Amounts, amountsOf, amountText, podAmounts } from './amounts.ts'
 
 const annotation = 'kubernetes.io/limit-ranger'
-
-interface LimitRangeItem {
-  readonly type: string
-  readonly min?: ResourceList
-  readonly max?: ResourceList
-  readonly default?: ResourceList
-  readonly defaultRequest?: ResourceList
-  readonly maxLimitRequestRatio?: ResourceList
-}
-
-interface LimitRange extends KubeObject {
-  readonly spec?: { readonly limits?: readonly LimitRangeItem[] }
-}
 
 /** The items of a namespace's LimitRanges, by name of the LimitRange. */
 function itemsOf(ctx: ServerContext, namespace: string): readonly LimitRangeItem[] {
@@ -34,49 +30,32 @@ function itemsOf(ctx: ServerContext, namespace: string): readonly LimitRangeItem
 
 /** Gives containers the requests and limits that they do not state, and notes which. */
 export function withLimitRangeDefaults(ctx: ServerContext, pod: Pod): Pod {
-  const requests: Record<string, string> = {}
-  const limits: Record<string, string> = {}
-  for (const item of itemsOf(ctx, pod.metadata.namespace ?? '')) {
-    if (item.type !== 'Container') continue
-    Object.assign(requests, item.defaultRequest)
-    Object.assign(limits, item.default)
-  }
+  const defaults = containerDefaults(itemsOf(ctx, pod.metadata.namespace ?? ''))
+  const { requests, limits } = defaults
   if (Object.keys(requests).length === 0 && Object.keys(limits).length === 0) return pod
   const notes: string[] = []
-  const defaulted = (container: Container, what: string): Container => {
-    const { resources } = container
-    const missing = (defaults: ResourceList, stated: ResourceList | undefined) =>
-      Object.keys(defaults)
-        .filter((name) => !Object.hasOwn(stated ?? {}, name))
-        .sort()
+  const missing = (given: ResourceList, stated: ResourceList | undefined) =>
+    Object.keys(given)
+      .filter((name) => !Object.hasOwn(stated ?? {}, name))
+      .sort()
+  const note = ({ name, resources }: Container, what: string) => {
     const noRequest = missing(requests, resources?.requests)
     const noLimit = missing(limits, resources?.limits)
-    if (noRequest.length > 0) notes.push(`${noRequest.join(', ')} request for ${what} ${container.name}`)
-    if (noLimit.length > 0) notes.push(`${noLimit.join(', ')} limit for ${what} ${container.name}`)
-    if (noRequest.length === 0 && noLimit.length === 0) return container
-    return {
-      ...container,
-      resources: {
-        ...resources,
-        ...(noRequest.length > 0 && { requests: { ...requests, ...resources?.requests } }),
-        ...(noLimit.length > 0 && { limits: { ...limits, ...resources?.limits } }),
-      },
-    }
+    if (noRequest.length > 0) notes.push(`${noRequest.join(', ')} request for ${what} ${name}`)
+    if (noLimit.length > 0) notes.push(`${noLimit.join(', ')} limit for ${what} ${name}`)
   }
-  const { containers, initContainers } = pod.spec
-  const spec: PodSpec = {
-    ...pod.spec,
-    containers: containers.map((each) => defaulted(each, 'container')),
-    ...(initContainers !== undefined && {
-      initContainers: initContainers.map((each) => defaulted(each, 'init container')),
-    }),
-  }
+  for (const each of pod.spec.containers) note(each, 'container')
+  for (const each of pod.spec.initContainers ?? []) note(each, 'init container')
   if (notes.length === 0) return pod
   const annotations = {
     ...pod.metadata.annotations,
     [annotation]: `LimitRanger plugin set: ${notes.join('; ')}`,
   }
-  return { ...pod, metadata: { ...pod.metadata, annotations }, spec }
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, annotations },
+    spec: withContainerDefaults(pod.spec, defaults),
+  }
 }
 
 /** Refuses a pod or a claim that is out of the bounds of its namespace. @throws ApiError 403. */

@@ -1,16 +1,15 @@
 /** What the engine is told of the cluster as it is: nodes, plans, DaemonSets, and where pods are. */
-import { type CsiNode, type DaemonSet, labels, type Node, type Pod, withRequestsFromLimits } from '@tenon/api'
+import { type CsiNode, labels, type Node, type Pod } from '@tenon/api'
 import {
   type DaemonInput,
   type NodeInput,
   type PodGroupInput,
-  shapeProblems,
   type TopologyInput,
   type TopologyNode,
   type VolumeLookups,
 } from '@tenon/engine'
 import { type Clock, perObject } from '@tenon/runtime'
-import { type Caches, indexes, servesDevices } from '../../cluster/caches.ts'
+import type { Caches, servesDevices } from '../../cluster/caches.ts'
 import { isHeldUp } from '../../cluster/nodes/departures.ts'
 import { isInitializationDoubtful } from '../../cluster/nodes/initialization-time.ts'
 import { labelsOf, nodeInput, type NodeStorage, type StateNode } from '../../cluster/nodes/state-node.ts'
@@ -18,6 +17,8 @@ import { type NodeUse, useOf, useWith } from '../../cluster/pods/pod-index.ts'
 import { isCurrentlyReschedulable, isPausedByBudget } from '../../cluster/pods/pods.ts'
 import { workloadOf } from '../../cluster/pods/workloads.ts'
 import { workloadsOf } from '../../node/evidence/launched-for.ts'
+import { daemonInputs } from './daemon-inputs.ts'
+import { LastDaemonPods } from './last-daemon-pods.ts'
 import type { PlacedPod } from './eligible-pods.ts'
 import { withoutPreempted } from './preempted-pods.ts'
 import { nodeStorage, type VolumeCaches, volumeLookups } from './volume-lookups.ts'
@@ -27,7 +28,7 @@ import type { Settings } from '../../settings.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly caches: VolumeCaches &
-    Pick<Caches, 'daemonSets' | 'namespaces' | 'podDisruptionBudgets'> &
+    Pick<Caches, 'daemonSets' | 'limitRanges' | 'namespaces' | 'podDisruptionBudgets'> &
     Parameters<typeof servesDevices>[0]
   readonly state: Pick<
     ClusterState,
@@ -46,12 +47,14 @@ interface Dependencies {
 
 export class ClusterInput {
   readonly #deps: Dependencies
+  readonly #lastDaemonPods: LastDaemonPods
   #topologyNodes:
     | { readonly of: readonly StateNode[]; readonly nodes: ReadonlyMap<string, TopologyNode> }
     | undefined
 
   constructor(deps: Dependencies) {
     this.#deps = deps
+    this.#lastDaemonPods = new LastDaemonPods(deps.caches, deps.state)
   }
 
   volumeLookups(): VolumeLookups {
@@ -84,9 +87,10 @@ export class ClusterInput {
     return podsOfLeavingNodes(this.#deps, stateNodes)
   }
 
-  /** One pod per DaemonSet: its newest, else what its template would make. */
+  /** One pod per DaemonSet. */
   daemons(): readonly DaemonInput[] {
-    return daemonInputs(this.#deps)
+    const { caches, state } = this.#deps
+    return daemonInputs(caches, state, this.#lastDaemonPods)
   }
 
   /**
@@ -257,55 +261,4 @@ function topologyNodes(
     nodes.set(name, candidates.has(name) ? asCandidate(node) : asOther(node))
   }
   return nodes
-}
-
-function daemonInputs(deps: Dependencies): readonly DaemonInput[] {
-  const { caches, state } = deps
-  const areDevicesServed = servesDevices(caches)
-  return caches.daemonSets
-    .list()
-    .filter((daemonSet) => daemonSet.metadata.deletionTimestamp === undefined)
-    .flatMap((daemonSet): readonly DaemonInput[] => {
-      const { metadata, spec } = daemonSet.spec.template
-      const name = `${daemonSet.metadata.namespace ?? ''}/${daemonSet.metadata.name}`
-      if (shapeProblems({ apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec }) !== undefined) return []
-      const newest = newestOf(
-        caches.pods.byIndex(indexes.byOwner, daemonSet.metadata.uid ?? ''),
-        (pod) => isControlledBy(pod, daemonSet) && state.isWellFormed(pod),
-      )
-      const base = newest?.spec ?? withRequestsFromLimits(spec)
-      if (!areDevicesServed && (base.resourceClaims ?? []).length > 0) return []
-      const { nodeAffinity, ...otherAffinity } = base.affinity ?? {}
-      const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
-      const ownPin = newest === undefined ? nodeAffinity : undefined
-      const affinity =
-        required === undefined ? ownPin : { requiredDuringSchedulingIgnoredDuringExecution: required }
-      const { nodeName: _, ...unbound } = base
-      return [
-        {
-          name,
-          namespace: daemonSet.metadata.namespace ?? '',
-          labels: metadata?.labels ?? {},
-          spec: { ...unbound, affinity: { ...otherAffinity, ...(affinity && { nodeAffinity: affinity }) } },
-        },
-      ]
-    })
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-}
-
-/** The first of those that were created last. */
-function newestOf(pods: readonly Pod[], isOne: (pod: Pod) => boolean): Pod | undefined {
-  let newest: Pod | undefined
-  for (const pod of pods) {
-    // Asked last, as it takes the longest and there are as many as nodes.
-    if (newest !== undefined && createdOf(pod) <= createdOf(newest)) continue
-    if (isOne(pod)) newest = pod
-  }
-  return newest
-}
-
-const createdOf = ({ metadata }: Pod): string => metadata.creationTimestamp ?? ''
-
-function isControlledBy({ metadata }: Pod, { metadata: { uid } }: DaemonSet): boolean {
-  return (metadata.ownerReferences ?? []).some((owner) => owner.controller === true && owner.uid === uid)
 }
