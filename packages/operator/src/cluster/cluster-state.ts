@@ -42,6 +42,7 @@ import { PoolCosts } from './nodepools/pool-costs.ts'
 import { SharedParts } from './shared-parts.ts'
 import { RegistrationHealth } from './nodepools/registration-health.ts'
 import { SchedulerWords } from './pods/scheduler-words.ts'
+import { ownNode } from './nodes/twin-nodes.ts'
 import { isDeleted, isTracked, joined, type StateNode } from './nodes/state-node.ts'
 import { isStuckClaim, isStuckNode } from './stuck-objects.ts'
 
@@ -305,11 +306,11 @@ export class ClusterState {
     return this.#stateNodes.all()
   }
 
-  /** The Node of a claim; undefined while there is none, or when several claim its provider ID. */
+  /** The Node of a claim; undefined while there is none, or when nobody can tell which of several it is. */
   nodeOf(claim: NodeClaim): Node | undefined {
     const providerID = claim.status?.providerID ?? ''
     const nodes = providerID === '' ? [] : this.#caches.nodes.byIndex(indexes.byProviderId, providerID)
-    return nodes.length === 1 ? nodes[0] : undefined
+    return ownNode(nodes, claim)
   }
 
   /**
@@ -332,7 +333,7 @@ export class ClusterState {
   #stateNode(key: string): StateNodeView | undefined {
     const { nodes, nodeClaims } = this.#caches
     const claim = nodeClaims.byIndex(indexes.byProviderId, key).find((each) => this.isManaged(each))
-    const [found = nodes.get({ name: key })] = nodes.byIndex(indexes.byProviderId, key)
+    const found = ownNode(nodes.byIndex(indexes.byProviderId, key), claim) ?? nodes.get({ name: key })
     const node = found !== undefined && keyOfNode(found) === key && isTracked(found) ? found : undefined
     if (claim === undefined && node === undefined) return undefined
     return { isInitialized: this.#joined(node, claim, key).isInitialized, isLeaving: isDeleted(node, claim) }

@@ -9,6 +9,7 @@ import { Launcher } from '../nodeclaim/lifecycle/launch.ts'
 import { Liveness } from '../nodeclaim/lifecycle/liveness.ts'
 import { Registration } from '../nodeclaim/lifecycle/registration.ts'
 import { RegistrationReport } from '../nodeclaim/lifecycle/registration-report.ts'
+import { TwinRemoval } from '../nodeclaim/lifecycle/twin-removal.ts'
 import { SeenTaints } from '../nodeclaim/lifecycle/seen-taints.ts'
 import { ClaimStanding } from '../nodeclaim/lifecycle/standing.ts'
 import { RegistrationHold } from '../placement/registration-hold.ts'
@@ -28,12 +29,14 @@ export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLi
   const hold = new RegistrationHold({ ...parts, joint: new JointHold([groups, new WishHold(parts)]) })
   const claims = new ClaimStanding({ ...parts, deleter })
   const report = new RegistrationReport(parts)
+  const { clock, logger, settings } = parts
+  const twins = new TwinRemoval(parts.kubernetes, deleter, clock, logger, settings)
   const seenTaints = new SeenTaints(parts.caches.nodes)
   return new NodeClaimLifecycle({
     ...parts,
     stages: [
       new Launcher({ ...rest, launches, learning, deleter }),
-      new Registration({ ...parts, hold, standing: claims, report, seenTaints }),
+      new Registration({ ...parts, hold, standing: claims, report, seenTaints, twins }),
       new Initialization(parts),
       new Liveness({ ...parts, deleter, deadlines }),
     ],

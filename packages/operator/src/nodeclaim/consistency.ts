@@ -2,6 +2,7 @@
 import { type Clock, type Logger, perObject } from '@tenon/runtime'
 import {
   ConditionSet,
+  conditionOf,
   isConditionTrue,
   karpenterKinds,
   type NewCondition,
@@ -16,7 +17,8 @@ import { nodeClaimConditions } from './lifecycle/conditions.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
 import { claimNamesOf, isMoreThanHeartbeat } from '../cluster/nodes/node-changes.ts'
-import type { Caches } from '../cluster/caches.ts'
+import { type Caches, indexes } from '../cluster/caches.ts'
+import { twinText } from '../cluster/nodes/twin-nodes.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 
 /** What this file works with. */
@@ -29,6 +31,8 @@ interface Dependencies {
   readonly logger: Logger
 }
 
+/** What is told of twins begins with it. */
+const twinMark = 'Several Nodes carry provider ID'
 const periodMs = 10 * 60_000
 /** A node that offers less of a resource than this share of what was promised is not as promised. */
 const leastShare = 0.9
@@ -61,15 +65,27 @@ export class NodeClaimConsistency implements ControllerSpec {
     if ((claim.status?.providerID ?? '') === '') return done
     const uid = claim.metadata.uid ?? ''
     const leftMs = (this.#scannedMs.get(uid) ?? Number.NEGATIVE_INFINITY) + periodMs - clock.now()
-    if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
+    const node = state.nodeOf(claim)
+    const twins = this.#twinIssues(claim, node)
+    if (
+      leftMs > 0 &&
+      twins.every((issue) => isTold(claim, issue)) &&
+      (twins.length > 0 || !isTold(claim, twinMark))
+    )
+      return { kind: 'after', delayMs: leftMs }
     this.#sweep()
     this.#scannedMs.delete(uid)
     this.#scannedMs.set(uid, clock.now())
-    const node = state.nodeOf(claim)
     if (node === undefined || isUnreadable(node)) return done
-    const issues = shapeIssues(claim)(node)
+    const issues = [...twins, ...shapeIssues(claim)(node)]
     for (const issue of issues) this.#tell(claim, node, issue)
     return await this.#store(claim, issues)
+  }
+
+  /** Nodes beside the claim's own are told of at once. */
+  #twinIssues(claim: NodeClaim, own: Node | undefined): readonly string[] {
+    const nodes = this.#deps.caches.nodes.byIndex(indexes.byProviderId, claim.status?.providerID ?? '')
+    return nodes.length > 1 ? [twinText(nodes, own)] : []
   }
 
   #tell(claim: NodeClaim, node: Node, issue: string): void {
@@ -123,6 +139,10 @@ export class NodeClaimConsistency implements ControllerSpec {
       this.#scannedMs.delete(uid)
     }
   }
+}
+
+function isTold(claim: NodeClaim, issue: string): boolean {
+  return conditionOf(claim, 'ConsistentStateFound')?.message.includes(issue) === true
 }
 
 /** Resources of which an initialized node has clearly less than its claim was told. */

@@ -1,7 +1,8 @@
 /** Every instance, by name: put together anew only where an object of one has changed (cluster-state.md 1). */
-import type { Node, NodeClaim } from '@tenon/api'
+import type { NodeClaim } from '@tenon/api'
 import { type Caches, indexes } from '../caches.ts'
 import { keyOfNode } from './consolidation-state.ts'
+import { ownNode } from './twin-nodes.ts'
 import { isTracked, joined, type StateNode } from './state-node.ts'
 
 /** What the objects of an instance do not tell. */
@@ -88,11 +89,10 @@ export class StateNodes {
     const { nodes, nodeClaims } = this.#caches
     const { isManaged, isMarked } = this.#facts
     const withId = nodes.byIndex(indexes.byProviderId, key)
-    const only = withId.length === 1 && isTracked(withId[0] as Node) ? withId[0] : undefined
-    const claimed = nodeClaims
-      .byIndex(indexes.byProviderId, key)
-      .filter(isManaged)
-      .map((claim) => joined(only, claim, key, isMarked(key)))
+    const claims = nodeClaims.byIndex(indexes.byProviderId, key).filter(isManaged)
+    const own = ownNode(withId, claims[0])
+    const only = own !== undefined && isTracked(own) ? own : undefined
+    const claimed = claims.map((claim) => joined(only, claim, key, isMarked(key)))
     const named = nodes.get({ name: key })
     const others = [
       ...(claimed.length > 0 && only !== undefined ? [] : withId),

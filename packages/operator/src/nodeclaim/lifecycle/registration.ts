@@ -19,6 +19,8 @@ import type { RegistrationHold } from '../../placement/registration-hold.ts'
 import { isComplete } from './initialization.ts'
 import { askHooks } from './registration-hooks.ts'
 import type { SeenTaints } from './seen-taints.ts'
+import type { TwinRemoval } from './twin-removal.ts'
+import { ownNode, twinText } from '../../cluster/nodes/twin-nodes.ts'
 import type { RegistrationReport } from './registration-report.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import { type ClaimStanding, wasRegistered } from './standing.ts'
@@ -35,6 +37,7 @@ interface Dependencies {
   readonly standing: ClaimStanding
   readonly report: RegistrationReport
   readonly seenTaints: SeenTaints
+  readonly twins: TwinRemoval
 }
 
 /** Pause between two looks for the Node of a claim that has lost it. */
@@ -68,7 +71,13 @@ async function register(deps: Dependencies, draft: ClaimDraft, signal: AbortSign
   switch (standing.kind) {
     case 'holds': {
       const restamped = conditions.restamp('Registered', deps.clock.now())
-      return { kind: 'continue', draft: { ...draft, conditions: restamped } }
+      const twins = await deps.twins.look(draft.claim, signal)
+      if (twins === 'ended') return { kind: 'deleted' }
+      return {
+        kind: 'continue',
+        draft: { ...draft, conditions: restamped },
+        ...(twins !== 'alone' && { requeueMs: twins.againMs }),
+      }
     }
     case 'unseen':
       return { kind: 'continue', draft, isBackingOff: true, isLast: true }
@@ -86,13 +95,10 @@ async function takeOver(deps: Dependencies, draft: ClaimDraft, signal: AbortSign
   const { claim, conditions } = draft
   const providerID = claim.status?.providerID ?? ''
   const nodes = providerID === '' ? [] : kubernetes.caches.nodes.byIndex(indexes.byProviderId, providerID)
-  const [node, second] = nodes
-  if (node === undefined) return await awaitNode(deps, draft)
-  if (second !== undefined) {
-    const names = nodes.map((each) => each.metadata.name).toSorted()
-    const message = `Several Nodes carry provider ID ${providerID}: ${names.join(', ')}`
-    return withCondition(draft, 'False', 'MultipleNodesFound', message, clock.now())
-  }
+  if (nodes.length === 0) return await awaitNode(deps, draft)
+  const node = ownNode(nodes, claim)
+  if (node === undefined)
+    return withCondition(draft, 'False', 'MultipleNodesFound', twinText(nodes, node), clock.now())
   if (isMissingTaint(node)) report.taintMissing(claim, node)
   const hooks = await askHooks(provider.registrationHooks ?? [], claim, signal)
   const isPending = hooks.pending.length > 0

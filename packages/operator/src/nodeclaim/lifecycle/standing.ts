@@ -3,6 +3,7 @@ import type { Clock, Logger } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import { kinds, labels, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import { indexes } from '../../cluster/caches.ts'
+import { isReporting, ownNode, twinText } from '../../cluster/nodes/twin-nodes.ts'
 import type { ClaimDeleter } from './delete-claim.ts'
 import type { ClaimDraft } from './stage.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
@@ -74,8 +75,19 @@ async function standingOf(
     // A Node that is being deleted has its own way to go.
     (node.metadata.deletionTimestamp !== undefined || !lacksMarks(node, isInitialized))
   const nodes = caches.nodes.byIndex(indexes.byProviderId, providerID)
+  const own = ownNode(nodes, claim)
+  const former = claim.status?.nodeName ?? ''
+  if (own !== undefined && nodes.length > 1 && own.metadata.name !== former) {
+    const [successor, silent] = await Promise.all(
+      [own.metadata.name, former].map(async (name) => await client.get(kinds.node, { name })),
+    )
+    if (successor === undefined || !isReporting(successor)) return { kind: 'unseen' }
+    if (silent !== undefined && isReporting(silent)) return { kind: 'unseen' }
+    const reason = 'NodeRegisteredAgain'
+    return { kind: 'lost', reason, message: `${twinText(nodes, own)}; it is registered again` }
+  }
   if (nodes.some(isWhole)) return { kind: 'holds' }
-  const name = nodes[0]?.metadata.name ?? claim.status?.nodeName ?? ''
+  const name = own?.metadata.name ?? nodes[0]?.metadata.name ?? former
   const stored = name === '' ? undefined : await client.get(kinds.node, { name })
   // An ID that denotes no instance tells nothing about whose the Node is.
   if (!provider.ownsProviderID(providerID) && !isForeign(providerID, stored)) return { kind: 'holds' }
