@@ -3,7 +3,7 @@ import type { Clock, Logger } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import { kinds, labels, type Node, type NodeClaim, terminationFinalizer } from '@tenon/api'
 import { indexes } from '../../cluster/caches.ts'
-import { isReporting, ownNode, twinText } from '../../cluster/nodes/twin-nodes.ts'
+import { isReporting, ownNode } from '../../cluster/nodes/twin-nodes.ts'
 import type { ClaimDeleter } from './delete-claim.ts'
 import type { ClaimDraft } from './stage.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
@@ -77,15 +77,8 @@ async function standingOf(
   const nodes = caches.nodes.byIndex(indexes.byProviderId, providerID)
   const own = ownNode(nodes, claim)
   const former = claim.status?.nodeName ?? ''
-  if (own !== undefined && nodes.length > 1 && own.metadata.name !== former) {
-    const [successor, silent] = await Promise.all(
-      [own.metadata.name, former].map(async (name) => await client.get(kinds.node, { name })),
-    )
-    if (successor === undefined || !isReporting(successor)) return { kind: 'unseen' }
-    if (silent !== undefined && isReporting(silent)) return { kind: 'unseen' }
-    const reason = 'NodeRegisteredAgain'
-    return { kind: 'lost', reason, message: `${twinText(nodes, own)}; it is registered again` }
-  }
+  const successor = nodes.length > 1 ? anotherThan(former, own) : undefined
+  if (successor !== undefined) return await takenBy(client, successor, former)
   if (nodes.some(isWhole)) return { kind: 'holds' }
   const name = own?.metadata.name ?? nodes[0]?.metadata.name ?? former
   const stored = name === '' ? undefined : await client.get(kinds.node, { name })
@@ -96,17 +89,44 @@ async function standingOf(
     return { kind: 'unseen' }
   }
   if (stored !== undefined && isOfAnother(stored, providerID)) return { kind: 'replaced', node: stored }
-  return stored?.spec?.providerID !== providerID
+  return lost(name, stored?.spec?.providerID === providerID)
+}
+
+function anotherThan(former: string, own: Node | undefined): Node | undefined {
+  return own?.metadata.name === former ? undefined : own
+}
+
+function lost(name: string, isThere: boolean): Standing {
+  const kind = 'lost'
+  return isThere
     ? {
-        kind: 'lost',
-        reason: 'NodeNotFound',
-        message: `Node ${name} is gone from the cluster; it may register again`,
-      }
-    : {
-        kind: 'lost',
+        kind,
         reason: 'NodeRegisteredAgain',
         message: `Node ${name} lacks the finalizer or the labels of a registered Node; it is registered again`,
       }
+    : {
+        kind,
+        reason: 'NodeNotFound',
+        message: `Node ${name} is gone from the cluster; it may register again`,
+      }
+}
+
+/** Another Node with the provider ID counts by now; the cache alone is not believed. */
+async function takenBy(
+  client: Kubernetes<'nodes'>['client'],
+  { metadata: { name } }: Node,
+  former: string,
+): Promise<Standing> {
+  const [successor, silent] = await Promise.all(
+    [name, former].map(async (each) => await client.get(kinds.node, { name: each })),
+  )
+  const isTaken = successor !== undefined && isReporting(successor)
+  if (!isTaken || (silent !== undefined && isReporting(silent))) return { kind: 'unseen' }
+  return {
+    kind: 'lost',
+    reason: 'NodeRegisteredAgain',
+    message: `Node ${name} reports for the instance of Node ${former}; it is registered in its place`,
+  }
 }
 
 /** Whether an ID is one of another provider than the Node's. */

@@ -64,7 +64,7 @@ export class TwinRemoval {
     return { againMs: pollMs }
   }
 
-  /** Several kubelets report: one of them is on another machine, and nobody can tell which. */
+  /** Several kubelets report: one of them runs elsewhere, and nobody can tell which. */
   async #outwait(claim: NodeClaim, uid: string, message: string): Promise<Outcome> {
     const now = this.#clock.monotonic()
     const sinceMs = this.#rivals.get(uid) ?? now
