@@ -18,7 +18,7 @@ import type { Waves } from './waves.ts'
 /** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'list'>
-  readonly state: Pick<ClusterState, 'buffers' | 'podsOnNodes'>
+  readonly state: Pick<ClusterState, 'buffers' | 'nominations' | 'podsOnNodes'>
   readonly clock: Pick<Clock, 'now'>
   readonly traces: CommandTraces
   readonly moves: Pick<PodMoves, 'moved'>
@@ -67,9 +67,13 @@ export class CommandEnd {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { client, clock, state } = this.#deps
-    // A buffer may have taken the room while the taint was on its way.
-    if (command.reason === 'Empty' && state.buffers.keptOn(candidate.providerID).length > 0)
-      return 'its room is kept for a CapacityBuffer'
+    if (command.reason === 'Empty') {
+      // Its room may have been taken while the taint was on its way.
+      if (state.buffers.keptOn(candidate.providerID).length > 0)
+        return 'its room is kept for a CapacityBuffer'
+      if (state.nominations.holdOn(candidate.node.metadata.name) !== undefined)
+        return 'a pod that is not bound yet is nominated to it'
+    }
     const look = { podsOnNodes: state.podsOnNodes, clock }
     if (from === 'cache') return whyNodeStays(look, command, candidate)
     try {

@@ -32,14 +32,7 @@ interface Dependencies {
     Parameters<typeof servesDevices>[0]
   readonly state: Pick<
     ClusterState,
-    | 'attachLimits'
-    | 'isWellFormed'
-    | 'nominations'
-    | 'parsed'
-    | 'plans'
-    | 'pods'
-    | 'podsOn'
-    | 'taintsOfCloud'
+    'attachLimits' | 'isWellFormed' | 'nominations' | 'parsed' | 'plans' | 'pods' | 'podsOn' | 'taintsOfCloud'
   >
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility' | 'initializationTimeoutMs'>
