@@ -11,6 +11,7 @@ export {
 } from './device-amounts.ts'
 export type {
   InstanceType,
+  LaunchScope,
   Offering,
   OfferingRef,
   Requirement,

@@ -41,6 +41,16 @@ export interface OfferingRef {
   readonly capacityType: string
 }
 
+/**
+ * What a launch failed for: an offering, or more than one. A type of a node class has no zone and no capacity type,
+ * a node class and a NodePool have no type either; what is empty stands for all.
+ */
+export interface LaunchScope extends OfferingRef {
+  /** As `KIND/NAME`. */
+  readonly nodeClass?: string
+  readonly nodePool?: string
+}
+
 /** Why an offering cannot be bought at present. */
 export interface Unavailability {
   /** A clause without a full stop, such as `the quota of instances is used up`. */

@@ -12,9 +12,12 @@ export {
 } from './scheduling/pods/pod-resources.ts'
 export {
   type ClaimOffering,
+  type LaunchPlace,
   offeringKey,
   offeringRefs,
   offeringsOf,
+  scopeKey,
+  scopesOf,
 } from './scheduling/types/claim-offerings.ts'
 export { exceededLimit } from './scheduling/claims/limits.ts'
 export { KnownPackings } from './scheduling/packing/known-packings.ts'

@@ -182,6 +182,14 @@ export function isKubeError(error: unknown, ...kinds: readonly KubeErrorKind[]):
   return kind !== undefined && (kinds.length === 0 || kinds.includes(kind))
 }
 
+/** How the API server says that this process lacks a right, which somebody has to grant. */
+const missingRight = /\bcannot (get|list|watch|create|update|patch|delete|deletecollection) resource\b/
+
+/** Whether the API server refuses for want of a right, not because somebody else will not have the object. */
+export function isMissingRight(error: unknown): boolean {
+  return isKubeError(error, 'forbidden') && missingRight.test(error.message)
+}
+
 /**
  * Whether the server does not serve the kind whose collection was asked for. Of some groups kube-apiserver says so in a
  * Status, of all others in plain text, as a proxy would: ask this, and not for the kind of the error.

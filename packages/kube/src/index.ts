@@ -37,6 +37,7 @@ export {
   type EventRecorder,
   type EvictOptions,
   isKubeError,
+  isMissingRight,
   isNotServed,
   isUnavailable,
   type KubeClient,

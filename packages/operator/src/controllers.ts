@@ -128,7 +128,7 @@ function controllerSpecs(
       ? [
           new StaticDeprovisioning({ ...parts, pools: staticPools }),
           new StaticProvisioning({
-            ...parts,
+            ...measured(parts, 'static.provisioning'),
             pools: staticPools,
             claims: staticClaims,
             pauses: new LaunchPauses(parts.clock),

@@ -10,6 +10,7 @@ import { type BufferFigures, bufferFigures } from './capacitybuffer/figures.ts'
 import { requestFigures } from './provisioningrequest/figures.ts'
 import { identifiedProvider } from './cloud/identified-provider.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
+import { forgiveChanged, tellRefusals } from './cloud/refusals.ts'
 import { checkedPrices } from './cloud/checked-prices.ts'
 import { overlaidProvider, overlayLayer } from './nodeoverlay/overlaid-provider.ts'
 import { DisruptionAnswers, type NodeDecision } from './disruption/answers.ts'
@@ -144,6 +145,7 @@ export class Operator {
     for (const sweep of sweeps)
       sweep.gate = (wanted, present) => this.identity.refusalOfSweep(wanted, present)
     this.launchGuard = new LaunchGuard(provider, clock, { learns: settings.compatibility !== 'karpenter' })
+    forgiveChanged(this.launchGuard, this.caches)
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
     this.#followedPods = new FollowedPods({ caches: this.caches, state: this.state, clock })
     this.metrics = new Metrics({
@@ -208,7 +210,12 @@ export class Operator {
     const controllers = buildControllers(this.#assembled, this.#claimSweep)
     this.#controllers = controllers.runnables
     this.#explainer = controllers.explainer
-    this.#countRefusals()
+    tellRefusals({
+      guard: this.launchGuard,
+      caches: this.caches,
+      events: this.#events,
+      metrics: this.metrics,
+    })
     void this.identity.follow(this.#stopping.signal)
     for (const controller of this.#controllers) controller.start()
     this.#provider.startControllers(this.#stopping.signal)
@@ -356,12 +363,6 @@ export class Operator {
       }),
     )
     return shown.flat()
-  }
-
-  #countRefusals(): void {
-    this.launchGuard.refused.add(({ instanceType, zone, capacityType }) => {
-      this.metrics.offeringRefusals.inc({ instance_type: instanceType, zone, capacity_type: capacityType })
-    })
   }
 
   /** Types of objects whose first list has not arrived. */

@@ -31,7 +31,7 @@ import type { CleverControllers } from './controllers.ts'
 import type { Launcher } from './launch/launcher.ts'
 import { nodeLabels } from './launch/node-labels.ts'
 import type { CleverMetrics } from './metrics.ts'
-import { nodeGroupIn, ownNames, providerIdOf } from './names.ts'
+import { firstNodeOf, nodeGroupIn, ownNames, providerIdOf } from './names.ts'
 import { hashOf, hashVersion } from './nodeclass/hash.ts'
 import { type CleverNodeClass, cleverNodeClassKind } from './nodeclass/types.ts'
 import { isManaged, isOwnedBy, labelledClaim, owningClaims } from './nodegroup/ownership.ts'
@@ -72,6 +72,11 @@ export class CleverCloudProvider implements CloudProvider {
 
   get metrics(): readonly ProviderMetric[] {
     return this.#deps.reports.metrics.all()
+  }
+
+  /** Of 63 characters, which a hostname and a label may have. */
+  get claimNameLimit(): number {
+    return 63 - firstNodeOf('').length
   }
 
   onOfferingNews(listener: (news: OfferingNews) => void): void {

@@ -3,6 +3,7 @@ import type { Node } from '@tenon/api'
 import type { Cache, Controller, ControllerOptions, ReconcileResult } from '@tenon/kube'
 import type { GarbageCollection } from './garbage-collection.ts'
 import type { FirstHeartbeat } from './launch/first-heartbeat.ts'
+import type { FullGroups } from './launch/full-groups.ts'
 import type { TokenCleanup } from './launch/token-cleanup.ts'
 import type { NodeClassStatusController } from './nodeclass/status-controller.ts'
 import type { ExoscaleNodeClass } from './nodeclass/types.ts'
@@ -13,6 +14,7 @@ export interface ProviderControllerDependencies {
     readonly firstHeartbeat: FirstHeartbeat
     readonly tokenCleanup: TokenCleanup
     readonly garbage: GarbageCollection
+    readonly groups: FullGroups
   }
   readonly nodeClasses: Pick<Cache<ExoscaleNodeClass>, 'onChange'>
   readonly nodes: Pick<Cache<Node>, 'onChange'>
@@ -41,6 +43,7 @@ export function startProviderControllers(deps: ProviderControllerDependencies, s
     firstHeartbeat,
     pass(deps, 'exoscale.tokencleanup', (stopping) => loops.tokenCleanup.run(stopping)),
     pass(deps, 'exoscale.garbagecollection', (stopping) => loops.garbage.run(stopping)),
+    pass(deps, 'exoscale.antiaffinitygroups', (stopping) => loops.groups.run(stopping)),
   ]
   const unsubscribe = [
     deps.nodeClasses.onChange((change) => {

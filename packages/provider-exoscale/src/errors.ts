@@ -35,7 +35,10 @@ export function providerErrorFrom(error: unknown): ProviderError {
 export function launchError(error: unknown, reason: LaunchReason): ProviderError {
   const known = providerErrorFrom(error)
   if (known.kind !== 'other') return known
-  return new ProviderError('create', messageOf(error), { reason, cause: error })
+  // A cloud that does not answer says nothing of the type.
+  const isUnanswered = isOutcomeUnknown(error) || error instanceof ExoscaleTransportError
+  const blames = isUnanswered ? { blames: { what: 'cloud' } as const } : {}
+  return new ProviderError('create', messageOf(error), { reason, cause: error, ...blames })
 }
 
 /** True when the call may have had its effect although it failed. */

@@ -12,12 +12,13 @@ import type { Cache, Controller, ControllerOptions, EventRecorder, KubeClient } 
 import {
   type CloudProvider,
   type NodeDefaults,
+  type OfferingNews,
   ProviderError,
   type ProviderInstance,
   type RepairPolicy,
   type SweepGuard,
 } from '@tenon/provider'
-import type { Runtime } from '@tenon/runtime'
+import { Listeners, type Runtime } from '@tenon/runtime'
 import type { ExoscaleClient } from './api/client.ts'
 import { isApiError } from './api/errors.ts'
 import { Catalogue, type CatalogueEntry } from './catalogue/catalogue.ts'
@@ -33,10 +34,11 @@ import { choosableLabels, parseProviderId, providerName } from './identifiers.ts
 import { BootRequests } from './launch/boot-requests.ts'
 import { BootstrapTokens } from './launch/bootstrap-token.ts'
 import { readCertificateAuthority } from './launch/certificate-authority.ts'
+import { FullGroups } from './launch/full-groups.ts'
 import { FirstHeartbeat } from './launch/first-heartbeat.ts'
 import { InstanceCreation } from './launch/instance-creation.ts'
 import { Introduction } from './launch/introduction.ts'
-import { Launcher } from './launch/launcher.ts'
+import { Launcher, maxNameLength } from './launch/launcher.ts'
 import { Refusals } from './launch/refusals.ts'
 import { TokenCleanup } from './launch/token-cleanup.ts'
 import { TypeChoice } from './launch/type-choice.ts'
@@ -115,6 +117,8 @@ class ExoscaleProvider implements CloudProvider {
   readonly #templates: TemplateResolver
   readonly #tokens: BootstrapTokens
   readonly #fleet: Fleet
+  readonly #news = new Listeners<OfferingNews>()
+  readonly #groups: FullGroups
   readonly #launcher: Launcher
   readonly #garbage: GarbageCollection
 
@@ -133,6 +137,7 @@ class ExoscaleProvider implements CloudProvider {
     this.#fleet = new Fleet({ api, catalogue: this.#catalogue, zone, clusterId })
     const report = new SweepReport({ ...caches, events: kubernetes.events, logger })
     this.#garbage = new GarbageCollection({ api, kube, fleet: this.#fleet, report, clock, logger })
+    this.#groups = new FullGroups({ api, news: this.#news })
     this.#launcher = this.#createLauncher()
   }
 
@@ -150,8 +155,15 @@ class ExoscaleProvider implements CloudProvider {
       endpoint: options.clusterEndpoint ?? joining.clusterEndpoint,
       certificateAuthority: async () => joining.certificateAuthority ?? readCertificateAuthority(kube),
     }
-    const boot = new BootRequests({ api, templates: this.#templates, tokens: this.#tokens, cluster, logger })
-    const refusals = new Refusals({ api, unavailable, zone })
+    const groups = this.#groups
+    const boot = new BootRequests({
+      groups,
+      templates: this.#templates,
+      tokens: this.#tokens,
+      cluster,
+      logger,
+    })
+    const refusals = new Refusals({ api, groups, unavailable, zone })
     return new Launcher({
       kube,
       nodeClasses: caches.nodeClasses,
@@ -168,6 +180,14 @@ class ExoscaleProvider implements CloudProvider {
 
   currency(): string {
     return this.#deps.options.currency
+  }
+
+  get claimNameLimit(): number {
+    return maxNameLength - this.#deps.options.instancePrefix.length
+  }
+
+  onOfferingNews(listener: (news: OfferingNews) => void): void {
+    this.#news.add(listener)
   }
 
   ownsProviderID(providerID: string): boolean {
@@ -259,6 +279,7 @@ class ExoscaleProvider implements CloudProvider {
       firstHeartbeat: new FirstHeartbeat({ kube, ...caches, events, clock }),
       tokenCleanup: new TokenCleanup({ kube, tokens: this.#tokens, caches, events, clock, logger }),
       garbage: this.#garbage,
+      groups: this.#groups,
     }
     startProviderControllers({ loops, ...caches, createController }, signal)
   }

@@ -118,7 +118,9 @@ export class KwokProvider implements CloudProvider {
     const options = signal === undefined ? {} : { signal }
     const nodeClass = await client.get(kwokNodeClassKind, { name: className }, options)
     if (nodeClass === undefined)
-      throw new ProviderError('insufficientCapacity', `KWOKNodeClass ${className} does not exist`)
+      throw new ProviderError('insufficientCapacity', `KWOKNodeClass ${className} does not exist`, {
+        blames: { what: 'nodeClass' },
+      })
     const ready = conditionOf(nodeClass, 'Ready')
     if (ready?.status === 'False') throw new ProviderError('nodeClassNotReady', ready.message)
     const failures = this.#failures.settingsOf(nodeClass)

@@ -41,6 +41,19 @@ export interface RefusedOffering extends OfferingRef {
   readonly endsOnRelease?: boolean
 }
 
+/** What a failed launch says of the next ones, when it is not single offerings that are short. */
+export interface Blame {
+  /**
+   * What fails again if it is tried again: the type that was chosen, whatever the zone; whatever is launched with the
+   * node class; or for the NodePool. `cloud`: nobody knows, the cloud did not answer clearly. `nothing`: the launch has
+   * not failed, it takes longer than one call of `create`.
+   */
+  readonly what: 'instanceType' | 'nodeClass' | 'nodePool' | 'cloud' | 'nothing'
+  /** As in {@link RefusedOffering}. */
+  readonly pauseMs?: number
+  readonly endsOnRelease?: boolean
+}
+
 /** What a provider finds out about its offerings outside launches. */
 export type OfferingNews =
   /** An instance was refused after its launch had been answered. */
@@ -96,6 +109,8 @@ export class ProviderError extends Error {
   readonly retryAfterMs: number | undefined
   /** Of `insufficientCapacity`: what was tried in vain; empty when it is not offerings that are short. */
   readonly offerings: readonly RefusedOffering[]
+  /** Of a failed launch, beside the offerings. Absent: as the kind has it (docs/providers.md). */
+  readonly blames: Blame | undefined
 
   constructor(
     kind: ProviderErrorKind,
@@ -104,6 +119,7 @@ export class ProviderError extends Error {
       reason?: string
       retryAfterMs?: number
       offerings?: readonly RefusedOffering[]
+      blames?: Blame
       cause?: unknown
     } = {},
   ) {
@@ -114,6 +130,7 @@ export class ProviderError extends Error {
     this.reason = details.reason
     this.retryAfterMs = details.retryAfterMs
     this.offerings = details.offerings ?? []
+    this.blames = details.blames
   }
 }
 
@@ -179,6 +196,8 @@ export interface CloudProvider {
   readonly labelAliases?: Readonly<Record<string, string>>
   /** Label whose values are reservation ids; absent when nothing can be reserved. */
   readonly reservationLabel?: string
+  /** How long the names of its claims may be, where its nodes are called like them and more; at most 63. */
+  readonly claimNameLimit?: number
   /** Grace period of claims whose NodePool sets none; absent = no limit. */
   readonly defaultTerminationGracePeriodMs?: number
   /** Guards of this provider's own sweeps, for metrics. */

@@ -91,6 +91,7 @@ export {
   type ProviderChart,
 } from './chart.ts'
 export {
+  type Blame,
   type CloudProvider,
   isProviderError,
   type NodeDefaults,
@@ -106,6 +107,7 @@ export {
   type RepairPolicy,
 } from './contract.ts'
 export { decorated } from './decorated.ts'
+export { isKubeletLabel, kubeletLabels } from './kubelet-labels.ts'
 export { withProviderErrors } from './kube-errors.ts'
 export { type NodeClassSource, readyNodeClass, unlessOvertaken } from './node-classes.ts'
 export { replaceUnready } from './repair.ts'

@@ -26,7 +26,9 @@ export async function readyNodeClass<T extends NodeClass>(
   const options = signal === undefined ? {} : { signal }
   const nodeClass = nodeClasses.get({ name }) ?? (await kube.get(kind, { name }, options))
   if (nodeClass === undefined)
-    throw new ProviderError('insufficientCapacity', `${own}: ${kind.kind} ${name} does not exist`)
+    throw new ProviderError('insufficientCapacity', `${own}: ${kind.kind} ${name} does not exist`, {
+      blames: { what: 'nodeClass' },
+    })
   const ready = conditionOf(nodeClass, 'Ready')
   if (ready?.status === 'True') return nodeClass
   const why = ready?.message ?? ''

@@ -3,7 +3,7 @@ import type {
   InstanceType,
   NodePool,
   NodeSelectorRequirement,
-  OfferingRef,
+  LaunchScope,
   Pod,
   PodSpec,
   Resources,
@@ -177,8 +177,8 @@ export interface SchedulingInput {
    * takes the pod there it stays: a plan is not made again while its nodes are on their way.
    */
   readonly planned?: ReadonlyMap<string, string>
-  /** Offerings that failed lately: one launch is to find out whether each can be bought again. Absent = none. */
-  readonly offeringsOnTrial?: readonly OfferingRef[]
+  /** What failed lately: one launch is to find out whether each can be bought again. Absent = none. */
+  readonly offeringsOnTrial?: readonly LaunchScope[]
   /** Absent = none. */
   readonly podGroups?: readonly PodGroupInput[]
 }

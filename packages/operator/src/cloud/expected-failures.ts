@@ -1,9 +1,6 @@
 /** Failures that are part of ordinary life: they are told without alarm, and the next pass decides anew. */
-import { isKubeError } from '@tenon/kube'
+import { isKubeError, isMissingRight } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
-
-/** How the API server says that this process lacks a right, which somebody has to grant. */
-const missingRight = /\bcannot (get|list|watch|create|update|patch|delete|deletecollection) resource\b/
 
 /**
  * Whether a failure tells of nothing but a change meanwhile, of an object that others refuse (webhooks, quotas), or of
@@ -12,7 +9,7 @@ const missingRight = /\bcannot (get|list|watch|create|update|patch|delete|delete
 export function isExpectedFailure(error: unknown): boolean {
   if (error instanceof AggregateError)
     return error.errors.length > 0 && error.errors.every((each) => isExpectedFailure(each))
-  if (isKubeError(error, 'forbidden')) return !missingRight.test(error.message)
+  if (isKubeError(error, 'forbidden')) return !isMissingRight(error)
   if (isKubeError(error, 'conflict', 'notFound', 'alreadyExists', 'invalid', 'tooManyRequests')) return true
   if (isProviderError(error)) return error.kind !== 'unauthorized' && error.kind !== 'other'
   return error instanceof Error && error.cause !== undefined && isExpectedFailure(error.cause)

@@ -4,8 +4,8 @@ import { type CloudProvider, decorated, isProviderError } from '@tenon/provider'
 import type { LaunchGuard } from './launch-guard.ts'
 
 /**
- * The provider as decisions and launches use it: it lists no offering as available that failed lately, and
- * launches around shortages.
+ * The provider as decisions and launches use it: it lists nothing as available that failed lately, and
+ * launches around it.
  * @param listing lists the types a launch may choose from; not measured as calls of the launch.
  */
 export function guardedProvider(
@@ -15,7 +15,7 @@ export function guardedProvider(
   nodePools: Cache<NodePool>,
 ): CloudProvider {
   const getInstanceTypes: CloudProvider['getInstanceTypes'] = async (pool, signal) =>
-    guard.usable(await provider.getInstanceTypes(pool, signal))
+    guard.usable(await provider.getInstanceTypes(pool, signal), pool)
   const typesOf = async (claim: NodeClaim, signal?: AbortSignal): Promise<readonly InstanceType[]> => {
     const pool = nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
     if (pool === undefined) return []
@@ -30,8 +30,9 @@ export function guardedProvider(
   }
   const create: CloudProvider['create'] = async (claim, signal) => {
     const types = await typesOf(claim, signal)
-    if (types.length === 0) return await guard.noting(() => provider.create(claim, signal))
-    return await guard.launch(claim, types, (offered) => provider.create(claim, signal, offered), signal)
+    const createOf = (offered: readonly InstanceType[]) =>
+      provider.create(claim, signal, types.length === 0 ? undefined : offered)
+    return await guard.launch(claim, types, createOf, signal)
   }
   return decorated(provider, { getInstanceTypes, create })
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type InstanceType, labels, type NodeClaim } from '@tenon/api'
+import { type InstanceType, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import { type CloudProvider, type OfferingNews, ProviderError, type ProviderInstance } from '@tenon/provider'
 import { Listeners, VirtualClock } from '@tenon/runtime'
 import { LaunchGuard } from './launch-guard.ts'
@@ -26,6 +26,12 @@ const claim: NodeClaim = {
   metadata: { name: 'one' },
   spec: { nodeClassRef: { group: 'g', kind: 'K', name: 'n' }, requirements: [] },
 }
+const pool: NodePool = {
+  apiVersion: 'karpenter.sh/v1',
+  kind: 'NodePool',
+  metadata: { name: 'pool' },
+  spec: { template: { spec: { nodeClassRef: claim.spec.nodeClassRef, requirements: [] } } },
+}
 const refOf = (instanceType: string) => ({ instanceType, zone: 'z', capacityType: 'on-demand' })
 
 function guardOf(learns: boolean) {
@@ -47,9 +53,9 @@ for (const learns of [true, false]) {
     const { news, guard } = guardOf(learns)
     const offerings = [{ ...refOf('large'), pauseMs: 2 * minute, endsOnRelease: true }]
     news.notify({ kind: 'refused', offerings, because: 'quota' })
-    assert.deepEqual(available(guard.usable(types)), ['small'])
+    assert.deepEqual(available(guard.usable(types, pool)), ['small'])
     news.notify({ kind: 'released' })
-    assert.deepEqual(available(guard.usable(types)), ['small', 'large'])
+    assert.deepEqual(available(guard.usable(types, pool)), ['small', 'large'])
   })
 }
 
@@ -72,5 +78,5 @@ test('what a launch is refused is remembered also when the types were not known 
   const offerings = [{ ...refOf('large'), pauseMs: 5 * minute }]
   const refused = () => Promise.reject(new ProviderError('insufficientCapacity', 'none', { offerings }))
   await assert.rejects(guard.launch(claim, [], refused))
-  assert.deepEqual(available(guard.usable(types)), ['small'])
+  assert.deepEqual(available(guard.usable(types, pool)), ['small'])
 })

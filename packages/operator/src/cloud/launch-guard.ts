@@ -1,32 +1,40 @@
 /**
- * Launches around shortages: what is short is found out by few launches, the others
- * take the next offering of their claim at once, and the next decision counts on neither.
+ * Launches around what fails: it is found out by few launches, the others take the next offering of their claim at
+ * once, and the next decision counts on neither.
  */
 import {
   type InstanceType,
   labels,
+  type LaunchScope,
   type NodeClaim,
+  type NodePool,
   type OfferingRef,
   type Unavailability,
   wellKnownLabels,
 } from '@tenon/api'
-import { type ClaimOffering, offeringKey, offeringRefs, offeringsOf } from '@tenon/engine'
 import {
-  type CloudProvider,
-  isProviderError,
-  type OfferingNews,
-  ProviderError,
-  type ProviderInstance,
-  type RefusedOffering,
-} from '@tenon/provider'
+  type ClaimOffering,
+  type LaunchPlace,
+  offeringKey,
+  offeringsOf,
+  scopeKey,
+  scopesOf,
+} from '@tenon/engine'
+import { type CloudProvider, type OfferingNews, ProviderError, type ProviderInstance } from '@tenon/provider'
 import { type Clock, Listeners } from '@tenon/runtime'
-import { OfferingHealth } from './offering-health.ts'
+import { classScope, isOfOfferings, typeScope, verdictOn } from './launch-blame.ts'
 import { LaunchWindows } from './launch-windows.ts'
+import { OfferingHealth, type RefusedScope } from './offering-health.ts'
+import { ReducedTypes } from './reduced-types.ts'
 
-/** Offerings that one launch tries in vain before its claim is given up. */
+/** What one launch tries in vain before its claim is given up. */
 const attempts = 5
-/** Answers that are kept per type: they differ by what is short and until when. */
-const reducedKept = 16
+/** Types of a node class that fail alike before it is the node class that fails. */
+const typesOfOneClass = 2
+/** Launches of a node class that fail for so long without a clear reason are no chance. */
+const unclearMs = 10_000
+/** Unclear failures so far apart have nothing to do with each other. */
+const unrelatedMs = 2 * 60_000
 /** Of what another launch is to try. */
 const leftToOthers: Unavailability = { because: 'failed lately' }
 
@@ -38,6 +46,14 @@ export interface LaunchGuardOptions {
   readonly learns?: boolean
 }
 
+/** What was refused, to whom and with which words. */
+export interface RefusedLaunch {
+  readonly scope: LaunchScope
+  /** Absent for what was found out outside launches. */
+  readonly nodePool?: string
+  readonly because: string
+}
+
 /** One for all launches of a process. */
 export class LaunchGuard {
   readonly health: OfferingHealth = new OfferingHealth()
@@ -45,12 +61,17 @@ export class LaunchGuard {
   readonly #wellKnown: ReadonlySet<string>
   readonly #windows: LaunchWindows
   readonly #learns: boolean
-  /** Offerings that another process had on trial. */
-  #recalled: readonly OfferingRef[] = []
-  /** The same answer for the same type and the same shortages is the same object: decisions keep types. */
-  readonly #reduced = new WeakMap<InstanceType, Map<string, InstanceType>>()
-  /** Every offering that was refused. */
-  readonly refused: Listeners<OfferingRef> = new Listeners()
+  /** What another process had on trial. */
+  #recalled: readonly LaunchScope[] = []
+  readonly #reduced = new ReducedTypes()
+  /** Launches that failed without a clear reason, since the last that succeeded; by node class. */
+  readonly #unclear = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>()
+  /** Claims that may have an instance by now, by UID: each goes on whatever fails beside it. Until when, at most. */
+  readonly #begun = new Map<string, number>()
+  /** Everything that was refused. */
+  readonly refused: Listeners<RefusedLaunch> = new Listeners()
+  /** Told when something may be launched again before its time. */
+  readonly opened: Listeners<undefined> = new Listeners()
 
   constructor(
     provider: Pick<CloudProvider, 'wellKnownLabels' | 'reservationLabel' | 'onOfferingNews'>,
@@ -68,16 +89,22 @@ export class LaunchGuard {
     })
   }
 
-  /** The types without what decisions should not count on now. */
-  usable(types: readonly InstanceType[]): readonly InstanceType[] {
+  /** The types without what decisions should not count on for the NodePool now. */
+  usable(types: readonly InstanceType[], pool: NodePool): readonly InstanceType[] {
     const nowMs = this.#clock.now()
     this.health.sweep(nowMs)
-    return this.#without(types, (offering) => this.health.unavailability(offering, nowMs))
+    for (const [uid, untilMs] of this.#begun) if (untilMs <= nowMs) this.#begun.delete(uid)
+    return this.#usable(types, placeOfPool(pool))
+  }
+
+  /** What the NodePool's own requirements allow and could be launched now, cheapest first. */
+  offeringsFor({ spec }: NodePool, usable: readonly InstanceType[]): readonly ClaimOffering[] {
+    return offeringsOf(spec.template.spec.requirements, usable, this.#wellKnown)
   }
 
   /**
    * Launches a claim with the cheapest of its offerings that may be tried.
-   * @param types of the claim's NodePool.
+   * @param types of the claim's NodePool; none while they are not known.
    * @param create asks the cloud, with the types it may choose from.
    * @throws ProviderError of the last attempt; `insufficientCapacity` without one when nothing may be tried.
    */
@@ -88,48 +115,126 @@ export class LaunchGuard {
     signal?: AbortSignal,
   ): Promise<ProviderInstance> {
     const choices = offeringsOf(claim.spec.requirements, types, this.#wellKnown)
-    // What the core knows nothing of, the provider may.
-    if (choices.length === 0) return await this.noting(() => create(types))
-    if (!this.#learns) return await this.noting(() => create(this.usable(types)))
+    const place = placeOf(claim)
+    // What the core knows nothing of, the provider may. What may be there already is found whatever else fails.
+    if (!this.#learns) return await this.#untaught(claim, undefined, () => create(this.#usable(types, place)))
+    if (choices.length === 0 || this.#begun.has(claim.metadata.uid ?? ''))
+      return await this.#untaught(claim, choices[0]?.ref ?? (types.length > 0 ? 'none' : undefined), () =>
+        create(types),
+      )
     for (let attempt = 1; ; attempt++) {
       const choice = await this.#turn(claim, choices, signal)
-      const outcome = await this.#try(choice, types, create)
+      const outcome = await this.#try(claim, { choice, choices }, types, create)
       if ('instance' in outcome) return outcome.instance
-      if (!outcome.isShort || attempt === attempts) throw outcome.error
+      if (!outcome.isShort) throw outcome.error
+      if (attempt < attempts) continue
+      if (!isOfOfferings(outcome.error)) this.#refuse([classScope(place)], outcome.error, place.nodePool)
+      throw outcome.error
     }
   }
 
-  /** Offerings that failed lately: one launch tries each of them before decisions count on it again. */
-  onTrial(): readonly OfferingRef[] {
+  /** What failed lately: one launch tries each of it before decisions count on it again. */
+  onTrial(): readonly LaunchScope[] {
     return this.#learns ? [...this.health.troubles(this.#clock.now()), ...this.#recalled] : []
   }
 
-  /** Takes over offerings that another process has on trial. */
-  putOnTrial(offerings: readonly OfferingRef[]): void {
+  /** Whether the next launch of an offering for the NodePool finds out for all others. */
+  onTrialFor(pool: NodePool, offering: OfferingRef): boolean {
+    const place = placeOfPool(pool)
+    return this.#learns && !scopesOf(offering, place).every((scope) => this.health.isTrusted(scope))
+  }
+
+  /** Takes over what another process has on trial. */
+  putOnTrial(offerings: readonly LaunchScope[]): void {
     this.#recalled = offerings
   }
 
+  /** A node class or a NodePool is another one now. */
+  changed(scope: Pick<LaunchScope, 'nodeClass' | 'nodePool'>): void {
+    const { nodeClass, nodePool } = scope
+    const isForgiven = this.health.forgive(
+      (each) =>
+        (nodeClass !== undefined && each.nodeClass === nodeClass) ||
+        (nodePool !== undefined && each.nodePool === nodePool),
+    )
+    if (nodeClass !== undefined) this.#unclear.delete(nodeClass)
+    if (isForgiven) this.opened.notify(undefined)
+  }
+
   /** Launches as the provider wants it; what it is refused is remembered all the same. */
-  async noting(launch: () => Promise<ProviderInstance>): Promise<ProviderInstance> {
+  async #untaught(
+    claim: NodeClaim,
+    choice: OfferingRef | 'none' | undefined,
+    launch: () => Promise<ProviderInstance>,
+  ): Promise<ProviderInstance> {
     try {
-      return await launch()
+      const instance = await launch()
+      this.#succeeded(claim, offeringOf(instance))
+      return instance
     } catch (error) {
-      if (isProviderError(error, 'insufficientCapacity')) this.#refuse(error.offerings, error.message)
+      this.#failed(claim, error, choice)
       throw error
     }
   }
 
   #hear(news: OfferingNews): void {
-    if (news.kind === 'released') this.health.released(this.#clock.now())
-    else this.#refuse(news.offerings, news.because)
+    if (news.kind === 'refused') this.#refuse(news.offerings, news.because)
+    else {
+      this.health.released(this.#clock.now())
+      this.opened.notify(undefined)
+    }
   }
 
-  #refuse(offerings: readonly RefusedOffering[], because: string): void {
-    for (const offering of offerings) {
-      if (!this.#learns && offering.pauseMs === undefined) continue
-      this.health.refused(offering, this.#clock.now(), because)
-      this.refused.notify(offering)
+  #refuse(scopes: readonly RefusedScope[], error: unknown, nodePool?: string): void {
+    const because = error instanceof Error ? error.message : String(error)
+    for (const scope of scopes) {
+      if (!this.#learns && scope.pauseMs === undefined) continue
+      this.health.refused(scope, this.#clock.now(), because)
+      this.refused.notify({ scope, because, ...(nodePool !== undefined && { nodePool }) })
     }
+  }
+
+  #succeeded(claim: NodeClaim, made: OfferingRef): void {
+    const place = placeOf(claim)
+    this.#begun.delete(claim.metadata.uid ?? '')
+    this.#unclear.delete(classScope(place).nodeClass ?? '')
+    if (this.health.isSound) return
+    for (const scope of scopesOf(made, place)) this.health.succeeded(scope, this.#clock.now())
+    this.opened.notify(undefined)
+  }
+
+  /** @returns whether the same claim may be launched with something else at once. */
+  #failed(claim: NodeClaim, error: unknown, choice: OfferingRef | 'none' | undefined): boolean {
+    const place = placeOf(claim)
+    const verdict = verdictOn(error, place, choice)
+    const uid = claim.metadata.uid ?? ''
+    if (verdict.kind === 'refused') {
+      this.#begun.delete(uid)
+      this.#refuse(verdict.scopes, error, place.nodePool)
+      if (verdict.isGuess && !verdict.isShort && this.#failingTypes(place) >= typesOfOneClass)
+        this.#refuse([classScope(place)], error, place.nodePool)
+      return verdict.isShort
+    }
+    if (this.#learns) this.#begun.set(uid, this.#clock.now() + 60 * 60_000)
+    if (verdict.kind === 'unclear') this.#noteUnclear(place, error)
+    return false
+  }
+
+  #failingTypes(place: LaunchPlace): number {
+    const { nodeClass } = classScope(place)
+    const troubles = this.health.troubles(this.#clock.now())
+    return troubles.filter((each) => each.nodeClass === nodeClass && each.instanceType !== '').length
+  }
+
+  #noteUnclear(place: LaunchPlace, error: unknown): void {
+    const scope = classScope(place)
+    const { nodeClass = '' } = scope
+    const nowMs = this.#clock.now()
+    const before = this.#unclear.get(nodeClass)
+    const isRelated = before !== undefined && nowMs - before.lastMs <= unrelatedMs
+    const sinceMs = isRelated ? before.sinceMs : nowMs
+    this.#unclear.set(nodeClass, { sinceMs, lastMs: nowMs })
+    if (nowMs - sinceMs >= unclearMs) this.#refuse([scope], error, place.nodePool)
   }
 
   /** Waits for the turn of a launch and answers with what it may try. */
@@ -138,91 +243,111 @@ export class LaunchGuard {
     choices: readonly ClaimOffering[],
     signal: AbortSignal | undefined,
   ): Promise<OfferingRef> {
+    const place = placeOf(claim)
     for (let isPatient = true; ; ) {
       const nowMs = this.#clock.now()
-      const usable = choices.find(({ ref }) => this.health.isUsable(ref, nowMs))?.ref
+      const isUsable = (scope: LaunchScope) => this.health.isUsable(scope, nowMs)
+      const usable = choices.find(({ ref }) => scopesOf(ref, place).every(isUsable))?.ref
       if (usable === undefined) {
-        const probed = choices.find(({ ref }) => this.health.isProbed(ref))?.ref
+        const probed = choices
+          .flatMap(({ ref }) => scopesOf(ref, place))
+          .find((scope) => this.health.isProbed(scope))
         if (probed !== undefined) {
-          await this.#windows.news(offeringKey(probed), signal)
+          await this.#windows.news(scopeKey(probed), signal)
           continue
         }
-        const names = [...new Set(choices.map(({ ref }) => offeringKey(ref)))].slice(0, 5).join(', ')
-        throw new ProviderError(
-          'insufficientCapacity',
-          `NodeClaim ${claim.metadata.name}: ${names} failed recently and will be retried later`,
-        )
+        throw this.#nothingLeft(claim, choices)
       }
       const key = offeringKey(usable)
       if (!isPatient) this.#windows.force(key)
       if (!isPatient || this.#windows.enter(key)) {
-        this.health.begin(usable, nowMs)
+        for (const scope of scopesOf(usable, place)) this.health.begin(scope, nowMs)
         return usable
       }
       isPatient = await this.#windows.news(key, signal)
     }
   }
 
+  #nothingLeft(claim: NodeClaim, choices: readonly ClaimOffering[]): ProviderError {
+    const names = [...new Set(choices.map(({ ref }) => offeringKey(ref)))].slice(0, 5).join(', ')
+    const [why] = choices.map(({ ref }) => this.#whyOut(ref, placeOf(claim)))
+    return new ProviderError(
+      'insufficientCapacity',
+      `NodeClaim ${claim.metadata.name}: ${names} failed recently and will be retried later${why === undefined ? '' : `: ${why.because}`}`,
+    )
+  }
+
   async #try(
-    choice: OfferingRef,
+    claim: NodeClaim,
+    { choice, choices }: { readonly choice: OfferingRef; readonly choices: readonly ClaimOffering[] },
     types: readonly InstanceType[],
     create: Create,
   ): Promise<
     { readonly instance: ProviderInstance } | { readonly error: unknown; readonly isShort: boolean }
   > {
     const key = offeringKey(choice)
+    const place = placeOf(claim)
     // Beside the one whose turn it is, the provider chooses only among what nothing is known against.
     const offered = this.#without(types, (offering) =>
-      offeringKey(offering) === key || this.health.isTrusted(offering) ? undefined : leftToOthers,
+      offeringKey(offering) === key ||
+      scopesOf(offering, place).every((scope) => this.health.isTrusted(scope))
+        ? undefined
+        : leftToOthers,
     )
     let outcome: 'launched' | 'refused' | 'other' = 'other'
     try {
       const instance = await create(offered)
       const made = offeringOf(instance)
-      this.health.succeeded(made, this.#clock.now())
+      this.#succeeded(claim, made)
       if (offeringKey(made) === key) outcome = 'launched'
       return { instance }
     } catch (error) {
-      if (!isProviderError(error, 'insufficientCapacity')) return { error, isShort: false }
-      this.#refuse(error.offerings, error.message)
-      if (error.offerings.some((offering) => offeringKey(offering) === key)) outcome = 'refused'
-      return { error, isShort: outcome === 'refused' }
+      const isShort = this.#failed(claim, error, choice)
+      // Offerings that the claim does not allow are not what it was refused for.
+      if (isOfOfferings(error) && !isAmong(choices, error.offerings))
+        this.#refuse([typeScope(place, choice)], error, place.nodePool)
+      const nowMs = this.#clock.now()
+      const isRefused = scopesOf(choice, place).some((scope) => !this.health.isUsable(scope, nowMs))
+      if (isRefused) outcome = 'refused'
+      return { error, isShort: isShort && isRefused }
     } finally {
-      this.health.ended(choice)
+      for (const scope of scopesOf(choice, place)) this.health.ended(scope)
       this.#windows.leave(key, outcome)
     }
+  }
+
+  #usable(types: readonly InstanceType[], place: LaunchPlace): readonly InstanceType[] {
+    return this.#without(types, (offering) => this.#whyOut(offering, place))
+  }
+
+  #whyOut(offering: OfferingRef, place: LaunchPlace): Unavailability | undefined {
+    const nowMs = this.#clock.now()
+    for (const scope of scopesOf(offering, place)) {
+      const why = this.health.unavailability(scope, nowMs)
+      if (why !== undefined) return why
+    }
+    return undefined
   }
 
   #without(
     types: readonly InstanceType[],
     whyOut: (offering: OfferingRef) => Unavailability | undefined,
   ): readonly InstanceType[] {
-    const troubled = new Set(this.health.troubles(this.#clock.now()).map(({ instanceType }) => instanceType))
-    if (troubled.size === 0) return types
-    return types.map((type) => {
-      if (!troubled.has(type.name)) return type
-      const out = offeringRefs(type).map(whyOut)
-      return out.some((why) => why !== undefined) ? this.#reducedType(type, out) : type
-    })
+    return this.health.isSound ? types : this.#reduced.of(types, whyOut)
   }
+}
 
-  #reducedType(type: InstanceType, out: readonly (Unavailability | undefined)[]): InstanceType {
-    const known = this.#reduced.get(type) ?? new Map<string, InstanceType>()
-    this.#reduced.set(type, known)
-    const name = JSON.stringify(out)
-    let reduced = known.get(name)
-    if (reduced === undefined) {
-      const offerings = type.offerings.map((offering, i) => {
-        const unavailability = out[i]
-        if (unavailability === undefined || !offering.available) return offering
-        return { ...offering, available: false, unavailability }
-      })
-      reduced = { ...type, offerings }
-      if (known.size >= reducedKept) known.clear()
-      known.set(name, reduced)
-    }
-    return reduced
-  }
+function placeOf({ metadata, spec }: NodeClaim): LaunchPlace {
+  return { nodePool: metadata.labels?.[labels.nodePool] ?? '', nodeClassRef: spec.nodeClassRef }
+}
+
+function placeOfPool({ metadata, spec }: NodePool): LaunchPlace {
+  return { nodePool: metadata.name, nodeClassRef: spec.template.spec.nodeClassRef }
+}
+
+function isAmong(choices: readonly ClaimOffering[], offerings: readonly OfferingRef[]): boolean {
+  const keys = new Set(offerings.map(offeringKey))
+  return choices.some(({ ref }) => keys.has(offeringKey(ref)))
 }
 
 function offeringOf({ labels: tags }: ProviderInstance): OfferingRef {

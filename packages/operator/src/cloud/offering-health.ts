@@ -1,20 +1,23 @@
 /**
- * Which offerings are out of capacity, as launches have found. An offering is left
+ * What launches have failed for: offerings, types of a node class, node classes and NodePools. It is left
  * alone for a time that doubles with every failure; then one launch tries it, and the others follow only
  * when that one has succeeded. A cloud that says itself how long it refuses is believed.
  */
-import type { OfferingRef, Unavailability } from '@tenon/api'
-import { offeringKey } from '@tenon/engine'
+import type { LaunchScope, Unavailability } from '@tenon/api'
+import { scopeKey } from '@tenon/engine'
 import type { RefusedOffering } from '@tenon/provider'
 
-/** How long an offering is left alone after its first failure, and at most. */
+/** How long something is left alone after its first failure, and at most. */
 const firstPauseMs = 3 * 60_000
 const longestPauseMs = 30 * 60_000
 /** A failure so long ago says nothing about the next one. */
 const forgetMs = 2 * 60 * 60_000
 
-/** An offering that failed, as shown to people. */
-export interface OfferingTrouble extends OfferingRef {
+/** What was refused, for a time that grows with every refusal unless one is given. */
+export type RefusedScope = LaunchScope & Pick<RefusedOffering, 'pauseMs' | 'endsOnRelease'>
+
+/** What launches failed for, as shown to people. */
+export interface OfferingTrouble extends LaunchScope {
   /** Failures without a success between them; those of one moment are one. */
   readonly failures: number
   /** What the last launch was refused with. */
@@ -26,7 +29,7 @@ export interface OfferingTrouble extends OfferingRef {
 }
 
 interface Entry {
-  readonly offering: OfferingRef
+  readonly offering: LaunchScope
   readonly failures: number
   readonly because: string
   readonly untilMs: number
@@ -39,34 +42,39 @@ interface Entry {
 export class OfferingHealth {
   readonly #entries = new Map<string, Entry>()
 
+  /** Whether nothing is known against anything. */
+  get isSound(): boolean {
+    return this.#entries.size === 0
+  }
+
   /** Whether nothing is known against the offering, so that any number of launches may use it. */
-  isTrusted(offering: OfferingRef): boolean {
-    return !this.#entries.has(offeringKey(offering))
+  isTrusted(offering: LaunchScope): boolean {
+    return !this.#entries.has(scopeKey(offering))
   }
 
   /** Whether a decision may count on the offering: it is trusted, or due for a try. */
-  isUsable(offering: OfferingRef, nowMs: number): boolean {
-    const entry = this.#entries.get(offeringKey(offering))
+  isUsable(offering: LaunchScope, nowMs: number): boolean {
+    const entry = this.#entries.get(scopeKey(offering))
     return entry === undefined || (!entry.isProbed && entry.untilMs <= nowMs)
   }
 
   /** Whether one launch is trying the offering, for all others. */
-  isProbed(offering: OfferingRef): boolean {
-    return this.#entries.get(offeringKey(offering))?.isProbed === true
+  isProbed(offering: LaunchScope): boolean {
+    return this.#entries.get(scopeKey(offering))?.isProbed === true
   }
 
   /** Whether a launch may try the offering now; of one that is due, it is the only one until it ends. */
-  begin(offering: OfferingRef, nowMs: number): boolean {
+  begin(offering: LaunchScope, nowMs: number): boolean {
     if (!this.isUsable(offering, nowMs)) return false
-    const key = offeringKey(offering)
+    const key = scopeKey(offering)
     const entry = this.#entries.get(key)
     if (entry !== undefined) this.#entries.set(key, { ...entry, isProbed: true })
     return true
   }
 
   /** A launch got an instance. One that began before the cloud said how long it refuses ends no such pause. */
-  succeeded(offering: OfferingRef, nowMs: number): void {
-    const key = offeringKey(offering)
+  succeeded(offering: LaunchScope, nowMs: number): void {
+    const key = scopeKey(offering)
     const entry = this.#entries.get(key)
     if (entry?.isProbed === false && entry.firmUntilMs !== undefined && entry.untilMs > nowMs) return
     this.#entries.delete(key)
@@ -76,13 +84,16 @@ export class OfferingHealth {
    * A launch was refused. Refusals while the offering is left alone are of launches already under way.
    * @param because what the cloud said.
    */
-  refused(offering: RefusedOffering, nowMs: number, because = 'refused by the cloud'): void {
-    const key = offeringKey(offering)
+  refused(
+    { pauseMs, endsOnRelease = false, ...offering }: RefusedScope,
+    nowMs: number,
+    because = 'refused by the cloud',
+  ): void {
+    const key = scopeKey(offering)
     const before = this.#entries.get(key)
-    if (offering.pauseMs !== undefined) {
-      const { instanceType, zone, capacityType, pauseMs, endsOnRelease = false } = offering
+    if (pauseMs !== undefined) {
       this.#entries.set(key, {
-        offering: { instanceType, zone, capacityType },
+        offering,
         failures: before?.failures ?? 1,
         because,
         untilMs: Math.max(before?.untilMs ?? 0, nowMs + pauseMs),
@@ -93,8 +104,8 @@ export class OfferingHealth {
     }
     if (before !== undefined && !before.isProbed && before.untilMs > nowMs) return
     const failures = (before?.failures ?? 0) + 1
-    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))
-    this.#entries.set(key, { offering, failures, because, untilMs: nowMs + pauseMs, isProbed: false })
+    const untilMs = nowMs + Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))
+    this.#entries.set(key, { offering, failures, because, untilMs, isProbed: false })
   }
 
   /** Capacity was given back: what the cloud refused for want of it may be tried again. */
@@ -108,20 +119,32 @@ export class OfferingHealth {
   }
 
   /** A launch ended for another reason and tells nothing: the next one may try. */
-  ended(offering: OfferingRef): void {
-    const key = offeringKey(offering)
+  ended(offering: LaunchScope): void {
+    const key = scopeKey(offering)
     const entry = this.#entries.get(key)
     if (entry?.isProbed === true) this.#entries.set(key, { ...entry, isProbed: false })
   }
 
+  /** What launches were refused for has been changed. @returns whether any were. */
+  forgive(isChanged: (scope: LaunchScope) => boolean): boolean {
+    const changed = [...this.#entries].filter(([, { offering }]) => isChanged(offering))
+    for (const [key] of changed) this.#entries.delete(key)
+    return changed.length > 0
+  }
+
   /** Why decisions leave the offering out; undefined when they do not. */
-  unavailability(offering: OfferingRef, nowMs: number): Unavailability | undefined {
-    const entry = this.#entries.get(offeringKey(offering))
+  unavailability(offering: LaunchScope, nowMs: number): Unavailability | undefined {
+    const entry = this.#entries.get(scopeKey(offering))
     if (entry === undefined || this.isUsable(offering, nowMs)) return undefined
     const { failures, because, untilMs, isProbed, firmUntilMs } = entry
     if (firmUntilMs !== undefined && !isProbed) return { because, untilMs }
     if (isProbed) return { because: `one launch tries it after ${timesText(failures)} (${because})` }
     return { because: `${timesText(failures)} (${because})`, untilMs }
+  }
+
+  /** Until when it is left alone, in Unix milliseconds; undefined when nothing is known against it. */
+  untilMs(offering: LaunchScope): number | undefined {
+    return this.#entries.get(scopeKey(offering))?.untilMs
   }
 
   /** Everything that is known against offerings, in order of name. */

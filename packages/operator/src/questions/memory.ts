@@ -1,5 +1,5 @@
 /** What an operator knows that no object tells, as far as decisions depend on it. */
-import type { NodeClaim, OfferingRef, Resources } from '@tenon/api'
+import type { LaunchScope, NodeClaim, Resources } from '@tenon/api'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { BufferSource } from '../cluster/pods/buffer-pods.ts'
 import type { GroupRound } from '../cluster/pods/pod-groups.ts'
@@ -23,7 +23,7 @@ export interface OperatorMemory {
   /** By NodePool until when nothing is launched, as its nodes did not take pods; Unix milliseconds. */
   readonly pausedUntilMs: Readonly<Record<string, number>>
   /** Offerings of which one launch is to find out whether they can be bought again. */
-  readonly offeringsOnTrial: readonly OfferingRef[]
+  readonly offeringsOnTrial: readonly LaunchScope[]
   /** What CapacityBuffers keep room for, and how many pods of each on which instance, by its provider ID. */
   readonly buffers: readonly BufferSource[]
   readonly bufferRooms: Readonly<Record<string, readonly string[]>>

@@ -380,7 +380,7 @@ describe('the decision of the platform', () => {
 
   for (const [title, fields, kind] of [
     ['CLV-104 a flavor that is refused at admission', ['spec.flavor'], 'insufficientCapacity'],
-    ['an admission error about more than the flavor', ['spec.flavor', 'spec.labels'], 'other'],
+    ['an admission error about more than the flavor', ['spec.flavor', 'spec.labels'], 'insufficientCapacity'],
   ] as const) {
     test(title, async () => {
       const stage = new Stage()
@@ -389,7 +389,7 @@ describe('the decision of the platform', () => {
       const error = await rejected(stage, aClaim('one', { flavors: ['XL'] }))
       assert.equal(error.kind, kind)
       assert.deepEqual(stage.platform.groups(), [])
-      const isHeld = kind === 'insufficientCapacity'
+      const isHeld = fields?.length === 1
       assert.deepEqual(stage.events(), isHeld ? ['NodeGroupRejected one'] : [])
       assert.deepEqual(
         error.offerings.map(({ pauseMs }) => pauseMs),

@@ -1,6 +1,6 @@
 /** From a NodeClaim to an accepted NodeGroup (clever-cloud.md 8.1, 9, 20). */
 import type { InstanceType, NewObject, NodeClaim } from '@tenon/api'
-import { type Cache, isKubeError, type KubeClient } from '@tenon/kube'
+import { type Cache, isKubeError, isMissingRight, type KubeClient, type KubeError } from '@tenon/kube'
 import { launchChoices, offeringRef, ProviderError, readyNodeClass } from '@tenon/provider'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
@@ -82,6 +82,12 @@ export class Launcher {
           reason: '',
           message: error.message,
         })
+      if (isRefusedByPolicy(error))
+        throw new ProviderError(
+          'insufficientCapacity',
+          `the API server refuses NodeGroup ${claim.metadata.name} of flavor ${wanted.spec.flavor}: ${error.message}`,
+          { blames: { what: 'instanceType' }, cause: error },
+        )
       throw error
     }
   }
@@ -173,6 +179,12 @@ function foreignGroup({ metadata: { name } }: NodeGroup, claim: NodeClaim): Prov
 
 function goingGroup({ metadata: { name } }: NodeGroup): ProviderError {
   return new ProviderError('create', `NodeGroup ${name} is being deleted`, { reason: 'NodeGroupTerminating' })
+}
+
+/** By an admission policy, a webhook or a schema; not for want of a right. */
+function isRefusedByPolicy(error: unknown): error is KubeError {
+  if (isKubeError(error, 'invalid')) return true
+  return isKubeError(error, 'forbidden') && !isMissingRight(error)
 }
 
 function isAboutFlavorAlone(fields: readonly string[] | undefined): boolean {

@@ -163,6 +163,7 @@ export class Launcher {
         throw new ProviderError(
           'other',
           `Machine ${hubText(hubKeyOf(machine))} has no provider ID yet; Cluster API says ${machine.status?.phase ?? 'nothing'} of it`,
+          { blames: { what: 'nothing' } },
         )
       await followed.changed(hubKeyOf(machine), clock, pollMs, signal)
       const { caches } = opened(hub)

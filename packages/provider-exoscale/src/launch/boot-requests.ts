@@ -1,8 +1,6 @@
 /** What the cloud is asked for when an instance is created: its user data lets it join the cluster. */
 import { labels as coreLabels, type NodeClaim } from '@tenon/api'
-import { ProviderError } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
-import type { ExoscaleClient } from '../api/client.ts'
 import type { CreateInstanceRequest } from '../api/types.ts'
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import { launchError, launchReasons } from '../errors.ts'
@@ -11,9 +9,8 @@ import { diskSizeGib, kubeletSettings } from '../nodeclass/settings.ts'
 import type { TemplateResolver } from '../nodeclass/template.ts'
 import type { ExoscaleNodeClass } from '../nodeclass/types.ts'
 import type { BootstrapToken, BootstrapTokens } from './bootstrap-token.ts'
+import type { FullGroups } from './full-groups.ts'
 import { encodedUserData } from './user-data.ts'
-
-const groupCapacity = 8
 
 /** The cluster as its new nodes know it. */
 interface JoinedCluster {
@@ -43,7 +40,7 @@ export interface PreparedRequest {
 }
 
 export interface BootRequestsDependencies {
-  readonly api: Pick<ExoscaleClient, 'getAntiAffinityGroup'>
+  readonly groups: Pick<FullGroups, 'check'>
   readonly templates: Pick<TemplateResolver, 'resolve'>
   readonly tokens: Pick<BootstrapTokens, 'create' | 'delete'>
   readonly cluster: JoinedCluster
@@ -60,11 +57,11 @@ export class BootRequests {
 
   /** Creates the token last: nothing has to be deleted when an earlier step fails. */
   async prepare(plan: LaunchPlan, signal: AbortSignal | undefined): Promise<PreparedRequest> {
-    const { cluster, templates, tokens } = this.#deps
+    const { cluster, groups, templates, tokens } = this.#deps
     let template: string
     let authority: string
     try {
-      await this.#checkGroups(plan.nodeClass, signal)
+      await groups.check(plan.nodeClass, signal)
       template = await templates.resolve(plan.nodeClass.spec, signal)
       authority = await cluster.certificateAuthority()
     } catch (error) {
@@ -85,18 +82,6 @@ export class BootRequests {
         secret: token.secretName,
         error,
       })
-    }
-  }
-
-  async #checkGroups(nodeClass: ExoscaleNodeClass, signal: AbortSignal | undefined): Promise<void> {
-    for (const id of nodeClass.status?.antiAffinityGroups ?? []) {
-      const group = await this.#deps.api.getAntiAffinityGroup(id, signal)
-      const members = group.instances?.length ?? 0
-      if (members < groupCapacity) continue
-      throw new ProviderError(
-        'insufficientCapacity',
-        `anti-affinity group ${id} (${group.name ?? 'unnamed'}) is full: ${members}/${groupCapacity} instances; give the NodePool a node class with another group`,
-      )
     }
   }
 

@@ -120,7 +120,7 @@ export class InstanceCreation {
   ): Promise<never> {
     const { boot, refusals } = this.#deps
     await boot.discard(token)
-    throw await refusals.explain(error, plan.entry, signal)
+    throw await refusals.explain(error, plan, signal)
   }
 
   /** Looks for an instance whose creation was not confirmed, until lists surely show it. */

@@ -8,7 +8,8 @@ import type { InstanceCreation } from './instance-creation.ts'
 import type { Introduction } from './introduction.ts'
 import type { TypeChoice } from './type-choice.ts'
 
-const maxNameLength = 63
+/** Of instances, which are the hostnames of nodes and values of their labels. */
+export const maxNameLength = 63
 
 export interface LauncherDependencies {
   readonly kube: Pick<KubeClient, 'get'>
@@ -58,7 +59,9 @@ export class Launcher {
         throw new ProviderError('other', `ExoscaleNodeClass ${name} could not be read`, { cause: error })
       }))
     if (nodeClass === undefined) {
-      throw new ProviderError('insufficientCapacity', `ExoscaleNodeClass ${name} does not exist`)
+      throw new ProviderError('insufficientCapacity', `ExoscaleNodeClass ${name} does not exist`, {
+        blames: { what: 'nodeClass' },
+      })
     }
     const ready = conditionOf(nodeClass, 'Ready')
     if (ready?.status === 'False') {
@@ -76,7 +79,7 @@ export class Launcher {
     throw new ProviderError(
       'create',
       `instance name ${name} is longer than ${maxNameLength} characters; shorten EXOSCALE_COMPUTE_INSTANCE_PREFIX or the NodePool's name`,
-      { reason: launchReasons.instance },
+      { reason: launchReasons.instance, blames: { what: 'nodePool' } },
     )
   }
 }

@@ -1,6 +1,6 @@
 /** Why the cloud rejected an instance, and the consequences for the next decision. */
 import { capacityTypes } from '@tenon/api'
-import { type OfferingRef, ProviderError } from '@tenon/provider'
+import { isProviderError, type OfferingRef, ProviderError } from '@tenon/provider'
 import type { ExoscaleClient } from '../api/client.ts'
 import {
   ExoscaleApiError,
@@ -11,29 +11,41 @@ import {
 import type { CatalogueEntry } from '../catalogue/catalogue.ts'
 import type { UnavailableOfferings } from '../catalogue/unavailable-offerings.ts'
 import { launchError, launchReasons } from '../errors.ts'
+import type { ExoscaleNodeClass } from '../nodeclass/types.ts'
+import type { LaunchPlan } from './boot-requests.ts'
+import type { FullGroups } from './full-groups.ts'
 
 /** Turns a refused or failed launch of one type into the contract's error, remembering shortages. */
 export class Refusals {
   readonly #api: Pick<ExoscaleClient, 'getQuota'>
+  readonly #groups: Pick<FullGroups, 'check'>
   readonly #unavailable: UnavailableOfferings
   readonly #zone: string
 
   constructor(deps: {
     readonly api: Pick<ExoscaleClient, 'getQuota'>
+    readonly groups: Pick<FullGroups, 'check'>
     readonly unavailable: UnavailableOfferings
     readonly zone: string
   }) {
     this.#api = deps.api
+    this.#groups = deps.groups
     this.#unavailable = deps.unavailable
     this.#zone = deps.zone
   }
 
-  async explain(error: unknown, entry: CatalogueEntry, signal?: AbortSignal): Promise<ProviderError> {
+  async explain(
+    error: unknown,
+    { entry, nodeClass }: Pick<LaunchPlan, 'entry' | 'nodeClass'>,
+    signal?: AbortSignal,
+  ): Promise<ProviderError> {
     if (error instanceof ExoscaleOperationError && error.reason === 'unavailable') {
       this.#unavailable.mark({ kind: 'type', typeName: entry.name })
       return shortage(`${entry.name} is not available in this zone now`, error, [this.#offeringOf(entry)])
     }
     if (!mayBeQuota(error)) return launchError(error, launchReasons.instance)
+    const full = await this.#fullGroup(nodeClass, signal)
+    if (full !== undefined) return full
     if (await this.#isExhausted('instance', signal)) {
       this.#unavailable.mark({ kind: 'instances' })
       return shortage('the quota of instances is used up; ask Exoscale to raise it', error)
@@ -49,6 +61,21 @@ export class Refusals {
 
   #offeringOf({ name }: CatalogueEntry): OfferingRef {
     return { instanceType: name, zone: this.#zone, capacityType: capacityTypes.onDemand }
+  }
+
+  /** Another launch may have taken the last place since this one looked. */
+  async #fullGroup(
+    nodeClass: ExoscaleNodeClass,
+    signal: AbortSignal | undefined,
+  ): Promise<ProviderError | undefined> {
+    try {
+      await this.#groups.check(nodeClass, signal)
+      return undefined
+    } catch (error) {
+      if (isProviderError(error)) return error
+      if (error instanceof ExoscaleApiError || error instanceof ExoscaleTransportError) return undefined
+      throw error
+    }
   }
 
   async #isExhausted(entity: string, signal: AbortSignal | undefined): Promise<boolean> {

@@ -1,6 +1,7 @@
 /** The user data of a new instance: TOML for the node agent, gzipped, in base64. */
 import { gzipSync } from 'node:zlib'
 import type { Taint } from '@tenon/api'
+import { kubeletLabels } from '@tenon/provider'
 import { stringify, type TomlTable } from 'smol-toml'
 import type { KubeletSettings } from '../nodeclass/settings.ts'
 
@@ -51,7 +52,7 @@ function userDataTable(settings: BootSettings): TomlTable {
     'kube-reserved': reservationTable(kubelet.kubeReserved),
     'system-reserved': reservationTable(kubelet.systemReserved),
     ...(Object.keys(taints).length > 0 && { 'node-taints': taints }),
-    'node-labels': { ...settings.labels },
+    'node-labels': { ...kubeletLabels(settings.labels) },
     ...(Object.keys(kubelet.featureGates).length > 0 && { 'feature-gates': { ...kubelet.featureGates } }),
   }
   return { settings: { kubernetes } }

@@ -3,7 +3,7 @@ import { type InstanceType, parseResources, type Resources } from '@tenon/api'
 import type { SchedulingInput } from '../../input/input.ts'
 import type { DeferredClaim, NewClaim, SchedulingResult } from '../../input/result.ts'
 import { sum } from '../pods/pod-resources.ts'
-import { offeringKey, offeringsOf } from '../types/claim-offerings.ts'
+import { offeringsOf, scopeKey, scopesOf } from '../types/claim-offerings.ts'
 import { exceededLimit } from './limits.ts'
 import { withTwinsInTurn } from './twin-order.ts'
 
@@ -46,7 +46,7 @@ function withWholeGroups({ claims, deferred }: Launchable): Launchable {
 }
 
 /**
- * Of claims that can only be launched with offerings on trial the first is kept: the others would all fail with it.
+ * Of claims that can only be launched with what is on trial the first is kept: the others would all fail with it.
  */
 function* withoutCrowds(
   { pools, policy, offeringsOnTrial = [] }: Circumstances,
@@ -54,7 +54,7 @@ function* withoutCrowds(
   deferred: DeferredClaim[],
 ): Steps<readonly NewClaim[]> {
   if (offeringsOnTrial.length === 0) return claims
-  const onTrial = new Set(offeringsOnTrial.map(offeringKey))
+  const onTrial = new Set(offeringsOnTrial.map(scopeKey))
   const typesOf = new Map<string, readonly InstanceType[]>(
     pools.map(({ nodePool, instanceTypes }) => [nodePool.metadata.name, instanceTypes]),
   )
@@ -65,8 +65,14 @@ function* withoutCrowds(
   for (const claim of claims) {
     yield
     const offerings = offeringsOf(claim.requirements, typesOf.get(claim.nodePool) ?? [], wellKnown)
-    const keys = offerings.map(({ ref }) => offeringKey(ref))
-    const isTrial = keys.length > 0 && keys.every((key) => onTrial.has(key))
+    const { nodeClassRef } = claim.pool.spec.template.spec
+    const trials = offerings.map(({ ref }) =>
+      scopesOf(ref, { nodePool: claim.nodePool, nodeClassRef })
+        .map(scopeKey)
+        .filter((key) => onTrial.has(key)),
+    )
+    const isTrial = trials.length > 0 && trials.every((keys) => keys.length > 0)
+    const keys = trials.flat()
     // A group that has nothing else tries it as a whole: part of it would be of no use.
     if (isTrial && claim.podGroups === undefined && keys.some((key) => tried.has(key))) {
       deferred.push({ claim, because: { kind: 'offeringsOnTrial' } })

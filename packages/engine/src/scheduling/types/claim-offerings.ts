@@ -3,6 +3,8 @@ import {
   comparePrices,
   type InstanceType,
   labels,
+  type LaunchScope,
+  type NodeClassReference,
   type Offering,
   type OfferingRef,
   type PricePerHour,
@@ -64,6 +66,31 @@ export function offeringRefs(type: InstanceType): readonly OfferingRef[] {
 /** A name for maps and texts. */
 export function offeringKey({ instanceType, zone, capacityType }: OfferingRef): string {
   return `${instanceType}/${zone}/${capacityType}`
+}
+
+/** Where launches take place. */
+export interface LaunchPlace {
+  readonly nodePool: string
+  readonly nodeClassRef: NodeClassReference
+}
+
+/** Everything that may keep an offering from being launched at a place, the widest first. */
+export function scopesOf(ref: OfferingRef, { nodePool, nodeClassRef }: LaunchPlace): readonly LaunchScope[] {
+  const nodeClass = `${nodeClassRef.kind}/${nodeClassRef.name}`
+  const every = { instanceType: '', zone: '', capacityType: '' }
+  return [
+    { ...every, nodePool },
+    { ...every, nodeClass },
+    { ...every, nodeClass, instanceType: ref.instanceType },
+    ref,
+  ]
+}
+
+/** As {@link offeringKey}. */
+export function scopeKey(scope: LaunchScope): string {
+  const { nodeClass, nodePool } = scope
+  if (nodePool !== undefined) return `NodePool/${nodePool}`
+  return nodeClass === undefined ? offeringKey(scope) : `${nodeClass} ${scope.instanceType}`
 }
 
 function readType(type: InstanceType): ReadType {

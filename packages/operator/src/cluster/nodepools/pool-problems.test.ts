@@ -57,13 +57,14 @@ test('labels: reserved, misspelt and per-node keys are refused', () => {
   assert.equal(labelled('team', ''), 0)
 })
 
-test('STA-119 taints: keys and values are qualified names, and no pair appears twice', () => {
+test('STA-119 RPB-14 taints: keys are qualified names, values those of labels, and no pair appears twice', () => {
   const taint = (key: string, value?: string): Taint => ({
     key,
     effect: 'NoSchedule',
     ...(value !== undefined && { value }),
   })
-  assert.equal(problems({ taints: [taint('a', 'x/y'), taint('b', '')] }).length, 0)
+  assert.equal(problems({ taints: [taint('a', 'x.y'), taint('b', '')] }).length, 0)
+  assert.equal(problems({ taints: [taint('a', 'x/y')] }).length, 1)
   assert.equal(problems({ taints: [taint('')] }).length, 1)
   assert.equal(problems({ taints: [taint('a', 'x y')] }).length, 1)
   assert.equal(problems({ startupTaints: [taint(`a/${'b'.repeat(64)}`)] }).length, 1)

@@ -113,7 +113,7 @@ function taintProblems(
 function taintPartProblems(at: string, { key, value, effect }: Taint): readonly PoolProblem[] {
   const parts: readonly (readonly [part: string, message: string | undefined])[] = [
     ['key', qualifiedNameProblem(key)],
-    ['value', value === undefined || value === '' ? undefined : qualifiedNameProblem(value)],
+    ['value', value === undefined || value === '' ? undefined : labelValueProblem(value)],
     [
       'effect',
       effects.has(effect) ? undefined : `"${effect}" is not NoSchedule, PreferNoSchedule or NoExecute`,

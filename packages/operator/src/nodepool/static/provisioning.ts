@@ -1,5 +1,7 @@
 /** `static.provisioning`: creates the claims that a static NodePool lacks (cluster-state.md 15.3). */
 import { isConditionTrue } from '@tenon/api'
+import { type CloudProvider, isProviderError } from '@tenon/provider'
+import type { LaunchGuard } from '../../cloud/launch-guard.ts'
 import { done, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../provisioning/claims/in-parallel.ts'
 import type { LimitReport } from '../../provisioning/reports/limit-report.ts'
@@ -18,6 +20,8 @@ interface Dependencies {
   readonly claims: StaticClaims
   readonly pauses: LaunchPauses
   readonly limits: LimitReport
+  readonly provider: Pick<CloudProvider, 'getInstanceTypes'>
+  readonly launchGuard: Pick<LaunchGuard, 'offeringsFor' | 'onTrialFor' | 'opened'>
 }
 
 const unsyncedMs = 1000
@@ -26,6 +30,8 @@ const limitedMs = 30_000
 /** Until it is looked at again whether launches are still paused. */
 const heldMs = 5_000
 const probePollMs = 1000
+/** Until it is looked at again whether anything can be launched. */
+const closedMs = 10_000
 const parallelCreates = 20
 /** Claims created in one go, at most; the next go follows at once. */
 const batchLimit = 500
@@ -46,8 +52,12 @@ export class StaticProvisioning implements ControllerSpec {
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches, pools } = this.#deps
+    const { caches, launchGuard, pools } = this.#deps
     enqueueChanged(caches.nodePools, enqueue, (change) => isResized(change) || isNowReady(change))
+    launchGuard.opened.add(() => {
+      for (const { metadata } of caches.nodePools.list())
+        if (pools.get(metadata.name) !== undefined) enqueue(metadata.name)
+    })
     caches.nodeClaims.onChange((change) => {
       const pool = pools.nameOf(change.object)
       if (pool !== undefined && isNowLeaving(change)) enqueue(pool)
@@ -55,7 +65,7 @@ export class StaticProvisioning implements ControllerSpec {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { claims, limits, pauses, pools, state } = this.#deps
+    const { claims, pools, state } = this.#deps
     const pool = this.#readyPool(name)
     if (pool === undefined) {
       // Without the pool nobody will create these again.
@@ -70,12 +80,19 @@ export class StaticProvisioning implements ControllerSpec {
       return { kind: 'after', delayMs: 0 }
     }
     const pauseMs = this.#pauseMs(name)
-    if (pauseMs > 0) return { kind: 'after', delayMs: pauseMs }
+    return pauseMs > 0 ? { kind: 'after', delayMs: pauseMs } : await this.#fill(pool, signal)
+  }
+
+  async #fill(pool: StaticPool, signal: AbortSignal): Promise<ReconcileResult> {
+    const { claims, limits, pauses, state } = this.#deps
+    const { name } = pool.metadata
     const { active, pendingDisruption } = state.poolClaims.of(name)
     const unsettled = state.poolClaims.unsettled(name)
     const isFull = active.length + pendingDisruption.length >= pool.spec.replicas
     const missing = isFull ? 0 : pool.spec.replicas - active.length
-    const isProbing = pauses.isProbing(name)
+    const offers = missing === 0 ? 'open' : await this.#offers(pool, signal)
+    if (offers === 'closed') return { kind: 'after', delayMs: closedMs }
+    const isProbing = offers === 'onTrial' || pauses.isProbing(name)
     // What becomes of the probe says whether there are instances for the others.
     if (missing > 0 && isProbing && active.some(({ status }) => (status?.providerID ?? '') === ''))
       return { kind: 'after', delayMs: probePollMs }
@@ -91,6 +108,23 @@ export class StaticProvisioning implements ControllerSpec {
     }
     if (isProbing) return { kind: 'after', delayMs: probePollMs }
     return { kind: 'after', delayMs: names.length === batchLimit ? 0 : settledMs }
+  }
+
+  /** Whether anything that the pool allows can be launched: what failed lately is left to one claim. */
+  async #offers(pool: StaticPool, signal: AbortSignal): Promise<'open' | 'onTrial' | 'closed'> {
+    const { launchGuard, provider } = this.#deps
+    try {
+      const types = await provider.getInstanceTypes(pool, signal)
+      // Of a pool without types nothing is known: its launches tell.
+      if (types.length === 0) return 'open'
+      const offerings = launchGuard.offeringsFor(pool, types)
+      const isWithheld = types.some((type) => type.offerings.some(({ unavailability }) => unavailability))
+      if (offerings.length === 0) return isWithheld ? 'closed' : 'open'
+      return offerings.every(({ ref }) => launchGuard.onTrialFor(pool, ref)) ? 'onTrial' : 'open'
+    } catch (error) {
+      if (signal.aborted || !isProviderError(error)) throw error
+      return 'open'
+    }
   }
 
   /** How long nothing is launched for the pool. */

@@ -1,6 +1,7 @@
 /** Creates the claims of static NodePools, for no pod in particular (cluster-state.md 15.3, 15.5). */
 import type { Clock, Random } from '@tenon/runtime'
 import type { KubeClient } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, labels, type NodeClaim, type NodePool, parseResources } from '@tenon/api'
 import type { ClaimCreations } from '../../provisioning/claims/claim-creations.ts'
 import type { ClaimObjects } from '../../provisioning/claims/claim-objects.ts'
@@ -9,6 +10,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
+  readonly provider: Pick<CloudProvider, 'claimNameLimit'>
   readonly client: Pick<KubeClient, 'create' | 'get' | 'list'>
   readonly state: Pick<ClusterState, 'poolClaims' | 'seed'>
   readonly objects: ClaimObjects
@@ -49,9 +51,9 @@ export class StaticClaims {
    * @returns the names of the claims, each for one {@link create} or for a release.
    */
   reserve(pool: NodePool, wanted: number): readonly string[] {
-    const { random, state } = this.#deps
+    const { provider, random, state } = this.#deps
     const { name } = pool.metadata
-    const fresh = () => freshClaimName(pool, random)
+    const fresh = () => freshClaimName(pool, random, provider.claimNameLimit)
     return state.poolClaims.reserve(name, nodeLimit(pool), Array.from({ length: wanted }, fresh))
   }
 

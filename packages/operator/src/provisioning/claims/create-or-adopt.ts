@@ -4,12 +4,20 @@ import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Random, randomString } from '@tenon/runtime'
 
 /** As the API server generates names: cut so that they stay valid labels, without ambiguous letters. */
-const prefixLimit = 58
+const nameLimit = 63
 const suffix = { length: 5, alphabet: 'bcdfghjklmnpqrstvwxz2456789' } as const
 
-/** A name for a claim of the pool that no other one is likely to have. */
-export function freshClaimName({ metadata: { name } }: NodePool, random: Random): string {
-  return `${name}-`.slice(0, prefixLimit) + randomString(random, suffix.length, suffix.alphabet)
+/**
+ * A name for a claim of the pool that no other one is likely to have.
+ * @param limit of the provider, in characters.
+ */
+export function freshClaimName(
+  { metadata: { name } }: NodePool,
+  random: Random,
+  limit: number = nameLimit,
+): string {
+  const prefix = `${name}-`.slice(0, Math.max(1, limit - suffix.length))
+  return prefix + randomString(random, suffix.length, suffix.alphabet)
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Creates the claims of decisions, each once, and finds out about those whose creation had no answer. */
 import type { Clock, Random } from '@tenon/runtime'
 import type { KubeClient } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, type NewObject, type NodeClaim, type NodePool } from '@tenon/api'
 import type { LimitReservation } from '../../cluster/nodepools/limit-reservations.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
@@ -9,6 +10,7 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
+  readonly provider: Pick<CloudProvider, 'claimNameLimit'>
   readonly client: Pick<KubeClient, 'create' | 'get'>
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'limitReservations' | 'poolClaims' | 'seed'>
@@ -46,8 +48,8 @@ export class PlannedClaims {
     reservation: LimitReservation,
     signal: AbortSignal,
   ): Promise<NodeClaim> {
-    const { client, clock, random, state } = this.#deps
-    const name = freshClaimName(pool, random)
+    const { client, clock, provider, random, state } = this.#deps
+    const name = freshClaimName(pool, random, provider.claimNameLimit)
     state.limitReservations.follow(reservation, name)
     const named = { ...object, metadata: { ...object.metadata, name } }
     state.poolClaims.reserve(pool.metadata.name, Number.POSITIVE_INFINITY, [name])

@@ -1,5 +1,5 @@
 /** NodePools that decisions may launch nodes of, with what they sell. */
-import type { InstanceType, NodePool, OfferingRef } from '@tenon/api'
+import type { InstanceType, LaunchScope, NodePool } from '@tenon/api'
 import type { PoolInput } from '@tenon/engine'
 import { type CloudProvider, isProviderError, type PoolRules } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
@@ -55,8 +55,8 @@ export class EligiblePools {
     return listTypes(this.#deps, pool, signal, expectedTypes)
   }
 
-  /** Offerings that failed lately, each of which one launch tries. */
-  offeringsOnTrial(): readonly OfferingRef[] {
+  /** What launches failed for lately, and one launch tries each. */
+  offeringsOnTrial(): readonly LaunchScope[] {
     return this.#deps.launchGuard.onTrial()
   }
 
