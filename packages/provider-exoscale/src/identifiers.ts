@@ -23,6 +23,8 @@ export const exoscaleAnnotations = {
   resolvedTemplate: 'exoscale.com/resolved-template',
   /** On NodeClaims: hash of the class fields that only a new instance can take up. */
   nodeClassHash: 'exoscale.com/node-class-hash',
+  /** On NodeClaims: id of the instance that was made and that the cloud did not show at once. */
+  instance: 'exoscale.com/instance-id',
 } as const
 
 /** Requirement keys beyond the core's. */

@@ -30,7 +30,7 @@ import { checkDrift } from './drift.ts'
 import { providerErrorFrom } from './errors.ts'
 import { Fleet } from './fleet/fleet.ts'
 import { GarbageCollection } from './garbage-collection.ts'
-import { choosableLabels, parseProviderId, providerName } from './identifiers.ts'
+import { choosableLabels, exoscaleAnnotations, parseProviderId, providerName } from './identifiers.ts'
 import { BootRequests } from './launch/boot-requests.ts'
 import { BootstrapTokens } from './launch/bootstrap-token.ts'
 import { readCertificateAuthority } from './launch/certificate-authority.ts'
@@ -164,11 +164,12 @@ class ExoscaleProvider implements CloudProvider {
       logger,
     })
     const refusals = new Refusals({ api, groups, unavailable, zone })
+    const creation = new InstanceCreation({ api, kube, fleet, boot, refusals, clock, logger })
     return new Launcher({
       kube,
       nodeClasses: caches.nodeClasses,
       types: new TypeChoice({ catalogue: this.#catalogue, unavailable, zone }),
-      creation: new InstanceCreation({ api, fleet, boot, refusals, clock, logger }),
+      creation,
       introduction: new Introduction({ api, kube, fleet, clock, logger }),
       instancePrefix: options.instancePrefix,
     })
@@ -181,6 +182,8 @@ class ExoscaleProvider implements CloudProvider {
   currency(): string {
     return this.#deps.options.currency
   }
+
+  readonly claimAnnotations: readonly string[] = [exoscaleAnnotations.instance]
 
   get claimNameLimit(): number {
     return maxNameLength - this.#deps.options.instancePrefix.length
@@ -305,7 +308,9 @@ class ExoscaleProvider implements CloudProvider {
     const parsed = parseProviderId(claim.status?.providerID ?? '')
     if (parsed.kind === 'instance') return [parsed.instanceId]
     const instances = await this.#fleet.owned(signal)
-    return instances.filter((owned) => owned.nodeClaimName === claim.metadata.name).map((owned) => owned.id)
+    const made = this.#launcher.madeFor(claim)
+    const labelled = instances.filter((owned) => owned.nodeClaimName === claim.metadata.name)
+    return [...new Set([...labelled.map(({ id }) => id), ...(made === undefined ? [] : [made])])]
   }
 
   /** Lets nothing but the contract's errors, and the caller's own abort, out. */

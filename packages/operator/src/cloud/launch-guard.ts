@@ -66,6 +66,8 @@ export class LaunchGuard {
   readonly #reduced = new ReducedTypes()
   /** Launches that failed without a clear reason, since the last that succeeded; by node class. */
   readonly #unclear = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>()
+  /** When a launch last succeeded, by node class. */
+  readonly #succeededMs = new Map<string, number>()
   /** Claims that may have an instance by now, by UID: each goes on whatever fails beside it. Until when, at most. */
   readonly #begun = new Map<string, number>()
   /** Everything that was refused. */
@@ -167,12 +169,13 @@ export class LaunchGuard {
     choice: OfferingRef | 'none' | undefined,
     launch: () => Promise<ProviderInstance>,
   ): Promise<ProviderInstance> {
+    const beganMs = this.#clock.now()
     try {
       const instance = await launch()
       this.#succeeded(claim, offeringOf(instance))
       return instance
     } catch (error) {
-      this.#failed(claim, error, choice)
+      this.#failed(claim, error, choice, beganMs)
       throw error
     }
   }
@@ -197,14 +200,21 @@ export class LaunchGuard {
   #succeeded(claim: NodeClaim, made: OfferingRef): void {
     const place = placeOf(claim)
     this.#begun.delete(claim.metadata.uid ?? '')
-    this.#unclear.delete(classScope(place).nodeClass ?? '')
+    const { nodeClass = '' } = classScope(place)
+    this.#unclear.delete(nodeClass)
+    this.#succeededMs.set(nodeClass, this.#clock.now())
     if (this.health.isSound) return
     for (const scope of scopesOf(made, place)) this.health.succeeded(scope, this.#clock.now())
     this.opened.notify(undefined)
   }
 
   /** @returns whether the same claim may be launched with something else at once. */
-  #failed(claim: NodeClaim, error: unknown, choice: OfferingRef | 'none' | undefined): boolean {
+  #failed(
+    claim: NodeClaim,
+    error: unknown,
+    choice: OfferingRef | 'none' | undefined,
+    beganMs: number,
+  ): boolean {
     const place = placeOf(claim)
     const verdict = verdictOn(error, place, choice)
     const uid = claim.metadata.uid ?? ''
@@ -216,7 +226,7 @@ export class LaunchGuard {
       return verdict.isShort
     }
     if (this.#learns) this.#begun.set(uid, this.#clock.now() + 60 * 60_000)
-    if (verdict.kind === 'unclear') this.#noteUnclear(place, error)
+    if (verdict.kind === 'unclear') this.#noteUnclear(place, error, beganMs)
     return false
   }
 
@@ -226,13 +236,17 @@ export class LaunchGuard {
     return troubles.filter((each) => each.nodeClass === nodeClass && each.instanceType !== '').length
   }
 
-  #noteUnclear(place: LaunchPlace, error: unknown): void {
+  /** @param beganMs when the launch began: one that takes long and fails has tried for long. */
+  #noteUnclear(place: LaunchPlace, error: unknown, beganMs: number): void {
     const scope = classScope(place)
     const { nodeClass = '' } = scope
     const nowMs = this.#clock.now()
     const before = this.#unclear.get(nodeClass)
     const isRelated = before !== undefined && nowMs - before.lastMs <= unrelatedMs
-    const sinceMs = isRelated ? before.sinceMs : nowMs
+    const sinceMs = Math.max(
+      isRelated ? before.sinceMs : beganMs,
+      this.#succeededMs.get(nodeClass) ?? Number.NEGATIVE_INFINITY,
+    )
     this.#unclear.set(nodeClass, { sinceMs, lastMs: nowMs })
     if (nowMs - sinceMs >= unclearMs) this.#refuse([scope], error, place.nodePool)
   }
@@ -294,6 +308,7 @@ export class LaunchGuard {
         ? undefined
         : leftToOthers,
     )
+    const beganMs = this.#clock.now()
     let outcome: 'launched' | 'refused' | 'other' = 'other'
     try {
       const instance = await create(offered)
@@ -302,7 +317,7 @@ export class LaunchGuard {
       if (offeringKey(made) === key) outcome = 'launched'
       return { instance }
     } catch (error) {
-      const isShort = this.#failed(claim, error, choice)
+      const isShort = this.#failed(claim, error, choice, beganMs)
       // Offerings that the claim does not allow are not what it was refused for.
       if (isOfOfferings(error) && !isAmong(choices, error.offerings))
         this.#refuse([typeScope(place, choice)], error, place.nodePool)

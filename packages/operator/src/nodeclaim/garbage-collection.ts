@@ -1,5 +1,5 @@
 /** `nodeclaim.garbagecollection`: deletes claims whose instance is gone (lifecycle.md 6). */
-import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
+import { conditionOf, isConditionTrue, labels, type NodeClaim } from '@tenon/api'
 import type { ReconcileResult } from '@tenon/kube'
 import {
   type CloudProvider,
@@ -16,6 +16,7 @@ import { wasRegistered } from './lifecycle/standing.ts'
 import type { SingletonSpec } from '../controller.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { Kubernetes } from '../kubernetes.ts'
+import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -24,6 +25,8 @@ interface Dependencies {
   readonly provider: Pick<CloudProvider, 'get' | 'list' | 'ownsProviderID' | 'readsOwnWrites'>
   readonly deleter: ClaimDeleter
   readonly sweep: SweepGuard
+  readonly clock: Pick<Clock, 'now'>
+  readonly settings: Pick<Settings, 'registrationTimeoutMs'>
   readonly logger: Logger
 }
 
@@ -48,6 +51,8 @@ export function claimSweepGuard(clock: Clock): SweepGuard {
 export class NodeClaimGarbageCollection implements SingletonSpec {
   readonly name = 'nodeclaim.garbagecollection'
   readonly #deps: Dependencies
+  /** Provider IDs that a list has shown: only of these an absence says something while their nodes start up. */
+  #seen = new Set<string>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -102,15 +107,28 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     const { state, provider } = this.#deps
     const living = instances.filter(({ deleting }) => !deleting)
     const alive = new Set(living.map(({ providerID }) => providerID))
+    const seen = new Set(
+      claims.map(({ status }) => status?.providerID ?? '').filter((id) => this.#seen.has(id)),
+    )
+    this.#seen = new Set([...seen, ...alive])
     const owners = new Set(living.map(({ nodeClaimName }) => nodeClaimName))
     return claims.filter((claim) => {
       const providerID = claim.status?.providerID ?? ''
       if (claim.metadata.deletionTimestamp !== undefined || alive.has(providerID)) return false
+      if (!seen.has(providerID) && this.#isStarting(claim)) return false
       // What denotes no instance cannot be asked for: whose an instance is, its labels say.
       if (!provider.ownsProviderID(providerID) && owners.has(claim.metadata.name)) return false
       const node = state.nodeOf(claim)
       return node === undefined || !isNodeReady(node)
     })
+  }
+
+  /** Whether the cloud may not show the instance yet: reads lag behind launches. */
+  #isStarting(claim: NodeClaim): boolean {
+    const { clock, settings } = this.#deps
+    if (isConditionTrue(claim, 'Initialized')) return false
+    const launchedMs = Date.parse(conditionOf(claim, 'Launched')?.lastTransitionTime ?? '')
+    return clock.now() - launchedMs < settings.registrationTimeoutMs
   }
 
   /** The second witness. An instance that is on its way out already counts as gone. */

@@ -1,13 +1,16 @@
 /** Creates the instance of a NodeClaim, or finds the one that it has. */
-import type { NodeClaim } from '@tenon/api'
+import { karpenterKinds, type NodeClaim, ownValue } from '@tenon/api'
+import type { KubeClient } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ExoscaleClient } from '../api/client.ts'
-import { ExoscaleApiError } from '../api/errors.ts'
+import { ExoscaleApiError, isApiError } from '../api/errors.ts'
 import type { ExoscaleInstance, Operation } from '../api/types.ts'
 import { isOutcomeUnknown, launchError, launchReasons } from '../errors.ts'
 import type { Fleet } from '../fleet/fleet.ts'
 import { byAge, type OwnedInstance } from '../fleet/owned-instance.ts'
+import { exoscaleAnnotations, instanceLabels } from '../identifiers.ts'
+import { diskSizeGib } from '../nodeclass/settings.ts'
 import type { BootRequests, LaunchPlan } from './boot-requests.ts'
 import type { BootstrapToken } from './bootstrap-token.ts'
 import type { Refusals } from './refusals.ts'
@@ -15,9 +18,14 @@ import type { Refusals } from './refusals.ts'
 /** How long an instance whose creation was not confirmed may take to show in lists. */
 const settleMs = 30_000
 const settlePollMs = 3000
+/** Pauses between reads of an instance that an operation has named. */
+const namedPausesMs = [0, 1000, 2000, 4000, 8000] as const
+/** For how long it is remembered which instance was made for a claim. */
+const madeMs = 60 * 60_000
 
 export interface InstanceCreationDependencies {
   readonly api: Pick<ExoscaleClient, 'createInstance' | 'getInstance' | 'waitForOperation'>
+  readonly kube: Pick<KubeClient, 'patch'>
   readonly fleet: Pick<Fleet, 'isOf' | 'owned' | 'requestDeletion'>
   readonly boot: BootRequests
   readonly refusals: Refusals
@@ -25,9 +33,19 @@ export interface InstanceCreationDependencies {
   readonly logger: Logger
 }
 
+interface Made {
+  readonly id: string
+  readonly type: string
+  /** Of an instance that was read once, an absence says that it is gone. */
+  readonly wasSeen: boolean
+  readonly untilMs: number
+}
+
 /** Instances of claims, at most one per claim. */
 export class InstanceCreation {
   readonly #deps: InstanceCreationDependencies
+  /** Ids that operations named, by UID of the claim: lists and reads may not show the instance yet. */
+  readonly #made = new Map<string, Made>()
 
   constructor(deps: InstanceCreationDependencies) {
     this.#deps = deps
@@ -47,6 +65,26 @@ export class InstanceCreation {
     return keep
   }
 
+  /** The id of the instance that was made for a claim, whatever lists show. */
+  madeFor({ metadata }: NodeClaim): string | undefined {
+    return (
+      this.#made.get(metadata.uid ?? '')?.id ?? ownValue(metadata.annotations, exoscaleAnnotations.instance)
+    )
+  }
+
+  /** The instance that was made for a claim and that lists do not show; undefined when there is none any more. */
+  async made(
+    plan: Omit<LaunchPlan, 'entry'>,
+    signal: AbortSignal | undefined,
+  ): Promise<ExoscaleInstance | undefined> {
+    const id = this.madeFor(plan.claim)
+    if (id === undefined) return undefined
+    const instance = await this.#named(id, plan, signal)
+    const isEnding =
+      instance?.state === 'error' || instance?.state === 'destroying' || instance?.state === 'destroyed'
+    return isEnding ? undefined : instance
+  }
+
   /** @throws ProviderError when no instance was made, or it is not known whether one was. */
   async create(plan: LaunchPlan, signal: AbortSignal | undefined): Promise<ExoscaleInstance> {
     const { api, boot } = this.#deps
@@ -55,8 +93,12 @@ export class InstanceCreation {
     try {
       operation = await api.createInstance(request(), signal)
     } catch (error) {
-      if (!isOutcomeUnknown(error) && signal?.aborted !== true)
+      if (!isOutcomeUnknown(error) && signal?.aborted !== true) {
+        // What was refused may have been made all the same, and needs its token.
+        const made = await this.find(plan.claim, signal).catch(() => undefined)
+        if (made !== undefined) return this.settled(made, signal)
         return this.#refuse(error, plan, token, signal)
+      }
       const found = await this.#confirmed(plan.claim, signal)
       if (found !== undefined) return this.settled(found, signal)
       // Without any answer the instance may still turn up, and needs its token then.
@@ -88,8 +130,10 @@ export class InstanceCreation {
       }
       return this.#refuse(error, plan, token, signal)
     }
-    const made = id === undefined ? undefined : await this.#instance(id, signal)
-    if (made !== undefined && this.#deps.fleet.isOf(plan.claim, made)) return made
+    if (id !== undefined) {
+      const made = await this.#named(id, plan, signal)
+      if (made !== undefined) return made
+    }
     const found = await this.#confirmed(plan.claim, signal)
     if (found !== undefined) return this.settled(found, signal)
     throw launchError(
@@ -98,10 +142,84 @@ export class InstanceCreation {
     )
   }
 
-  #instance(id: string, signal: AbortSignal | undefined): Promise<ExoscaleInstance> {
-    return this.#deps.api.getInstance(id, signal).catch((error: unknown) => {
-      throw launchError(error, launchReasons.instance)
-    })
+  /**
+   * The instance that a successful operation named: that it cannot be read says nothing, reads may lag. Undefined when
+   * it says that it is another claim's.
+   */
+  async #named(
+    id: string,
+    plan: Omit<LaunchPlan, 'entry'> & Partial<Pick<LaunchPlan, 'entry'>>,
+    signal: AbortSignal | undefined,
+  ): Promise<ExoscaleInstance | undefined> {
+    const { api, clock, fleet } = this.#deps
+    const { claim, name, entry } = plan
+    for (const [i, pauseMs] of namedPausesMs.entries()) {
+      if (pauseMs > 0) await clock.sleep(pauseMs, signal)
+      try {
+        const instance = await api.getInstance(id, signal)
+        // Its name stands for labels that somebody took off.
+        const owner = ownValue(instance.labels, instanceLabels.nodeClaim)
+        const isItsOwn = fleet.isOf(claim, instance) || (owner === undefined && instance.name === name)
+        const type = instance['instance-type']?.id
+        if (isItsOwn && type !== undefined) this.#remember(claim, { id, type, wasSeen: true })
+        return isItsOwn ? instance : undefined
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (this.#isGone(claim, error)) return undefined
+      }
+      if (entry !== undefined) this.#remember(claim, { id, type: entry.id, wasSeen: false })
+      if (i === 0) await this.#note(claim, id, signal)
+    }
+    return this.#unseen(id, plan)
+  }
+
+  /** Whether an instance that was read before is missing. @throws what says nothing of the instance. */
+  #isGone({ metadata }: NodeClaim, error: unknown): boolean {
+    const isMissing = isApiError(error, 'not-found')
+    if (!isMissing && !isOutcomeUnknown(error)) throw launchError(error, launchReasons.instance)
+    if (!isMissing || this.#made.get(metadata.uid ?? '')?.wasSeen !== true) return false
+    this.#made.delete(metadata.uid ?? '')
+    return true
+  }
+
+  /** As it was asked for. @throws ProviderError when that is not known any more. */
+  #unseen(id: string, { claim, name, nodeClass }: Omit<LaunchPlan, 'entry'>): ExoscaleInstance {
+    const type = this.#made.get(claim.metadata.uid ?? '')?.type
+    if (type === undefined)
+      throw new ProviderError(
+        'create',
+        `the cloud does not show instance ${id} of NodeClaim ${claim.metadata.name} yet`,
+        {
+          reason: launchReasons.instance,
+          blames: { what: 'nothing' },
+        },
+      )
+    const diskSize = diskSizeGib(nodeClass.spec)
+    return { id, name, state: 'starting', 'disk-size': diskSize, 'instance-type': { id: type } }
+  }
+
+  #remember({ metadata }: NodeClaim, made: Omit<Made, 'untilMs'>): void {
+    const nowMs = this.#deps.clock.now()
+    for (const [uid, { untilMs }] of this.#made) if (untilMs <= nowMs) this.#made.delete(uid)
+    this.#made.set(metadata.uid ?? '', { ...made, untilMs: nowMs + madeMs })
+  }
+
+  /** Another process finds the instance by the claim, while the cloud does not show it. */
+  async #note({ metadata }: NodeClaim, id: string, signal: AbortSignal | undefined): Promise<void> {
+    const { kube, logger } = this.#deps
+    const annotations = { [exoscaleAnnotations.instance]: id }
+    const options = signal === undefined ? {} : { signal }
+    try {
+      await kube.patch(
+        karpenterKinds.nodeClaim,
+        { name: metadata.name },
+        { metadata: { annotations } },
+        options,
+      )
+    } catch (error) {
+      signal?.throwIfAborted()
+      logger.warn('the instance of a NodeClaim could not be noted', { instance: id, error })
+    }
   }
 
   /** What an operation names is not deleted before it is seen to be the claim's. */

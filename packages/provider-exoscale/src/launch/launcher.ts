@@ -42,12 +42,19 @@ export class Launcher {
       throw launchError(error, launchReasons.instance)
     })
     const create = async () => {
+      const made = await creation.made({ claim, nodeClass, name }, signal)
+      if (made !== undefined) return made
       const entry = await types.choose(claim, nodeClass, offered)
       return await creation.create({ claim, nodeClass, name, entry }, signal)
     }
     const instance = adopted === undefined ? await create() : await creation.settled(adopted, signal)
     await introduction.attachNetworks(nodeClass, instance, signal)
     return introduction.introduce(name, nodeClass, instance)
+  }
+
+  /** The id of the instance that was made for a claim, as far as it is known. */
+  madeFor(claim: NodeClaim): string | undefined {
+    return this.#deps.creation.madeFor(claim)
   }
 
   async #readyNodeClass(claim: NodeClaim, signal: AbortSignal | undefined): Promise<ExoscaleNodeClass> {
