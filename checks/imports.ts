@@ -50,7 +50,11 @@ const arrows = new Map<string, readonly string[]>([
 const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])
 
 /** Doors of packages beside their own names, which only tests may use. */
-const testDoors: ReadonlySet<string> = new Set(['@tenon/ask/test-clusters', '@tenon/provider/contract-suite'])
+const testDoors: ReadonlySet<string> = new Set([
+  '@tenon/api/scheduler-cases',
+  '@tenon/ask/test-clusters',
+  '@tenon/provider/contract-suite',
+])
 
 /** Doors beside their own names, which load less, or what the others do without. */
 const smallDoors: ReadonlySet<string> = new Set([

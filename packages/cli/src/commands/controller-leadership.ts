@@ -16,7 +16,7 @@ const quietLimitMs = 800
 const flushLimitMs = 300
 
 /** The lease that is stood for. */
-export interface Election {
+interface Election {
   readonly namespace: string
   readonly name: string
 }

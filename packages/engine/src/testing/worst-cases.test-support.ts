@@ -254,14 +254,3 @@ export function worstCase(name: string, pods: number): SchedulingInput {
   if (make === undefined) throw new Error(`no worst case is named ${name}`)
   return inputOf(some(pods, make))
 }
-
-/** Pods no two of which ask for the same. */
-export function shapes(count: number): SchedulingInput {
-  return inputOf(
-    some(count, (i) =>
-      aPod(i, {
-        containers: [{ name: 'app', resources: { requests: { cpu: `${100 + i}m`, memory: `${i + 1}Mi` } } }],
-      }),
-    ),
-  )
-}

@@ -87,7 +87,7 @@ describe('the connection to the hub', () => {
     }
     const connection = new HubConnection({
       server: 'https://hub.example',
-      kube: kube as unknown as WatchingKubeClient,
+      kube: kube as Partial<WatchingKubeClient> as WatchingKubeClient,
       scope: { namespace: 'team-a' },
       group: 'cluster.x-k8s.io',
       clock,

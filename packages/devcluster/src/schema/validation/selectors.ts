@@ -1,6 +1,4 @@
-import { ownValue } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { isRecord } from '../shape-node.ts'
 import { labelErrors, labelValueErrors, qualifiedNameErrors } from './metadata.ts'
 import { type Findings, listOf } from './reporting.ts'
 
@@ -51,20 +49,4 @@ export function isEmptySelector(selector: Loose | undefined): boolean {
     Object.keys(selector?.['matchLabels'] ?? {}).length === 0 &&
     listOf(selector, 'matchExpressions').length === 0
   )
-}
-
-/** Whether labels match a label selector. */
-export function selectorMatches(selector: Loose, labels: Loose): boolean {
-  for (const [key, value] of Object.entries(
-    isRecord(selector['matchLabels']) ? selector['matchLabels'] : {},
-  )) {
-    if (ownValue(labels, key) !== value) return false
-  }
-  return listOf(selector, 'matchExpressions').every(({ key, operator, values }) => {
-    const value: unknown = labels[key]
-    const listed = Array.isArray(values) && values.includes(value)
-    if (operator === 'In') return value !== undefined && listed
-    if (operator === 'NotIn') return !listed
-    return operator === 'Exists' ? value !== undefined : value === undefined
-  })
 }
