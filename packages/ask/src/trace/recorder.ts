@@ -15,7 +15,7 @@ import {
   type ResourceType,
   unregisteredTaint,
 } from '@tenon/api'
-import { type Cache, createCacheRegistry, type WatchingKubeClient } from '@tenon/kube'
+import { type Cache, createCacheRegistry, isKubeError, type WatchingKubeClient } from '@tenon/kube'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import type { Redactor } from '../snapshot/redact.ts'
 import type { SnapshotCatalogue } from '../snapshot/snapshot.ts'
@@ -135,26 +135,42 @@ export class Recorder {
     await this.#sink.flush()
   }
 
-  /** A later list of pods is read when the server no longer knew what came after the last event. */
+  /** Changes are missed when the server no longer knows what came after the last event; other lists repeat what is known. */
   #noticingGaps(client: WatchingKubeClient): WatchingKubeClient {
-    let isListed = false
+    let isGone = false
     const listed = (type: ResourceType): void => {
       if (type.plural !== kinds.pod.plural) return
       const atMs = this.#deps.clock.now()
-      if (isListed) {
+      if (isGone) {
         const because = 'the API server no longer had the changes'
         this.#sink.write({ kind: 'gap', atMs, fromMs: this.#lastMs, because })
       }
-      isListed = true
+      isGone = false
+    }
+    const noteGone = (type: ResourceType, error: unknown): void => {
+      isGone ||= type.plural === kinds.pod.plural && isKubeError(error, 'gone')
+    }
+    async function* noting<R>(type: ResourceType, rows: AsyncIterable<R>): AsyncGenerator<R> {
+      try {
+        yield* rows
+      } catch (error) {
+        noteGone(type, error)
+        throw error
+      }
     }
     const watching: Pick<WatchingKubeClient, 'listing' | 'watch'> = {
       listing: (type, options, keep) => {
         listed(type)
         return client.listing(type, options, keep)
       },
-      watch: (type, options) => {
+      watch: async (type, options) => {
         if (options.sendInitialEvents === true) listed(type)
-        return client.watch(type, options)
+        try {
+          return noting(type, await client.watch(type, options))
+        } catch (error) {
+          noteGone(type, error)
+          throw error
+        }
       },
     }
     // Caches ask for nothing else, and the rest stays the client's own.

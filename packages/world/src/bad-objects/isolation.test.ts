@@ -102,7 +102,8 @@ test('nodes and claims whose provider ID no cloud knows leave decisions alone', 
 async function openFailing(t: TestContext, settings: Partial<Settings> = {}): Promise<Stage> {
   const stage = await open(t, {}, settings)
   stage.cloud.onCreate = ({ metadata }) => {
-    if (metadata.labels?.[labels.nodePool] === 'default') throw new ProviderError('create', 'no such image')
+    if (metadata.labels?.[labels.nodePool] === 'default')
+      throw new ProviderError('create', 'no such image', { blames: { what: 'cloud' } })
   }
   waitingPod(stage, 'pod')
   await stage.start()

@@ -389,7 +389,8 @@ describe('the claim that is made', () => {
     waitingPod(stage, 'pod')
     await stage.pass(3 * seconds)
     assert.deepEqual(madeClaims(stage), [])
-    await stage.pass(30 * seconds)
+    // What was sold out is left alone for three minutes.
+    await stage.pass(240 * seconds)
     assert.equal(madeClaims(stage).length, 1)
     assert.equal(madeClaims(stage)[0]?.status?.providerID?.startsWith('fake://'), true)
     assert.equal(attempts, 2)

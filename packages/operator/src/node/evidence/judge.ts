@@ -30,8 +30,8 @@ import type { Shortfalls } from './shortfalls.ts'
 
 /** The scheduler has had its chance to place a pod on a node. */
 const settleMs = 2 * 60_000
-/** The same where nothing explains why it did not: it tries each pod again every five minutes. */
-const unexplainedMs = 15 * 60_000
+/** The same where its words are about something that decisions know: it tries each pod again every five minutes. */
+const unexplainedMs = 30 * 60_000
 /** Reads from the API server in one pass, of which each pod takes two. */
 const looksPerPass = 10
 const againMs = 60_000
@@ -120,8 +120,10 @@ export class NodeEvidenceJudge {
 
   /** A claim ends. Whoever waits since before it was made, and was meant to run there, has not. */
   #ended(claim: NodeClaim, unserved: ReadonlyMap<string, object>): void {
-    // One that never became a node is counted with the launches of its NodePool.
-    if (!isConditionTrue(claim, 'Registered') || unserved.size === 0) return
+    // Nodes that never take pods pause the launches of their NodePool, unless they lack what pods ask for.
+    const initialized = conditionOf(claim, 'Initialized')
+    const isOpen = initialized?.status === 'True' || initialized?.reason === 'ResourceNotRegistered'
+    if (!isOpen || unserved.size === 0) return
     const { state } = this.#parts
     const madeMs = Date.parse(claim.metadata.creationTimestamp ?? '')
     const seen = new Set<string>()
