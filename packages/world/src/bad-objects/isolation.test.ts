@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { conditionOf, karpenterKinds, kinds, labels, type NodePool } from '@tenon/api'
 import { metricsHandler, probesHandler, type Settings } from '@tenon/operator'
 import { ProviderError } from '@tenon/provider'
+import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import type { HttpHandler } from '@tenon/runtime'
 import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 import { aType, createPool, toldAbout, waitingPod } from '../testing/pools.test-support.ts'
@@ -101,9 +102,18 @@ test('nodes and claims whose provider ID no cloud knows leave decisions alone', 
 /** The claims of pool `default` cannot be launched, in a way that ends none of them. */
 async function openFailing(t: TestContext, settings: Partial<Settings> = {}): Promise<Stage> {
   const stage = await open(t, {}, settings)
+  // What fails with one node class is not tried with it for another NodePool.
+  stage.world.create(kwokNodeClassKind, {
+    apiVersion: 'karpenter.kwok.sh/v1alpha1',
+    kind: 'KWOKNodeClass',
+    metadata: { name: 'other' },
+    spec: {},
+  })
+  const nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'other' }
+  stage.patch(karpenterKinds.nodePool, 'good', { spec: { template: { spec: { nodeClassRef } } } })
   stage.cloud.onCreate = ({ metadata }) => {
     if (metadata.labels?.[labels.nodePool] === 'default')
-      throw new ProviderError('create', 'no such image', { blames: { what: 'cloud' } })
+      throw new ProviderError('other', 'the cloud does not answer')
   }
   waitingPod(stage, 'pod')
   await stage.start()
