@@ -100,12 +100,15 @@ export class NodeEvidence {
     return this.#ground
   }
 
-  /** Counts a node that was launched in vain. Nodes that were bought before the last one was counted are one with it. */
-  useless({ pod, boughtMs, isServed, ...finding }: UselessFinding): UselessNode {
+  /**
+   * Counts a node that was launched in vain.
+   * @returns undefined for one that was bought before the last one ended: these are one.
+   */
+  useless({ pod, boughtMs, isServed, ...finding }: UselessFinding): UselessNode | undefined {
     const workload = workloadOf(pod)
     const now = this.#clock.now()
     const known = this.of(workload, finding.nodePool)
-    if (known !== undefined && (boughtMs < known.atMs || known.claim === finding.claim)) return known
+    if (known !== undefined && (boughtMs < known.atMs || known.claim === finding.claim)) return undefined
     // A refusal is known to come again, where an end may be chance.
     const failures = (known?.failures ?? 0) + (finding.cause === 'refused' && known === undefined ? 2 : 1)
     const holdMs =

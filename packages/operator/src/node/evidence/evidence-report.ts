@@ -23,7 +23,8 @@ export class EvidenceReport {
     this.#parts = parts
   }
 
-  useless(entry: UselessNode, pod: Pod): void {
+  useless(entry: UselessNode | undefined, pod: Pod): void {
+    if (entry === undefined) return
     const { logger, metrics } = this.#parts
     metrics.uselessNodes.inc({ nodepool: entry.nodePool, cause: entry.cause })
     logger.warn('a node was launched in vain', {
