@@ -53,7 +53,7 @@ function worstRounds(node: ASTNode, lengths: ReadonlyMap<string, number> = new M
 function lengthOf(node: ASTNode, lengths: ReadonlyMap<string, number>): number {
   if (node.op === 'list') return node.args.length
   if (node.op === 'map') return node.args.length
-  if (node.op === 'id') return lengths.get(String(node.args)) ?? unknownItems
+  if (node.op === 'id') return lengths.get(node.args) ?? unknownItems
   if (node.op === 'value') return typeof node.args === 'string' ? node.args.length : unknownItems
   if (node.op === '+') return childNodes(node).reduce((sum, child) => sum + lengthOf(child, lengths), 0)
   if (node.op === 'rcall') {

@@ -42,6 +42,7 @@ const rows: Readonly<Record<string, Row>> = {
     unknown: [
       'cluster-autoscaler --kubeconfig nowhere',
       /^tenon: kubeconfig nowhere does not exist: check --kubeconfig or KUBECONFIG\n$/,
+      255,
     ],
     prints: 'cluster-autoscaler --help',
   },

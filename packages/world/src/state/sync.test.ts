@@ -23,7 +23,7 @@ test('STA-10 STA-15 a claim that exists and is not launched keeps decisions back
   stage.cloud.instanceTypes = [aType('medium', 4)]
   let isSoldOut = true
   stage.cloud.onCreate = () => {
-    if (isSoldOut) throw new ProviderError('create', 'not now')
+    if (isSoldOut) throw new ProviderError('other', 'not now')
   }
   await stage.claim('a')
   waitingPod(stage, 'pod')

@@ -32,6 +32,8 @@ import type { Shortfalls } from './shortfalls.ts'
 const settleMs = 2 * 60_000
 /** The same where its words are about something that decisions know: it tries each pod again every five minutes. */
 const unexplainedMs = 30 * 60_000
+/** By then it has tried the pod again, and has said the same as before if nothing was written. */
+const repeatedMs = 10 * 60_000
 /** Reads from the API server in one pass, of which each pod takes two. */
 const looksPerPass = 10
 const againMs = 60_000
@@ -214,13 +216,8 @@ export class NodeEvidenceJudge {
     const waitedMs = clock.now() - Math.max(placed.sinceMs, openedMs)
     if (!(waitedMs >= settleMs) || refusals.isOfShortGroup(pod)) return
     const words = await refusals.wordsOf(pod, signal)
-    const message = words === undefined ? undefined : readSchedulerMessage(words)
-    if (words === undefined || message === undefined) return
-    // Words from before the node was there, or open, are about others.
-    const saidMs = state.words.lastMs(pod.metadata.uid ?? '')
-    if (saidMs < openedMs - precisionMs || message.nodes < caches.nodes.list().length) return
-    const isExplained = message.unknownReasons.length > 0
-    if (!isExplained && waitedMs < unexplainedMs) return
+    const isExplained = this.#isExplained(pod, words, { openedMs, waitedMs })
+    if (words === undefined || isExplained === undefined) return
     if (!(await this.#hasRoom(pod, node, signal))) return
     this.#leave(pod, node)
     const workload = workloadOf(pod)
@@ -229,6 +226,25 @@ export class NodeEvidenceJudge {
     this.#settle(claim.metadata.name, workload)
     const finding = { ...this.#finding(claim, pod), node: node.metadata.name }
     report.useless(state.evidence.useless({ ...finding, cause: 'refused', words, atMs: clock.now() }), pod)
+  }
+
+  /**
+   * Whether the scheduler names a reason of its own, which decisions do not know.
+   * @returns undefined where its words say nothing of an open node yet.
+   */
+  #isExplained(
+    pod: Pod,
+    words: string | undefined,
+    { openedMs, waitedMs }: { readonly openedMs: number; readonly waitedMs: number },
+  ): boolean | undefined {
+    const { caches, state } = this.#parts
+    const message = words === undefined ? undefined : readSchedulerMessage(words)
+    // Words from before the node was there, or open, are about others; the same words as before are not written again.
+    const isSaidSince =
+      state.words.lastMs(pod.metadata.uid ?? '') >= openedMs - precisionMs || waitedMs >= repeatedMs
+    if (message === undefined || !isSaidSince || message.nodes < caches.nodes.list().length) return undefined
+    if (message.unknownReasons.length > 0) return true
+    return waitedMs >= unexplainedMs ? false : undefined
   }
 
   /** Whether the pod fits beside what runs on the node by the API server's word: the cache may be late. */
