@@ -55,7 +55,10 @@ test('CAS-38 CAS-105 CAS-110 a process serves, leads, tells its state, and ends 
       cwd,
       ...(isFirst ? ['--profiling', '--v=4'] : ['--scan-interval=1s', '--debugging-snapshot-enabled']),
     )
-    assert.match(await status(cwd, process), /^time: .* UTC\nautoscalerStatus: Running\n/)
+    assert.match(
+      await status(cwd, process),
+      /^autoscalerStatus: Running\nclusterWide:\n(?:.*\n)*time: .* UTC\n$/,
+    )
     assert.deepEqual(await get('/health-check'), { status: 200, text: 'OK' })
     assert.match((await get('/metrics')).text, /^cluster_autoscaler_cluster_safe_to_autoscale 1$/m)
     assert.equal((await get('/debug/pprof/cmdline')).status, isFirst ? 200 : 404)

@@ -103,7 +103,7 @@ describe('a replacement that never comes up', () => {
     consolidate(stage)
     await stage.pass(60 * minutes)
     const pauses = launches.slice(1).map((at, i) => at - (launches[i] ?? 0))
-    assert.ok(pauses.length > 4 && pauses.length < 10, `${pauses.length + 1} launches`)
+    assert.ok(pauses.length > 2 && pauses.length < 10, `${pauses.length + 1} launches`)
     assert.deepEqual(
       pauses,
       pauses.toSorted((a, b) => a - b),
@@ -312,9 +312,10 @@ describe('replacements that never become nodes', () => {
         },
       })
       consolidate(stage)
-      await stage.pass(6 * hours)
-      assert.ok(claims.size >= 4 && claims.size <= 12, `${claims.size} claims in six hours`)
+      await stage.pass(hours)
       assert.match(told(stage, 'ReplacementFailed', 'NodePool/default')[0] ?? '', /did not become a node/)
+      await stage.pass(5 * hours)
+      assert.ok(claims.size >= 4 && claims.size <= 12, `${claims.size} claims in six hours`)
       stage.cloud.onCreate = onCreate
       for (let i = 0; i < 70 && left(stage).includes('n0'); i++) {
         await stage.pass(minutes)
@@ -342,7 +343,7 @@ describe('replacements that never become nodes', () => {
     assert.deepEqual(left(stage), names)
     assert.match(
       told(stage, 'DisruptionBlocked', 'Node/node-n5').at(-1) ?? '',
-      /the last one did not become a node/,
+      /the last one did not become a node|launches in a row failed/,
     )
   })
 })

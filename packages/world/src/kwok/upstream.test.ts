@@ -52,7 +52,7 @@ test('OPS-83 while others taint every new node NoExecute, there are fewer than 3
   })
   stage.world.create(deploymentKind, aDeployment('app', 1))
   await stage.pass(5 * minutes)
-  assert.ok(made > 10, 'the pod is chased from node to node')
+  assert.ok(made >= 2 && made <= 10, `the pod is chased over ${made} nodes`)
   assert.ok(most < 35, `there were ${most} nodes at once`)
 })
 
