@@ -1,4 +1,7 @@
-/** A thread that decides, and hangs for ever at objects whose name begins with `hangs`. */
+/**
+ * A thread that decides, hangs for ever at objects whose name begins with `hangs`, and at a pod named `starves` gets no
+ * CPU for longer than it may give no sign of life.
+ */
 import { examine, type Problem, solve } from '@tenon/engine'
 import { decideInThread } from './thread-program.ts'
 
@@ -6,6 +9,10 @@ const hangs = (name: string | undefined) => name?.startsWith('hangs') === true
 
 function hang(): never {
   for (;;) continue
+}
+
+function starve(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
 decideInThread({
@@ -16,6 +23,7 @@ decideInThread({
       onPod: (pod) => {
         control.onPod?.(pod)
         if (hangs(problem.uids[pod])) hang()
+        if (problem.uids[pod] === 'starves') starve(3000)
         if (pod >= 0 && problem.pools.some(({ nodePool }) => nodePool.metadata.name === 'hangs-at-pods'))
           hang()
       },

@@ -336,6 +336,14 @@ describe('a thread that hangs', () => {
     assert.match(renderPodReason(failure.reason), /gave no sign of life for 2 s/)
   })
 
+  test('RPB-2 for want of CPU is waited for, and nothing is set aside', async (t) => {
+    const { decider, faults } = hanging(t)
+    const pods = [...some(50, (i) => aPod(`p-${i}`, '100m')), aPod('starves', '1')]
+    const result = await decider.decide(anInput(pods), inAWhile)
+    assert.equal(placed(result).length, 51)
+    assert.deepEqual(await faults(), {})
+  })
+
   test('RPB-48 at every pod of a workload is ended, and the workload set aside', async (t) => {
     const { decider } = hanging(t)
     const pods = [

@@ -1,4 +1,5 @@
 /** Decides in a thread of its own, so that the calling thread stays free for everything else. */
+import { cpuUsage, threadCpuUsage } from 'node:process'
 import {
   type DisruptionQuestion,
   type DisruptionResult,
@@ -20,12 +21,10 @@ import { type Bounds, ThreadSession, threadUrl } from './thread-session.ts'
 const mostGraceMs = 30_000
 const leastGraceMs = 2000
 
-/** A thread that gave no sign of life in this part of its time is given up: it asks every few ms whether to stop. */
+/** A thread that gives no sign of life for this part of its time is given up: it asks every few ms whether to stop. */
 const silentShare = 0.1
 const leastSilentMs = 2000
-/**
- * Looks in which there was none. Looks are counted rather than time, since both threads come late where the CPU is short.
- */
+/** Looks in that time. */
 const silentLooks = 10
 
 /** What is to be had from the thread once the problem is made. */
@@ -37,6 +36,14 @@ export interface ThreadDeciderOptions {
   readonly logger: Logger
   /** What the thread runs. */
   readonly program?: URL
+  /** Milliseconds of CPU that all threads but the calling one have used. */
+  readonly otherCpuMs?: () => number
+}
+
+function otherCpuMs(): number {
+  const all = cpuUsage()
+  const own = threadCpuUsage()
+  return (all.user + all.system - own.user - own.system) / 1000
 }
 
 /** Threads that died one after the other without having decided anything: then it is not what they were asked. */
@@ -180,18 +187,22 @@ export class ThreadDecider implements SchedulingDecider {
     }
   }
 
+  /** Silence is measured in CPU time: on a busy host a thread may wait for minutes before it runs at all. */
   #whileSilent(session: ThreadSession, remainingMs: number, giveUp: (what: string) => void): () => void {
+    const { clock, otherCpuMs: cpuMs = otherCpuMs } = this.#options
     const silentMs = Math.max(leastSilentMs, remainingMs * silentShare)
-    let { signs } = session.state
-    let silent = 0
+    const { state } = session
+    let { signs } = state
+    let since = cpuMs()
     const look = () => {
-      const { state } = session
-      silent = state.isDeciding && state.signs === signs ? silent + 1 : 0
-      signs = state.signs
-      if (silent >= silentLooks) giveUp(`the decision gave no sign of life for ${silentMs / 1000} s`)
-      else cancel = this.#options.clock.after(silentMs / silentLooks, look)
+      if (!state.isDeciding || state.signs !== signs) {
+        signs = state.signs
+        since = cpuMs()
+      }
+      if (cpuMs() - since < silentMs) cancel = clock.after(silentMs / silentLooks, look)
+      else giveUp(`the decision gave no sign of life for ${silentMs / 1000} s`)
     }
-    let cancel = this.#options.clock.after(silentMs / silentLooks, look)
+    let cancel = clock.after(silentMs / silentLooks, look)
     return () => {
       cancel()
     }
