@@ -24,12 +24,13 @@ export interface CoreRule extends AccessRule {
 }
 
 const { group } = karpenterKinds.nodePool
-const reading = ['list', 'watch']
+/** By name too: what a list lacks is looked for before it is believed. */
+const reading = ['get', 'list', 'watch']
 
 /** Rights in the whole cluster. */
 export const clusterRights: readonly CoreRule[] = [
   { apiGroups: [group], resources: ['nodepools', 'nodeclaims', 'nodeoverlays'], verbs: reading },
-  { apiGroups: [group], resources: ['nodeclaims'], verbs: ['get', 'create', 'patch', 'delete'] },
+  { apiGroups: [group], resources: ['nodeclaims'], verbs: ['create', 'patch', 'delete'] },
   { apiGroups: [group], resources: ['nodepools'], verbs: ['patch'] },
   {
     apiGroups: [group],
@@ -57,7 +58,7 @@ export const clusterRights: readonly CoreRule[] = [
     ],
     verbs: reading,
   },
-  { apiGroups: [''], resources: ['nodes'], verbs: ['get', 'patch', 'delete'] },
+  { apiGroups: [''], resources: ['nodes'], verbs: ['patch', 'delete'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['delete'] },
   { apiGroups: [''], resources: ['pods/eviction'], verbs: ['create'] },
   {

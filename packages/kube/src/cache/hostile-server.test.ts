@@ -65,7 +65,8 @@ function answer(status: number, body: object, headers: Record<string, string> = 
 
 const isStreamed = ({ path }: HttpRequest) => path.includes('sendInitialEvents')
 const isWatch = ({ path }: HttpRequest) => path.includes('watch=true')
-const lists = ({ requests }: MemoryServer) => requests.filter((request) => !isWatch(request)).length
+const lists = ({ requests }: MemoryServer) =>
+  requests.filter((request) => !isWatch(request) && !/\/pods\/./.test(request.path)).length
 const nameOf = (pod: Pod) => pod.metadata.name
 
 test('a server that streams changes for ever instead of ending the list is asked for pages', async () => {

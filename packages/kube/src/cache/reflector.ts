@@ -62,6 +62,10 @@ const streamAttempts = 3
 const refusalsBorne = 1
 /** The same where the server is behind, or asks to be left alone. */
 const pleasBorne = 3
+/** How often patience with a silent watch doubles, so that events that are minutes late arrive in the end. */
+const mostDoublings = 2
+/** So many objects that a list lacks are read by name, spread evenly over them. */
+const mostNamedReads = 8
 /** Bounds of the life the server is asked to give a watch, drawn so that watches do not end together. */
 const watchSeconds = { low: 300, high: 600 }
 
@@ -84,6 +88,8 @@ export class Reflector<T extends KubeObject> {
   #isStreaming = false
   /** Watches that were refused, one after the other. */
   #refusals = 0
+  /** Watches given up because nothing came in time, one after the other. */
+  #stalls = 0
   /** Gives up the present watch. */
   #leave: () => void = () => undefined
 
@@ -149,6 +155,7 @@ export class Reflector<T extends KubeObject> {
     const startedAt = this.#options.clock.monotonic()
     const told = await this.#watch(signal)
     this.#logger.debug('watch ended', { told })
+    if (this.#stalls > 0) this.#stalls--
     return told > 0 || this.#options.clock.monotonic() - startedAt >= healthyWatchMs
   }
 
@@ -184,7 +191,7 @@ export class Reflector<T extends KubeObject> {
     await this.#paced(this.#store.keys(), signal, (key) => {
       if (this.#store.isLost(key, items.get(key))) lost.push(key)
     })
-    const isBelieved = this.#witness.believes(lost, known)
+    const isBelieved = this.#witness.believes(lost, known) && !(await this.#isContradicted(lost, signal))
     if (isBelieved)
       await this.#paced(lost, signal, (key) => {
         if (!items.has(key)) this.#store.removeKey(key)
@@ -196,13 +203,38 @@ export class Reflector<T extends KubeObject> {
     this.#complete(resourceVersion)
     this.#relists.listed(isFirst)
     if (!isBelieved) {
-      this.#logger.warn('a list lacks much of what is known, which is kept until another list agrees', {
+      this.#logger.warn('a list lacks objects that are known, which are kept until another list agrees', {
         known,
         lacking: lost.length,
       })
       this.#relists.ask()
     }
     if (this.#relists.isDue) this.#leave()
+  }
+
+  /**
+   * Whether named reads still find what a list lacks: such a list is wrong, however often it is repeated. A few are read,
+   * of those that nobody was seen to delete. A read that fails says nothing.
+   */
+  async #isContradicted(lost: readonly string[], signal: AbortSignal): Promise<boolean> {
+    const { labelSelector, fieldSelector } = this.#options
+    // An object may be there, and no longer be selected.
+    if (labelSelector !== undefined || fieldSelector !== undefined) return false
+    const unannounced = lost
+      .map((key) => this.#store.at(key))
+      .filter((object) => object !== undefined)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    const step = Math.ceil(unannounced.length / mostNamedReads)
+    const reads = unannounced
+      .filter((_, at) => at % step === 0)
+      .map(async (object) => {
+        const key = object.metadata
+        const found = await this.#client.get(this.#type, key, { signal, lane: 'urgent' })
+        return found !== undefined && this.#store.confirms(found)
+      })
+    const answers = await Promise.allSettled(reads)
+    signal.throwIfAborted()
+    return answers.some((answer) => answer.status === 'fulfilled' && answer.value)
   }
 
   /** Does something with each of many, and lets others run meanwhile. */
@@ -245,6 +277,9 @@ export class Reflector<T extends KubeObject> {
       })
       this.#isStreaming = isInitial
       const guard = new StallGuard(clock, isInitial ? streamLimits : this.#limits(), () => {
+        // What comes too late may be in a list. Where watches are always silent, nothing happens.
+        if (this.#stalls < mostDoublings) this.#relists.now()
+        this.#stalls = Math.min(this.#stalls + 1, mostDoublings)
         const message = `the watch of ${this.#type.plural} has stalled`
         link.controller.abort(new KubeError('transport', 0, message))
       })
@@ -299,7 +334,8 @@ export class Reflector<T extends KubeObject> {
   }
 
   #limits(): WatchLimits {
-    return { silentMs: this.#options.stallMs ?? defaultStallMs }
+    const stallMs = this.#options.stallMs ?? defaultStallMs
+    return { silentMs: stallMs * 2 ** this.#stalls }
   }
 
   #apply(event: WatchEvent<T>): void {

@@ -84,6 +84,10 @@ export class Store<T extends KubeObject> {
     return Array.from(this.#entries.values(), (entry) => entry.object)
   }
 
+  at(key: string): T | undefined {
+    return this.#entries.get(key)?.object
+  }
+
   keys(): string[] {
     return [...this.#entries.keys()]
   }
@@ -194,6 +198,14 @@ export class Store<T extends KubeObject> {
     const held = this.#entries.get(key)
     if (held === undefined || entry === held) return false
     return entry === undefined || isStale(entry.resourceVersion, held)
+  }
+
+  /** Whether an object that was read by its name is the one that is held, in this state or a newer one. */
+  confirms({ metadata }: T): boolean {
+    const held = this.#entries.get(keyText(metadata))
+    if (held === undefined || held.uid !== (metadata.uid ?? '')) return false
+    const version = metadata.resourceVersion ?? ''
+    return version === held.resourceVersion || !isStale(version, held)
   }
 
   #keep(entry: Entry<T>, held: Placed<T> | undefined): void {

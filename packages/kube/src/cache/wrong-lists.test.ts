@@ -11,6 +11,7 @@ import {
   VirtualClock,
 } from '@tenon/runtime'
 import { createKubeClient } from '../client/client.ts'
+import { ByteStream } from '../test-support/byte-stream.ts'
 import { MemoryServer } from '../test-support/memory-server.ts'
 import { refusal } from '../test-support/scripted-transport.ts'
 import { createCache, type CacheOptions, type FollowingCache } from './cache.ts'
@@ -53,7 +54,8 @@ function unfollowed(count: number, options: Partial<CacheOptions<Pod>> = {}): Wo
 }
 
 const isWatch = ({ path }: HttpRequest) => path.includes('watch=true')
-const lists = ({ requests }: MemoryServer) => requests.filter((request) => !isWatch(request)).length
+const isList = (request: HttpRequest) => !isWatch(request) && !/\/pods\/./.test(request.path)
+const lists = ({ requests }: MemoryServer) => requests.filter(isList).length
 const namesIn = (cache: FollowingCache<Pod>) => cache.list().map(({ metadata }) => metadata.name)
 
 function answer(body: object): HttpResponse {
@@ -78,7 +80,7 @@ function loseHistory(server: MemoryServer): void {
 function lieInLists(server: MemoryServer, times: number, keeps: (index: number) => boolean): void {
   let left = times
   server.fault = (request) =>
-    !isWatch(request) && left-- > 0 ? listOf(server, keeps, String(server.version)) : undefined
+    isList(request) && left-- > 0 ? listOf(server, keeps, String(server.version)) : undefined
 }
 
 for (const [what, keeps] of [
@@ -122,7 +124,7 @@ test('RPB-42 a list that is old, at a high version, takes nothing back', async (
   changes.length = 0
   let lies = 1
   server.fault = (request) =>
-    isWatch(request) || lies-- <= 0
+    !isList(request) || lies-- <= 0
       ? undefined
       : answer({ kind: 'List', metadata: { resourceVersion: String(server.version) }, items: old })
   loseHistory(server)
@@ -150,11 +152,53 @@ test('RPB-42 what two lists lack is gone, and what is new in the first is there 
   ])
 })
 
+for (const [what, keeps] of [
+  ['nothing', () => false],
+  ['half of it', (index: number) => index % 2 === 0],
+] as const)
+  test(`RPB-42 every list for an hour shows ${what}, and named reads find the rest: nothing goes`, async () => {
+    const { server, clock, cache, changes } = await followed(40)
+    lieInLists(server, Number.POSITIVE_INFINITY, keeps)
+    loseHistory(server)
+    const before = server.requests.length
+    await clock.advance(60 * minute)
+    assert.deepEqual(changes, [])
+    assert.equal(cache.size, 40)
+    assert.ok(server.requests.length - before < 900, `${server.requests.length - before} requests`)
+    server.fault = () => undefined
+    server.remove(pods, 'p0')
+    await clock.advance(minute)
+    assert.deepEqual(changes, ['deleted p0'])
+  })
+
+test('RPB-42 without the right to read objects by name, a second list decides', async () => {
+  const { server, clock, cache } = await followed(40)
+  server.fault = (request) =>
+    isWatch(request) || isList(request)
+      ? undefined
+      : { status: 403, headers: {}, body: oneChunk(JSON.stringify(refusal(403, 'Forbidden'))) }
+  server.stallWatches()
+  for (let i = 0; i < 20; i++) server.remove(pods, `p${i}`)
+  loseHistory(server)
+  await clock.advance(20_000)
+  assert.equal(cache.size, 20)
+})
+
+test('RPB-1 a watch whose events are 300 s late is not waited for: lists show what it does not', async () => {
+  const { server, clock, cache } = await followed(4)
+  server.stallWatches()
+  server.put(pods, 'new')
+  server.fault = (request) =>
+    isWatch(request) ? { status: 200, headers: {}, body: new ByteStream() } : undefined
+  await clock.advance(6 * minute)
+  assert.equal(cache.size, 5)
+})
+
 test('RPB-42 lists that contradict each other change nothing, and are asked for with growing pauses', async () => {
   const { server, clock, cache, changes } = await followed(40)
   let turn = 0
   server.fault = (request) => {
-    if (isWatch(request)) return undefined
+    if (!isList(request)) return undefined
     const odd = turn++ % 2
     return listOf(server, (index) => index % 2 === odd)
   }

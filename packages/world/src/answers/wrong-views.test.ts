@@ -29,6 +29,18 @@ for (const lie of ['empty', 'half', 'old'] as const)
     await assertUntouched(world, 15)
   })
 
+for (const lie of ['empty', 'half', 'old'] as const)
+  for (const minutes of [1, 10])
+    test(`RPB-42 lists of pods that are all ${lie} for ${minutes} min cost no instance and no pod`, async (t) => {
+      const views = new WrongViews()
+      const world = await healthyCluster(t, nodes, { apiPath: views.path })
+      views.lie('pods', lie)
+      views.expire('pods')
+      await assertUntouched(world, minutes)
+      views.tellTruth('pods')
+      await assertUntouched(world, 15)
+    })
+
 test('RPB-42 DELETED events for pods that run cost no instance and no pod', async (t) => {
   const views = new WrongViews()
   const world = await healthyCluster(t, nodes, { apiPath: views.path })

@@ -20,7 +20,7 @@ async function aStage(t: TestContext, options: Partial<WorldOptions> = {}): Prom
   return stage
 }
 
-for (const lateSeconds of [30, 130])
+for (const lateSeconds of [30, 130, 300])
   test(`RPB-1 pods that are shown ${lateSeconds} s late get a node each, and no verdict`, async (t) => {
     const views = new WrongViews()
     const stage = await aStage(t, { apiPath: views.path })
