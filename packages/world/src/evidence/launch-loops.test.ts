@@ -1,7 +1,7 @@
 /** Nodes that turn out to be useless are counted, whatever the cause, and nothing is held without proof (reports-2.md 1). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { karpenterKinds, type Pod } from '@tenon/api'
+import { isConditionTrue, karpenterKinds, type Pod } from '@tenon/api'
 import { aPool } from '../exoscale/manifests.test-support.ts'
 import { WrongViews } from '../simulation/faults/wrong-views.ts'
 import type { WorldOptions } from '../world.ts'
@@ -60,10 +60,7 @@ test('RPB-5 nodes that end unused for a cause that nobody knows: two in the firs
   stage.world.cluster.server.local.subscribe(karpenterKinds.nodeClaim, {
     updated: (claim) => {
       const { name, deletionTimestamp } = claim.metadata
-      const isOpen = claim.status?.conditions?.some(
-        ({ type, status }) => type === 'Initialized' && status === 'True',
-      )
-      if (isOpen === true && deletionTimestamp === undefined)
+      if (isConditionTrue(claim, 'Initialized') && deletionTimestamp === undefined)
         queueMicrotask(() =>
           stage.world.cluster.server.local.delete(karpenterKinds.nodeClaim, undefined, name),
         )
@@ -78,6 +75,27 @@ test('RPB-5 nodes that end unused for a cause that nobody knows: two in the firs
   )
   await stage.pass(39 * minutes)
   assert.equal(stage.launched.size, 2)
+})
+
+test('RPB-46 instances that go before they join, for a cause that nobody knows: ten, then with growing pauses', async (t) => {
+  const stage = await aStage(t)
+  stage.world.cluster.server.local.subscribe(karpenterKinds.nodeClaim, {
+    updated: (claim) => {
+      const { name, deletionTimestamp } = claim.metadata
+      if (isConditionTrue(claim, 'Launched') && deletionTimestamp === undefined)
+        queueMicrotask(() =>
+          stage.world.cluster.server.local.delete(karpenterKinds.nodeClaim, undefined, name),
+        )
+    },
+  })
+  stage.aPod('web', onePerNode)
+  await stage.start()
+  await stage.pass(hours)
+  assert.ok(stage.launched.size >= 10 && stage.launched.size <= 17, `${stage.launched.size} launches`)
+  assert.match(
+    stage.events('LaunchesPaused', 'Warning')[0] ?? '',
+    /^NodePool\/standard: Many instances .* were gone before they took pods; the next one is launched in \d+ min/,
+  )
 })
 
 test('RPB-6 one pod of many is refused: it is told, and nothing is held', async (t) => {

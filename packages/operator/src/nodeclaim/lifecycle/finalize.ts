@@ -19,14 +19,17 @@ import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import { indexes } from '../../cluster/caches.ts'
 import { transitionMs } from '../../cluster/nodes/state-node.ts'
 import { nodeClaimConditions } from './conditions.ts'
+import { tellLaunchesPaused } from './liveness.ts'
 import { wasRegistered } from './standing.ts'
+import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes<'nodes'>
+  readonly kubernetes: Kubernetes<'nodePools' | 'nodes'>
+  readonly state: Pick<ClusterState, 'readinessPauses'>
   readonly provider: Pick<CloudProvider, 'delete' | 'get' | 'list' | 'ownsProviderID'>
   readonly metrics: Pick<Metrics, 'claimTermination' | 'instanceTermination' | 'nodeClaimsTerminated'>
   readonly clock: Clock
@@ -67,7 +70,16 @@ async function finalize(deps: Dependencies, claim: NodeClaim, signal: AbortSigna
       instanceSinceMs = end.sinceMs
     }
     // Counted once the removal is stored, so that a pass that has to be repeated counts nothing twice.
-    if (await removesFinalizer(deps, claim)) tellTerminated(deps, claim, instanceSinceMs)
+    if (await removesFinalizer(deps, claim)) {
+      tellTerminated(deps, claim, instanceSinceMs)
+      if (!isConditionTrue(claim, 'Initialized'))
+        tellLaunchesPaused(
+          deps.kubernetes,
+          deps.state,
+          claim,
+          'Many instances of this NodePool in a row were gone before they took pods',
+        )
+    }
     return done
   } catch (error) {
     if (isKubeError(error, 'conflict')) return backoff

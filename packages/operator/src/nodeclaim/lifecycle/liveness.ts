@@ -63,12 +63,12 @@ async function isUnseen({ kubernetes: { client } }: Dependencies, claim: NodeCla
 }
 
 function noteOverdue(
-  { kubernetes: { caches, events }, state }: Dependencies,
+  { kubernetes, state }: Dependencies,
   claim: NodeClaim,
   timeoutMs: number,
   why: string,
 ): void {
-  events.record({
+  kubernetes.events.record({
     object: claim,
     type: 'Warning',
     reason: 'InitializationTimeout',
@@ -76,14 +76,24 @@ function noteOverdue(
     dedupe: [claim.metadata.uid ?? ''],
   })
   state.readinessPauses.note(claim)
-  const pool = caches.nodePools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
-  const pauseMs = pool === undefined ? 0 : state.readinessPauses.leftMs(pool.metadata.name)
+  tellLaunchesPaused(kubernetes, state, claim, `Nodes of this NodePool register but do not run pods: ${why}`)
+}
+
+/** Tells the NodePool of a claim that nothing is launched for now, if that is so. @param why a sentence without a full stop. */
+export function tellLaunchesPaused(
+  { caches, events }: Pick<Kubernetes<'nodePools'>, 'caches' | 'events'>,
+  { readinessPauses }: Pick<ClusterState, 'readinessPauses'>,
+  { metadata }: NodeClaim,
+  why: string,
+): void {
+  const pool = caches.nodePools.get({ name: metadata.labels?.[labels.nodePool] ?? '' })
+  const pauseMs = pool === undefined ? 0 : readinessPauses.leftMs(pool.metadata.name)
   if (pool === undefined || pauseMs === 0) return
   events.record({
     object: pool,
     type: 'Warning',
     reason: 'LaunchesPaused',
-    message: `Nodes of this NodePool register but do not run pods; the next one is launched in ${Math.ceil(pauseMs / 60_000)} min, or once the NodePool or its node class changes. The last one: ${why}`,
+    message: `${why}; the next one is launched in ${Math.ceil(pauseMs / 60_000)} min, or once the NodePool or its node class changes`,
     dedupe: [pool.metadata.uid ?? pool.metadata.name],
   })
 }
