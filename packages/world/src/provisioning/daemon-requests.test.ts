@@ -117,3 +117,24 @@ describe('RPB-19 a DaemonSet counts', () => {
     assert.deepEqual(await launched(world, 'next'), [3200])
   })
 })
+
+for (const admission of ['a webhook', 'a LimitRange'] as const)
+  test(`RPB-4 a DaemonSet that takes what was meant for the pod, by ${admission}: the second node is right`, async (t) => {
+    const world = await open(t)
+    const { local } = world.cluster.server
+    const made: number[] = []
+    // A webhook is seen by nobody beforehand: what it does is there from the first launch on only.
+    if (admission === 'a LimitRange') limitRange(world, '2')
+    local.subscribe(karpenterKinds.nodeClaim, {
+      added: ({ spec }) => {
+        made.push(parseResource('cpu', spec.resources?.requests?.['cpu'] ?? '0'))
+        if (admission === 'a webhook' && made.length === 1) limitRange(world, '2')
+      },
+    })
+    world.create(kinds.daemonSet, agent())
+    world.create(deploymentKind, aDeployment('web', 1, most))
+    await world.clock.advance(15 * minutes)
+    assert.equal(running(world, 'web').length, 1)
+    assert.ok(made.length <= 2, `${made.length} NodeClaims`)
+    assert.equal(made.at(-1), 5000)
+  })
