@@ -1,9 +1,11 @@
 /** Nodes that turn out to be useless are counted, whatever the cause, and nothing is held without proof (reports-2.md 1). */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { PodExplainer, simulate, Study } from '@tenon/ask'
 import { isConditionTrue, karpenterKinds, type Pod } from '@tenon/api'
 import { aPool } from '../exoscale/manifests.test-support.ts'
 import { WrongViews } from '../simulation/faults/wrong-views.ts'
+import { snapshotOf } from '../testing/snapshot.test-support.ts'
 import type { WorldOptions } from '../world.ts'
 import { EvidenceStage, hours, minutes } from './evidence-stage.test-support.ts'
 
@@ -96,6 +98,34 @@ test('RPB-46 instances that go before they join, for a cause that nobody knows: 
     stage.events('LaunchesPaused', 'Warning')[0] ?? '',
     /^NodePool\/standard: Many instances .* were gone before they took pods; the next one is launched in \d+ min/,
   )
+})
+
+test('RPB-7 a hold is told alike by event, condition, metric, explain and simulate, with its reason and its end', async (t) => {
+  const stage = await aStage(t, {
+    cluster: { scheduler: { extraFilter: () => 'node(s) have no licence left' } },
+  })
+  stage.aPod('web', onePerNode)
+  await stage.start()
+  await stage.pass(30 * minutes)
+  const [event = ''] = stage.events('NodeRefused', 'Warning')
+  const [end = ''] = /before [\d-]+T[\d:]+Z/.exec(event) ?? []
+  assert.notEqual(end, '')
+  const isTold = (where: string, text: string) => {
+    assert.ok(text.includes(end), `${where}: ${text}`)
+    assert.match(text, /no licence left/, where)
+  }
+  isTold('event', event)
+  const pool = stage.world.cluster.server.local.get(karpenterKinds.nodePool, undefined, 'standard')
+  isTold('condition', pool?.status?.conditions?.map(({ message }) => message).join('; ') ?? '')
+  const series = stage.operator.operator.metrics.heldWorkloads
+  assert.deepEqual((await series.get()).values, [{ labels: { nodepool: 'standard' }, value: 1 }])
+  const snapshot = await snapshotOf(stage)
+  const study = await Study.open(snapshot)
+  t.after(() => study.close())
+  const pod = stage.pod('web') ?? assert.fail()
+  isTold('explain', JSON.stringify(await new PodExplainer(study).explain(pod, { missesMs: 0 })))
+  const report = await simulate(snapshot, snapshot)
+  assert.equal(report.podsStillWaiting, 1)
 })
 
 test('RPB-6 one pod of many is refused: it is told, and nothing is held', async (t) => {

@@ -4,7 +4,10 @@ import { eventLoopTurns } from '@tenon/runtime'
 import type { Stage } from './stage.test-support.ts'
 
 /** @param identity of the controller. */
-export async function snapshotOf(stage: Stage, identity = 'world'): Promise<Snapshot> {
+export async function snapshotOf(
+  stage: Pick<Stage, 'operator' | 'world'>,
+  identity = 'world',
+): Promise<Snapshot> {
   const { operator } = stage.operator
   const { clock } = stage.world
   const source = {
