@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { PodExplainer, simulate, Study } from '@tenon/ask'
-import { isConditionTrue, karpenterKinds, type Pod } from '@tenon/api'
+import { isConditionTrue, karpenterKinds, kinds, type Pod } from '@tenon/api'
+import { rfc3339 } from '@tenon/runtime'
 import { aPool } from '../exoscale/manifests.test-support.ts'
 import { WrongViews } from '../simulation/faults/wrong-views.ts'
 import { snapshotOf } from '../testing/snapshot.test-support.ts'
@@ -36,6 +37,52 @@ for (const lateSeconds of [30, 130, 300])
     assert.equal(stage.launched.size, 9)
     assert.deepEqual([stage.events('NodeRefused'), stage.events('NodeUnused')], [[], []])
   })
+
+test('RPB-2 words that a slow scheduler formed before the nodes opened, and that come after, are no verdict', async (t) => {
+  let isRefused = false
+  const scheduler = {
+    extraFilter: () => (isRefused ? 'node(s) have no licence left' : undefined),
+    initialBackoffMs: 400_000,
+    maxBackoffMs: 400_000,
+    unschedulableFlushMs: 800_000,
+  }
+  const stage = await aStage(t, { cluster: { scheduler } })
+  stage.aPod('first', { cpu: '100m', memory: '100Mi' })
+  await stage.start()
+  await stage.until(() => (stage.pod('first')?.spec.nodeName ?? '') !== '', 10 * minutes)
+  isRefused = true
+  const names = Array.from({ length: 8 }, (_, i) => `web-${i}`)
+  for (const name of names) stage.aPod(name, onePerNode)
+  await stage.pass(2000)
+  isRefused = false
+  const conditionsOf = (name: string) => stage.pod(name)?.status?.conditions ?? []
+  const words = new Map(names.map((name) => [name, conditionsOf(name)]))
+  assert.match(JSON.stringify(words.get('web-0')), /no licence left/)
+  await stage.until(() => stage.world.nodes().length === 8, 3 * minutes)
+  for (let i = 0; i < 25; i++) {
+    await stage.pass(10_000)
+    for (const [name, conditions] of words)
+      if ((stage.pod(name)?.spec.nodeName ?? '') === '')
+        stage.world.cluster.server.local.patch(
+          kinds.pod,
+          'default',
+          name,
+          {
+            status: {
+              conditions: conditions.map((each) => ({
+                ...each,
+                lastProbeTime: rfc3339(stage.world.clock.now()),
+              })),
+            },
+          },
+          'status',
+        )
+  }
+  await stage.pass(10 * minutes)
+  assert.ok(names.every((name) => (stage.pod(name)?.spec.nodeName ?? '') !== ''))
+  assert.equal(stage.launched.size, 8)
+  assert.deepEqual([stage.events('NodeRefused'), stage.events('NodeUnused')], [[], []])
+})
 
 test('RPB-3 a scheduler that refuses for a reason of its own gets few nodes, and the pods run once it allows them', async (t) => {
   let isRefused = true
