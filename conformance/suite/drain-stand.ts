@@ -51,7 +51,12 @@ export class DrainStand {
   readonly #stopping = new AbortController()
   readonly #close: () => void
 
-  private constructor(clock: SystemClock, transport: Transport, close: () => void) {
+  private constructor(
+    clock: SystemClock,
+    transport: Transport,
+    way: (transport: Transport) => Transport,
+    close: () => void,
+  ) {
     this.clock = clock
     this.#close = close
     const random = new SeededRandom('drain')
@@ -74,7 +79,7 @@ export class DrainStand {
       if (disruptionsAllowed < 0) this.complaints.push(`${metadata.name}: ${disruptionsAllowed} allowed`)
     })
     const client = createKubeClient({
-      transport: this.#between(transport),
+      transport: way(this.#between(transport)),
       clock,
       userAgent: 'karpenter/drain-test',
       rate,
@@ -92,11 +97,14 @@ export class DrainStand {
     })
   }
 
-  /** Installs the CRDs and leads. */
-  static async start(kubeconfigPath: string): Promise<DrainStand> {
+  /** Installs the CRDs and leads. @param way what is between the operator and the API server. */
+  static async start(
+    kubeconfigPath: string,
+    way = (transport: Transport): Transport => transport,
+  ): Promise<DrainStand> {
     const clock = new SystemClock()
     const config = loadKubeConfig({ env: {}, kubeconfig: kubeconfigPath, clock })
-    const stand = new DrainStand(clock, config.transport, () => {
+    const stand = new DrainStand(clock, config.transport, way, () => {
       config.close()
     })
     await applyCrds(stand.client, clock)

@@ -1,3 +1,4 @@
+export { WrongViews } from './simulation/faults/wrong-views.ts'
 export { Mortality } from './mortality.ts'
 export {
   aDeployment,

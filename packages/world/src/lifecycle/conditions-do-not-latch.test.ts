@@ -262,7 +262,10 @@ describe('RPT-20 an instance that registers and does not get ready', () => {
     }
     // Without a pause they would be 24.
     assert.ok(joined.size >= 4 && joined.size <= 7, String(joined.size))
-    assert.match(stage.events('LaunchesPaused')[0]?.message ?? '', /not run pods: .*not Ready; the next .* min/)
+    assert.match(
+      stage.events('LaunchesPaused')[0]?.message ?? '',
+      /not run pods: .*not Ready; the next .* min/,
+    )
     for (let minute = 0; minute < 135 && madeClaims(stage).length === 0; minute++) await stage.pass(minutes)
     await joinAll()
     const [claim] = madeClaims(stage)
