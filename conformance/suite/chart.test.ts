@@ -10,6 +10,7 @@ import { kwok } from '@tenon/provider-kwok/module'
 import { chartFiles } from '../../build/chart-files.ts'
 import { repositoryRoot } from '../../build/repository-root.ts'
 import { documentedValues } from '../../build/documented-values.ts'
+import { cleverCloudImages, clusterApiImages, exoscaleImages } from '../src/chart/published-images.ts'
 import { chartsFolder, Helm, type Values } from '../src/chart/helm.ts'
 import type { RoleObject } from '../src/chart/rights.ts'
 import { grantedRights } from '../src/chart/rights.ts'
@@ -329,13 +330,12 @@ describe('the charts', () => {
   })
 
   test('RPB-26 the image of another autoscaler is refused by its name, wherever it was copied to', async () => {
+    const published = [...cleverCloudImages, ...exoscaleImages, ...clusterApiImages]
     for (const repository of [
-      'ghcr.io/clevercloud/karpenter',
+      ...published.map((image) => image.repository),
+      ...published.map((image) => `mirror.example.com/vendored/${image.repository.replace(/^.*\//, '')}`),
       'ghcr.io/clevercloud/karpenter-provider-clever-cloud/karpenter',
-      'ghcr.io/exoscale/karpenter-exoscale',
-      'mirror.example.com/exoscale/karpenter-provider-exoscale',
       'registry.k8s.io/karpenter-provider-cluster-api/controller',
-      'gcr.io/k8s-staging-karpenter/karpenter-clusterapi-controller',
       'public.ecr.aws/karpenter/controller',
       'registry.k8s.io/autoscaling/cluster-autoscaler',
     ]) {
@@ -348,6 +348,16 @@ describe('the charts', () => {
         err,
       )
     }
+    // As their own charts call it.
+    for (const { repository, tag } of published)
+      for (const image of [
+        { repository, tag },
+        { repo: repository, tag },
+      ]) {
+        const { code, err } = await helm.run(['template', 'x', chart], { image })
+        assert.notEqual(code, 0, repository)
+        assert.match(err, /image\.repo\w* is not one of this chart: use controller\.image\.repository/)
+      }
     const copy = { controller: { image: { repository: 'mirror.example.com/karpenter/tenon', tag: 'v1' } } }
     assert.equal((await podSpec(copy)).containers[0]?.image, 'mirror.example.com/karpenter/tenon:v1')
   })

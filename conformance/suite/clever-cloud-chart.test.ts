@@ -11,6 +11,7 @@ import {
   type V1PodDisruptionBudget,
 } from '@kubernetes/client-node'
 import { chartsFolder, Helm, type Values } from '../src/chart/helm.ts'
+import { cleverCloudImages, clusterApiImages, exoscaleImages } from '../src/chart/published-images.ts'
 import { grantedRights, type RoleObject } from '../src/chart/rights.ts'
 
 const chart = join(chartsFolder, 'karpenter')
@@ -217,8 +218,8 @@ describe('the charts under the names of those of Clever Cloud', () => {
       `registry.example.com/tenon:v1@${digest}`,
     )
     for (const other of [
+      ...cleverCloudImages.map(({ repository, tag }) => ({ repository, tag })),
       { repository: 'ghcr.io/clevercloud/karpenter-provider-clever-cloud/karpenter', tag: 'v0.11.0' },
-      { repository: 'ghcr.io/clevercloud/karpenter', tag: 'v0.11.0' },
       { repository: 'registry.example.com/clevercloud/karpenter', tag: 'v0.9.2' },
       { repository: 'registry.example.com/karpenter-clevercloud', digest },
       { tag: 'v0.11.0' },
@@ -227,6 +228,13 @@ describe('the charts under the names of those of Clever Cloud', () => {
       assert.match(await notes({ image: other }), /^image has no effect: .* another program/m)
     }
     assert.doesNotMatch(await notes({ image: { repository: '', tag: '' } }), /no effect/)
+    // A mirror without the owner's name is no chart's default, and is refused by its name.
+    for (const { repository } of [...cleverCloudImages, ...exoscaleImages, ...clusterApiImages]) {
+      const mirror = `mirror.example.com/vendored/${repository.replace(/^.*\//, '')}`
+      const { code, out, err } = await helm.run(['template', 'x', chart], { image: { repository: mirror } })
+      if (code === 0) assert.ok(!out.includes(mirror), mirror)
+      else assert.ok(err.includes(`${mirror} is the image of another program`), err)
+    }
   })
 
   test('CLV-87 the pod stays off nodes that Tenon manages and prefers the control plane', async () => {

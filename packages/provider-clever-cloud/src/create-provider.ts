@@ -48,12 +48,13 @@ export function createCleverCloudProvider({
   const deps = { kube, events, ...caches, ...platform, metrics, clock, logger }
   const news = new Listeners<OfferingNews>()
   const refusals = new Refusals({ ...deps, sizes: () => catalogue.sizes() })
+  const followUp = new FollowUp({ ...deps, caches, outcomes: { refusals, news } })
   const loops = {
     nodeClassStatus: new NodeClassStatus(deps),
     providerIds: new ProviderIds(deps),
     capacityReports: new CapacityReports(deps),
-    followUp: new FollowUp({ ...deps, caches, outcomes: { refusals, news } }),
-    garbage: new GarbageCollection(deps),
+    followUp,
+    garbage: new GarbageCollection({ ...deps, followUp }),
   }
   const answers = { acceptance: new Acceptance(deps), refusals, turns: new Turns(clock) }
   const launcher = new Launcher({ ...deps, answers, reports: { metrics, events, logger } })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Condition, karpenterKinds } from '@tenon/api'
+import { type Condition, karpenterKinds, labels } from '@tenon/api'
 import { KubeError } from '@tenon/kube'
 import type { OfferingNews } from '@tenon/provider'
+import { nodeGroupKind } from './nodegroup/types.ts'
 import { type PlatformStatus, statuses } from './testing/fake-platform.test-support.ts'
 import { aClaim, Stage } from './testing/stage.test-support.ts'
 
@@ -23,6 +24,7 @@ async function running(...conditions: readonly string[]): Promise<Stage & { read
   const { providerID } = await stage.launch(claim)
   stage.kube.put(karpenterKinds.nodeClaim, {
     ...claim,
+    metadata: { ...claim.metadata, labels: { ...claim.metadata.labels, [labels.instanceType]: '2XS' } },
     status: { providerID, conditions: ['Launched', ...conditions].map(condition) },
   })
   return stage
@@ -46,6 +48,36 @@ for (const [event, status, metric, held] of late) {
     assert.equal(news?.kind === 'refused' && news.offerings.length, held)
   })
 }
+
+test('RPB-25 a NodeGroup that is deleted before its node joined ends its claim at once', async () => {
+  const stage = await running()
+  await stage.platform.remove('one')
+  await stage.clock.advance(1000)
+  assert.deepEqual(claims(stage), [])
+  assert.deepEqual(stage.events(), ['NodeGroupVanished one'])
+  assert.equal(stage.value('vanished'), 1)
+  const [news] = stage.news
+  assert.equal(news?.kind === 'refused' && news.offerings[0]?.instanceType, '2XS')
+})
+
+test('RPB-25 a NodeGroup that the server still has ends no claim, whatever a watch says', async () => {
+  const stage = await running()
+  const group = stage.platform.group('one') ?? assert.fail('no group')
+  const get = stage.kube.get.bind(stage.kube)
+  stage.kube.get = async (type, key) =>
+    type.plural === nodeGroupKind.plural ? (group as never) : await get(type, key)
+  await stage.platform.remove('one')
+  await stage.clock.advance(5000)
+  assert.deepEqual(claims(stage), ['one'])
+  assert.deepEqual(stage.events(), [])
+})
+
+test('RPB-25 a NodeGroup that is deleted after its node has registered is left to its Node', async () => {
+  const stage = await running('Registered')
+  await stage.platform.remove('one')
+  await stage.clock.advance(5000)
+  assert.deepEqual(claims(stage), ['one'])
+})
 
 test('a refusal ends no claim whose node has registered', async () => {
   const stage = await running('Registered')

@@ -1,5 +1,5 @@
 /** What becomes of accepted NodeGroups until their node has registered (clever-cloud.md 20). */
-import { isConditionTrue, karpenterKinds, type NodeClaim } from '@tenon/api'
+import { karpenterKinds, labels, type NodeClaim, ownValue } from '@tenon/api'
 import {
   type Cache,
   done,
@@ -10,10 +10,10 @@ import {
 } from '@tenon/kube'
 import type { OfferingNews } from '@tenon/provider'
 import type { Clock, Listeners } from '@tenon/runtime'
+import { groupOf, isAwaited } from './claims.ts'
 import { transientFailure } from './launch/launcher.ts'
-import type { Refusals } from './launch/refusals.ts'
+import type { Refusal, Refusals } from './launch/refusals.ts'
 import type { CleverMetrics } from './metrics.ts'
-import { nodeGroupIn } from './names.ts'
 import { isOwnedBy } from './nodegroup/ownership.ts'
 import { flavorOf } from './nodegroup/spec.ts'
 import { stateOf } from './nodegroup/state.ts'
@@ -40,7 +40,7 @@ export interface FollowUpDependencies {
   readonly clock: Clock
 }
 
-/** Follows one NodeGroup by name: a late refusal ends its claim, a late node is told. */
+/** Follows one NodeGroup by name: a late refusal or its deletion ends its claim, a late node is told. */
 export class FollowUp {
   readonly #deps: FollowUpDependencies
   readonly #overdue = new Set<string>()
@@ -51,7 +51,10 @@ export class FollowUp {
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { nodeGroups, nodeClaims } = this.#deps.caches
-    const followed = followedPair(nodeGroups().get({ name }), nodeClaims.get({ name }))
+    const cached = { group: nodeGroups().get({ name }), claim: nodeClaims.get({ name }) }
+    if (cached.group === undefined && cached.claim !== undefined && isAwaited(cached.claim))
+      await this.endVanished(name, signal)
+    const followed = followedPair(cached.group, cached.claim)
     if (followed === undefined) return this.#end(name)
     const { group, claim } = followed
     const state = stateOf(group)
@@ -73,7 +76,7 @@ export class FollowUp {
 
   /** Both are read from the server first: a cache alone ends nothing. */
   async #giveUp(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { kube, outcomes } = this.#deps
+    const { kube } = this.#deps
     const followed = followedPair(
       await kube.get(nodeGroupKind, { name }, { signal }),
       await kube.get(karpenterKinds.nodeClaim, { name }, { signal }),
@@ -83,7 +86,33 @@ export class FollowUp {
     const state = stateOf(group)
     if (state.kind !== 'overQuota' && state.kind !== 'refused')
       return { kind: 'after', delayMs: conflictRetryMs }
-    const { uid = '', resourceVersion = '' } = claim.metadata
+    return (await this.#giveUpClaim(claim, flavorOf(group), state, signal))
+      ? this.#end(name)
+      : { kind: 'after', delayMs: conflictRetryMs }
+  }
+
+  /**
+   * Ends a claim whose NodeGroup is gone before its node has registered. The server is asked for both by name, so that
+   * it does not matter how many go at once.
+   */
+  async endVanished(claimName: string, signal: AbortSignal): Promise<void> {
+    const { kube } = this.#deps
+    const claim = await kube.get(karpenterKinds.nodeClaim, { name: claimName }, { signal })
+    if (claim === undefined || !isAwaited(claim)) return
+    if ((await kube.get(nodeGroupKind, { name: groupOf(claim) }, { signal })) !== undefined) return
+    const flavor = ownValue(claim.metadata.labels, labels.instanceType) ?? ''
+    await this.#giveUpClaim(claim, flavor, { kind: 'vanished' }, signal)
+  }
+
+  /** @returns false when the claim has changed meanwhile. */
+  async #giveUpClaim(
+    claim: NodeClaim,
+    flavor: string,
+    refusal: Refusal,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { kube, outcomes } = this.#deps
+    const { name, uid = '', resourceVersion = '' } = claim.metadata
     try {
       await kube.delete(
         karpenterKinds.nodeClaim,
@@ -91,12 +120,12 @@ export class FollowUp {
         { signal, preconditionUid: uid, preconditionResourceVersion: resourceVersion },
       )
     } catch (error) {
-      if (isKubeError(error, 'conflict')) return { kind: 'after', delayMs: conflictRetryMs }
+      if (isKubeError(error, 'conflict')) return false
       if (!isKubeError(error, 'notFound')) throw error
     }
-    const { offerings, detail } = outcomes.refusals.note(claim, flavorOf(group), state)
+    const { offerings, detail } = outcomes.refusals.note(claim, flavor, refusal)
     outcomes.news.notify({ kind: 'refused', offerings, because: detail })
-    return this.#end(name)
+    return true
   }
 
   #wait(group: NodeGroup, claim: NodeClaim): ReconcileResult {
@@ -137,8 +166,9 @@ function followedPair(
   claim: NodeClaim | undefined,
 ): { readonly group: NodeGroup; readonly claim: NodeClaim } | undefined {
   if (group === undefined || claim === undefined || !isOwnedBy(group, claim)) return undefined
-  const isGoing = [group, claim].some(({ metadata }) => metadata.deletionTimestamp !== undefined)
-  const isLaunched = isConditionTrue(claim, 'Launched') && !isConditionTrue(claim, 'Registered')
-  const isItsNode = nodeGroupIn(claim.status?.providerID ?? '') === group.metadata.name
-  return isLaunched && isItsNode && !isGoing ? { group, claim } : undefined
+  const isFollowed =
+    isAwaited(claim) &&
+    groupOf(claim) === group.metadata.name &&
+    group.metadata.deletionTimestamp === undefined
+  return isFollowed ? { group, claim } : undefined
 }

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Condition, karpenterKinds, type NodeClaim } from '@tenon/api'
+import { type Condition, karpenterKinds, labels, type NodeClaim } from '@tenon/api'
 import { KubeError } from '@tenon/kube'
-import { silentLogger } from '@tenon/runtime'
+import type { OfferingNews } from '@tenon/provider'
+import { Listeners, silentLogger } from '@tenon/runtime'
+import { FollowUp } from './follow-up.ts'
 import { GarbageCollection } from './garbage-collection.ts'
+import { Refusals } from './launch/refusals.ts'
 import { ownNames } from './names.ts'
 import { cleverNodeClassKind } from './nodeclass/types.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
@@ -12,8 +15,28 @@ import { aClaim, Stage } from './testing/stage.test-support.ts'
 const minute = 60_000
 
 class Sweeps extends Stage {
+  readonly followUp = new FollowUp({
+    kube: this.kube,
+    caches: {
+      nodeGroups: () => this.kube.cache(nodeGroupKind),
+      nodeClaims: this.kube.cache(karpenterKinds.nodeClaim),
+    },
+    outcomes: {
+      refusals: new Refusals({
+        region: 'par',
+        sizes: () => this.catalogue.sizes(),
+        events: this.kube.recorder,
+        metrics: this.metrics,
+      }),
+      news: new Listeners<OfferingNews>(),
+    },
+    metrics: this.metrics,
+    events: this.kube.recorder,
+    clock: this.clock,
+  })
   readonly garbage = new GarbageCollection({
     kube: this.kube,
+    followUp: this.followUp,
     nodeClasses: this.kube.cache(cleverNodeClassKind),
     metrics: this.metrics,
     events: this.kube.recorder,
@@ -68,7 +91,12 @@ class Sweeps extends Stage {
         ),
       },
       ...parts,
-      metadata: { ...claim.metadata, creationTimestamp: this.ago(10), ...parts.metadata },
+      metadata: {
+        ...claim.metadata,
+        labels: { ...claim.metadata.labels, [labels.instanceType]: 'S' },
+        creationTimestamp: this.ago(10),
+        ...parts.metadata,
+      },
     })
   }
 }
@@ -278,6 +306,25 @@ describe('claims whose NodeGroup is gone', () => {
       assert.deepEqual(left(stage), ['one'])
     })
   }
+
+  test('RPB-25 however many there are, all go in one sweep', async () => {
+    const stage = new Sweeps()
+    const names = Array.from({ length: 20 }, (_, i) => `claim-${i}`)
+    for (const name of names) stage.putClaim(name)
+    await stage.sweep()
+    assert.deepEqual(left(stage), [])
+    assert.equal(stage.value('vanished'), 20)
+    assert.ok(stage.events().every((event) => event.startsWith('NodeGroupVanished ')))
+  })
+
+  test('RPB-25 RPB-43 what may not be swept at all is not swept one by one either', async () => {
+    const stage = new Sweeps()
+    stage.garbage.guards[1].gate = () => 'another cluster'
+    stage.putClaim('one')
+    await stage.sweep()
+    assert.deepEqual(left(stage), ['one'])
+    assert.deepEqual(stage.events(), ['NodeClaimSweepHeld default'])
+  })
 
   test('RPT-27 an empty list of NodeGroups lets no claim go', async () => {
     const stage = new Sweeps()

@@ -1,5 +1,5 @@
 /** NodeGroups without a claim, and claims whose NodeGroup is gone (clever-cloud.md 10). */
-import { isConditionTrue, karpenterKinds, type NodeClaim } from '@tenon/api'
+import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import {
   type Cache,
   type EventInput,
@@ -10,9 +10,10 @@ import {
 } from '@tenon/kube'
 import { heldMessage, SweepGuard, type SweepRound } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
+import { groupOf, isAwaited } from './claims.ts'
+import type { FollowUp } from './follow-up.ts'
 import type { CleverMetrics } from './metrics.ts'
-import { nodeGroupIn } from './names.ts'
-import { type CleverNodeClass, cleverNodeClassKind } from './nodeclass/types.ts'
+import type { CleverNodeClass } from './nodeclass/types.ts'
 import { isManaged, labelledClaim, owningClaims } from './nodegroup/ownership.ts'
 import { nodeCountOf } from './nodegroup/spec.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
@@ -26,7 +27,8 @@ const hourMs = 60 * 60_000
 export interface GarbageCollectionDependencies {
   readonly kube: Pick<KubeClient, 'delete' | 'get' | 'list'>
   readonly nodeClasses: Pick<Cache<CleverNodeClass>, 'list'>
-  readonly metrics: Pick<CleverMetrics, 'externalResizes' | 'reaped' | 'refused' | 'vanished'>
+  readonly followUp: Pick<FollowUp, 'endVanished'>
+  readonly metrics: Pick<CleverMetrics, 'externalResizes' | 'reaped' | 'refused'>
   readonly events: EventRecorder
   readonly clock: Clock
   readonly logger: Logger
@@ -70,10 +72,15 @@ export class GarbageCollection {
     claims: readonly NodeClaim[],
     signal: AbortSignal,
   ): Promise<readonly unknown[]> {
-    const { clock } = this.#deps
+    const { clock, followUp } = this.#deps
     const present = new Set(groups.map(({ metadata }) => metadata.name))
-    const lost = claims.filter((claim) => isWaiting(claim, clock.now()) && !present.has(groupOf(claim)))
-    const round = this.guards[1].admit(
+    const lost = claims.filter(
+      (claim) =>
+        isAwaited(claim) &&
+        isOld(claim.metadata.creationTimestamp, clock.now()) &&
+        !present.has(groupOf(claim)),
+    )
+    const round = this.guards[1].admitOneByOne(
       lost.map(({ metadata }) => metadata.name),
       claims.length,
     )
@@ -83,35 +90,7 @@ export class GarbageCollection {
       round,
       claims.length,
     )
-    return await failuresOf(round.admitted, signal, (name) => this.#releaseClaim(name, signal))
-  }
-
-  async #releaseClaim(name: string, signal: AbortSignal): Promise<void> {
-    const { kube, metrics, events, clock } = this.#deps
-    const claim = await kube.get(karpenterKinds.nodeClaim, { name }, { signal })
-    if (claim === undefined || !isWaiting(claim, clock.now())) return
-    const group = groupOf(claim)
-    if ((await kube.get(nodeGroupKind, { name: group }, { signal })) !== undefined) return
-    const { uid = '', resourceVersion = '' } = claim.metadata
-    try {
-      await kube.delete(
-        karpenterKinds.nodeClaim,
-        { name },
-        { signal, preconditionUid: uid, preconditionResourceVersion: resourceVersion },
-      )
-    } catch (error) {
-      // Gone, or changed: the next sweep looks again.
-      if (isKubeError(error, 'notFound', 'conflict')) return
-      throw error
-    }
-    metrics.vanished.count()
-    events.record({
-      object: claim,
-      type: 'Warning',
-      reason: 'NodeGroupVanished',
-      message: `NodeGroup ${group} is gone and its node never registered; the NodeClaim is deleted and its pods are scheduled again`,
-      dedupe: [name],
-    })
+    return await failuresOf(round.admitted, signal, (name) => followUp.endVanished(name, signal))
   }
 
   async #collectGroups(
@@ -219,23 +198,6 @@ async function failuresOf(
     }
   }
   return failures
-}
-
-/** A launched claim of this provider whose node has not registered for a while. */
-function isWaiting(claim: NodeClaim, nowMs: number): boolean {
-  const { nodeClassRef: ref } = (claim.spec as Partial<NodeClaim['spec']> | undefined) ?? {}
-  return (
-    ref?.group === cleverNodeClassKind.group &&
-    ref.kind === cleverNodeClassKind.kind &&
-    claim.metadata.deletionTimestamp === undefined &&
-    isOld(claim.metadata.creationTimestamp, nowMs) &&
-    isConditionTrue(claim, 'Launched') &&
-    !isConditionTrue(claim, 'Registered')
-  )
-}
-
-function groupOf({ metadata, status }: NodeClaim): string {
-  return nodeGroupIn(status?.providerID ?? '') ?? metadata.name
 }
 
 function isOld(creationTimestamp: string | undefined, nowMs: number): boolean {

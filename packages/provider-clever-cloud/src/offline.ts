@@ -20,12 +20,14 @@ export async function offlineCatalogue(
   const file = env['FLAVORS_CONFIG_PATH'] ?? ''
   const region = env['CLEVER_CLOUD_REGION'] ?? defaultRegion
   const { ok = noOverrides, error } = file === '' ? { ok: noOverrides } : readOverrides(await readText(file))
-  const types = servedFlavors(ok).flavors.map((size) =>
+  const { flavors, priceUnit } = servedFlavors(ok)
+  const types = flavors.map((size) =>
     servedType({ flavor: size.name, region, size, observed: undefined }, size.pricePerHour),
   )
   return {
     rules: poolRules,
     typesOf: () => ({ offered: types, known: types }),
+    priceUnit,
     findingsOf: (nodeClass) => findingsOf(nodeClass as CleverNodeClass),
     problems: error === undefined ? [] : [{ file, message: error }],
   }

@@ -1,5 +1,6 @@
 /** Clever Kubernetes Engine as the core sees it (clever-cloud.md 8). */
 import {
+  admitsValue,
   formatResources,
   type InstanceType,
   labels,
@@ -98,7 +99,8 @@ export class CleverCloudProvider implements CloudProvider {
   ): Promise<ProviderInstance> {
     const { launcher, catalogue } = this.#deps
     const types = instanceTypes ?? catalogue.types()
-    return this.#instanceOf(await withProviderErrors(() => launcher.launch(claim, types, signal), signal))
+    const group = await withProviderErrors(() => launcher.launch(claim, types, signal), signal)
+    return this.#instanceOf(group, claim)
   }
 
   async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
@@ -180,7 +182,8 @@ export class CleverCloudProvider implements CloudProvider {
     return await this.#deps.kube.get(nodeGroupKind, { name }, signal === undefined ? {} : { signal })
   }
 
-  #instanceOf(group: NodeGroup): ProviderInstance {
+  /** @param claim whose requirements settle labels that may have several values. */
+  #instanceOf(group: NodeGroup, claim?: NodeClaim): ProviderInstance {
     const { metadata } = group
     const type = this.#typeOf(group)
     const nodeClaimName = claimOf(group)
@@ -189,6 +192,7 @@ export class CleverCloudProvider implements CloudProvider {
       providerID: providerIdOf(metadata.name),
       labels: {
         ...singleValues(type.requirements),
+        ...memoryLabel(type, claim),
         ...(nodePool !== undefined && { [labels.nodePool]: nodePool }),
       },
       capacity: formatResources(type.capacity),
@@ -216,6 +220,15 @@ export class CleverCloudProvider implements CloudProvider {
 function claimOf(group: NodeGroup): string | undefined {
   const labelled = labelledClaim(group)
   return owningClaims(group).some(({ name }) => name === labelled) ? labelled : undefined
+}
+
+/** What the claim asks for, where it asks; else the memory as nodes have it. */
+function memoryLabel({ requirements }: InstanceType, claim: NodeClaim | undefined): Record<string, string> {
+  const key = ownNames.instanceMemory
+  const values = requirements.find((each) => each.key === key)?.values ?? []
+  const wanted = (claim?.spec.requirements ?? []).filter((each) => each.key === key)
+  const value = values.find((each) => wanted.every((one) => admitsValue(one, each))) ?? values[0]
+  return value === undefined ? {} : { [key]: value }
 }
 
 /** The label or an owner reference names the claim, whose provider ID names the group. */

@@ -75,6 +75,8 @@ export interface OfflineCatalogue {
    * @param others objects among the files of kinds that no provider of Tenon serves.
    */
   readonly typesOf: (nodeClass: KubeObject | undefined, others?: readonly KubeObject[]) => OfflineTypes
+  /** As {@link CloudProvider.currency} has it. */
+  readonly priceUnit?: string
   /** What is wrong with a node class that the API server admits. */
   readonly findingsOf: (nodeClass: KubeObject) => readonly OfflineFinding[]
   /** What is wrong with files that the options name. */

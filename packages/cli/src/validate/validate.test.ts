@@ -316,6 +316,16 @@ test('overlays that contradict each other, or cannot be read, are told', async (
   )
 })
 
+test('RPB-27 an overlay with an amount is told where prices have no currency', async () => {
+  const pool = aPool('a', { kind: 'KWOKNodeClass' })
+    .replace('karpenter.kwok.sh', 'karpenter.clever-cloud.com')
+    .replace('KWOKNodeClass', 'CleverNodeClass')
+  const text = [pool, overlay('one', 'price: "0.05"')].join('---\n')
+  const [wrong = '', ...rest] = await told(text, '--feature-gates', 'NodeOverlay=true')
+  assert.match(wrong, /: error: NodeOverlay one: spec\.price: "0\.05" is an amount, .*no currency/)
+  assert.deepEqual(rest, [])
+})
+
 test('text that is no manifest is told with its place', async () => {
   assert.match((await told('a: [\n')).join(), /^\d+:\d+: error: not valid YAML: /)
   assert.deepEqual(await told('just text'), [

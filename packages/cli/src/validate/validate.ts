@@ -147,7 +147,8 @@ function ofKinds(
     if (choosable !== undefined && !findings.some(({ severity }) => severity === 'error')) {
       const nodeClass = candidates.find((each) => each.stored.metadata.name === ref.name && each.isAdmitted)
       const types = choosable.catalogue.typesOf(nodeClass?.stored, others)
-      offered.push({ nodePool: pool, instanceTypes: types.offered })
+      const { priceUnit } = choosable.catalogue
+      offered.push({ nodePool: pool, instanceTypes: types.offered, priceUnit })
       if (types.isPartial !== true) findings.push(...catalogueFindings(pool, types, choosable.module.name))
     }
     problems.push(...placed(given, findings))

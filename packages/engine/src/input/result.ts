@@ -2,7 +2,7 @@
 import type { NodePool, Pod, PricePerHour, Requirement, Resources, Taint } from '@tenon/api'
 import type { KnownPackings } from '../scheduling/packing/known-packings.ts'
 import type { TypeReader } from '../scheduling/types/instance-rows.ts'
-import type { PodReason } from '../reasons/reasons.ts'
+import type { PodReason, UnavailableOffering } from '../reasons/reasons.ts'
 
 /** A claim to create: data for the shell, with the pods it is meant to hold. */
 export interface NewClaim {
@@ -81,6 +81,8 @@ export interface PoolWithoutTypes {
   readonly nodePool: string
   /** Whether there would be types without the pool's minValues. */
   readonly becauseOfMinValues: boolean
+  /** What meets the pool's requirements and cannot be bought now. Absent = nothing does. */
+  readonly unavailable?: readonly UnavailableOffering[]
 }
 
 /** An object of the input that could not be read, and what is wrong with it. */

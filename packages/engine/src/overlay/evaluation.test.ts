@@ -134,6 +134,29 @@ describe('which overlays apply to what', () => {
     for (const base of shop.instanceTypes) assert.equal(type(base.name), base)
   })
 
+  for (const change of [{ price: '0.05' }, { priceAdjustment: '-0.05' }, { priceAdjustment: '+1' }])
+    test(`RPB-27 an amount has no effect on prices without a currency, and is told: ${JSON.stringify(change)}`, () => {
+      const shop = aShop()
+      const relative = [{ ...shop, priceUnit: '2XS-equivalents' }]
+      const overlay = anOverlay('amount', { ...change, capacity: { 'example.com/fuse': '1' } })
+      const { outcomes, type } = evaluate([overlay], relative)
+      assert.match(outcomes['amount'] ?? '', /NodePool default have no currency \(2XS-equivalents\)/)
+      for (const base of shop.instanceTypes) assert.equal(type(base.name), base)
+      for (const priceUnit of ['EUR', undefined])
+        assert.equal(evaluate([overlay], [{ ...shop, priceUnit }]).outcomes['amount'], 'valid')
+      const elsewhere = { ...overlay.spec, requirements: [only(labels.zone, 'zone-9')] }
+      assert.equal(evaluate([anOverlay('amount', elsewhere)], relative).outcomes['amount'], 'valid')
+    })
+
+  test('RPB-27 a percentage changes prices in every unit', () => {
+    const { outcomes, prices } = evaluate(
+      [anOverlay('half', { priceAdjustment: '-50%' })],
+      [{ ...aShop(), priceUnit: '2XS-equivalents' }],
+    )
+    assert.deepEqual(outcomes, { half: 'valid' })
+    assert.deepEqual(prices('small'), [0.05, 0.05])
+  })
+
   test('STA-95 STA-93 by zone each sets its own offerings; on the same ones the later name wins', () => {
     const in1 = { requirements: [only(labels.zone, 'zone-1')] }
     const in2 = { requirements: [only(labels.zone, 'zone-2')] }

@@ -14,7 +14,7 @@ import {
   type TypeSettings,
 } from './matching.ts'
 import type { TypeOverlay } from './overlaid-type.ts'
-import { type OverlayProblem, overlayProblems } from './validation.ts'
+import { currencyProblems, type OverlayProblem, overlayProblems } from './validation.ts'
 
 /** Two overlays of one weight that both set the same thing. */
 export interface OverlayConflict {
@@ -71,12 +71,20 @@ export function* evaluateOverlaysInSteps(
     }
     const compiled = compileOverlay(overlay, policy)
     const matches: Match[] = []
+    const matched: CompiledPool[] = []
     for (const pool of pools) {
       yield
       for (const type of pool.instanceTypes) {
         const match = matchOf(compiled, pool, type, typeOf, policy)
-        if (match !== undefined) matches.push(match)
+        if (match === undefined) continue
+        matches.push(match)
+        if (matched.at(-1) !== pool) matched.push(pool)
       }
+    }
+    const unpriced = currencyProblems(overlay, matched)
+    if (unpriced.length > 0) {
+      outcomes.set(overlay, { kind: 'invalid', problems: unpriced })
+      continue
     }
     const conflict = firstConflict(compiled, matches)
     if (conflict === undefined) for (const match of matches) record(compiled, match)

@@ -22,6 +22,8 @@ import { offeringKey } from './overlaid-type.ts'
 export interface OfferedPool {
   readonly nodePool: NodePool
   readonly instanceTypes: readonly InstanceType[]
+  /** What its prices are in, as the provider names it; undefined when that is not known. */
+  readonly priceUnit?: string | undefined
 }
 
 /** What has been set, to what, and by which overlay last. */
@@ -63,6 +65,7 @@ export interface CompiledType {
 export interface CompiledPool {
   readonly nodePool: NodePool
   readonly instanceTypes: readonly InstanceType[]
+  readonly priceUnit: string | undefined
   readonly requirements: Requirements
   /** By name of the type. */
   readonly settings: Map<string, TypeSettings>
@@ -70,12 +73,13 @@ export interface CompiledPool {
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
-export function compilePool({ nodePool, instanceTypes }: OfferedPool): CompiledPool {
+export function compilePool({ nodePool, instanceTypes, priceUnit }: OfferedPool): CompiledPool {
   const { name } = nodePool.metadata
   const tags = labelRequirements(nodePool.spec.template.metadata?.labels ?? {})
   return {
     nodePool,
     instanceTypes,
+    priceUnit,
     requirements: requirementsOf([...tags.values(), oneOf(labels.nodePool, name)]),
     settings: new Map(),
   }

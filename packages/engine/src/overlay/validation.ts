@@ -3,6 +3,7 @@ import { isKnownPrice, isQuantity, mostPricePerHour, type NodeOverlay } from '@t
 import { canonicalKey, type EligibilityPolicy } from '../eligibility/lookups.ts'
 import { requirementProblems } from '../eligibility/node-selection.ts'
 import { renderSelectionProblem, type SelectionProblem } from '../eligibility/problems.ts'
+import type { OfferedPool } from './matching.ts'
 
 /** Why an overlay cannot be used; `field` is a path in the overlay. */
 export type OverlayProblem =
@@ -14,6 +15,13 @@ export type OverlayProblem =
       readonly field: string
       readonly value: string
       readonly expected: string
+    }
+  | {
+      readonly kind: 'noCurrency'
+      readonly field: string
+      readonly value: string
+      readonly nodePool: string
+      readonly priceUnit: string
     }
 
 /** Resources of which only the provider knows how much an instance has. */
@@ -48,6 +56,25 @@ export function overlayProblems(overlay: NodeOverlay, policy: EligibilityPolicy)
   return problems
 }
 
+/**
+ * What the overlay does to prices in pools that have none in a currency: an amount would mean another thing beside
+ * prices that are multiples of something; only a percentage says the same in every unit.
+ */
+export function currencyProblems(
+  { spec }: NodeOverlay,
+  pools: readonly Pick<OfferedPool, 'nodePool' | 'priceUnit'>[],
+): readonly OverlayProblem[] {
+  const [field, value] =
+    spec.price === undefined
+      ? (['spec.priceAdjustment', spec.priceAdjustment] as const)
+      : (['spec.price', spec.price] as const)
+  if (value === undefined || value.endsWith('%')) return []
+  for (const { nodePool, priceUnit } of pools)
+    if (priceUnit !== undefined && !/^[A-Z]{3}$/.test(priceUnit))
+      return [{ kind: 'noCurrency', field, value, nodePool: nodePool.metadata.name, priceUnit }]
+  return []
+}
+
 /** One sentence that names every problem, its place and what would fix it. */
 export function renderOverlayProblems(problems: readonly OverlayProblem[]): string {
   return problems.map((problem) => `${problem.field}: ${words(problem)}`).join('; ')
@@ -61,6 +88,8 @@ function words(problem: OverlayProblem): string {
       return 'the provider knows how much of it an instance has; remove it'
     case 'unreadable':
       return `"${problem.value}" is not ${problem.expected}`
+    case 'noCurrency':
+      return `"${problem.value}" is an amount, and the prices in NodePool ${problem.nodePool} have no currency (${problem.priceUnit}); use a percentage in spec.priceAdjustment, or give the provider prices in a currency`
     case 'restrictedLabel':
       return `label ${problem.key} is reserved; use another one`
     case 'matchFields':

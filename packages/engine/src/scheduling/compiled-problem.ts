@@ -28,7 +28,7 @@ import {
 } from './claims/pool-template.ts'
 import { ResourceSpace } from './pods/resource-space.ts'
 import { DomainUniverse } from './topology/domains.ts'
-import { type Withheld, withheldOf } from './claims/withheld.ts'
+import { unavailableOfferings, type Withheld, withheldOf } from './claims/withheld.ts'
 
 export class CompiledProblem {
   readonly problem: Problem
@@ -258,9 +258,11 @@ export class CompiledProblem {
       const template = compileTemplate(pool, templates.length, context)
       if ('kind' in template) {
         this.emptyPools.push(pool)
+        const unavailable = unavailableOfferings(withheldOf(pool, context))
         this.poolsWithoutTypes.push({
           nodePool: pool.input.nodePool.metadata.name,
           becauseOfMinValues: template.becauseOfMinValues,
+          ...(unavailable.length > 0 && { unavailable }),
         })
       } else {
         this.#poolOf.set(template, pool)

@@ -99,14 +99,14 @@ export class NodeOverlayController implements ControllerSpec {
     pools: readonly NodePool[],
     signal: AbortSignal,
   ): Promise<{ readonly offered: readonly OfferedPool[]; readonly failures: readonly Error[] }> {
+    const { provider } = this.#deps.layer
+    const priceUnit = provider.currency?.()
     const offered: OfferedPool[] = []
     const failures: Error[] = []
     const list = async (nodePool: NodePool): Promise<void> => {
       try {
-        offered.push({
-          nodePool,
-          instanceTypes: await this.#deps.layer.provider.getInstanceTypes(nodePool, signal),
-        })
+        const instanceTypes = await provider.getInstanceTypes(nodePool, signal)
+        offered.push({ nodePool, instanceTypes, priceUnit })
       } catch (cause) {
         signal.throwIfAborted()
         const { name } = nodePool.metadata

@@ -90,7 +90,7 @@ describe('the built-in flavors', () => {
         ['clever-cloud.com/flavor', 'In', 'XS'],
         ['clever-cloud.com/cluster-node-role', 'In', 'worker'],
         ['karpenter.clever-cloud.com/instance-cpu', 'In', '6'],
-        ['karpenter.clever-cloud.com/instance-memory', 'In', '7553664'],
+        ['karpenter.clever-cloud.com/instance-memory', 'In', '7553664', '7937580'],
       ],
     )
     const [offering] = type.offerings

@@ -18,6 +18,16 @@ export const builtInFlavors: readonly FlavorSize[] = [
   { name: 'XL', cpu: 16, memoryKi: 30_584_176 },
 ]
 
+/** What the labels of nodes say of the Go provider, whose sizes are those of an earlier image of nodes. */
+export const formerMemoryKi: ReadonlyMap<string, number> = new Map([
+  ['2XS', 3_911_884],
+  ['XS', 7_937_580],
+  ['S', 11_957_148],
+  ['M', 15_988_992],
+  ['L', 23_983_488],
+  ['XL', 31_977_984],
+])
+
 /** Of nodes of every flavor, in the form of the Kubernetes API. */
 export const sharedSize = {
   ephemeralStorage: '40971488Ki',

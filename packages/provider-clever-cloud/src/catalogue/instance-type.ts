@@ -10,7 +10,7 @@ import {
   type Resources,
 } from '@tenon/api'
 import { ownNames, platformLabels } from '../names.ts'
-import { type FlavorSize, sharedSize } from './flavors.ts'
+import { builtInFlavors, type FlavorSize, formerMemoryKi, sharedSize } from './flavors.ts'
 import type { NodeSize } from './reports.ts'
 
 const bytesPerKi = 1024
@@ -83,7 +83,7 @@ function shapeOf({ flavor, region, size, observed }: Origin): Omit<InstanceType,
       ...(labelled
         ? [
             is(ownNames.instanceCpu, String(labelled.cpu)),
-            is(ownNames.instanceMemory, String(labelled.memoryKi)),
+            is(ownNames.instanceMemory, ...memoryLabels(flavor, labelled.memoryKi)),
           ]
         : []),
     ],
@@ -115,8 +115,18 @@ function offeringRequirements(region: string): readonly Requirement[] {
   return [is(labels.capacityType, capacityTypes.onDemand), is(labels.zone, region)]
 }
 
-function is(key: string, value: string): Requirement {
-  return { key, operator: 'In', values: [value] }
+function is(key: string, ...values: readonly string[]): Requirement {
+  return { key, operator: 'In', values }
+}
+
+/**
+ * Both the memory of a flavor and what the Go provider says of it, so that NodePools and pods may name either. A size
+ * of the user's own has one value on both sides.
+ */
+function memoryLabels(flavor: string, memoryKi: number): readonly string[] {
+  const builtIn = builtInFlavors.find(({ name }) => name === flavor)
+  const former = builtIn?.memoryKi === memoryKi ? formerMemoryKi.get(flavor) : undefined
+  return [memoryKi, ...(former === undefined ? [] : [former])].map(String)
 }
 
 /** Types are shared by all who ask: a change by one would reach the others. */

@@ -50,6 +50,7 @@ export function aPool(
 
 interface EventObject extends KubeObject {
   readonly reason: string
+  readonly message: string
   readonly involvedObject: { readonly kind: string; readonly name: string }
 }
 
@@ -126,6 +127,14 @@ export class CleverStage {
     return this.world.cluster.server.local
       .list(eventKind)
       .map(({ reason, involvedObject: { kind, name } }) => `${reason} ${kind}/${name}`)
+  }
+
+  /** What events with a reason say. */
+  messages(reason: string): readonly string[] {
+    return this.world.cluster.server.local
+      .list(eventKind)
+      .filter((event) => event.reason === reason)
+      .map(({ message }) => message)
   }
 
   /** How often events with a reason were recorded for different objects. */

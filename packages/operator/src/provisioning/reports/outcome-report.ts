@@ -47,10 +47,10 @@ export class OutcomeReport {
     this.#tellWaiting(result)
     this.#deps.groups.decided(result)
     yield* report.failures(result, input.refused)
-    for (const pool of input.poolsWithoutListing) report.poolWithoutTypes(pool, false)
-    for (const { nodePool: name, becauseOfMinValues } of result.poolsWithoutTypes) {
+    for (const pool of input.poolsWithoutListing) report.poolWithoutTypes(pool, { becauseOfMinValues: false })
+    for (const { nodePool: name, ...why } of result.poolsWithoutTypes) {
       const pool = caches.nodePools.get({ name })
-      if (pool !== undefined) report.poolWithoutTypes(pool, becauseOfMinValues)
+      if (pool !== undefined) report.poolWithoutTypes(pool, why)
     }
     for (const object of result.malformed) logger.error('ignored an invalid object', { ...object })
   }

@@ -5,7 +5,9 @@ import type { NodeClaim, NodePool, Pod } from '@tenon/api'
 import {
   effectiveZone,
   type PodReason,
+  type PoolWithoutTypes,
   renderPodReason,
+  renderShortage,
   type SchedulingInput,
   type SchedulingResult,
 } from '@tenon/engine'
@@ -172,14 +174,12 @@ export class SchedulingReport {
     })
   }
 
-  poolWithoutTypes(pool: NodePool, becauseOfMinValues: boolean): void {
+  poolWithoutTypes(pool: NodePool, why: Omit<PoolWithoutTypes, 'nodePool'>): void {
     this.#deps.events.record({
       object: pool,
       type: 'Warning',
       reason: 'NoCompatibleInstanceTypes',
-      message: becauseOfMinValues
-        ? 'No set of available instance types satisfies minValues of this NodePool; lower minValues or widen its requirements'
-        : 'No available instance type meets the requirements of this NodePool',
+      message: withoutTypes(why),
       dedupe: [pool.metadata.uid ?? ''],
       dedupeTtlMs: poolDedupeMs,
     })
@@ -195,6 +195,13 @@ export class SchedulingReport {
       dedupeTtlMs: failedDedupeMs,
     })
   }
+}
+
+function withoutTypes({ becauseOfMinValues, unavailable }: Omit<PoolWithoutTypes, 'nodePool'>): string {
+  if (becauseOfMinValues)
+    return 'No set of available instance types satisfies minValues of this NodePool; lower minValues or widen its requirements'
+  if (unavailable === undefined) return 'No available instance type meets the requirements of this NodePool'
+  return `What meets the requirements of this NodePool is unavailable now (${renderShortage(unavailable)}); it is retried automatically`
 }
 
 /** `namespace/name` of the first pods. */
