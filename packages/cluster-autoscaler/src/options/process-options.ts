@@ -10,7 +10,7 @@ export interface KubernetesAddress {
   readonly usesServiceAccount: boolean
 }
 
-export interface LeaderElectionOptions {
+interface LeaderElectionOptions {
   readonly leaseDurationMs: number
   readonly renewDeadlineMs: number
   readonly retryPeriodMs: number

@@ -19,7 +19,14 @@ export function electorOver(
       createLeaderElector({
         ...leaderElection,
         ...hooks,
-        ...{ client, clock, random, logger, identity, namespace, name, writes: 'update' },
+        client,
+        clock,
+        random,
+        logger,
+        identity,
+        namespace,
+        name,
+        writes: 'update',
       }),
   }
 }

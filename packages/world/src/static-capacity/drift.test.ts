@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import {
   annotations,
-  type Condition,
   conditionOf,
   disruptedTaint,
   karpenterKinds,
@@ -111,8 +110,7 @@ test('RPB-22 drift that limits.nodes forbids is told on the pool, its nodes and 
   const { stage, old } = await openDrifted(t, 3, { pool: { limits: { nodes: '3' } } })
   await allow(stage, '100%')
   await stage.pass(2 * minutes)
-  const rollout = () =>
-    conditionOf(stage.poolNow('default') as NodePool, 'RolloutHealthy') as Condition | undefined
+  const rollout = () => conditionOf(stage.poolNow('default') as NodePool, 'RolloutHealthy')
   assert.equal(rollout()?.reason, 'LimitReached')
   assert.match(
     rollout()?.message ?? '',

@@ -94,13 +94,10 @@ export class Consolidation implements DisruptionMethod {
     remarks.found(result.remarks, ground.candidates)
     if (result.isTimedOut) remarks.timedOut(this.type)
     search.reached(result)
-    const worthwhile = this.#worthwhile(result.moves, ground)
-    const [best, ...others] = worthwhile
-    if (best === undefined && result.moves.length > 0) return 'nothing'
-    if (best === undefined) {
+    if (result.moves.length === 0)
       memory.nothingFound(result, since, circumstances, unchanged, this.type === 'single')
-      return 'nothing'
-    }
+    const [best, ...others] = this.#worthwhile(result.moves, ground)
+    if (best === undefined) return 'nothing'
     await delay()
     if (isGlobal && since.version !== memory.now().version) {
       if (await search.isOutdone(best, pass, circumstances, signal)) {
@@ -120,9 +117,18 @@ export class Consolidation implements DisruptionMethod {
       this.#tellRejected(move, ground, rejection)
       moves.rejected({ candidates: nodesOf(move, ground), reason }, rejectionTexts[rejection])
     }
+    return await this.#begin(confirmed, ground, together !== undefined, begin)
+  }
+
+  async #begin(
+    confirmed: readonly PlannedMove[],
+    ground: RemovalGround,
+    isWhole: boolean,
+    begin: Pass['begin'],
+  ): Promise<PassOutcome> {
+    const { moves } = this.#deps
     for (const move of confirmed) {
-      const going = { candidates: nodesOf(move, ground), isWhole: together !== undefined }
-      const nodes = { ...going, reason, type: this.type } as const
+      const nodes = { candidates: nodesOf(move, ground), isWhole, reason, type: this.type } as const
       if ((await begin(moves.commandFor(move, ground, nodes))) !== undefined) return 'again'
       moves.begun(move, ground)
     }
