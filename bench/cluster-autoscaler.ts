@@ -181,6 +181,7 @@ function loopOver(nodes: readonly Node[], pods: { list: readonly Pod[] }, turns:
         cachedNode: () => undefined,
       },
       listNodes: () => Promise.resolve(nodes),
+      mayRemove: () => Promise.resolve(true),
       writer: {
         updateNode: () => Promise.resolve(undefined),
         evict: () => Promise.resolve(),

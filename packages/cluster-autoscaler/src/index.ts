@@ -19,7 +19,13 @@ export type {
   NodeTemplate,
   PodController,
 } from './model.ts'
-export { annotations, delayDeletionPrefix, deletionCandidateTaint, toBeDeletedTaint } from './names.ts'
+export {
+  annotations,
+  delayDeletionPrefix,
+  deletionCandidateTaint,
+  eventSource,
+  toBeDeletedTaint,
+} from './names.ts'
 export { type AutoscalerOptions, defaultOptions } from './options/options.ts'
 export { createClusterWriter, createDryRunWriter } from './process/cluster-writer.ts'
 export { flagHelp } from './options/flag-help.ts'

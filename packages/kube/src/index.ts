@@ -24,6 +24,7 @@ export {
   type KubeConfigOptions,
   type LoadedKubeConfig,
   loadKubeConfig,
+  type ServerAddress,
 } from './config/load.ts'
 export {
   type Cache,
@@ -66,6 +67,12 @@ export {
   type EventRecorderOptions,
   type FlushableEventRecorder,
 } from './events/recorder.ts'
+export {
+  ClusterIdentity,
+  identityAnnotation,
+  identityNamespace,
+  type IdentitySettings,
+} from './identity/cluster-identity.ts'
 export { fencedTransport } from './lease/fence.ts'
 export {
   createLeaderElector,

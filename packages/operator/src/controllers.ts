@@ -94,7 +94,7 @@ function controllerSpecs(
     ...measured(parts, 'disruption'),
     decider: measuredDecider(parts.decider, 'disruption', parts),
   }
-  const claimSources = { plannedClaims, creations, staticPools, staticClaims }
+  const claimSources = { plannedClaims, creations, staticPools, staticClaims, limits }
   const { commands, disruption, explainer } = disruptionOf(disruptionParts, {
     ...(autoBrake && { autoBrake }),
     evictions,
@@ -189,6 +189,7 @@ function observerSpecs(parts: Assembly): {
   const creations = new ClaimCreations(parts)
   const staticClaims = new StaticClaims({ ...parts, objects: new ClaimObjects(parts), creations })
   const { disruption, explainer } = observedDisruptionOf(measured(parts, 'disruption'), {
+    limits: new LimitReport(parts),
     plannedClaims: new PlannedClaims(parts),
     creations,
     staticPools: new StaticPools(parts),

@@ -1,4 +1,3 @@
-export { identityAnnotation, identityNamespace } from './cluster/cluster-identity.ts'
 export {
   Brake,
   brakeKeys,

@@ -1,7 +1,7 @@
 /** The running autoscaler: caches, state, controllers, and the order in which they start and stop. */
-import { apiVersionOf } from '@tenon/api'
+import { apiVersionOf, labels } from '@tenon/api'
 import { type Clock, eventLoopTurns, type Runtime } from '@tenon/runtime'
-import type { CacheRegistry, EventRecorder, KubeClient } from '@tenon/kube'
+import { type CacheRegistry, ClusterIdentity, type EventRecorder, type KubeClient } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type SweepGuard } from '@tenon/provider'
 import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
 import { GroupDiscovery } from './podgroup/discovery.ts'
@@ -32,7 +32,6 @@ import { PassAges } from './metrics/pass-ages.ts'
 import { type Caches, openCaches, servesDevices } from './cluster/caches.ts'
 import { UnreadableObjects } from './cluster/unreadable-objects.ts'
 import type { Settings } from './settings.ts'
-import { ClusterIdentity } from './cluster/cluster-identity.ts'
 import { ClusterState } from './cluster/cluster-state.ts'
 import { LearnedCapacity } from './cluster/nodes/learned-capacity.ts'
 import type { OfferingTrouble } from './cloud/offering-health.ts'
@@ -135,15 +134,15 @@ export class Operator {
     const { client } = deps.kubernetes
     this.identity = new ClusterIdentity({
       client: observeOnly ? readingClient(client) : client,
-      caches: this.caches,
       events: this.#events,
       clock,
       logger,
       settings: settings.identity,
     })
     const sweeps = [this.#claimSweep, ...(provider.sweeps ?? [])]
+    const isKnown = () => hasNodesOfPools(this.caches)
     for (const sweep of sweeps)
-      sweep.gate = (wanted, present) => this.identity.refusalOfSweep(wanted, present)
+      sweep.gate = (wanted, present) => this.identity.refusalOfSweep(wanted, present, isKnown)
     this.launchGuard = new LaunchGuard(provider, clock, { learns: settings.compatibility !== 'karpenter' })
     forgiveChanged(this.launchGuard, this.caches)
     this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
@@ -424,3 +423,11 @@ export class Operator {
 }
 
 function toldByStop(): void {}
+
+/** Whether the cluster has a NodeClaim, or a Node of a NodePool. */
+function hasNodesOfPools({ nodeClaims, nodes }: Pick<Caches, 'nodeClaims' | 'nodes'>): boolean {
+  return (
+    nodeClaims.size > 0 ||
+    nodes.list().some(({ metadata }) => metadata.labels?.[labels.nodePool] !== undefined)
+  )
+}

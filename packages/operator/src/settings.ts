@@ -1,5 +1,6 @@
 import type { TopologySpreadConstraint } from '@tenon/api'
 import { parseSchedulerConfig, renderSchedulerConfigProblems } from '@tenon/engine'
+import type { IdentitySettings } from '@tenon/kube'
 
 /** Behaviour that can be switched on and off, by its name without the capital (operations.md 3). */
 interface FeatureGates {
@@ -75,14 +76,6 @@ export interface Settings {
   readonly brakeNamespace?: string
   /** Whether voluntary disruption pauses by itself when something goes wrong; never with `compatibility: karpenter`. */
   readonly autoBrake: boolean
-}
-
-/** How the cluster is known again. */
-export interface IdentitySettings {
-  /** Where the identity outlives the process; nowhere without leader election. */
-  readonly lease?: { readonly namespace: string; readonly name: string }
-  /** Whoever started this process has looked: the cluster is the right one. */
-  readonly isAccepted: boolean
 }
 
 /** What holds for settings that nobody gave. */

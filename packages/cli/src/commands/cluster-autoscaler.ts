@@ -5,6 +5,7 @@ import { argv } from 'node:process'
 import {
   bestOptionsPath,
   callUnary,
+  eventSource,
   flagHelp,
   grpcExpander,
   LeadershipLostError,
@@ -33,8 +34,11 @@ import type { Io } from '../io.ts'
 import { builtInProviders } from '../providers.ts'
 import { version } from '../version.ts'
 import { connectionOf } from './cluster-autoscaler-connection.ts'
+import { ThreadedElector } from './threaded-elector.ts'
 
 const program = 'tenon cluster-autoscaler'
+/** Of requests about the lease, which must not be late. */
+const leaseRequestTimeoutMs = 5000
 /** What is served is asked for without a body, and at once. */
 const guard = { connections: 256, bodyBytes: 64, requestMs: 10_000 }
 
@@ -84,7 +88,11 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
   const logs = openLogsOf(process, clock, io)
   const cloud = await cloudOf(process)
   try {
-    const kubernetes = connectionOf(process, io.env)
+    const { config, ...kubernetes } = connectionOf(process, io.env)
+    const { leaderElection, leaseName } = process
+    const { namespace } = autoscaler.status
+    const identity = hostname()
+    const userAgent = `tenon/${version}`
     const profiles = await profilesOf(process, clock)
     const expander = grpcExpanderOf(autoscaler.scaleUp, clock, logs.logger)
     await runAutoscaler(
@@ -99,8 +107,22 @@ async function run(io: Io, { autoscaler, process, warnings }: Options): Promise<
         ...(profiles !== undefined && { profiles }),
         ...(expander !== undefined && { grpcExpander: expander }),
         addProcessMetrics,
-        identity: hostname(),
-        userAgent: `tenon/${version}`,
+        ...(leaderElection !== undefined && {
+          elect: (hooks) =>
+            new ThreadedElector({
+              ...hooks,
+              data: {
+                config,
+                election: { ...leaderElection, namespace, name: leaseName, identity, writes: 'update' },
+                component: eventSource,
+                requestTimeoutMs: leaseRequestTimeoutMs,
+                userAgent,
+              },
+              logger: logs.logger,
+            }),
+        }),
+        identity,
+        userAgent,
         clock,
         random: new SystemRandom(),
         turns: eventLoopTurns,

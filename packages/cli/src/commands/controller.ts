@@ -133,9 +133,7 @@ export async function runController(io: Io, args: readonly string[]): Promise<vo
           election: { ...election, ...leasePace, identity, annotations },
           requestTimeoutMs: leaseRequestTimeoutMs,
           userAgent: `karpenter/${version}`,
-          logLevel: options.logLevel,
         },
-        write: outputs.log.write,
         logger,
       })
     await leadership.run(operator, elect, io.interrupted)

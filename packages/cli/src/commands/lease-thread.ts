@@ -5,26 +5,39 @@ import {
   createEventRecorder,
   createKubeClient,
   createLeaderElector,
+  directKubeConfig,
   type KubeConfigOptions,
+  type LeaderElectorOptions,
   loadKubeConfig,
+  type ServerAddress,
 } from '@tenon/kube'
-import { JsonLogger, type LogLevel, processMonotonic, SystemClock, SystemRandom } from '@tenon/runtime'
+import {
+  type LogFields,
+  type Logger,
+  type LogLevel,
+  processMonotonic,
+  SystemClock,
+  SystemRandom,
+} from '@tenon/runtime'
 
 /** What the thread is started with. */
 export interface LeaseThreadData {
-  readonly config: KubeConfigOptions
-  readonly election: {
-    readonly namespace: string
-    readonly name: string
-    readonly identity: string
-    readonly annotations?: Readonly<Record<string, string>>
-    readonly leaseDurationMs: number
-    readonly renewDeadlineMs: number
-    readonly retryPeriodMs: number
-  }
+  readonly config: KubeConfigOptions | ServerAddress
+  readonly election: Pick<
+    LeaderElectorOptions,
+    | 'namespace'
+    | 'name'
+    | 'identity'
+    | 'annotations'
+    | 'writes'
+    | 'leaseDurationMs'
+    | 'renewDeadlineMs'
+    | 'retryPeriodMs'
+  >
+  /** Whom events are of; as the recorder has it unless given. */
+  readonly component?: string
   readonly requestTimeoutMs: number
   readonly userAgent: string
-  readonly logLevel: LogLevel
   /** Until when this process leads, as {@link processMonotonic} tells it. */
   readonly until: Float64Array
 }
@@ -34,21 +47,26 @@ export type ToLeaseThread = 'end'
 
 export type FromLeaseThread =
   | { readonly kind: 'started' | 'stopped' | 'ended' }
-  | { readonly kind: 'logged'; readonly line: string }
+  | {
+      readonly kind: 'logged'
+      readonly level: LogLevel
+      readonly message: string
+      readonly fields: LogFields
+    }
 
-const { config, election, requestTimeoutMs, userAgent, logLevel, until } = workerData as LeaseThreadData
+const { config, election, component, requestTimeoutMs, userAgent, until } = workerData as LeaseThreadData
 const clock = new SystemClock()
 const random = new SystemRandom()
-const logger = new JsonLogger(
-  clock,
-  (line) => {
-    say({ kind: 'logged', line })
-  },
-  { value: logLevel },
-)
-const { transport } = loadKubeConfig(config)
+const logger = forwardingLogger({})
+const { transport } = 'url' in config ? directKubeConfig(config) : loadKubeConfig(config)
 const client = createKubeClient({ transport, clock, userAgent, requestTimeoutMs })
-const events = createEventRecorder({ client, clock, random, logger })
+const events = createEventRecorder({
+  client,
+  clock,
+  random,
+  logger,
+  ...(component !== undefined && { component }),
+})
 const elector = createLeaderElector({
   ...election,
   client,
@@ -82,4 +100,25 @@ async function end(): Promise<void> {
 
 function say(message: FromLeaseThread): void {
   parentPort?.postMessage(message)
+}
+
+/** The main thread writes what is logged here, in its own form. */
+function forwardingLogger(context: LogFields): Logger {
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}) => {
+      const all = Object.entries({ ...context, ...fields }).map(([key, value]) => [
+        key,
+        // Other members of an error may be of no kind that a message can carry.
+        value instanceof Error ? value.message : value,
+      ])
+      say({ kind: 'logged', level, message, fields: Object.fromEntries(all) as LogFields })
+    }
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    with: (fields) => forwardingLogger({ ...context, ...fields }),
+  }
 }

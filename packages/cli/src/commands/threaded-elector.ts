@@ -16,8 +16,7 @@ export interface LeadershipHooks {
 
 export interface ThreadedElectorOptions extends LeadershipHooks {
   readonly data: Omit<LeaseThreadData, 'until'>
-  /** Takes the lines that the thread logs. */
-  readonly write: (line: string) => void
+  /** Also of what the thread logs. */
   readonly logger: Logger
 }
 
@@ -62,7 +61,7 @@ export class ThreadedElector implements LeaderElector {
   }
 
   #hear(message: FromLeaseThread): void {
-    const { onStarted, write } = this.#options
+    const { onStarted, logger } = this.#options
     switch (message.kind) {
       case 'started':
         onStarted()
@@ -74,7 +73,7 @@ export class ThreadedElector implements LeaderElector {
         this.#ended.resolve()
         return
       case 'logged':
-        write(message.line)
+        logger[message.level](message.message, message.fields)
     }
   }
 

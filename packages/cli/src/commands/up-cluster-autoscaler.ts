@@ -63,7 +63,7 @@ export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promis
         warnings: read.warnings,
         cloud: await openModule(),
         env: running.settings,
-        kubernetes: { transport, leaseTransport: transport, server: running.apiUrl },
+        kubernetes: { transport, server: running.apiUrl },
         serve: (handler) => {
           pages = handler
           return Promise.resolve({ port: 0, url: '', close: () => Promise.resolve() })

@@ -31,6 +31,8 @@ interface ClusterPorts {
   /** All nodes, asked of the API server. */
   readonly listNodes: (signal: AbortSignal) => Promise<readonly Node[]>
   readonly writer: ClusterWriter
+  /** Whether the API server is that of the cluster that is known. */
+  readonly mayRemove: () => Promise<boolean>
 }
 
 /** Time, turns of the event loop, and chance. */

@@ -11,7 +11,6 @@ export interface KubernetesAddress {
 }
 
 interface LeaderElectionOptions {
-  readonly name: string
   readonly leaseDurationMs: number
   readonly renewDeadlineMs: number
   readonly retryPeriodMs: number
@@ -39,6 +38,10 @@ export interface ProcessOptions {
   readonly kubeconfig: string
   readonly kubernetes: KubernetesAddress | undefined
   readonly rate: { readonly perSecond: number; readonly burst: number } | undefined
+  /** Of the lease; in the namespace of the status. */
+  readonly leaseName: string
+  /** Whoever started this process has looked: the cluster is the right one. */
+  readonly acceptsClusterIdentity: boolean
   /** Absent when this process acts without asking. */
   readonly leaderElection: LeaderElectionOptions | undefined
   readonly logs: LogOptions

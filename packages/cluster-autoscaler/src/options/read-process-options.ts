@@ -14,9 +14,10 @@ export function processOptions(values: FlagValues, clouds: readonly string[]): P
     kubeconfig: values.text('kubeconfig'),
     kubernetes: 'address' in kubernetes ? kubernetes.address : undefined,
     rate: rateOf(values.number('kube-client-qps'), values.integer('kube-client-burst')),
+    leaseName: values.text('leader-elect-resource-name'),
+    acceptsClusterIdentity: values.isOn('accept-cluster-identity'),
     leaderElection: values.isOn('leader-elect')
       ? {
-          name: values.text('leader-elect-resource-name'),
           leaseDurationMs: values.durationMs('leader-elect-lease-duration'),
           renewDeadlineMs: values.durationMs('leader-elect-renew-deadline'),
           retryPeriodMs: values.durationMs('leader-elect-retry-period'),

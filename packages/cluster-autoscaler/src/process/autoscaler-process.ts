@@ -1,9 +1,9 @@
 /** The process: serves, stands for the lease, runs the loop while it leads, and ends in good order (cluster-autoscaler.md 2.1). */
 import {
+  ClusterIdentity,
   createCacheRegistry,
   createEventRecorder,
   createKubeClient,
-  createLeaderElector,
   type FlushableEventRecorder,
   fencedTransport,
   type KubeClientOptions,
@@ -38,16 +38,21 @@ import { SnapshotzServer } from '../status/snapshotz.ts'
 import { noStatusWriter, StatusConfigMap } from '../status/status-config-map.ts'
 import { type ClusterCaches, openClusterCaches } from './cluster-caches.ts'
 import { createClusterWriter, createDryRunWriter } from './cluster-writer.ts'
+import { identifiedGroups } from './identified-groups.ts'
 import { driveLoop } from './loop-driver.ts'
 import { createUncachedReader } from './uncached-reader.ts'
 
 /** How the API server is reached. */
 export interface KubernetesConnection {
   readonly transport: Transport
-  /** A way of its own for the lease, which other requests do not hold up. */
-  readonly leaseTransport: Transport
   /** URL, for messages. */
   readonly server: string
+}
+
+/** What a candidate tells. */
+interface LeadershipHooks {
+  readonly onStarted: () => void
+  readonly onStopped: () => void
 }
 
 /** Everything that the process is made of. */
@@ -71,6 +76,8 @@ export interface AutoscalerPlan {
   readonly addProcessMetrics?: (registry: AutoscalerMetrics['registry']) => void
   /** With `--profiling`. */
   readonly profiles?: HttpHandler
+  /** Makes the candidate for the lease; absent when this process acts without asking. */
+  readonly elect?: (hooks: LeadershipHooks) => LeaderElector
   /** Who holds the lease: the name of the host. */
   readonly identity: string
   readonly userAgent: string
@@ -88,7 +95,6 @@ export class LeadershipLostError extends Error {
   }
 }
 
-const leaseRequestTimeoutMs = 5000
 /** Calls about ProvisioningRequests (gangs.md 1). */
 const requestWriteTimeoutMs = 4000
 const pageLimit = 1000
@@ -130,6 +136,7 @@ class AutoscalerProcess {
   readonly #counted: (inner: Transport) => Transport
   readonly #client: WatchingKubeClient
   readonly #recorder: FlushableEventRecorder
+  readonly #identity: ClusterIdentity
   readonly #status: StatusConfigMap | undefined
   #elector: LeaderElector | undefined
   #server: SocketServer | undefined
@@ -160,6 +167,17 @@ class AutoscalerProcess {
       random,
       component: eventSource,
       ...(!recordDuplicatedEvents && { perObject: eventsPerObject }),
+    })
+    this.#identity = new ClusterIdentity({
+      client: this.#client,
+      events: options.isDryRun ? { record: () => undefined } : this.#recorder,
+      clock,
+      logger,
+      settings: {
+        ...(this.#isCandidate && { lease: { namespace, name: plan.process.leaseName } }),
+        writes: 'update',
+        isAccepted: plan.process.acceptsClusterIdentity,
+      },
     })
     if (writeStatusConfigMap && !options.isDryRun)
       this.#status = new StatusConfigMap({ client: this.#client, clock, logger, namespace, name })
@@ -214,10 +232,14 @@ class AutoscalerProcess {
     await this.#server?.close()
   }
 
+  /** Who writes nothing must not keep the lease from who does. */
+  get #isCandidate(): boolean {
+    return this.#plan.elect !== undefined && !this.#plan.options.isDryRun
+  }
+
   #mayAct(): boolean {
-    const { options, process } = this.#plan
-    if (this.#isOver || options.isDryRun) return false
-    return process.leaderElection === undefined || this.#elector?.isLeader === true
+    if (this.#isOver || this.#plan.options.isDryRun) return false
+    return !this.#isCandidate || this.#elector?.isLeader === true
   }
 
   #newClient(requestTimeoutMs?: number): WatchingKubeClient {
@@ -270,35 +292,18 @@ class AutoscalerProcess {
 
   /** Resolves when the process ends. */
   async #lead(caches: ClusterCaches, nodeGroups: NodeGroups): Promise<void> {
-    const { process, options, clock, random, logger, identity, kubernetes, userAgent } = this.#plan
-    const { leaderElection } = process
-    // Who writes nothing must not keep the lease from who does.
-    if (leaderElection === undefined || options.isDryRun) {
+    const { elect, options, process } = this.#plan
+    if (elect === undefined || !this.#isCandidate) {
       await this.#runLoop(caches, nodeGroups)
       return
     }
-    const { namespace } = options.status
     const started = Promise.withResolvers<void>()
-    const client = createKubeClient({
-      transport: this.#counted(kubernetes.leaseTransport),
-      clock,
-      userAgent,
-      requestTimeoutMs: leaseRequestTimeoutMs,
-    })
-    this.#elector = createLeaderElector({
-      ...leaderElection,
-      client,
-      clock,
-      random,
-      logger,
-      identity,
-      namespace,
-      writes: 'update',
+    this.#elector = elect({
       onStarted: () => {
         started.resolve()
       },
       onStopped: () => {
-        this.#ending.abort(new LeadershipLostError(`${namespace}/${leaderElection.name}`))
+        this.#ending.abort(new LeadershipLostError(`${options.status.namespace}/${process.leaseName}`))
       },
     })
     this.#elector.start()
@@ -312,6 +317,7 @@ class AutoscalerProcess {
     this.#health.start()
     await this.#status?.write({ kind: 'initializing', message: '' }, signal)
     await this.#untilSynced(caches, signal)
+    void this.#identity.follow(signal)
     const { clock, logger, options, createLoop = createAutoscaler } = this.#plan
     const autoscaler = createLoop(this.#partsOfLoop(caches, nodeGroups))
     const trigger = new LoopTrigger(options.loop, clock)
@@ -326,22 +332,23 @@ class AutoscalerProcess {
     for (const unsubscribe of unsubscribes) unsubscribe()
   }
 
-  #partsOfLoop({ cache, cachedNode }: ClusterCaches, nodeGroups: NodeGroups): AutoscalerParts {
+  #partsOfLoop({ cache, cachedNode, relistPods }: ClusterCaches, nodeGroups: NodeGroups): AutoscalerParts {
     const { options, grpcExpander = keepAll, clock, random, turns, logger } = this.#plan
     const { isDryRun } = options
     const client = this.#client
-    const reader = createUncachedReader(client, cache, cachedNode)
+    const reader = createUncachedReader(client, cache, cachedNode, relistPods)
     return {
       options,
       cluster: {
         cache,
         reader,
         listNodes: (signal) => reader.listNodes(signal),
+        mayRemove: () => this.#identity.mayRemove(),
         writer: isDryRun
           ? createDryRunWriter(client, logger)
           : createClusterWriter({ client, requestClient: this.#newClient(requestWriteTimeoutMs), clock }),
       },
-      nodeGroups,
+      nodeGroups: identifiedGroups(nodeGroups, this.#identity),
       reporting: {
         events: this.#newEvents(),
         metrics: this.#metrics,

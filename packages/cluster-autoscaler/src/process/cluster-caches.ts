@@ -56,6 +56,8 @@ export interface ClusterCaches {
   readonly podChanges: Changes<Pod>
   readonly nodeChanges: Changes<Node>
   readonly cachedNode: (name: string) => Node | undefined
+  /** Takes a new list of the pods soon. */
+  readonly relistPods: (reason: string) => void
   /** Resolves when a complete list of the nodes has arrived. */
   nodesListed(signal: AbortSignal): Promise<void>
   /** Resolves when all that is followed has arrived once. */
@@ -147,6 +149,9 @@ export async function openClusterCaches(
     podChanges: changesOf(pods),
     nodeChanges: changesOf(nodes),
     cachedNode: (name) => nodes.get({ name }),
+    relistPods: (reason) => {
+      pods.relist(reason)
+    },
     nodesListed: (until) => nodes.synced(until),
     synced: (until) => registry.synced(until),
     waitingFor: () => registry.waitingFor,

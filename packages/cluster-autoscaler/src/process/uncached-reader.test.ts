@@ -29,7 +29,17 @@ function reader({ listed, present, cached }: Scene) {
     nodes: () => cached.nodes ?? [],
     pods: () => cached.pods ?? [],
   }
-  return { asked, of: createUncachedReader(client, cache, () => undefined) }
+  const relists: string[] = []
+  return {
+    asked,
+    of: createUncachedReader(
+      client,
+      cache,
+      () => undefined,
+      () => relists.push('pods'),
+    ),
+    relists,
+  }
 }
 
 const names = (objects: readonly KubeObject[]) => objects.map(({ metadata }) => metadata.name)
@@ -49,4 +59,14 @@ test('a node that a list is too old to have is one all the same', async () => {
   const [a, b] = [aNode('a'), aNode('b')]
   const { of } = reader({ listed: [a], present: [a, b], cached: { nodes: [a, b, aNode('gone')] } })
   assert.deepEqual(names(await of.listNodes(signal)), ['a', 'b'])
+})
+
+test('RPB-42 pods that the cache lacks lead to another list of it', async () => {
+  const [a, b] = [aPod('a', { nodeName: 'n' }), aPod('b', { nodeName: 'n' })]
+  const behind = reader({ listed: [a, b], present: [a, b], cached: { pods: [a] } })
+  assert.deepEqual(names(await behind.of.podsOf('n', signal)), ['a', 'b'])
+  assert.deepEqual(behind.relists, ['pods'])
+  const even = reader({ listed: [a], present: [a], cached: { pods: [a] } })
+  await even.of.podsOf('n', signal)
+  assert.deepEqual(even.relists, [])
 })

@@ -16,11 +16,13 @@ export interface UncachedReader extends ClusterReader {
  * Lists are held against the cache, which may have been told of objects that a list is too old to have: those are
  * asked for one by one.
  * @param cachedNode the node as the cache has it.
+ * @param relistPods called when the cache of pods lacks one that is there.
  */
 export function createUncachedReader(
   client: Client,
   cache: Pick<ClusterCache, 'controllerOf' | 'nodes' | 'pods'>,
   cachedNode: (name: string) => Node | undefined,
+  relistPods: (reason: string) => void,
 ): UncachedReader {
   return {
     node: (name, signal) => client.get(kinds.node, { name }, { signal }),
@@ -30,7 +32,11 @@ export function createUncachedReader(
     },
     podsOf: async (nodeName, signal) => {
       const listed = await client.list(kinds.pod, { fieldSelector: `spec.nodeName=${nodeName}`, signal })
-      const cached = cache.pods().filter(({ spec }) => spec.nodeName === nodeName)
+      const all = cache.pods()
+      const known = new Set(all.map(({ metadata }) => metadata.uid))
+      if (listed.some(({ metadata }) => !known.has(metadata.uid)))
+        relistPods('a node has pods that are not known')
+      const cached = all.filter(({ spec }) => spec.nodeName === nodeName)
       return [...listed, ...(await unlisted(kinds.pod, listed, cached, client, signal))]
     },
     disruptionBudgets: (signal) => client.list(kinds.podDisruptionBudget, { signal }),

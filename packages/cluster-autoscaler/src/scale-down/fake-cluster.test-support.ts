@@ -35,6 +35,11 @@ export class FakeCluster {
   budgets: PodDisruptionBudget[] = []
   readonly groups = new Map<string, NodeGroup>()
   readonly groupOf = new Map<string, string>()
+  /** Whether the API server is that of the cluster that is known. */
+  isKnown = true
+  /** Names of pods that the caches do not show. */
+  readonly unseen = new Set<string>()
+  nodeWrites = 0
   /** Nodes whose writes the server refuses. */
   readonly unwritable = new Set<string>()
   /** Pods whose eviction the server refuses. */
@@ -90,7 +95,7 @@ export class FakeCluster {
         },
         instances: async (groupId) => await Promise.resolve(this.#instances(groupId)),
       },
-      cluster: { reader: this.#reader, writer: this.#writer },
+      cluster: { reader: this.#reader, writer: this.#writer, mayRemove: () => Promise.resolve(this.isKnown) },
       outlets: { events: this.#events, metrics: this.#metrics, logger: silentLogger },
       slicing: { clock: this.clock, turns: eventLoopTurns, sliceMs: 8 },
       ended: (result) => this.ended.push(result),
@@ -106,7 +111,7 @@ export class FakeCluster {
     const nodes = [...this.nodes.values()]
     const view = aView({
       nodes,
-      pods: [...this.pods.values()],
+      pods: [...this.pods.values()].filter(({ metadata }) => !this.unseen.has(metadata.name)),
       budgets: this.budgets,
       groups: [...this.groups.values()],
       groupOf: this.groupOf,
@@ -145,6 +150,7 @@ export class FakeCluster {
       if (wanted === undefined) return node
       if (this.unwritable.has(name)) throw new KubeError('server', 500, `node ${name} cannot be written`)
       this.nodes.set(name, wanted)
+      this.nodeWrites++
       return wanted
     },
     evict: async (pod, graceSeconds) => {

@@ -29,6 +29,8 @@ export interface ScaleDownDependencies {
   readonly cluster: {
     readonly reader: ClusterReader
     readonly writer: ClusterWriter
+    /** Whether the API server is that of the cluster that is known; who asks is told why not elsewhere. */
+    readonly mayRemove: () => Promise<boolean>
   }
   readonly outlets: Outlets
   readonly slicing: Slicing & { readonly clock: Clock }
@@ -57,7 +59,8 @@ export class ScaleDown {
     const { maxPodEvictionMs, nodeDeletionBatcherIntervalMs: batchIntervalMs } = options.scaleDown
     this.#planner = new Planner(options.scaleDown)
     this.#marker = new NodeMarker({ writer, events, clock, logger, cordons: this.#cordons })
-    const remover = new CloudRemover({ nodeGroups, reader, clock, logger, batchIntervalMs })
+    const look = { options, reader, clock }
+    const remover = new CloudRemover({ ...look, nodeGroups, clock, logger, batchIntervalMs })
     const deletion = new NodeDeletion({
       options,
       reader,
@@ -75,6 +78,7 @@ export class ScaleDown {
       remover,
       tracker: this.#tracker,
       outlets,
+      look,
       clock,
       ended,
     })
@@ -176,31 +180,32 @@ export class ScaleDown {
   }
 
   async #start(choice: Choice, nowMs: number, signal: AbortSignal): Promise<ScaleDownStep> {
-    const { options, outlets, slicing } = this.#deps
+    const { options, outlets, slicing, cluster } = this.#deps
     const { clock } = slicing
     if (choice.empty.length + choice.drain.length === 0) return { kind: 'nothingToDelete' }
-    const step = {
-      kind: 'started',
-      empty: choice.empty.map(nameOf),
-      drain: choice.drain.map(nameOf),
-    } as const
     if (options.isDryRun) {
-      outlets.logger.info('dry run: would remove nodes', { empty: step.empty, drain: step.drain })
-      return step
+      const wanted = { empty: choice.empty.map(nameOf), drain: choice.drain.map(nameOf) }
+      outlets.logger.info('dry run: would remove nodes', wanted)
+      return { kind: 'started', ...wanted }
     }
+    if (!(await cluster.mayRemove())) return { kind: 'nothingToDelete' }
     const startMs = clock.monotonic()
     const empty = choice.empty.map((each) => jobOf(each, 'empty'))
     const drain = choice.drain.map((each) => jobOf(each, 'drain'))
     const start = await this.#deleter.start(empty, drain, signal)
     this.#metrics.duration('scaleDown:nodeDeletion', startMs)
+    this.#metrics.removals(removed(choice, new Set(start.started.map(({ node }) => node))), nowMs)
     if (start.kind === 'failed') {
       this.#lastFailureMs = nowMs
-      this.#metrics.removals(removed(choice, new Set(start.started.map(({ node }) => node))), nowMs)
       return { kind: 'failed', error: 'apiCallError', message: start.message }
     }
+    if (start.started.length === 0) return { kind: 'nothingToDelete' }
     this.#lastDeletionStartedMs = nowMs
-    this.#metrics.removals(removed(choice, undefined), nowMs)
-    return step
+    return {
+      kind: 'started',
+      empty: namesOf(start.started, 'empty'),
+      drain: namesOf(start.started, 'drain'),
+    }
   }
 
   async #softTaint(plan: Plan, { view }: ScaleDownInput, signal: AbortSignal): Promise<void> {
@@ -271,9 +276,13 @@ function nameOf({ node }: UnneededNode): string {
   return node.metadata.name
 }
 
-/** Those of which the deletion has begun; all without `started`. */
-function removed(choice: Choice, started: ReadonlySet<Node> | undefined): readonly UnneededNode[] {
-  return [...choice.empty, ...choice.drain].filter(({ node }) => started?.has(node) ?? true)
+/** Those of which the deletion has begun. */
+function removed(choice: Choice, started: ReadonlySet<Node>): readonly UnneededNode[] {
+  return [...choice.empty, ...choice.drain].filter(({ node }) => started.has(node))
+}
+
+function namesOf(jobs: readonly DeletionJob[], kind: DeletionKind): readonly string[] {
+  return jobs.filter((job) => job.kind === kind).map(({ node }) => node.metadata.name)
 }
 
 function jobOf(unneeded: UnneededNode, kind: DeletionKind): DeletionJob {

@@ -81,6 +81,7 @@ export class FakeCluster {
         cache: new FakeCache(this),
         reader: this.#reader(),
         listNodes: () => Promise.resolve([...this.nodes.values()]),
+        mayRemove: () => Promise.resolve(true),
         writer: this.#writer(),
       },
       nodeGroups: this.cloud,

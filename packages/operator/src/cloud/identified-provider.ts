@@ -1,6 +1,6 @@
 /** Deletes no instance for a cluster that is not the one that launched it. */
+import type { ClusterIdentity } from '@tenon/kube'
 import { type CloudProvider, decorated, ProviderError } from '@tenon/provider'
-import type { ClusterIdentity } from '../cluster/cluster-identity.ts'
 
 export function identifiedProvider(
   provider: CloudProvider,

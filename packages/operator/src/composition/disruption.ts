@@ -26,10 +26,12 @@ import { Drift } from '../disruption/methods/drift.ts'
 import { DriftTogether } from '../disruption/methods/drift-together.ts'
 import { Emptiness } from '../disruption/methods/emptiness.ts'
 import { RolloutPause } from '../disruption/methods/rollout-pause.ts'
+import { PayBack } from '../disruption/methods/pay-back.ts'
 import { SearchMemory } from '../disruption/methods/search-memory.ts'
 import { StaticDrift } from '../disruption/methods/static-drift.ts'
 import { PassReader } from '../disruption/pass-reader.ts'
 import { ConsolidationPolicy } from '../disruption/policy.ts'
+import { NodeLimits } from '../disruption/node-limits.ts'
 import { DisruptionRemarks } from '../disruption/remarks.ts'
 import { RemovalSimulation } from '../disruption/simulation.ts'
 import { WholeUnits } from '../disruption/whole-units.ts'
@@ -46,6 +48,7 @@ import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import type { StaticClaims } from '../nodepool/static/static-claims.ts'
 import type { StaticPools } from '../nodepool/static/static-pool.ts'
 import { KeptPlans } from '../placement/kept-plans.ts'
+import type { LimitReport } from '../provisioning/reports/limit-report.ts'
 import type { ClaimCreations } from '../provisioning/claims/claim-creations.ts'
 import { ClaimObjects } from '../provisioning/claims/claim-objects.ts'
 import type { PlannedClaims } from '../provisioning/claims/planned-claims.ts'
@@ -66,6 +69,7 @@ export interface ClaimSources {
   readonly creations: ClaimCreations
   readonly staticPools: StaticPools
   readonly staticClaims: StaticClaims
+  readonly limits: LimitReport
 }
 
 interface DisruptionLoop {
@@ -79,12 +83,13 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
   const marks = new DisruptionMarks(parts)
   const commands = commandsOf(parts, shared, marks)
   const { observed } = parts
+  const nodeLimits = new NodeLimits({ ...parts, limits: shared.limits })
   const orders: Orders = {
     mayTake: (stateNode) =>
       !commands.has(stateNode.providerID) &&
       !commands.isBackingOff(stateNode.providerID) &&
       !observed.has(labelsOf(stateNode)[labels.nodePool] ?? ''),
-    whyNoLaunch: (pool) => commands.whyNoLaunch(pool),
+    whyNoLaunch: (pool) => commands.whyNoLaunch(pool) ?? nodeLimits.whyFull(pool),
     begin: (command, signal) => commands.begin(command, signal),
   }
   const { any, budgets, methods, policy } = methodsOf(parts, shared, orders, 'acting')
@@ -111,9 +116,10 @@ export function observedDisruptionOf(
     ...(!given.observed.isAll && { metrics: new Metrics({ clock: given.clock }) }),
   }
   const moves = new ObservedMoves(parts)
+  const nodeLimits = new NodeLimits({ ...parts, limits: shared.limits })
   const orders: Orders = {
     mayTake: (stateNode) => moves.mayTake(stateNode),
-    whyNoLaunch: () => undefined,
+    whyNoLaunch: (pool) => nodeLimits.whyFull(pool),
     begin: (command) => Promise.resolve(moves.note(command)),
   }
   const { any, budgets, methods, policy } = methodsOf(parts, shared, orders, 'any')
@@ -153,13 +159,15 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
     method: new Consolidation({
       admission: admission(scope === 'together' ? cheaper.units : undefined),
       memory: new SearchMemory(parts, scope),
+      payBack: new PayBack(parts),
       search: new ConsolidationSearch({ ...parts, simulation: cheaper.simulation }, scope),
       validation,
       moves,
       remarks,
     }),
   })
-  const drift = { simulation: any.simulation, replacements, remarks, rolloutPause }
+  const nodeLimits = new NodeLimits({ ...parts, limits: shared.limits })
+  const drift = { simulation: any.simulation, replacements, remarks, rolloutPause, nodeLimits }
   const staticDrift = { ...drift, state: parts.state, pools: shared.staticPools, claims: shared.staticClaims }
   const movesGroups = parts.state.podGroups.isOn
   const methods: readonly MethodTurn[] = [

@@ -1,9 +1,9 @@
 /** What controllers are put together from. No file outside this folder is given all of it. */
+import type { ClusterIdentity } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import type { Clock, Logger, Random, Slicing, Turns } from '@tenon/runtime'
 import type { CapacityLearning } from '../cloud/corrected-provider.ts'
 import type { LaunchGuard } from '../cloud/launch-guard.ts'
-import type { ClusterIdentity } from '../cluster/cluster-identity.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { SchedulingDecider } from '../decider/decider.ts'
 import { sliceMs } from '../decider/slice.ts'

@@ -5,6 +5,7 @@ import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import { isUnreadable } from '../cluster/readable.ts'
 import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
+import { remedy } from '../disruption/node-limits.ts'
 import { managedPool } from './managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import type { Caches } from '../cluster/caches.ts'
@@ -22,10 +23,11 @@ interface Dependencies {
 }
 
 const conditionType = 'RolloutHealthy'
+const pausedReason = 'ReplacementDrifted'
 /** Ends of a pause that lie closer together are the same one. */
 const toleranceMs = 5000
 
-/** Reconciles condition `RolloutHealthy` of one NodePool, which is there once a replacement was drifted itself. */
+/** Reconciles condition `RolloutHealthy` of one NodePool, which is there once a replacement was drifted itself, or a limit has no room for one. */
 export class NodePoolRollout implements ControllerSpec {
   readonly name = 'nodepool.rollout'
   readonly concurrency = { least: 10, most: 1000 }
@@ -56,9 +58,12 @@ export class NodePoolRollout implements ControllerSpec {
     this.#restore(pool)
     const leftMs = state.rollouts.leftMs(name)
     metrics.rolloutsPaused.set({ nodepool: name }, leftMs > 0 ? 1 : 0)
-    const isStored = await this.#tell(pool, leftMs)
+    const limit = state.rollouts.limitOf(name)
+    const wanted = leftMs > 0 ? this.#paused(name, leftMs) : limit === undefined ? healthy : limited(limit)
+    const isStored = await this.#tell(pool, wanted)
     if (!isStored) return { kind: 'backoff' }
-    return leftMs > 0 ? { kind: 'after', delayMs: leftMs } : done
+    const againMs = leftMs > 0 ? leftMs : (limit?.leftMs ?? 0)
+    return againMs > 0 ? { kind: 'after', delayMs: againMs } : done
   }
 
   #restore(pool: NodePool): void {
@@ -66,17 +71,16 @@ export class NodePoolRollout implements ControllerSpec {
     if (this.#restored.has(uid)) return
     this.#restored.add(uid)
     const stored = conditionOf(pool, conditionType)
-    if (stored?.status !== 'False' || stored.observedGeneration !== generation) return
+    if (stored?.reason !== pausedReason || stored.observedGeneration !== generation) return
     this.#deps.state.rollouts.restore(name, Date.parse(stored.lastTransitionTime))
   }
 
   /** @returns false when the NodePool has changed meanwhile. */
-  async #tell(pool: NodePool, leftMs: number): Promise<boolean> {
+  async #tell(pool: NodePool, wanted: NewCondition): Promise<boolean> {
     const { client, clock } = this.#deps
     const { name } = pool.metadata
     const stored = conditionOf(pool, conditionType)
-    if (leftMs === 0 && (stored === undefined || stored.status === 'True')) return true
-    const wanted = leftMs === 0 ? healthy : this.#paused(name, leftMs)
+    if (wanted === healthy && (stored === undefined || stored.status === 'True')) return true
     if (wanted.status === stored?.status && wanted.message === stored.message) return true
     const { conditions } = ConditionSet.of(pool, nodePoolConditions).set(wanted, clock.now())
     try {
@@ -102,10 +106,19 @@ export class NodePoolRollout implements ControllerSpec {
     return {
       type: conditionType,
       status: 'False',
-      reason: 'ReplacementDrifted',
+      reason: pausedReason,
       message: `The replacement of a drifted node was drifted itself; drifted nodes are replaced again from ${rfc3339(endMs)}, one at a time, or once the NodePool or its node class changes. Condition Drifted of the newest NodeClaims says why`,
     }
   }
 }
 
 const healthy: NewCondition = { type: conditionType, status: 'True' }
+
+function limited({ because }: { readonly because: string }): NewCondition {
+  return {
+    type: conditionType,
+    status: 'False',
+    reason: 'LimitReached',
+    message: `Drifted nodes are not replaced, as each stays until its successor is there: ${because}; ${remedy}`,
+  }
+}

@@ -19,6 +19,7 @@ import {
   type Transport,
   VirtualClock,
 } from '@tenon/runtime'
+import { electorOver } from './elector.ts'
 import { ProcessClock } from '../simulation/process/process-clock.ts'
 import { ProcessPort } from '../simulation/process/process-port.ts'
 
@@ -139,13 +140,19 @@ export class AutoscalerWorld {
     return world
   }
 
-  /** Starts a process; several stand for one lease. */
-  startAutoscaler(): AutoscalerProcess {
+  /**
+   * Starts a process; several stand for one lease.
+   * @param more flags of this one alone.
+   */
+  startAutoscaler(...more: readonly string[]): AutoscalerProcess {
     const clock = new ProcessClock(this.clock)
     const { ports = {}, flags = [], seed, logger = silentLogger } = this.#options
     const { api = unchanged, cloud = unchanged, specs = unchanged, groups = unchanged } = ports
     const nodes = this.pools.map(({ min, max, name }) => `${min}:${max}:${name}`)
-    const read = readOptions([...specs(nodes).map((spec) => `--nodes=${spec}`), ...flags], ['exoscale'])
+    const read = readOptions(
+      [...specs(nodes).map((spec) => `--nodes=${spec}`), ...flags, ...more],
+      ['exoscale'],
+    )
     if (read.kind !== 'options') throw new Error(`the flags are refused: ${JSON.stringify(read)}`)
     const port = new ProcessPort(clock)
     const number = this.#processes++
@@ -155,9 +162,17 @@ export class AutoscalerWorld {
     const exoscale = nodeGroupModuleOver(() =>
       port.guard(cloud({ send: this.cluster.cloud.handle }, identity)),
     )
-    const plan = {
+    const candidate = {
       options: read.autoscaler,
       process: read.process,
+      identity,
+      clock,
+      random: new SeededRandom(`autoscaler-${seed}-${number}`),
+      logger,
+    }
+    const plan = {
+      ...candidate,
+      ...electorOver(transport, candidate),
       warnings: read.warnings,
       cloud: {
         open: (dependencies: NodeGroupDependencies) => groups(exoscale.open(dependencies)),
@@ -168,14 +183,10 @@ export class AutoscalerWorld {
         EXOSCALE_API_SECRET: organisation.secret,
         EXOSCALE_API_ENDPOINT: `http://${host}/v2`,
       },
-      kubernetes: { transport, leaseTransport: transport, server: `https://${host}:${apiPort}` },
+      kubernetes: { transport, server: `https://${host}:${apiPort}` },
       serve: () => Promise.resolve(noServer),
-      identity,
       userAgent: 'tenon/world',
-      clock,
-      random: new SeededRandom(`autoscaler-${seed}-${number}`),
       turns: eventLoopTurns,
-      logger,
     }
     let failure: unknown
     let isOver = false

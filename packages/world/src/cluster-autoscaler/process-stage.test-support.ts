@@ -17,6 +17,7 @@ import {
   VirtualClock,
 } from '@tenon/runtime'
 import { parseAllDocuments } from 'yaml'
+import { electorOver } from './elector.ts'
 
 interface Manifest {
   readonly kind: string
@@ -293,23 +294,27 @@ export class ProcessStage {
       },
     }
     const module: NodeGroupModule = { open: () => this.cloud }
-    const plan: AutoscalerPlan = {
+    const candidate = {
       options: { ...asked.autoscaler, loop: { ...asked.autoscaler.loop, defaultConstraints } },
       process: asked.process,
+      identity,
+      clock: this.clock,
+      random: new SeededRandom(identity),
+      logger: silentLogger,
+    }
+    const plan: AutoscalerPlan = {
+      ...candidate,
+      ...electorOver(transport, candidate),
       warnings: asked.warnings,
       cloud: module,
       env: {},
-      kubernetes: { transport, leaseTransport: transport, server: 'https://embedded' },
+      kubernetes: { transport, server: 'https://embedded' },
       serve: async (handler) => {
         pages = handler
         return await Promise.resolve({ port: 8085, url: '', close: () => Promise.resolve() })
       },
-      identity,
       userAgent: 'test',
-      clock: this.clock,
-      random: new SeededRandom(identity),
       turns: eventLoopTurns,
-      logger: silentLogger,
     }
     const asking = new AbortController()
     const ended = runAutoscaler(plan, asking.signal).then(

@@ -1,6 +1,6 @@
 /** Fresh Deployments on an empty cluster of one Exoscale family, and what becomes of their pods and nodes. */
 import { karpenterKinds, type KubeObject, kinds, labels } from '@tenon/api'
-import { exoscaleInstanceTypes } from '@tenon/provider-exoscale/simulator'
+import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { integerBetween, SeededRandom } from '@tenon/runtime'
 import { aDeployment, deploymentKind, World } from '../world.ts'
@@ -33,9 +33,11 @@ export interface Drawn {
   readonly mode: Mode
   /** Deployments, at most. */
   readonly most: number
+  /** How long nothing happens once all pods run; 15 unless given. */
+  readonly restMinutes?: number
   /** Changes a Deployment before it is created. */
   readonly shaped?: (deployment: KubeObject, name: string) => KubeObject
-  /** What happens once all pods run, in place of fifteen minutes in which nothing does. */
+  /** What happens once all pods run, in place of a time in which nothing does. */
   readonly afterStart?: (world: World) => Promise<void>
 }
 
@@ -46,12 +48,24 @@ export interface Outcome {
   /** Types of the nodes that were bought, and of those that are left. */
   readonly bought: readonly string[]
   readonly left: readonly string[]
+  /** Age of the youngest of the first pods when one was removed; undefined when none was. */
+  readonly movedAtMs: number | undefined
+  /** Price per hour of all nodes before a pod was removed, of those of them that went, and of all at the end. */
+  readonly prices: { readonly before: number; readonly gone: number; readonly after: number }
   /** For a failing test: what was drawn. */
   readonly story: string
 }
 
-/** Plays one cluster for as long as its pods run fifteen minutes. */
-export async function playFresh({ seed, family, mode, most, shaped, afterStart }: Drawn): Promise<Outcome> {
+/** Plays one cluster for as long as its pods run fifteen minutes, or as long as it says. */
+export async function playFresh({
+  seed,
+  family,
+  mode,
+  most,
+  restMinutes = 15,
+  shaped,
+  afterStart,
+}: Drawn): Promise<Outcome> {
   const random = new SeededRandom(`fresh-${seed}`)
   const pick = <T>(list: readonly T[]): T => list[integerBetween(random, 0, list.length - 1)] as T
   const world = await World.start({
@@ -77,9 +91,18 @@ export async function playFresh({ seed, family, mode, most, shaped, afterStart }
   const running = await world.startOperator()
   await clock.advance(20_000)
   const moved: string[] = []
+  let lastPodMs = clock.now()
+  let movedAtMs: number | undefined
+  let before: readonly string[] = []
+  const claimNames = () => world.claims().map(({ metadata }) => metadata.name)
   cluster.server.local.subscribe(kinds.pod, {
+    added: ({ metadata }) => {
+      if (metadata.namespace === 'default' && before.length === 0) lastPodMs = clock.now()
+    },
     deleted: ({ metadata }) => {
-      if (metadata.namespace === 'default') moved.push(metadata.name)
+      if (metadata.namespace !== 'default') return
+      movedAtMs ??= clock.now() - lastPodMs
+      moved.push(metadata.name)
     },
   })
   const drawn: string[] = []
@@ -106,13 +129,32 @@ export async function playFresh({ seed, family, mode, most, shaped, afterStart }
     await clock.advance(10_000)
     look()
   }
-  if (afterStart === undefined) await clock.advance(15 * minute)
+  before = claimNames()
+  if (afterStart === undefined) await clock.advance(restMinutes * minute)
   else await afterStart(world)
   look()
+  const after = claimNames()
+  const priceOf = (names: readonly string[]) =>
+    names.reduce((sum, name) => sum + priceOfType(typeOf.get(name)), 0)
+  const gone = before.filter((name) => !after.includes(name))
+  const prices = { before: priceOf(before), gone: priceOf(gone), after: priceOf(after) }
   const pending = waiting().length
   const left = world.claims().map(({ metadata }) => typeOf.get(metadata.name) ?? '')
   await world.bury(running)
   await world.stop()
   const story = `seed ${seed}, ${family}, gate ${mode.gate}, ${mode.gitVersion}, consolidateAfter ${disruption.consolidateAfter}: ${drawn.join(', ')}`
-  return { moved, pending, bought: [...typeOf.values()].toSorted(), left: left.toSorted(), story }
+  return {
+    moved,
+    movedAtMs,
+    prices,
+    pending,
+    bought: [...typeOf.values()].toSorted(),
+    left: left.toSorted(),
+    story,
+  }
+}
+
+function priceOfType(type = ''): number {
+  const [family = '', size = ''] = type.split('.')
+  return exoscalePricePerHour(family, size) ?? 0
 }

@@ -20,6 +20,21 @@ for (const mode of modes) {
   })
 }
 
+for (const gitVersion of ['v1.33.5', 'v1.34.1'])
+  for (const family of families)
+    test(`RPB-24 no pod of fresh Deployments is moved in its first hour for less than its eviction is worth: ${family}, server ${gitVersion}`, async () => {
+      const mode = { gate: 'auto', gitVersion } as const
+      for (const seed of seeds) {
+        const drawn = { seed, family, mode, most: 2, restMinutes: 55 } as const
+        const { movedAtMs, prices, pending, story } = await playFresh(drawn)
+        assert.equal(pending, 0, story)
+        if (movedAtMs === undefined) continue
+        // What it saves for as long as its pods have lived, against a quarter of an hour of the nodes that went.
+        const saved = (prices.before - prices.after) * movedAtMs
+        assert.ok(saved >= prices.gone * 15 * 60_000, `${JSON.stringify({ movedAtMs, ...prices })} ${story}`)
+      }
+    })
+
 /** The pods of the Deployment would rather be on different nodes. */
 function wishing(seed: number, deployment: KubeObject, name: string): KubeObject {
   const labelSelector = { matchLabels: { app: name } }

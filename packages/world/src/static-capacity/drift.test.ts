@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { annotations, disruptedTaint, karpenterKinds, kinds, labels, sameTaint } from '@tenon/api'
+import {
+  annotations,
+  conditionOf,
+  disruptedTaint,
+  karpenterKinds,
+  kinds,
+  labels,
+  type NodePool,
+  sameTaint,
+} from '@tenon/api'
 import { minutes, refusing, seconds, type Stage } from '../testing/stage.test-support.ts'
 import { createPool } from '../testing/pools.test-support.ts'
 import { aKwokPool } from '../world.ts'
@@ -95,6 +104,29 @@ test('STA-86 DIS-80 nodes are only replaced while the limit has room for a succe
   await stage.pass(30 * seconds)
   assert.deepEqual(counts(stage), [3, 0, 0])
   assert.ok(!stayingNames(stage).some((name) => old.includes(name)))
+})
+
+test('RPB-22 drift that limits.nodes forbids is told on the pool, its nodes and claims, with the way out', async (t) => {
+  const { stage, old } = await openDrifted(t, 3, { pool: { limits: { nodes: '3' } } })
+  await allow(stage, '100%')
+  await stage.pass(2 * minutes)
+  const rollout = () => conditionOf(stage.poolNow('default') as NodePool, 'RolloutHealthy')
+  assert.equal(rollout()?.reason, 'LimitReached')
+  assert.match(
+    rollout()?.message ?? '',
+    /limits\.nodes is 3, and replicas is 3; raise limits\.nodes by one or more/,
+  )
+  const [event] = stage.events('LimitReached')
+  assert.match(event?.message ?? '', /limits\.nodes is 3, and replicas is 3; raise spec\.limits/)
+  const told = stage
+    .events('DisruptionBlocked')
+    .filter(({ message }) => message?.includes('limits.nodes is 3'))
+  assert.equal(told.length, 6)
+  stage.patch(karpenterKinds.nodePool, 'default', { spec: { limits: { nodes: '4' } } })
+  await stage.pass(30 * seconds)
+  assert.equal(rollout()?.status, 'True')
+  assert.deepEqual(counts(stage), [3, 1, 0])
+  assert.equal(old.length, 3)
 })
 
 test('DIS-80 DIS-81 so many at a time as the limit has room for, without a limit as the budget allows', async (t) => {

@@ -1,6 +1,6 @@
 /** Whether the cluster is the one that the Lease knows. */
 import { kinds } from '@tenon/api'
-import { identityAnnotation, identityNamespace } from '@tenon/operator'
+import { identityAnnotation, identityNamespace } from '@tenon/kube'
 import type { Check } from '../context.ts'
 
 export const identity: Check = {

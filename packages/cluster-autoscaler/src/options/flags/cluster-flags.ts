@@ -49,6 +49,12 @@ export const kubernetesFlags: FlagGroup = {
       ['namespace', 'text', 'kube-system', 'where the lease, the status and the priorities are'],
       ['kubeconfig', 'text', '', 'kubeconfig to use instead of what a pod is given'],
       ['kubernetes', 'text', '', 'URL of the API server, with inClusterConfig, auth and useServiceAccount'],
+      [
+        'accept-cluster-identity',
+        'boolean',
+        'false',
+        'take the cluster for the right one even when the lease is that of another; give it once',
+      ],
       ['kube-client-qps', 'number', '5', 'requests a second'],
       ['kube-client-burst', 'integer', '10', 'requests at once'],
     ),

@@ -6,13 +6,15 @@ import type { Node } from '@tenon/api'
 import type { NodeGroups } from '@tenon/provider'
 import { type Clock, type Logger, messageOf } from '@tenon/runtime'
 import { hardTaintOf } from '../nodes/taints.ts'
+import { nameOf } from '../../pods/pod-traits.ts'
 import { isScaleDownDisabled } from '../planning/eligibility.ts'
 import type { ClusterReader } from './cluster-reader.ts'
 import type { DeletionFailure } from './deletion-job.ts'
+import { type LookDependencies, lookAtNode } from './node-look.ts'
 
-export interface RemoverDependencies {
+export interface RemoverDependencies extends LookDependencies {
   readonly nodeGroups: Pick<NodeGroups, 'deleteInstances' | 'groupOf' | 'instances'>
-  readonly reader: Pick<ClusterReader, 'node'>
+  readonly reader: ClusterReader
   readonly clock: Clock
   readonly logger: Logger
   /** `--node-deletion-batcher-interval`: how long others are waited for; 0 = only for those that are expected. */
@@ -117,7 +119,7 @@ export class CloudRemover {
     const confirmed: { readonly waiting: Waiting; readonly providerId: string }[] = []
     for (const waiting of batch) {
       const answer = await this.#witness(waiting.target, signal)
-      if (answer.kind === 'refused') waiting.resolve({ stage: 'witness', message: answer.message })
+      if (answer.kind === 'refused') waiting.resolve(answer.failure)
       else confirmed.push({ waiting, providerId: answer.providerId })
     }
     if (confirmed.length === 0) return
@@ -137,7 +139,8 @@ export class CloudRemover {
 
   /**
    * Nothing goes on the word of one list: the Node itself, asked of the API server, must still be the one that was
-   * chosen and bear the mark of this deletion, and the cloud must know it in this group.
+   * chosen and bear the mark of this deletion, the cloud must know it in this group, and nothing that has to move may
+   * run on it.
    */
   async #witness({ node, groupId, taintValue }: RemovalTarget, signal: AbortSignal): Promise<Witness> {
     const { name } = node.metadata
@@ -158,9 +161,14 @@ export class CloudRemover {
     }
     if (isScaleDownDisabled(newest)) return refused(`node ${name} has been exempted from scale-down`)
     const group = await this.#deps.nodeGroups.groupOf(newest, signal)
-    return group.kind === 'group' && group.groupId === groupId
+    if (group.kind !== 'group' || group.groupId !== groupId)
+      return refused(`node ${name} is not known to be in node group ${groupId}`)
+    const look = await lookAtNode(name, this.#deps, signal)
+    if (look.kind === 'stays') return refused(look.why)
+    const [moved] = look.toMove
+    return moved === undefined
       ? { kind: 'confirmed', providerId }
-      : refused(`node ${name} is not known to be in node group ${groupId}`)
+      : refused(`pod ${nameOf(moved)} was bound to it meanwhile`, 'newcomer')
   }
 
   /**
@@ -183,8 +191,8 @@ export class CloudRemover {
 
 type Witness =
   | { readonly kind: 'confirmed'; readonly providerId: string }
-  | { readonly kind: 'refused'; readonly message: string }
+  | { readonly kind: 'refused'; readonly failure: DeletionFailure }
 
-function refused(message: string): Witness {
-  return { kind: 'refused', message }
+function refused(message: string, stage: DeletionFailure['stage'] = 'witness'): Witness {
+  return { kind: 'refused', failure: { stage, message } }
 }

@@ -3,12 +3,17 @@ import { type Clock, messageOf } from '@tenon/runtime'
 import type { Outlets } from '../../model.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
 import { gpuLabels } from '../../gpu.ts'
+import type { Drain } from '../drain/node-drain.ts'
 import type { CloudRemover } from './cloud-remover.ts'
 import { renderUtilization } from '../nodes/utilization.ts'
 import type { DeletionFailure, DeletionJob, DeletionResult } from './deletion-job.ts'
 import type { DeletionTracker } from './deletion-tracker.ts'
 import type { NodeDeletion } from './node-deletion.ts'
+import { type LookDependencies, lookAtNode } from './node-look.ts'
 import type { NodeMarker } from './node-marker.ts'
+import { inParallel } from './parallel.ts'
+
+const parallelLooks = 5
 
 export interface DeleterDependencies {
   readonly marker: NodeMarker
@@ -16,13 +21,14 @@ export interface DeleterDependencies {
   readonly remover: CloudRemover
   readonly tracker: DeletionTracker
   readonly outlets: Outlets
+  readonly look: LookDependencies
   readonly clock: Clock
   /** Called once for each node that {@link Deleter.start} was given, unless its signal aborts before. */
   readonly ended: (result: DeletionResult) => void
 }
 
 export type Start =
-  | { readonly kind: 'started' }
+  | { readonly kind: 'started'; readonly started: readonly DeletionJob[] }
   /** Nodes of the batch that could not be marked stay. `started` = empty ones, which go on. */
   | { readonly kind: 'failed'; readonly message: string; readonly started: readonly DeletionJob[] }
 
@@ -35,7 +41,7 @@ export class Deleter {
 
   /**
    * Marks the nodes and begins their deletion; resolves then. Empty ones are marked first, and go on when the others
-   * cannot be marked.
+   * cannot be marked. A node that does not look to the API server as it was chosen is not marked.
    * @param signal ends the deletions where they are when this process no longer leads: the next leader cleans up.
    */
   async start(
@@ -44,7 +50,8 @@ export class Deleter {
     signal: AbortSignal,
   ): Promise<Start> {
     const started: DeletionJob[] = []
-    for (const batch of [empty, drain]) {
+    for (const chosen of [empty, drain]) {
+      const batch = await this.#stillChosen(chosen, signal)
       if (batch.length === 0) continue
       const marking = await this.#deps.marker.markAll(
         batch.map(({ node }) => node),
@@ -66,12 +73,30 @@ export class Deleter {
       started.push(...batch)
       this.#countPending()
     }
-    return { kind: 'started' }
+    return { kind: 'started', started }
+  }
+
+  /** Caches may be minutes old, or filled from a list that was wrong. */
+  async #stillChosen(jobs: readonly DeletionJob[], signal: AbortSignal): Promise<readonly DeletionJob[]> {
+    const { look, ended } = this.#deps
+    const going: DeletionJob[] = []
+    await inParallel(jobs, parallelLooks, async (job) => {
+      const found = await lookAtNode(job.node.metadata.name, look, signal)
+      const why = found.kind === 'stays' ? found.why : newcomerOf(found, job)
+      if (why === undefined) {
+        going.push(job)
+        return
+      }
+      const failure = { stage: 'recheck', message: why } as const
+      this.#tellStaying(job, failure)
+      ended(this.#resultOf(job, failure))
+    })
+    return jobs.filter((job) => going.includes(job))
   }
 
   async #run(job: DeletionJob, taintValue: string, signal: AbortSignal): Promise<void> {
     const { deletion, remover, marker, outlets } = this.#deps
-    const { events, logger } = outlets
+    const { logger } = outlets
     const { name } = job.node.metadata
     try {
       const failure = await deletion.run(job, taintValue, signal).catch((error: unknown): DeletionFailure => {
@@ -84,14 +109,7 @@ export class Deleter {
         return
       }
       remover.expectNoLonger(job.groupId, name)
-      const verb = job.kind === 'drain' ? 'drain and delete the node' : 'delete the empty node'
-      events.object(job.node, 'Warning', 'ScaleDownFailed', `could not ${verb}: ${failure.message}`)
-      logger.warn('a node stays', {
-        node: name,
-        nodeGroup: job.groupId,
-        stage: failure.stage,
-        reason: failure.message,
-      })
+      this.#tellStaying(job, failure)
       await marker.unmark(name, taintValue, signal)
       this.#end(job, failure)
     } catch (error) {
@@ -100,6 +118,13 @@ export class Deleter {
     } finally {
       remover.expectNoLonger(job.groupId, name)
     }
+  }
+
+  #tellStaying({ node, groupId, kind }: DeletionJob, { stage, message }: DeletionFailure): void {
+    const { events, logger } = this.#deps.outlets
+    const verb = kind === 'drain' ? 'drain and delete the node' : 'delete the empty node'
+    events.object(node, 'Warning', 'ScaleDownFailed', `could not ${verb}: ${message}`)
+    logger.warn('a node stays', { node: node.metadata.name, nodeGroup: groupId, stage, reason: message })
   }
 
   #succeed(job: DeletionJob): void {
@@ -151,4 +176,11 @@ export class Deleter {
     const { outlets, tracker } = this.#deps
     outlets.metrics.set('pending_node_deletions', tracker.count)
   }
+}
+
+/** A pod that has to move and that the choice did not know: its place was not looked for. */
+function newcomerOf({ toMove }: Drain, { kind, pods }: DeletionJob): string | undefined {
+  const known = new Set(kind === 'empty' ? [] : pods.map(({ metadata }) => metadata.uid))
+  const newcomer = toMove.find(({ metadata }) => !known.has(metadata.uid))
+  return newcomer && `pod ${nameOf(newcomer)} was bound to it meanwhile`
 }

@@ -25,6 +25,8 @@ type FailedStage =
   /** What was read again does not allow it. */
   | 'recheck'
   | 'drain'
+  /** A pod that has to move came to the node after its drain. */
+  | 'newcomer'
   /** The node is not, or no longer, as this deletion left it. */
   | 'witness'
   | 'cloud'

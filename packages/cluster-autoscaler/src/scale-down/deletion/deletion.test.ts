@@ -91,6 +91,71 @@ test('CAS-88 an empty node that gets a pod within the delay stays', async () => 
   ])
 })
 
+test('RPB-9 a node that is empty by the cache and has a pod by the API server is not even marked', async () => {
+  const cluster = nodeWith(aPod('p', { node: 'n', cpu: '100m' }), aPod('q', { node: 'd', cpu: '100m' }))
+  cluster.add(aNode('d'), aPod('late', { node: 'd', owner: 'none' }))
+  cluster.unseen.add('p').add('late')
+  const { outcome } = await run(cluster, {}, minute)
+  assert.deepEqual(outcome.step, { kind: 'nothingToDelete' })
+  assert.deepEqual([cluster.cloudCalls, cluster.evictions, cluster.nodeWrites], [[], [], 0])
+  assert.deepEqual(cluster.eventsOf('ScaleDownFailed').toSorted(), [
+    'd: could not drain and delete the node: pod default/late may not be moved: no controller would create it again',
+    'n: could not delete the empty node: pod default/p was bound to it meanwhile',
+  ])
+  assert.equal(outcome.lastDeletionStartedMs, undefined)
+})
+
+for (const [when, afterMs] of [
+  ['while others are waited for', 20 * second],
+  ['while an annotation holds the deletion up', 20 * second],
+] as const)
+  test(`RPB-8 a pod that comes to an empty node ${when} keeps it`, async () => {
+    const isHeld = when.includes('annotation')
+    const delay = 'delay-deletion.cluster-autoscaler.kubernetes.io/x'
+    const cluster = new FakeCluster().add(aNode('n', isHeld ? { annotations: { [delay]: '' } } : {}), aRoom())
+    await run(cluster, { nodeDeletionBatcherIntervalMs: isHeld ? 0 : 30 * second }, afterMs)
+    cluster.add(aPod('late', { node: 'n' }))
+    await cluster.clock.advance(3 * minute)
+    assert.deepEqual([cluster.cloudCalls, isClean(cluster, 'n')], [[], true])
+    assert.deepEqual(cluster.eventsOf('ScaleDownFailed'), [
+      'n: could not delete the empty node: pod default/late was bound to it meanwhile',
+    ])
+  })
+
+test('RPB-8 a pod that comes to a node while that is drained is evicted too, and the third one keeps it', async () => {
+  const drained = nodeWith(aPod('p', { node: 'n', cpu: '100m' }))
+  await run(drained, { nodeDeletionBatcherIntervalMs: 30 * second }, 20 * second)
+  drained.add(aPod('late', { node: 'n' }))
+  await drained.clock.advance(2 * minute)
+  assert.deepEqual(
+    drained.evictions.map(({ pod }) => pod),
+    ['p', 'late'],
+  )
+  assert.deepEqual(drained.cloudCalls, [['n']])
+
+  const sticky = nodeWith(aPod('p', { node: 'n', cpu: '100m' }))
+  await run(sticky, { nodeDeletionBatcherIntervalMs: 30 * second })
+  for (let round = 0; round < 3; round++) {
+    await sticky.clock.advance(20 * second)
+    sticky.add(aPod(`late-${round}`, { node: 'n' }))
+    await sticky.clock.advance(15 * second)
+  }
+  await sticky.clock.advance(5 * minute)
+  assert.deepEqual([sticky.cloudCalls, isClean(sticky, 'n')], [[], true])
+  assert.deepEqual(
+    sticky.evictions.map(({ pod }) => pod),
+    ['p', 'late-0', 'late-1'],
+  )
+})
+
+test('RPB-43 nothing is marked while the cluster is not known', async () => {
+  const cluster = nodeWith(aPod('p', { node: 'd', cpu: '100m' })).add(aNode('d'))
+  cluster.isKnown = false
+  const { outcome } = await run(cluster, {}, minute)
+  assert.deepEqual(outcome.step, { kind: 'nothingToDelete' })
+  assert.deepEqual([cluster.cloudCalls, cluster.evictions, cluster.nodeWrites], [[], [], 0])
+})
+
 test('a pod that is waited for, or that may not be moved, and comes within the delay keeps the node', async () => {
   for (const late of [
     aPod('late', { node: 'n', annotations: { [annotations.safeToEvict]: 'on-completion' } }),

@@ -1,20 +1,19 @@
 /** The deletion of one marked node, from the delay after its taint to its last event (cluster-autoscaler.md 6.6). */
-import { type Clock, type Logger, messageOf } from '@tenon/runtime'
+import type { Clock, Logger } from '@tenon/runtime'
 import { delayDeletionPrefix } from '../../names.ts'
 import type { AutoscalerOptions } from '../../options/options.ts'
-import { hasEnded, isExpendable } from '../../pods/classes.ts'
-import { DisruptionBudgets } from '../drain/disruption-budgets.ts'
-import { type Drain, drainOf } from '../drain/node-drain.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
-import { renderReason } from '../reasons.ts'
 import type { CloudRemover } from './cloud-remover.ts'
 import type { ClusterReader } from './cluster-reader.ts'
 import type { DeletionFailure, DeletionJob } from './deletion-job.ts'
 import { evictionPlan } from './eviction-plan.ts'
 import type { Evictor } from './evictor.ts'
+import { lookAtNode } from './node-look.ts'
 import type { TaintLatency } from './taint-latency.ts'
 
 const pollMs = 5_000
+/** Pods that come to a node while it is drained are evicted, too, so often; then it stays. */
+const drainRounds = 3
 
 export interface NodeDeletionDependencies {
   readonly options: Pick<AutoscalerOptions, 'loop' | 'scaleDown'>
@@ -37,16 +36,29 @@ export class NodeDeletion {
 
   /** @returns why the node stays; undefined when its instance is gone. Rejects when the signal aborts. */
   async run(job: DeletionJob, taintValue: string, signal: AbortSignal): Promise<DeletionFailure | undefined> {
+    const { steps } = this.#deps
+    const { node, groupId, kind } = job
+    await this.#delay(node.metadata.name, signal)
+    for (let round = 1; ; round++) {
+      const failure = await this.#drain(job, signal)
+      if (failure !== undefined) return failure
+      await this.#awaitAnnotations(node.metadata.name, signal)
+      const ending = await steps.remover.remove({ node, groupId, taintValue }, signal)
+      if (ending?.stage !== 'newcomer' || kind === 'empty' || round === drainRounds) return ending
+    }
+  }
+
+  async #drain({ node, kind }: DeletionJob, signal: AbortSignal): Promise<DeletionFailure | undefined> {
     const { steps, options } = this.#deps
-    const { name } = job.node.metadata
-    await this.#delay(name, signal)
-    const drain = await this.#recheck(job, signal)
-    if ('stage' in drain) return drain
-    const plan = evictionPlan(drain, job.kind, options.scaleDown)
+    const { name } = node.metadata
+    const look = await lookAtNode(name, this.#deps, signal)
+    if (look.kind === 'stays') return { stage: 'recheck', message: look.why }
+    const [moved] = look.toMove
+    if (kind === 'empty' && moved !== undefined)
+      return { stage: 'recheck', message: `pod ${nameOf(moved)} was bound to it meanwhile` }
+    const plan = evictionPlan(look, kind, options.scaleDown)
     const message = await steps.evictor.drain(name, plan, signal)
-    if (message !== undefined) return { stage: 'drain', message }
-    await this.#awaitAnnotations(name, signal)
-    return await steps.remover.remove({ node: job.node, groupId: job.groupId, taintValue }, signal)
+    return message === undefined ? undefined : { stage: 'drain', message }
   }
 
   /** The scheduler may have chosen the node before it learnt of the taint. */
@@ -56,41 +68,6 @@ export class NodeDeletion {
     if (dynamicDeleteDelayAfterTaint) await steps.latency.observe(nodeName, signal)
     const dynamicMs = dynamicDeleteDelayAfterTaint ? steps.latency.delayMs() : undefined
     await clock.sleep(dynamicMs ?? deleteDelayAfterTaintMs, signal)
-  }
-
-  /** Reads pods and budgets again, and asks the drain rules once more. */
-  async #recheck({ node, kind }: DeletionJob, signal: AbortSignal): Promise<Drain | DeletionFailure> {
-    const { reader, clock, options } = this.#deps
-    try {
-      const [pods, budgets] = await Promise.all([
-        reader.podsOf(node.metadata.name, signal),
-        reader.disruptionBudgets(signal),
-      ])
-      const { expendablePodsPriorityCutoff } = options.loop
-      const counted = pods.filter((pod) => !hasEnded(pod) && !isExpendable(pod, expendablePodsPriorityCutoff))
-      const drain = drainOf(counted, {
-        nowMs: clock.now(),
-        options: options.scaleDown,
-        controllerOf: reader.controllerOf,
-        budgets: new DisruptionBudgets(budgets),
-      })
-      if (drain.kind === 'blocked') {
-        const reason = { kind: 'BlockedByPod', pod: drain.pod, reason: drain.reason } as const
-        return { stage: 'recheck', message: renderReason(reason) }
-      }
-      const [awaited] = drain.awaited
-      const [moved] = drain.toMove
-      if (awaited !== undefined) {
-        return { stage: 'recheck', message: renderReason({ kind: 'BlockedByOnCompletionPod', pod: awaited }) }
-      }
-      if (kind === 'empty' && moved !== undefined) {
-        return { stage: 'recheck', message: `pod ${nameOf(moved)} was bound to it meanwhile` }
-      }
-      return drain
-    } catch (error) {
-      if (signal.aborted) throw error
-      return { stage: 'recheck', message: `its pods could not be read again: ${messageOf(error)}` }
-    }
   }
 
   /** Others may hold the deletion up for a while. When they do so for longer, it goes on all the same. */

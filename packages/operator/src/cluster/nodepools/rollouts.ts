@@ -11,6 +11,8 @@ const minute = 60_000
 const bornMs = 30 * minute
 /** After a failure one node is replaced at a time, and the next one once this has shown what became of it. */
 const probeMs = 15 * minute
+/** The disruption loop looks at drifted nodes several times in so long. */
+const limitMs = minute
 const backoff = { freeFailures: 0, baseMs: 30 * minute, capMs: 60 * minute, memoryMs: 360 * minute } as const
 
 /**
@@ -28,6 +30,8 @@ export class Rollouts {
   readonly #probes = new Map<string, number>()
   /** Since when nodes of a NodePool are replaced, by its name; Unix milliseconds. */
   readonly #beganMs = new Map<string, number>()
+  /** NodePools whose limits keep their drifted nodes. */
+  readonly #limits = new Map<string, { readonly because: string; readonly untilMs: number }>()
   /** Names of NodePools whose pause begins, changes or ends. */
   readonly changes: Listeners<string> = new Listeners()
   /** Rollouts that make a few replacements first. */
@@ -78,6 +82,20 @@ export class Rollouts {
     return Math.max(this.#failures.leftMs(pool), probeLeftMs, 0)
   }
 
+  /** The pool's limits keep its drifted nodes: holds for a minute, unless it is found again. */
+  limit(pool: string, because: string): void {
+    const isNew = this.limitOf(pool)?.because !== because
+    this.#limits.set(pool, { because, untilMs: this.#clock.monotonic() + limitMs })
+    if (isNew) this.changes.notify(pool)
+  }
+
+  /** Which limit keeps drifted nodes of the pool, and for how long that holds. */
+  limitOf(pool: string): { readonly because: string; readonly leftMs: number } | undefined {
+    const known = this.#limits.get(pool)
+    const leftMs = (known?.untilMs ?? 0) - this.#clock.monotonic()
+    return known === undefined || leftMs <= 0 ? undefined : { because: known.because, leftMs }
+  }
+
   #note(change: Change<NodeClaim>): void {
     const { metadata } = change.object
     const launchedMs = this.#replacements.get(metadata.name)
@@ -112,7 +130,10 @@ export class Rollouts {
   #restart(pools: readonly NodePool[]): void {
     this.#replacements.clear()
     this.#beganMs.clear()
-    for (const { metadata } of pools) this.#probes.delete(metadata.name)
+    for (const { metadata } of pools) {
+      this.#probes.delete(metadata.name)
+      this.#limits.delete(metadata.name)
+    }
     this.#failures.forget(pools.map(({ metadata }) => metadata.name))
     for (const { metadata } of pools) this.changes.notify(metadata.name)
   }

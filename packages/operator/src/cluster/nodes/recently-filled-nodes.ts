@@ -5,6 +5,8 @@ import type { Clock } from '@tenon/runtime'
 const settleMs = 15 * 60_000
 /** Pods that come without end do not keep an instance for longer. */
 const longestMs = 60 * 60_000
+/** What an instance was filled with is remembered for so long. */
+const memoryMs = 24 * 60 * 60_000
 
 /**
  * A decision does not know in which order its nodes join and where the scheduler puts pods on them, so a search a
@@ -23,7 +25,7 @@ export class RecentlyFilledNodes {
   /** A decision was made that pods run on the instance of this claim. */
   fill(claim: string): void {
     const now = this.#clock.now()
-    for (const [name, atMs] of this.#filled) if (now - atMs >= longestMs) this.#filled.delete(name)
+    for (const [name, atMs] of this.#filled) if (now - atMs >= memoryMs) this.#filled.delete(name)
     this.#filled.set(claim, now)
   }
 

@@ -1,5 +1,6 @@
 /** `disruption`, methods Global, Multi, Single and Together: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
 import type { PlannedMove } from '@tenon/engine'
+import { rfc3339 } from '@tenon/runtime'
 import type { StateNode } from '../../cluster/nodes/state-node.ts'
 import type { Candidate, GroupScope } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
@@ -10,6 +11,7 @@ import type { ConsolidationAdmission } from './consolidation-admission.ts'
 import type { ConsolidationMoves } from './consolidation-moves.ts'
 import { type ConsolidationSearch, placesOf } from './consolidation-search.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
+import type { PayBack } from './pay-back.ts'
 import type { SearchMemory } from './search-memory.ts'
 
 /** What this file works with. */
@@ -20,6 +22,7 @@ interface Dependencies {
   readonly validation: MoveValidation
   readonly moves: ConsolidationMoves
   readonly remarks: DisruptionRemarks
+  readonly payBack: PayBack
 }
 
 const reason = 'Underutilized'
@@ -91,11 +94,10 @@ export class Consolidation implements DisruptionMethod {
     remarks.found(result.remarks, ground.candidates)
     if (result.isTimedOut) remarks.timedOut(this.type)
     search.reached(result)
-    const [best, ...others] = result.moves
-    if (best === undefined) {
+    if (result.moves.length === 0)
       memory.nothingFound(result, since, circumstances, unchanged, this.type === 'single')
-      return 'nothing'
-    }
+    const [best, ...others] = this.#worthwhile(result.moves, ground)
+    if (best === undefined) return 'nothing'
     await delay()
     if (isGlobal && since.version !== memory.now().version) {
       if (await search.isOutdone(best, pass, circumstances, signal)) {
@@ -115,13 +117,39 @@ export class Consolidation implements DisruptionMethod {
       this.#tellRejected(move, ground, rejection)
       moves.rejected({ candidates: nodesOf(move, ground), reason }, rejectionTexts[rejection])
     }
+    return await this.#begin(confirmed, ground, together !== undefined, begin)
+  }
+
+  async #begin(
+    confirmed: readonly PlannedMove[],
+    ground: RemovalGround,
+    isWhole: boolean,
+    begin: Pass['begin'],
+  ): Promise<PassOutcome> {
+    const { moves } = this.#deps
     for (const move of confirmed) {
-      const going = { candidates: nodesOf(move, ground), isWhole: together !== undefined }
-      const nodes = { ...going, reason, type: this.type } as const
+      const nodes = { candidates: nodesOf(move, ground), isWhole, reason, type: this.type } as const
       if ((await begin(moves.commandFor(move, ground, nodes))) !== undefined) return 'again'
       moves.begun(move, ground)
     }
     return confirmed.length > 0 ? 'begun' : 'nothing'
+  }
+
+  /** Those that save more than what their evictions are worth; nodes of the others are told. */
+  #worthwhile(moves: readonly PlannedMove[], ground: RemovalGround): readonly PlannedMove[] {
+    const { payBack, remarks } = this.#deps
+    return moves.filter((move) => {
+      const nodes = nodesOf(move, ground)
+      const fromMs = payBack.isWorthFromMs(move, nodes)
+      if (fromMs === undefined) return true
+      const saved = move.savings.toFixed(3)
+      for (const node of nodes)
+        remarks.unconsolidatable(
+          node,
+          `a replacement would save ${saved} an hour, which is worth the eviction of its pods from ${rfc3339(fromMs)}`,
+        )
+      return false
+    })
   }
 
   #tellRejected(

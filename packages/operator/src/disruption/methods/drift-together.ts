@@ -6,6 +6,7 @@ import type { Candidate } from '../candidates.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import { type GroupUnit, groupUnits } from '../group-units.ts'
 import { refusalText } from '../refusals.ts'
+import type { NodeLimits } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import type { RemovalSimulation } from '../simulation.ts'
 import { unitsOf, type WholeUnits } from '../whole-units.ts'
@@ -21,6 +22,7 @@ interface Dependencies {
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly remarks: DisruptionRemarks
+  readonly nodeLimits: NodeLimits
   readonly rolloutPause: RolloutPause
   readonly units: WholeUnits
 }

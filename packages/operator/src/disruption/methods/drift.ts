@@ -6,6 +6,7 @@ import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import { replaceFirst } from './drifted-sets.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import type { RolloutPause } from './rollout-pause.ts'
+import type { NodeLimits } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import type { RemovalSimulation } from '../simulation.ts'
 
@@ -14,6 +15,7 @@ interface Dependencies {
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly remarks: DisruptionRemarks
+  readonly nodeLimits: NodeLimits
   readonly rolloutPause: RolloutPause
 }
 

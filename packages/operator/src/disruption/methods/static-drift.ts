@@ -6,6 +6,7 @@ import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
 import { driftedAmong, isDrifted } from './drifted.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
+import { type NodeLimits, remedy } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import { heldBackText, type RolloutPause } from './rollout-pause.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
@@ -16,6 +17,7 @@ interface Dependencies {
   readonly pools: StaticPools
   readonly claims: StaticClaims
   readonly remarks: DisruptionRemarks
+  readonly nodeLimits: NodeLimits
   readonly rolloutPause: RolloutPause
 }
 
@@ -83,13 +85,26 @@ export class StaticDrift implements DisruptionMethod {
     const { active, pendingDisruption } = this.#deps.state.poolClaims.of(pool.metadata.name)
     // There are nodes too many: those that go first may be these.
     if (active.length + pendingDisruption.length > pool.spec.replicas) return []
-    const names = this.#deps.claims.reserve(pool, Math.min(nodes.length, remaining))
+    const wanted = Math.min(nodes.length, remaining)
+    const names = this.#deps.claims.reserve(pool, wanted)
+    if (names.length === 0 && wanted > 0) this.#tellFull(pool, nodes.slice(0, wanted))
     return names.flatMap((name, i) => {
       const candidate = nodes[i]
       if (candidate === undefined) return []
       const replacements = [this.#replacement(pool, name)]
       return [{ reason, type: '' as const, candidates: [candidate], replacements, destinations: [] }]
     })
+  }
+
+  /** Of a limit that has room for no successor, ever; else some nodes are on their way out. */
+  #tellFull(pool: StaticPool, nodes: readonly Candidate[]): void {
+    const { nodeLimits, remarks } = this.#deps
+    const { replicas } = pool.spec
+    const limit = nodeLimit(pool)
+    if (limit >= replicas + 1) return
+    const because = `limits.nodes is ${limit}, and replicas is ${replicas}`
+    nodeLimits.tell(pool, because)
+    for (const node of nodes) remarks.stays(node, `it is not replaced: ${because}; ${remedy}`)
   }
 
   #replacement(pool: StaticPool, name: string): Replacement {

@@ -1,9 +1,7 @@
 /** Whether the API server is that of the cluster whose instances this is about (reports-2.md 2). */
-import { kinds, labels } from '@tenon/api'
-import type { EventRecorder, KubeClient, ObjectKey } from '@tenon/kube'
+import { kinds, type Lease, type Namespace } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
-import type { IdentitySettings } from '../settings.ts'
-import type { Caches } from './caches.ts'
+import type { EventRecorder, KubeClient, ObjectKey } from '../contract.ts'
 
 /** Annotation of the lease: UID of namespace `kube-system` of the cluster that launched. */
 export const identityAnnotation = 'tenon.sh/cluster-identity'
@@ -11,9 +9,18 @@ export const identityAnnotation = 'tenon.sh/cluster-identity'
 /** The namespace that every cluster has, and none has twice. */
 export const identityNamespace: ObjectKey = { name: 'kube-system' }
 
+/** How the cluster is known again. */
+export interface IdentitySettings {
+  /** Where the identity outlives the process; nowhere without leader election. */
+  readonly lease?: ObjectKey
+  /** How the lease is written: `update` needs no right to patch. Default `patch`. */
+  readonly writes?: 'patch' | 'update'
+  /** Whoever started this process has looked: the cluster is the right one. */
+  readonly isAccepted: boolean
+}
+
 export interface IdentityDependencies {
-  readonly client: Pick<KubeClient, 'get' | 'list' | 'patch'>
-  readonly caches: Pick<Caches, 'namespaces' | 'nodeClaims' | 'nodes'>
+  readonly client: Pick<KubeClient, 'get' | 'list' | 'patch' | 'update'>
   readonly events: EventRecorder
   readonly clock: Clock
   readonly logger: Logger
@@ -31,6 +38,8 @@ export class ClusterIdentity {
   readonly #deps: IdentityDependencies
   /** Of the cluster that this process first saw. */
   #known: string | undefined
+  /** As the API server has it, for events. */
+  #namespace: Namespace | undefined
   #isStored = false
   /** Why nothing may be removed, as of the last look at the API server. */
   #refusal: string | undefined
@@ -44,11 +53,9 @@ export class ClusterIdentity {
 
   /** Looks at the API server now and then until `signal` aborts. Never rejects. */
   async follow(signal: AbortSignal): Promise<void> {
-    const { caches, clock } = this.#deps
-    this.#known ??= caches.namespaces.get(identityNamespace)?.metadata.uid
     while (!signal.aborted) {
       await this.#look()
-      await clock.sleep(periodMs, signal).catch(ended)
+      await this.#deps.clock.sleep(periodMs, signal).catch(ended)
     }
   }
 
@@ -64,15 +71,15 @@ export class ClusterIdentity {
     return this.#refusal
   }
 
-  /** The same for a sweep: also when nothing of what it would take is known to this server. */
-  refusalOfSweep(wanted: number, present: number): string | undefined {
-    const { caches, settings } = this.#deps
+  /**
+   * The same for a sweep: also when nothing of what it would take is known to this server.
+   * @param isKnown whether the server shows anything that was made for such instances.
+   */
+  refusalOfSweep(wanted: number, present: number, isKnown: () => boolean): string | undefined {
+    const { settings } = this.#deps
     if (this.refusal !== undefined || settings.isAccepted || wanted === 0 || wanted < present)
       return this.refusal
-    const isKnown =
-      caches.nodeClaims.size > 0 ||
-      caches.nodes.list().some(({ metadata }) => metadata.labels?.[labels.nodePool] !== undefined)
-    if (isKnown) return undefined
+    if (isKnown()) return undefined
     const why = `the cluster (${this.#known ?? 'of unknown identity'}) shows no NodeClaim and no Node of the ${present} instances that carry its name; ${remedy}`
     this.#tell(why)
     return why
@@ -96,6 +103,7 @@ export class ClusterIdentity {
     const [namespace] = await client.list(kinds.namespace, { fieldSelector })
     const uid = namespace?.metadata.uid
     this.#known ??= uid
+    this.#namespace = namespace
     this.#lookedAt = clock.monotonic()
     if (uid === undefined || uid !== this.#known)
       this.#refusal = `the API server is that of another cluster (${uid ?? 'without a namespace kube-system'} instead of ${this.#known ?? 'one that is known'}); ${remedy}`
@@ -106,6 +114,7 @@ export class ClusterIdentity {
   /** What an earlier process stored counts: objects may have been copied from another cluster. */
   async #compareLease(uid: string, key: ObjectKey): Promise<void> {
     const { client, settings } = this.#deps
+    const { writes = 'patch' } = settings
     const lease = await client.get(kinds.lease, key)
     const stored = lease?.metadata.annotations?.[identityAnnotation]
     this.#refusal =
@@ -113,21 +122,29 @@ export class ClusterIdentity {
         ? undefined
         : `the lease is that of cluster ${stored}, and this is cluster ${uid}; ${remedy}`
     if (lease === undefined || this.#refusal !== undefined) return
-    if (stored !== uid)
-      await client.patch(kinds.lease, key, { metadata: { annotations: { [identityAnnotation]: uid } } })
+    if (stored !== uid) {
+      const annotations = { [identityAnnotation]: uid }
+      if (writes === 'patch') await client.patch(kinds.lease, key, { metadata: { annotations } })
+      else await client.update(kinds.lease, annotated(lease, annotations))
+    }
     this.#isStored = true
   }
 
   #tell(message: string): void {
-    const { caches, clock, events, logger } = this.#deps
+    const { clock, events, logger } = this.#deps
     const now = clock.monotonic()
     if (now - this.#toldAt < toldPauseMs) return
     this.#toldAt = now
     logger.warn('removals are stopped', { why: message })
-    const object = caches.namespaces.get(identityNamespace)
+    const object = this.#namespace
     if (object !== undefined)
       events.record({ object, type: 'Warning', reason: 'ClusterNotRecognized', message, dedupe: [message] })
   }
+}
+
+function annotated(lease: Lease, annotations: Readonly<Record<string, string>>): Lease {
+  const { metadata } = lease
+  return { ...lease, metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } }
 }
 
 /** A sleep that was cut short. */

@@ -1,24 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  karpenterKinds,
-  kinds,
-  type Lease,
-  type Namespace,
-  type Node,
-  type NodeClaim,
-  type ResourceType,
-} from '@tenon/api'
-import type { EventInput } from '@tenon/kube'
+import type { Lease, Namespace, ResourceType } from '@tenon/api'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
+import type { EventInput } from '../contract.ts'
 import { ClusterIdentity, identityAnnotation } from './cluster-identity.ts'
-import { ToldCache } from './observed-cluster.test-support.ts'
 
 const lease = { namespace: 'kube-system', name: 'tenon' }
 
 interface Stand {
   readonly clock: VirtualClock
   readonly told: string[]
+  /** How the lease was written. */
+  readonly written: readonly string[]
   /** What is stored on the lease. */
   readonly annotations: Record<string, string>
   readonly identity: ClusterIdentity
@@ -26,19 +19,24 @@ interface Stand {
   readonly moveTo: (uid: string) => void
 }
 
-function stand(options: { readonly stored?: string; readonly isAccepted?: boolean } = {}): Stand {
+function stand(
+  options: {
+    readonly stored?: string
+    readonly isAccepted?: boolean
+    readonly writes?: 'patch' | 'update'
+  } = {},
+): Stand {
   const clock = new VirtualClock()
   const told: string[] = []
+  const written: string[] = []
   const annotations: Record<string, string> =
     options.stored === undefined ? {} : { [identityAnnotation]: options.stored }
   let uid = 'here'
-  const namespaces = new ToldCache<Namespace>(kinds.namespace)
   const namespaceNow = (): Namespace => ({
     apiVersion: 'v1',
     kind: 'Namespace',
     metadata: { name: 'kube-system', uid },
   })
-  namespaces.put(namespaceNow())
   const leaseNow = (): Lease => ({
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
@@ -50,22 +48,24 @@ function stand(options: { readonly stored?: string; readonly isAccepted?: boolea
       list: <T>() => Promise.resolve([namespaceNow() as T]),
       patch: <T>(_type: ResourceType, _key: unknown, patch: object) => {
         Object.assign(annotations, (patch as Partial<Lease>).metadata?.annotations)
+        written.push('patch')
         return Promise.resolve(leaseNow() as T)
       },
-    },
-    caches: {
-      namespaces,
-      nodeClaims: new ToldCache<NodeClaim>(karpenterKinds.nodeClaim),
-      nodes: new ToldCache<Node>(kinds.node),
+      update: <T>(_type: ResourceType, object: T) => {
+        Object.assign(annotations, (object as Lease).metadata.annotations)
+        written.push('update')
+        return Promise.resolve(object)
+      },
     },
     events: { record: ({ message }: EventInput) => void told.push(message) },
     clock,
     logger: silentLogger,
-    settings: { lease, isAccepted: options.isAccepted ?? false },
+    settings: { lease, isAccepted: options.isAccepted ?? false, writes: options.writes ?? 'patch' },
   })
   return {
     clock,
     told,
+    written,
     annotations,
     identity,
     moveTo: (next) => {
@@ -75,9 +75,12 @@ function stand(options: { readonly stored?: string; readonly isAccepted?: boolea
 }
 
 test('RPB-43 the first start finds no identity and stores it', async () => {
-  const { identity, annotations } = stand()
-  assert.ok(await identity.mayRemove())
-  assert.equal(annotations[identityAnnotation], 'here')
+  for (const writes of ['patch', 'update'] as const) {
+    const { identity, annotations, written } = stand({ writes })
+    assert.ok(await identity.mayRemove())
+    assert.equal(annotations[identityAnnotation], 'here')
+    assert.deepEqual(written, [writes])
+  }
 })
 
 test('RPB-43 a lease of another cluster stops removals, once accepted no longer', async () => {
@@ -109,8 +112,24 @@ test('RPB-43 another cluster behind the same address stops removals, told once a
 
 test('RPB-43 a sweep of all there is stops where the cluster knows none of it', () => {
   const { identity } = stand()
-  assert.match(identity.refusalOfSweep(4, 4) ?? '', /shows no NodeClaim and no Node of the 4 instances/)
-  assert.equal(identity.refusalOfSweep(3, 4), undefined)
-  assert.equal(identity.refusalOfSweep(0, 0), undefined)
-  assert.equal(stand({ isAccepted: true }).identity.refusalOfSweep(4, 4), undefined)
+  assert.match(
+    identity.refusalOfSweep(4, 4, () => false) ?? '',
+    /shows no NodeClaim and no Node of the 4 instances/,
+  )
+  assert.equal(
+    identity.refusalOfSweep(4, 4, () => true),
+    undefined,
+  )
+  assert.equal(
+    identity.refusalOfSweep(3, 4, () => false),
+    undefined,
+  )
+  assert.equal(
+    identity.refusalOfSweep(0, 0, () => false),
+    undefined,
+  )
+  assert.equal(
+    stand({ isAccepted: true }).identity.refusalOfSweep(4, 4, () => false),
+    undefined,
+  )
 })

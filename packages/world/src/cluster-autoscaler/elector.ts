@@ -1,0 +1,32 @@
+/** A candidate for the lease on virtual time, where the command has a thread. */
+import type { AutoscalerPlan } from '@tenon/cluster-autoscaler'
+import { createKubeClient, createLeaderElector } from '@tenon/kube'
+import type { Transport } from '@tenon/runtime'
+
+type Candidate = Pick<AutoscalerPlan, 'options' | 'process' | 'identity' | 'clock' | 'random' | 'logger'>
+
+/** What {@link AutoscalerPlan.elect} is; undefined with `--leader-elect=false`. */
+export function electorOver(
+  transport: Transport,
+  { options, process, identity, clock, random, logger }: Candidate,
+): Pick<AutoscalerPlan, 'elect'> {
+  const { leaderElection, leaseName: name } = process
+  if (leaderElection === undefined) return {}
+  const client = createKubeClient({ transport, clock, userAgent: 'test', requestTimeoutMs: 5000 })
+  const { namespace } = options.status
+  return {
+    elect: (hooks) =>
+      createLeaderElector({
+        ...leaderElection,
+        ...hooks,
+        client,
+        clock,
+        random,
+        logger,
+        identity,
+        namespace,
+        name,
+        writes: 'update',
+      }),
+  }
+}
