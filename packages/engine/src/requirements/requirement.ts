@@ -151,6 +151,11 @@ export function intersects(a: ValueSet, b: ValueSet): boolean {
   return false
 }
 
+/** What two statements about one label allow; undefined when nobody says anything. */
+export function both(a: ValueSet | undefined, b: ValueSet | undefined): ValueSet | undefined {
+  return a === undefined ? b : b === undefined ? a : intersection(a, b)
+}
+
 /**
  * One concrete allowed value: the smallest listed one, or the smallest free integer from 0 up within
  * the bounds (a label value cannot begin with a minus sign); undefined when there is none.

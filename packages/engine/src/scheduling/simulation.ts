@@ -926,7 +926,7 @@ export class Simulation {
   #fill(claim: OpenClaim, pod: number, shape: PodShape, admission: Admission): void {
     if (claim.class !== admission.class) claim.cheapest = 0
     claim.class = admission.class
-    claim.state = admission.class.state
+    claim.state = this.#compiled.classes.located(claim.class, this.#topology.domainKeys)
     claim.rise = undefined
     claim.pods.push(pod)
     claim.arrival = this.#placements

@@ -3,7 +3,7 @@
  * requirements, same types still allowed. Whatever is computed for one of them serves all.
  */
 import type { PricePerHour } from '@tenon/api'
-import { allowsAbsence, type ValueSet } from '../../requirements/requirement.ts'
+import { allowsAbsence, both, type ValueSet } from '../../requirements/requirement.ts'
 import { compatible, type Requirements } from '../../requirements/requirements.ts'
 import { anything, type RequirementStates, type StateId } from '../../requirements/states.ts'
 import type { SchedulingPolicy } from '../../input/input.ts'
@@ -51,6 +51,8 @@ export class ClaimClasses {
   readonly #narrowed = new Map<number, ClaimClass | undefined>()
   readonly #sold = new Map<StateId, Map<Sale, Openings>>()
   readonly #unpriced = new Map<number, ClaimClass | undefined>()
+  /** By class: by label, the value that every node of the class has. */
+  readonly #onlyValues: Map<string, string | undefined>[] = []
 
   constructor(states: RequirementStates, policy: SchedulingPolicy) {
     this.#states = states
@@ -113,6 +115,37 @@ export class ClaimClasses {
     if (ports.length === 0 || from.allowed.every((row) => portsFree(row, ports))) return from
     const allowed = from.allowed.filter((row) => portsFree(row, ports))
     return this.#class(from.template, from.state, allowed, undefined)
+  }
+
+  /** What is known of the nodes of a class: its requirements, and the labels that all ways to buy them give alike. */
+  located(of: ClaimClass, keys: Iterable<string>): StateId {
+    let state = of.state
+    for (const key of keys) {
+      const value = this.#onlyValue(of, key)
+      if (value !== undefined) state = this.#states.narrow(state, key, [value])
+    }
+    return state
+  }
+
+  #onlyValue(of: ClaimClass, key: string): string | undefined {
+    const known = (this.#onlyValues[of.index] ??= new Map())
+    if (!known.has(key)) known.set(key, this.#findOnlyValue(of, key))
+    return known.get(key)
+  }
+
+  #findOnlyValue(of: ClaimClass, key: string): string | undefined {
+    const wanted = this.#states.get(of.state).get(key)
+    let only: string | undefined
+    for (const row of of.rows) {
+      const ofType = both(wanted, row.type.requirements.get(key))
+      for (const offering of this.offerings(of, row)) {
+        const set = both(ofType, offering.requirements.get(key))
+        const [value] = set === undefined || set.complement || set.values.size > 1 ? [] : set.values
+        if (value === undefined || (only !== undefined && value !== only)) return undefined
+        only = value
+      }
+    }
+    return only
   }
 
   /** The class with minValues lowered to what was found. */

@@ -13,6 +13,7 @@ import {
   aPoolInput,
   aType,
   podsPerDomain,
+  preferringPods,
   requiringPods,
   soldAs,
   spreading,
@@ -72,4 +73,15 @@ describe('RPB-51 zones of a type that is reserved in another one', () => {
       assert.deepEqual(podsPerDomain(claims, labels.zone), { 'zone-1': 2 })
     }
   })
+})
+
+test('RPB-51 a pod that would rather be apart shares a node where a second one would be in the same zone', () => {
+  const only = aType('only', 4, 16)
+  const apart = preferringPods('podAntiAffinity', labels.zone, 'b')
+  const pods = [anAppPod('b', {}, '1'), anAppPod('b', apart, '1')]
+  for (const { claims } of decided(anInput({ pods, pools: [aPoolInput(aPool(), [only])] })))
+    assert.deepEqual(
+      claims.map((claim) => claim.pods.length),
+      [2],
+    )
 })

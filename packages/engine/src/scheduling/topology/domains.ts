@@ -1,6 +1,6 @@
 /** Which values the nodes that pools could launch have for each label (scheduling.md 9.2, reports.md 2). */
 import { labels } from '@tenon/api'
-import { allowsAbsence, intersection, operatorOf, type ValueSet } from '../../requirements/requirement.ts'
+import { allowsAbsence, both, operatorOf, type ValueSet } from '../../requirements/requirement.ts'
 import { compatible, merged, overlaps, type Requirements } from '../../requirements/requirements.ts'
 import type { CompiledType } from '../types/instance-rows.ts'
 import type { CompiledPool } from '../claims/pool-template.ts'
@@ -197,10 +197,6 @@ function exceptAbsent(type: Requirements, terms: Requirements): Requirements {
     return set !== undefined && operatorOf(set) === 'DoesNotExist' && allowsAbsence(set)
   }
   return [...terms.keys()].some(isAbsent) ? new Map([...type].filter(([key]) => !isAbsent(key))) : type
-}
-
-function both(a: ValueSet | undefined, b: ValueSet | undefined): ValueSet | undefined {
-  return a === undefined ? b : b === undefined ? a : intersection(a, b)
 }
 
 /** Values that both name, where any of them is listed at all. */

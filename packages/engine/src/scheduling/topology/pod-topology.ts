@@ -96,6 +96,7 @@ export class PodTopology {
   readonly #expected: ExpectedPods
   readonly #names = new Map<string, DomainNames>()
   readonly #identities = new RuleIdentities()
+  readonly #domainKeys = new Set<string>()
   readonly #groups = new Map<string, TopologyGroup>()
   readonly #inverseGroups = new Map<string, TopologyGroup>()
   /** Rules by the part of the pod that they are, of pods that look the same to others. */
@@ -158,6 +159,11 @@ export class PodTopology {
   /** What DaemonSets will bring to a node that is starting, by their indexes. */
   expectOnNode(host: number, daemons: readonly number[]): void {
     this.#expected.onNode(host, daemons)
+  }
+
+  /** Labels over which there are rules about domains. */
+  get domainKeys(): ReadonlySet<string> {
+    return this.#domainKeys
   }
 
   /** Whether rules about domains bear on the shape. */
@@ -544,6 +550,7 @@ export class PodTopology {
     this.#expected.follow(group)
     // Any host will do for a rule about hosts, so hosts need not be known beforehand.
     if (group.isHost) return group
+    this.#domainKeys.add(rule.key)
     for (const domain of this.#universe.domains(rule.key, rule.filter))
       group.addDomain(group.domains.idOf(domain))
     for (const node of this.#problem.topologyNodes.values()) {
