@@ -80,9 +80,9 @@ describe('views of pods that are wrong', () => {
 
   /** Passes time in which no node and no pod goes, none comes, and nobody asks for the end of a pod. */
   async function assertUntouched(ms: number): Promise<void> {
-    const before = [nodeNames(), podUids('calm')]
+    const seen = [nodeNames(), podUids('calm')]
     await stand.clock.sleep(ms)
-    assert.deepEqual([nodeNames(), podUids('calm')], before)
+    assert.deepEqual([nodeNames(), podUids('calm')], seen)
     assert.deepEqual(stand.requests, [])
   }
 
@@ -174,13 +174,13 @@ describe('views of pods that are wrong', () => {
   test('RPB-1 pods that are shown 130 s late get a node each, and no verdict', {
     timeout: 330 * seconds,
   }, async () => {
-    const before = nodeNames().length
+    const count = nodeNames().length
     views.late('pods', 130 * seconds)
     await createDeployment('late', 9)
     assert.ok(await wait(() => running('late').length === 9, 200 * seconds), `${running('late').length} run`)
     await stand.clock.sleep(60 * seconds)
     assert.equal(new Set(running('late').map(({ spec }) => spec.nodeName)).size, 9)
-    assert.equal(nodeNames().length, before + 9)
+    assert.equal(nodeNames().length, count + 9)
     const events = await stand.client.list<
       { readonly metadata: { readonly name: string }; readonly reason: string } & Pod
     >({
