@@ -10,8 +10,11 @@ import { EventNotes } from './event-notes.ts'
 import { faultyApi } from './faults/api-faults.ts'
 import { faultyCloud } from './faults/cloud-faults.ts'
 import { playDeviceFaults, withDrivers } from './faults/device-faults.ts'
-import { playInstanceFaults } from './faults/instance-faults.ts'
+import { labelPools, playInstanceFaults } from './faults/instance-faults.ts'
+import { LyingCloud } from './faults/lying-cloud.ts'
 import { playProcessFaults } from './faults/process-faults.ts'
+import { StubbornScheduler } from './faults/stubborn-scheduler.ts'
+import { ViewFaults } from './faults/view-faults.ts'
 import { Weather } from './faults/weather.ts'
 import { fleetOf, launchesOfAge, unrest } from './invariants/calm.ts'
 import { Checker } from './invariants/checker.ts'
@@ -78,7 +81,10 @@ export async function simulate(
   const random = new SeededRandom(`story-${story.seed}`)
   const pace = paceOf(story)
   const kinds = kindsOf(story, random.fork('workload'))
-  const setup = { ...cloudSetup(story, pace, random.fork('guests')), cluster: pace.cluster }
+  const scheduler = new StubbornScheduler()
+  const { extraFilter } = scheduler
+  const cluster = { ...pace.cluster, scheduler: { ...pace.cluster.scheduler, extraFilter } }
+  const setup = { ...cloudSetup(story, pace, random.fork('guests')), cluster }
   const world = await World.start({
     seed: story.seed,
     servesBuffers: kinds.has('buffers'),
@@ -94,9 +100,11 @@ export async function simulate(
   const log = new EventLog(clock)
   const weather = new Weather(clock, random.fork('weather'), story)
   const cloud = cloudIn(world, story, { clock, random: random.fork('administrator'), logger })
-  const checker = new Checker(world, log, { story, weather, cloud })
-  checker.start()
   const faults = { weather, clock, log }
+  const lies = new LyingCloud(faults)
+  const views = new ViewFaults(clock)
+  const checker = new Checker(world, log, { story, weather, cloud, lies, views })
+  checker.start()
   const replicas = bug?.replicas ?? (story.faults === 'none' ? 1 : 1 + (random.fork('replicas').uint32() % 2))
   log.record('workload', `kinds ${[...kinds].join(' ')}; ${replicas} controller(s)`)
   const notes = pace.writesEvents ? undefined : new EventNotes(clock)
@@ -120,25 +128,31 @@ export async function simulate(
     },
     apiOf: (process) => {
       const seen = checker.watchingApi(world.kubeTransport(), process)
-      const faulty = faultyApi(seen, faults)
+      const faulty = faultyApi(views.path(process, seen), faults)
       const planted = bug?.api?.(faulty, { world }) ?? faulty
       return bug?.sees === undefined ? planted : distorted(planted, bug.sees)
     },
     cloudOf: (process) => {
       const seen = checker.watchingCloud({ send: world.cluster.cloud.handle }, process)
-      const faulty = faultyCloud(seen, faults)
+      const faulty = lies.path(faultyCloud(seen, faults))
       return bug?.cloud?.(faulty, { world }) ?? faulty
     },
   })
   let isCalm = false
   const isOver = (): boolean => isCalm
   playWorkload(world, story, { cloud, kinds, clock, random: random.fork('workload'), log, isOver })
+  labelPools(world, story, random.fork('kubelet labels'))
   fleet.start()
   const stopFaults = [
     cloud.playFaults(faults),
     playInstanceFaults(world, cloud, faults),
     ...(kinds.has('devices') ? [playDeviceFaults(world, faults)] : []),
     playProcessFaults(fleet, faults),
+    views.play(world, fleet, faults),
+    scheduler.play(world, faults),
+    () => {
+      lies.tellTruth()
+    },
   ]
   const census = new Census(world)
   const end = story.hours * 60 * minute
