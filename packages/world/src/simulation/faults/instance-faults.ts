@@ -54,12 +54,14 @@ export function playInstanceFaults(
 }
 
 /** What kubelets refuse to set themselves. */
-const kubeletLabels = {
+export const kubeletLabels: Readonly<Record<string, string>> = {
   'node-role.kubernetes.io/worker': '',
   'example.k8s.io/team': 'world',
   'topology.kubernetes.io/rack': 'r1',
   'node-restriction.kubernetes.io/tenant': 'world',
 }
+
+export const isRefusedByKubelets = (key: string): boolean => key in kubeletLabels
 
 /** In half of the seeds all NodePools have labels that a kubelet may not set. */
 export function labelPools(world: World, { faults, withoutFaults }: Story, random: Random): void {
