@@ -1,6 +1,6 @@
 /** One run of a story. */
 import { type KubeObject, kinds as kubeKinds } from '@tenon/api'
-import { JsonLogger, type Logger, SeededRandom } from '@tenon/runtime'
+import { JsonLogger, type Logger, type Random, SeededRandom } from '@tenon/runtime'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { World } from '../world.ts'
 import { cloudIn, cloudSetup } from './cloud/clouds.ts'
@@ -82,13 +82,10 @@ export async function simulate(
   const pace = paceOf(story)
   const kinds = kindsOf(story, random.fork('workload'))
   const scheduler = new StubbornScheduler()
-  const { extraFilter } = scheduler
-  const cluster = { ...pace.cluster, scheduler: { ...pace.cluster.scheduler, extraFilter } }
-  const setup = { ...cloudSetup(story, pace, random.fork('guests')), cluster }
   const world = await World.start({
     seed: story.seed,
     servesBuffers: kinds.has('buffers'),
-    ...(kinds.has('devices') ? withDrivers(story, setup) : setup),
+    ...setupOf(story, pace, { scheduler, hasDrivers: kinds.has('devices'), guests: random.fork('guests') }),
     // Everything here waits for promises only.
     turns: 1,
   })
@@ -150,26 +147,17 @@ export async function simulate(
     playProcessFaults(fleet, faults),
     views.play(world, fleet, faults),
     scheduler.play(world, faults),
-    () => {
-      lies.tellTruth()
-    },
+    lies.tellTruth,
   ]
   const census = new Census(world)
+  const violate = checker.violate.bind(checker)
   const end = story.hours * 60 * minute
   const look = (): void => {
     const counted = census.count()
     watch?.({ ...counted, atMs: clock.monotonic(), ofMs: end, events: log.count })
-    logs.check((invariant, text) => {
-      checker.violate(invariant, text)
-    })
+    logs.check(violate)
   }
-  const metrics = new MetricsWatch(
-    world,
-    (invariant, text) => {
-      checker.violate(invariant, text)
-    },
-    pace.scrapeMinutes,
-  )
+  const metrics = new MetricsWatch(world, violate, pace.scrapeMinutes)
   const step = async (): Promise<boolean> => {
     const failed = await clock.advanceUntil(() => checker.violation !== undefined, minute)
     look()
@@ -203,6 +191,20 @@ export async function simulate(
     logs: logs.lines,
     clusterEvents,
   }
+}
+
+function setupOf(
+  story: Story,
+  pace: ReturnType<typeof paceOf>,
+  {
+    scheduler: { extraFilter },
+    hasDrivers,
+    guests,
+  }: { readonly scheduler: StubbornScheduler; readonly hasDrivers: boolean; readonly guests: Random },
+) {
+  const cluster = { ...pace.cluster, scheduler: { ...pace.cluster.scheduler, extraFilter } }
+  const setup = { ...cloudSetup(story, pace, guests), cluster }
+  return hasDrivers ? withDrivers(story, setup) : setup
 }
 
 /** Counts nodes and pods now and then. */

@@ -3,12 +3,12 @@ import { type HttpRequest, type HttpResponse, oneChunk, readText, type Transport
 
 /** What the other cluster has none of. */
 const hidden = /\/(pods|nodes|nodeclaims|nodepools)(\/|$)/
-const kindOf: Readonly<Record<string, string>> = {
-  pods: 'Pod',
-  nodes: 'Node',
-  nodeclaims: 'NodeClaim',
-  nodepools: 'NodePool',
-}
+const kindOf: ReadonlyMap<string, string> = new Map([
+  ['pods', 'Pod'],
+  ['nodes', 'Node'],
+  ['nodeclaims', 'NodeClaim'],
+  ['nodepools', 'NodePool'],
+])
 
 /** The way of one process to the API server, at whose end there may be another cluster with another identity. */
 export class AnotherCluster {
@@ -46,7 +46,7 @@ export class AnotherCluster {
     if (plural === undefined) return undefined
     if (method !== 'GET' || !plain.endsWith(`/${plural}`)) return refusal(404, 'NotFound')
     if (path.includes('watch=true')) return { status: 200, headers: {}, body: this.#silence(signal) }
-    return json(200, { kind: `${kindOf[plural]}List`, metadata: { resourceVersion: '1' }, items: [] })
+    return json(200, { kind: `${kindOf.get(plural)}List`, metadata: { resourceVersion: '1' }, items: [] })
   }
 
   async #renamed({ method, path }: HttpRequest, response: HttpResponse): Promise<HttpResponse> {

@@ -61,7 +61,7 @@ export const kubeletLabels: Readonly<Record<string, string>> = {
   'node-restriction.kubernetes.io/tenant': 'world',
 }
 
-export const isRefusedByKubelets = (key: string): boolean => key in kubeletLabels
+export const isRefusedByKubelets = (key: string): boolean => Object.hasOwn(kubeletLabels, key)
 
 /** In half of the seeds all NodePools have labels that a kubelet may not set. */
 export function labelPools(world: World, { faults, withoutFaults }: Story, random: Random): void {

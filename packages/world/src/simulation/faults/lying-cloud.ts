@@ -45,7 +45,7 @@ export class LyingCloud {
   }
 
   /** From now on everything is shown as it is. */
-  tellTruth(): void {
+  readonly tellTruth = (): void => {
     this.#isOver = true
   }
 

@@ -1,5 +1,5 @@
 /** Conditions after all faults have stopped: every pod runs, nothing is leaked, nothing changes. */
-import { type Node, type NodeClaim, type Pod, parseNillableDuration } from '@tenon/api'
+import { type Node, type NodeClaim, ownValue, type Pod, parseNillableDuration } from '@tenon/api'
 import type { World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'
 import { lacksMembers } from './gangs.ts'
@@ -53,7 +53,7 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
 function hasLabels({ metadata, status }: NodeClaim, nodes: readonly Node[]): boolean {
   const node = nodes.find((each) => each.metadata.name === status?.nodeName)
   return Object.entries(metadata.labels ?? {}).every(
-    ([key, value]) => node === undefined || node.metadata.labels?.[key] === value,
+    ([key, value]) => node === undefined || ownValue(node.metadata.labels, key) === value,
   )
 }
 

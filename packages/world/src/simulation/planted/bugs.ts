@@ -17,7 +17,6 @@ import {
   believesRefusals,
   forgetsForGood,
   forgetsWhatWasMade,
-  keepsSurplus,
   keepsTwins,
   leavesLabelsOut,
   overlooksPodsOfTwins,
@@ -397,12 +396,6 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'what the cloud refused to make is not looked for',
     cloud: believesRefusals,
     profile: brief(0.5, ['restarts', 'bursts'], ['lyingCloud']),
-  },
-  {
-    name: 'surplus-kept',
-    mistake: 'a second instance of a claim is never deleted',
-    cloud: keepsSurplus,
-    profile: brief(0.4, ['bursts'], ['lyingCloud']),
   },
   {
     name: 'scheduler-unheard',

@@ -49,21 +49,6 @@ export function forgetsWhatWasMade(inner: Transport): Transport {
   }
 }
 
-/** Instances of claims that have another one are said to be deleted. */
-export function keepsSurplus(inner: Transport, { world }: PlantedContext): Transport {
-  return {
-    async send(request, signal) {
-      const id =
-        request.method === 'DELETE' ? /\/instance\/([0-9a-f-]{36})$/.exec(request.path)?.[1] : undefined
-      const owner = world.cluster.cloud.instances().find((each) => each.id === id)?.labels[claimLabel]
-      const claim = world.claims().find(({ metadata }) => metadata.name === owner)
-      const isSurplus = claim !== undefined && claim.metadata.deletionTimestamp === undefined
-      if (id === undefined || !isSurplus) return await inner.send(request, signal)
-      return answer({ id: '00000000-0000-4000-8000-000000000000', state: 'success', reference: { id } })
-    },
-  }
-}
-
 /** What was refused was not made: for some minutes nobody looks for it. */
 export function believesRefusals(inner: Transport, { world }: PlantedContext): Transport {
   const refused = new Map<string, number>()

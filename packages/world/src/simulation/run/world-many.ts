@@ -1,4 +1,5 @@
 /** `npm run world:many`: runs many seeds on all cores and reports those that fail. */
+import { ownValue } from '@tenon/api'
 import { aStory, cloudNames, faultLevels, type Story, workloadKinds } from '../story.ts'
 import { faultsLeftOut, listFlag, numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
 import { playAll } from './crew.ts'
@@ -62,7 +63,7 @@ export async function playMany(io: Io): Promise<number> {
   const sorted = failing.toSorted((a, b) => a.seed - b.seed)
   io.say(`failing seeds: ${sorted.map(({ seed, invariant }) => `${seed} (${invariant})`).join(', ')}`)
   io.say(
-    `again: npm run world -- --seed ${sorted[0]?.seed} --hours ${hours} --nodes ${nodes} --faults ${faults}${provider === undefined ? '' : ` --provider ${provider}`}${withWorkloads.length === 0 ? '' : ` --with-workloads ${withWorkloads.join(',')}`}${['without-faults', 'only-faults'].map((flag) => (given[flag] === undefined ? '' : ` --${flag} ${given[flag]}`)).join('')}`,
+    `again: npm run world -- --seed ${sorted[0]?.seed} --hours ${hours} --nodes ${nodes} --faults ${faults}${provider === undefined ? '' : ` --provider ${provider}`}${withWorkloads.length === 0 ? '' : ` --with-workloads ${withWorkloads.join(',')}`}${['without-faults', 'only-faults'].map((flag) => (ownValue(given, flag) === undefined ? '' : ` --${flag} ${ownValue(given, flag)}`)).join('')}`,
   )
   return 1
 }
