@@ -22,8 +22,8 @@ import { draw } from './settings.ts'
 /** One node: its Node object, its heartbeats and the pods bound to it. */
 export class Kubelet implements KubeletHandle {
   readonly nodeName: string
+  readonly spec: KubeletSpec
   readonly #context: KubeletContext
-  readonly #spec: KubeletSpec
   readonly #workers = new Map<string, PodWorker>()
   /** What the pods kept here take together. */
   readonly #taken: NodeEntry
@@ -49,7 +49,7 @@ export class Kubelet implements KubeletHandle {
   ) {
     this.nodeName = spec.nodeName
     this.#context = context
-    this.#spec = spec
+    this.spec = spec
     this.#onStop = onStop
     this.#taken = new NodeEntry(spec.nodeName)
     this.#resizes = new Resizes(this.#taken, context.table)
@@ -74,11 +74,11 @@ export class Kubelet implements KubeletHandle {
   /** Registers the Node and begins to keep it. */
   begin(): void {
     const { clock, random, settings, timers } = this.#context
-    this.#ready = this.#spec.wasReady === true
+    this.#ready = this.spec.wasReady === true
     this.#register()
     if (this.#ready) this.#devices.begin(0)
     timers.after(draw(random, settings.readyDelay), () => {
-      if (this.#stopped || this.#ready || this.#spec.neverReady === true) return
+      if (this.#stopped || this.#ready || this.spec.neverReady === true) return
       this.#ready = true
       this.#reportStatus(clock.now())
       this.#devices.begin()
@@ -155,14 +155,14 @@ export class Kubelet implements KubeletHandle {
     const now = clock.now()
     const existing = this.#node()
     const node = attempt(logger, 'node could not be registered', () => {
-      if (existing === undefined) return api.create(kinds.node, newNode(this.#spec, now))
-      const patch = adoptionPatch(this.#spec, existing)
+      if (existing === undefined) return api.create(kinds.node, newNode(this.spec, now))
+      const patch = adoptionPatch(this.spec, existing)
       return patch === undefined ? existing : api.patch(kinds.node, undefined, this.nodeName, patch)
     })
     if (node === undefined) return
     this.#registered = true
     this.#reportedAt = now
-    if (statusDiffers(this.#spec, this.#ready, node)) this.#reportStatus(now)
+    if (statusDiffers(this.spec, this.#ready, node)) this.#reportStatus(now)
     this.#renewLease(node)
     if (api.get(kinds.csiNode, undefined, this.nodeName) === undefined) {
       attempt(logger, 'CSINode could not be created', () =>
@@ -185,14 +185,14 @@ export class Kubelet implements KubeletHandle {
     this.#devices.assert()
     const now = clock.now()
     const due = now - this.#reportedAt >= settings.statusReportMs
-    if (due || statusDiffers(this.#spec, this.#ready, node)) this.#reportStatus(now)
+    if (due || statusDiffers(this.spec, this.#ready, node)) this.#reportStatus(now)
   }
 
   #reportStatus(nowMs: number): void {
     const { api, logger } = this.#context
     const node = this.#node()
     if (node === undefined) return
-    const status = nodeStatus(this.#spec, this.#ready, node, nowMs)
+    const status = nodeStatus(this.spec, this.#ready, node, nowMs)
     this.#reportedAt = nowMs
     attempt(logger, 'node status could not be written', () =>
       api.patch(kinds.node, undefined, this.nodeName, { status }, 'status'),
@@ -215,7 +215,7 @@ export class Kubelet implements KubeletHandle {
   }
 
   #whenStartAllowed(start: () => void): void {
-    const most = this.#spec.maxParallelStarts ?? 0
+    const most = this.spec.maxParallelStarts ?? 0
     if (most > 0 && this.#starting >= most) {
       this.#waitingStarts.push(start)
       return

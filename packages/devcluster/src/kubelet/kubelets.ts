@@ -25,6 +25,8 @@ export interface Kubelets extends KubeletRunner {
   running(): readonly string[]
   /** The kubelet of the node, if it runs, gives no sign of life for so long. */
   silence(nodeName: string, ms: number): void
+  /** The kubelet of the node, if it runs, comes back under another name; nobody reports for the old Node any more. */
+  rename(nodeName: string, to: string): void
 }
 
 /** Prepares kubelets; each one begins with `start`. */
@@ -37,6 +39,8 @@ class KubeletPool implements Kubelets {
   readonly #kubelets = new Map<string, Kubelet>()
   /** All bound pods by node and uid: a kubelet may start after pods were bound to its node. */
   readonly #podsByNode = new Map<string, Map<string, Pod>>()
+  /** What runs on the instance of a kubelet under its new name. */
+  readonly #renamed = new Map<Kubelet, KubeletHandle>()
   readonly #attachDetach: AttachDetach
   readonly #unsubscribe: () => void
   #started = 0
@@ -69,6 +73,8 @@ class KubeletPool implements Kubelets {
       (pod) => this.#attachDetach.ready(pod),
       () => {
         if (this.#kubelets.get(spec.nodeName) === kubelet) this.#kubelets.delete(spec.nodeName)
+        this.#renamed.get(kubelet)?.stop()
+        this.#renamed.delete(kubelet)
       },
     )
     this.#kubelets.set(spec.nodeName, kubelet)
@@ -89,6 +95,13 @@ class KubeletPool implements Kubelets {
 
   silence(nodeName: string, ms: number): void {
     this.#kubelets.get(nodeName)?.silence(ms)
+  }
+
+  rename(nodeName: string, to: string): void {
+    const kubelet = this.#kubelets.get(nodeName)
+    if (kubelet === undefined || this.#kubelets.has(to)) return
+    kubelet.silence(Number.POSITIVE_INFINITY)
+    this.#renamed.set(kubelet, this.start({ ...kubelet.spec, nodeName: to, wasReady: true }))
   }
 
   #observePod(pod: Pod): void {

@@ -354,9 +354,11 @@ export class Reflector<T extends KubeObject> {
     const held = this.#store.get(last.metadata)
     const isAnnounced = (last.metadata.deletionTimestamp ?? held?.metadata.deletionTimestamp) !== undefined
     if (held === undefined || isAnnounced) return true
+    const isUsual = this.#options.endsUnannounced?.(held) === true
     const verdict = this.#witness.vanished(keyText(last.metadata), this.#store.size)
     if (verdict !== 'believed') this.relist('objects are told gone that nobody seemed to delete')
-    return verdict !== 'held' || this.#options.endsUnannounced?.(held) === true
+    else if (!isUsual) this.#relists.check()
+    return verdict !== 'held' || isUsual
   }
 
   /** A repeated event must not take the point of resumption back. */

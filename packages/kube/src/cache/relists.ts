@@ -2,7 +2,7 @@
 import { type Clock, integerBetween, type Random } from '@tenon/runtime'
 import { Backoff } from '../backoff.ts'
 
-/** Seconds after a list behind which nothing was known, so that a wrong one is found out. */
+/** Seconds after a list behind which nothing was known, or a deletion without a witness, so that a wrong one is found out. */
 const soon = { low: 300, high: 540 }
 /** Seconds after any other. */
 const seldom = { low: 2 * 3600, high: 6 * 3600 }
@@ -18,6 +18,8 @@ export class Relists {
   readonly #onDue: () => void
   #isDue = false
   #isAsked = false
+  /** Whether the next list comes soon although nobody asked for it. */
+  #isChecking = false
   #askedAt = 0
   #listedAt = 0
   #cancel: () => void = () => undefined
@@ -43,6 +45,13 @@ export class Relists {
     this.#schedule(Math.max(gatherMs, this.#listedAt + this.#backoff.next() - now))
   }
 
+  /** Something was believed that may be wrong: the next list comes soon, and is one for all of it. */
+  check(): void {
+    if (this.#isAsked || this.#isDue || this.#isChecking) return
+    this.#isChecking = true
+    this.#schedule(1000 * integerBetween(this.#random, soon.low, soon.high))
+  }
+
   /** The next look at the collection is a list. */
   now(): void {
     this.#cancel()
@@ -54,13 +63,15 @@ export class Relists {
     this.stop()
     this.#isDue = false
     this.#isAsked = false
+    this.#isChecking = false
     this.#listedAt = this.#clock.monotonic()
   }
 
   /** @param isFirst it came after a gap, or was the first: there was nothing to compare it with. */
   listed(isFirst: boolean): void {
     this.#listedAt = this.#clock.monotonic()
-    if (this.#isAsked || this.#isDue) return
+    if (this.#isAsked || this.#isDue || this.#isChecking) return
+    this.#isChecking = isFirst
     const { low, high } = isFirst ? soon : seldom
     this.#schedule(1000 * integerBetween(this.#random, low, high))
   }

@@ -278,6 +278,21 @@ for (const deleted of [1, 3, 10])
     assert.ok(changes.filter((change) => change.startsWith('deleted')).length <= 2)
   })
 
+test('RPB-42 one of 100 live pods told deleted is back within ten minutes, and one list is for many', async () => {
+  const { server, clock, cache } = await followed(100)
+  // The check of the first list is over.
+  await clock.advance(20 * minute)
+  const before = lists(server)
+  for (const object of server.all().slice(0, 3)) {
+    server.inject(`${JSON.stringify({ type: 'DELETED', object })}\n`)
+    await clock.advance(minute)
+  }
+  assert.equal(cache.size, 97, 'daily business')
+  await clock.advance(8 * minute)
+  assert.equal(cache.size, 100)
+  assert.equal(lists(server) - before, 2, 'one list of two pages')
+})
+
 test('RPB-42 4 of 4 live pods told deleted, one after the other, stay but one', async () => {
   const { server, clock, cache } = await followed(4)
   for (const object of server.all()) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { annotations } from '@tenon/api'
 import { minutes, seconds, Stage } from '../testing/stage.test-support.ts'
 import { aType, madeClaims, waitingPod } from '../testing/pools.test-support.ts'
 
@@ -77,6 +78,22 @@ describe('RPB-16 two Nodes of one instance', () => {
     assert.equal(consistency(stage)?.status, 'False')
     await stage.pass(3 * minutes)
     assert.equal(stage.claimNow('a'), undefined)
+  })
+
+  test('an instance of two Nodes ends when the pods of both have left', async (t) => {
+    const stage = await registered(t)
+    await stage.pod('web', 'node-a', { annotations: { [annotations.doNotDisrupt]: 'true' } })
+    await stage.join('a', { name: 'twin' })
+    await stage.report('twin')
+    await stage.pass(5 * seconds)
+    await stage.deleteClaim('a')
+    await stage.pass(minutes)
+    assert.deepEqual(stage.cloud.timesOf('delete a'), [])
+    assert.notEqual(stage.state('a', 'Drained'), 'True/Drained')
+    await stage.end('web')
+    await stage.pass(30 * seconds)
+    assert.equal(stage.claimNow('a'), undefined)
+    assert.deepEqual(nodes(stage), [])
   })
 
   test('one of which the second falls silent again is not', async (t) => {

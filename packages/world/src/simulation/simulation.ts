@@ -1,6 +1,6 @@
 /** One run of a story. */
 import { type KubeObject, kinds as kubeKinds } from '@tenon/api'
-import { JsonLogger, type Logger, SeededRandom } from '@tenon/runtime'
+import { JsonLogger, type Logger, type Random, SeededRandom } from '@tenon/runtime'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { World } from '../world.ts'
 import { cloudIn, cloudSetup } from './cloud/clouds.ts'
@@ -10,8 +10,11 @@ import { EventNotes } from './event-notes.ts'
 import { faultyApi } from './faults/api-faults.ts'
 import { faultyCloud } from './faults/cloud-faults.ts'
 import { playDeviceFaults, withDrivers } from './faults/device-faults.ts'
-import { playInstanceFaults } from './faults/instance-faults.ts'
+import { labelPools, playInstanceFaults } from './faults/instance-faults.ts'
+import { LyingCloud } from './faults/lying-cloud.ts'
 import { playProcessFaults } from './faults/process-faults.ts'
+import { StubbornScheduler } from './faults/stubborn-scheduler.ts'
+import { ViewFaults } from './faults/view-faults.ts'
 import { Weather } from './faults/weather.ts'
 import { fleetOf, launchesOfAge, unrest } from './invariants/calm.ts'
 import { Checker } from './invariants/checker.ts'
@@ -78,11 +81,11 @@ export async function simulate(
   const random = new SeededRandom(`story-${story.seed}`)
   const pace = paceOf(story)
   const kinds = kindsOf(story, random.fork('workload'))
-  const setup = { ...cloudSetup(story, pace, random.fork('guests')), cluster: pace.cluster }
+  const scheduler = new StubbornScheduler()
   const world = await World.start({
     seed: story.seed,
     servesBuffers: kinds.has('buffers'),
-    ...(kinds.has('devices') ? withDrivers(story, setup) : setup),
+    ...setupOf(story, pace, { scheduler, hasDrivers: kinds.has('devices'), guests: random.fork('guests') }),
     // Everything here waits for promises only.
     turns: 1,
   })
@@ -94,9 +97,11 @@ export async function simulate(
   const log = new EventLog(clock)
   const weather = new Weather(clock, random.fork('weather'), story)
   const cloud = cloudIn(world, story, { clock, random: random.fork('administrator'), logger })
-  const checker = new Checker(world, log, { story, weather, cloud })
-  checker.start()
   const faults = { weather, clock, log }
+  const lies = new LyingCloud(faults)
+  const views = new ViewFaults(clock)
+  const checker = new Checker(world, log, { story, weather, cloud, lies, views })
+  checker.start()
   const replicas = bug?.replicas ?? (story.faults === 'none' ? 1 : 1 + (random.fork('replicas').uint32() % 2))
   log.record('workload', `kinds ${[...kinds].join(' ')}; ${replicas} controller(s)`)
   const notes = pace.writesEvents ? undefined : new EventNotes(clock)
@@ -120,42 +125,39 @@ export async function simulate(
     },
     apiOf: (process) => {
       const seen = checker.watchingApi(world.kubeTransport(), process)
-      const faulty = faultyApi(seen, faults)
+      const faulty = faultyApi(views.path(process, seen), faults)
       const planted = bug?.api?.(faulty, { world }) ?? faulty
       return bug?.sees === undefined ? planted : distorted(planted, bug.sees)
     },
     cloudOf: (process) => {
       const seen = checker.watchingCloud({ send: world.cluster.cloud.handle }, process)
-      const faulty = faultyCloud(seen, faults)
+      const faulty = lies.path(faultyCloud(seen, faults))
       return bug?.cloud?.(faulty, { world }) ?? faulty
     },
   })
   let isCalm = false
   const isOver = (): boolean => isCalm
   playWorkload(world, story, { cloud, kinds, clock, random: random.fork('workload'), log, isOver })
+  labelPools(world, story, random.fork('kubelet labels'))
   fleet.start()
   const stopFaults = [
     cloud.playFaults(faults),
     playInstanceFaults(world, cloud, faults),
     ...(kinds.has('devices') ? [playDeviceFaults(world, faults)] : []),
     playProcessFaults(fleet, faults),
+    views.play(world, fleet, faults),
+    scheduler.play(world, faults),
+    lies.tellTruth,
   ]
   const census = new Census(world)
+  const violate = checker.violate.bind(checker)
   const end = story.hours * 60 * minute
   const look = (): void => {
     const counted = census.count()
     watch?.({ ...counted, atMs: clock.monotonic(), ofMs: end, events: log.count })
-    logs.check((invariant, text) => {
-      checker.violate(invariant, text)
-    })
+    logs.check(violate)
   }
-  const metrics = new MetricsWatch(
-    world,
-    (invariant, text) => {
-      checker.violate(invariant, text)
-    },
-    pace.scrapeMinutes,
-  )
+  const metrics = new MetricsWatch(world, violate, pace.scrapeMinutes)
   const step = async (): Promise<boolean> => {
     const failed = await clock.advanceUntil(() => checker.violation !== undefined, minute)
     look()
@@ -189,6 +191,20 @@ export async function simulate(
     logs: logs.lines,
     clusterEvents,
   }
+}
+
+function setupOf(
+  story: Story,
+  pace: ReturnType<typeof paceOf>,
+  {
+    scheduler: { extraFilter },
+    hasDrivers,
+    guests,
+  }: { readonly scheduler: StubbornScheduler; readonly hasDrivers: boolean; readonly guests: Random },
+) {
+  const cluster = { ...pace.cluster, scheduler: { ...pace.cluster.scheduler, extraFilter } }
+  const setup = { ...cloudSetup(story, pace, guests), cluster }
+  return hasDrivers ? withDrivers(story, setup) : setup
 }
 
 /** Counts nodes and pods now and then. */

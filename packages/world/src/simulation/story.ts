@@ -91,6 +91,26 @@ export const faultKinds = [
   'pause',
   /** The wall clock of the controller's host jumps. */
   'clockJump',
+  /** The controller's process gets so little CPU that it stands still for seconds again and again. */
+  'starvation',
+  /** Watches of one kind, of some or of all tell up to five minutes late. */
+  'lateWatch',
+  /** One list of a kind is empty, half, or as it was at first. */
+  'wrongList',
+  /** A watch tells that objects were deleted which are there. */
+  'falseDeletion',
+  /** For a while another cluster's server answers. */
+  'otherCluster',
+  /** Exoscale: reads miss a new instance, for seconds or up to ten minutes. */
+  'laggingCloud',
+  /** Exoscale: instances are made and refused, refused and made, made twice, or shown with a wrong age or wrong labels. */
+  'lyingCloud',
+  /** A plugin of the scheduler refuses some pods on some nodes for a while. */
+  'stubbornScheduler',
+  /** A kubelet comes back under another name. */
+  'renamedKubelet',
+  /** From the start NodePools have labels that a kubelet may not set; in half of the seeds. */
+  'kubeletLabels',
 ] as const
 
 export type FaultKind = (typeof faultKinds)[number]

@@ -9,12 +9,13 @@ import { drainEventMs, type DrainEvents } from './drain-events.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
 import { podsOnNode } from '../../cluster/pods/fresh-pods.ts'
 import { pendingVolumes } from './volumes.ts'
+import { type Caches, indexes } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */
 interface Dependencies {
-  readonly kubernetes: Kubernetes<'persistentVolumeClaims' | 'volumeAttachments'>
+  readonly kubernetes: Kubernetes<'nodes' | 'persistentVolumeClaims' | 'volumeAttachments'>
   readonly state: Pick<ClusterState, 'podsOn'>
   readonly provider: Pick<CloudProvider, 'delete' | 'get' | 'ownsProviderID'>
   readonly evictions: Pick<EvictionQueue, 'add' | 'addForced'>
@@ -63,9 +64,15 @@ async function drain(
   let plan = planDrain(state.podsOn(name), deadlineMs, now)
   const sinceMs = Date.parse(before?.get('Drained')?.lastTransitionTime ?? '')
   const isSettled = before === undefined || now - sinceMs >= leastDrainMs
+  const twins = twinsOf(kubernetes.caches, departure)
+  let holdsTwin = twins.some((twin) => planDrain(state.podsOn(twin), deadlineMs, now).waiting.length > 0)
   // The instance ends after this, with whatever the cache does not show.
-  if (plan.waiting.length === 0 && isSettled && before?.isTrue('Drained') !== true)
-    plan = planDrain(await podsOnNode(kubernetes.client, name, signal), deadlineMs, now)
+  if (plan.waiting.length === 0 && !holdsTwin && isSettled && before?.isTrue('Drained') !== true) {
+    const fresh = async (of: string) =>
+      planDrain(await podsOnNode(kubernetes.client, of, signal), deadlineMs, now)
+    plan = await fresh(name)
+    for (const twin of twins) holdsTwin ||= (await fresh(twin)).waiting.length > 0
+  }
   const draining = { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' } as const
   const conditions = before?.get('Drained') === undefined ? before?.set(draining, now) : before
   if (plan.waiting.length > 0) {
@@ -76,9 +83,17 @@ async function drain(
     const forceMs = Math.max(1, plan.nextForceMs - now + 1)
     return { conditions, requeueMs: Math.min(pollMs, forceMs) }
   }
+  if (holdsTwin) return { conditions, requeueMs: pollMs }
   if (conditions === undefined || conditions.isTrue('Drained')) return { conditions }
   if (!isSettled) return { conditions, requeueMs: pollMs }
   return { conditions: conditions.set({ type: 'Drained', status: 'True' }, now) }
+}
+
+/** Other Nodes of the same instance, such as one that its kubelet had under another name: it ends for their pods, too. */
+function twinsOf({ nodes }: Pick<Caches, 'nodes'>, { claim, node }: Departure): readonly string[] {
+  const providerID = claim?.status?.providerID ?? ''
+  const all = providerID === '' ? [] : nodes.byIndex(indexes.byProviderId, providerID)
+  return all.flatMap(({ metadata: { name } }) => (name === node.metadata.name ? [] : name))
 }
 
 function detachVolumes(

@@ -6,6 +6,7 @@ import { InlineDecider, type SchedulingDecider } from '@tenon/operator'
 import { type CloudProvider, decorated } from '@tenon/provider'
 import { oneChunk, readText, type Transport, type VirtualClock } from '@tenon/runtime'
 import { distorted } from '../../simulation/planted/sight.ts'
+import { withoutRefusals } from '../../simulation/planted/view-mistakes.ts'
 import type { PlantedFault } from './planted-fault.ts'
 
 /** Decisions about pods that are not quite those of the cluster. */
@@ -169,16 +170,6 @@ const nominal: ReadonlyMap<string, number> = new Map([
   ['standard.huge', 32_768],
   ['standard.mega', 65_536],
 ])
-
-/** That the scheduler refuses a pod is heard, but not why. */
-const withoutRefusals = (object: KubeObject): KubeObject => {
-  const pod = object as Pod
-  const conditions = pod.status?.conditions?.map((condition) =>
-    condition.type === 'PodScheduled' ? { ...condition, message: '' } : condition,
-  )
-  const deaf: Pod = { ...pod, status: { ...pod.status, ...(conditions && { conditions }) } }
-  return deaf
-}
 
 const asReadWriteOncePod = (object: KubeObject): KubeObject => {
   const claim = object as PersistentVolumeClaim

@@ -1,6 +1,8 @@
-/** Instances that disappear, and kubelets that stop reporting. */
-import { integerBetween } from '@tenon/runtime'
+/** Instances that disappear, and kubelets that stop reporting, come back under another name, or refuse labels. */
+import { karpenterKinds } from '@tenon/api'
+import { integerBetween, type Random } from '@tenon/runtime'
 import type { World } from '../../world.ts'
+import type { Story } from '../story.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { FaultDependencies } from './api-faults.ts'
 
@@ -32,11 +34,41 @@ export function playInstanceFaults(
         world.cluster.kubelets.silence(name, ms)
       }
     }
+    if (weather.strikes('renamedKubelet')) {
+      const names = world.cluster.kubelets.running()
+      const random = weather.source('renamedKubelet')
+      const name = names[random.uint32() % Math.max(1, names.length)]
+      if (name !== undefined) {
+        log.record('fault', `renamedKubelet ${name}`)
+        world.cluster.kubelets.rename(name, `${name}-again`)
+      }
+    }
     clock.after(minute, step)
   }
   clock.after(minute, step)
   return () => {
     isStopped = true
-    for (const name of world.cluster.kubelets.running()) world.cluster.kubelets.silence(name, 0)
+    for (const name of world.cluster.kubelets.running())
+      if (!world.cluster.kubelets.running().includes(`${name}-again`)) world.cluster.kubelets.silence(name, 0)
   }
+}
+
+/** What kubelets refuse to set themselves. */
+export const kubeletLabels: Readonly<Record<string, string>> = {
+  'node-role.kubernetes.io/worker': '',
+  'example.k8s.io/team': 'world',
+  'topology.kubernetes.io/rack': 'r1',
+  'node-restriction.kubernetes.io/tenant': 'world',
+}
+
+export const isRefusedByKubelets = (key: string): boolean => Object.hasOwn(kubeletLabels, key)
+
+/** In half of the seeds all NodePools have labels that a kubelet may not set. */
+export function labelPools(world: World, { faults, withoutFaults }: Story, random: Random): void {
+  if (faults === 'none' || withoutFaults.includes('kubeletLabels') || random.uint32() % 2 === 0) return
+  const { local } = world.cluster.server
+  for (const { metadata } of local.list(karpenterKinds.nodePool))
+    local.patch(karpenterKinds.nodePool, undefined, metadata.name, {
+      spec: { template: { metadata: { labels: kubeletLabels } } },
+    })
 }

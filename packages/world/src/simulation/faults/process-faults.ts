@@ -1,6 +1,7 @@
 /** Controllers that crash, pause, restart with other options, or have a wrong clock. */
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { integerBetween, type Random } from '@tenon/runtime'
+import type { OperatorProcess } from '../process/operator-process.ts'
 import type { OperatorFleet } from '../process/operator-fleet.ts'
 import type { FaultDependencies } from './api-faults.ts'
 
@@ -65,7 +66,20 @@ export function playProcessFaults(
       log.record('fault', `clockJump ${leader.name} ${ms}`)
       leader.clock.skewMs = ms
     }
+    if (leader !== undefined && weather.strikes('starvation')) {
+      const random = weather.source('starvation')
+      const ms = integerBetween(random, minute, 5 * minute)
+      log.record('fault', `starvation ${leader.name} ${ms}`)
+      starve(leader, random, clock.monotonic() + ms)
+    }
     clock.after(stepMs, step)
+  }
+  /** Whoever keeps its lease stands still for less than the renewals may be late. */
+  const starve = (process: OperatorProcess, random: Random, untilMs: number): void => {
+    if (isStopped || clock.monotonic() >= untilMs) return
+    const standsMs = integerBetween(random, 500, 7000)
+    process.clock.pause(standsMs)
+    clock.after(standsMs + integerBetween(random, 50, 1000), () => starve(process, random, untilMs))
   }
   clock.after(stepMs, step)
   return () => {

@@ -47,6 +47,16 @@ const stormRates: Readonly<Record<FaultKind, number>> = {
   reconfigure: 0.1,
   pause: 0.15,
   clockJump: 0.1,
+  starvation: 0.15,
+  lateWatch: 0.3,
+  wrongList: 0.3,
+  falseDeletion: 0.3,
+  otherCluster: 0.05,
+  laggingCloud: 0.5,
+  lyingCloud: 0.3,
+  stubbornScheduler: 0.15,
+  renamedKubelet: 0.1,
+  kubeletLabels: 0,
 }
 
 interface Climate {

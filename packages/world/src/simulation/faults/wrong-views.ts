@@ -57,9 +57,20 @@ export class WrongViews {
     this.#lies.delete(plural)
   }
 
+  /** Ends every delay and every lie; what is late by now stays so. */
+  tellAll(): void {
+    this.#lateMs.clear()
+    this.#lies.clear()
+  }
+
   /** Ends the watches of a kind with 410 Gone, so that it is listed again. */
   expire(plural: string): void {
     for (const watch of this.#watches) if (plural === '*' || watch.plural === plural) watch.add(gone)
+  }
+
+  /** The kinds that are being watched, sorted. */
+  watched(): readonly string[] {
+    return [...new Set([...this.#watches].map(({ plural }) => plural))].toSorted()
   }
 
   /** Has watches say that these objects were deleted. */
@@ -74,11 +85,17 @@ export class WrongViews {
       if (request.method !== 'GET' || response.status !== 200) return response
       const plural = listedPlural(request)
       if (plural === undefined) return response
+      if (!request.path.includes('watch=true') && !this.#isLying(plural) && this.#first.has(plural))
+        return response
       return request.path.includes('watch=true')
         ? this.#watch(plural, request, response, clock)
         : await this.#list(plural, request, response)
     },
   })
+
+  #isLying(plural: string): boolean {
+    return (this.#of(this.#lies, plural)?.answersLeft ?? 0) > 0
+  }
 
   #of<V>(map: ReadonlyMap<string, V>, plural: string): V | undefined {
     return map.get(plural) ?? map.get('*')
@@ -132,10 +149,12 @@ export class WrongViews {
     }
     const watch: OpenWatch = { plural, add: (row) => push([row], 0) }
     this.#watches.add(watch)
+    const iterator = rows[Symbol.asyncIterator]()
+    const source = { [Symbol.asyncIterator]: () => iterator }
     const pump = async () => {
       // A streamed list: everything up to the bookmark that ends it.
       let listed: object[] | undefined = path.includes('sendInitialEvents=true') ? [] : undefined
-      for await (const chunk of rows) {
+      for await (const chunk of source) {
         const out: WatchRow[] = []
         for (const row of chunk) {
           if (listed !== undefined && row.type === 'ADDED') {
@@ -178,6 +197,7 @@ export class WrongViews {
       }
     } finally {
       this.#watches.delete(watch)
+      void iterator.return?.()
     }
   }
 }

@@ -1,5 +1,5 @@
 /** Conditions after all faults have stopped: every pod runs, nothing is leaked, nothing changes. */
-import { type NodeClaim, type Pod, parseNillableDuration } from '@tenon/api'
+import { type Node, type NodeClaim, ownValue, type Pod, parseNillableDuration } from '@tenon/api'
 import type { World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'
 import { lacksMembers } from './gangs.ts'
@@ -44,7 +44,17 @@ export function unrest(world: World, cloud: WorldCloud): readonly string[] {
   if (stuck.length > 0) told.push(`${stuck.length} NodeClaim(s) still being deleted: ${some(stuck)}`)
   const unready = claims.filter((claim) => !isLeaving(claim) && !isInitialized(claim))
   if (unready.length > 0) told.push(`${unready.length} NodeClaim(s) not initialized: ${some(unready)}`)
+  const bare = claims.filter((claim) => isInitialized(claim) && !hasLabels(claim, all))
+  if (bare.length > 0) told.push(`${bare.length} NodeClaim(s) whose Node lacks labels: ${some(bare)}`)
   return [...told, ...cloud.leftovers()]
+}
+
+/** Whether the Node has what kubelets may not set, and everything else that the claim's NodePool gives it. */
+function hasLabels({ metadata, status }: NodeClaim, nodes: readonly Node[]): boolean {
+  const node = nodes.find((each) => each.metadata.name === status?.nodeName)
+  return Object.entries(metadata.labels ?? {}).every(
+    ([key, value]) => node === undefined || ownValue(node.metadata.labels, key) === value,
+  )
 }
 
 /** Instances come and go no more when this stays the same. */

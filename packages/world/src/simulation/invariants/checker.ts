@@ -4,6 +4,8 @@ import type { Clock, HttpRequest, Transport } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { WorldCloud } from '../cloud/world-cloud.ts'
 import type { EventLog } from '../event-log.ts'
+import type { LyingCloud } from '../faults/lying-cloud.ts'
+import type { ViewFaults } from '../faults/view-faults.ts'
 import type { Weather } from '../faults/weather.ts'
 import type { OperatorProcess } from '../process/operator-process.ts'
 import { apiFaultKinds, cloudOfStory, type CloudName, type Story } from '../story.ts'
@@ -19,7 +21,7 @@ import {
 } from './instances.ts'
 import { driversAwaited, noSecondNodeForDevices } from './devices.ts'
 import { gangNodesOpenTogether, gangsWholeOrReleased, runningGangsKept, strangersKept } from './gangs.ts'
-import { healthyInstancesKept, initializedInTime, nothingBoughtInVain } from './evidence.ts'
+import { healthyInstancesKept, initializedInTime, launchesBounded, nothingBoughtInVain } from './evidence.ts'
 import {
   foreignGroupsKept,
   groupsDeletedOnEvidence,
@@ -56,6 +58,7 @@ const invariants: readonly Invariant[] = [
   healthyInstancesKept,
   initializedInTime,
   nothingBoughtInVain,
+  launchesBounded,
   podsLeftAlone,
   drainedBeforeEnd,
   deadlineKept,
@@ -90,6 +93,8 @@ const minute = 60_000
 export class Checker {
   readonly #world: World
   readonly #cloud: WorldCloud
+  readonly #lies: LyingCloud
+  readonly #views: ViewFaults
   readonly #clock: Clock
   readonly #log: EventLog
   readonly #story: Story
@@ -115,10 +120,20 @@ export class Checker {
       story,
       weather,
       cloud,
-    }: { readonly story: Story; readonly weather: Weather; readonly cloud: WorldCloud },
+      lies,
+      views,
+    }: {
+      readonly story: Story
+      readonly weather: Weather
+      readonly cloud: WorldCloud
+      readonly lies: LyingCloud
+      readonly views: ViewFaults
+    },
   ) {
     this.#world = world
     this.#cloud = cloud
+    this.#lies = lies
+    this.#views = views
     this.#story = story
     this.#weather = weather
     this.#clock = world.clock
@@ -323,7 +338,8 @@ export class Checker {
     const providerId = (now ?? before)?.spec?.providerID
     if (providerId === undefined) return
     if (now !== undefined) this.#nodesByProviderId.set(providerId, now.metadata.name)
-    else this.#nodesByProviderId.delete(providerId)
+    else if (this.#nodesByProviderId.get(providerId) === before?.metadata.name)
+      this.#nodesByProviderId.delete(providerId)
     if (now === undefined) this.#podsByNode.delete(before?.metadata.name ?? '')
   }
 
@@ -344,6 +360,8 @@ export class Checker {
       cloud: this.#cloud,
       clock: this.#clock,
       blindMs: blindMsIn(this.#story),
+      viewsMayBeWrong: () => this.#views.mayBeWrong(),
+      mayHaveTwo: (claim) => this.#lies.mayHaveTwo(claim),
       failedRequests: () =>
         apiFaultKinds.reduce((sum, kind) => sum + (this.#weather.struck().get(kind) ?? 0), 0),
       violate: (invariant, text) => {

@@ -1,5 +1,6 @@
 /** Faulty instances are removed in time, healthy ones are kept, and nothing is launched repeatedly in vain. */
 import type { Node, NodeClaim, Pod } from '@tenon/api'
+import { poolOf } from './instances.ts'
 import { isOfDaemonSet } from './pods.ts'
 import type { Invariant } from './scene.ts'
 
@@ -110,6 +111,83 @@ export const nothingBoughtInVain: Invariant = ({
       }
     },
   }
+}
+
+/** So many instances an hour may be asked for in vain for one workload from one NodePool. */
+const mostInVain = 6
+
+/** Instances of claims that were on their way at the same time: none was asked for because another was in vain. */
+interface Round {
+  readonly sinceMs: number
+  untilMs: number
+  /** Most that were asked for by one claim. */
+  creations: number
+}
+
+/** Whatever the cause, few instances are asked for in vain for pods of one workload from one NodePool. */
+export const launchesBounded: Invariant = ({ clock, violate, claimByName, nodeByName, podByKey }) => {
+  const bought = new Map<
+    string,
+    { readonly workload: string; readonly pods: readonly string[]; readonly atMs: number }
+  >()
+  const creations = new Map<string, number>()
+  const served = new Set<string>()
+  const inVain = new Map<string, readonly Round[]>()
+  return {
+    bought(claim, pods) {
+      const owners = pods.flatMap((key) => workloadOf(podByKey(key)) ?? [])
+      const [workload] = owners
+      if (workload !== undefined) bought.set(claim, { workload, pods, atMs: clock.monotonic() })
+    },
+    cloudWrite({ demand: { launchFor: claim = '' } }) {
+      if (bought.has(claim)) creations.set(claim, (creations.get(claim) ?? 0) + 1)
+    },
+    pod(now, before) {
+      const nodeName = now?.spec.nodeName
+      if (now === undefined || nodeName === undefined || before?.spec.nodeName !== undefined) return
+      const claim = nodeByName(nodeName)?.metadata.ownerReferences?.find(({ kind }) => kind === 'NodeClaim')
+      if (claim !== undefined && !isOfDaemonSet(now)) served.add(claim.name)
+    },
+    claim(now, before) {
+      if (now !== undefined || before === undefined) return
+      const { name } = before.metadata
+      const plan = bought.get(name)
+      const asked = creations.get(name) ?? 0
+      bought.delete(name)
+      creations.delete(name)
+      if (served.delete(name) || plan === undefined || asked === 0) return
+      // Who is gone or runs elsewhere needed the instance no more.
+      const waits = plan.pods.some((key) => {
+        const pod = podByKey(key)
+        return pod !== undefined && isWaiting(pod)
+      })
+      if (!waits || claimByName(name) !== undefined) return
+      const nowMs = clock.monotonic()
+      const key = `${plan.workload} from NodePool ${poolOf(before)}`
+      const rounds = (inVain.get(key) ?? []).filter(({ untilMs }) => nowMs - untilMs < hour)
+      const last = rounds.at(-1)
+      if (last !== undefined && plan.atMs < last.untilMs) {
+        last.untilMs = nowMs
+        last.creations = Math.max(last.creations, asked)
+      } else inVain.set(key, [...rounds, { sinceMs: plan.atMs, untilMs: nowMs, creations: asked }])
+      const all = inVain.get(key) ?? []
+      const sum = all
+        .filter(({ sinceMs }) => nowMs - sinceMs < hour)
+        .reduce((total, round) => total + round.creations, 0)
+      if (sum > mostInVain)
+        violate(
+          'launchesBounded',
+          `${sum} instances were asked for in vain within an hour for ${key}, the last by NodeClaim ${name}`,
+        )
+    },
+  }
+}
+
+/** What a pod is one of; undefined for one that is gone. */
+function workloadOf(pod: Pod | undefined): string | undefined {
+  if (pod === undefined) return undefined
+  const owner = pod.metadata.ownerReferences?.[0]
+  return owner === undefined ? `pod ${pod.metadata.name}` : `${owner.kind} ${owner.name}`
 }
 
 /** A claim whose node has registered and does not take pods goes within a bound. */

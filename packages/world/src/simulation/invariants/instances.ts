@@ -8,12 +8,12 @@ const minute = 60_000
 const orphanBoundMs = 60 * minute
 
 /** No claim has two instances. */
-export const oneInstancePerClaim: Invariant = ({ cloud, violate, claimByName }) => {
+export const oneInstancePerClaim: Invariant = ({ cloud, violate, claimByName, mayHaveTwo }) => {
   const check = (): void => {
     const byClaim = Map.groupBy(cloud.instances(), ({ claim }) => claim)
     for (const [claim, all] of byClaim) {
       const instances = all.map(({ id }) => id)
-      if (claim !== '' && instances.length > 1 && claimByName(claim) !== undefined)
+      if (claim !== '' && instances.length > 1 && claimByName(claim) !== undefined && !mayHaveTwo(claim))
         violate('oneInstancePerClaim', `NodeClaim ${claim} has the instances ${instances.join(', ')}`)
     }
   }

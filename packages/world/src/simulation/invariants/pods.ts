@@ -9,6 +9,7 @@ import {
   tolerates,
   untoleratedTaint,
 } from '@tenon/api'
+import type { HttpRequest } from '@tenon/runtime'
 import { annotation, type ApiWrite, clockErrorMs, type Invariant, type Scene } from './scene.ts'
 
 const stuckMs = 60_000
@@ -36,12 +37,14 @@ function isProtected(pod: Pod, nowMs: number): boolean {
 
 /** Nothing evicts a pod that must not be disrupted, and pods are deleted only when their node's deadline says so. */
 export const podsLeftAlone: Invariant = ({ world, clock, violate, nodeByName, claimByProviderId }) => ({
-  apiWrite({ method, plural, subresource, namespace, name = '' }) {
+  apiWrite({ method, plural, subresource, namespace, name = '', request }) {
     if (plural !== 'pods' || namespace === undefined) return
     const isEviction = method === 'POST' && subresource === 'eviction'
     if (!isEviction && method !== 'DELETE') return
     const pod = world.cluster.server.local.get<Pod>(podType, namespace, name)
     if (pod === undefined || isTerminal(pod) || isLeaving(pod)) return
+    // The server refuses what is meant for another pod of the same name.
+    if (!isMeant(pod, request)) return
     const now = clock.now()
     if (isEviction) {
       if (isProtected(pod, now)) violate('doNotDisrupt', `pod ${name} is evicted in spite of its annotation`)
@@ -54,6 +57,11 @@ export const podsLeftAlone: Invariant = ({ world, clock, violate, nodeByName, cl
       violate('deletionBeforeDeadline', `pod ${name} is deleted, not evicted, before its node's deadline`)
   },
 })
+
+function isMeant({ metadata }: Pod, { body = '' }: HttpRequest): boolean {
+  const named = /"preconditions":\{[^}]*"uid":"([^"]+)"/.exec(String(body))?.[1]
+  return named === undefined || named === metadata.uid
+}
 
 const podType = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true } as const
 

@@ -147,6 +147,7 @@ export const consolidateAfterKept: Invariant = ({
   clock,
   blindMs,
   violate,
+  viewsMayBeWrong,
   claimByName,
   nodeByProviderId,
 }) => {
@@ -170,7 +171,8 @@ export const consolidateAfterKept: Invariant = ({
       if (method !== 'DELETE' || plural !== 'nodeclaims') return
       const claim = claimByName(name)
       if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return
-      if (disruptionReasonOf(claim) !== 'Empty') return
+      // What runs on the node is read freshly before it goes; what ran there lately is not known then.
+      if (disruptionReasonOf(claim) !== 'Empty' || viewsMayBeWrong()) return
       const node = nodeByProviderId(claim.status?.providerID ?? '')?.metadata.name ?? ''
       const at = lastEventAt.get(node) ?? Number.NEGATIVE_INFINITY
       const isFollowed = at >= (process.leadsSinceMs ?? 0)

@@ -75,6 +75,10 @@ export interface Scene {
   readonly blindMs: number
   /** How often a request to the API server has come to grief so far. */
   readonly failedRequests: () => number
+  /** Whether a controller may see the cluster later than {@link blindMs}, or otherwise than it is. */
+  readonly viewsMayBeWrong: () => boolean
+  /** Whether the cloud itself may have made a second instance for a claim. */
+  readonly mayHaveTwo: (claim: string) => boolean
   readonly violate: (invariant: string, text: string) => void
   /** How long a pod has been bound, in milliseconds; 0 when it is not. */
   readonly boundMs: (pod: Pod) => number

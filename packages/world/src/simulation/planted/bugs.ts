@@ -14,6 +14,16 @@ import { contentWithOne, overlooksRunningGangs, seesEveryNodeFree } from './gang
 import { countsAnew, failsScrapes, keepsSeriesOfPods } from './operator-mistakes.ts'
 import type { PlantedBug, Profile } from './planted-bug.ts'
 import {
+  believesRefusals,
+  forgetsForGood,
+  forgetsWhatWasMade,
+  keepsTwins,
+  leavesLabelsOut,
+  overlooksPodsOfTwins,
+  tellsKubeletsAll,
+  withoutRefusals,
+} from './view-mistakes.ts'
+import {
   deletesOnce,
   evictsByDeleting,
   finalizerLate,
@@ -368,6 +378,62 @@ export const plantedBugs: readonly PlantedBug[] = [
       'the annotation `tenon.sh/group` of NodeClaims is lost: nobody knows which are launched together',
     sees: { nodeclaims: withoutAnnotation('tenon.sh/group') },
     profile: brief(0.5, ['gangs'], ['drought', 'cloudRefusal']),
+  },
+  {
+    name: 'deleted-for-good',
+    mistake: 'what a watch told deleted is never found to be there',
+    api: forgetsForGood,
+    profile: brief(0.5, ['restarts', 'bursts', 'poolRollouts'], ['falseDeletion']),
+  },
+  {
+    name: 'operation-forgotten',
+    mistake: 'an instance counts as made once reads show it, not once its operation has named it',
+    cloud: forgetsWhatWasMade,
+    profile: brief(0.5, ['restarts', 'bursts'], ['laggingCloud']),
+  },
+  {
+    name: 'refusal-believed',
+    mistake: 'what the cloud refused to make is not looked for',
+    cloud: believesRefusals,
+    profile: brief(0.5, ['restarts', 'bursts'], ['lyingCloud']),
+  },
+  {
+    name: 'scheduler-unheard',
+    mistake: 'what the scheduler says of a node that was bought for a pod is not heard',
+    sees: { pods: withoutRefusals },
+    profile: brief(0.5, ['restarts', 'bursts'], ['stubbornScheduler']),
+  },
+  {
+    name: 'twin-kept',
+    mistake: 'the Node of a kubelet that was renamed is never removed',
+    api: keepsTwins,
+    profile: brief(0.4, ['restarts'], ['renamedKubelet']),
+  },
+  {
+    name: 'twin-undrained',
+    mistake: 'an instance with two Nodes ends under the pods of one of them',
+    ...overlooksPodsOfTwins,
+    profile: brief(0.6, ['restarts', 'poolRollouts', 'manualDeletions'], ['renamedKubelet']),
+  },
+  {
+    name: 'kubelet-told-all',
+    mistake: 'kubelets are told labels that they may not set',
+    cloud: tellsKubeletsAll,
+    profile: brief(0.3, [], ['kubeletLabels']),
+  },
+  {
+    name: 'labels-left-out',
+    mistake: 'labels that kubelets may not set are set by nobody',
+    api: leavesLabelsOut,
+    profile: brief(0.1, [], ['kubeletLabels']),
+  },
+  {
+    name: 'stop-and-go-leader',
+    mistake: 'a leader that lost its lease continues while it gets little CPU',
+    goesOn: true,
+    isUnfenced: true,
+    replicas: 2,
+    profile: brief(0.6, ['restarts'], ['starvation', 'pause']),
   },
   {
     name: 'adopts-by-label',

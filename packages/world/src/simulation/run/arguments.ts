@@ -1,6 +1,7 @@
 /** Flags of the world's commands. */
 import { parseArgs } from 'node:util'
 import { plantedBug, plantedBugs } from '../planted/bugs.ts'
+import { type FaultKind, faultKinds } from '../story.ts'
 import type { PlantedBug } from '../planted/planted-bug.ts'
 
 /** A wrong flag; the message says which, and what would be right. */
@@ -58,6 +59,18 @@ export function listFlag<T extends string>(
       if (found === undefined) throw new UsageError(`--${flag}: ${part} is not one of ${known.join(', ')}`)
       return found
     })
+}
+
+/** The kinds of faults that flags leave out; undefined when none is about them. @throws UsageError */
+export function faultsLeftOut(
+  given: Readonly<Record<string, string | undefined>>,
+): readonly FaultKind[] | undefined {
+  const [without, only] = [given['without-faults'], given['only-faults']]
+  if (without === undefined && only === undefined) return undefined
+  const left = listFlag('without-faults', without, faultKinds)
+  if (only === undefined) return left
+  const kept = listFlag('only-faults', only, faultKinds)
+  return faultKinds.filter((kind) => left.includes(kind) || !kept.includes(kind))
 }
 
 /** The planted bugs of `a,b`. @throws UsageError for one that is none. */

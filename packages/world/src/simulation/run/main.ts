@@ -22,6 +22,7 @@ const help: Readonly<Record<string, string>> = {
   --nodes N               nodes that the workload fills, roughly; default 15
   --faults LEVEL          none, low, high (default) or storm
   --without-faults A,B    leaves kinds of faults out
+  --only-faults A,B       leaves all others out
   --without-workloads A,B leaves kinds of workload out
   --with-workloads A,B    has kinds of workload that the seed would leave out; buffers and devices are in no seed without it
   --provider NAME         the cloud: exoscale (default), clever-cloud or cluster-api
@@ -35,6 +36,8 @@ const help: Readonly<Record<string, string>> = {
   --nodes N      as of npm run world
   --faults LEVEL as of npm run world
   --with-workloads A,B as of npm run world
+  --without-faults A,B as of npm run world
+  --only-faults A,B    as of npm run world
   --provider NAME as of npm run world
   --jobs N       runs at once; default one per core`,
   planted: `npm run world:planted -- [flags]: plays seeds until every planted bug is found

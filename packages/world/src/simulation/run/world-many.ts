@@ -1,6 +1,7 @@
 /** `npm run world:many`: runs many seeds on all cores and reports those that fail. */
+import { ownValue } from '@tenon/api'
 import { aStory, cloudNames, faultLevels, type Story, workloadKinds } from '../story.ts'
-import { listFlag, numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
+import { faultsLeftOut, listFlag, numberFlag, readFlags, seedsFlag, UsageError } from './arguments.ts'
 import { playAll } from './crew.ts'
 import type { Io } from './io.ts'
 import { describeMoment, Progress } from './progress.ts'
@@ -13,6 +14,8 @@ export async function playMany(io: Io): Promise<number> {
     'nodes',
     'faults',
     'with-workloads',
+    'without-faults',
+    'only-faults',
     'provider',
     'jobs',
   ])
@@ -23,7 +26,9 @@ export async function playMany(io: Io): Promise<number> {
   const nodes = numberFlag('nodes', given['nodes'], 15, 1)
   const [provider] = listFlag('provider', given['provider'], cloudNames)
   const withWorkloads = listFlag('with-workloads', given['with-workloads'], workloadKinds)
+  const withoutFaults = faultsLeftOut(given)
   const change = {
+    ...(withoutFaults !== undefined && { withoutFaults }),
     ...(provider !== undefined && { provider }),
     ...(withWorkloads.length > 0 && { withWorkloads }),
   }
@@ -58,7 +63,7 @@ export async function playMany(io: Io): Promise<number> {
   const sorted = failing.toSorted((a, b) => a.seed - b.seed)
   io.say(`failing seeds: ${sorted.map(({ seed, invariant }) => `${seed} (${invariant})`).join(', ')}`)
   io.say(
-    `again: npm run world -- --seed ${sorted[0]?.seed} --hours ${hours} --nodes ${nodes} --faults ${faults}${provider === undefined ? '' : ` --provider ${provider}`}${withWorkloads.length === 0 ? '' : ` --with-workloads ${withWorkloads.join(',')}`}`,
+    `again: npm run world -- --seed ${sorted[0]?.seed} --hours ${hours} --nodes ${nodes} --faults ${faults}${provider === undefined ? '' : ` --provider ${provider}`}${withWorkloads.length === 0 ? '' : ` --with-workloads ${withWorkloads.join(',')}`}${['without-faults', 'only-faults'].map((flag) => (ownValue(given, flag) === undefined ? '' : ` --${flag} ${ownValue(given, flag)}`)).join('')}`,
   )
   return 1
 }

@@ -3,7 +3,7 @@ import { plantedBug, storyOf as storyOfBug } from '../planted/bugs.ts'
 import { shrink } from '../shrink.ts'
 import { type Report, simulate } from '../simulation.ts'
 import { aStory, cloudNames, faultKinds, faultLevels, type Story, workloadKinds } from '../story.ts'
-import { bugsFlag, listFlag, numberFlag, readFlags, UsageError } from './arguments.ts'
+import { bugsFlag, faultsLeftOut, listFlag, numberFlag, readFlags, UsageError } from './arguments.ts'
 import type { Io, Say } from './io.ts'
 import { describeMoment, Progress, timeOf } from './progress.ts'
 import { readTrace, writeTrace } from './trace.ts'
@@ -14,6 +14,7 @@ const flags = [
   'faults',
   'nodes',
   'without-faults',
+  'only-faults',
   'without-workloads',
   'with-workloads',
   'provider',
@@ -61,7 +62,8 @@ function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
   const [bug, ...more] = bugsFlag(given['bug'] ?? '')
   if (more.length > 0) throw new UsageError('--bug: a run has one; npm run world:planted takes several')
   const usual = bug === undefined ? aStory(seed) : storyOfBug(bug, seed)
-  const [withoutFaults, withoutWorkloads] = [given['without-faults'], given['without-workloads']]
+  const withoutFaults = faultsLeftOut(given)
+  const withoutWorkloads = given['without-workloads']
   const withWorkloads = given['with-workloads']
   const provider = listFlag('provider', given['provider'], cloudNames)[0] ?? usual.provider
   return {
@@ -70,9 +72,7 @@ function storyOf(given: Readonly<Record<string, string | undefined>>): Story {
     hours: numberFlag('hours', given['hours'], usual.hours),
     nodes: numberFlag('nodes', given['nodes'], usual.nodes, 1),
     faults: listFlag('faults', given['faults'], faultLevels)[0] ?? usual.faults,
-    ...(withoutFaults !== undefined && {
-      withoutFaults: listFlag('without-faults', withoutFaults, faultKinds),
-    }),
+    ...(withoutFaults !== undefined && { withoutFaults }),
     ...(withoutWorkloads !== undefined && {
       withoutWorkloads: listFlag('without-workloads', withoutWorkloads, workloadKinds),
     }),
