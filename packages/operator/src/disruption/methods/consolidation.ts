@@ -97,7 +97,11 @@ export class Consolidation implements DisruptionMethod {
     if (result.moves.length === 0)
       memory.nothingFound(result, since, circumstances, unchanged, this.type === 'single')
     const [best, ...others] = this.#worthwhile(result.moves, ground)
-    if (best === undefined) return 'nothing'
+    if (best === undefined) {
+      // What was found is worth it later, by time alone.
+      memory.pause(circumstances)
+      return 'nothing'
+    }
     await delay()
     if (isGlobal && since.version !== memory.now().version) {
       if (await search.isOutdone(best, pass, circumstances, signal)) {

@@ -126,7 +126,7 @@ export class SearchMemory {
     const areAll = this.#kind === 'multi'
     if (!this.#lookedAt(circumstances).isInVain(circumstances, unchanged, areAll)) return false
     this.#quieten(this.#wasLimited, then, circumstances)
-    this.#pause(circumstances)
+    this.pause(circumstances)
     return true
   }
 
@@ -146,7 +146,7 @@ export class SearchMemory {
     const isRepeated = isTimedOut && (isLimitedByBudget || isForgetful)
     if (!isRepeated) this.#quieten(isLimitedByBudget, then, circumstances)
     if (!this.#remembers || isTimedOut) return
-    this.#pause(circumstances)
+    this.pause(circumstances)
     this.#wasLimited = isLimitedByBudget
     this.#lookedAt(circumstances).note(circumstances, unchanged, isLimitedByBudget, groups)
   }
@@ -157,7 +157,8 @@ export class SearchMemory {
     return this.#whileOthersWait ?? this.#calm
   }
 
-  #pause({ candidates, nowMs }: Circumstances): void {
+  /** Nothing is looked for again for a while, the longer the more there is to look at. */
+  pause({ candidates, nowMs }: Circumstances): void {
     this.#pausesUntilMs = nowMs + scaledMs(pauseLasts, Array.from(candidates).length)
   }
 
