@@ -12,6 +12,7 @@ import { ensurePrometheus } from './src/prometheus.ts'
 /** What takes longest begins first, so that no lane is still at work long after the others. */
 const longestFirst = [
   'drain',
+  'wrong-views',
   'scale',
   'planned-placement',
   'takeover',

@@ -1,7 +1,7 @@
 /** Views of pods that are late or wrong, and pods that others count on a node for, on the real control plane. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { karpenterKinds, kinds, type Pod, type ResourceType } from '@tenon/api'
+import { karpenterKinds, kinds, labels, type Pod, type ResourceType } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import { DocumentStream, type HttpResponse, oneChunk, SystemClock, type Transport } from '@tenon/runtime'
@@ -157,8 +157,9 @@ describe('views of pods that are wrong', () => {
     await pod('low', { finalizers: [hold] }, {})
     assert.ok(await wait(() => find('low')?.status?.phase === 'Running', 60 * seconds))
     const node = find('low')?.spec.nodeName ?? ''
+    const hostname = stand.operator.caches.nodes.get({ name: node })?.metadata.labels?.[labels.hostname]
     const [others, nodes] = [podUids('calm'), nodeNames()]
-    await pod('high', {}, { priorityClassName: 'high', nodeSelector: { 'kubernetes.io/hostname': node } })
+    await pod('high', {}, { priorityClassName: 'high', nodeSelector: { [labels.hostname]: hostname } })
     assert.ok(await wait(() => find('high')?.status?.nominatedNodeName === node, 30 * seconds))
     await stand.clock.sleep(45 * seconds)
     assert.deepEqual([podUids('calm'), nodeNames()], [others, nodes])
