@@ -59,8 +59,8 @@ test('CAS-32 old unregistered instances are removed in one call, told and counte
   assert.deepEqual(deletions, ['a: exoscale://x,exoscale://y'])
   assert.deepEqual(told, [
     'invalidated a',
-    'Normal DeleteUnregistered: removed unregistered instance exoscale://x of group a',
-    'Normal DeleteUnregistered: removed unregistered instance exoscale://y of group a',
+    'Normal DeleteUnregistered: Removed unregistered node exoscale://x',
+    'Normal DeleteUnregistered: Removed unregistered node exoscale://y',
     'old_unregistered_nodes_removed_count 2',
   ])
 })
@@ -86,8 +86,6 @@ test('a group that fails is told and does not keep others from it', async () => 
   assert.deepEqual(deletions, ['a: exoscale://x', 'b: exoscale://y'])
   assert.deepEqual(
     told.filter((each) => each.startsWith('Warning')),
-    [
-      'Warning DeleteUnregisteredFailed: could not remove unregistered instance exoscale://x of group a: the pool cannot be read',
-    ],
+    ['Warning DeleteUnregisteredFailed: Failed to remove node exoscale://x: the pool cannot be read'],
   )
 })

@@ -83,7 +83,7 @@ export class InstanceRemover {
         events.status(
           'Warning',
           'DeleteUnregisteredFailed',
-          `could not remove unregistered instance ${providerId} of group ${groupId}: ${messageOf(error)}`,
+          `Failed to remove node ${providerId}: ${messageOf(error)}`,
         )
       logger.warn('could not remove unregistered instances', { nodeGroup: groupId, error })
       return
@@ -91,11 +91,7 @@ export class InstanceRemover {
       members.invalidate(groupId)
     }
     for (const { providerId } of doomed)
-      events.status(
-        'Normal',
-        'DeleteUnregistered',
-        `removed unregistered instance ${providerId} of group ${groupId}`,
-      )
+      events.status('Normal', 'DeleteUnregistered', `Removed unregistered node ${providerId}`)
     metrics.add('old_unregistered_nodes_removed_count', doomed.length)
   }
 }

@@ -118,6 +118,12 @@ test('CAS-96 with a count of 0 no candidate is marked, and marks that are left a
     ['a', 'outside', 'b'].map((name) => cluster.taintKeys(name)),
     [[], [], []],
   )
+  assert.deepEqual(
+    cluster.eventsOf('ClusterAutoscalerCleanup'),
+    ['a', 'outside'].map(
+      (name) => `${name}: removed DeletionCandidateOfClusterAutoscaler taint from node ${name}`,
+    ),
+  )
 })
 
 test('writing marks ends after 3 seconds', async () => {
@@ -148,7 +154,9 @@ test('CAS-22 deletion marks that are left from before are removed once, with the
   await during(cluster, startUp(cluster, cluster.scaleDown()))
   assert.deepEqual(cluster.taintKeys('n'), [])
   assert.equal(cluster.nodes.get('n')?.spec?.unschedulable, undefined)
-  assert.equal(cluster.eventsOf('ClusterAutoscalerCleanup').length, 1)
+  assert.deepEqual(cluster.eventsOf('ClusterAutoscalerCleanup'), [
+    'n: removed ToBeDeletedByClusterAutoscaler taint from node n',
+  ])
   assert.deepEqual(cluster.taintKeys('outside'), [toBeDeletedTaint])
 })
 

@@ -100,6 +100,16 @@ describe('expanders', () => {
     }
   })
 
+  test('CAS-57 a ConfigMap without the key is told in the words of Cluster Autoscaler', async () => {
+    const { events } = await chosen(['priority'], options, priorities(undefined))
+    assert.deepEqual(
+      new Set(events.told),
+      new Set([
+        "PriorityConfigMapInvalid ConfigMap/cluster-autoscaler-priority-expander: Wrong configmap for priority expander, doesn't contain priorities key. Ignoring update.",
+      ]),
+    )
+  })
+
   test('a priority below -1 never wins', async () => {
     const { ids } = await chosen(['priority'], options, priorities('-2: ["a"]\n-1: ["b"]'))
     assert.deepEqual(ids, new Set(['b']))

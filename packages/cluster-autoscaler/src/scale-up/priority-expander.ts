@@ -29,14 +29,15 @@ export function priorityExpander({ configMap, events }: PrioritySources): Expand
     const warn = (reason: string, message: string) => {
       events.object(map, 'Warning', reason, message)
     }
-    const rules = readPriorities(map.data?.['priorities'])
-    if ('problem' in rules) {
-      warn(
-        'PriorityConfigMapInvalid',
-        `Wrong configuration for priority expander: ${rules.problem}. Ignoring update.`,
-      )
+    const text = map.data?.['priorities']
+    const invalid = (problem: string) => {
+      warn('PriorityConfigMapInvalid', `${problem}. Ignoring update.`)
       return Promise.resolve(options)
     }
+    if (text === undefined)
+      return invalid("Wrong configmap for priority expander, doesn't contain priorities key")
+    const rules = readPriorities(text)
+    if ('problem' in rules) return invalid(`Wrong configuration for priority expander: ${rules.problem}`)
     return Promise.resolve(highest(options, rules.rules, warn))
   }
 }
@@ -74,10 +75,7 @@ function highest(
 }
 
 /** Reads the YAML of key `priorities`: lists of patterns by priority. */
-function readPriorities(
-  text: string | undefined,
-): { readonly rules: readonly Rule[] } | { readonly problem: string } {
-  if (text === undefined) return { problem: 'the ConfigMap has no key "priorities"' }
+function readPriorities(text: string): { readonly rules: readonly Rule[] } | { readonly problem: string } {
   let document: unknown
   try {
     document = parse(text)

@@ -122,8 +122,8 @@ export class Deleter {
 
   #tellStaying({ node, groupId, kind }: DeletionJob, { stage, message }: DeletionFailure): void {
     const { events, logger } = this.#deps.outlets
-    const verb = kind === 'drain' ? 'drain and delete the node' : 'delete the empty node'
-    events.object(node, 'Warning', 'ScaleDownFailed', `could not ${verb}: ${message}`)
+    const verb = kind === 'drain' ? 'drain and delete node' : 'delete empty node'
+    events.object(node, 'Warning', 'ScaleDownFailed', `failed to ${verb}: ${message}`)
     logger.warn('a node stays', { node: node.metadata.name, nodeGroup: groupId, stage, reason: message })
   }
 
@@ -131,9 +131,10 @@ export class Deleter {
     const { events, metrics } = this.#deps.outlets
     const { name } = job.node.metadata
     const labels = gpuLabels(job.node)
-    events.object(job.node, 'Normal', 'ScaleDown', `node ${name} was removed from its node group`)
-    if (job.kind === 'empty') events.status('Normal', 'ScaleDownEmpty', `empty node ${name} removed`)
-    else events.status('Normal', 'ScaleDown', `node ${name} removed with drain`)
+    events.object(job.node, 'Normal', 'ScaleDown', 'nodes removed by cluster autoscaler')
+    if (job.kind === 'empty')
+      events.status('Normal', 'ScaleDownEmpty', `Scale-down: empty node ${name} removed`)
+    else events.status('Normal', 'ScaleDown', `Scale-down: node ${name} removed with drain`)
     metrics.add('scaled_down_nodes_total', 1, { reason: job.reason, ...labels, dra_drivers: '' })
     if (labels.gpu_name !== '')
       metrics.add('scaled_down_gpu_nodes_total', 1, { reason: job.reason, ...labels })
@@ -144,10 +145,11 @@ export class Deleter {
     const { events, logger } = this.#deps.outlets
     const { name } = job.node.metadata
     const utilization = renderUtilization(job.utilization)
-    if (job.kind === 'empty') events.status('Normal', 'ScaleDownEmpty', `removing empty node ${name}`)
+    if (job.kind === 'empty')
+      events.status('Normal', 'ScaleDownEmpty', `Scale-down: removing empty node "${name}"`)
     else {
       const pods = job.pods.map(nameOf).join(',')
-      const message = `removing node ${name} with drain, utilization: ${utilization}, pods to move: ${pods}`
+      const message = `Scale-down: removing node ${name}, utilization: ${utilization}, pods to reschedule: ${pods}`
       events.status('Normal', 'ScaleDown', message)
     }
     logger.info('removing a node', {

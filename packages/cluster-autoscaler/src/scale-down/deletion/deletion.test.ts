@@ -50,7 +50,10 @@ test('CAS-87 when one of three cannot be marked, the others are cleaned, nothing
     [true, true, true],
   )
   assert.deepEqual(cluster.cloudCalls, [])
-  assert.equal(cluster.eventsOf('ScaleDownFailed').length, 1)
+  assert.match(
+    cluster.eventsOf('ScaleDownFailed').join(),
+    /^b: failed to mark the node as toBeDeleted\/unschedulable: [^,]+$/,
+  )
   assert.deepEqual(
     [...new Set(cluster.ended.map((result) => result.kind === 'failed' && result.stage))],
     ['tainting'],
@@ -87,7 +90,7 @@ test('CAS-88 an empty node that gets a pod within the delay stays', async () => 
   assert.equal(isClean(cluster, 'n'), true)
   assert.deepEqual(cluster.cloudCalls, [])
   assert.deepEqual(cluster.eventsOf('ScaleDownFailed'), [
-    'n: could not delete the empty node: pod default/late was bound to it meanwhile',
+    'n: failed to delete empty node: pod default/late was bound to it meanwhile',
   ])
 })
 
@@ -99,8 +102,8 @@ test('RPB-9 a node that is empty by the cache and has a pod by the API server is
   assert.deepEqual(outcome.step, { kind: 'nothingToDelete' })
   assert.deepEqual([cluster.cloudCalls, cluster.evictions, cluster.nodeWrites], [[], [], 0])
   assert.deepEqual(cluster.eventsOf('ScaleDownFailed').toSorted(), [
-    'd: could not drain and delete the node: pod default/late may not be moved: no controller would create it again',
-    'n: could not delete the empty node: pod default/p was bound to it meanwhile',
+    'd: failed to drain and delete node: pod default/late may not be moved: no controller would create it again',
+    'n: failed to delete empty node: pod default/p was bound to it meanwhile',
   ])
   assert.equal(outcome.lastDeletionStartedMs, undefined)
 })
@@ -118,7 +121,7 @@ for (const [when, afterMs] of [
     await cluster.clock.advance(3 * minute)
     assert.deepEqual([cluster.cloudCalls, isClean(cluster, 'n')], [[], true])
     assert.deepEqual(cluster.eventsOf('ScaleDownFailed'), [
-      'n: could not delete the empty node: pod default/late was bound to it meanwhile',
+      'n: failed to delete empty node: pod default/late was bound to it meanwhile',
     ])
   })
 
@@ -196,8 +199,8 @@ test('CAS-89 an eviction that is refused for 2 minutes restores the node', async
   assert.deepEqual(cluster.cloudCalls, [])
   assert.equal(cluster.evictions.length, 13)
   assert.deepEqual(cluster.eventsOf('ScaleDownFailed'), [
-    'p: could not evict the pod: the budget lets none go',
-    'n: could not drain and delete the node: could not evict pod default/p: the budget lets none go',
+    'p: failed to delete pod for ScaleDown: the budget lets none go',
+    'n: failed to drain and delete node: could not evict pod default/p: the budget lets none go',
   ])
   assert.equal(cluster.figures.get('evicted_pods_total{eviction_result=failed}'), 1)
 })
@@ -256,6 +259,10 @@ test('CAS-92 pods of DaemonSets are evicted from occupied nodes and not from emp
   await run(cluster, {}, minute)
   const evicted = cluster.evictions.map(({ pod }) => pod).toSorted()
   assert.deepEqual(evicted, ['d-true', 'd-unset', 'n-true', 'p'])
+  const told = cluster
+    .eventsOf('ScaleDown')
+    .filter((each) => each.endsWith(': deleting pod for node scale down'))
+  assert.deepEqual(told.map((each) => each.split(':')[0] ?? '').toSorted(), evicted)
 })
 
 test('a pod of a DaemonSet that stays is not waited for', async () => {
@@ -267,6 +274,7 @@ test('a pod of a DaemonSet that stays is not waited for', async () => {
   await run(cluster, {}, 2 * minute + 30 * second)
   assert.deepEqual(cluster.cloudCalls, [['n']])
   assert.equal(cluster.figures.get('evicted_pods_total{eviction_result=failed}'), undefined)
+  assert.deepEqual(cluster.eventsOf('ScaleDownFailed'), [])
 })
 
 test('CAS-93 an annotation holds the deletion up for 2 minutes at most', async () => {
@@ -299,19 +307,19 @@ test('CAS-94 a deletion that succeeds is counted by its reason and told; the Nod
     cluster.figures.get(`scaled_down_nodes_total{reason=${reason},gpu_resource_name=,gpu_name=,dra_drivers=}`)
   assert.deepEqual([count('empty'), count('underutilized'), count('unready')], [1, 1, 1])
   assert.deepEqual(cluster.eventsOf('ScaleDownEmpty'), [
-    'status: removing empty node n',
-    'status: removing empty node u',
-    'status: empty node n removed',
-    'status: empty node u removed',
+    'status: Scale-down: removing empty node "n"',
+    'status: Scale-down: removing empty node "u"',
+    'status: Scale-down: empty node n removed',
+    'status: Scale-down: empty node u removed',
   ])
   assert.deepEqual(
     cluster.eventsOf('ScaleDown').filter((each) => !each.startsWith('n:') && !each.startsWith('u:')),
     [
-      'd: node d is marked for deletion and cordoned',
-      'status: removing node d with drain, utilization: cpu 10%, memory 0%, pods to move: default/p',
-      'p: pod is evicted because its node is removed',
-      'd: node d was removed from its node group',
-      'status: node d removed with drain',
+      'd: marked the node as toBeDeleted/unschedulable',
+      'status: Scale-down: removing node d, utilization: cpu 10%, memory 0%, pods to reschedule: default/p',
+      'p: deleting pod for node scale down',
+      'd: nodes removed by cluster autoscaler',
+      'status: Scale-down: node d removed with drain',
     ],
   )
   assert.equal(cluster.figures.get('evicted_pods_total{eviction_result=succeeded}'), 1)
@@ -342,7 +350,7 @@ test('CAS-95 when the cloud refuses, the node is restored and tried again in a l
   const { scaleDown } = await run(cluster, {}, minute)
   assert.equal(isClean(cluster, 'n'), true)
   assert.deepEqual(cluster.eventsOf('ScaleDownFailed'), [
-    'n: could not delete the empty node: node group g did not remove it: the pool is suspended',
+    'n: failed to delete empty node: node group g did not remove it: the pool is suspended',
   ])
   assert.deepEqual(
     cluster.ended.map((result) => result.kind === 'failed' && result.stage),

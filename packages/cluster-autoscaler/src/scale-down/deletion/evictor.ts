@@ -44,13 +44,12 @@ export class Evictor {
     const failures = await Promise.all(
       evictions.map(async (eviction) => {
         const { pod } = eviction
-        events.object(pod, 'Normal', 'ScaleDown', 'pod is evicted because its node is removed')
         const failure = await this.#call(eviction, signal)
         metrics.add('evicted_pods_total', 1, {
           eviction_result: failure === undefined ? 'succeeded' : 'failed',
         })
         if (failure === undefined) return undefined
-        events.object(pod, 'Warning', 'ScaleDownFailed', `could not evict the pod: ${failure}`)
+        events.object(pod, 'Warning', 'ScaleDownFailed', `failed to delete pod for ScaleDown: ${failure}`)
         return `could not evict pod ${nameOf(pod)}: ${failure}`
       }),
     )
@@ -61,6 +60,7 @@ export class Evictor {
   async #call({ pod, graceSeconds }: Eviction, signal: AbortSignal): Promise<string | undefined> {
     const { writer, clock, outlets, maxPodEvictionMs } = this.#deps
     const endMs = clock.monotonic() + maxPodEvictionMs
+    outlets.events.object(pod, 'Normal', 'ScaleDown', 'deleting pod for node scale down')
     for (;;) {
       try {
         await writer.evict(pod, graceSeconds, signal)

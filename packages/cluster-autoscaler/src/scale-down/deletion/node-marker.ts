@@ -39,8 +39,9 @@ export class NodeMarker {
         values.set(node.metadata.name, await this.#mark(node, signal))
       } catch (error) {
         if (signal.aborted) throw error
-        const message = `could not mark node ${node.metadata.name} for deletion: ${messageOf(error)}`
-        failures.push(message)
+        const reason = messageOf(error)
+        failures.push(`could not mark node ${node.metadata.name} for deletion: ${reason}`)
+        const message = `failed to mark the node as toBeDeleted/unschedulable: ${reason}`
         this.#deps.events.object(node, 'Warning', 'ScaleDownFailed', message)
       }
     })
@@ -95,12 +96,7 @@ export class NodeMarker {
     if (written === undefined || written.metadata.uid !== uid) throw new Error('the node is gone')
     const taint = hardTaintOf(written)
     if (taint === undefined) throw new Error('the taint was not written')
-    events.object(
-      node,
-      'Normal',
-      'ScaleDown',
-      `node ${name} is marked for deletion${cordons ? ' and cordoned' : ''}`,
-    )
+    events.object(node, 'Normal', 'ScaleDown', 'marked the node as toBeDeleted/unschedulable')
     return taint.value ?? ''
   }
 

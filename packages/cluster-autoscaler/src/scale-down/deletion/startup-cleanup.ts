@@ -2,6 +2,7 @@
 import type { Node } from '@tenon/api'
 import { type Logger, messageOf } from '@tenon/runtime'
 import type { ClusterWriter, EventSink } from '../../model.ts'
+import { deletionCandidateTaint, toBeDeletedTaint } from '../../names.ts'
 import { hardTaintOf, softTaintOf, taintTimeMs, withoutHardTaint, withoutSoftTaint } from '../nodes/taints.ts'
 
 export interface CleanupDependencies {
@@ -21,12 +22,11 @@ export async function cleanHardTaint(
   const { name } = node.metadata
   try {
     await writer.updateNode(name, (newest) => withoutHardTaint(newest, cordons), signal)
-    const message = `node ${name} was left marked for deletion, and is no longer`
-    events.object(node, 'Normal', 'ClusterAutoscalerCleanup', message)
+    events.object(node, 'Normal', 'ClusterAutoscalerCleanup', removedText(toBeDeletedTaint, name))
     return true
   } catch (error) {
     if (signal.aborted) throw error
-    const message = `node ${name} was left marked for deletion, and the mark could not be removed: ${messageOf(error)}`
+    const message = `failed to clean ${toBeDeletedTaint} on node ${name}: ${messageOf(error)}`
     events.object(node, 'Warning', 'ClusterAutoscalerCleanup', message)
     logger.warn('could not remove a deletion mark that was left on a node', { node: name, error })
     return false
@@ -49,14 +49,22 @@ export function staleCandidates(nodes: readonly Node[], nowMs: number, ttlMs: nu
 }
 
 export async function cleanSoftTaint(
-  { metadata: { name } }: Node,
-  { writer, logger }: CleanupDependencies,
+  node: Node,
+  { writer, events, logger }: CleanupDependencies,
   signal: AbortSignal,
 ): Promise<void> {
+  const { name } = node.metadata
   try {
     await writer.updateNode(name, withoutSoftTaint, signal)
+    events.object(node, 'Normal', 'ClusterAutoscalerCleanup', removedText(deletionCandidateTaint, name))
   } catch (error) {
     if (signal.aborted) throw error
+    const message = `failed to clean ${deletionCandidateTaint} on node ${name}: ${messageOf(error)}`
+    events.object(node, 'Warning', 'ClusterAutoscalerCleanup', message)
     logger.warn('could not remove a candidate taint that was left on a node', { node: name, error })
   }
+}
+
+function removedText(taintKey: string, nodeName: string): string {
+  return `removed ${taintKey} taint from node ${nodeName}`
 }
