@@ -37,7 +37,11 @@ export function fatalProblem(values: FlagValues, clouds: readonly string[]): str
 
 function cloudProblem(values: FlagValues, clouds: readonly string[]): string | undefined {
   const asked = values.text('cloud-provider')
-  if (asked === '' || clouds.includes(asked)) return undefined
+  if (asked === '')
+    return values.isGiven('cloud-provider')
+      ? `--cloud-provider is empty; give ${clouds.join(' or ')}, or take it out`
+      : undefined
+  if (clouds.includes(asked)) return undefined
   return `--cloud-provider=${asked}: this cloud is not known here; give ${clouds.join(' or ')}`
 }
 
@@ -124,8 +128,12 @@ function otherProblem(values: FlagValues): string | undefined {
     return `${text('address')}: give HOST:PORT, such as :8085`
   if (!['text', 'json'].includes(values.text('logging-format')))
     return `${text('logging-format')}: give text or json`
-  if (severityOf(values.text('stderrthreshold')) === undefined)
-    return `${text('stderrthreshold')}: give INFO, WARNING, ERROR, FATAL or 0 to 3`
+  for (const name of ['stderrthreshold', 'alsologtostderrthreshold'])
+    if (severityOf(values.text(name)) === undefined)
+      return `${text(name)}: give INFO, WARNING, ERROR, FATAL or 0 to 3`
+  for (const gate of values.list('feature-gates').flatMap((list) => list.split(',')))
+    if (!/^\s*([A-Z]\w*\s*=\s*(true|false|[tTfF01]|True|TRUE|False|FALSE)\s*)?$/.test(gate))
+      return `--feature-gates: ${gate} is no gate; give NAME=true or NAME=false, with commas between`
   return 'problem' in kubernetesAddressOf(values.text('kubernetes'))
     ? `${text('kubernetes')}: give a URL such as https://host:6443?inClusterConfig=false`
     : undefined

@@ -63,12 +63,13 @@ test('without flags, defaults hold', () => {
     cloudProvider: 'acme',
     nodeGroupSpecs: [],
     allowsEmptyGroups: false,
+    acceptsClusterIdentity: false,
+    leaseName: 'cluster-autoscaler',
     listen: { host: '', port: 8085 },
     kubeconfig: '',
     kubernetes: undefined,
     rate: { perSecond: 5, burst: 10 },
     leaderElection: {
-      name: 'cluster-autoscaler',
       leaseDurationMs: 15_000,
       renewDeadlineMs: 10_000,
       retryPeriodMs: 2000,
@@ -256,6 +257,29 @@ test('flags without an effect are warned about once each, when they ask for some
       '--parallel-drain',
     ],
   )
+})
+
+test('CAS-108 an empty cloud and gates that are no gates end the start; gates have no effect, which is told', () => {
+  assert.match(
+    refusal('--cloud-provider='),
+    /^fatal: --cloud-provider is empty; give acme or other, or take it out/,
+  )
+  assert.match(refusal('--feature-gates=A=true,B'), /^fatal: --feature-gates: B is no gate; give NAME=true/)
+  assert.match(refusal('--feature-gates=A=yes'), /^fatal: --feature-gates: A=yes is no gate/)
+  const { warnings } = options('--feature-gates=DynamicResourceAllocation=true, AllAlpha=false')
+  assert.deepEqual(warnings, ['--feature-gates has no effect: there are none'])
+  assert.deepEqual(options('--feature-gates=').autoscaler, defaultOptions)
+})
+
+test('CAS-108 --alsologtostderrthreshold is what --alsologtostderr writes at least', () => {
+  const from = (...args: readonly string[]) =>
+    options('--logtostderr=false', '--log-file=/var/log/ca', '--stderrthreshold=ERROR', ...args).process.logs
+      .standardErrorFrom
+  assert.equal(from('--alsologtostderrthreshold=WARNING'), 'ERROR')
+  assert.equal(from('--alsologtostderr'), 'INFO')
+  assert.equal(from('--alsologtostderr', '--alsologtostderrthreshold=WARNING'), 'WARNING')
+  assert.equal(from('--alsologtostderr', '--alsologtostderrthreshold=FATAL'), 'ERROR')
+  assert.match(refusal('--alsologtostderrthreshold=9'), /^fatal: --alsologtostderrthreshold=9: give INFO/)
 })
 
 test('CAS-35 the start has as long as the longest of the other times, with a warning', () => {

@@ -1,7 +1,7 @@
 import type { FlagValues } from './flag-values.ts'
 import { kubernetesAddressOf } from './kubernetes-address.ts'
 import type { LogOptions, ProcessOptions } from './process-options.ts'
-import { listenAddressOf, severityOf } from './texts.ts'
+import { listenAddressOf, leastSevere, severityOf } from './texts.ts'
 
 /** Options of values with which nothing is wrong. */
 export function processOptions(values: FlagValues, clouds: readonly string[]): ProcessOptions {
@@ -38,11 +38,13 @@ function rateOf(qps: number, burst: number): ProcessOptions['rate'] {
 
 function logOptions(values: FlagValues): LogOptions {
   const toFile = !values.isOn('logtostderr') && values.text('log-file') !== ''
-  const isBelowFile = toFile && !values.isOn('alsologtostderr')
+  const from = severityOf(values.text('stderrthreshold')) ?? 'INFO'
+  const alsoFrom = severityOf(values.text('alsologtostderrthreshold')) ?? 'INFO'
+  const fileFrom = values.isOn('alsologtostderr') ? leastSevere(from, alsoFrom) : from
   return {
     verbosity: values.integer('v'),
     format: values.text('logging-format') === 'json' ? 'json' : 'text',
     file: toFile ? values.text('log-file') : '',
-    standardErrorFrom: isBelowFile ? (severityOf(values.text('stderrthreshold')) ?? 'INFO') : 'INFO',
+    standardErrorFrom: toFile ? fileFrom : 'INFO',
   }
 }

@@ -22,3 +22,7 @@ const severities: readonly LogSeverity[] = ['INFO', 'WARNING', 'ERROR', 'FATAL']
 export function severityOf(text: string): LogSeverity | undefined {
   return severities.find((name, at) => name === text.toUpperCase() || String(at) === text)
 }
+
+export function leastSevere(...given: readonly LogSeverity[]): LogSeverity {
+  return severities.find((each) => given.includes(each)) ?? 'INFO'
+}

@@ -1,4 +1,4 @@
-import { accepted, type FlagGroup, working } from '../flag.ts'
+import { accepted, type FlagGroup, withoutEffect, working } from '../flag.ts'
 
 export const statusFlags: FlagGroup = {
   title: 'Status, events, metrics',
@@ -24,6 +24,7 @@ export const logFlags: FlagGroup = {
       ['logging-format', 'text', 'text', 'text or json'],
       ['logtostderr', 'boolean', 'true', 'log to standard error instead of files'],
       ['alsologtostderr', 'boolean', 'false', 'log to standard error as well as to files'],
+      ['alsologtostderrthreshold', 'text', 'INFO', 'least severity that --alsologtostderr writes'],
       ['stderrthreshold', 'text', 'INFO', 'least severity on standard error while a file is written'],
       ['log-file', 'text', '', 'file to log to without --logtostderr'],
     ),
@@ -43,7 +44,7 @@ export const logFlags: FlagGroup = {
       ['skip-log-headers', 'boolean', 'false', 'of another logger'],
       ['vmodule', 'text', '', 'of another logger'],
       ['legacy-stderr-threshold-behavior', 'boolean', 'false', 'of another logger'],
-      ['feature-gates', 'text', '', 'there are none'],
     ),
+    ...withoutEffect(['feature-gates', 'texts', '', 'there are none']),
   ],
 }
