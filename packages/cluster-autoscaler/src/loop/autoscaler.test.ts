@@ -31,6 +31,7 @@ describe('one iteration', () => {
     assert.equal(cluster.size('g'), 2)
     assert.equal(cluster.events.of('TriggeredScaleUp').length, 1)
     assert.equal(cluster.metrics.of('unschedulable_pods_count', { type: 'unschedulable' }), 1)
+    assert.equal(cluster.metrics.of('skipped_pods_count', { requestor: 'filter-out-pod-list-processor' }), 0)
   })
 
   test('CAS-30 a node that never comes makes the group rest, and another one takes its place', async () => {

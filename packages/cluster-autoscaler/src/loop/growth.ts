@@ -68,6 +68,8 @@ export class Growth {
     const steps = pendingPods(wanted, view.snapshot, this.#hints, planned, cutoff)
     const { pods, overflowing } = await inSlices(steps, slicing)
     outlets.metrics.set('overflowing_controllers_count', overflowing)
+    // There is no limit of time at which pods would be left out.
+    outlets.metrics.set('skipped_pods_count', 0, { requestor: 'filter-out-pod-list-processor' })
     done()
     this.#provideSnapshot(view, wanted, new Set(pods))
     const old = oldEnough(pods, options.loop.newPodScaleUpDelayMs, view.nowMs)

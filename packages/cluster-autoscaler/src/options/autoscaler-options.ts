@@ -124,6 +124,7 @@ function scaleDownOptions(values: FlagValues): ScaleDownOptions {
     ignoreMirrorPodsUtilization: values.isOn('ignore-mirror-pods-utilization'),
     simulationTimeoutMs: values.durationMs('scale-down-simulation-timeout'),
     unremovableNodeRecheckTimeoutMs: values.durationMs('unremovable-node-recheck-timeout'),
+    tracksRemovalLatency: values.isOn('node-removal-latency-tracking-enabled'),
     tracksSkippedNodes: values.isOn('max-node-skip-eval-time-tracker-enabled'),
     maxParallelism: parallelismOf(values),
     maxDrainParallelism: values.integer('max-drain-parallelism'),

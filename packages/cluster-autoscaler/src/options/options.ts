@@ -107,6 +107,8 @@ export interface ScaleDownOptions extends DrainOptions {
   readonly unremovableNodeRecheckTimeoutMs: number
   /** `--max-node-skip-eval-time-tracker-enabled` */
   readonly tracksSkippedNodes: boolean
+  /** `--node-removal-latency-tracking-enabled` */
+  readonly tracksRemovalLatency: boolean
   readonly maxParallelism: number
   readonly maxDrainParallelism: number
   /** 0 = as long as the pod asks for. */
@@ -249,6 +251,7 @@ export const defaultOptions: AutoscalerOptions = {
     simulationTimeoutMs: 30 * second,
     unremovableNodeRecheckTimeoutMs: 5 * minute,
     tracksSkippedNodes: false,
+    tracksRemovalLatency: false,
     maxParallelism: 10,
     maxDrainParallelism: 1,
     maxGracefulTerminationSeconds: 600,

@@ -35,7 +35,7 @@ export class ScaleDownMetrics {
     if (this.#options.tracksSkippedNodes)
       this.#sink.set('max_node_skip_eval_duration_seconds', plan.longestSkipMs / 1000)
     this.#unremovable(plan, choice)
-    this.#follow(plan, choice, { isCooling, nowMs })
+    if (this.#options.tracksRemovalLatency) this.#follow(plan, choice, { isCooling, nowMs })
     for (const { reason } of choice?.refused ?? []) {
       if (reason.kind !== 'MinimalResourceLimitExceeded') continue
       const limit = reason.resource === 'cpu' ? 'CpuResourceLimit' : 'MemoryResourceLimit'

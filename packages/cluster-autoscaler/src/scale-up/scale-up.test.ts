@@ -27,6 +27,22 @@ function refusalOf(refusals: ReadonlyMap<Pod, string>, pod: Pod | undefined): st
 }
 
 describe('growing a group', () => {
+  test('CAS-49 kinds of pods are counted for each estimate, and the time to find them is measured', async () => {
+    const instanceType = { 'node.kubernetes.io/instance-type': 'standard.large' }
+    const { metrics } = await scaleUp({
+      groups: [
+        { group: aGroup('g'), node: aNode('t', { labels: instanceType }) },
+        { group: aGroup('tainted'), node: aNode('u', { taints: [{ key: 'k', effect: 'NoSchedule' }] }) },
+      ],
+      pods: [...pods('a', 3, { cpu: '1' }), ...pods('b', 2, { cpu: '2' })],
+    })
+    const labels = { instance_type: 'standard.large', cpu_count: '4', namespace_count: '1' }
+    assert.equal(metrics.of('binpacking_heterogeneity', labels), 1)
+    assert.equal(metrics.of('binpacking_heterogeneity', { instance_type: '' }), undefined)
+    for (const name of ['scaleUp:buildPodEquivalenceGroups', 'scaleUp:estimate'])
+      assert.equal(metrics.of('function_duration_seconds', { function: name }), 1, name)
+  })
+
   test('CAS-40 CAS-14 a pod without room makes its group grow, and events tell it', async () => {
     const pod = aPod('p', { cpu: '3' })
     const { result, sizes, events, registry, metrics } = await scaleUp({

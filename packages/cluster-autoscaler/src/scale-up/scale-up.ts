@@ -1,5 +1,5 @@
 /** Adds nodes for pods that find no place (cluster-autoscaler.md 4). */
-import type { Pod } from '@tenon/api'
+import { ownValue, type Pod } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import type { NodeGroup, NodeGroups } from '@tenon/provider'
 import { type Clock, inSlices, type Slicing, messageOf } from '@tenon/runtime'
@@ -181,17 +181,34 @@ export class ScaleUp {
     { view, pods, safetyOf }: ScaleUpQuestion,
     signal: AbortSignal,
   ): Promise<{ readonly found: Search; readonly search: SearchQuestion }> {
-    const { options, outlets, reader, slicing } = this.#deps
+    const { options, reader, slicing } = this.#deps
     const monotonic = () => slicing.clock.monotonic()
     const quotas = await this.#quotasOf(view, signal)
     const search: SearchQuestion = { view, pods, options, safetyOf, quotas, reader, monotonic }
     const start = monotonic()
     const found = await inSlices(searchOptions(search), slicing)
-    outlets.metrics.observe('function_duration_seconds', (monotonic() - start) / 1000, {
-      function: 'scaleUp:estimate',
-    })
+    this.#measureSearch(found, monotonic() - start)
     this.#countSkipped(found)
     return { found, search }
+  }
+
+  #measureSearch({ groupingMs, valid }: Search, tookMs: number): void {
+    const { metrics } = this.#deps.outlets
+    const measure = (name: string, ms: number) => {
+      metrics.observe('function_duration_seconds', ms / 1000, { function: name })
+    }
+    measure('scaleUp:buildPodEquivalenceGroups', groupingMs)
+    measure('scaleUp:estimate', tookMs - groupingMs)
+    for (const { template, takes } of valid.values()) {
+      if (takes.size === 0) continue
+      const { metadata, status } = template.node
+      const namespaces = new Set([...takes].map(({ exemplar }) => exemplar.metadata.namespace)).size
+      metrics.observe('binpacking_heterogeneity', takes.size, {
+        instance_type: ownValue(metadata.labels, 'node.kubernetes.io/instance-type') ?? '',
+        cpu_count: ownValue(status?.capacity, 'cpu') ?? '',
+        namespace_count: namespaces > 10 ? '11+' : namespaces > 5 ? '6-10' : String(namespaces),
+      })
+    }
   }
 
   /** @returns what went wrong. */

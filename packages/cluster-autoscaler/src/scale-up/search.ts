@@ -44,11 +44,15 @@ export interface Search {
   /** Groups that were left out before any pod was looked at. */
   readonly skipped: ReadonlyMap<string, SkipReason>
   readonly overflowing: number
+  /** How long it took to find the kinds of pods. */
+  readonly groupingMs: number
 }
 
 export function* searchOptions(question: SearchQuestion): Generator<void, Search> {
   const { view, pods, options, monotonic } = question
+  const groupingStart = monotonic()
   const { groups, overflowing } = podGroups(pods)
+  const groupingMs = monotonic() - groupingStart
   const refusals = new Map(groups.map((group) => [group, new Map<string, SkipReason>()]))
   const skipped = new Map<string, SkipReason>()
   const valid = new Map<string, ValidGroup>()
@@ -75,7 +79,7 @@ export function* searchOptions(question: SearchQuestion): Generator<void, Search
       if (taken.pods.every((pod) => !placed.has(pod)))
         refusals.get(taken)?.set(each.group.id, { kind: 'noRoom' })
   }
-  return { groups, valid, options: found, refusals, skipped, overflowing }
+  return { groups, valid, options: found, refusals, skipped, overflowing, groupingMs }
 }
 
 /** Valid groups whose nodes are like those of `of`, which is not among them. */

@@ -155,6 +155,12 @@ export const scaleDownFlags: FlagGroup = {
         'false',
         'measure for how long candidates have not been looked at for want of time',
       ],
+      [
+        'node-removal-latency-tracking-enabled',
+        'boolean',
+        'false',
+        'measure how long nodes that are due take to be removed',
+      ],
       ['max-scale-down-parallelism', 'integer', '10', 'most nodes removed at the same time'],
       ['max-drain-parallelism', 'integer', '1', 'most nodes drained at the same time'],
       [
@@ -215,11 +221,5 @@ export const scaleDownFlags: FlagGroup = {
         'removed: nodes are drained side by side, see --max-drain-parallelism',
       ],
     ),
-    ...withoutEffectIfChanged([
-      'node-removal-latency-tracking-enabled',
-      'boolean',
-      'false',
-      'this is not measured',
-    ]),
   ],
 }
