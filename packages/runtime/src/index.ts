@@ -3,7 +3,7 @@ export { type Clock, processMonotonic, rfc3339, rfc3339Micro, SystemClock, sleep
 export { type LogFields, type Logger, type LogLevel, Secret, silentLogger, StructuredError } from './log.ts'
 export { Listeners } from './listeners.ts'
 export { messageOf } from './message-of.ts'
-export { JsonLogger, type JsonLoggerOptions } from './log-json.ts'
+export { durationText, JsonLogger, type JsonLoggerOptions } from './log-json.ts'
 export { inLogScope } from './log-scope.ts'
 export { type LogOutputs, openLogOutputs } from './log-outputs.ts'
 export { perObject } from './per-object.ts'

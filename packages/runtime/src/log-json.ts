@@ -118,7 +118,7 @@ function asText(_key: string, value: unknown): unknown {
 }
 
 /** As Go prints it, to the microsecond: `1.5s`, `2m0s`, `12.345ms`. */
-function durationText(ms: number): string {
+export function durationText(ms: number): string {
   if (!Number.isFinite(ms)) return String(ms)
   if (ms < 0) return `-${durationText(-ms)}`
   if (ms > 0 && ms < 1000) return `${Number(ms.toFixed(3))}ms`

@@ -121,7 +121,13 @@ test('CAS-30 a request that is not met in 15 min times out and backs the group o
   assert.deepEqual(observe(registry, { ...facts, afterMs: 15 * minute }).timedOut, [])
   const { timedOut } = observe(registry, { ...facts, afterMs: 15 * minute + 1 })
   assert.deepEqual(timedOut, [
-    { groupId: 'a', increase: 4, sinceMs: startMs, deadlineMs: startMs + 15 * minute },
+    {
+      groupId: 'a',
+      increase: 4,
+      sinceMs: startMs,
+      deadlineMs: startMs + 15 * minute,
+      afterMs: 15 * minute + 1,
+    },
   ])
   const failedMs = startMs + 15 * minute + 1
   assert.equal(registry.hasLiveRequest('a'), false)

@@ -3,6 +3,7 @@
  * are left alone (cluster-autoscaler.md 2.4, 2.5, 2.7, 2.8). Pure: time and facts are arguments.
  */
 import type { GroupInstance, NodeGroup } from '@tenon/provider'
+import { durationText } from '@tenon/runtime'
 import type { LoopView } from '../model.ts'
 import type { RegistryOptions } from '../options/options.ts'
 import { type Backoff, GroupBackoff, type ScaleUpFailure } from './backoff.ts'
@@ -24,7 +25,7 @@ export type RegistryInput = Pick<LoopView, 'nowMs' | 'nodes' | 'index' | 'instan
 /** What an update found out; events and metrics are made of it. */
 export interface RegistryUpdate {
   /** Requests whose nodes did not come in time. Their groups are backed off by now. */
-  readonly timedOut: readonly ScaleUpRequest[]
+  readonly timedOut: readonly TimedOut[]
   /** Members that could not be created. Their groups are backed off and the requests reduced by now. */
   readonly failedCreations: readonly FailedCreations[]
 }
@@ -211,8 +212,8 @@ export class ClusterStateRegistry {
     return nowMs > sinceMs + this.#options.maxNodeProvisionTimeMs
   }
 
-  #endRequests(nowMs: number): readonly ScaleUpRequest[] {
-    const timedOut: ScaleUpRequest[] = []
+  #endRequests(nowMs: number): readonly TimedOut[] {
+    const timedOut: TimedOut[] = []
     for (const request of this.#requests.all()) {
       const group = this.#groups.get(request.groupId)
       const isMet =
@@ -220,8 +221,9 @@ export class ClusterStateRegistry {
       const isLate = nowMs > request.deadlineMs
       if (isMet || isLate) this.#requests.remove(request.groupId)
       if (isMet || !isLate) continue
-      timedOut.push(request)
-      this.#backoff.fail(request.groupId, timeoutOf(request, nowMs), nowMs)
+      const late = { ...request, afterMs: nowMs - request.sinceMs }
+      timedOut.push(late)
+      this.#backoff.fail(request.groupId, { code: 'timeout', message: timeoutText(late) }, nowMs)
     }
     return timedOut
   }
@@ -280,10 +282,13 @@ function isStarting({ state, hadNode }: UnregisteredInstance): boolean {
   return !hadNode && (state === 'creating' || state === 'running')
 }
 
-function timeoutOf({ increase, sinceMs }: ScaleUpRequest, nowMs: number): ScaleUpFailure {
-  const minutes = Math.round((nowMs - sinceMs) / 60_000)
-  return {
-    code: 'timeout',
-    message: `${increase} new nodes did not register and get ready within ${minutes} min`,
-  }
+/** A request whose time is over, and how long it was waited for. */
+export interface TimedOut extends ScaleUpRequest {
+  readonly afterMs: number
+}
+
+/** To the second: times of provisioning may be set shorter than a minute. */
+export function timeoutText({ groupId, afterMs }: Pick<TimedOut, 'groupId' | 'afterMs'>): string {
+  const time = durationText(Math.round(afterMs / 1000) * 1000)
+  return `Nodes added to group ${groupId} failed to register within ${time}`
 }

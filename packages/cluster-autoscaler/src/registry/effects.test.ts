@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type NodeGroups, NodeGroupError } from '@tenon/provider'
 import { silentLogger } from '@tenon/runtime'
+import { timeoutText } from './cluster-state.ts'
 import { applyUpdate, fixSizes } from './effects.ts'
 import { aGroup, aNode, aRegistry, minute, observe, startMs } from './registry.test-support.ts'
 
@@ -36,8 +37,20 @@ test('CAS-30 a request that timed out is told, counted, and its size taken back'
   assert.deepEqual(decreases, [['a', 4]])
 })
 
+test('CAS-30 texts tell in seconds how long a short time of provisioning was', () => {
+  const registry = aRegistry({ maxNodeProvisionTimeMs: 25_000 })
+  const facts = { groups: [aGroup('a', 5)], nodes: [aNode('a-1')] }
+  registry.registerScaleUp('a', 4, startMs)
+  const late = observe(registry, { ...facts, afterMs: 25_400 })
+  assert.deepEqual(late.timedOut.map(timeoutText), ['Nodes added to group a failed to register within 25s'])
+  assert.equal(
+    registry.backoffOf('a', startMs + 25_400)?.message,
+    'Nodes added to group a failed to register within 25s',
+  )
+})
+
 test('a size that cannot be taken back is told and stops nothing', async () => {
-  const request = { groupId: 'a', increase: 2, sinceMs: 0, deadlineMs: 1 }
+  const request = { groupId: 'a', increase: 2, sinceMs: 0, deadlineMs: 1, afterMs: 2 }
   const failed = { groupId: 'b', code: 'QUOTA', message: 'none left', count: 3 }
   const { told, dependencies, signal } = stage(() => Promise.reject(new NodeGroupError('no')))
   await applyUpdate({ timedOut: [request], failedCreations: [failed] }, dependencies, signal)

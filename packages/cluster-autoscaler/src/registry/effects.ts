@@ -2,7 +2,7 @@
 import type { NodeGroups } from '@tenon/provider'
 import { type Logger, messageOf } from '@tenon/runtime'
 import type { EventSink } from '../model.ts'
-import type { RegistryUpdate, SizeFix } from './cluster-state.ts'
+import { type RegistryUpdate, type SizeFix, timeoutText } from './cluster-state.ts'
 import type { ScaleUpRequest } from './scale-up-requests.ts'
 
 export interface EffectDependencies {
@@ -29,11 +29,7 @@ export async function applyUpdate(
     countFailure(groupId, code, count)
   }
   for (const request of update.timedOut) {
-    events.status(
-      'Warning',
-      'ScaleUpTimedOut',
-      `${request.increase} new nodes of group ${request.groupId} did not register and get ready in time`,
-    )
+    events.status('Warning', 'ScaleUpTimedOut', timeoutText(request))
     countFailure(request.groupId, 'timeout', request.increase)
     await takeBack(request, dependencies, signal)
   }
