@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { isConditionTrue, karpenterKinds, kinds, type NodePool, ownValue } from '@tenon/api'
 import { type CleverNodeClass, cleverNodeClassKind } from '@tenon/provider-clever-cloud'
+import { clusterAPINodeClassKind } from '@tenon/provider-cluster-api'
+import { simulatedKinds } from '@tenon/provider-cluster-api/simulator'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import {
   aNodeClass as anExoscaleClass,
@@ -10,6 +12,11 @@ import {
   nodeClassKind,
 } from '../exoscale/manifests.test-support.ts'
 import { aPool as aCleverPool } from '../clever-cloud/stage.test-support.ts'
+import {
+  aClusterApiClass,
+  aMachineDeployment,
+  aPool as aClusterApiPool,
+} from '../cluster-api/stage.test-support.ts'
 import { aDeployment, aKwokPool, deploymentKind, World } from '../world.ts'
 
 const minute = 60_000
@@ -36,7 +43,7 @@ const cleverNodeClass: CleverNodeClass = {
   spec: { labels: {} },
 }
 
-type Provider = 'exoscale' | 'clever-cloud' | 'kwok'
+type Provider = 'exoscale' | 'clever-cloud' | 'cluster-api' | 'kwok'
 
 function poolOf(provider: Provider, name: string): NodePool {
   if (provider === 'exoscale') {
@@ -49,6 +56,7 @@ function poolOf(provider: Provider, name: string): NodePool {
     }
   }
   if (provider === 'clever-cloud') return { ...aCleverPool(), metadata: { name } }
+  if (provider === 'cluster-api') return { ...aClusterApiPool([]), metadata: { name } }
   return aKwokPool(name)
 }
 
@@ -56,6 +64,10 @@ async function open(t: TestContext, provider: Provider): Promise<World> {
   const world = await World.start({ seed: 5, provider })
   if (provider === 'exoscale') world.create(nodeClassKind, anExoscaleClass('standard'))
   if (provider === 'clever-cloud') world.create(cleverNodeClassKind, cleverNodeClass)
+  if (provider === 'cluster-api') {
+    world.create(clusterAPINodeClassKind, aClusterApiClass)
+    world.create(simulatedKinds('cluster.x-k8s.io', 'v1beta2').deployment, aMachineDeployment('v1beta2'))
+  }
   if (provider === 'kwok') {
     const about = { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass' }
     world.create(kwokNodeClassKind, { ...about, metadata: { name: 'default' } })
@@ -68,7 +80,7 @@ async function open(t: TestContext, provider: Provider): Promise<World> {
   return world
 }
 
-for (const provider of ['exoscale', 'clever-cloud', 'kwok'] as const) {
+for (const provider of ['exoscale', 'clever-cloud', 'cluster-api', 'kwok'] as const) {
   test(`RPB-14 ${provider}: a node joins whatever labels its pool gives it, and has them`, async (t) => {
     const world = await open(t, provider)
     const pool = poolOf(provider, 'labelled')
