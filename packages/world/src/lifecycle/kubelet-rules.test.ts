@@ -60,10 +60,17 @@ function poolOf(provider: Provider, name: string): NodePool {
   return aKwokPool(name)
 }
 
-async function open(t: TestContext, provider: Provider): Promise<World> {
+/** @param classLabels that the node class gives its nodes, of providers whose classes do. */
+async function open(
+  t: TestContext,
+  provider: Provider,
+  classLabels: Readonly<Record<string, string>> = {},
+): Promise<World> {
   const world = await World.start({ seed: 5, provider })
-  if (provider === 'exoscale') world.create(nodeClassKind, anExoscaleClass('standard'))
-  if (provider === 'clever-cloud') world.create(cleverNodeClassKind, cleverNodeClass)
+  if (provider === 'exoscale')
+    world.create(nodeClassKind, anExoscaleClass('standard', { nodeLabels: classLabels }))
+  if (provider === 'clever-cloud')
+    world.create(cleverNodeClassKind, { ...cleverNodeClass, spec: { labels: classLabels } })
   if (provider === 'cluster-api') {
     world.create(clusterAPINodeClassKind, aClusterApiClass)
     world.create(simulatedKinds('cluster.x-k8s.io', 'v1beta2').deployment, aMachineDeployment('v1beta2'))
@@ -129,3 +136,27 @@ for (const provider of ['exoscale', 'clever-cloud', 'cluster-api', 'kwok'] as co
     assert.ok((ownValue(node?.metadata.labels, 'kubernetes.io/hostname') ?? '').length <= 63)
   })
 }
+
+test('RPB-14 exoscale: a node joins whatever labels its node class gives it, and has them', async (t) => {
+  const world = await open(t, 'exoscale', own)
+  world.create(karpenterKinds.nodePool, poolOf('exoscale', 'labelled'))
+  world.create(deploymentKind, aDeployment('web', 1))
+  await world.clock.advance(5 * minute)
+  const [claim] = world.claims()
+  assert.ok(claim !== undefined && isConditionTrue(claim, 'Registered'))
+  const node = world.cluster.server.local.get(kinds.node, undefined, claim.status?.nodeName ?? '')
+  for (const [key, value] of Object.entries(own))
+    assert.equal(ownValue(node?.metadata.labels, key), value, key)
+})
+
+test('RPB-14 clever-cloud: a node joins whatever labels of Kubernetes its node class names', async (t) => {
+  const admitted = Object.fromEntries(Object.entries(own).filter(([key]) => !key.startsWith('node.k')))
+  const world = await open(t, 'clever-cloud', admitted)
+  world.create(karpenterKinds.nodePool, poolOf('clever-cloud', 'labelled'))
+  world.create(deploymentKind, aDeployment('web', 1))
+  await world.clock.advance(5 * minute)
+  const [claim] = world.claims()
+  assert.ok(claim !== undefined && isConditionTrue(claim, 'Registered'))
+  const node = world.cluster.server.local.get(kinds.node, undefined, claim.status?.nodeName ?? '')
+  assert.equal(ownValue(node?.metadata.labels, 'example.com/team'), 'data')
+})
