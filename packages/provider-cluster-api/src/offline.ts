@@ -1,6 +1,6 @@
 /** Checks of NodePools and node classes without a hub. */
 import type { KubeObject } from '@tenon/api'
-import type { OfflineCatalogue, OfflineTypes, ProviderEnvironment } from '@tenon/provider'
+import type { OfflineCatalogue, OfflineFinding, OfflineTypes, ProviderEnvironment } from '@tenon/provider'
 import { instanceTypesOf } from './catalogue/instance-types.ts'
 import { isSelected, membersOf, selectorProblems } from './catalogue/members.ts'
 import { defaultArchitecture } from './catalogue/node-labels.ts'
@@ -14,6 +14,8 @@ import type { ClusterAPINodeClass } from './nodeclass/types.ts'
 import { findingsOf } from './nodeclass/validation.ts'
 import type { MachineDeployment } from './objects.ts'
 
+/** Stands for a template that is on the hub only, so that what its annotations leave out is no problem. */
+const roomy: TemplateFacts = { capacity: { cpu: 1, memory: 1 } }
 const nothingKnown: OfflineTypes = { offered: [], known: [], isPartial: true }
 
 /**
@@ -52,6 +54,16 @@ export async function offlineCatalogue(
     rules: poolRules,
     typesOf: (nodeClass, others = []) => typesOf(nodeClass, others),
     findingsOf: (nodeClass) => findingsOf(nodeClass as ClusterAPINodeClass),
+    sourceFindingsOf: (object) => {
+      if (!isMachineDeployment(object, names.group)) return []
+      const membership = membersOf([object], names, scopeIn(env))
+      const deployments = membership.kind === 'members' ? membership.deployments : []
+      return deployments.flatMap((each): readonly OfflineFinding[] => {
+        const reading = readDeployment(each, roomy, prices, names, architecture)
+        if (reading.kind === 'participant') return []
+        return [{ severity: 'error', field: 'metadata.annotations', message: reading.because }]
+      })
+    },
     problems: error === undefined ? [] : [{ file, message: error }],
   }
 }

@@ -79,6 +79,8 @@ export interface OfflineCatalogue {
   readonly priceUnit?: string
   /** What is wrong with a node class that the API server admits. */
   readonly findingsOf: (nodeClass: KubeObject) => readonly OfflineFinding[]
+  /** What is wrong with an object that node classes choose from, as a user writes it. */
+  readonly sourceFindingsOf?: (object: KubeObject) => readonly OfflineFinding[]
   /** What is wrong with files that the options name. */
   readonly problems: readonly { readonly file: string; readonly message: string }[]
 }

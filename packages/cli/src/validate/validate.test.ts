@@ -94,6 +94,21 @@ test('MachineDeployments among the files are what NodePools of Cluster API are h
   )
 })
 
+test('RPB-14 a MachineDeployment that would be left out for its annotations is refused, without any NodePool', async (t) => {
+  const root = join(import.meta.dirname, '../../../../examples/cluster-api')
+  const deployments = await readFile(join(root, 'hub/three-sizes.yaml'), 'utf8')
+  const cpu = /(capacity\.cluster-autoscaler\.kubernetes\.io\/cpu: ).*/
+  const wrong = deployments.replace(cpu, '$1"4 cores"')
+  assert.notEqual(wrong, deployments)
+  const cwd = await folderWith(t, { 'hub.yaml': wrong })
+  const { code, out } = await runCommand(['validate', 'hub.yaml'], { cwd })
+  assert.equal(code, 1)
+  assert.match(
+    out,
+    /error: MachineDeployment \S+: metadata\.annotations: annotation capacity\.cluster-autoscaler\.kubernetes\.io\/cpu is "4 cores", which is not a quantity of cpu; write a quantity such as 4 or 3500m/,
+  )
+})
+
 test('the guide shows what is printed', async (t) => {
   const guide = await readFile(join(import.meta.dirname, '../../../../docs/validate.md'), 'utf8')
   const [manifest = '', session = ''] = [...guide.matchAll(/^```(?:yaml)?\n([\s\S]*?)^```$/gm)].map(

@@ -58,6 +58,8 @@ export function validate(sources: readonly SourceText[], options: ValidateOption
       if (former === undefined) {
         skipped++
         others.push(given.object)
+        for (const { catalogue } of options.providers)
+          problems.push(...placed(given, catalogue.sourceFindingsOf?.(given.object) ?? []))
       }
       problems.push(...placed(given, former ?? []))
       continue

@@ -10,7 +10,7 @@ import {
   ownValue,
   pathOf,
 } from '@tenon/api'
-import { clusterAPINodeClassKind, ownNames } from '@tenon/provider-cluster-api'
+import { type ClusterAPINodeClass, clusterAPINodeClassKind, ownNames } from '@tenon/provider-cluster-api'
 import {
   type ClusterApiSettings,
   type FullDeployment,
@@ -23,7 +23,7 @@ type Version = Parameters<typeof simulatedKinds>[1]
 
 const namespace = 'default'
 
-function aPool(requirements: NodePool['spec']['template']['spec']['requirements']): NodePool {
+export function aPool(requirements: NodePool['spec']['template']['spec']['requirements']): NodePool {
   const nodeClassRef = {
     group: clusterAPINodeClassKind.group,
     kind: clusterAPINodeClassKind.kind,
@@ -37,6 +37,32 @@ function aPool(requirements: NodePool['spec']['template']['spec']['requirements'
       template: { spec: { nodeClassRef, requirements } },
       disruption: { consolidateAfter: '0s', budgets: [{ nodes: '100%' }] },
     },
+  }
+}
+
+export const aClusterApiClass: ClusterAPINodeClass = {
+  apiVersion: 'karpenter.cluster.x-k8s.io/v1alpha1',
+  kind: 'ClusterAPINodeClass',
+  metadata: { name: 'default' },
+  spec: {},
+}
+
+export function aMachineDeployment(version: Version): FullDeployment {
+  return {
+    apiVersion: `cluster.x-k8s.io/${version}`,
+    kind: 'MachineDeployment',
+    metadata: {
+      name: 'md-0',
+      namespace: 'default',
+      labels: { 'node.cluster.x-k8s.io/karpenter-member': '' },
+      annotations: {
+        'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': '10',
+        'capacity.cluster-autoscaler.kubernetes.io/cpu': '2',
+        'capacity.cluster-autoscaler.kubernetes.io/memory': '4Gi',
+        'capacity.cluster-autoscaler.kubernetes.io/labels': `${labels.instanceType}=small,${labels.zone}=a,${labels.arch}=amd64`,
+      },
+    },
+    spec: { clusterName: 'workload', replicas: 0, template: { spec: { clusterName: 'workload' } } },
   }
 }
 
@@ -66,28 +92,8 @@ export class Stage {
     const { version = 'v1beta2', settings = {} } = options
     const world = await World.start({ seed: 1, provider: 'cluster-api', clusterApi: { version, settings } })
     const kinds = simulatedKinds('cluster.x-k8s.io', version)
-    world.create(clusterAPINodeClassKind, {
-      apiVersion: 'karpenter.cluster.x-k8s.io/v1alpha1',
-      kind: 'ClusterAPINodeClass',
-      metadata: { name: 'default' },
-      spec: {},
-    })
-    world.create(kinds.deployment, {
-      apiVersion: `cluster.x-k8s.io/${version}`,
-      kind: 'MachineDeployment',
-      metadata: {
-        name: 'md-0',
-        namespace: 'default',
-        labels: { 'node.cluster.x-k8s.io/karpenter-member': '' },
-        annotations: {
-          'cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size': '10',
-          'capacity.cluster-autoscaler.kubernetes.io/cpu': '2',
-          'capacity.cluster-autoscaler.kubernetes.io/memory': '4Gi',
-          'capacity.cluster-autoscaler.kubernetes.io/labels': `${labels.instanceType}=small,${labels.zone}=a,${labels.arch}=amd64`,
-        },
-      },
-      spec: { clusterName: 'workload', replicas: 0, template: { spec: { clusterName: 'workload' } } },
-    })
+    world.create(clusterAPINodeClassKind, aClusterApiClass)
+    world.create(kinds.deployment, aMachineDeployment(version))
     world.create(karpenterKinds.nodePool, aPool([{ key: labels.arch, operator: 'In', values: ['amd64'] }]))
     const stage = new Stage(world, kinds, await world.startOperator())
     t.after(() => stage.#close())

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { isConditionTrue, karpenterKinds, kinds, type NodePool, ownValue } from '@tenon/api'
 import { type CleverNodeClass, cleverNodeClassKind } from '@tenon/provider-clever-cloud'
+import { clusterAPINodeClassKind } from '@tenon/provider-cluster-api'
+import { simulatedKinds } from '@tenon/provider-cluster-api/simulator'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import {
   aNodeClass as anExoscaleClass,
@@ -10,6 +12,11 @@ import {
   nodeClassKind,
 } from '../exoscale/manifests.test-support.ts'
 import { aPool as aCleverPool } from '../clever-cloud/stage.test-support.ts'
+import {
+  aClusterApiClass,
+  aMachineDeployment,
+  aPool as aClusterApiPool,
+} from '../cluster-api/stage.test-support.ts'
 import { aDeployment, aKwokPool, deploymentKind, World } from '../world.ts'
 
 const minute = 60_000
@@ -36,7 +43,7 @@ const cleverNodeClass: CleverNodeClass = {
   spec: { labels: {} },
 }
 
-type Provider = 'exoscale' | 'clever-cloud' | 'kwok'
+type Provider = 'exoscale' | 'clever-cloud' | 'cluster-api' | 'kwok'
 
 function poolOf(provider: Provider, name: string): NodePool {
   if (provider === 'exoscale') {
@@ -49,13 +56,25 @@ function poolOf(provider: Provider, name: string): NodePool {
     }
   }
   if (provider === 'clever-cloud') return { ...aCleverPool(), metadata: { name } }
+  if (provider === 'cluster-api') return { ...aClusterApiPool([]), metadata: { name } }
   return aKwokPool(name)
 }
 
-async function open(t: TestContext, provider: Provider): Promise<World> {
+/** @param classLabels that the node class gives its nodes, of providers whose classes do. */
+async function open(
+  t: TestContext,
+  provider: Provider,
+  classLabels: Readonly<Record<string, string>> = {},
+): Promise<World> {
   const world = await World.start({ seed: 5, provider })
-  if (provider === 'exoscale') world.create(nodeClassKind, anExoscaleClass('standard'))
-  if (provider === 'clever-cloud') world.create(cleverNodeClassKind, cleverNodeClass)
+  if (provider === 'exoscale')
+    world.create(nodeClassKind, anExoscaleClass('standard', { nodeLabels: classLabels }))
+  if (provider === 'clever-cloud')
+    world.create(cleverNodeClassKind, { ...cleverNodeClass, spec: { labels: classLabels } })
+  if (provider === 'cluster-api') {
+    world.create(clusterAPINodeClassKind, aClusterApiClass)
+    world.create(simulatedKinds('cluster.x-k8s.io', 'v1beta2').deployment, aMachineDeployment('v1beta2'))
+  }
   if (provider === 'kwok') {
     const about = { apiVersion: 'karpenter.kwok.sh/v1alpha1', kind: 'KWOKNodeClass' }
     world.create(kwokNodeClassKind, { ...about, metadata: { name: 'default' } })
@@ -68,7 +87,7 @@ async function open(t: TestContext, provider: Provider): Promise<World> {
   return world
 }
 
-for (const provider of ['exoscale', 'clever-cloud', 'kwok'] as const) {
+for (const provider of ['exoscale', 'clever-cloud', 'cluster-api', 'kwok'] as const) {
   test(`RPB-14 ${provider}: a node joins whatever labels its pool gives it, and has them`, async (t) => {
     const world = await open(t, provider)
     const pool = poolOf(provider, 'labelled')
@@ -104,6 +123,7 @@ for (const provider of ['exoscale', 'clever-cloud', 'kwok'] as const) {
     assert.ok(world.pods().every(({ spec }) => spec.nodeName === node?.metadata.name))
   })
 
+  // A provider may make the Node itself: only its initialization shows that a kubelet joined.
   test(`RPB-15 ${provider}: nodes of a pool whose name has 63 characters register`, async (t) => {
     const world = await open(t, provider)
     world.create(karpenterKinds.nodePool, poolOf(provider, longName))
@@ -111,9 +131,33 @@ for (const provider of ['exoscale', 'clever-cloud', 'kwok'] as const) {
     await world.clock.advance(5 * minute)
     const claims = world.claims()
     assert.equal(claims.length, 1)
-    assert.ok(claims.every((claim) => isConditionTrue(claim, 'Registered')))
+    assert.ok(claims.every((claim) => isConditionTrue(claim, 'Initialized')))
     const node = world.cluster.server.local.get(kinds.node, undefined, claims[0]?.status?.nodeName ?? '')
     if (provider !== 'kwok') assert.ok((node?.metadata.name.length ?? 64) <= 63, node?.metadata.name)
     assert.ok((ownValue(node?.metadata.labels, 'kubernetes.io/hostname') ?? '').length <= 63)
   })
 }
+
+test('RPB-14 exoscale: a node joins whatever labels its node class gives it, and has them', async (t) => {
+  const world = await open(t, 'exoscale', own)
+  world.create(karpenterKinds.nodePool, poolOf('exoscale', 'labelled'))
+  world.create(deploymentKind, aDeployment('web', 1))
+  await world.clock.advance(5 * minute)
+  const [claim] = world.claims()
+  assert.ok(claim !== undefined && isConditionTrue(claim, 'Initialized'))
+  const node = world.cluster.server.local.get(kinds.node, undefined, claim.status?.nodeName ?? '')
+  for (const [key, value] of Object.entries(own))
+    assert.equal(ownValue(node?.metadata.labels, key), value, key)
+})
+
+test('RPB-14 clever-cloud: a node joins whatever labels of Kubernetes its node class names', async (t) => {
+  const admitted = Object.fromEntries(Object.entries(own).filter(([key]) => !key.startsWith('node.k')))
+  const world = await open(t, 'clever-cloud', admitted)
+  world.create(karpenterKinds.nodePool, poolOf('clever-cloud', 'labelled'))
+  world.create(deploymentKind, aDeployment('web', 1))
+  await world.clock.advance(5 * minute)
+  const [claim] = world.claims()
+  assert.ok(claim !== undefined && isConditionTrue(claim, 'Initialized'))
+  const node = world.cluster.server.local.get(kinds.node, undefined, claim.status?.nodeName ?? '')
+  assert.equal(ownValue(node?.metadata.labels, 'example.com/team'), 'data')
+})
