@@ -41,6 +41,7 @@ async function saidOf(leadsMs: number, quietMs: number): Promise<readonly string
   const scene: Partial<Scene> = {
     clock,
     blindMs: 5000,
+    viewsMayBeWrong: () => false,
     violate: (invariant) => said.push(invariant),
     claimByName: claim,
     nodeByProviderId: () => node,
