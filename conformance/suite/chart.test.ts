@@ -502,16 +502,10 @@ describe('the charts', () => {
     const ofDevices = async (settings: Values) =>
       (await rights({ settings })).filter((text) => text.includes('resource.k8s.io')).toSorted()
     const publishing = ['create resource.k8s.io/resourceslices', 'delete resource.k8s.io/resourceslices']
-    const read = [
-      'list resource.k8s.io/deviceclasses',
-      'list resource.k8s.io/devicetaintrules',
-      'list resource.k8s.io/resourceclaims',
-      'list resource.k8s.io/resourceslices',
-      'watch resource.k8s.io/deviceclasses',
-      'watch resource.k8s.io/devicetaintrules',
-      'watch resource.k8s.io/resourceclaims',
-      'watch resource.k8s.io/resourceslices',
-    ]
+    const kindsOfDevices = ['deviceclasses', 'devicetaintrules', 'resourceclaims', 'resourceslices']
+    const read = ['get', 'list', 'watch'].flatMap((verb) =>
+      kindsOfDevices.map((plural) => `${verb} resource.k8s.io/${plural}`),
+    )
     for (const [settings, reads] of [
       [{}, true],
       [{ ignoreDRARequests: false }, true],

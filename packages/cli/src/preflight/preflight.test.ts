@@ -276,7 +276,7 @@ test('EXP-26 every verb that is missing is named, for each resource', async (t) 
   const results = await stand.run()
   const [message = ''] =
     results.find(({ name }) => name === 'rights')?.findings.map((each) => each.message) ?? []
-  assert.match(message, /list, watch, get, create, patch, delete nodeclaims\.karpenter\.sh;/)
+  assert.match(message, /get, list, watch, create, patch, delete nodeclaims\.karpenter\.sh;/)
   assert.match(message, /create pods\/eviction/)
   assert.match(message, /patch exoscalenodeclasses\.karpenter\.exoscale\.com\/status/)
 })
