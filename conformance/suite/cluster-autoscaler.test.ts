@@ -184,7 +184,10 @@ describe('Cluster Autoscaler mode', () => {
       return workerCount + batchCount < 9 && Promise.resolve(true)
     })
     await autoscaler.end('SIGKILL')
+    const left = await status()
     autoscaler.start()
+    // Whatever goes together went by one call, perhaps before the end.
+    await until('it leads again', 60, async () => (await status()) !== left)
     await until('both pools have one node', 240, async () => {
       const { workers: workerCount, batch: batchCount } = sizes()
       return workerCount === 1 && batchCount === 1 && Promise.resolve(true)

@@ -37,13 +37,17 @@ export const rightsWithoutRequests: Readonly<Record<string, string>> = {
   'patch autoscaling.x-k8s.io/provisioningrequests/status': 'ProvisioningRequests, where they are served',
 }
 
-/** Those of `unused` that are not on the list. Lists are for API servers that do not stream the first state of a watch. */
+/**
+ * Those of `unused` that are not on the list. Of what is watched, lists are for API servers that do not stream the first
+ * state, and reads by name for lists that lack what is known.
+ */
 export function unreviewed(
   unused: readonly string[],
   reviewed: Readonly<Record<string, string>>,
 ): readonly string[] {
   return unused.filter((right) => {
-    const isCovered = right.startsWith('list ') && !unused.includes(right.replace('list ', 'watch '))
+    const watch = right.replace(/^(list|get) /, 'watch ')
+    const isCovered = watch !== right && (!unused.includes(watch) || watch in reviewed)
     return !isCovered && !(right in reviewed)
   })
 }
