@@ -26,7 +26,6 @@ import { Drift } from '../disruption/methods/drift.ts'
 import { DriftTogether } from '../disruption/methods/drift-together.ts'
 import { Emptiness } from '../disruption/methods/emptiness.ts'
 import { RolloutPause } from '../disruption/methods/rollout-pause.ts'
-import { PayBack } from '../disruption/methods/pay-back.ts'
 import { SearchMemory } from '../disruption/methods/search-memory.ts'
 import { StaticDrift } from '../disruption/methods/static-drift.ts'
 import { PassReader } from '../disruption/pass-reader.ts'
@@ -159,7 +158,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
     method: new Consolidation({
       admission: admission(scope === 'together' ? cheaper.units : undefined),
       memory: new SearchMemory(parts, scope),
-      payBack: new PayBack(parts),
+      payBack: parts,
       search: new ConsolidationSearch({ ...parts, simulation: cheaper.simulation }, scope),
       validation,
       moves,

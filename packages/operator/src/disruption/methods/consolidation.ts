@@ -11,7 +11,7 @@ import type { ConsolidationAdmission } from './consolidation-admission.ts'
 import type { ConsolidationMoves } from './consolidation-moves.ts'
 import { type ConsolidationSearch, placesOf } from './consolidation-search.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
-import type { PayBack } from './pay-back.ts'
+import { type PayBackDependencies, worthFromMs } from './pay-back.ts'
 import type { SearchMemory } from './search-memory.ts'
 
 /** What this file works with. */
@@ -22,7 +22,7 @@ interface Dependencies {
   readonly validation: MoveValidation
   readonly moves: ConsolidationMoves
   readonly remarks: DisruptionRemarks
-  readonly payBack: PayBack
+  readonly payBack: PayBackDependencies
 }
 
 const reason = 'Underutilized'
@@ -94,8 +94,10 @@ export class Consolidation implements DisruptionMethod {
     remarks.found(result.remarks, ground.candidates)
     if (result.isTimedOut) remarks.timedOut(this.type)
     search.reached(result)
-    if (result.moves.length === 0)
+    if (result.moves.length === 0) {
       memory.nothingFound(result, since, circumstances, unchanged, this.type === 'single')
+      return 'nothing'
+    }
     const [best, ...others] = this.#worthwhile(result.moves, ground)
     if (best === undefined) {
       // What was found is worth it later, by time alone.
@@ -144,7 +146,7 @@ export class Consolidation implements DisruptionMethod {
     const { payBack, remarks } = this.#deps
     return moves.filter((move) => {
       const nodes = nodesOf(move, ground)
-      const fromMs = payBack.isWorthFromMs(move, nodes)
+      const fromMs = worthFromMs(payBack, move, nodes)
       if (fromMs === undefined) return true
       const saved = move.savings.toFixed(3)
       for (const node of nodes)
