@@ -13,7 +13,7 @@ import { NodeQueue } from './nodes/node-queue.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import type { CompiledDaemon, Template } from './claims/pool-template.ts'
 import { ExpectedPods, type TemplateDaemons } from './topology/expected-pods.ts'
-import { PodTopology, type TopologyMark } from './topology/pod-topology.ts'
+import { type Launch, PodTopology, type TopologyMark } from './topology/pod-topology.ts'
 
 /** A state of the ground to which it can return. */
 export interface GroundMark {
@@ -31,15 +31,22 @@ export class Ground {
   readonly #byIndex: readonly (NodeFill | undefined)[]
   #admission: ClaimAdmission | undefined
 
-  /** @param order in which nodes are tried; initialized ones first, then by name, unless given. */
-  constructor(compiled: CompiledProblem, order?: (a: NodeInput, b: NodeInput) => number) {
+  /**
+   * @param order in which nodes are tried; initialized ones first, then by name, unless given.
+   * @param launches nodes that are taken to be launched, whatever is decided.
+   */
+  constructor(
+    compiled: CompiledProblem,
+    order?: (a: NodeInput, b: NodeInput) => number,
+    launches: readonly Launch[] = [],
+  ) {
     this.compiled = compiled
     const { problem, states, space, daemons, attachments, universe, nodeKeys: keys } = compiled
     const expected = new ExpectedPods(
       daemons.map(({ selectable }) => selectable),
       compiled.templates.map((template) => daemonsOf(template, compiled)),
     )
-    this.topology = new PodTopology(problem, states, universe, expected, compiled.pace)
+    this.topology = new PodTopology(problem, { states, universe, expected, pace: compiled.pace }, launches)
     this.topology.observe(compiled.shapes.filter((shape) => shape !== undefined))
     this.nodes = new NodeQueue(
       problem.nodes,

@@ -26,8 +26,9 @@ import { TrialLog } from './pod-groups/trial-log.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import { PoolBudget, type Template } from './claims/pool-template.ts'
 import { addTo, amountsFit } from './pods/resource-space.ts'
+import { remembered } from './remembered.ts'
 import { Reservations } from './claims/reservations.ts'
-import type { PodTopology } from './topology/pod-topology.ts'
+import type { Launch, PodTopology } from './topology/pod-topology.ts'
 
 /** Pods placed between two questions whether to stop. */
 const podsPerCheck = 64
@@ -85,9 +86,9 @@ export interface Scope {
   readonly planned?: ReadonlyMap<number, number>
 }
 
-function wholeOf(compiled: CompiledProblem): Scope {
+function wholeOf(compiled: CompiledProblem, launches: readonly Launch[] | undefined): Scope {
   return {
-    ground: new Ground(compiled),
+    ground: new Ground(compiled, undefined, launches),
     pods: compiled.order(),
     unreadable: compiled.unreadable(),
     usageOf: (pool) => compiled.problem.pools[pool]?.usage ?? {},
@@ -103,6 +104,8 @@ export interface SimulationOptions {
   readonly barred?: ReadonlyMap<number, PodReason>
   /** Pods of no group that are placed before groups. */
   readonly ahead?: ReadonlySet<number>
+  /** Nodes that are taken to be launched, whatever is decided: spreads count their domains. */
+  readonly launches?: readonly Launch[]
 }
 
 /** How a claim is chosen among those that accept a pod. */
@@ -149,7 +152,8 @@ export class Simulation {
     compiled: CompiledProblem,
     selection: Selection,
     {
-      scope = wholeOf(compiled),
+      launches,
+      scope = wholeOf(compiled, launches),
       keepsApart = false,
       barred = new Map(),
       ahead = new Set(),
@@ -230,13 +234,10 @@ export class Simulation {
   }
 
   /** First fit over the whole problem without regard to earlier plans. */
-  static unplanned(
-    compiled: CompiledProblem,
-    options: Pick<SimulationOptions, 'ahead' | 'barred'> = {},
-  ): Simulation {
+  static unplanned(compiled: CompiledProblem, options: Omit<SimulationOptions, 'scope'> = {}): Simulation {
     return new Simulation(compiled, 'firstFit', {
       ...options,
-      scope: { ...wholeOf(compiled), planned: new Map() },
+      scope: { ...wholeOf(compiled, options.launches), planned: new Map() },
     })
   }
 
@@ -353,6 +354,22 @@ export class Simulation {
   /** What the open claims come to, each as its cheapest type. */
   get cost(): PlanCost {
     return costOf(this.#claims, this.#compiled.finisher)
+  }
+
+  /** The nodes of the claims, as spreads count them; those alike once. */
+  launches(): readonly Launch[] {
+    const byState = Map.groupBy(this.#claims, ({ state }) => state)
+    return [...byState.values()].flatMap((claims) => [
+      ...new Map(claims.map((claim) => [claim.class.template, claim])).values(),
+    ])
+  }
+
+  /** Whether kube-scheduler counts the same domains for spreads once these nodes are there as were counted here. */
+  foresaw(launches: readonly Launch[]): boolean {
+    return this.#topology.foresaw(
+      launches,
+      this.#compiled.shapes.filter((shape) => shape !== undefined),
+    )
   }
 
   /** Whether some pod would have to wait for others of its claim. */
@@ -685,19 +702,25 @@ export class Simulation {
   }
 
   #tryShapes(pod: number, wanted: PodShape): 'placed' | 'refused' | PodReason {
-    const volumes = this.#compiled.problem.volumeClaims.get(pod)
+    let isTried = false
     for (let shape: PodShape | undefined = wanted; shape !== undefined; shape = shape.relaxed()) {
-      this.#compiled.pace.step()
-      const node = this.#nodes.first(shape, volumes, this.#devices.asked(pod, shape))
-      if (node !== undefined) {
-        this.#onNode(node, pod, shape)
-        return 'placed'
-      }
-      if (this.#onOpenClaim(pod, shape)) return 'placed'
+      // No node is bought for the first of several terms while one is there that meets another.
+      for (let term = isTried ? undefined : shape; term !== undefined; term = otherTermOf(term))
+        if (this.#onWhatIsThere(pod, term)) return 'placed'
       const outcome = this.#onNewClaim(pod, shape)
       if (outcome !== 'refused') return outcome
+      isTried = shape.hasOtherTerm
     }
     return 'refused'
+  }
+
+  #onWhatIsThere(pod: number, shape: PodShape): boolean {
+    this.#compiled.pace.step()
+    const volumes = this.#compiled.problem.volumeClaims.get(pod)
+    const node = this.#nodes.first(shape, volumes, this.#devices.asked(pod, shape))
+    if (node === undefined) return this.#onOpenClaim(pod, shape)
+    this.#onNode(node, pod, shape)
+    return true
   }
 
   #memoryOf(shape: PodShape): ShapeMemory {
@@ -956,13 +979,8 @@ export class Simulation {
   }
 }
 
-function remembered<K extends object, V>(workOut: (key: K) => V): (key: K) => V {
-  const known = new Map<K, V>()
-  return (key) => {
-    const value = known.has(key) ? (known.get(key) as V) : workOut(key)
-    known.set(key, value)
-    return value
-  }
+function otherTermOf(shape: PodShape): PodShape | undefined {
+  return shape.hasOtherTerm ? shape.relaxed() : undefined
 }
 
 function placeholder(number: number): string {

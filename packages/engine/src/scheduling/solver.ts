@@ -7,6 +7,7 @@ import type { PodReason } from '../reasons/reasons.ts'
 import { CompiledProblem } from './compiled-problem.ts'
 import { isCheaper } from './packing/cheaper.ts'
 import { KnownPackings } from './packing/known-packings.ts'
+import type { Launch } from './topology/pod-topology.ts'
 import { TypeReader } from './types/instance-rows.ts'
 import { type Outcome, type Selection, Simulation } from './simulation.ts'
 
@@ -29,10 +30,13 @@ const mostRoundsForStrangers = 3
 /** How often that is done without the groups that have no room beside such pods. */
 const mostDisplacements = 8
 
+/** How often a decision is made again for domains that it opens itself. */
+const mostRoundsForOpened = 3
+
 /** Decides for every pod of the problem. */
 export function solve(problem: Problem, control: SchedulingControl): Solution {
   try {
-    return decided(problem, control)
+    return bindable(problem, control)
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error
     return nothingDecided(problem)
@@ -55,18 +59,50 @@ function nothingDecided({ shapeOf }: Problem): Solution {
   }
 }
 
-function decided(problem: Problem, control: SchedulingControl): Solution {
+/**
+ * A decision whose pods kube-scheduler binds: it counts a domain for every spread once a node is there, also one that
+ * the decision opens for other pods. Such a decision is made again with its nodes in view (reports-2.md 15).
+ */
+function bindable(problem: Problem, control: SchedulingControl): Solution {
   const compiled = new CompiledProblem(
     problem,
     control.types ?? new TypeReader(),
     control.packings ?? new KnownPackings(),
     control,
   )
+  const first = decided(compiled, control, [])
+  if (problem.policy.simulation === 'disruption') return first.solution
+  try {
+    let last = first
+    for (let round = 0; round < mostRoundsForOpened && !control.shouldStop(); round++) {
+      const launches = last.simulation.launches()
+      if (last.simulation.foresaw(launches)) return last.solution
+      last = decided(compiled, control, launches)
+    }
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error
+  }
+  // No decision opens what it takes to be open: pods that wait for their domains are better than pods left out for ever.
+  return first.solution
+}
+
+interface Decision {
+  readonly solution: Solution
+  /** What came to it. */
+  readonly simulation: Simulation
+}
+
+function decided(
+  compiled: CompiledProblem,
+  control: SchedulingControl,
+  launches: readonly Launch[],
+): Decision {
+  const { problem } = compiled
   let barred: Barred = new Map()
   let ahead: ReadonlySet<number> = new Set()
   let placedFirst: ReadonlySet<number> = new Set()
   for (let rounds = 0, displacements = 0; ; ) {
-    const { solution, strangers } = solved(compiled, { control, barred, ahead })
+    const { solution, simulation } = solved(compiled, { control, barred, ahead, launches })
     const broken = brokenGroups(problem, solution)
     if (broken.size > 0) {
       barred = new Map([...barred, ...broken])
@@ -74,7 +110,7 @@ function decided(problem: Problem, control: SchedulingControl): Solution {
     }
     if (ahead.size === 0) placedFirst = placedGroups(solution)
     const displaced = refusedOf(placedFirst, solution)
-    const more = strangers.filter((pod) => !ahead.has(pod))
+    const more = simulation.strangers().filter((pod) => !ahead.has(pod))
     if (displaced.size > 0 && displacements < mostDisplacements && !control.shouldStop()) {
       // The others find the places that they have without these groups (gangs.md, GNG-6).
       displacements++
@@ -83,7 +119,7 @@ function decided(problem: Problem, control: SchedulingControl): Solution {
     } else if (more.length > 0 && rounds < mostRoundsForStrangers && !control.shouldStop()) {
       rounds++
       ahead = new Set([...ahead, ...more])
-    } else return solution
+    } else return { solution, simulation }
   }
 }
 
@@ -118,10 +154,7 @@ function brokenGroups({ podGroups: groups, uids }: Problem, { podGroups, failure
   return broken
 }
 
-function solved(
-  compiled: CompiledProblem,
-  rules: Rules,
-): { readonly solution: Solution; readonly strangers: readonly number[] } {
+function solved(compiled: CompiledProblem, rules: Rules): Decision {
   const { control } = rules
   const faults: Fault[] = []
   const firstFit = new Simulation(compiled, 'firstFit', rules)
@@ -144,7 +177,7 @@ function solved(
     pricePerHour: sumOfPrices(outcome.claims.map(({ pricePerHour }) => pricePerHour)).pricePerHour,
     firstFitPricePerHour,
   }
-  return { solution, strangers: best.strangers() }
+  return { solution, simulation: best }
 }
 
 /** What all simulations of one decision have in common. */
@@ -153,6 +186,7 @@ interface Rules {
   readonly barred: Barred
   /** Ordinary pods that come before groups, by index. */
   readonly ahead: ReadonlySet<number>
+  readonly launches: readonly Launch[]
 }
 
 /**

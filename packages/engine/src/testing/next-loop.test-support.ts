@@ -101,7 +101,7 @@ function launch({ pools, policy }: SchedulingInput, claim: NewClaim, name: strin
   return { claim, node, type, offering }
 }
 
-function withPods(node: NodeInput, pods: readonly Pod[]): NodeInput {
+export function withPods(node: NodeInput, pods: readonly Pod[]): NodeInput {
   const requests = pods.map((pod) => podRequests(pod.spec)).reduce(sum, {})
   return {
     ...node,

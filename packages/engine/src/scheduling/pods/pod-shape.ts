@@ -14,7 +14,7 @@ import type { PodOrigin } from '../../input/input.ts'
 import type { SelectablePod, ShapeSource } from '../../input/problem.ts'
 import { textOf } from '../../input/spec-reading.ts'
 import { type HostPort, hostPortsOf } from './host-ports.ts'
-import { leftTerms, relax } from './relaxation.ts'
+import { hasOtherTerm, leftTerms, relax } from './relaxation.ts'
 import type { Amounts, ResourceSpace } from './resource-space.ts'
 
 /** Requirements on labels, those on the host name apart: every node and claim has its own. */
@@ -51,6 +51,8 @@ export interface PodShape {
   readonly claims: readonly string[]
   /** Whether what refuses its claims now may have their devices later. */
   readonly sharesClaims: boolean
+  /** Whether {@link relaxed} gives the same pod with the next of the terms of which one must hold. */
+  readonly hasOtherTerm: boolean
   /** The same pod with one wish less; undefined when nothing is left to relax. */
   readonly relaxed: () => PodShape | undefined
   /** The same pod where the label has this value; its own rules about other pods stay what they are. */
@@ -135,6 +137,7 @@ export class PodShapes {
       sharesClaims: source.sharesClaims,
       tolerations: spec.tolerations ?? [],
       hasUnknownVolumes: source.hasUnknownVolumes,
+      hasOtherTerm: hasOtherTerm(spec),
       relaxed: () => {
         if (!isRelaxed) {
           const less = relax(spec, source.spec, this.#toleratePreferNoSchedule)

@@ -22,6 +22,12 @@ export function leftTerms(spec: PodSpec): LeftTerms {
   return leftByList.get(list) ?? { all: list, from: 0 }
 }
 
+/** Whether the next thing to give up is the first of several terms. */
+export function hasOtherTerm(spec: PodSpec): boolean {
+  const { all, from } = leftTerms(spec)
+  return from + 1 < all.length
+}
+
 /**
  * The pod with one wish less, or undefined when nothing is left to give up.
  * @param whole the pod with all its wishes.

@@ -8,17 +8,23 @@ export class DomainSight {
   readonly #universe: DomainUniverse
   readonly #nodes: ReadonlyMap<string, TopologyNode>
   readonly #domainAt: (group: TopologyGroup, node: TopologyNode) => number | undefined
+  readonly #isLaunched: (group: TopologyGroup, domain: number) => boolean
   readonly #excluded = new Set<TopologyNode>()
   /** How many nodes are in each domain, those excluded too. */
   readonly #nodesByDomain = new Map<TopologyGroup, ReadonlyMap<number, number>>()
   readonly #answers = new Map<TopologyGroup, Map<Amounts, EmptyDomains>>()
 
-  /** @param domainAt the domain in which a group counts a node. */
+  /**
+   * @param domainAt the domain in which a group counts a node.
+   * @param isLaunched whether the group counts a node in the domain that is taken to be launched.
+   */
   constructor(
     universe: DomainUniverse,
     nodes: ReadonlyMap<string, TopologyNode>,
     domainAt: (group: TopologyGroup, node: TopologyNode) => number | undefined,
+    isLaunched: (group: TopologyGroup, domain: number) => boolean,
   ) {
+    this.#isLaunched = isLaunched
     this.#universe = universe
     this.#nodes = nodes
     this.#domainAt = domainAt
@@ -49,6 +55,15 @@ export class DomainSight {
     return answer
   }
 
+  /** Whether a node is in the domain, or one with room for these amounts could be launched there. */
+  isFillable(group: TopologyGroup, domain: number, amounts: Amounts): boolean {
+    const { rule, domains } = group
+    return (
+      this.#hasNode(group, domain) ||
+      this.#universe.holds(rule.key, rule.filter, domains.name(domain), amounts)
+    )
+  }
+
   #lookOn(group: TopologyGroup, amounts: Amounts): EmptyDomains {
     const { rule, domains } = group
     const sold = new Map<number, boolean>()
@@ -65,7 +80,7 @@ export class DomainSight {
         this.#excluded.size === 0 ||
         this.#universe.has(rule.key, rule.filter, domains.name(id)) ||
         this.#hasNode(group, id),
-      canBeFilled: (id) => isSold(id) || this.#hasNode(group, id),
+      canBeFilled: (id) => isSold(id) || this.#hasNode(group, id) || this.#isLaunched(group, id),
     }
   }
 

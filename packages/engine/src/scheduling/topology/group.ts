@@ -46,7 +46,10 @@ export interface Proposal {
 export interface EmptyDomains {
   /** Whether a node is in the domain, or a NodePool could launch one there. */
   exists(domain: number): boolean
-  /** Whether a node is in the domain, or a NodePool could launch one there with room for the pod. */
+  /**
+   * Whether a node is in the domain, or is taken to be launched there, or a NodePool could launch one there with room
+   * for the pod.
+   */
   canBeFilled(domain: number): boolean
 }
 
@@ -63,6 +66,8 @@ export class TopologyGroup {
   #counts = new Int32Array(8).fill(unknown)
   readonly #populated = new Set<number>()
   readonly #followers: ValueSet[] = []
+  /** By domain, how many shapes of its pods can be in no other one. */
+  readonly #pinned = new Map<number, number>()
   /** Pods on claims that have no domain yet, by host. */
   readonly #unlocated = new Map<number, number>()
 
@@ -175,6 +180,11 @@ export class TopologyGroup {
     if (reachable !== undefined) this.#followers.push(reachable)
   }
 
+  /** Records that a pod which is spread can be in this domain only: of domains with as many pods, others go elsewhere. */
+  addPinned(domain: number): void {
+    this.#pinned.set(domain, (this.#pinned.get(domain) ?? 0) + 1)
+  }
+
   /**
    * The domains in which a pod may be placed. Not for rules about hosts.
    * @param pod values the pod allows for the key, undefined for all.
@@ -194,7 +204,7 @@ export class TopologyGroup {
       case 'spread': {
         const most = this.rule.maxSkew + this.#leastCount(empty) - (selfSelects ? 1 : 0)
         const domains = this.#select(empty, (count, id) => count <= most && isOpen(id))
-        return { domains, ranks: domains.map((id) => this.countIn(id)) }
+        return { domains, ranks: domains.map((id) => this.countIn(id) + this.#scarcityOf(id)) }
       }
       case 'affinity': {
         const populated = this.#select(empty, (count, id) => count > 0 && isOpen(id))
@@ -228,6 +238,12 @@ export class TopologyGroup {
       case 'antiAffinity':
         return count <= 0
     }
+  }
+
+  /** Less than a pod, and more the more pods can be in no other domain. */
+  #scarcityOf(id: number): number {
+    const pinned = this.#pinned.get(id) ?? 0
+    return pinned / (pinned + 1)
   }
 
   /** Pods that could not follow into a domain. */

@@ -8,6 +8,7 @@ import type { BoundCount, Problem, SelectablePod } from '../../input/problem.ts'
 import type { Pace } from '../../pace.ts'
 import type { PodShape } from '../pods/pod-shape.ts'
 import { DomainNames } from './domain-names.ts'
+import { remembered } from '../remembered.ts'
 import type { ExpectedPods } from './expected-pods.ts'
 import type { DomainUniverse } from './domains.ts'
 import { DomainSight } from './empty-domains.ts'
@@ -24,10 +25,21 @@ export interface Place {
   readonly isNode: boolean
 }
 
+/** A node that a plan launches. */
+export type Launch = Pick<Place, 'state' | 'taints'>
+
+interface TopologyContext {
+  readonly states: RequirementStates
+  readonly universe: DomainUniverse
+  readonly expected: ExpectedPods
+  readonly pace: Pace
+}
+
 interface OwnRule {
   readonly group: TopologyGroup
   /** Whether the pod counts for its own rule. */
   readonly selfSelects: boolean
+  readonly isPreferredAffinity: boolean
 }
 
 /** The rules that bear on pods of one shape. */
@@ -113,22 +125,27 @@ export class PodTopology {
   readonly #admitted = new Map<TopologyGroup, Map<StateId, boolean>>()
   /** What was counted since the first mark. */
   #log: TopologyChange[] | undefined
+  /** The domains in which a spread counts nodes that are taken to be launched. */
+  readonly #launched: (group: TopologyGroup) => ReadonlySet<number>
   readonly #sight: DomainSight
 
+  /** @param launches nodes that are taken to be launched, whatever is decided: spreads count their domains. */
   constructor(
     problem: Problem,
-    states: RequirementStates,
-    universe: DomainUniverse,
-    expected: ExpectedPods,
-    pace: Pace,
+    { states, universe, expected, pace }: TopologyContext,
+    launches: readonly Launch[] = [],
   ) {
     this.#problem = problem
     this.#pace = pace
     this.#expected = expected
     this.#states = states
     this.#universe = universe
-    this.#sight = new DomainSight(universe, problem.topologyNodes, (group, node) =>
-      this.#domainIdAt(group, node),
+    this.#launched = this.#domainsOf(launches)
+    this.#sight = new DomainSight(
+      universe,
+      problem.topologyNodes,
+      (group, node) => this.#domainIdAt(group, node),
+      (group, domain) => this.#launched(group).has(domain),
     )
     const known = knownValues([...problem.shapes, ...problem.boundShapes])
     this.#groupIndex = new GroupIndex(known)
@@ -283,17 +300,19 @@ export class PodTopology {
   allowsNode(shape: PodShape, labelsOf: Requirements, host: number): boolean {
     const { ownDomains, repelledDomains } = this.#rulesOf(shape)
     const strict = this.#states.get(shape.strict.state)
-    const allows = (group: TopologyGroup, selfSelects: boolean): boolean => {
+    const allows = (group: TopologyGroup, selfSelects: boolean, isPreferredAffinity = false): boolean => {
       const { key, kind } = group.rule
       const [domain] = labelsOf.get(key)?.values ?? []
-      // A node without the label is in no domain: nobody is kept away from there, and no rule is met.
-      if (domain === undefined) return kind === 'antiAffinity'
+      // A node without the label is in no domain: nobody is kept away from there, and no rule is met. The first of its
+      // kind gains nothing from being in one.
+      if (domain === undefined)
+        return kind === 'antiAffinity' || (isPreferredAffinity && selfSelects && group.mayBootstrap)
       if (kind !== 'spread' && this.#expected.on(host, group)) return kind === 'affinity'
       return group.allowsDomain(strict.get(key), domain, selfSelects, this.#sight.by(group, shape.amounts))
     }
     return (
       repelledDomains.every((group) => allows(group, false)) &&
-      ownDomains.every(({ group, selfSelects }) => allows(group, selfSelects))
+      ownDomains.every((each) => allows(each.group, each.selfSelects, each.isPreferredAffinity))
     )
   }
 
@@ -312,6 +331,48 @@ export class PodTopology {
     return valid.length === 0
       ? undefined
       : valid.reduce((zones, others) => zones.filter((zone) => others.includes(zone)))
+  }
+
+  /**
+   * Whether kube-scheduler counts the same domains for spreads once these nodes are there as were counted here. A domain
+   * is in question where no node is, and where none with room for the pod could be launched.
+   * @param shapes those of all pods.
+   */
+  foresaw(launches: readonly Launch[], shapes: Iterable<PodShape>): boolean {
+    const opened = this.#domainsOf(launches)
+    const hasLess = (shape: PodShape, than: typeof opened, domains: typeof opened) =>
+      this.#rulesOf(shape).ownDomains.some(
+        ({ group }) =>
+          group.rule.kind === 'spread' &&
+          than(group)
+            .values()
+            .some(
+              (id) =>
+                !domains(group).has(id) &&
+                group.countIn(id) === 0 &&
+                !this.#sight.isFillable(group, id, shape.amounts),
+            ),
+      )
+    const placed = new Set(this.#placed.map(({ shape }) => shape))
+    return (
+      !placed.values().some((shape) => hasLess(shape, opened, this.#launched)) &&
+      !Iterator.from(shapes).some((shape) => hasLess(shape, this.#launched, opened))
+    )
+  }
+
+  /** The domains in which a spread counts such nodes, as far as it is known where they will be. */
+  #domainsOf(launches: readonly Launch[]): (group: TopologyGroup) => ReadonlySet<number> {
+    return remembered((group) => {
+      const domains = new Set<number>()
+      for (const { state, taints } of launches) {
+        const node = this.#states.get(state)
+        const set = node.get(group.rule.key)
+        const [value, ...others] = set === undefined || set.complement ? [] : set.values
+        if (value === undefined || others.length > 0 || !group.admits(node, taints)) continue
+        domains.add(group.domains.idOf(value))
+      }
+      return domains
+    })
   }
 
   /** Counts a placed pod. */
@@ -459,12 +520,15 @@ export class PodTopology {
   #rulesOf(shape: PodShape): ShapeRules {
     const known = this.#rules[shape.index]
     if (known !== undefined) return known
-    const { own, inverse } = this.#podRules(shape)
+    const { own, preferredAffinity, inverse } = this.#podRules(shape)
     const groups = own.map((rule): OwnRule => {
       const group = this.#group(rule)
       const selfSelects = group.selects(shape.selectable)
-      if (selfSelects && rule.kind === 'affinity') group.addFollower(this.#reachableBy(shape, rule.key))
-      return { group, selfSelects }
+      // A pod with several terms is not bound to what one of them allows.
+      if (selfSelects && rule.kind === 'affinity' && shape.required().length < 2)
+        group.addFollower(this.#reachableBy(shape, rule.key))
+      if (selfSelects && rule.kind === 'spread') this.#pin(group, shape)
+      return { group, selfSelects, isPreferredAffinity: preferredAffinity.has(rule) }
     })
     const repelling = this.#inverseIndex.selecting(shape.selectable)
     const rules: ShapeRules = {
@@ -479,6 +543,15 @@ export class PodTopology {
     }
     this.#rules[shape.index] = rules
     return rules
+  }
+
+  /** Tells a spread when new nodes for the pod can be in one of its domains only, although the spread counts others. */
+  #pin(group: TopologyGroup, shape: PodShape): void {
+    const wanted = this.#states.get(shape.strict.state)
+    if (group.isHost || wanted.size === 0) return
+    const filter = { alternatives: [wanted], tolerations: undefined }
+    const [domain, ...others] = this.#universe.domains(group.rule.key, filter)
+    if (domain !== undefined && others.length === 0) group.addPinned(group.domains.idOf(domain))
   }
 
   /** Values of a label that the pod and its volumes allow; undefined for all. */

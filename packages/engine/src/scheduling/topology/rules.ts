@@ -20,6 +20,8 @@ export type Namespaces = ReadonlyMap<string, Readonly<Record<string, string>>>
 export interface PodRules {
   /** Rules that decide where the pod goes, preferred ones included. */
   readonly own: readonly GroupRule[]
+  /** Those of them that are preferred affinity. */
+  readonly preferredAffinity: ReadonlySet<GroupRule>
   /** Required anti-affinity seen from the other side: keeps selected pods away from this one. */
   readonly inverse: readonly GroupRule[]
 }
@@ -30,7 +32,7 @@ export interface PodRules {
  */
 export type Once = (part: object, make: () => GroupRule) => GroupRule
 
-const noRules: PodRules = { own: [], inverse: [] }
+const noRules: PodRules = { own: [], preferredAffinity: new Set(), inverse: [] }
 
 /**
  * The rules of a pod; `once` keeps them.
@@ -50,7 +52,7 @@ export function podRules(
   const spread = (each: TopologySpreadConstraint) => once(each, () => spreadRule(each, whole, pod))
   if (podAffinity === undefined && podAntiAffinity === undefined) {
     if (spreads.length === 0) return noRules
-    return { own: spreads.map(spread), inverse: [] }
+    return { ...noRules, own: spreads.map(spread) }
   }
   const requiredAnti = podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
   const preferredAnti = podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []
@@ -68,14 +70,16 @@ export function podRules(
         if (all.length > 1) together ??= distinct(all.map(selection))
         return affinityRule(kind, term, whole, selection(term), all.length > 1 ? (together ?? []) : [])
       })
+  const preferredAffinity = preferred.map((each) => each.podAffinityTerm).map(rule('affinity'))
   return {
     own: [
       ...spreads.map(spread),
       // To kube-scheduler a pod meets a required term only if it is selected by all of them.
       ...required.map(rule('affinity', required)),
-      ...preferred.map((each) => each.podAffinityTerm).map(rule('affinity')),
+      ...preferredAffinity,
       ...[...requiredAnti, ...preferredAnti.map((each) => each.podAffinityTerm)].map(rule('antiAffinity')),
     ],
+    preferredAffinity: new Set(preferredAffinity),
     inverse: requiredAnti.map(rule('antiAffinity')),
   }
 }

@@ -2,11 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import * as fc from 'fast-check'
 import { schedule } from '../../scheduling/schedule.ts'
-import type { SchedulingInput } from '../../input/input.ts'
+import { type InstanceType, labels, type Offering } from '@tenon/api'
+import type { PoolInput, SchedulingInput } from '../../input/input.ts'
 import type { SchedulingResult } from '../../input/result.ts'
 import { cluster } from './arbitrary-clusters.test-support.ts'
 import { type GarbageCase, garbageIn } from './arbitrary-garbage.test-support.ts'
 import type { Profile } from './arbitrary-pods.test-support.ts'
+import { endStateOf } from './end-state.test-support.ts'
+import { priceOfFulfilled, withoutAnyPreference } from './preferences.test-support.ts'
 import { violationsOf } from './checker.test-support.ts'
 import { smallest } from './smallest.test-support.ts'
 
@@ -125,6 +128,14 @@ function renamed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, renamed<unknown>(each)]))
 }
 
+function soldInOneZone(pool: PoolInput): PoolInput {
+  const isThere = ({ requirements }: Offering) =>
+    requirements.some(({ key, values }) => key === labels.zone && values?.[0] === 'zone-1')
+  const sold = ({ offerings }: InstanceType) =>
+    offerings.map((each) => ({ ...each, available: each.available && isThere(each) }))
+  return { ...pool, instanceTypes: pool.instanceTypes.map((type) => ({ ...type, offerings: sold(type) })) }
+}
+
 describe('random clusters', () => {
   test('the checker finds no violation without rules among pods', () => {
     accepted(cluster(plain), 500)
@@ -153,6 +164,39 @@ describe('random clusters', () => {
 
   test('the checker finds no violation where a pod contradicts itself on a label', () => {
     accepted(cluster({ ...plain, contradictions: true }), 150)
+  })
+
+  test('RPB-52 what a plan places is bound, or is placed anew and bound after one or two more decisions', () => {
+    let placed = 0
+    let pending = 0
+    holds(cluster(topology), 150, (input) => {
+      let state = input
+      for (let decisions = 1; ; decisions++) {
+        const result = schedule(state)
+        const end = endStateOf(state, result)
+        if (decisions === 1) {
+          placed += result.placements.length + result.claims.flatMap(({ pods }) => pods).length
+          pending += end.pending.length
+        }
+        if (end.pending.length === 0) return []
+        if (decisions === 3)
+          return end.pending.map((pod) => `${pod.metadata.name} is pending after ${decisions} decisions`)
+        state = end.next
+      }
+    })
+    assert.ok(pending / placed < 0.02, `${pending} of ${placed} pods are pending after the first decision`)
+  })
+
+  test('RPB-53 preferences cost no more than the nodes that fulfil them', () => {
+    const inOneZone = cluster(topology).map((input) => ({ ...input, pools: input.pools.map(soldInOneZone) }))
+    holds(fc.oneof(cluster(topology), inOneZone), 200, (input) => {
+      const wishing = schedule(input)
+      const indifferent = schedule(withoutAnyPreference(input))
+      if (wishing.failures.length !== indifferent.failures.length) return []
+      const rise = wishing.pricePerHour - indifferent.pricePerHour
+      const fulfilled = priceOfFulfilled(input, wishing)
+      return rise > fulfilled + 1e-9 ? [`${rise} more for nodes of ${fulfilled} that fulfil preferences`] : []
+    })
   })
 
   test('RPT-45 what zones and capacity types are called changes neither placements nor the price', () => {

@@ -93,7 +93,7 @@ function allSelect(owner: Pod, other: Pod, input: SchedulingInput): boolean {
   return requiredTerms(owner, 'podAffinity').every((term) => termSelects(term, owner, other, input))
 }
 
-const meet = (a: Located, b: Located, key: string): boolean =>
+export const meet = (a: Located, b: Located, key: string): boolean =>
   a.place === b.place
     ? a.domains(key).length > 0
     : a.domains(key).some((domain) => b.domains(key).includes(domain))

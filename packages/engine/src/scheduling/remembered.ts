@@ -1,0 +1,9 @@
+/** Works out a value for a key once. */
+export function remembered<K extends object, V>(workOut: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>()
+  return (key) => {
+    const value = known.has(key) ? (known.get(key) as V) : workOut(key)
+    known.set(key, value)
+    return value
+  }
+}
