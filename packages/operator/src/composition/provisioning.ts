@@ -8,7 +8,6 @@ import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import { ObservedLaunches } from '../observe/observed-launches.ts'
 import type { PoolKind } from '../observe/observed-pools.ts'
 import { ObservedScheduling } from '../observe/observed-scheduling.ts'
-import { ObservingPasses } from '../observe/observing-passes.ts'
 import { Planner } from '../placement/planner.ts'
 import { Batcher } from '../provisioning/batcher.ts'
 import type { ClaimCreations } from '../provisioning/claims/claim-creations.ts'
@@ -25,9 +24,6 @@ import { KnownClaims } from '../provisioning/known-claims.ts'
 import { LaunchReport } from '../provisioning/claims/launch-report.ts'
 import type { LimitReport } from '../provisioning/reports/limit-report.ts'
 import { OutcomeReport } from '../provisioning/reports/outcome-report.ts'
-import { PassAccount } from '../provisioning/pass-account.ts'
-import { PassDecision } from '../provisioning/pass-decision.ts'
-import { PassMeasure } from '../provisioning/pass-measure.ts'
 import { PendingClaimObjects } from '../provisioning/claims/pending-claim-objects.ts'
 import type { PlannedClaims } from '../provisioning/claims/planned-claims.ts'
 import { PoolsAside } from '../provisioning/reports/pools-aside.ts'
@@ -38,10 +34,8 @@ import { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { SchedulingPass } from '../provisioning/scheduling-pass.ts'
 import { SchedulingPolicies } from '../provisioning/input/scheduling-policies.ts'
 import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
-import { StateSync } from '../provisioning/state-sync.ts'
 import { TimedDecider } from '../provisioning/timed-decider.ts'
 import { RepeatedDecision } from '../decider/repeated-decision.ts'
-import { ToldDecision } from '../provisioning/told-decision.ts'
 import { Triggers } from '../provisioning/triggers.ts'
 import { GroupReport } from '../podgroup/report.ts'
 import type { BufferHydration } from '../capacitybuffer/hydration.ts'
@@ -88,12 +82,16 @@ function judgeOf(parts: Assembly): NodeEvidenceJudge {
   })
 }
 
+function timedDeciderOf(parts: Assembly): TimedDecider {
+  return new TimedDecider({ ...parts, decider: new RepeatedDecision(parts.decider) })
+}
+
 /** Decides about observed NodePools. */
 function observedSchedulingOf(parts: Assembly): ObservedScheduling {
   return new ObservedScheduling({
     ...parts,
     inputs: inputsOf(parts, 'observed'),
-    decider: new TimedDecider({ ...parts, decider: new RepeatedDecision(parts.decider) }),
+    decider: timedDeciderOf(parts),
     launches: new ObservedLaunches(parts),
     memory: new DecisionMemory(parts),
   })
@@ -104,12 +102,11 @@ export function observingProvisionerOf(parts: Assembly, hydration: BufferHydrati
   const { clock, settings } = parts
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
   return new Provisioner({
+    ...parts,
     batcher,
     followers: [new Triggers({ ...parts, batcher })],
-    preparations: [new KnownClaims(parts), hydration, new KnownRequests(parts), new StateSync(parts)],
-    pass: new ObservingPasses({ observed: observedSchedulingOf(parts) }),
-    account: new PassAccount(parts),
-    clock,
+    preparations: [new KnownClaims(parts), hydration, new KnownRequests(parts)],
+    observed: observedSchedulingOf(parts),
   })
 }
 
@@ -126,26 +123,19 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     memory: new DecisionMemory(parts),
   })
   const storedPods = new StoredPods(parts)
-  const decision = new PassDecision({
+  const { buffers, groupKinds } = parts.caches
+  const pass = new SchedulingPass({
+    ...parts,
+    judge,
     inputs: inputsOf(parts),
     refused,
     preferences: new PreferenceWarnings(parts),
-    decider: new TimedDecider({ ...parts, decider: new RepeatedDecision(parts.decider) }),
+    decider: timedDeciderOf(parts),
     report,
-    slicing,
-  })
-  const { buffers, groupKinds } = parts.caches
-  const pass = new SchedulingPass({
-    judge,
-    decision: new ToldDecision({
-      decision,
-      reports: [
-        ...(buffers === undefined ? [] : [new BufferReport({ ...parts, buffers })]),
-        ...(groupKinds === undefined
-          ? []
-          : [new RequestReport({ ...parts, keptPlans: new KeptPlans(parts) })]),
-      ],
-    }),
+    roomReports: [
+      ...(buffers === undefined ? [] : [new BufferReport({ ...parts, buffers })]),
+      ...(groupKinds === undefined ? [] : [new RequestReport({ ...parts, keptPlans: new KeptPlans(parts) })]),
+    ],
     planner: new Planner({ ...parts, slicing }),
     outcome: new OutcomeReport({ ...parts, report, groups: new GroupReport(parts), slicing }),
     launches: new ClaimLaunches({
@@ -156,20 +146,13 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
       report: new LaunchReport({ ...parts, report, creations }),
       logger,
     }),
-    measure: new PassMeasure(parts),
   })
   return new Provisioner({
+    ...parts,
     batcher,
     followers: [new Triggers({ ...parts, batcher }), ...(judge === undefined ? [] : [judge])],
-    preparations: [
-      new KnownClaims(parts),
-      plannedClaims,
-      hydration,
-      new KnownRequests(parts),
-      new StateSync(parts),
-    ],
-    pass: new ObservingPasses({ acting: pass, observed: observedSchedulingOf(parts) }),
-    account: new PassAccount(parts),
-    clock,
+    preparations: [new KnownClaims(parts), plannedClaims, hydration, new KnownRequests(parts)],
+    pass,
+    observed: observedSchedulingOf(parts),
   })
 }

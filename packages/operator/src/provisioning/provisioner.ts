@@ -1,30 +1,43 @@
 /** Launches nodes for pods that cannot be scheduled (scheduling.md 3, 12). */
-import type { Clock } from '@tenon/runtime'
+import type { Clock, Logger } from '@tenon/runtime'
+import { isExpectedFailure } from '../cloud/expected-failures.ts'
+import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { LoopSpec } from '../controller.ts'
+import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
+import type { PassAges } from '../metrics/pass-ages.ts'
+import type { ObservedScheduling } from '../observe/observed-scheduling.ts'
 import type { Batcher } from './batcher.ts'
-import type { PassAccount } from './pass-account.ts'
 import type { LaunchOutcome } from './claims/claim-launches.ts'
+import type { SchedulingPass } from './scheduling-pass.ts'
 
-/** What has to be seen to before a decision. */
+/** What has to be known before a decision. */
 interface Preparation {
   settle(signal: AbortSignal): Promise<void>
 }
 
-/** What this file works with. */
 interface Dependencies {
   readonly batcher: Batcher
   /** Each follows the cluster until the function that it returns is called. */
   readonly followers: readonly { follow(): () => void }[]
   /** In order. */
   readonly preparations: readonly Preparation[]
-  readonly pass: { run(signal: AbortSignal): Promise<LaunchOutcome> }
-  readonly account: PassAccount
+  readonly state: Pick<ClusterState, 'decidable'>
+  /** Absent in a process that only observes. */
+  readonly pass?: SchedulingPass
+  readonly observed: ObservedScheduling
+  readonly framework: FrameworkMetrics
+  readonly passAges: PassAges
   readonly clock: Clock
+  readonly logger: Logger
 }
+
+const controller = 'provisioner'
+const statePollMs = 250
+const longestRetryMs = 10_000
 
 /** Runs until `signal` aborts. A pass that fails or is overtaken is tried again; errors are logged. */
 export class Provisioner implements LoopSpec {
-  readonly name = 'provisioner'
+  readonly name = controller
   readonly #deps: Dependencies
 
   constructor(deps: Dependencies) {
@@ -32,29 +45,51 @@ export class Provisioner implements LoopSpec {
   }
 
   async loop(signal: AbortSignal): Promise<void> {
-    const { account, batcher, clock, followers, pass, preparations } = this.#deps
-    account.open()
+    const { batcher, clock, followers, framework, passAges } = this.#deps
+    passAges.complete(controller)
+    framework.known(controller)
     const stops = followers.map((each) => each.follow())
+    let startedMs = clock.monotonic()
     let failures = 0
     while (!signal.aborted) {
       try {
         await batcher.wait(signal)
-        account.begin()
-        for (const preparation of preparations) await preparation.settle(signal)
-        if ((await pass.run(signal)) === 'done') {
-          account.succeeded()
+        startedMs = clock.monotonic()
+        passAges.waiting(controller)
+        if ((await this.#pass(signal)) === 'done') {
+          passAges.complete(controller)
+          framework.passed(controller, 'success', clock.monotonic() - startedMs)
           failures = 0
           continue
         }
-        account.overtaken()
+        framework.passed(controller, 'requeue', clock.monotonic() - startedMs)
       } catch (error) {
         if (signal.aborted) break
-        account.failed(error)
+        this.#logFailure(error)
+        framework.passed(controller, 'error', clock.monotonic() - startedMs)
       }
       failures++
-      await clock.sleep(Math.min(10_000, 2 ** failures * 100), signal).catch(() => undefined)
+      await clock.sleep(Math.min(longestRetryMs, 2 ** failures * 100), signal).catch(() => undefined)
       batcher.trigger('retry')
     }
     for (const stop of stops) stop()
+  }
+
+  /** @returns `overtaken` when the cluster changed after the decision; the next pass makes a new one. */
+  async #pass(signal: AbortSignal): Promise<LaunchOutcome> {
+    const { clock, observed, pass, preparations, state } = this.#deps
+    for (const preparation of preparations) await preparation.settle(signal)
+    // Before every created claim is launched or gone, capacity on its way is unknown. Those that are stuck only hold up
+    // their own NodePool.
+    while (!state.decidable()) await clock.sleep(statePollMs, signal)
+    const outcome = (await pass?.run(signal)) ?? 'done'
+    if (outcome === 'done') await observed.run(signal)
+    return outcome
+  }
+
+  #logFailure(error: unknown): void {
+    const { logger } = this.#deps
+    if (isExpectedFailure(error)) logger.warn('Reconciler error', { controller, error })
+    else logger.error('Reconciler error', { controller, error })
   }
 }

@@ -1,21 +1,40 @@
-/** One scheduling pass: decide, plan, tell, launch. */
+/** One scheduling pass: gather the input, decide, report, plan, launch. */
+import { isRequestPod, type Pod } from '@tenon/api'
+import type { SchedulingResult } from '@tenon/engine'
+import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
+import type { Metrics } from '../metrics/metrics.ts'
 import type { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import type { Planner } from '../placement/planner.ts'
 import type { ClaimLaunches, LaunchOutcome } from './claims/claim-launches.ts'
+import type { RefusedClaims } from './claims/refused-claims.ts'
+import type { GatheredInput, SchedulingInputs } from './input/scheduling-input.ts'
 import type { OutcomeReport } from './reports/outcome-report.ts'
-import type { Decided } from './pass-decision.ts'
-import type { PassMeasure } from './pass-measure.ts'
-import type { ToldDecision } from './told-decision.ts'
+import type { PreferenceWarnings } from './reports/preference-warnings.ts'
+import type { SchedulingReport } from './reports/scheduling-report.ts'
+import type { RoomOutcome, RoomReport } from './room-outcome.ts'
+import type { TimedDecider } from './timed-decider.ts'
 
-/** What this file works with. */
 interface Dependencies {
-  /** Absent where it is not looked at what becomes of nodes. */
+  /** Undefined in compatibility mode: no node evidence is kept. */
   readonly judge: Pick<NodeEvidenceJudge, 'decided' | 'run'> | undefined
-  readonly decision: Pick<ToldDecision, 'make'>
+  readonly inputs: SchedulingInputs
+  readonly refused: RefusedClaims
+  readonly preferences: PreferenceWarnings
+  readonly decider: TimedDecider
+  readonly report: SchedulingReport
+  /** Those of CapacityBuffers and ProvisioningRequests, where they are served. */
+  readonly roomReports: readonly RoomReport[]
   readonly planner: Planner
   readonly outcome: OutcomeReport
   readonly launches: ClaimLaunches
-  readonly measure: PassMeasure
+  readonly metrics: Pick<Metrics, 'schedulingDuration'>
+  readonly slicing: Slicing & { readonly clock: Clock }
+}
+
+/** A decision about real pods, and its input without placeholder pods. */
+interface Decided {
+  readonly input: GatheredInput
+  readonly result: SchedulingResult
 }
 
 export class SchedulingPass {
@@ -26,24 +45,113 @@ export class SchedulingPass {
   }
 
   async run(signal: AbortSignal): Promise<LaunchOutcome> {
-    const { decision, judge, launches, measure, outcome, planner } = this.#deps
+    const { judge, launches, outcome, planner } = this.#deps
     await planner.settled()
-    const observe = measure.begin()
-    await judge?.run(signal)
-    let decided: Decided | undefined
-    try {
-      decided = await decision.make(signal)
-    } finally {
-      // Beside the decision itself, and where there is nothing to decide (operations.md 9.1).
-      observe()
-    }
+    const decided = await this.#measured(async () => {
+      await judge?.run(signal)
+      return await this.#decide(signal)
+    })
     if (decided === undefined) return 'done'
     const { input, result } = decided
     judge?.decided(result)
-    const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
     planner.keepNodes(input, result)
     const plan = await planner.plan(input, result)
     await outcome.tell(input, result)
+    const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
     return await launches.create(result, { plan, placement }, signal)
   }
+
+  /** Beside the decision itself, passes count that have nothing to decide (operations.md 9.1). */
+  async #measured<T>(run: () => Promise<T>): Promise<T> {
+    const { metrics, slicing } = this.#deps
+    const start = slicing.clock.monotonic()
+    try {
+      return await run()
+    } finally {
+      const seconds = (slicing.clock.monotonic() - start) / 1000
+      metrics.schedulingDuration.observe({ controller: 'provisioner' }, seconds)
+    }
+  }
+
+  /** @returns undefined when there is nothing to decide about real pods, or no pool that could launch anything. */
+  async #decide(signal: AbortSignal): Promise<Decided | undefined> {
+    const { inputs, preferences, refused, report, slicing } = this.#deps
+    const start = slicing.clock.monotonic()
+    const all = refused.inTurn(await inputs.forPending(signal))
+    const [input, roomPods] = withoutRoom(all)
+    report.ignored(input.ignored)
+    const pods = [...input.pods, ...input.refused.map(({ pod }) => pod)]
+    if (pods.length === 0) report.nothingToDo()
+    if (pods.length + roomPods.length === 0) {
+      await this.#reportRoom({ pods: roomPods }, signal)
+      return undefined
+    }
+    if (!input.hasEligiblePool) {
+      await this.#withoutPools(pods)
+      // Room on nodes that are there is found without NodePools.
+      const requested = onlyRequests(all)
+      const room =
+        requested.pods.length === 0
+          ? { pods: roomPods }
+          : roomOf(requested, await this.#result(requested, signal), roomPods)
+      await this.#reportRoom(room, signal)
+      return undefined
+    }
+    preferences.warn(input.pods)
+    const result = await this.#result(all, signal)
+    await inSlices(report.pendingZones(input, result), slicing)
+    if (pods.length > 0) report.decided(input.pods, slicing.clock.monotonic() - start)
+    await this.#reportRoom(roomOf(all, result, roomPods), signal)
+    return { input, result }
+  }
+
+  async #result(input: GatheredInput, signal: AbortSignal): Promise<SchedulingResult> {
+    const result = await this.#deps.decider.decide(input, signal)
+    signal.throwIfAborted()
+    return result
+  }
+
+  async #withoutPools(pods: readonly Pod[]): Promise<void> {
+    const { inputs, report, slicing } = this.#deps
+    await inSlices(report.withoutPools(pods), slicing)
+    const waiting = inputs.unreadyPools().map(({ nodePool, because }) => `${nodePool}: ${because}`)
+    if (pods.length > 0) report.noPools(waiting.toSorted())
+  }
+
+  async #reportRoom(room: RoomOutcome, signal: AbortSignal): Promise<void> {
+    for (const report of this.#deps.roomReports) await report.tell(room, signal)
+  }
+}
+
+/** Whether a pod is a placeholder of a buffer or request. */
+function isPlaceholder({ origins }: Pick<GatheredInput, 'origins'>, { metadata }: Pod): boolean {
+  const origin = origins?.get(metadata.uid ?? '')
+  return origin === 'buffer' || origin === 'request' || origin === 'check'
+}
+
+/** Splits placeholder pods (buffers, requests) from real ones: they get no events. */
+function withoutRoom(input: GatheredInput): readonly [input: GatheredInput, roomPods: readonly Pod[]] {
+  const { pods, refused } = input
+  const isReal = (pod: Pod) => !isPlaceholder(input, pod)
+  const roomPods = [...pods, ...refused.map(({ pod }) => pod)].filter((pod) => !isReal(pod))
+  if (roomPods.length === 0) return [input, []]
+  return [
+    { ...input, pods: pods.filter(isReal), refused: refused.filter(({ pod }) => isReal(pod)) },
+    roomPods,
+  ]
+}
+
+function onlyRequests(input: GatheredInput): GatheredInput {
+  const pods = input.pods.filter(isRequestPod)
+  const uids = new Set(pods.map(({ metadata }) => metadata.uid ?? ''))
+  return {
+    ...input,
+    pods,
+    podGroups: (input.podGroups ?? []).filter(({ members }) => members.every((uid) => uids.has(uid))),
+  }
+}
+
+function roomOf(input: GatheredInput, result: SchedulingResult, pods: readonly Pod[]): RoomOutcome {
+  const refused = input.refused.flatMap(({ pod }) => (isPlaceholder(input, pod) ? [pod] : []))
+  return { pods, decided: { result, stateNodes: input.stateNodes, refused } }
 }
