@@ -17,11 +17,12 @@ export function hasKubeletReported(node: Node): boolean {
  */
 export function isOfAnotherInstance({ spec, status }: Node): boolean {
   const own = parseProviderId(spec?.providerID ?? '')
-  const system = String(status?.nodeInfo?.['systemUUID'] ?? '').toLowerCase()
-  return own.kind === 'instance' && isUuid(system) && unswapped(system) !== unswapped(own.instanceId)
+  const system: unknown = status?.nodeInfo?.['systemUUID']
+  if (own.kind !== 'instance' || typeof system !== 'string' || !isUuid(system.toLowerCase())) return false
+  return unswapped(system) !== unswapped(own.instanceId)
 }
 
-const unswapped = (uuid: string): string => uuid.slice(-17)
+const unswapped = (uuid: string): string => uuid.slice(-17).toLowerCase()
 
 /**
  * Sees to it that the Node named like the instance exists and is that instance's: creates it,

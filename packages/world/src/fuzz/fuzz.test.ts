@@ -103,7 +103,7 @@ describe('drawing', () => {
       faultKinds.filter((kind) => !withoutFaults.includes(kind)),
     )
     assert.equal(new Set(struck.flat()).size, 10)
-    assert.ok(struck.every((kinds) => kinds.length > 0))
+    assert.ok(struck.every(({ length }) => length > 0))
     const bug = plantedBug('finalizer-late')
     const { findings, pods } = await judgeStory(storyOf(bug, 1), bug)
     assert.equal(findings[0]?.oracle, 'invariantsHold')
