@@ -18,6 +18,12 @@ export interface JoinTarget {
   readonly certificateAuthority: string
 }
 
+/** An instance that is up. */
+interface Guest {
+  readonly spec: KubeletSpec
+  kubelet: KubeletHandle
+}
+
 /**
  * Lets instances in whose endpoint, authority and bootstrap token are right, and starts their kubelets;
  * the token counts for the first time only.
@@ -27,15 +33,30 @@ export function createJoiner(
   kubelets: KubeletRunner,
   target: JoinTarget,
 ): NodeJoiner {
-  const running = new Map<string, KubeletHandle>()
+  /** Instances that are up, by the name that they report under; only the kubelet of the last one runs. */
+  const up = new Map<string, Guest[]>()
   /** Instances that have joined keep a certificate of their own on their disks, so that they survive a reboot. */
   const certified = new Set<string>()
-  const start = (spec: KubeletSpec) => {
-    running.get(spec.nodeName)?.stop()
-    const kubelet = kubelets.start(spec)
-    running.set(spec.nodeName, kubelet)
-    certified.add(spec.providerId)
-    return kubelet
+  const start = (spec: KubeletSpec): KubeletHandle => {
+    const { nodeName, providerId } = spec
+    const before = up.get(nodeName) ?? []
+    before.at(-1)?.kubelet.stop()
+    const guest: Guest = { spec, kubelet: kubelets.start(spec) }
+    up.set(nodeName, [...before.filter((other) => other.spec.providerId !== providerId), guest])
+    certified.add(providerId)
+    return { nodeName, stop: () => leave(guest) }
+  }
+  // Of two instances with one name both report on real hosts: when one goes, the other goes on.
+  const leave = (guest: Guest): void => {
+    const { nodeName } = guest.spec
+    const guests = up.get(nodeName) ?? []
+    if (!guests.includes(guest)) return
+    const others = guests.filter((other) => other !== guest)
+    up.set(nodeName, others)
+    if (guests.at(-1) !== guest) return
+    guest.kubelet.stop()
+    const next = others.at(-1)
+    if (next !== undefined) next.kubelet = kubelets.start(next.spec)
   }
   return {
     resume: start,

@@ -160,7 +160,7 @@ export const coreOptions: readonly OptionDefinition[] = [
     boolean(
       'accept-cluster-identity',
       false,
-      'Take the cluster for the right one even when its identity (UID of namespace kube-system) is not the one on the Lease, or it shows nothing of the instances there are. Give it once.',
+      'Take the cluster for the right one even when its identity (UID of namespace kube-system) is not the one on the Lease or may not be read, or it shows nothing of the instances there are. Give it once.',
     ),
     text('leader-election-name', 'NAME', 'Name of the Lease.', {
       kind: 'name',

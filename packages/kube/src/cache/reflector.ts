@@ -90,6 +90,8 @@ export class Reflector<T extends KubeObject> {
   #refusals = 0
   /** Watches given up because nothing came in time, one after the other. */
   #stalls = 0
+  /** Objects that are being looked for by name, as they are told gone. */
+  #lookedFor = 0
   /** Gives up the present watch. */
   #leave: () => void = () => undefined
 
@@ -308,7 +310,7 @@ export class Reflector<T extends KubeObject> {
       this.#pacer.begin()
       for (const event of events) {
         if (initial === undefined) {
-          this.#apply(event)
+          this.#apply(event, signal)
           told++
           this.#refusals = 0
           this.#backoff.reset()
@@ -338,14 +340,17 @@ export class Reflector<T extends KubeObject> {
     return { silentMs: stallMs * 2 ** this.#stalls }
   }
 
-  #apply(event: WatchEvent<T>): void {
+  #apply(event: WatchEvent<T>, signal: AbortSignal): void {
     if (event.kind === 'bookmark') {
       this.#moveTo(event.resourceVersion)
       return
     }
     const object = withType(this.#type, event.object)
     if (event.kind !== 'deleted') this.#store.put(object)
-    else if (this.#isGone(object)) this.#store.remove(object)
+    else {
+      if ((object.metadata.finalizers ?? []).length > 0) void this.#lookFor(object, signal)
+      if (this.#isGone(object)) this.#store.remove(object)
+    }
     this.#moveTo(object.metadata.resourceVersion ?? '')
   }
 
@@ -359,6 +364,36 @@ export class Reflector<T extends KubeObject> {
     if (verdict !== 'believed') this.relist('objects are told gone that nobody seemed to delete')
     else if (!isUsual) this.#relists.check()
     return verdict !== 'held' || isUsual
+  }
+
+  /**
+   * Looks for an object that is told gone and had finalizers: its end was announced, so that nothing else tells a wrong
+   * deletion, and it may stay so for long. Of many, some are looked for, and a list shows the rest.
+   */
+  async #lookFor({ metadata }: T, signal: AbortSignal): Promise<void> {
+    const { endsUnannounced, fieldSelector, labelSelector } = this.#options
+    const held = this.#store.get(metadata)
+    // An object may be there, and no longer be selected.
+    if (
+      held === undefined ||
+      endsUnannounced?.(held) === true ||
+      (labelSelector ?? fieldSelector) !== undefined
+    )
+      return
+    if (this.#lookedFor >= mostNamedReads) {
+      this.#relists.check()
+      return
+    }
+    this.#lookedFor++
+    try {
+      const found = await this.#client.get(this.#type, metadata, { signal, lane: 'urgent' })
+      if (found !== undefined && found.metadata.uid === metadata.uid)
+        this.relist('an object is told gone that a named read finds')
+    } catch {
+      if (!signal.aborted) this.#relists.check()
+    } finally {
+      this.#lookedFor--
+    }
   }
 
   /** A repeated event must not take the point of resumption back. */

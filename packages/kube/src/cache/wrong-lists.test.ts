@@ -293,6 +293,38 @@ test('RPB-42 one of 100 live pods told deleted is back within ten minutes, and o
   assert.equal(lists(server) - before, 2, 'one list of two pages')
 })
 
+test('RPB-42 what is being deleted and is told gone too early is back within seconds', async () => {
+  const { server, clock, cache } = await followed(40)
+  const deletionTimestamp = '2026-11-28T00:00:00Z'
+  for (let i = 0; i < 40; i++)
+    server.put(pods, `p${i}`, { metadata: { deletionTimestamp, finalizers: ['x'] }, spec: { nodeName: 'x' } })
+  await clock.advance(minute)
+  for (const told of [server.all().slice(0, 1), server.all()]) {
+    for (const object of told) server.inject(`${JSON.stringify({ type: 'DELETED', object })}\n`)
+    await clock.advance(6_000)
+    assert.equal(cache.size, 40)
+  }
+})
+
+test('RPB-42 of many that are gone, eight are looked for at a time', async () => {
+  const { server, clock, cache } = await followed(100)
+  await clock.advance(20 * minute)
+  const deletionTimestamp = '2026-11-28T00:00:00Z'
+  for (let i = 0; i < 50; i++)
+    server.put(pods, `p${i}`, { metadata: { deletionTimestamp, finalizers: ['x'] }, spec: { nodeName: 'x' } })
+  await clock.advance(1000)
+  let reads = 0
+  server.fault = ({ path }) => {
+    if (!/\/pods\/./.test(path)) return undefined
+    reads++
+    return 'silence'
+  }
+  for (let i = 0; i < 50; i++) server.remove(pods, `p${i}`)
+  await clock.advance(1000)
+  assert.equal(cache.size, 50)
+  assert.equal(reads, 8)
+})
+
 test('RPB-42 4 of 4 live pods told deleted, one after the other, stay but one', async () => {
   const { server, clock, cache } = await followed(4)
   for (const object of server.all()) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Lease, Namespace, ResourceType } from '@tenon/api'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
-import type { EventInput } from '../contract.ts'
+import { type EventInput, KubeError } from '../contract.ts'
 import { ClusterIdentity, identityAnnotation } from './cluster-identity.ts'
 
 const lease = { namespace: 'kube-system', name: 'tenon' }
@@ -17,6 +17,8 @@ interface Stand {
   readonly identity: ClusterIdentity
   /** Leads to another cluster from here on. */
   readonly moveTo: (uid: string) => void
+  /** What namespaces, or the lease, are refused with from here on. */
+  readonly refuse: (what: 'namespaces' | 'lease', error: KubeError | undefined) => void
 }
 
 function stand(
@@ -42,10 +44,15 @@ function stand(
     kind: 'Lease',
     metadata: { ...lease, annotations },
   })
+  const errors = new Map<string, KubeError>()
+  const answered = <T>(what: string, answer: T): Promise<T> => {
+    const error = errors.get(what)
+    return error === undefined ? Promise.resolve(answer) : Promise.reject(error)
+  }
   const identity = new ClusterIdentity({
     client: {
-      get: <T>() => Promise.resolve(leaseNow() as T),
-      list: <T>() => Promise.resolve([namespaceNow() as T]),
+      get: <T>() => answered('lease', leaseNow() as T),
+      list: <T>() => answered('namespaces', [namespaceNow() as T]),
       patch: <T>(_type: ResourceType, _key: unknown, patch: object) => {
         Object.assign(annotations, (patch as Partial<Lease>).metadata?.annotations)
         written.push('patch')
@@ -70,6 +77,10 @@ function stand(
     identity,
     moveTo: (next) => {
       uid = next
+    },
+    refuse: (what, error) => {
+      if (error === undefined) errors.delete(what)
+      else errors.set(what, error)
     },
   }
 }
@@ -110,8 +121,49 @@ test('RPB-43 another cluster behind the same address stops removals, told once a
   assert.ok(await identity.mayRemove())
 })
 
-test('RPB-43 a sweep of all there is stops where the cluster knows none of it', () => {
+for (const [what, right] of [
+  ['namespaces', 'list namespaces'],
+  ['lease', 'get Lease kube-system/tenon'],
+] as const)
+  test(`RPB-43 before the identity was read once nothing is removed; the right that lacks is told: ${right}`, async () => {
+    const { clock, identity, refuse, told } = stand()
+    assert.match(identity.refusalOfSweep(1, 4, () => true) ?? '', /has not been read yet/)
+    assert.deepEqual(told, [])
+    refuse(what, new KubeError('forbidden', 403, `${what} is forbidden: User "x" may not`))
+    for (let second = 0; second < 120; second++) {
+      assert.equal(await identity.mayRemove(), false)
+      await clock.advance(1_000)
+    }
+    assert.equal(told.length, 2)
+    assert.match(told[0] ?? '', new RegExp(`User "x" may not.*grant the right to ${right}`))
+    assert.match(identity.refusalOfSweep(1, 4, () => true) ?? '', new RegExp(right))
+    refuse(what, undefined)
+    await clock.advance(10_000)
+    assert.ok(await identity.mayRemove())
+    refuse(what, new KubeError('forbidden', 403, 'no'))
+    await clock.advance(10_000)
+    assert.ok(await identity.mayRemove(), 'what was read once holds')
+  })
+
+test('RPB-43 whoever accepts the cluster needs no right to read its identity', async () => {
+  const { identity, refuse } = stand({ isAccepted: true })
+  refuse('namespaces', new KubeError('forbidden', 403, 'no'))
+  assert.ok(await identity.mayRemove())
+})
+
+test('RPB-43 a server that does not answer at first is asked again', async () => {
+  const { clock, identity, refuse, told } = stand()
+  refuse('namespaces', new KubeError('transport', 0, 'connection refused'))
+  assert.equal(await identity.mayRemove(), false)
+  assert.match(told[0] ?? '', /connection refused.*read again within a minute/)
+  refuse('namespaces', undefined)
+  await clock.advance(10_000)
+  assert.ok(await identity.mayRemove())
+})
+
+test('RPB-43 a sweep of all there is stops where the cluster knows none of it', async () => {
   const { identity } = stand()
+  await identity.mayRemove()
   assert.match(
     identity.refusalOfSweep(4, 4, () => false) ?? '',
     /shows no NodeClaim and no Node of the 4 instances/,

@@ -1,13 +1,15 @@
 /** Whether the API server is that of the cluster whose instances this is about (reports-2.md 2). */
 import { kinds, type Lease, type Namespace } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
-import type { EventRecorder, KubeClient, ObjectKey } from '../contract.ts'
+import { type EventRecorder, isKubeError, type KubeClient, type ObjectKey } from '../contract.ts'
 
 /** Annotation of the lease: UID of namespace `kube-system` of the cluster that launched. */
 export const identityAnnotation = 'tenon.sh/cluster-identity'
 
 /** The namespace that every cluster has, and none has twice. */
 export const identityNamespace: ObjectKey = { name: 'kube-system' }
+
+const unreadNamespace: Namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: identityNamespace }
 
 /** How the cluster is known again. */
 export interface IdentitySettings {
@@ -34,6 +36,9 @@ const toldPauseMs = 60_000
 const remedy =
   'nothing is removed; check the kubeconfig, and start once with --accept-cluster-identity if this is the right cluster'
 
+/** Before the first look has ended; nobody needs to do anything about it yet. */
+const notReadYet = 'the identity of the cluster has not been read yet'
+
 export class ClusterIdentity {
   readonly #deps: IdentityDependencies
   /** Of the cluster that this process first saw. */
@@ -41,14 +46,19 @@ export class ClusterIdentity {
   /** As the API server has it, for events. */
   #namespace: Namespace | undefined
   #isStored = false
+  /** Whether it was compared with what is stored, at least once. */
+  #isCompared = false
   /** Why nothing may be removed, as of the last look at the API server. */
   #refusal: string | undefined
+  /** What a look is asking for, as whoever grants rights calls it. */
+  #right = ''
   #lookedAt = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
   #toldAt = Number.NEGATIVE_INFINITY
 
   constructor(deps: IdentityDependencies) {
     this.#deps = deps
+    this.#refusal = deps.settings.isAccepted ? undefined : notReadYet
   }
 
   /** Looks at the API server now and then until `signal` aborts. Never rejects. */
@@ -61,13 +71,14 @@ export class ClusterIdentity {
 
   /** Whether an instance, a NodeClaim, a Node or a pod may be removed; asks the API server unless it just did. */
   async mayRemove(): Promise<boolean> {
-    if (this.#deps.clock.monotonic() - this.#lookedAt >= freshMs) await this.#look()
+    const isFresh = this.#deps.clock.monotonic() - this.#lookedAt < freshMs
+    if (this.#looking !== undefined || !isFresh) await this.#look()
     return this.refusal === undefined
   }
 
   /** Why nothing may be removed, as far as is known without asking; told once a minute at most. */
   get refusal(): string | undefined {
-    if (this.#refusal !== undefined) this.#tell(this.#refusal)
+    if (this.#refusal !== undefined && this.#refusal !== notReadYet) this.#tell(this.#refusal)
     return this.#refusal
   }
 
@@ -86,41 +97,60 @@ export class ClusterIdentity {
   }
 
   #look(): Promise<void> {
-    this.#looking ??= this.#compare()
-      .catch((error: unknown) => {
-        this.#deps.logger.debug('the identity of the cluster could not be read', { error })
-      })
-      .finally(() => {
-        this.#looking = undefined
-      })
+    if (this.#looking === undefined) {
+      this.#lookedAt = this.#deps.clock.monotonic()
+      this.#looking = this.#compare()
+        .catch((error: unknown) => {
+          this.#fail(error)
+        })
+        .finally(() => {
+          this.#looking = undefined
+        })
+    }
     return this.#looking
   }
 
+  /** What was read once holds until the next look; of a cluster that was never read nothing is removed. */
+  #fail(error: unknown): void {
+    const { logger, settings } = this.#deps
+    logger.debug('the identity of the cluster could not be read', { error })
+    if (this.#isCompared || settings.isAccepted) return
+    const what = error instanceof Error ? error.message : String(error)
+    const way = isKubeError(error, 'forbidden')
+      ? `grant the right to ${this.#right}, or start with --accept-cluster-identity`
+      : 'it is read again within a minute'
+    this.#refusal = `the identity of the cluster cannot be read (${what}); nothing is removed; ${way}`
+    this.#tell(this.#refusal)
+  }
+
   async #compare(): Promise<void> {
-    const { client, clock, settings } = this.#deps
+    const { client, settings } = this.#deps
     // The right to list them is there for the cache, and covers this.
+    this.#right = 'list namespaces'
     const fieldSelector = `metadata.name=${identityNamespace.name}`
     const [namespace] = await client.list(kinds.namespace, { fieldSelector })
     const uid = namespace?.metadata.uid
     this.#known ??= uid
     this.#namespace = namespace
-    this.#lookedAt = clock.monotonic()
     if (uid === undefined || uid !== this.#known)
       this.#refusal = `the API server is that of another cluster (${uid ?? 'without a namespace kube-system'} instead of ${this.#known ?? 'one that is known'}); ${remedy}`
     else if (settings.lease === undefined || this.#isStored) this.#refusal = undefined
     else await this.#compareLease(uid, settings.lease)
+    this.#isCompared = true
   }
 
   /** What an earlier process stored counts: objects may have been copied from another cluster. */
   async #compareLease(uid: string, key: ObjectKey): Promise<void> {
     const { client, settings } = this.#deps
     const { writes = 'patch' } = settings
+    this.#right = `get Lease ${key.namespace}/${key.name}`
     const lease = await client.get(kinds.lease, key)
     const stored = lease?.metadata.annotations?.[identityAnnotation]
     this.#refusal =
       stored === undefined || stored === uid || settings.isAccepted
         ? undefined
         : `the lease is that of cluster ${stored}, and this is cluster ${uid}; ${remedy}`
+    this.#isCompared = true
     if (lease === undefined || this.#refusal !== undefined) return
     if (stored !== uid) {
       const annotations = { [identityAnnotation]: uid }
@@ -136,9 +166,8 @@ export class ClusterIdentity {
     if (now - this.#toldAt < toldPauseMs) return
     this.#toldAt = now
     logger.warn('removals are stopped', { why: message })
-    const object = this.#namespace
-    if (object !== undefined)
-      events.record({ object, type: 'Warning', reason: 'ClusterNotRecognized', message, dedupe: [message] })
+    const object = this.#namespace ?? unreadNamespace
+    events.record({ object, type: 'Warning', reason: 'ClusterNotRecognized', message, dedupe: [message] })
   }
 }
 

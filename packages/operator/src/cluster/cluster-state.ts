@@ -314,13 +314,17 @@ export class ClusterState {
   }
 
   /**
-   * The API server has accepted the deletion of a claim.
-   * @returns whether nobody noted that before.
+   * The API server has accepted the deletion of a claim, whose instance counts as going from now on, however late the
+   * cache is. @returns whether nobody noted that before.
    */
   noteDeletion({ metadata: { name, uid = name } }: NodeClaim): boolean {
     if (this.#deletedClaims.has(uid)) return false
+    const known = this.#caches.nodeClaims.get({ name })
     // One that is gone already is not found again.
-    if (this.#caches.nodeClaims.get({ name })?.metadata.uid === uid) this.#deletedClaims.add(uid)
+    if (known?.metadata.uid !== uid) return true
+    this.#deletedClaims.add(uid)
+    const providerID = known.status?.providerID ?? ''
+    if (providerID !== '') this.mark(providerID)
     return true
   }
 
@@ -369,7 +373,6 @@ export class ClusterState {
     return this.#caches.pods.byIndex(indexes.byNode, nodeName)
   }
 
-  /** Marks an instance as going away, before any object says so. */
   /** Provider IDs of the instances that are to be removed. */
   marked(): Iterable<string> {
     return this.#marked
@@ -380,6 +383,7 @@ export class ClusterState {
     return this.#seeded.values()
   }
 
+  /** Marks an instance as going away, before any object says so. */
   mark(providerID: string): void {
     this.#marked.add(providerID)
     this.#stateNodes.see(providerID)

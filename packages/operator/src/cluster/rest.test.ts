@@ -46,6 +46,18 @@ describe('at rest', () => {
     assert.equal(observed.state.stateNodes()[0]?.isMarkedForDeletion, false)
   })
 
+  test('RPB-42 an instance counts as going once the deletion of its claim is accepted, however late the cache is', () => {
+    const observed = cluster()
+    const isGoing = () => observed.state.stateNodes()[0]?.isMarkedForDeletion
+    assert.ok(observed.state.noteDeletion(claim))
+    assert.equal(isGoing(), true)
+    assert.equal(observed.state.noteDeletion(claim), false)
+    observed.miss(claim)
+    assert.equal(isGoing(), false)
+    assert.ok(observed.state.noteDeletion(claim), 'one that is gone is not found again')
+    assert.equal(isGoing(), false)
+  })
+
   test('whoever hears of a change of an instance is answered from after it', () => {
     const observed = cluster()
     const { state, caches } = observed

@@ -30,7 +30,7 @@ import { SearchMemory } from '../disruption/methods/search-memory.ts'
 import { StaticDrift } from '../disruption/methods/static-drift.ts'
 import { PassReader } from '../disruption/pass-reader.ts'
 import { ConsolidationPolicy } from '../disruption/policy.ts'
-import { NodeLimits } from '../disruption/node-limits.ts'
+import { whyFull } from '../disruption/node-limits.ts'
 import { DisruptionRemarks } from '../disruption/remarks.ts'
 import { RemovalSimulation } from '../disruption/simulation.ts'
 import { WholeUnits } from '../disruption/whole-units.ts'
@@ -82,13 +82,12 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
   const marks = new DisruptionMarks(parts)
   const commands = commandsOf(parts, shared, marks)
   const { observed } = parts
-  const nodeLimits = new NodeLimits({ ...parts, limits: shared.limits })
   const orders: Orders = {
     mayTake: (stateNode) =>
       !commands.has(stateNode.providerID) &&
       !commands.isBackingOff(stateNode.providerID) &&
       !observed.has(labelsOf(stateNode)[labels.nodePool] ?? ''),
-    whyNoLaunch: (pool) => commands.whyNoLaunch(pool) ?? nodeLimits.whyFull(pool),
+    whyNoLaunch: (pool) => commands.whyNoLaunch(pool) ?? whyFull(parts, pool),
     begin: (command, signal) => commands.begin(command, signal),
   }
   const { any, budgets, methods, policy } = methodsOf(parts, shared, orders, 'acting')
@@ -115,10 +114,9 @@ export function observedDisruptionOf(
     ...(!given.observed.isAll && { metrics: new Metrics({ clock: given.clock }) }),
   }
   const moves = new ObservedMoves(parts)
-  const nodeLimits = new NodeLimits({ ...parts, limits: shared.limits })
   const orders: Orders = {
     mayTake: (stateNode) => moves.mayTake(stateNode),
-    whyNoLaunch: (pool) => nodeLimits.whyFull(pool),
+    whyNoLaunch: (pool) => whyFull(parts, pool),
     begin: (command) => Promise.resolve(moves.note(command)),
   }
   const { any, budgets, methods, policy } = methodsOf(parts, shared, orders, 'any')
@@ -165,16 +163,22 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
       remarks,
     }),
   })
-  const nodeLimits = new NodeLimits({ ...parts, limits: shared.limits })
-  const drift = { simulation: any.simulation, replacements, remarks, rolloutPause, nodeLimits }
-  const staticDrift = { ...drift, state: parts.state, pools: shared.staticPools, claims: shared.staticClaims }
+  const drift = {
+    ...parts,
+    limits: shared.limits,
+    simulation: any.simulation,
+    replacements,
+    remarks,
+    rolloutPause,
+  }
+  const staticDrift = { ...drift, pools: shared.staticPools, claims: shared.staticClaims }
   const movesGroups = parts.state.podGroups.isOn
   const methods: readonly MethodTurn[] = [
     { method: new Emptiness({ ...parts, policy, remarks }), reader: any.reader },
     { method: new StaticDrift(staticDrift), reader: any.reader },
     { method: new Drift(drift), reader: any.reader },
     ...(movesGroups
-      ? [{ method: new DriftTogether({ ...drift, ...parts, units: any.units }), reader: any.reader }]
+      ? [{ method: new DriftTogether({ ...drift, units: any.units }), reader: any.reader }]
       : []),
     ...(featureGates.globalConsolidation && compatibility !== 'karpenter'
       ? [consolidation('global')]

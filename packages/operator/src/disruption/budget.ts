@@ -1,6 +1,12 @@
 /** What the budgets of the NodePools leave for now (disruption.md 6). */
 import type { EventRecorder } from '@tenon/kube'
-import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
+import {
+  type DisruptionReason,
+  isConditionTrue,
+  labels,
+  type NodePool,
+  terminationFinalizer,
+} from '@tenon/api'
 import { allowedDisruptions, type BudgetWindow, budgetWindows, unreadableBudget } from '@tenon/engine'
 import { type Clock, type Logger, Tally } from '@tenon/runtime'
 import { type Pause, pauseSentence } from '../brake/brake.ts'
@@ -161,7 +167,12 @@ export function rolloutText({ metadata }: NodePool, { because }: RolloutHold): s
 /** Counts an instance among those of its NodePool, or takes it off again. */
 function count(counts: Map<string, Count>, stateNode: StateNode, by: 1 | -1): void {
   const { node, claim, isInitialized, isMarkedForDeletion } = stateNode
-  if (claim === undefined || !isInitialized || isConditionTrue(claim, 'InstanceTerminating')) return
+  // A Node that drains had a claim, and keeps using the budget up where a wrong view lost that.
+  const isManaged =
+    claim === undefined
+      ? isMarkedForDeletion && node?.metadata.finalizers?.includes(terminationFinalizer) === true
+      : !isConditionTrue(claim, 'InstanceTerminating')
+  if (!isManaged || !isInitialized) return
   const pool = labelsOf(stateNode)[labels.nodePool] ?? ''
   const { total, disrupting } = counts.get(pool) ?? noNodes
   const isDisrupting = isMarkedForDeletion || node === undefined || !isNodeReady(node)

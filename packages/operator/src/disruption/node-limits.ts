@@ -7,50 +7,47 @@ import type { LimitReport } from '../provisioning/reports/limit-report.ts'
 import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
-interface Dependencies {
+export interface NodeLimitParts {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'poolClaims' | 'rollouts'>
   readonly settings: Pick<Settings, 'compatibility'>
   readonly limits: Pick<LimitReport, 'reached'>
 }
 
-export class NodeLimits {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+/** Why no node of the pool comes in place of others now. Static NodePools set room aside themselves. */
+export function whyFull(
+  { caches, settings, state }: Omit<NodeLimitParts, 'limits'>,
+  name: string,
+): Unavailability | undefined {
+  const pool = caches.nodePools.get({ name })
+  if (settings.compatibility === 'karpenter' || pool === undefined || pool.spec.replicas !== undefined)
+    return undefined
+  const nodes = state.poolClaims.occupied(name)
+  const limit = nodeLimit(pool)
+  if (nodes + 1 <= limit) return undefined
+  return {
+    because: `limits.nodes of NodePool ${name} is ${limit}, and it has ${nodes} nodes, those that drain included`,
   }
+}
 
-  /** Why no node of the pool comes in place of others now. Static NodePools set room aside themselves. */
-  whyFull(name: string): Unavailability | undefined {
-    const { caches, settings, state } = this.#deps
-    const pool = caches.nodePools.get({ name })
-    if (settings.compatibility === 'karpenter' || pool === undefined || pool.spec.replicas !== undefined)
-      return undefined
-    const nodes = state.poolClaims.occupied(name)
-    const limit = nodeLimit(pool)
-    if (nodes + 1 <= limit) return undefined
-    return {
-      because: `limits.nodes of NodePool ${name} is ${limit}, and it has ${nodes} nodes, those that drain included`,
-    }
-  }
+/** Says on the NodePool that its drifted nodes stay because their successors would exceed `limits.nodes`. */
+export function tellNodeLimit(
+  { limits, settings, state }: NodeLimitParts,
+  pool: NodePool,
+  because: string,
+): void {
+  if (settings.compatibility === 'karpenter') return
+  limits.reached(pool, `replaces no drifted node, as each stays until its successor is there: ${because}`)
+  state.rollouts.limit(pool.metadata.name, because)
+}
 
-  /** Says on the NodePool that its drifted nodes stay because their successors would exceed `limits.nodes`. */
-  tell(pool: NodePool, because: string): void {
-    const { limits, settings, state } = this.#deps
-    if (settings.compatibility === 'karpenter') return
-    limits.reached(pool, `replaces no drifted node, as each stays until its successor is there: ${because}`)
-    state.rollouts.limit(pool.metadata.name, because)
-  }
-
-  /** The same, by name, where the pool is full. @returns what nodes are to be told. */
-  tellFull(name: string): string | undefined {
-    const full = this.whyFull(name)
-    const pool = this.#deps.caches.nodePools.get({ name })
-    if (full === undefined || pool === undefined) return undefined
-    this.tell(pool, full.because)
-    return `${full.because}; ${remedy}`
-  }
+/** The same, by name, where the pool is full. @returns what nodes are to be told. */
+export function tellFull(parts: NodeLimitParts, name: string): string | undefined {
+  const full = whyFull(parts, name)
+  const pool = parts.caches.nodePools.get({ name })
+  if (full === undefined || pool === undefined) return undefined
+  tellNodeLimit(parts, pool, full.because)
+  return `${full.because}; ${remedy}`
 }
 
 /** The way out, for whom a limit keeps. */

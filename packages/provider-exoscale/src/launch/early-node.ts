@@ -4,11 +4,25 @@ import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { ProviderInstance } from '@tenon/provider'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { ExoscaleInstance } from '../api/types.ts'
+import { isUuid, parseProviderId } from '../identifiers.ts'
 
-/** True once a kubelet has written the Node's status; only it knows its own version. */
+/** True once the kubelet of the Node's own instance has written its status; only it knows its own version. */
 export function hasKubeletReported(node: Node): boolean {
-  return (node.status?.nodeInfo?.kubeletVersion ?? '') !== ''
+  return (node.status?.nodeInfo?.kubeletVersion ?? '') !== '' && !isOfAnotherInstance(node)
 }
+
+/**
+ * Whether another instance of the same name reported last, as where a cloud made two for one claim. The UUID of a
+ * system is that of its instance; only the groups are compared that firmware never swaps.
+ */
+export function isOfAnotherInstance({ spec, status }: Node): boolean {
+  const own = parseProviderId(spec?.providerID ?? '')
+  const system: unknown = status?.nodeInfo?.['systemUUID']
+  if (own.kind !== 'instance' || typeof system !== 'string' || !isUuid(system.toLowerCase())) return false
+  return unswapped(system) !== unswapped(own.instanceId)
+}
+
+const unswapped = (uuid: string): string => uuid.slice(-17).toLowerCase()
 
 /**
  * Sees to it that the Node named like the instance exists and is that instance's: creates it,

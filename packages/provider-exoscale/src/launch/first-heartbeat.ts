@@ -1,4 +1,7 @@
-/** Deletes claims whose kubelet never reported: their early Node hides them from the core. */
+/**
+ * Deletes claims whose kubelet never reported: their early Node hides them from the core. Where another instance
+ * reported under the Node's name, that takes until it reports no more.
+ */
 import { karpenterKinds, kinds, type Node, type NodeClaim } from '@tenon/api'
 import {
   type Cache,
@@ -10,7 +13,7 @@ import {
 } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { parseProviderId } from '../identifiers.ts'
-import { hasKubeletReported } from './early-node.ts'
+import { hasKubeletReported, isOfAnotherInstance } from './early-node.ts'
 
 /** From the Node's creation. */
 const firstHeartbeatTimeoutMs = 15 * 60_000
@@ -47,13 +50,16 @@ export class FirstHeartbeat {
     // The second witness: what a cache shows of a Node may be less than there is.
     const stored = await this.#deps.kube.get(kinds.node, { name: nodeName }, { signal })
     if (stored === undefined || !isSilent(stored)) return { kind: 'after', delayMs: recheckMs }
-    await this.#giveUp(claim, nodeName, signal)
+    await this.#giveUp(claim, stored, signal)
     return done
   }
 
-  async #giveUp(claim: NodeClaim, nodeName: string, signal: AbortSignal): Promise<void> {
+  async #giveUp(claim: NodeClaim, node: Node, signal: AbortSignal): Promise<void> {
     const { kube, events } = this.#deps
-    const message = `The kubelet of Node ${nodeName} did not report within 15 min; check the console of the instance, the security groups and the API server address`
+    const nodeName = node.metadata.name
+    const message = isOfAnotherInstance(node)
+      ? `Another instance reported as Node ${nodeName} until it was gone (system UUID ${node.status?.nodeInfo?.['systemUUID']}), and the kubelet of the NodeClaim's own instance never did`
+      : `The kubelet of Node ${nodeName} did not report within 15 min; check the console of the instance, the security groups and the API server address`
     events.record({ object: claim, type: 'Warning', reason: 'NodeNeverJoined', message })
     const { uid } = claim.metadata
     const options = uid === undefined ? { signal } : { signal, preconditionUid: uid }
@@ -65,8 +71,9 @@ export class FirstHeartbeat {
   }
 }
 
-/** Whether the Node says that no kubelet has reported; of a status that cannot be read nothing follows. */
+/** Whether the Node says that no kubelet reports for its instance; of a status that cannot be read nothing follows. */
 function isSilent(node: Node): boolean {
   const status: unknown = node.status ?? {}
-  return typeof status === 'object' && !hasKubeletReported(node)
+  if (typeof status !== 'object' || hasKubeletReported(node)) return false
+  return node.status?.conditions?.find(({ type }) => type === 'Ready')?.status !== 'True'
 }

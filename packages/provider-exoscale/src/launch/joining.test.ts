@@ -98,3 +98,54 @@ describe('first heartbeat', () => {
     assert.deepEqual(world.kube.all(karpenterKinds.nodeClaim), [])
   })
 })
+
+describe('another instance of the same name, where the cloud made two', () => {
+  const twin = '0e500000-0000-4000-8000-000000000000'
+  const aTwinThatReports = async () => {
+    const world = aWorld()
+    world.kube.put(exoscaleNodeClassKind, aNodeClass())
+    const { providerID } = await world.settle(world.provider.create(aClaim()))
+    world.kube.put(karpenterKinds.nodeClaim, { ...aClaim(), status: { providerID } })
+    const report = (systemUUID: string, ready: string) => {
+      const [node] = world.kube.all(kinds.node)
+      assert.ok(node)
+      const nodeInfo = { kubeletVersion: 'v1.34.1', systemUUID }
+      const conditions = [{ type: 'Ready', status: ready }]
+      world.kube.put(kinds.node, { ...node, status: { ...node.status, nodeInfo, conditions } } as typeof node)
+    }
+    return { world, id: providerID.slice('exoscale://'.length), report }
+  }
+
+  it('RPB-46 its report does not use up the token of the own instance', async () => {
+    const { world, id, report } = await aTwinThatReports()
+    report(twin, 'True')
+    await world.reconcile('exoscale.tokencleanup', 'all')
+    assert.equal(world.kube.all(kinds.secret).length, 1)
+    report(id.toUpperCase(), 'True')
+    await world.reconcile('exoscale.tokencleanup', 'all')
+    assert.deepEqual(world.kube.all(kinds.secret), [])
+  })
+
+  it('RPB-46 a claim whose Node only another instance reported for goes once that reports no more', async () => {
+    const { world, report } = await aTwinThatReports()
+    report(twin, 'True')
+    await world.clock.advance(16 * minute)
+    const look = async () => await world.reconcile('exoscale.firstheartbeat', 'pool-abcde')
+    assert.equal((await look()).kind, 'after')
+    assert.equal(world.kube.all(karpenterKinds.nodeClaim).length, 1)
+    report(twin, 'Unknown')
+    await look()
+    assert.deepEqual(world.kube.all(karpenterKinds.nodeClaim), [])
+    assert.ok(world.kube.events.some(({ message }) => message.includes(twin)))
+  })
+
+  it('a UUID whose first groups the firmware swapped is the own one', async () => {
+    const { world, id, report } = await aTwinThatReports()
+    const swapped = (group: string) => group.match(/../g)?.toReversed().join('') ?? ''
+    const groups = id.split('-').map((group, at) => (at < 3 ? swapped(group) : group))
+    report(groups.join('-'), 'Unknown')
+    await world.clock.advance(16 * minute)
+    await world.reconcile('exoscale.firstheartbeat', 'pool-abcde')
+    assert.equal(world.kube.all(karpenterKinds.nodeClaim).length, 1)
+  })
+})

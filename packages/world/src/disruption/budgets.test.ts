@@ -89,6 +89,23 @@ test('DIS-38 each of ten pools has a budget of its own', async (t) => {
     assert.equal(left(stage).filter((name) => name.startsWith(`${pool}-`)).length, 1, pool)
 })
 
+test('RPB-42 a Node that drains uses the budget up although its claim is lost', async (t) => {
+  const stage = await openDisruption(t, { disruption: { ...closed.disruption, consolidateAfter: 'Never' } })
+  const [lost = '', ...others] = await nodes(stage, 4)
+  await stage.pod('held', `node-${lost}`, held)
+  await stage.deleteClaim(lost)
+  await stage.pass(minutes)
+  stage.world.cluster.server.local.patch(karpenterKinds.nodeClaim, undefined, lost, {
+    metadata: { finalizers: null },
+  })
+  setBudget(stage, '1')
+  setDrifted(stage, ...others)
+  await stage.pass(6 * minutes)
+  assert.deepEqual(left(stage).toSorted(), others.toSorted())
+  assert.deepEqual(tainted(stage), [lost])
+  assert.equal(await consuming(stage, 'Drifted'), 1)
+})
+
 test('DIS-39 DIS-40 nodes that go, are about to or are not Ready use the budget up', async (t) => {
   const stage = await openDisruption(t, { disruption: { ...closed.disruption, consolidateAfter: 'Never' } })
   const [deleting = '', marked = '', ...others] = await nodes(stage, 10)

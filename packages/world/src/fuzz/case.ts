@@ -111,4 +111,5 @@ type Oracle =
   | 'calmStart'
   | 'saysOnce'
   | 'sameUnderOtherNames'
+  | 'invariantsHold'
   | 'noHang'

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Case } from './case.ts'
-import { drawCase, parts, underPlainNames } from './generate/draw.ts'
+import { caseParts, drawCase, underPlainNames } from './generate/draw.ts'
+import { plantedBug, storyOf } from '../simulation/planted/bugs.ts'
+import { faultKinds } from '../simulation/story.ts'
+import { drawStory, judgeStory } from './stories.ts'
 import { inheritedNames } from './generate/names.ts'
 import { startupTaint } from './generate/pools.ts'
 import { playStartupAgent } from './startup-agent.ts'
@@ -87,10 +90,28 @@ const noTypes: PlantedFault = {
 
 describe('drawing', () => {
   test('the same seed draws the same case, another seed another one', () => {
-    for (const part of parts) {
+    for (const part of caseParts) {
       assert.deepEqual(drawCase(part, 7), drawCase(part, 7))
       assert.notDeepEqual(drawCase(part, 7), drawCase(part, 8))
     }
+  })
+
+  test('a story has some of the faults that deceive, and no others; it says how to play it again', async () => {
+    assert.deepEqual(drawStory(7), drawStory(7))
+    assert.notDeepEqual(drawStory(7), drawStory(8))
+    const struck = Array.from({ length: 50 }, (_, seed) => drawStory(seed)).map(({ withoutFaults }) =>
+      faultKinds.filter((kind) => !withoutFaults.includes(kind)),
+    )
+    assert.equal(new Set(struck.flat()).size, 10)
+    assert.ok(struck.every(({ length }) => length > 0))
+    const bug = plantedBug('finalizer-late')
+    const { findings, pods } = await judgeStory(storyOf(bug, 1), bug)
+    assert.equal(findings[0]?.oracle, 'invariantsHold')
+    assert.match(
+      findings[0]?.text ?? '',
+      /^finalizerFirst: .* npm run world -- --seed 1 --hours 0.1 --nodes 3 /,
+    )
+    assert.ok(pods > 0)
   })
 
   test('a case with inherited names has a counterpart without any', () => {

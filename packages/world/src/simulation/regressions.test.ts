@@ -17,6 +17,10 @@ const stories: readonly (readonly [what: string, story: Story])[] = [
     'a claim is deleted while nobody can store that it is registered, and its Node is open and holds pods',
     aStory(901, { hours: 0.25, nodes: 4 }),
   ],
+  [
+    'a watch tells that a claim is gone which drains, and another node of its NodePool goes beyond the budget',
+    aStory(158, { hours: 0.25, nodes: 4 }),
+  ],
 ]
 
 describe('stories that failed once', () => {

@@ -53,7 +53,7 @@ export const kubernetesFlags: FlagGroup = {
         'accept-cluster-identity',
         'boolean',
         'false',
-        'take the cluster for the right one even when the lease is that of another; give it once',
+        'take the cluster for the right one even when the lease is that of another, or its identity may not be read; give it once',
       ],
       ['kube-client-qps', 'number', '5', 'requests a second'],
       ['kube-client-burst', 'integer', '10', 'requests at once'],

@@ -6,7 +6,7 @@ import type { Candidate } from '../candidates.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import { type GroupUnit, groupUnits } from '../group-units.ts'
 import { refusalText } from '../refusals.ts'
-import type { NodeLimits } from '../node-limits.ts'
+import type { NodeLimitParts } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import type { RemovalSimulation } from '../simulation.ts'
 import { unitsOf, type WholeUnits } from '../whole-units.ts'
@@ -17,12 +17,11 @@ import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { RolloutPause } from './rollout-pause.ts'
 
 /** What this file works with. */
-interface Dependencies {
-  readonly state: Pick<ClusterState, 'podGroups' | 'stateNodes'>
+interface Dependencies extends NodeLimitParts {
+  readonly state: Pick<ClusterState, 'podGroups' | 'poolClaims' | 'rollouts' | 'stateNodes'>
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly remarks: DisruptionRemarks
-  readonly nodeLimits: NodeLimits
   readonly rolloutPause: RolloutPause
   readonly units: WholeUnits
 }

@@ -6,16 +6,15 @@ import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import { replaceFirst } from './drifted-sets.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import type { RolloutPause } from './rollout-pause.ts'
-import type { NodeLimits } from '../node-limits.ts'
+import type { NodeLimitParts } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import type { RemovalSimulation } from '../simulation.ts'
 
 /** What this file works with. */
-interface Dependencies {
+interface Dependencies extends NodeLimitParts {
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly remarks: DisruptionRemarks
-  readonly nodeLimits: NodeLimits
   readonly rolloutPause: RolloutPause
 }
 

@@ -2,18 +2,17 @@
 import type { RemovalResult } from '@tenon/engine'
 import type { Candidate } from '../candidates.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
-import type { NodeLimits } from '../node-limits.ts'
+import { type NodeLimitParts, tellFull } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import { destinationsOf, type RemovalGround, type RemovalSimulation } from '../simulation.ts'
 import type { Pass, PassOutcome } from './method.ts'
 import { heldBackText } from './rollout-pause.ts'
 
 /** What this file works with. */
-interface Dependencies {
+interface Dependencies extends NodeLimitParts {
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly remarks: DisruptionRemarks
-  readonly nodeLimits: NodeLimits
 }
 
 /** Nodes that are replaced in one command. */
@@ -37,7 +36,7 @@ export async function replaceFirst(
   { mayNotLaunch, begin }: Pick<Pass, 'begin' | 'mayNotLaunch'>,
   signal: AbortSignal,
 ): Promise<PassOutcome> {
-  const { nodeLimits, remarks, replacements, simulation } = deps
+  const { remarks, replacements, simulation } = deps
   if (allowed.length === 0) return 'nothing'
   const ground = await simulation.ground(allowed.flat(), false, signal)
   if (ground === undefined) {
@@ -59,7 +58,7 @@ export async function replaceFirst(
     // Nodes for other pods are launched by the provisioner; these nodes need not wait for them.
     const held = removal.replacements.find(({ nodePool }) => mayNotLaunch(nodePool))
     if (held !== undefined) {
-      const text = nodeLimits.tellFull(held.nodePool) ?? heldBackText(held.nodePool)
+      const text = tellFull(deps, held.nodePool) ?? heldBackText(held.nodePool)
       for (const candidate of set) tellHeld(candidate, text)
       continue
     }

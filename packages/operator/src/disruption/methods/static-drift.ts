@@ -6,18 +6,15 @@ import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
 import { driftedAmong, isDrifted } from './drifted.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
-import { type NodeLimits, remedy } from '../node-limits.ts'
+import { type NodeLimitParts, remedy, tellNodeLimit } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import { heldBackText, type RolloutPause } from './rollout-pause.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
 
 /** What this file works with. */
-interface Dependencies {
-  readonly state: Pick<ClusterState, 'poolClaims'>
+interface Dependencies extends NodeLimitParts {
   readonly pools: StaticPools
   readonly claims: StaticClaims
   readonly remarks: DisruptionRemarks
-  readonly nodeLimits: NodeLimits
   readonly rolloutPause: RolloutPause
 }
 
@@ -98,12 +95,12 @@ export class StaticDrift implements DisruptionMethod {
 
   /** Of a limit that has room for no successor, ever; else some nodes are on their way out. */
   #tellFull(pool: StaticPool, nodes: readonly Candidate[]): void {
-    const { nodeLimits, remarks } = this.#deps
+    const { remarks } = this.#deps
     const { replicas } = pool.spec
     const limit = nodeLimit(pool)
     if (limit >= replicas + 1) return
     const because = `limits.nodes is ${limit}, and replicas is ${replicas}`
-    nodeLimits.tell(pool, because)
+    tellNodeLimit(this.#deps, pool, because)
     for (const node of nodes) remarks.stays(node, `it is not replaced: ${because}; ${remedy}`)
   }
 

@@ -16,8 +16,8 @@ import { hostileNames, type Names, plainNames } from './names.ts'
 import { rarityOf } from './pod-spec.ts'
 import { somePools } from './pools.ts'
 
-/** Which part of the product a case is about. */
-export const parts = [
+/** Parts whose cases are objects. */
+export const caseParts = [
   'engine',
   'cluster',
   'cloud',
@@ -27,6 +27,11 @@ export const parts = [
   'names',
   'answers',
 ] as const
+
+type CasePart = (typeof caseParts)[number]
+
+/** Which part of the product a case is about. */
+export const parts = [...caseParts, 'stories'] as const
 
 export type Part = (typeof parts)[number]
 
@@ -41,10 +46,11 @@ export const partTexts: Readonly<Record<Part, string>> = {
   price: 'plain pods: the fleet is compared with a plain first fit',
   names: 'keys such as `constructor` wherever users name things',
   answers: 'APIs that answer 200 and nothing, half a body, HTML, a redirect, another object',
+  stories: 'short stories of the world with views that deceive, clouds that lie, kubelets under other names',
 }
 
 /** The case of a seed; the same seed gives the same case. */
-export function drawCase(part: Part, seed: number): Case {
+export function drawCase(part: CasePart, seed: number): Case {
   const random = new SeededRandom(`fuzz-${part}-${seed}`)
   const dice = new Dice(random)
   return drawn[part](dice, seed)
@@ -77,7 +83,7 @@ export function underPlainNames(given: Case): Case {
   return renamed(given) as Case
 }
 
-const drawn: Readonly<Record<Part, (dice: Dice, seed: number) => Case>> = {
+const drawn: Readonly<Record<CasePart, (dice: Dice, seed: number) => Case>> = {
   engine: (dice, seed) => {
     const base = onKwok(dice, seed, 'engine', dice.chance(0.2) ? hostileNames(seed) : plainNames, 1)
     const names = ((base.catalogue ?? []) as readonly { readonly name: string }[]).map(({ name }) => name)

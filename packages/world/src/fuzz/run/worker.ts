@@ -5,6 +5,7 @@ import { drawCase } from '../generate/draw.ts'
 import { judge } from '../judge.ts'
 import { plantedFault } from '../planted/faults.ts'
 import { shrinkCase } from '../shrink-case.ts'
+import { drawStory, judgeStory } from '../stories.ts'
 import type { Task, Verdict } from './tasks.ts'
 
 const send = (message: ChildMessage<never, Verdict>): void => {
@@ -35,6 +36,7 @@ async function verdictOn({ count = 1, ...task }: Task): Promise<Verdict> {
 }
 
 async function verdictOnOne({ part, seed, fault: name, shrink }: Task): Promise<Verdict> {
+  if (part === 'stories') return await judgeStory(drawStory(seed))
   const given = drawCase(part, seed)
   const fault = name === undefined ? undefined : plantedFault(name)
   const { findings, pods, nodes } = await judge(given, fault)

@@ -114,7 +114,12 @@ export class ViewFaults {
         }
       }
       if (view !== undefined && weather.strikes('otherCluster')) {
-        const ms = integerBetween(weather.source('otherCluster'), minute, 20 * minute)
+        const random = weather.source('otherCluster')
+        // Short enough for a look in between to miss it, or long enough for a sweep of all there is.
+        const ms =
+          random.uint32() % 2 === 0
+            ? integerBetween(random, 0, 5 * minute)
+            : integerBetween(random, 5 * minute, 30 * minute)
         log.record('fault', `otherCluster ${ms}`)
         rest(view, [], ms + restMs)
         view.other.hide(identity)

@@ -17,9 +17,12 @@ import {
   believesRefusals,
   forgetsForGood,
   forgetsWhatWasMade,
+  ignoresIdentity,
+  keepsSurplus,
   keepsTwins,
   leavesLabelsOut,
   overlooksPodsOfTwins,
+  skipsFreshLooks,
   tellsKubeletsAll,
   withoutRefusals,
 } from './view-mistakes.ts'
@@ -396,6 +399,24 @@ export const plantedBugs: readonly PlantedBug[] = [
     mistake: 'what the cloud refused to make is not looked for',
     cloud: believesRefusals,
     profile: brief(0.5, ['restarts', 'bursts'], ['lyingCloud']),
+  },
+  {
+    name: 'surplus-kept',
+    mistake: 'a second instance of a claim is never deleted',
+    cloud: keepsSurplus,
+    profile: { ...brief(0.6, ['restarts', 'bursts', 'poolRollouts'], ['lyingCloud']), nodes: 6 },
+  },
+  {
+    name: 'fresh-look-skipped',
+    mistake: 'who takes a node away looks for its pods in the cache',
+    ...skipsFreshLooks(),
+    profile: { ...brief(0.6, ['restarts', 'bursts'], ['lateWatch']), nodes: 6 },
+  },
+  {
+    name: 'identity-ignored',
+    mistake: 'instances are deleted whatever cluster answers',
+    operator: ignoresIdentity,
+    profile: brief(0.8, ['bursts'], ['otherCluster']),
   },
   {
     name: 'scheduler-unheard',

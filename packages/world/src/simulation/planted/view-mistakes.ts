@@ -12,7 +12,7 @@ import {
 } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import { isRefusedByKubelets, kubeletLabels } from '../faults/instance-faults.ts'
-import type { PlantedContext } from './planted-bug.ts'
+import type { PlantedBug, PlantedContext } from './planted-bug.ts'
 import { seesEveryNodeFree } from './gang-mistakes.ts'
 import { pluralOf } from './sight.ts'
 
@@ -47,6 +47,49 @@ export function forgetsWhatWasMade(inner: Transport): Transport {
       return isNamed ? await changed(response, (body) => ({ ...body, reference: undefined })) : response
     },
   }
+}
+
+/** Instances of claims that have another one are said to be deleted. */
+export function keepsSurplus(inner: Transport, { world }: PlantedContext): Transport {
+  return {
+    async send(request, signal) {
+      const id =
+        request.method === 'DELETE' ? /\/instance\/([0-9a-f-]{36})$/.exec(plainPath(request))?.[1] : undefined
+      const owner = world.cluster.cloud.instances().find((each) => each.id === id)?.labels[claimLabel]
+      const claim = world.claims().find(({ metadata }) => metadata.name === owner)
+      const isSurplus = claim !== undefined && claim.metadata.deletionTimestamp === undefined
+      if (id === undefined || !isSurplus) return await inner.send(request, signal)
+      return answer({ id: '00000000-0000-4000-8000-000000000000', state: 'success', reference: { id } })
+    },
+  }
+}
+
+/** What runs on a node is what the cache shows, also for whoever takes the node away. */
+export function skipsFreshLooks(): Pick<PlantedBug, 'api' | 'operator'> {
+  const operators = new WeakMap<World, Operator>()
+  return {
+    operator: (operator, { world }) => {
+      operators.set(world, operator)
+    },
+    api: (inner, { world }) => ({
+      async send(request, signal) {
+        const name =
+          request.method === 'GET' && pluralOf(request) === 'pods'
+            ? /spec\.nodeName=([^&]+)/.exec(decodeURIComponent(request.path))?.[1]
+            : undefined
+        const state = operators.get(world)?.state
+        if (name === undefined || state === undefined) return await inner.send(request, signal)
+        const metadata = { resourceVersion: '1' }
+        return answer({ apiVersion: 'v1', kind: 'PodList', metadata, items: state.podsOn(name) })
+      },
+    }),
+  }
+}
+
+/** Every cluster is the right one. */
+export function ignoresIdentity({ identity }: Operator): void {
+  identity.mayRemove = () => Promise.resolve(true)
+  identity.refusalOfSweep = () => undefined
 }
 
 /** What was refused was not made: for some minutes nobody looks for it. */
