@@ -35,6 +35,8 @@ const plannedPlacement = process.env['TENON_PROOF_MODE'] !== 'free'
 const patience = Number(process.env['TENON_PROOF_PATIENCE'] ?? 1)
 const roundMs = 30_000
 const maxReplays = 3
+/** A replay that begins later would run into the limit of its test, and on into the next one. */
+const replayMs = 100_000
 /** How the user agent of the controller manager's taint eviction ends. */
 const taintEviction = ':node-controller'
 const single: readonly Round[] = [...nodeRounds, ...podRounds, volumeRound]
@@ -111,6 +113,7 @@ describe(`scheduling proof, seed ${seed}`, () => {
       round.items(makerOf(round.kind), new Draw(random.fork(`${label}${round.kind}`))),
     )
     const pods = items.reduce((sum, each) => sum + each.pods, 0)
+    const start = clock.monotonic()
     for (let replays = 0; ; replays++) {
       const outcome = await field.play(items, { withinMs, isOneDecision })
       context.diagnostic(figures(outcome))
@@ -120,7 +123,7 @@ describe(`scheduling proof, seed ${seed}`, () => {
         assert.deepEqual(others, [], `pods were deleted: ${figures(outcome)}`)
       }
       const isRight = !isShort && (decisions === undefined || !isAstray(outcome, decisions))
-      if (isRight || replays === maxReplays) return outcome
+      if (isRight || replays === maxReplays || clock.monotonic() - start > replayMs) return outcome
       context.diagnostic(
         `played again, ${isShort ? 'a pod was deleted' : 'pods went astray'}:\n${outcome.account}`,
       )
