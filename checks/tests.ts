@@ -1,20 +1,24 @@
 /**
  * All tests of the packages and the checks, or those whose paths contain one of the words given. Most files share a
  * process with others: to load the code, and to run it until it is fast, costs more than most tests do.
- * Arguments with a dash go on to `node --test`. One report is printed, and 1 is the exit code if a test fails.
+ * Arguments with a dash go on to Node's test runner. One report is printed, and 1 is the exit code if a test fails.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { spec, type TestEvent } from 'node:test/reporters'
 import { inspect } from 'node:util'
 import type { ToldError } from './test-events.ts'
 
 const root = resolve(import.meta.dirname, '..')
+const testProcess = join(import.meta.dirname, 'test-process.ts')
+/** Simulated clouds check what they are asked in every test file, by modules that are loaded before it. */
+const watchers = globSync('packages/*/src/**/watch.test-support.ts', { cwd: root })
 const filesPerProcess = 16
 /** One more than there are processors: some tests wait. */
 const lanes = Number(process.env['TENON_TEST_PROCESSES'] ?? availableParallelism() + 1)
+const slowestTold = 10
 /** For a process that does not end, such as one with a timer left over. */
 const processLimitMs = 20 * 60_000
 /** What takes longest begins first, in a process of its own. */
@@ -96,13 +100,11 @@ function spread(name: string, files: readonly string[]): readonly Batch[] {
 
 function runBatch({ files }: Batch, options: readonly string[], events: string): Promise<Outcome> {
   const args = [
-    '--test',
-    '--test-isolation=none',
     '--test-timeout=180000',
     `--test-reporter=${new URL('test-events.ts', import.meta.url).href}`,
     `--test-reporter-destination=${events}`,
   ]
-  const child = spawn(process.execPath, [...args, ...options, ...files], {
+  const child = spawn(process.execPath, [...args, ...options, testProcess, ...watchers, ...files], {
     cwd: root,
     env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -134,15 +136,8 @@ function withText(key: string, value: unknown): unknown {
 
 const counted = ['tests', 'suites', 'passed', 'failed', 'cancelled', 'skipped', 'todo'] as const
 
-/** Simulated clouds check what they are asked in every test file, by modules that are loaded before it. */
-function watchers(): readonly string[] {
-  return globSync('packages/*/src/**/watch.test-support.ts', { cwd: root }).map(
-    (path) => `--import=./${path.replaceAll('\\', '/')}`,
-  )
-}
-
 async function main(): Promise<number> {
-  const options = [...watchers(), ...process.argv.slice(2).filter((argument) => argument.startsWith('-'))]
+  const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'))
   const words = process.argv.slice(2).filter((argument) => !argument.startsWith('-'))
   const files = globSync(['packages/*/src/**/*.test.ts', 'checks/*.test.ts'], { cwd: root })
     .map((file) => file.replaceAll('\\', '/'))
@@ -164,6 +159,7 @@ async function main(): Promise<number> {
   report.pipe(process.stdout)
   const totals = new Map<string, number>(counted.map((name) => [name, 0]))
   const failed: string[] = []
+  const msOfFile = new Map<string, number>()
   let started = 0
   // While one of them waits the processors are for the others.
   const runLane = async (first: Batch[], second: Batch[]) => {
@@ -175,6 +171,7 @@ async function main(): Promise<number> {
       for (const event of events) {
         if (event.type === 'test:summary') add(totals, event.data.counts)
         else if (!isCount(event)) report.write(event)
+        addDuration(msOfFile, event)
       }
       if (code === 0) continue
       const isTold = events.some(({ type }) => type === 'test:fail')
@@ -194,6 +191,8 @@ async function main(): Promise<number> {
   }
   for (const [name, count] of totals) tell(`${name} ${count}`)
   tell(`seconds ${((performance.now() - startMs) / 1000).toFixed(1)}`)
+  const slowest = [...msOfFile].sort(([, a], [, b]) => b - a).slice(0, slowestTold)
+  for (const [file, ms] of slowest) tell(`${(ms / 1000).toFixed(1)} s in ${relative(root, file)}`)
   for (const sentence of failed) tell(sentence)
   const isPrinted = new Promise((done) => report.once('end', done))
   report.end()
@@ -212,6 +211,12 @@ function isCount(event: TestEvent): boolean {
 
 function add(totals: Map<string, number>, counts: Readonly<Record<string, number>>): void {
   for (const name of counted) totals.set(name, (totals.get(name) ?? 0) + (counts[name] ?? 0))
+}
+
+/** Tests of a file run one after the other. */
+function addDuration(msOfFile: Map<string, number>, { type, data }: TestEvent): void {
+  if ((type !== 'test:pass' && type !== 'test:fail') || data.nesting !== 0 || data.file === undefined) return
+  msOfFile.set(data.file, (msOfFile.get(data.file) ?? 0) + data.details.duration_ms)
 }
 
 /** Sources without their types, and what was compiled, are there for the next process. */

@@ -50,8 +50,8 @@ test('a cluster of Cluster API that is killed and started again goes on with its
     () => `it starts again: ${last.out()}${last.err()}`,
   )
   // Long enough for a Machine to be replaced, or for another to be made.
-  for (let look = 0; look < 20; look++) {
+  for (let look = 0; look < 10; look++) {
     assert.deepEqual(await picture(), before, `look ${look}`)
-    await sleep(500)
+    await sleep(1000)
   }
 })

@@ -106,6 +106,7 @@ function shell(cwd: string, commands: string): Promise<Outcome> {
     PATH: `${join(cwd, 'bin')}${delimiter}${process.env['PATH']}`,
     HOME: cwd,
     KUBECONFIG: '.tenon/kubeconfig',
+    NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] ?? '',
   }
   const options = { cwd, env, maxBuffer: 64 * 1024 * 1024 }
   return new Promise((done) => {

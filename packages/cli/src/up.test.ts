@@ -270,9 +270,10 @@ for (const [how, signal] of [
     const start = () => startCluster(t, cwd, 'up', '--data-dir', 'data', '--boot-delay', '1s')
     let last = await start()
     const picture = async () => {
-      const pods = await objectsOf<Pod>(cwd, 'pods')
-      const nodes = await objectsOf<Node>(cwd, 'nodes')
-      const claims = await objectsOf<NodeClaim>(cwd, 'nodeclaims')
+      const objects = await objectsOf<Pod | Node | NodeClaim>(cwd, 'pods,nodes,nodeclaims')
+      const pods = objects.filter((each): each is Pod => each.kind === 'Pod')
+      const nodes = objects.filter((each): each is Node => each.kind === 'Node')
+      const claims = objects.filter((each): each is NodeClaim => each.kind === 'NodeClaim')
       const instances = await cloudInstances(last)
       return {
         pods: pods
@@ -305,9 +306,9 @@ for (const [how, signal] of [
     last = await start()
     assert.equal(await kubectlOut(cwd, ['get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}']), '1')
     // Long enough for a node to be found lost, or for another to be launched.
-    for (let look = 0; look < 20; look++) {
+    for (let look = 0; look < 10; look++) {
       assert.deepEqual(await picture(), before, `look ${look}`)
-      await sleep(500)
+      await sleep(1000)
     }
     await kubectlOut(cwd, ['delete', 'deployment,nodepool', '--all'])
     await eventually(

@@ -117,7 +117,8 @@ export async function eventually<T>(
     const value = await answer()
     if (value !== undefined) return value
     if (performance.now() > endMs) throw new Error(`not within ${limitMs} ms: ${otherwise()}`)
-    await sleep(50)
+    // Asking is a process in most tests, and takes time from what is waited for.
+    await sleep(250)
   }
 }
 

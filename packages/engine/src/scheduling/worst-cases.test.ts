@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { SchedulingInput } from '../input/input.ts'
 import { worstCase, worstCases } from '../testing/worst-cases.test-support.ts'
 import { schedule } from './schedule.ts'
 
@@ -9,22 +10,23 @@ function cpuMs(): number {
   return (user + system) / 1000
 }
 
+function timed(input: SchedulingInput): number {
+  const start = cpuMs()
+  schedule(input)
+  return cpuMs() - start
+}
+
 describe('RPB-49 what one object can lengthen', () => {
   for (const name of Object.keys(worstCases)) {
     test(`${name}: the decision grows with the number of such pods, not with its square`, () => {
-      const [few, many] = [5, 20].map((pods) => {
-        const input = worstCase(name, pods)
-        let least = Number.POSITIVE_INFINITY
-        for (let run = 0; run < 3; run++) {
-          const start = cpuMs()
-          schedule(input)
-          least = Math.min(least, cpuMs() - start)
-        }
-        return least
-      })
-      assert.ok(few !== undefined && many !== undefined)
+      const [small, large] = [worstCase(name, 5), worstCase(name, 20)]
+      const few = Math.min(timed(small), timed(small), timed(small))
+      let many = Number.POSITIVE_INFINITY
       // Four times as many pods and what sorting adds; with the square it would be sixteen times.
-      assert.ok(many <= 9 * few + 20, `${few} ms became ${many} ms`)
+      const isBounded = () => many <= 9 * few + 20
+      // One run may be slow for another reason.
+      for (let run = 0; run < 3 && !isBounded(); run++) many = Math.min(many, timed(large))
+      assert.ok(isBounded(), `${few} ms became ${many} ms`)
     })
 
     test(`${name}: the decision stops within 100 ms, whenever it is told to`, () => {

@@ -38,6 +38,8 @@ export interface ThreadDeciderOptions {
   readonly program?: URL
   /** Milliseconds of CPU that all threads but the calling one have used. */
   readonly otherCpuMs?: () => number
+  /** CPU time in which a thread may give no sign of life, in place of a part of its time. */
+  readonly silentMs?: number
 }
 
 function otherCpuMs(): number {
@@ -190,7 +192,7 @@ export class ThreadDecider implements SchedulingDecider {
   /** Silence is measured in CPU time: on a busy host a thread may wait for minutes before it runs at all. */
   #whileSilent(session: ThreadSession, remainingMs: number, giveUp: (what: string) => void): () => void {
     const { clock, otherCpuMs: cpuMs = otherCpuMs } = this.#options
-    const silentMs = Math.max(leastSilentMs, remainingMs * silentShare)
+    const silentMs = this.#options.silentMs ?? Math.max(leastSilentMs, remainingMs * silentShare)
     const { state } = session
     let { signs } = state
     let since = cpuMs()

@@ -24,7 +24,10 @@ for (const gitVersion of ['v1.33.5', 'v1.34.1'])
   for (const family of families)
     test(`RPB-24 no pod of fresh Deployments is moved in its first hour for less than its eviction is worth: ${family}, server ${gitVersion}`, async () => {
       const mode = { gate: 'auto', gitVersion } as const
-      for (const seed of seeds) {
+      // Both versions decide without planned placement: other seeds for each of them.
+      for (const seed of isFull
+        ? seeds
+        : seeds.filter((each) => (each % 2 === 0) === (gitVersion === 'v1.34.1'))) {
         const drawn = { seed, family, mode, most: 2, restMinutes: 55 } as const
         const { movedAtMs, prices, pending, story } = await playFresh(drawn)
         assert.equal(pending, 0, story)
