@@ -25,6 +25,7 @@ import {
   heldShortcuts,
   ignoredAffinity,
   oneOpens,
+  openedZone,
   refusedShortcuts,
 } from '../src/scheduling-proof/shortcut-rounds.ts'
 import { volumeRound } from '../src/scheduling-proof/volume-round.ts'
@@ -169,6 +170,9 @@ describe(`scheduling proof, seed ${seed}`, () => {
 
   test('RPT-50 only the first pod of a self-affinity opens a node, for the plan and for the scheduler', (context) =>
     testRefused(context, oneOpens, 2))
+
+  test('RPB-51 zones count that the plan itself opens, for the plan and for the scheduler', (context) =>
+    testRefused(context, openedZone, 2))
 
   testOneDecision('several kinds at once', mixed, 'mixed ')
 

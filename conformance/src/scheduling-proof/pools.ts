@@ -104,6 +104,15 @@ export const proofPools: readonly NodePool[] = [
     requirements: [is(labels.capacityType, 'spot'), { key: kwokLabels.cpu, operator: 'Lt', values: ['65'] }],
   }),
   pool({
+    name: 'large',
+    requirements: [
+      onDemand,
+      amd64,
+      is(labels.zone, zones[2], zones[3]),
+      { key: kwokLabels.cpu, operator: 'Gt', values: ['64'] },
+    ],
+  }),
+  pool({
     name: 'quiet',
     labels: { [proofLabels.team]: 'quiet' },
     requirements: [onDemand, amd64, is(kwokLabels.cpu, '4', '8')],

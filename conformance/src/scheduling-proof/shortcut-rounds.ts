@@ -101,7 +101,20 @@ export const oneOpens: Round = {
   ],
 }
 
+/** Pods for which nodes are sold in two zones, and one that opens a third: after one in each, the others lag behind. */
+export const openedZone: Round = {
+  kind: 'opened-zone',
+  items: (make) => [
+    make.pod(anchor(zones[0])),
+    make.deployment(4, {
+      name: 'large',
+      requests: { cpu: '70', memory: '1Gi' },
+      spec: { topologySpreadConstraints: [spread('large', {})] },
+    }),
+  ],
+}
+
 /** Those of which every pod has a place. */
 export const heldShortcuts: readonly Round[] = [droppedTerm, softTaint, daemonsCompany]
 /** Those of which some pod has none. */
-export const refusedShortcuts: readonly Round[] = [ignoredAffinity, oneOpens]
+export const refusedShortcuts: readonly Round[] = [ignoredAffinity, oneOpens, openedZone]

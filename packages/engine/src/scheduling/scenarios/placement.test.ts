@@ -12,6 +12,7 @@ import {
   anInput,
   aNode,
   anOffering,
+  boundTo,
   aPool,
   aPoolInput,
   aType,
@@ -186,4 +187,23 @@ test('RPB-52 a pod of several terms that starts its affinity goes to a node that
   const input = anInput({ pods: [pod], nodes: [there, closed], topology: aCluster([there, closed]) })
   for (const { claims, placements } of decided(input))
     assert.deepEqual([claims.length, placements.map((each) => each.node)], [0, ['there']])
+})
+
+test('RPB-51 a zone counts from the launch of its node on, before there is a Node', () => {
+  const zones = ['zone-2', 'zone-3']
+  const large = aType('large', 64, 64, zones)
+  const onTheirWay = ['zone-1', ...zones].map((zone) =>
+    aNode(`launched-${zone}`, { initialized: false, labels: { [labels.zone]: zone } }),
+  )
+  const running = zones.map((zone) =>
+    boundTo(`launched-${zone}`, anAppPod('g', spreading(labels.zone, 'g'), '1')),
+  )
+  const seen = onTheirWay.slice(1)
+  const late = anInput({
+    pods: [anAppPod('g', spreading(labels.zone, 'g'), '40')],
+    nodes: onTheirWay,
+    pools: [aPoolInput(aPool(), [large])],
+    topology: aCluster(seen, running),
+  })
+  for (const { claims, failures } of decided(late)) assert.deepEqual([claims.length, failures.length], [0, 1])
 })

@@ -125,7 +125,9 @@ export class PodTopology {
   readonly #admitted = new Map<TopologyGroup, Map<StateId, boolean>>()
   /** What was counted since the first mark. */
   #log: TopologyChange[] | undefined
-  /** The domains in which a spread counts nodes that are taken to be launched. */
+  /** Nodes that are launched and are no Nodes of the cluster yet. */
+  readonly #onTheirWay: readonly Launch[]
+  /** The domains in which a spread counts those, and nodes that are taken to be launched. */
   readonly #launched: (group: TopologyGroup) => ReadonlySet<number>
   readonly #sight: DomainSight
 
@@ -133,14 +135,17 @@ export class PodTopology {
   constructor(
     problem: Problem,
     { states, universe, expected, pace }: TopologyContext,
-    launches: readonly Launch[] = [],
+    launches: readonly Launch[],
   ) {
     this.#problem = problem
     this.#pace = pace
     this.#expected = expected
     this.#states = states
     this.#universe = universe
-    this.#launched = this.#domainsOf(launches)
+    this.#onTheirWay = problem.nodes
+      .filter(({ name }) => !problem.topologyNodes.has(name))
+      .map((node) => ({ state: states.idOf(labelRequirements(node.labels)), taints: node.taints }))
+    this.#launched = this.#domainsOf([...this.#onTheirWay, ...launches])
     this.#sight = new DomainSight(
       universe,
       problem.topologyNodes,
@@ -339,7 +344,7 @@ export class PodTopology {
    * @param shapes those of all pods.
    */
   foresaw(launches: readonly Launch[], shapes: Iterable<PodShape>): boolean {
-    const opened = this.#domainsOf(launches)
+    const opened = this.#domainsOf([...this.#onTheirWay, ...launches])
     const hasLess = (shape: PodShape, than: typeof opened, domains: typeof opened) =>
       this.#rulesOf(shape).ownDomains.some(
         ({ group }) =>
@@ -630,6 +635,7 @@ export class PodTopology {
       const domain = this.#domainAt(group, node)
       if (domain !== undefined) group.addDomain(group.domains.idOf(domain))
     }
+    if (rule.kind === 'spread') for (const id of this.#launched(group)) group.addDomain(id)
     return group
   }
 
