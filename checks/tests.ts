@@ -16,8 +16,9 @@ const testProcess = join(import.meta.dirname, 'test-process.ts')
 /** Simulated clouds check what they are asked in every test file, by modules that are loaded before it. */
 const watchers = globSync('packages/*/src/**/watch.test-support.ts', { cwd: root })
 const filesPerProcess = 16
-/** One more than there are processors: some tests wait. */
-const lanes = Number(process.env['TENON_TEST_PROCESSES'] ?? availableParallelism() + 1)
+/** More than there are processors: those of the first ones wait most of the time. */
+const waitingLanes = 2
+const lanes = Number(process.env['TENON_TEST_PROCESSES'] ?? availableParallelism() + waitingLanes)
 const slowestTold = 10
 /** For a process that does not end, such as one with a timer left over. */
 const processLimitMs = 20 * 60_000
@@ -27,7 +28,9 @@ const longestFirst = [
   'cli/src/restart',
   'cli/src/up',
   'cli/src/guide',
+  'cli/src/ask-pages',
   'world/src/simulation/simulation',
+  'world/src/bad-objects/bad-objects',
   'world/src/lifecycle/large-drain',
   'world/src/simulation/regressions',
   'engine/src/testing/checker/property',
@@ -183,7 +186,7 @@ async function main(): Promise<number> {
   }
   await Promise.all(
     Array.from({ length: lanes }, (_, lane) =>
-      lane === 0 ? runLane(waiting, working) : runLane(working, waiting),
+      lane < waitingLanes ? runLane(waiting, working) : runLane(working, waiting),
     ),
   )
   const tell = (message: string) => {

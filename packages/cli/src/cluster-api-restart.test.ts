@@ -45,7 +45,7 @@ test('a cluster of Cluster API that is killed and started again goes on with its
 
   last = start()
   await eventually(
-    20_000,
+    40_000,
     () => /^Kubernetes API/m.test(last.out()) || undefined,
     () => `it starts again: ${last.out()}${last.err()}`,
   )
