@@ -60,6 +60,7 @@ export {
   conditionOf,
   isConditionTrue,
   type NewCondition,
+  sameCondition,
 } from './conditions.ts'
 export { parseSchedule, type Schedule } from './cron.ts'
 export { formatDuration, parseDuration, parseNillableDuration } from './duration.ts'
@@ -115,6 +116,7 @@ export {
 } from './crds/schema.ts'
 export { defaultStorageClass, storageClassNameOf } from './storage-classes.ts'
 export { admitsValue } from './requirement-values.ts'
+export { isRecord } from './is-record.ts'
 export { ownValue, setOwn } from './own.ts'
 export { controllerOf } from './owners.ts'
 export { compareResourceVersions } from './resource-version.ts'
