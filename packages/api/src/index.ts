@@ -80,7 +80,7 @@ export {
   verticalPodAutoscalerKind,
 } from './vertical-pod-autoscaler.ts'
 export { meetsNodeSelectorTerm, meetsRequirement } from './node-selector.ts'
-export { matchesSelector } from './selector.ts'
+export { matchesSelector, parseSelector, selectorText } from './selector.ts'
 export {
   comparePrices,
   isKnownPrice,
