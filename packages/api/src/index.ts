@@ -1,3 +1,4 @@
+export { age, humanDuration } from './age.ts'
 export { slicesOf } from './resource-slices.ts'
 export { isResizeInfeasible } from './pod-resizes.ts'
 export {
@@ -65,11 +66,14 @@ export {
 export { parseSchedule, type Schedule } from './cron.ts'
 export { formatDuration, parseDuration, parseNillableDuration } from './duration.ts'
 export {
+  canonicalQuantity,
   formatResource,
   formatResources,
   isQuantity,
   parseResource,
   parseResources,
+  quantityNanos,
+  quantityText,
   scaledQuantity,
 } from './quantity.ts'
 export { isLabelValue, labelValueProblem, qualifiedNameProblem } from './label-syntax.ts'

@@ -1,7 +1,6 @@
 /** Cells that several tables have. */
-import { type KubeObject, labels, ownValue, type PricePerHour, parseResource } from '@tenon/api'
+import { age, type KubeObject, labels, ownValue, parseResource, type PricePerHour } from '@tenon/api'
 import type { Column } from '../kubectl/output/table.ts'
-import { age } from '../kubectl/age.ts'
 import type { Facts } from './facts.ts'
 
 export const none = '<none>'

@@ -1,8 +1,8 @@
 /** Journal entries as `tenon journal` prints them. */
+import { age } from '@tenon/api'
 import type { KubeObject } from '@tenon/api'
 import type { DaySavings, JournalEntry } from '@tenon/operator'
 import { lineOf } from '@tenon/operator'
-import { age } from '../kubectl/age.ts'
 import type { Column } from '../kubectl/output/table.ts'
 
 /** An entry as other programs read it, with the metadata that every object has. */

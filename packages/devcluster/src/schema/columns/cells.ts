@@ -1,6 +1,5 @@
-import { type LabelSelector, ownValue, selectorText } from '@tenon/api'
+import { age, type LabelSelector, ownValue, selectorText } from '@tenon/api'
 import type { StoredObject, TableColumn } from '../../contract.ts'
-import { age } from './durations.ts'
 
 /** Loose view of stored JSON for reading cells: every field may be absent. */
 // oxlint-disable-next-line typescript/no-explicit-any -- reads objects of every kind
