@@ -1,4 +1,6 @@
 export { age, humanDuration } from './age.ts'
+export { accumulate, difference, fits, larger, sum } from './amounts.ts'
+export { perRequests, podRequests, requestsOf } from './pod-requests.ts'
 export { slicesOf } from './resource-slices.ts'
 export { isResizeInfeasible } from './pod-resizes.ts'
 export {
