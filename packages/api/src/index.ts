@@ -92,6 +92,7 @@ export {
   isKnownPrice,
   lowestPrice,
   mostPricePerHour,
+  priceText,
   type PricePerHour,
   type PriceSum,
   sumOfPrices,

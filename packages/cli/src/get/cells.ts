@@ -1,5 +1,5 @@
 /** Cells that several tables have. */
-import { age, type KubeObject, labels, ownValue, parseResource, type PricePerHour } from '@tenon/api'
+import { age, type KubeObject, labels, ownValue, parseResource, priceText } from '@tenon/api'
 import type { Column } from '../kubectl/output/table.ts'
 import type { Facts } from './facts.ts'
 
@@ -27,12 +27,10 @@ export function framed<T extends KubeObject>(
 
 /** The currency is told in the title. */
 export function priceColumn<T extends KubeObject>(facts: Facts): Column<T> {
-  return { title: `${facts.currency ?? 'PRICE'}/HOUR`, value: (object) => priceText(facts.priceOf(object)) }
-}
-
-/** An unknown price is no price of 0. */
-function priceText(price: PricePerHour): string {
-  return price === undefined ? unknown : price.toFixed(4)
+  return {
+    title: `${facts.currency ?? 'PRICE'}/HOUR`,
+    value: (object) => priceText(facts.priceOf(object), unknown),
+  }
 }
 
 export function whyColumn<T extends KubeObject>(facts: Facts): Column<T> {
