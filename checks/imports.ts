@@ -42,7 +42,7 @@ const arrows = new Map<string, readonly string[]>([
   ['filters', ['api', 'cel']],
   ['cluster-autoscaler', ['filters', ...core]],
   ['ask', ['devcluster', 'engine', 'filters', 'operator', ...core]],
-  ['console', ['ask', 'engine', 'operator', ...core]],
+  ['console', ['ask', 'operator', ...core]],
   ['devcluster', ['api', 'cel', 'filters', 'runtime']],
   ['world', everything.filter((name) => name !== 'console')],
   ['cli', everything],

@@ -104,7 +104,7 @@ test('what pods share is worked out once, and anew where kubelets say what conta
   assert.equal(requestsOf({ spec }), requestsOf({ spec: { ...spec } }))
   assert.deepEqual(requestsOf({ spec: { ...spec, overhead: { cpu: '1' } } }), { cpu: 2000, pods: 1 })
   const containerStatuses = [{ name: 'app', resources: { requests: { cpu: '3' } } }]
-  assert.deepEqual(requestsOf({ spec, status: { containerStatuses } as NonNullable<Pod['status']> }), {
+  assert.deepEqual(requestsOf({ spec, status: { containerStatuses } }), {
     cpu: 3000,
     pods: 1,
   })

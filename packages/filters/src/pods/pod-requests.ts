@@ -19,9 +19,9 @@ export function requestsBySlot(table: ResourceTable): (pod: Pick<Pod, 'spec' | '
   })
 }
 
-function bySlot({ pods: _, ...requests }: Resources, table: ResourceTable): readonly Amount[] {
+function bySlot(requests: Resources, table: ResourceTable): readonly Amount[] {
   return Object.entries(requests)
-    .filter(([, amount]) => amount > 0)
+    .filter(([name, amount]) => name !== 'pods' && amount > 0)
     .map(([name, amount]) => ({ slot: table.slotOf(name), amount }))
     .toSorted((a, b) => a.slot - b.slot)
 }

@@ -1,4 +1,4 @@
-import { age, type LabelSelector, ownValue, selectorText } from '@tenon/api'
+import { age, ownValue, selectorText } from '@tenon/api'
 import type { StoredObject, TableColumn } from '../../contract.ts'
 
 /** Loose view of stored JSON for reading cells: every field may be absent. */
@@ -58,7 +58,7 @@ function byText(a: string, b: string): number {
 
 /** A label selector in its text form (`app=web,tier in (a,b)`). */
 export function formatSelector(selector: Loose | undefined): string {
-  return selectorText((selector ?? {}) as LabelSelector) || '<none>'
+  return selectorText(selector ?? {}) || '<none>'
 }
 
 /** Names and images of a pod template's containers, for wide output. */
