@@ -10,6 +10,7 @@ import { resolve } from 'node:path'
 const checks = [
   'typecheck',
   'lint',
+  'architecture',
   'names',
   'deadcode',
   'format:check',

@@ -1,12 +1,14 @@
 /**
  * Holds the import arrows of the package map (docs/design/0001-package-map.md): which package may
- * import which, one door per package, no cycles between files, an engine without I/O.
+ * import which, and which folder within some packages (folder-layers.ts), one door per package, no
+ * cycles between files, an engine without I/O.
  * Prints one line per violation and exits 1 if there is any.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { parseSync } from 'oxc-parser'
+import { layers, upward } from './folder-layers.ts'
 
 const root = resolve(import.meta.dirname, '..')
 
@@ -40,7 +42,7 @@ const arrows = new Map<string, readonly string[]>([
   ['filters', ['api', 'cel']],
   ['cluster-autoscaler', ['filters', ...core]],
   ['ask', ['devcluster', 'engine', 'filters', 'operator', ...core]],
-  ['console', ['ask', 'engine', 'operator', ...core]],
+  ['console', ['ask', 'operator', ...core]],
   ['devcluster', ['api', 'cel', 'filters', 'runtime']],
   ['world', everything.filter((name) => name !== 'console')],
   ['cli', everything],
@@ -58,6 +60,7 @@ const testDoors: ReadonlySet<string> = new Set([
 
 /** Doors beside their own names, which load less, or what the others do without. */
 const smallDoors: ReadonlySet<string> = new Set([
+  '@tenon/api/unified-diff',
   '@tenon/ask/play',
   '@tenon/ask/record',
   '@tenon/ask/rounding',
@@ -149,6 +152,45 @@ function escapes(source: Source): readonly string[] {
   )
 }
 
+/** The folder of a package's `src` that a file is in; undefined for files beside the folders, which compose them. */
+function folderOf(path: string): string | undefined {
+  const [, , , folder, ...rest] = path.split('/')
+  return rest.length > 0 ? folder : undefined
+}
+
+function layerViolations(all: readonly Source[], packageName: string): readonly string[] {
+  const order = layers[packageName] ?? []
+  const left = upward[packageName] ?? {}
+  const found = new Map<string, string[]>()
+  const product = all.filter((source) => source.packageName === packageName && !source.isTest)
+  const folders = new Set(product.map(({ path }) => folderOf(path)).filter((folder) => folder !== undefined))
+  for (const source of product) {
+    const from = folderOf(source.path)
+    for (const target of relativeTargets(source)) {
+      const to = folderOf(target)
+      if (from === undefined || to === undefined || order.indexOf(to) <= order.indexOf(from)) continue
+      const arrow = `${from} -> ${to}`
+      found.set(arrow, [...(found.get(arrow) ?? []), `${source.path}: ${target}`])
+    }
+  }
+  return [
+    ...[...folders.symmetricDifference(new Set(order))].map(
+      (folder) => `checks/folder-layers.ts: ${packageName} has no folder ${folder}, or names no layer for it`,
+    ),
+    ...[...found].flatMap(([arrow, imports]) =>
+      imports.length > (left[arrow] ?? 0)
+        ? imports.map((each) => `${each} is of a higher layer (${arrow}, ${left[arrow] ?? 0} allowed)`)
+        : [],
+    ),
+    ...Object.entries(left).flatMap(([arrow, count]) => {
+      const now = found.get(arrow)?.length ?? 0
+      return now < count
+        ? [`checks/folder-layers.ts: ${packageName} ${arrow} is down to ${now}; lower its number`]
+        : []
+    }),
+  ]
+}
+
 /** Files on a cycle, each cycle told once from its first file. */
 function cycles(all: readonly Source[]): readonly string[] {
   const targets = new Map(all.map((source) => [source.path, relativeTargets(source)]))
@@ -175,6 +217,7 @@ const violations = [
     ...simulatorViolations(source),
     ...escapes(source),
   ]),
+  ...Object.keys(layers).flatMap((name) => layerViolations(all, name)),
   ...cycles(all),
 ]
 for (const violation of violations) console.error(violation)

@@ -1,11 +1,17 @@
 /** Clusters at work, for questions about removing nodes. */
-import { type InstanceType, labels, type Pod, type Requirement, type Resources } from '@tenon/api'
+import {
+  type InstanceType,
+  labels,
+  type Pod,
+  podRequests,
+  type Requirement,
+  type Resources,
+} from '@tenon/api'
 import {
   allocatableOf,
   type CandidateInput,
   type ConsolidationQuestion,
   type NodeInput,
-  podRequests,
   type SchedulingInput,
   type TopologyNode,
 } from '@tenon/engine'

@@ -3,19 +3,14 @@ import {
   admitsValue,
   labels,
   type Pod,
+  podRequests,
   type PodSpec,
   type PricePerHour,
   type Resources,
   untoleratedTaint,
 } from '@tenon/api'
 import type { InstanceType, NodeSelectorRequirement, Requirement, Taint, Toleration } from '@tenon/api'
-import {
-  allocatableOf,
-  type NodeInput,
-  podRequests,
-  type PoolInput,
-  type SchedulingInput,
-} from '@tenon/engine'
+import { allocatableOf, type NodeInput, type PoolInput, type SchedulingInput } from '@tenon/engine'
 import { withoutSuperfluous } from './superfluous.ts'
 
 /** Pods that are alike in requests and in the hard rules for their node. */

@@ -2,13 +2,20 @@
  * `pools(N)`: a cluster as it is found in production. Ten NodePools of which three take the pods, 1000
  * nodes at 60 % utilisation, 30 DaemonSets, and N pending pods of 200 shapes.
  */
-import { type InstanceType, labels, type Pod, type PodSpec, type Requirement, type Taint } from '@tenon/api'
+import {
+  type InstanceType,
+  labels,
+  type Pod,
+  podRequests,
+  type PodSpec,
+  type Requirement,
+  type Taint,
+} from '@tenon/api'
 import {
   allocatableOf,
   type DaemonInput,
   type NodeInput,
   type PoolInput,
-  podRequests,
   type SchedulingInput,
   type TopologyNode,
 } from '@tenon/engine'

@@ -85,7 +85,7 @@ export class ConditionSet {
         old !== undefined && old.status === next.status ? old.lastTransitionTime : seconds(nowMs),
       observedGeneration: generation,
     }
-    if (old !== undefined && equal(old, fresh)) return this
+    if (old !== undefined && sameCondition(old, fresh)) return this
     const deleting = this.#object.metadata.deletionTimestamp !== undefined
     const others = this.conditions
       .filter((condition) => condition.type !== next.type)
@@ -156,7 +156,8 @@ function seconds(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }
 
-function equal(a: Condition, b: Condition): boolean {
+/** Whether two conditions of one type say the same, of the same generation and since the same time. */
+export function sameCondition(a: Condition, b: Condition): boolean {
   return (
     a.status === b.status &&
     a.reason === b.reason &&

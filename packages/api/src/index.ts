@@ -1,3 +1,6 @@
+export { age, humanDuration } from './age.ts'
+export { accumulate, difference, fits, larger, sum } from './amounts.ts'
+export { perRequests, podRequests, requestsOf } from './pod-requests.ts'
 export { slicesOf } from './resource-slices.ts'
 export { isResizeInfeasible } from './pod-resizes.ts'
 export {
@@ -60,15 +63,19 @@ export {
   conditionOf,
   isConditionTrue,
   type NewCondition,
+  sameCondition,
 } from './conditions.ts'
 export { parseSchedule, type Schedule } from './cron.ts'
 export { formatDuration, parseDuration, parseNillableDuration } from './duration.ts'
 export {
+  canonicalQuantity,
   formatResource,
   formatResources,
   isQuantity,
   parseResource,
   parseResources,
+  quantityNanos,
+  quantityText,
   scaledQuantity,
 } from './quantity.ts'
 export { isLabelValue, labelValueProblem, qualifiedNameProblem } from './label-syntax.ts'
@@ -79,12 +86,13 @@ export {
   verticalPodAutoscalerKind,
 } from './vertical-pod-autoscaler.ts'
 export { meetsNodeSelectorTerm, meetsRequirement } from './node-selector.ts'
-export { matchesSelector } from './selector.ts'
+export { matchesSelector, parseSelector, selectorText } from './selector.ts'
 export {
   comparePrices,
   isKnownPrice,
   lowestPrice,
   mostPricePerHour,
+  priceText,
   type PricePerHour,
   type PriceSum,
   sumOfPrices,
@@ -115,6 +123,7 @@ export {
 } from './crds/schema.ts'
 export { defaultStorageClass, storageClassNameOf } from './storage-classes.ts'
 export { admitsValue } from './requirement-values.ts'
+export { isRecord } from './is-record.ts'
 export { ownValue, setOwn } from './own.ts'
 export { controllerOf } from './owners.ts'
 export { compareResourceVersions } from './resource-version.ts'

@@ -25,6 +25,11 @@ export function lowestPrice(prices: Iterable<PricePerHour>): PricePerHour {
   return lowest
 }
 
+/** A price, or a sum of prices, with so many digits; `unknown` stands for one that is not known, which is no price of 0. */
+export function priceText(price: PricePerHour, unknown = '?', digits = 4): string {
+  return price === undefined ? unknown : price.toFixed(digits)
+}
+
 /** What several things cost together: the known prices, and how many prices are not known. */
 export interface PriceSum {
   readonly pricePerHour: number

@@ -7,7 +7,7 @@ import type { ResourceList } from './objects.ts'
 import type { Resources } from './instance-types.ts'
 
 // Three digits of exponent are more than any instance has, and keep the arithmetic small.
-const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)([EPTGMKk]i|[numkMGTPE]|[eE][+-]?0*\d{1,3})?$/
+const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)([EPTGMK]i|[numkMGTPE]|[eE][+-]?0*\d{1,3})?$/
 
 const decimalExponent: Readonly<Record<string, number>> = {
   n: -9,
@@ -122,4 +122,50 @@ export function formatResources(amounts: Resources): ResourceList {
   return Object.fromEntries(
     Object.entries(amounts).map(([name, amount]) => [name, formatResource(name, amount)]),
   )
+}
+
+const nano = 1_000_000_000n
+const decimalSuffixes = ['E', 'P', 'T', 'G', 'M', 'k', '', 'm', 'u', 'n'] as const
+
+/** The quantity in billionths, rounded away from zero; undefined when the text is none. */
+export function quantityNanos(text: string): bigint | undefined {
+  return isQuantity(text) ? scaledQuantity(text, 9) : undefined
+}
+
+const canonical = new Map<string, string>()
+
+/** The form in which the API server stores a quantity (`0.5` → `500m`); unchanged when it is none. */
+export function canonicalQuantity(text: string): string {
+  const known = canonical.get(text)
+  if (known !== undefined) return known
+  const suffix = pattern.exec(text)?.[3] ?? ''
+  const nanos = quantityNanos(text)
+  const found = nanos === undefined ? text : canonicalText(nanos, suffix)
+  if (canonical.size >= cacheLimit) canonical.clear()
+  canonical.set(text, found)
+  return found
+}
+
+/** Billionths as a quantity: in units of 1024 (`512Mi`) or of 1000 (`1500m`, `2`). */
+export function quantityText(nanos: bigint, units: 'binary' | 'decimal'): string {
+  return canonicalText(nanos, units === 'binary' ? 'Ki' : '')
+}
+
+/** In the largest unit of the kind that `suffix` is of which leaves no fraction. */
+function canonicalText(nanos: bigint, suffix: string): string {
+  if (nanos === 0n) return '0'
+  if (suffix.endsWith('i')) {
+    for (const unit of binarySuffixes.toReversed()) {
+      const scale = nano << (binaryExponent[unit] ?? 0n)
+      if (nanos % scale === 0n) return `${nanos / scale}${unit}`
+    }
+    if (nanos % nano === 0n) return `${nanos / nano}`
+  }
+  const isExponential = /^[eE][+-]?\d/.test(suffix)
+  for (const [index, unit] of decimalSuffixes.entries()) {
+    const scale = 10n ** BigInt(27 - 3 * index)
+    if (nanos % scale !== 0n) continue
+    return isExponential && unit !== '' ? `${nanos / scale}e${18 - 3 * index}` : `${nanos / scale}${unit}`
+  }
+  return `${nanos}n`
 }

@@ -8,7 +8,6 @@ export {
 } from './device-selectors.ts'
 export { compileCel, type Compiled, createEnvironment, failureOf, type VariableType } from './environment.ts'
 export { childNodes } from './nodes.ts'
-export { canonicalQuantity, isQuantity, quantityNanos, quantityText } from './quantity.ts'
 export { celQuantity } from './quantities.ts'
 export { compileExpression, type RegularExpression } from './regular-expressions.ts'
 export { urlError } from './urls.ts'

@@ -1,5 +1,5 @@
+import { isQuantity, quantityNanos } from '@tenon/api'
 import type { Environment } from '@marcbachmann/cel-js'
-import { isQuantity, quantityNanos } from './quantity.ts'
 
 /** A quantity as rules compute with it. */
 class CelQuantity {

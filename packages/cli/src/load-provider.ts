@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import { isAbsolute, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ownValue } from '@tenon/api'
+import { isRecord, ownValue } from '@tenon/api'
 import type { ProviderModule } from '@tenon/provider'
 import { CliError } from './errors.ts'
 import { coreOptions } from './options/definitions.ts'
@@ -64,10 +64,6 @@ async function importModule(asked: string, cwd: string): Promise<unknown> {
     throw new CliError(`--provider=${asked}: cannot load it: ${why.split('\n')[0] ?? ''}`, { cause })
   }
 }
-
-type Loose = Readonly<Record<string, unknown>>
-
-const isRecord = (value: unknown): value is Loose => typeof value === 'object' && value !== null
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 const isFunction = (value: unknown): boolean => typeof value === 'function'

@@ -3,14 +3,6 @@ export { allocatableOf, highestPrice, worstLaunchPrice } from './scheduling/type
 export { demandsOf, likenessOf } from './scheduling/pods/likeness.ts'
 export { hardSpreadOf } from './scheduling/topology/hard-spread.ts'
 export {
-  accumulate,
-  difference,
-  fits,
-  larger,
-  podRequests,
-  sum,
-} from './scheduling/pods/pod-resources.ts'
-export {
   type ClaimOffering,
   type LaunchPlace,
   offeringKey,

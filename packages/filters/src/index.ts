@@ -12,6 +12,5 @@ export { affinityMismatch, checkNode, checkNodeItself, fitsEmptyNode } from './r
 export { type FilterName, type Rejection, unavailableMessage } from './rules/rejection.ts'
 export { type LabelMatcher, labelMatcher, type Labels } from './rules/selectors.ts'
 export { SpreadDomains } from './rules/spread-domains.ts'
-export { firstUntolerated } from './rules/tolerations.ts'
 export { selectedNodePatch, VolumeIndex } from './volumes/volume-index.ts'
 export { PodReader, Snapshot, type SnapshotMark, type SnapshotSurroundings } from './snapshot.ts'

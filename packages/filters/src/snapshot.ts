@@ -4,7 +4,7 @@ import { ClusterIndex } from './cluster/cluster-index.ts'
 import { NodeEntry } from './cluster/node-entry.ts'
 import { type ClusterView, PodCycle } from './pods/pod-cycle.ts'
 import { type PodFacts, podFacts } from './pods/pod-facts.ts'
-import { PodRequests } from './pods/pod-requests.ts'
+import { requestsBySlot } from './pods/pod-requests.ts'
 import { ResourceTable } from './pods/resource-table.ts'
 import { checkNode } from './rules/filters.ts'
 import type { Rejection } from './rules/rejection.ts'
@@ -16,12 +16,12 @@ import type { VolumeIndex } from './volumes/volume-index.ts'
 export class PodReader {
   readonly table = new ResourceTable()
   readonly #facts = new WeakMap<Pod, PodFacts>()
-  readonly #asked = new PodRequests(this.table)
+  readonly #requestsOf = requestsBySlot(this.table)
 
   factsOf(pod: Pod): PodFacts {
     let facts = this.#facts.get(pod)
     if (facts === undefined) {
-      facts = podFacts(pod, this.table, this.#asked)
+      facts = podFacts(pod, this.table, this.#requestsOf)
       this.#facts.set(pod, facts)
     }
     return facts

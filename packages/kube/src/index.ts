@@ -15,7 +15,6 @@ export {
   type Listing,
   type WatchingKubeClient,
 } from './client/client.ts'
-export { labelSelectorText } from './client/queries.ts'
 export type { RequestSample } from './client/requester.ts'
 export type { WatchEvent, WatchOptions } from './client/watch.ts'
 export { KubeConfigError } from './config/kubeconfig-errors.ts'

@@ -1,4 +1,4 @@
-import { ownValue, setOwn } from '@tenon/api'
+import { isRecord, ownValue, setOwn } from '@tenon/api'
 type JsonObject = Readonly<Record<string, unknown>>
 
 /**
@@ -18,11 +18,11 @@ function differenceOf(before: JsonObject, after: JsonObject): Record<string, unk
   for (const [key, wanted] of Object.entries(after)) {
     if (!isPresent(wanted)) continue
     const held = ownValue(before, key)
-    if (isPlainObject(held) && isPlainObject(wanted)) {
+    if (isRecord(held) && isRecord(wanted)) {
       const nested = differenceOf(held, wanted)
       if (Object.keys(nested).length > 0) setOwn(patch, key, nested)
     } else if (!sameJson(held, wanted)) {
-      setOwn(patch, key, isPlainObject(wanted) ? withoutAbsent(wanted) : wanted)
+      setOwn(patch, key, isRecord(wanted) ? withoutAbsent(wanted) : wanted)
     }
   }
   return patch
@@ -37,12 +37,8 @@ function withoutAbsent(value: JsonObject): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(value)
       .filter(([, field]) => isPresent(field))
-      .map(([key, field]) => [key, isPlainObject(field) ? withoutAbsent(field) : field]),
+      .map(([key, field]) => [key, isRecord(field) ? withoutAbsent(field) : field]),
   )
-}
-
-function isPlainObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Equality of JSON values: the order of fields does not matter, undefined fields do not exist. */
@@ -50,7 +46,7 @@ function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => sameJson(item, b[index]))
-  if (!isPlainObject(a) || !isPlainObject(b)) return false
+  if (!isRecord(a) || !isRecord(b)) return false
   const keys = new Set([...Object.keys(a), ...Object.keys(b)])
   return [...keys].every((key) => sameJson(ownValue(a, key), ownValue(b, key)))
 }

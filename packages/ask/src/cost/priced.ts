@@ -2,17 +2,17 @@
 import {
   apiVersionOf,
   karpenterKinds,
-  type KubeObject,
   kinds,
+  type KubeObject,
   labels,
   ownValue,
   parseResources,
   type Pod,
+  podRequests,
   type PricePerHour,
   type Resources,
   type ResourceType,
 } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
 import { nodePrice } from '@tenon/operator'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { ownerOf, type Owner } from './owner.ts'

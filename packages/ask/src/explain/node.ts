@@ -1,5 +1,6 @@
 /** Why a node or a NodeClaim is still here, what becomes of it, and where it came from (ask.md 2). */
 import {
+  accumulate,
   conditionOf,
   formatResources,
   isConditionTrue,
@@ -8,10 +9,10 @@ import {
   type NodePool,
   parseResources,
   type Pod,
+  podRequests,
   type ResourceList,
   type Resources,
 } from '@tenon/api'
-import { accumulate, podRequests } from '@tenon/engine'
 import {
   isDaemonPod,
   type JournalEntry,

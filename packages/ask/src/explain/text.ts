@@ -1,4 +1,5 @@
 /** Explanations as people read them. */
+import { priceText } from '@tenon/api'
 import type { ResourceList } from '@tenon/api'
 import type { JournalEntry, NodeObstacle, Saving } from '@tenon/operator'
 import type { NearestMiss } from '../misses/find.ts'
@@ -91,7 +92,7 @@ function missText({ change, running, waiting, place, pricePerHour }: NearestMiss
       ? `on node ${place.name}`
       : `on a new ${place.instanceType} of NodePool ${place.nodePool}`
   const cost =
-    pricePerHour === undefined ? 'at an unknown price' : `for ${priceText(pricePerHour, undefined)}`
+    pricePerHour === undefined ? 'at an unknown price' : `for ${hourlyText(pricePerHour, undefined)}`
   return `+ ${change.words} (${change.field}): ${running} of ${waiting} pods run, ${where}, ${cost}`
 }
 
@@ -177,7 +178,7 @@ function whatText({
   if (nodePool === undefined && type.length === 0) return ''
   // What it has cost is in its history.
   if (what === 'gone') return [`NodePool ${nodePool ?? ''}`, ...type].join(', ')
-  const price = pricePerHour === undefined ? 'price unknown' : priceText(pricePerHour, currency)
+  const price = pricePerHour === undefined ? 'price unknown' : hourlyText(pricePerHour, currency)
   return [`NodePool ${nodePool ?? ''}`, ...type, price].join(', ')
 }
 
@@ -197,13 +198,13 @@ function savingText({ replacements, saves, mustSave, isMore }: Saving, currency:
   if (saves === undefined) return `${what} saves an unknown amount, as a price is not known${must}`
   if (saves === 0) return `${what} would cost the same${must}`
   return saves < 0
-    ? `${what} would cost ${priceText(-saves, currency)} more${must}`
-    : `${what} would save ${priceText(saves, currency)}${must}`
+    ? `${what} would cost ${hourlyText(-saves, currency)} more${must}`
+    : `${what} would save ${hourlyText(saves, currency)}${must}`
 }
 
 function mustText(mustSave: number, isMore: boolean, currency: string | undefined): string {
   if (mustSave === 0 && isMore) return 'cost less'
-  return `save ${isMore ? 'more than ' : 'at least '}${priceText(mustSave, currency)}`
+  return `save ${isMore ? 'more than ' : 'at least '}${hourlyText(mustSave, currency)}`
 }
 
 function entryText({ at, kind, reason, message, pricePerHour, currency }: JournalEntry): string {
@@ -211,7 +212,7 @@ function entryText({ at, kind, reason, message, pricePerHour, currency }: Journa
   const price =
     before === undefined || after === undefined
       ? ''
-      : ` (${priceText(before, undefined)} -> ${priceText(after, currency)})`
+      : ` (${hourlyText(before, undefined)} -> ${hourlyText(after, currency)})`
   return `${at} ${kind} ${reason}: ${message}${price}`
 }
 
@@ -268,6 +269,6 @@ export function budgetText({ reason, allowed, disrupting, total, next }: PoolBud
 }
 
 /** Four digits behind the point, as prices per hour are small. */
-function priceText(price: number, currency: string | undefined): string {
-  return `${price.toFixed(4)}${currency === undefined ? '' : ` ${currency}`} per hour`
+function hourlyText(price: number, currency: string | undefined): string {
+  return `${priceText(price)}${currency === undefined ? '' : ` ${currency}`} per hour`
 }

@@ -1,5 +1,5 @@
 /** The first line of a snapshot. */
-import { ownValue } from '@tenon/api'
+import { isRecord, ownValue } from '@tenon/api'
 import { defaultSettings, emptyMemory, type OperatorMemory, type Settings } from '@tenon/operator'
 import type { Snapshot, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
 
@@ -8,10 +8,6 @@ export type SnapshotHead = Omit<Snapshot, 'objects' | 'catalogues' | 'nodeDecisi
 
 type Fields = Readonly<Record<string, unknown>>
 
-export function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** The first field that is missing or wrong; undefined when there is none. */
 export function headProblem(value: Fields): string | undefined {
   const { takenAtMs, program, origin, cloud, settings, memory } = value
@@ -19,8 +15,8 @@ export function headProblem(value: Fields): string | undefined {
   if (typeof program !== 'string') return wrong('program', 'a text')
   if (!isOrigin(origin)) return wrong('origin', 'an origin')
   if (!isCloud(cloud)) return wrong('cloud', 'a cloud')
-  if (!isFields(settings)) return wrong('settings', 'settings')
-  return isFields(memory) ? undefined : wrong('memory', 'a memory')
+  if (!isRecord(settings)) return wrong('settings', 'settings')
+  return isRecord(memory) ? undefined : wrong('memory', 'a memory')
 }
 
 const wrong = (field: string, what: string): string => `"${field}" is missing or not ${what}`
@@ -40,7 +36,7 @@ export function readHead(value: Fields): SnapshotHead {
 }
 
 function readSettings(given: unknown): Settings {
-  const namespace = isFields(given) ? given['brakeNamespace'] : undefined
+  const namespace = isRecord(given) ? given['brakeNamespace'] : undefined
   const brake = typeof namespace === 'string' ? { brakeNamespace: namespace } : {}
   return { ...readLike(defaultSettings, given), ...brake }
 }
@@ -50,7 +46,7 @@ function readLike<T extends Settings | OperatorMemory | Settings['featureGates']
   defaults: T,
   given: unknown,
 ): T {
-  if (!isFields(given)) return defaults
+  if (!isRecord(given)) return defaults
   const entries = Object.entries(defaults).map(([name, fallback]: [string, unknown]) => {
     const value = ownValue(given, name)
     return [name, readValue(name, fallback, value)]
@@ -66,12 +62,12 @@ function readValue(name: string, fallback: unknown, value: unknown): unknown {
   if (otherTypes.has(name) && typeof value === 'boolean') return value
   if (Array.isArray(fallback)) return Array.isArray(value) ? value : fallback
   if (name === 'featureGates') return readLike(defaultSettings.featureGates, value)
-  if (isFields(fallback)) return isFields(value) ? value : fallback
+  if (isRecord(fallback)) return isRecord(value) ? value : fallback
   return typeof value === typeof fallback ? value : fallback
 }
 
 function isOrigin(value: unknown): value is SnapshotOrigin {
-  if (!isFields(value)) return false
+  if (!isRecord(value)) return false
   if (value['kind'] === 'controller')
     return typeof value['identity'] === 'string' && typeof value['isLeading'] === 'boolean'
   return (
@@ -83,13 +79,13 @@ function isOrigin(value: unknown): value is SnapshotOrigin {
 
 function isCloud(value: unknown): value is SnapshotCloud {
   return (
-    isFields(value) &&
+    isRecord(value) &&
     typeof value['name'] === 'string' &&
     isTexts(value['wellKnownLabels']) &&
     Array.isArray(value['nodeClasses']) &&
     value['nodeClasses'].every(
       (type) =>
-        isFields(type) &&
+        isRecord(type) &&
         ['group', 'version', 'kind', 'plural'].every((name) => typeof ownValue(type, name) === 'string'),
     )
   )

@@ -1,9 +1,9 @@
 /** Snapshots as lines of JSON (ask.md 4). */
 import { createHash } from 'node:crypto'
-import { type KubeObject, ownValue } from '@tenon/api'
+import { isRecord, type KubeObject, ownValue } from '@tenon/api'
 import { entryFrom, type JournalEntry, lineOf, type NodeDecision } from '@tenon/operator'
 import { type PartLine, type PodLine, PodParts, PodWriter } from './pod-lines.ts'
-import { headProblem, isFields, readHead, type SnapshotHead } from './head.ts'
+import { headProblem, readHead, type SnapshotHead } from './head.ts'
 import { type Snapshot, type SnapshotCatalogue, snapshotVersion } from './snapshot.ts'
 
 const apiVersion = 'tenon.sh/v1alpha1'
@@ -126,13 +126,13 @@ export class SnapshotReader {
     if (value === undefined) return 'the line is not a JSON object'
     if (this.#isComplete) return 'the snapshot has ended before this line'
     const { end } = value
-    if (isFields(end)) return this.#readEnd(end)
+    if (isRecord(end)) return this.#readEnd(end)
     this.#sum.update(bytes)
     if (this.#head === undefined) return this.#readHead(value)
     const { object, part, catalogue, nodeDecision } = value
     const whole = object ?? this.#pods.whole(value['pod'], value['parts'])
     if (isObject(whole)) this.#objects.push(whole)
-    else if (isFields(part)) this.#pods.add(part)
+    else if (isRecord(part)) this.#pods.add(part)
     else if (isCatalogue(catalogue)) this.#catalogues.push(catalogue)
     else if (isNodeDecision(nodeDecision)) this.#nodeDecisions.push(nodeDecision)
     else return this.#readEntry(bytes.toString())
@@ -170,7 +170,7 @@ export class SnapshotReader {
 function parsed(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
     const value: unknown = JSON.parse(bytes.toString())
-    return isFields(value) ? value : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined
   }
@@ -181,34 +181,34 @@ const isPod = (object: KubeObject): boolean => object.apiVersion === 'v1' && obj
 /** Whatever else it holds: those who read it check that. */
 function isObject(value: unknown): value is KubeObject {
   return (
-    isFields(value) &&
+    isRecord(value) &&
     typeof value['apiVersion'] === 'string' &&
     typeof value['kind'] === 'string' &&
-    isFields(value['metadata']) &&
+    isRecord(value['metadata']) &&
     typeof value['metadata']['name'] === 'string'
   )
 }
 
 function isCatalogue(value: unknown): value is SnapshotCatalogue {
-  if (!isFields(value) || !Array.isArray(value['nodePools'])) return false
+  if (!isRecord(value) || !Array.isArray(value['nodePools'])) return false
   const { instanceTypes } = value
   return instanceTypes === undefined || (Array.isArray(instanceTypes) && instanceTypes.every(isInstanceType))
 }
 
 function isInstanceType(value: unknown): boolean {
   return (
-    isFields(value) &&
+    isRecord(value) &&
     typeof value['name'] === 'string' &&
     Array.isArray(value['requirements']) &&
     Array.isArray(value['offerings']) &&
-    isFields(value['capacity']) &&
-    isFields(value['overhead'])
+    isRecord(value['capacity']) &&
+    isRecord(value['overhead'])
   )
 }
 
 function isNodeDecision(value: unknown): value is NodeDecision {
   return (
-    isFields(value) &&
+    isRecord(value) &&
     ['nodeClaim', 'nodePool', 'cause', 'message', 'at'].every(
       (name) => typeof ownValue(value, name) === 'string',
     )

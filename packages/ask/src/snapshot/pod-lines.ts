@@ -3,8 +3,8 @@
  * own, written once before the first of them. A snapshot is then as large as its pods differ, and those who read it
  * get one object for what is the same, as the controller has it.
  */
+import { isRecord } from '@tenon/api'
 import type { KubeObject } from '@tenon/api'
-import { isFields } from './head.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -55,16 +55,16 @@ export class PodWriter {
     const parts: Partial<Record<keyof Parts, Parts[keyof Parts]>> = {}
     for (const section of sections) {
       const fields = own[section]
-      if (!isFields(fields)) continue
+      if (!isRecord(fields)) continue
       const all = Object.entries(fields)
       own[section] = Object.fromEntries(all.filter(([name]) => ownFields[section].has(name)))
       const common = Object.fromEntries(all.filter(([name]) => !ownFields[section].has(name)))
       parts[section] = this.#number(common, news)
     }
     const { status } = pod
-    if (isFields(status)) {
+    if (isRecord(status)) {
       const { conditions, ...rest } = status
-      if (Array.isArray(conditions) && conditions.every(isFields)) {
+      if (Array.isArray(conditions) && conditions.every(isRecord)) {
         own['status'] = rest
         parts.conditions = conditions.map((each) => this.#known(each, news))
       }
@@ -99,7 +99,7 @@ export class PodParts {
 
   /** The pod of a line; undefined when the line is not one of a pod, or names parts that are not there. */
   whole(pod: unknown, parts: unknown): Fields | undefined {
-    if (!isFields(pod) || !isFields(parts)) return undefined
+    if (!isRecord(pod) || !isRecord(parts)) return undefined
     const { metadata, spec, conditions } = parts
     const whole: Record<string, unknown> = { ...pod }
     for (const [section, number] of [
@@ -108,7 +108,7 @@ export class PodParts {
     ] as const) {
       if (number === undefined) continue
       const [part, own] = [this.#at(number), pod[section]]
-      if (part === undefined || !isFields(own)) return undefined
+      if (part === undefined || !isRecord(own)) return undefined
       whole[section] = { ...part, ...own }
     }
     if (conditions === undefined) return whole
@@ -116,7 +116,7 @@ export class PodParts {
       ? conditions.map((number: unknown) => this.#at(number))
       : [undefined]
     const { status } = pod
-    if (all.includes(undefined) || !isFields(status)) return undefined
+    if (all.includes(undefined) || !isRecord(status)) return undefined
     whole['status'] = { ...status, conditions: all }
     return whole
   }

@@ -1,8 +1,15 @@
 /** Snapshots without the names of people's things (ask.md 4). */
 import { createHmac } from 'node:crypto'
-import { type ConfigMap, isQuantity, kinds, type KubeObject, labels, wellKnownLabels } from '@tenon/api'
+import {
+  type ConfigMap,
+  isQuantity,
+  isRecord,
+  kinds,
+  type KubeObject,
+  labels,
+  wellKnownLabels,
+} from '@tenon/api'
 import type { JournalEntry, OperatorMemory } from '@tenon/operator'
-import { isFields } from './head.ts'
 import type { Snapshot, SnapshotCatalogue } from './snapshot.ts'
 import { groupAnnotation } from './take.ts'
 
@@ -225,12 +232,12 @@ export class Redactor {
   #walk(value: unknown, member: string): unknown {
     if (typeof value === 'string') return this.#text(value, member)
     if (Array.isArray(value)) return value.map((each: unknown) => this.#walk(each, member))
-    if (!isFields(value)) return value
+    if (!isRecord(value)) return value
     if (labelMaps.has(member) && Object.values(value).every((each) => typeof each === 'string'))
       return this.#labels(value)
     const label = value['key']
     const entries = Object.entries(value).flatMap(([name, part]): [string, unknown][] => {
-      if (name === 'annotations' && isFields(part)) return [[name, this.#annotations(part)]]
+      if (name === 'annotations' && isRecord(part)) return [[name, this.#annotations(part)]]
       if (textsForPeople.has(name)) return name === 'message' ? [[name, '']] : []
       const isTold = typeof label === 'string' && this.#told.has(label)
       if (name === 'values' || name === 'value') return [[name, isTold ? part : this.#values(part)]]

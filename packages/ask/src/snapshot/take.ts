@@ -1,10 +1,16 @@
 /** Takes snapshots. */
-import { apiVersionOf, type InstanceType, type KubeObject, type Pod, type ResourceType } from '@tenon/api'
+import {
+  apiVersionOf,
+  type InstanceType,
+  isRecord,
+  type KubeObject,
+  type Pod,
+  type ResourceType,
+} from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import type { JournalEntry, Operator, PoolCatalogue } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
-import { isFields } from './head.ts'
 import type { Snapshot, SnapshotCatalogue, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
 
 /** What a snapshot is taken of. */
@@ -185,7 +191,7 @@ export const groupAnnotation = /^scheduling\.(k8s\.io|volcano\.sh)\/group-name$/
 
 function withoutForeignAnnotations(pod: Pod): Pod {
   const { annotations } = pod.metadata
-  if (!isFields(annotations)) return pod
+  if (!isRecord(annotations)) return pod
   const kept = Object.entries(annotations).filter(
     ([key]) =>
       groupAnnotation.test(key) ||

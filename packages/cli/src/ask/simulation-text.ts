@@ -1,4 +1,5 @@
 /** Simulations as text, as a diff, and as an object. */
+import { priceText } from '@tenon/api'
 import { budgetText } from '@tenon/ask'
 import type { AddedNodes, LeavingNode, SimulatedPrice, Simulation, SnapshotPlayReport } from '@tenon/ask'
 import type { KubeObject, PricePerHour } from '@tenon/api'
@@ -36,7 +37,7 @@ export function simulationText(simulation: Simulation): string {
   lines.push(
     `Nodes: ${nodes.kept} kept, ${count(nodes.added)} added (${count(nodes.addedAnyway)} without the change), ${nodes.drifted.length} drifted, ${nodes.removed.length} removed`,
     ...simulation.budgets.map((budget) => `NodePool ${budget.nodePool}: ${budgetText(budget)}`),
-    `Price per hour: ${priceText(priceBefore, priceUnit)} before, ${priceText(priceAfter, priceUnit)} after`,
+    `Price per hour: ${sumText(priceBefore, priceUnit)} before, ${sumText(priceAfter, priceUnit)} after`,
   )
   const tables = [
     addedTable(nodes.added),
@@ -54,13 +55,13 @@ function named(pods: readonly string[]): string {
 const count = (added: readonly AddedNodes[]): number => added.reduce((sum, each) => sum + each.count, 0)
 
 /** A sum that leaves out what has no known price says so. */
-function priceText({ pricePerHour, unpriced }: SimulatedPrice, unit: string | undefined): string {
-  const sum = `${pricePerHour.toFixed(3)}${unit === undefined ? '' : ` ${unit}`}`
+function sumText({ pricePerHour, unpriced }: SimulatedPrice, unit: string | undefined): string {
+  const sum = `${priceText(pricePerHour, '?', 3)}${unit === undefined ? '' : ` ${unit}`}`
   return unpriced === 0 ? sum : `${sum} and ${unpriced} of unknown price`
 }
 
 function eachText(pricePerHour: PricePerHour): string {
-  return pricePerHour === undefined ? '<unknown>' : pricePerHour.toFixed(4)
+  return priceText(pricePerHour, '<unknown>')
 }
 
 function tableText(lines: ReturnType<typeof tableLines>): string {

@@ -1,6 +1,13 @@
 /** Test cases as they are written in YAML (ask.md 7). */
 import type { Case, CaseExpectations, CaseStep } from '@tenon/ask'
-import { type OfferingRef, ownValue, parseDuration, type PodSpec, type UnstructuredObject } from '@tenon/api'
+import {
+  isRecord,
+  type OfferingRef,
+  ownValue,
+  parseDuration,
+  type PodSpec,
+  type UnstructuredObject,
+} from '@tenon/api'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -180,9 +187,9 @@ class Reader {
   readonly path: string
 
   constructor(value: unknown, path: string) {
-    if (value !== undefined && value !== null && !isFields(value))
+    if (value !== undefined && value !== null && !isRecord(value))
       throw new CaseSyntaxError(path, 'must be an object')
-    this.fields = isFields(value) ? value : {}
+    this.fields = isRecord(value) ? value : {}
     this.path = path
   }
 
@@ -257,8 +264,4 @@ class Reader {
   #at(name: string): string {
     return this.path === '' ? name : `${this.path}.${name}`
   }
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,9 +1,9 @@
 /** The changes that applying the CustomResourceDefinitions makes to a cluster. */
 import type { Status } from '@tenon/api'
+import { unifiedHunks } from '@tenon/api/unified-diff'
 import { type Clock, readText, type Transport } from '@tenon/runtime'
 import { stringify } from 'yaml'
 import { CliError } from '../errors.ts'
-import { unifiedHunks } from './crds-line-diff.ts'
 
 const collection = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const fieldManager = 'tenon'

@@ -13,7 +13,6 @@ import {
 } from '@tenon/devcluster'
 import { serveHttps, silentLogger, SystemClock, SystemRandom } from '@tenon/runtime'
 import { type CommandOutcome, runCommand } from './command.test-support.ts'
-import { unifiedHunks } from './crds-line-diff.ts'
 
 const crdKind: ResourceType = {
   group: 'apiextensions.k8s.io',
@@ -208,22 +207,4 @@ test('a cluster that cannot be asked is trouble, not a difference', async (t) =>
   assert.match(closed.err, /^tenon: https:\/\/127\.0\.0\.1:1: /)
   const unknown = await runCommand(['crds', 'diff', '--what'])
   assert.equal(unknown.code, 2)
-})
-
-test('hunks are those of a unified diff', () => {
-  const lines = (...words: readonly string[]) => words.join('\n')
-  assert.equal(unifiedHunks('a\nb', 'a\nb'), '')
-  assert.equal(unifiedHunks(lines('a', 'b', 'c'), lines('a', 'x', 'c')), '@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n')
-  assert.equal(unifiedHunks(lines('a', 'b'), lines('a', 'b', 'c')), '@@ -1,2 +1,3 @@\n a\n b\n+c\n')
-  assert.equal(unifiedHunks(lines('a', 'b', 'c'), lines('b', 'c')), '@@ -1,3 +1,2 @@\n-a\n b\n c\n')
-  const many = Array.from({ length: 30 }, (_, i) => String(i))
-  const changed = many.map((line) => (line === '5' || line === '25' ? `${line}!` : line))
-  const hunks = unifiedHunks(many.join('\n'), changed.join('\n'))
-  assert.deepEqual(hunks.match(/^@@.*@@$/gm), ['@@ -3,7 +3,7 @@', '@@ -23,7 +23,7 @@'])
-  assert.equal(
-    unifiedHunks(lines('a', 'b', 'c', 'a', 'b', 'b', 'a'), lines('c', 'b', 'a', 'b', 'a', 'c')).match(
-      /^[-+] ?\w/gm,
-    )?.length,
-    5,
-  )
 })

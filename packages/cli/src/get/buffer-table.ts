@@ -1,4 +1,5 @@
 /** CapacityBuffers: what room is for, how much of it there is, and what that costs. */
+import { priceText } from '@tenon/api'
 import type { CapacityBuffer } from '@tenon/api'
 import { conditionStatus, framed, none, type TableOf, unknown } from './cells.ts'
 
@@ -11,7 +12,7 @@ export const bufferTable: TableOf<CapacityBuffer> = (facts) =>
     { title: 'PROVISIONED', value: (buffer) => conditionStatus(buffer, 'Provisioning') },
     {
       title: `${facts.currency ?? 'PRICE'}/HOUR`,
-      value: (buffer) => facts.roomOf(buffer)?.pricePerHour?.toFixed(4) ?? unknown,
+      value: (buffer) => priceText(facts.roomOf(buffer)?.pricePerHour, unknown),
     },
     { title: 'STRATEGY', value: ({ spec }) => spec.provisioningStrategy ?? none, isWide: true },
   ])

@@ -1,7 +1,6 @@
 /** Cells that several tables have. */
-import { type KubeObject, labels, ownValue, type PricePerHour, parseResource } from '@tenon/api'
+import { age, type KubeObject, labels, ownValue, parseResource, priceText } from '@tenon/api'
 import type { Column } from '../kubectl/output/table.ts'
-import { age } from '../kubectl/age.ts'
 import type { Facts } from './facts.ts'
 
 export const none = '<none>'
@@ -28,12 +27,10 @@ export function framed<T extends KubeObject>(
 
 /** The currency is told in the title. */
 export function priceColumn<T extends KubeObject>(facts: Facts): Column<T> {
-  return { title: `${facts.currency ?? 'PRICE'}/HOUR`, value: (object) => priceText(facts.priceOf(object)) }
-}
-
-/** An unknown price is no price of 0. */
-function priceText(price: PricePerHour): string {
-  return price === undefined ? unknown : price.toFixed(4)
+  return {
+    title: `${facts.currency ?? 'PRICE'}/HOUR`,
+    value: (object) => priceText(facts.priceOf(object), unknown),
+  }
 }
 
 export function whyColumn<T extends KubeObject>(facts: Facts): Column<T> {

@@ -1,6 +1,5 @@
 /** Nodes: kubectl's columns, what is asked for of what there is, the price, and why each is kept. */
-import { labels, type Node } from '@tenon/api'
-import { accumulate, podRequests } from '@tenon/engine'
+import { accumulate, labels, type Node, podRequests } from '@tenon/api'
 import {
   amountOf,
   cores,

@@ -1,5 +1,5 @@
 /** NodePools: the columns of the CustomResourceDefinition, and what their instances cost together. */
-import { type KubeObject, type NodeClaim, type NodePool, ownValue, sumOfPrices } from '@tenon/api'
+import { type KubeObject, type NodeClaim, type NodePool, ownValue, priceText, sumOfPrices } from '@tenon/api'
 import { conditionStatus, framed, none, type TableOf, unknown } from './cells.ts'
 import { type Facts, poolOf } from './facts.ts'
 
@@ -25,5 +25,5 @@ export function poolTable(claims: readonly NodeClaim[]): TableOf<NodePool> {
 function priceOfAll(claims: readonly KubeObject[], facts: Facts): string {
   const { pricePerHour, unpriced } = sumOfPrices(claims.map((claim) => facts.priceOf(claim)))
   if (unpriced === claims.length && unpriced > 0) return unknown
-  return unpriced === 0 ? pricePerHour.toFixed(4) : `${pricePerHour.toFixed(4)}+${unpriced}?`
+  return unpriced === 0 ? priceText(pricePerHour) : `${priceText(pricePerHour)}+${unpriced}?`
 }

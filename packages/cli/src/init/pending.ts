@@ -4,12 +4,12 @@ import {
   labels,
   ownValue,
   type Pod,
+  podRequests,
   type Resources,
   type Taint,
   untoleratedTaint,
 } from '@tenon/api'
 import { comparePrices } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
 import { allocatableOf } from '@tenon/provider'
 import { priceOf } from './neighbours.ts'
 

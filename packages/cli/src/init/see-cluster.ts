@@ -7,10 +7,10 @@ import {
   type Node,
   ownValue,
   type Pod,
+  podRequests,
   type Resources,
   type Taint,
 } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { ExistingGroup, OfflineCatalogue, ProviderModule, Survey, SurveyModule } from '@tenon/provider'
 import { type Clock, silentLogger } from '@tenon/runtime'

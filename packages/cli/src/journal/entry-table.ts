@@ -1,8 +1,8 @@
 /** Journal entries as `tenon journal` prints them. */
+import { age, priceText } from '@tenon/api'
 import type { KubeObject } from '@tenon/api'
 import type { DaySavings, JournalEntry } from '@tenon/operator'
 import { lineOf } from '@tenon/operator'
-import { age } from '../kubectl/age.ts'
 import type { Column } from '../kubectl/output/table.ts'
 
 /** An entry as other programs read it, with the metadata that every object has. */
@@ -22,7 +22,7 @@ export function entryColumns(nowMs: () => number): readonly Column<JournalEntry>
     { title: 'TYPE', value: ({ kind, observed }) => (observed === true ? `${kind} (observed)` : kind) },
     { title: 'REASON', value: ({ reason }) => reason },
     { title: 'OBJECT', value: objectText },
-    { title: 'PRICE/H', value: priceText },
+    { title: 'PRICE/H', value: pricesText },
     { title: 'NODEPOOL', value: ({ nodePool }) => nodePool ?? '<none>', isWide: true },
     {
       title: 'PODS',
@@ -53,10 +53,10 @@ function objectText({ nodes, nodeClaims, nodePool }: JournalEntry): string {
   return `${kind}/${first}${others.length > 0 ? ` +${others.length}` : ''}`
 }
 
-function priceText({ pricePerHour, currency }: JournalEntry): string {
+function pricesText({ pricePerHour, currency }: JournalEntry): string {
   if (pricePerHour === undefined) return '<none>'
   const { before, after } = pricePerHour
   if (before === undefined && after === undefined) return '<unknown>'
-  const amount = (price: number | undefined) => (price === undefined ? '<unknown>' : price.toFixed(3))
+  const amount = (price: number | undefined) => priceText(price, '<unknown>', 3)
   return `${amount(before)} -> ${amount(after)}${currency === undefined ? '' : ` ${currency}`}`
 }

@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import type { KubeObject } from '@tenon/api'
 import { parse } from 'yaml'
 import { CliError, KubectlError } from '../errors.ts'
-import { age, humanDuration } from './age.ts'
 import { paintFor } from './color.ts'
 import { kindNamed, nodePoolKind, notFound, qualifiedName } from './kinds.ts'
 import { formatOf, type ObjectFormat } from './output/format.ts'
@@ -12,36 +11,6 @@ import { sortedBy } from './output/sort.ts'
 import { tableLines, TableWriter } from './output/table.ts'
 import { fieldMatch, labelSelectorOf } from './selectors.ts'
 import { targetsOf } from './targets.ts'
-
-const s = 1000
-const m = 60 * s
-const h = 60 * m
-const d = 24 * h
-
-test('ages are those of kubectl', () => {
-  const cases: readonly (readonly [number, string])[] = [
-    [-5 * s, '<invalid>'],
-    [-1 * s, '0s'],
-    [0, '0s'],
-    [119 * s + 999, '119s'],
-    [2 * m, '2m'],
-    [9 * m + 59 * s, '9m59s'],
-    [10 * m + 30 * s, '10m'],
-    [179 * m, '179m'],
-    [3 * h, '3h'],
-    [7 * h + 59 * m, '7h59m'],
-    [8 * h + 59 * m, '8h'],
-    [47 * h, '47h'],
-    [2 * d + 3 * h, '2d3h'],
-    [8 * d + 3 * h, '8d'],
-    [700 * d, '700d'],
-    [2 * 365 * d + 17 * d, '2y17d'],
-    [9 * 365 * d + 17 * d, '9y'],
-  ]
-  for (const [ms, expected] of cases) assert.equal(humanDuration(ms), expected)
-  assert.equal(age(undefined, 0), '<unknown>')
-  assert.equal(age('1970-01-01T00:00:00Z', 90 * s), '90s')
-})
 
 test('EXP-29 a type has all its names, and an unknown one is told in the words of kubectl', () => {
   for (const name of [

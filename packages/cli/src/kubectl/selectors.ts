@@ -1,54 +1,30 @@
 /** Label and field selectors in their text form. */
-import { type KubeObject, type LabelSelector, type LabelSelectorRequirement, ownValue } from '@tenon/api'
+import {
+  type KubeObject,
+  type LabelSelector,
+  type LabelSelectorRequirement,
+  ownValue,
+  parseSelector,
+} from '@tenon/api'
 import { KubectlError } from '../errors.ts'
 
-const inSet = /^([^\s=!,()]+)\s+(in|notin)\s*\(([^()]*)\)$/
-const equality = /^([^\s=!,()]+)\s*(==|=|!=)\s*([^\s=!,()]*)$/
-const existence = /^(!?)\s*([^\s=!,()]+)$/
-
-/**
- * `a=b,c!=d,e in (f,g),h notin (i),j,!k` as a selector.
- * @throws KubectlError naming the part that cannot be read.
- */
+/** @throws KubectlError naming the part that cannot be read. */
 export function labelSelectorOf(text: string): LabelSelector {
-  const parts = splitOutside(text).map((part) => part.trim())
-  return { matchExpressions: parts.filter((part) => part !== '').map(requirementOf) }
+  const read = parseSelector(text)
+  if ('unread' in read) throw unreadable(read.unread)
+  const matchExpressions = read.requirements.map(({ key, operator, values }): LabelSelectorRequirement => {
+    // The server knows these in texts, but not in the objects that carry selectors.
+    if (operator === 'Gt' || operator === 'Lt')
+      throw unreadable(`${key}${operator === 'Gt' ? '>' : '<'}${values?.join('') ?? ''}`)
+    return { key, operator, ...(values && { values }) }
+  })
+  return { matchExpressions }
 }
 
-function requirementOf(part: string): LabelSelectorRequirement {
-  const set = inSet.exec(part)
-  if (set !== null) {
-    const [, key = '', operator, list = ''] = set
-    const values = list.split(',').map((value) => value.trim())
-    return { key, operator: operator === 'in' ? 'In' : 'NotIn', values }
-  }
-  const equal = equality.exec(part)
-  if (equal !== null) {
-    const [, key = '', operator, value = ''] = equal
-    return { key, operator: operator === '!=' ? 'NotIn' : 'In', values: [value] }
-  }
-  const exists = existence.exec(part)
-  if (exists === null)
-    throw new KubectlError(
-      `error: unable to parse the label selector at ${JSON.stringify(part)}: write key=value, key!=value, key in (a,b), key or !key`,
-    )
-  const [, not, key = ''] = exists
-  return { key, operator: not === '!' ? 'DoesNotExist' : 'Exists' }
-}
-
-/** Splits at commas where no parenthesis is open. */
-function splitOutside(text: string): readonly string[] {
-  const parts: string[] = []
-  let [depth, part] = [0, '']
-  for (const letter of text) {
-    if (letter === '(') depth++
-    else if (letter === ')') depth--
-    if (letter === ',' && depth === 0) {
-      parts.push(part)
-      part = ''
-    } else part += letter
-  }
-  return [...parts, part]
+function unreadable(part: string): KubectlError {
+  return new KubectlError(
+    `error: unable to parse the label selector at ${JSON.stringify(part)}: write key=value, key!=value, key in (a,b), key or !key`,
+  )
 }
 
 /** Whether an object of a file is one that the server would select by `text`. */

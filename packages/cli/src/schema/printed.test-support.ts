@@ -1,4 +1,5 @@
 /** Holds what commands print against the published schemas. */
+import { isRecord } from '@tenon/api'
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { schemas } from './schemas.ts'
@@ -22,18 +23,14 @@ export function assertMatches(kind: string, value: unknown): void {
 /** Every document of Tenon in the text, those of a list too, matches the schema of its kind. @returns their kinds. */
 export function assertPrinted(text: string): readonly string[] {
   const value: unknown = JSON.parse(text)
-  const items = isFields(value) && value['kind'] === 'List' ? value['items'] : [value]
+  const items = isRecord(value) && value['kind'] === 'List' ? value['items'] : [value]
   assert.ok(Array.isArray(items))
   return items.flatMap((item: unknown): readonly string[] => {
-    assert.ok(isFields(item))
+    assert.ok(isRecord(item))
     const { apiVersion, kind } = item
     if (apiVersion !== 'tenon.sh/v1alpha1') return []
     assert.ok(typeof kind === 'string')
     assertMatches(kind, item)
     return [kind]
   })
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

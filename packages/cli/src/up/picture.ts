@@ -1,4 +1,5 @@
 /** Renders the view of `tenon up`: pods, nodes, claims and their cost. */
+import { priceText } from '@tenon/api'
 export interface ClusterFigures {
   readonly pods: { readonly pending: number; readonly running: number; readonly other: number }
   readonly nodes: readonly NodeRow[]
@@ -38,13 +39,13 @@ export function plainLine(figures: ClusterFigures): string {
     `nodes ${ready}/${nodes.length} ready`,
     `nodeclaims starting ${figures.claimsStarting.length}`,
     `instances ${figures.instances}`,
-    priceText(figures),
+    sumText(figures),
   ].join('   ')
 }
 
-function priceText({ pricePerHour, priceUnit, unpriced }: ClusterFigures): string {
+function sumText({ pricePerHour, priceUnit, unpriced }: ClusterFigures): string {
   const unknown = unpriced === 0 ? '' : ` + ${unpriced} without a known price`
-  return `${pricePerHour.toFixed(3)} ${priceUnit}/hour${unknown}`
+  return `${priceText(pricePerHour, '?', 3)} ${priceUnit}/hour${unknown}`
 }
 
 const hoursPerMonth = 8760 / 12
@@ -56,7 +57,7 @@ export function screen(figures: ClusterFigures, columns: number, rows: number): 
   const cpuTotal = nodes.reduce((sum, node) => sum + node.cpuTotal, 0)
   const monthly = (figures.pricePerHour * hoursPerMonth).toFixed(2)
   const header = [
-    `${nodes.length} nodes  ${cores(cpuUsed)}/${cores(cpuTotal)} cpu  ${bar(cpuUsed, cpuTotal, 20)} ${percent(cpuUsed, cpuTotal)}  ${priceText(figures)}  (${monthly} ${figures.priceUnit}/month)`,
+    `${nodes.length} nodes  ${cores(cpuUsed)}/${cores(cpuTotal)} cpu  ${bar(cpuUsed, cpuTotal, 20)} ${percent(cpuUsed, cpuTotal)}  ${sumText(figures)}  (${monthly} ${figures.priceUnit}/month)`,
     `${pods.running + pods.pending + pods.other} pods  ${pods.pending} pending  ${pods.running} running  ${pods.other} other   ${claimsStarting.length} nodeclaims starting   ${figures.instances} instances`,
     '',
   ]
@@ -80,7 +81,7 @@ function pad(text: string, width: number): string {
 }
 
 function price(pricePerHour: number | undefined): string {
-  return (pricePerHour === undefined ? '?' : pricePerHour.toFixed(4)).padStart(8)
+  return priceText(pricePerHour).padStart(8)
 }
 
 function cores(millis: number): string {

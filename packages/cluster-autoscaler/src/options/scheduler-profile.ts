@@ -1,5 +1,5 @@
 /** The configuration of kube-scheduler, as far as it changes what fits (cluster-autoscaler.md 4.4). */
-import { type TopologySpreadConstraint, ownValue } from '@tenon/api'
+import { isRecord, ownValue, type TopologySpreadConstraint } from '@tenon/api'
 import { parseDocument } from 'yaml'
 
 /** The one profile of a configuration. */
@@ -21,13 +21,13 @@ export function readSchedulerProfile(text: string): ReadProfile {
   const [error] = document.errors
   if (error !== undefined) return { problem: `it is not valid YAML: ${error.message.split('\n')[0] ?? ''}` }
   const config: unknown = document.toJS()
-  if (!isMap(config)) return { problem: `it is no ${kind}` }
+  if (!isRecord(config)) return { problem: `it is no ${kind}` }
   const { apiVersion, kind: found, profiles } = config
   if (found !== kind || typeof apiVersion !== 'string' || !apiVersion.startsWith(group))
     return {
       problem: `it is ${String(apiVersion)} ${String(found)}; write apiVersion: ${group}v1 and kind: ${kind}`,
     }
-  if (!Array.isArray(profiles) || profiles.length !== 1 || !isMap(profiles[0]))
+  if (!Array.isArray(profiles) || profiles.length !== 1 || !isRecord(profiles[0]))
     return { problem: 'it must have exactly one profile under profiles' }
   return profileOf(profiles[0])
 }
@@ -36,10 +36,10 @@ function profileOf(profile: Readonly<Record<string, unknown>>): ReadProfile {
   const { schedulerName = 'default-scheduler', pluginConfig = [] } = profile
   if (typeof schedulerName !== 'string') return { problem: 'profiles[0].schedulerName must be a name' }
   if (!Array.isArray(pluginConfig)) return { problem: 'profiles[0].pluginConfig must be a list' }
-  const spread = pluginConfig.filter(isMap).find(({ name }) => name === 'PodTopologySpread')
+  const spread = pluginConfig.filter(isRecord).find(({ name }) => name === 'PodTopologySpread')
   const args = spread?.['args']
-  const constraints = isMap(args) ? (ownValue(args, 'defaultConstraints') ?? []) : []
-  const defaulting = isMap(args) ? (ownValue(args, 'defaultingType') ?? 'System') : 'System'
+  const constraints = isRecord(args) ? (ownValue(args, 'defaultConstraints') ?? []) : []
+  const defaulting = isRecord(args) ? (ownValue(args, 'defaultingType') ?? 'System') : 'System'
   if (!Array.isArray(constraints) || !constraints.every(isConstraint))
     return {
       problem:
@@ -52,7 +52,7 @@ function profileOf(profile: Readonly<Record<string, unknown>>): ReadProfile {
 }
 
 function isConstraint(value: unknown): value is TopologySpreadConstraint {
-  if (!isMap(value)) return false
+  if (!isRecord(value)) return false
   const { maxSkew, topologyKey, whenUnsatisfiable, labelSelector } = value
   return (
     (labelSelector === undefined || labelSelector === null) &&
@@ -62,8 +62,4 @@ function isConstraint(value: unknown): value is TopologySpreadConstraint {
     topologyKey !== '' &&
     (whenUnsatisfiable === 'DoNotSchedule' || whenUnsatisfiable === 'ScheduleAnyway')
   )
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,7 @@
 /** The pods of a cluster: what they ask for on each node, and which of them have none. */
+import { accumulate, podRequests } from '@tenon/api'
 import type { KubeObject, Pod, Resources } from '@tenon/api'
 import { type Owner, ownerOf } from '@tenon/ask'
-import { accumulate, podRequests } from '@tenon/engine'
 import type { PodCounts } from './view.ts'
 
 /** What is kept of a pod that has not ended. */

@@ -1,8 +1,8 @@
+import { podRequests } from '@tenon/api'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Container, Pod } from '@tenon/api'
 import { ownerOf } from '@tenon/ask'
-import { podRequests } from '@tenon/engine'
 import { assert as holds, boolean, constantFrom, option, property, record, tuple } from 'fast-check'
 import { PodTrimmer } from './trim.ts'
 

@@ -1,5 +1,5 @@
 /** Amounts, prices and times as people read them. */
-import { ownValue } from '@tenon/api'
+import { ownValue, priceText } from '@tenon/api'
 import type { Look } from './paint.ts'
 import type { PriceSum, Share } from '../model/view.ts'
 
@@ -42,14 +42,10 @@ export function barText(part: number | undefined, width: number): string {
   return '█'.repeat(full) + '░'.repeat(width - full)
 }
 
-export function priceText(price: number | undefined): string {
-  return price === undefined ? '?' : price.toFixed(4)
-}
-
 /** `EUR 0.412/hour EUR 300.760/month ?1`: how many have no known price is told, and they are in no sum. */
 export function sumText({ perHour, perMonth, unpriced }: PriceSum, currency: string | undefined): string {
   const of = (sum: number | undefined) =>
-    sum === undefined ? '?' : `${currency === undefined ? '' : `${currency} `}${sum.toFixed(3)}`
+    sum === undefined ? '?' : `${currency === undefined ? '' : `${currency} `}${priceText(sum, '?', 3)}`
   const unknown = unpriced === 0 ? '' : ` ?${unpriced}`
   return `${of(perHour)}/hour ${of(perMonth)}/month${unknown}`
 }

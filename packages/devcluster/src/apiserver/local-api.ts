@@ -1,4 +1,4 @@
-import { apiVersionOf, type KubeObject, type ResourceType } from '@tenon/api'
+import { apiVersionOf, type KubeObject, matchesSelector, type ResourceType } from '@tenon/api'
 import type {
   LocalApi,
   LocalDeleteOptions,
@@ -17,7 +17,7 @@ import { evictPod } from './verbs/eviction.ts'
 import { patchObject } from './verbs/patch.ts'
 import type { Served } from './kinds/registry.ts'
 import { readScale, patchScale } from './verbs/scale.ts'
-import { compileLabelSelector, parseLabelSelector } from './selectors.ts'
+import { parseLabelSelector } from './selectors.ts'
 import { noSuchPath } from './http/status.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { updateObject } from './verbs/update.ts'
@@ -56,12 +56,12 @@ export class InProcessApi implements LocalApi {
 
   list<T extends KubeObject>(type: ResourceType<T>, options: LocalListOptions = {}): T[] {
     const served = this.#served(type)
-    const matches =
-      options.labelSelector === undefined ? undefined : compileLabelSelector(options.labelSelector)
+    const { labelSelector } = options
     const found: StoredObject[] = []
     const scope = options.namespace === undefined ? {} : { prefix: namespacePrefix(options.namespace) }
     this.#ctx.store.collection(served.collection).scan(scope, (object) => {
-      if (matches === undefined || matches(object.metadata.labels ?? {})) found.push(served.view(object))
+      if (labelSelector === undefined || matchesSelector(labelSelector, object.metadata.labels))
+        found.push(served.view(object))
       return true
     })
     return found as unknown as T[]

@@ -1,4 +1,4 @@
-import { type LabelSelector, type LabelSelectorRequirement, ownValue } from '@tenon/api'
+import { meetsRequirement, ownValue, parseSelector } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
 import { isQualifiedName } from './verbs/metadata.ts'
 import type { Served } from './kinds/registry.ts'
@@ -7,86 +7,14 @@ import { badRequest } from './http/status.ts'
 type Labels = Readonly<Record<string, string>>
 type LabelMatcher = (labels: Labels) => boolean
 
-/** A label selector object as a predicate; the empty selector matches everything. */
-export function compileLabelSelector(selector: LabelSelector): LabelMatcher {
-  const equal = Object.entries(selector.matchLabels ?? {})
-  const expressions = (selector.matchExpressions ?? []).map(compileRequirement)
-  return (labels) =>
-    equal.every(([key, value]) => ownValue(labels, key) === value) &&
-    expressions.every((matches) => matches(labels))
-}
-
-function compileRequirement(requirement: LabelSelectorRequirement): LabelMatcher {
-  const { key, operator } = requirement
-  const values = new Set<string | undefined>(requirement.values ?? [])
-  switch (operator) {
-    case 'In':
-      return (labels) => values.has(ownValue(labels, key))
-    case 'NotIn':
-      return (labels) => !values.has(ownValue(labels, key))
-    case 'Exists':
-      return (labels) => ownValue(labels, key) !== undefined
-    case 'DoesNotExist':
-      return (labels) => ownValue(labels, key) === undefined
-  }
-}
-
-const setRequirement = /^(\S+)\s+(in|notin)\s*\(([^)]*)\)$/
-const comparison = /^([^=!<>\s]+)\s*(==|=|!=|>|<)\s*([^=!<>\s]*)$/
-
 /** Parses the `labelSelector` of a query. @throws ApiError 400. */
 export function parseLabelSelector(text: string): LabelMatcher {
-  const matchers = splitOutsideParentheses(text).map((part) => labelRequirement(part.trim(), text))
-  return (labels) => matchers.every((matches) => matches(labels))
-}
-
-function labelRequirement(part: string, whole: string): LabelMatcher {
-  const set = setRequirement.exec(part)
-  if (set !== null) {
-    const [, key, operator, list] = set as unknown as [string, string, string, string]
-    const values = list.split(',').map((value) => value.trim())
-    return compileRequirement({
-      key: checkedKey(key, whole),
-      operator: operator === 'in' ? 'In' : 'NotIn',
-      values,
-    })
-  }
-  const compared = comparison.exec(part)
-  if (compared !== null) {
-    const [, key, operator, value] = compared as unknown as [string, string, string, string]
-    return compareLabel(checkedKey(key, whole), operator, value)
-  }
-  if (part.startsWith('!'))
-    return compileRequirement({ key: checkedKey(part.slice(1).trim(), whole), operator: 'DoesNotExist' })
-  return compileRequirement({ key: checkedKey(part, whole), operator: 'Exists' })
-}
-
-function compareLabel(key: string, operator: string, value: string): LabelMatcher {
-  if (operator === '!=') return (labels) => ownValue(labels, key) !== value
-  if (operator === '>') return (labels) => Number.parseInt(ownValue(labels, key) ?? '', 10) > Number(value)
-  if (operator === '<') return (labels) => Number.parseInt(ownValue(labels, key) ?? '', 10) < Number(value)
-  return (labels) => ownValue(labels, key) === value
-}
-
-function checkedKey(key: string, whole: string): string {
-  if (isQualifiedName(key)) return key
-  throw badRequest(`unable to parse requirement: invalid label key "${key}" in selector "${whole}"`)
-}
-
-function splitOutsideParentheses(text: string): string[] {
-  const parts: string[] = []
-  let depth = 0
-  let start = 0
-  for (let index = 0; index < text.length; index++) {
-    if (text[index] === '(') depth++
-    else if (text[index] === ')') depth--
-    else if (text[index] === ',' && depth === 0) {
-      parts.push(text.slice(start, index))
-      start = index + 1
-    }
-  }
-  parts.push(text.slice(start))
-  return parts.filter((part) => part.trim() !== '')
+  const read = parseSelector(text)
+  const wrong =
+    'unread' in read ? read.unread : read.requirements.find(({ key }) => !isQualifiedName(key))?.key
+  if ('unread' in read || wrong !== undefined)
+    throw badRequest(`unable to parse requirement: invalid label key "${wrong}" in selector "${text}"`)
+  return (labels) => read.requirements.every((one) => meetsRequirement(one, ownValue(labels, one.key)))
 }
 
 /** One comparison of a field selector. */

@@ -1,7 +1,6 @@
-import { ownValue, meetsNodeSelectorTerm } from '@tenon/api'
+import { meetsNodeSelectorTerm, ownValue, tolerates } from '@tenon/api'
 import {
   cpuSlot,
-  firstUntolerated,
   memorySlot,
   type NodeEntry,
   perDomain,
@@ -77,7 +76,8 @@ function freeShare(allocatable: number, used: number): number {
 function taintScores(facts: PodFacts, entries: readonly NodeEntry[]): number[] | undefined {
   if (entries.every((entry) => entry.softTaints.length === 0)) return undefined
   const counts = entries.map(
-    (entry) => entry.softTaints.filter((taint) => firstUntolerated([taint], facts.tolerations)).length,
+    (entry) =>
+      entry.softTaints.filter((taint) => !facts.tolerations.some((one) => tolerates(one, taint))).length,
   )
   const most = Math.max(...counts)
   return counts.map((count) => (most === 0 ? greatest : greatest - Math.floor((greatest * count) / most)))

@@ -2,10 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoredObject } from '../contract.ts'
 import { builtinDefinitions } from './builtin-definitions.ts'
-import { humanDuration } from './columns/durations.ts'
 import { fieldErrorsMessage } from './field-errors.ts'
 import { aDeployment, aPod, builtin } from './fixtures.ts'
-import { canonicalQuantity } from '@tenon/cel'
 import { decodingError } from './validation/shape.ts'
 
 function refusal(kind: string, object: StoredObject, old?: StoredObject): string {
@@ -306,36 +304,6 @@ test('shows a cordoned node with its roles', () => {
   assert.equal(cells['Status'], 'Ready,SchedulingDisabled')
   assert.equal(cells['Roles'], 'worker')
   assert.equal(cells['Version'], 'v1.34.1')
-})
-
-test('writes time spans in at most two units', () => {
-  const spans = [
-    0,
-    119_000,
-    130_000,
-    599_000,
-    3_600_000,
-    4 * 3_600_000 + 60_000,
-    49 * 3_600_000,
-    400 * 86_400_000,
-  ]
-  assert.deepEqual(spans.map(humanDuration), ['0s', '119s', '2m10s', '9m59s', '60m', '4h1m', '2d1h', '400d'])
-})
-
-test('stores amounts in canonical form', () => {
-  const amounts = ['0.5', '1024Mi', '1000m', '1.5Gi', '2e3', '100', '0', '1500m', '-1', 'abc']
-  assert.deepEqual(amounts.map(canonicalQuantity), [
-    '500m',
-    '1Gi',
-    '1',
-    '1536Mi',
-    '2e3',
-    '100',
-    '0',
-    '1500m',
-    '-1',
-    'abc',
-  ])
 })
 
 test('reads the fields that field selectors name', () => {

@@ -38,11 +38,6 @@ export function childOf(node: SchemaNode | undefined, key: string): SchemaNode |
   return node.additionalProperties
 }
 
-/** Whether a plain JSON object. */
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Structural equality of JSON values; absent and undefined are the same. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true

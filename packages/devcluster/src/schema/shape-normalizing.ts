@@ -1,5 +1,4 @@
-import { ownValue, setOwn } from '@tenon/api'
-import { canonicalQuantity } from '@tenon/cel'
+import { canonicalQuantity, ownValue, setOwn } from '@tenon/api'
 import { propertiesOf, type ShapeNode } from './shape-node.ts'
 
 /**

@@ -1,5 +1,5 @@
-import { ownValue, setOwn } from '@tenon/api'
-import { isRecord, propertiesOf, type ShapeNode } from './shape-node.ts'
+import { isRecord, ownValue, setOwn } from '@tenon/api'
+import { propertiesOf, type ShapeNode } from './shape-node.ts'
 
 type Loose = Readonly<Record<string, unknown>>
 

@@ -1,8 +1,7 @@
 /** Words for stories about nodes that may go: instances with pods on them, and what a search says. */
 import assert from 'node:assert/strict'
-import { type InstanceType, labels, type Pod, type Resources } from '@tenon/api'
+import { difference, type InstanceType, labels, type Pod, podRequests, type Resources, sum } from '@tenon/api'
 import { allocatableOf } from '../scheduling/types/allocatable.ts'
-import { difference, podRequests, sum } from '../scheduling/pods/pod-resources.ts'
 import type { NodeInput, PodOrigin, PoolInput, SchedulingInput, SchedulingPolicy } from '../input/input.ts'
 import { problemOf } from '../input/problem.ts'
 import {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type InstanceType, labels, type Pod, type PodSpec } from '@tenon/api'
+import { type InstanceType, labels, type Pod, podRequests, type PodSpec, sum } from '@tenon/api'
 import * as fc from 'fast-check'
 import { allocatableOf } from '../scheduling/types/allocatable.ts'
-import { podRequests, sum } from '../scheduling/pods/pod-resources.ts'
 import type { PoolInput } from '../input/input.ts'
 import { problemOf } from '../input/problem.ts'
 import {

@@ -1,10 +1,16 @@
 /** What the instance types of a claim may cost once it is launched (disruption.md 9, 10). */
-import { capacityTypes, comparePrices, lowestPrice, type PricePerHour, type Resources } from '@tenon/api'
+import {
+  capacityTypes,
+  comparePrices,
+  fits,
+  lowestPrice,
+  type PricePerHour,
+  type Resources,
+} from '@tenon/api'
 import { highestPrice } from '../scheduling/types/allocatable.ts'
 import type { CompiledProblem } from '../scheduling/compiled-problem.ts'
 import type { FinishedClaim } from '../scheduling/claims/finished-claims.ts'
 import type { CompiledType, Sale } from '../scheduling/types/instance-rows.ts'
-import { fits } from '../scheduling/pods/pod-resources.ts'
 import { compatible, type Requirements } from '../requirements/requirements.ts'
 
 /** A type of a claim with the prices, per hour, of the offerings that the claim allows. */

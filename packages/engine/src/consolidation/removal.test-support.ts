@@ -1,5 +1,5 @@
 /** Random clusters as questions about removing nodes see them, and as they are once the nodes are gone. */
-import { difference } from '../scheduling/pods/pod-resources.ts'
+import { difference } from '@tenon/api'
 import type { PodOrigin, SchedulingInput } from '../input/input.ts'
 import type { CandidateInput } from './question.ts'
 

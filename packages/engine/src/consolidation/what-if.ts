@@ -1,4 +1,5 @@
 /** Simulations without some of the nodes, on common ground (scheduling.md 14, disruption.md 11). */
+import { difference } from '@tenon/api'
 import type { NodeInput } from '../input/input.ts'
 import type { Resources } from '@tenon/api'
 import { CompiledProblem } from '../scheduling/compiled-problem.ts'
@@ -7,7 +8,6 @@ import { Ground } from '../scheduling/ground.ts'
 import type { TypeReader } from '../scheduling/types/instance-rows.ts'
 import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
 import type { NodeQueue } from '../scheduling/nodes/node-queue.ts'
-import { difference } from '../scheduling/pods/pod-resources.ts'
 import { addTo, type Amounts, amountsFit, takeFrom } from '../scheduling/pods/resource-space.ts'
 import { type Scope, Simulation } from '../scheduling/simulation.ts'
 import type { Problem } from '../input/problem.ts'

@@ -1,10 +1,9 @@
 /** Reads the scheduler configuration document: default spread constraints (operations.md 4). */
-import { type TopologySpreadConstraint, ownValue } from '@tenon/api'
+import { isRecord, ownValue, type TopologySpreadConstraint } from '@tenon/api'
 import { isQualifiedName } from './node-selection.ts'
 import {
   fields,
   type Inspection,
-  isMap,
   listOf,
   misfits,
   oneOf,
@@ -71,7 +70,7 @@ function onlyFields(shapes: Readonly<Record<string, Shape>>): Shape {
   const named = fields(shapes)
   const unknown = plain(`left out: the known fields here are ${known.join(', ')}`, () => false)
   return (value, at) => {
-    if (isMap(value)) {
+    if (isRecord(value)) {
       for (const name of Object.keys(value))
         if (!known.includes(name)) within(at, 'field', name, ownValue(value, name), unknown)
     }
@@ -83,7 +82,7 @@ function refuseDuplicates(list: readonly unknown[], at: Inspection): void {
   const seen = new Set<string>()
   const duplicate = plain('the only one with its topologyKey and whenUnsatisfiable', () => false)
   for (const [i, one] of list.entries()) {
-    if (!isMap(one)) continue
+    if (!isRecord(one)) continue
     const identity = `${String(one['topologyKey'])} ${String(one['whenUnsatisfiable'])}`
     if (seen.has(identity)) within(at, 'index', i, one, duplicate)
     seen.add(identity)

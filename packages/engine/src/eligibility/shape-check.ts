@@ -1,5 +1,5 @@
 /** Checks that data from outside has the shape its type promises. Never throws. */
-import { isQuantity, ownValue } from '@tenon/api'
+import { isQuantity, isRecord, ownValue } from '@tenon/api'
 
 /** A value that is not what it must be. */
 export interface ShapeProblem {
@@ -102,7 +102,7 @@ export function listOf(entry: Shape): Shape {
 
 export function mapOf(entry: Shape): Shape {
   return (value, at) => {
-    if (!isMap(value)) {
+    if (!isRecord(value)) {
       at.expect('a map')
       return
     }
@@ -115,7 +115,7 @@ export function fields(shapes: Readonly<Record<string, Shape>>): Shape {
   const names = Object.keys(shapes)
   const checks = Object.values(shapes)
   return (value, at) => {
-    if (!isMap(value)) {
+    if (!isRecord(value)) {
       at.expect('an object')
       return
     }
@@ -137,9 +137,4 @@ export function within(
   at.enter(step, name)
   shape(value, at)
   at.leave()
-}
-
-/** Whether `value` is an object with named fields. */
-export function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,5 @@
 /** A problem read once: shapes, templates and everything else that no placement changes. */
-import { type InstanceType, labels, normalizedLabel, ownValue, type Resources } from '@tenon/api'
+import { type InstanceType, labels, normalizedLabel, ownValue, podRequests, type Resources } from '@tenon/api'
 import { Interrupted, Pace } from '../pace.ts'
 import { RequirementStates } from '../requirements/states.ts'
 import { compareText } from '../input/compare-text.ts'
@@ -13,7 +13,6 @@ import { ClaimClasses } from './claims/claim-class.ts'
 import { ClaimFinisher } from './claims/finished-claims.ts'
 import type { KnownPackings } from './packing/known-packings.ts'
 import type { TypeReader } from './types/instance-rows.ts'
-import { podRequests } from './pods/pod-resources.ts'
 import { type PodShape, PodShapes } from './pods/pod-shape.ts'
 import {
   type CompiledDaemon,

@@ -1,8 +1,18 @@
 /** What a cluster looks like once the claims of one scheduling loop are nodes. */
-import { capacityTypes, comparePrices, type InstanceType, labels, type Offering, type Pod } from '@tenon/api'
+import {
+  capacityTypes,
+  comparePrices,
+  difference,
+  fits,
+  type InstanceType,
+  labels,
+  type Offering,
+  type Pod,
+  podRequests,
+  sum,
+} from '@tenon/api'
 import { allocatableGroups } from '../scheduling/types/allocatable.ts'
 import { hostPortsOf } from '../scheduling/pods/host-ports.ts'
-import { difference, fits, podRequests, sum } from '../scheduling/pods/pod-resources.ts'
 import { compatible, parseRequirements } from '../requirements/requirements.ts'
 import type { NodeInput, PoolInput, SchedulingInput, TopologyNode } from '../input/input.ts'
 import type { NewClaim, SchedulingResult } from '../input/result.ts'

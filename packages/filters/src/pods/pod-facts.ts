@@ -7,7 +7,7 @@ import {
 } from '@tenon/api'
 import { fromLabels } from '../label-keys.ts'
 import { type Disk, disksOf } from '../volumes/disks.ts'
-import { PodRequests } from './pod-requests.ts'
+import { requestsBySlot } from './pod-requests.ts'
 import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource-table.ts'
 import {
   type LabelMatcher,
@@ -86,13 +86,13 @@ const nothing: readonly never[] = []
 
 /**
  * Compiles a pod.
- * @param asked works out what it asks for; one for all pods of a table saves the same work for those that are alike.
+ * @param requestsOf works out what it asks for; one for all pods of a table saves the same work for those that are alike.
  */
-export function podFacts(pod: Pod, table: ResourceTable, asked = new PodRequests(table)): PodFacts {
+export function podFacts(pod: Pod, table: ResourceTable, requestsOf = requestsBySlot(table)): PodFacts {
   const spec = pod.spec
   const namespace = pod.metadata.namespace ?? 'default'
   const labels = pod.metadata.labels ?? {}
-  const { requests, scored } = asked.of(pod)
+  const { requests, scored } = requestsOf(pod)
   const spread = spec.topologySpreadConstraints ?? nothing
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
   const compile = (term: PodAffinityTerm): PodTerm => podTerm(term, namespace, labels)

@@ -1,11 +1,10 @@
-import { type Taint, ownValue } from '@tenon/api'
+import { ownValue, type Taint, untoleratedTaint } from '@tenon/api'
 import { diskRejection } from '../volumes/disks.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { DomainCounts, PodCycle, SpreadState } from '../pods/pod-cycle.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { FilterName, Rejection } from './rejection.ts'
 import type { ResourceTable } from '../pods/resource-table.ts'
-import { firstUntolerated } from './tolerations.ts'
 import {
   exclusiveClaimRejection,
   volumeBindingRejection,
@@ -59,13 +58,13 @@ export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefi
 
 /** Rules that only look at the node, not at its pods: what a new or changed node can fail for good. */
 export function checkNodeItself(facts: PodFacts, entry: NodeEntry): Rejection | undefined {
-  if (entry.unschedulable && firstUntolerated([unschedulableTaint], facts.tolerations) !== undefined) {
+  if (entry.unschedulable && untoleratedTaint([unschedulableTaint], facts.tolerations) !== undefined) {
     return unschedulable
   }
   const named = facts.pod.spec.nodeName
   if (named !== undefined && named !== '' && named !== entry.name) return wrongName
   if (entry.hardTaints.length > 0) {
-    const taint = firstUntolerated(entry.hardTaints, facts.tolerations)
+    const taint = untoleratedTaint(entry.hardTaints, facts.tolerations)
     if (taint !== undefined) {
       const text = `node(s) had untolerated taint {${taint.key}: ${taint.value ?? ''}}`
       return refuse('TaintToleration', false, text)

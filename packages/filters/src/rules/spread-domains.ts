@@ -1,8 +1,7 @@
-import { ownValue } from '@tenon/api'
+import { ownValue, untoleratedTaint } from '@tenon/api'
 import type { ClusterIndex } from '../cluster/cluster-index.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts, SpreadConstraint } from '../pods/pod-facts.ts'
-import { firstUntolerated } from './tolerations.ts'
 
 /** Nodes that a spread constraint counts, and the domains they form. */
 export interface EligibleNodes {
@@ -46,7 +45,7 @@ export class SpreadDomains {
     const nodes = this.#index.nodes().filter((entry) => {
       if (keys.some((key) => ownValue(entry.labels, key) === undefined)) return false
       if (constraint.honourAffinity && !(facts.nodes?.matches(entry.name, entry.labels) ?? true)) return false
-      return !constraint.honourTaints || firstUntolerated(entry.hardTaints, facts.tolerations) === undefined
+      return !constraint.honourTaints || untoleratedTaint(entry.hardTaints, facts.tolerations) === undefined
     })
     const domains = nodes.flatMap((entry) => ownValue(entry.labels, constraint.topologyKey) ?? [])
     return { nodes: new Set(nodes), domains: new Set(domains) }

@@ -5,6 +5,7 @@ import {
   conditionOf,
   isConditionTrue,
   type NewCondition,
+  sameCondition,
 } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 
@@ -65,14 +66,8 @@ export function withCondition(
   const { generation: observedGeneration = 0 } = buffer.metadata
   const lastTransitionTime =
     old === undefined || old.status !== status ? rfc3339(nowMs) : old.lastTransitionTime
-  if (
-    old?.status === status &&
-    old.reason === reason &&
-    old.message === message &&
-    old.observedGeneration === observedGeneration
-  )
-    return stored
   const next: Condition = { type, status, reason, message, lastTransitionTime, observedGeneration }
+  if (old !== undefined && sameCondition(old, next)) return stored
   return old === undefined
     ? [...stored, next]
     : stored.map((condition) => (condition.type === type ? next : condition))

@@ -1,6 +1,6 @@
 /** What the room of CapacityBuffers comes to, and costs. */
+import { podRequests } from '@tenon/api'
 import type { Pod, PricePerHour, Resources } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
 import { allocatableOf, type StateNode } from '../cluster/nodes/state-node.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { KeptRoom } from '../cluster/pods/buffer-pods.ts'

@@ -1,6 +1,5 @@
 /** How many pods a CapacityBuffer keeps room for (buffers-and-dra.md 2.3). */
-import { type CapacityBuffer, ownValue, parseResources, type PodSpec } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
+import { type CapacityBuffer, ownValue, parseResources, podRequests, type PodSpec } from '@tenon/api'
 
 const mostReplicas = 2_147_483_647
 

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type DaemonSet, kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
-import { hostPortsOf, podRequests, shapeProblems } from '@tenon/engine'
+import {
+  type DaemonSet,
+  kinds,
+  type KubeObject,
+  type Node,
+  type Pod,
+  podRequests,
+  type ResourceType,
+} from '@tenon/api'
+import { hostPortsOf, shapeProblems } from '@tenon/engine'
 import { createKubeClient, type ReadFields } from '@tenon/kube'
 import { VirtualClock } from '@tenon/runtime'
 import {

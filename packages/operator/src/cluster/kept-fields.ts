@@ -9,9 +9,11 @@ import {
   type Container,
   type ContainerStatus,
   type DaemonSet,
+  isRecord,
   type KubeObject,
   type Node,
   type ObjectMeta,
+  ownValue,
   type Pod,
   type PodCondition,
   type PodSpec,
@@ -19,7 +21,6 @@ import {
   type PodTemplate,
   type PodTemplateSpec,
   type Volume,
-  ownValue,
 } from '@tenon/api'
 import type { ReadFields } from '@tenon/kube'
 import { isSameValue, reusing } from './same-value.ts'
@@ -175,7 +176,7 @@ export const podTemplateFields: ReadFields = {
 
 /** Any object, without field ownership and the copy of itself that `kubectl apply` leaves. */
 export function withoutBulk<T extends KubeObject>(object: T): T {
-  return isFields(object.metadata) ? { ...object, metadata: keptMetadata(object.metadata) } : object
+  return isRecord(object.metadata) ? { ...object, metadata: keptMetadata(object.metadata) } : object
 }
 
 /** The same; what is as it was in the earlier state `held` stays one object with that. */
@@ -189,7 +190,7 @@ export function keptObject<T extends KubeObject>(object: T, held?: T): T {
  */
 export function keptNode(node: Node, held?: Node): Node {
   const trimmed = withoutBulk(node)
-  const kept = isFields(node.status) ? { ...trimmed, status: only(node.status, keptOfNodeStatus) } : trimmed
+  const kept = isRecord(node.status) ? { ...trimmed, status: only(node.status, keptOfNodeStatus) } : trimmed
   return reusing(kept, held)
 }
 
@@ -207,9 +208,9 @@ export class PodTrimmer {
   /** @param held an earlier state of the pod, as it was trimmed: what it asks for stays one object. */
   readonly pod = (pod: Pod, held?: Pod): Pod => {
     const { apiVersion, kind, metadata, spec, status } = pod
-    if (!isFields(metadata)) return pod
+    if (!isRecord(metadata)) return pod
     // Still misshapen, as a spec has containers; whoever asks for its node finds none.
-    if (!isFields(spec)) return { ...withoutBulk(pod), spec: noSpec }
+    if (!isRecord(spec)) return { ...withoutBulk(pod), spec: noSpec }
     const like = held ?? this.#last
     const trimmed = {
       apiVersion,
@@ -224,7 +225,7 @@ export class PodTrimmer {
 
   readonly daemonSet = (set: DaemonSet): DaemonSet => {
     const { apiVersion, kind, metadata, spec } = set
-    if (!isFields(spec) || !isFields(spec.template) || !isFields(spec.template.spec)) return withoutBulk(set)
+    if (!isRecord(spec) || !isRecord(spec.template) || !isRecord(spec.template.spec)) return withoutBulk(set)
     const { selector, template } = spec
     return {
       apiVersion,
@@ -242,7 +243,7 @@ export class PodTrimmer {
 
   readonly podTemplate = (object: PodTemplate): PodTemplate => {
     const { apiVersion, kind, metadata, template } = object
-    if (!isFields(template) || !isFields(template.spec)) return withoutBulk(object)
+    if (!isRecord(template) || !isRecord(template.spec)) return withoutBulk(object)
     return { apiVersion, kind, metadata: keptMetadata(metadata), template: this.template(template) }
   }
 
@@ -255,7 +256,7 @@ export class PodTrimmer {
     }
     return {
       ...(Object.keys(own).length > 0 && { metadata: own }),
-      spec: isFields(spec) ? this.#spec(spec) : noSpec,
+      spec: isRecord(spec) ? this.#spec(spec) : noSpec,
     }
   }
 
@@ -291,7 +292,7 @@ export class PodTrimmer {
   }
 
   #status(status: PodStatus, spec: PodSpec, like: PodStatus | undefined): PodStatus {
-    if (!isFields(status)) return status
+    if (!isRecord(status)) return status
     const { conditions, containerStatuses, initContainerStatuses, ...kept } = only(status, keptOfPodStatus)
     const resized = changedStatuses(containerStatuses, spec.containers)
     const initResized = changedStatuses(initContainerStatuses, spec.initContainers)
@@ -311,7 +312,7 @@ export class PodTrimmer {
 function keptMetadata(all: ObjectMeta): ObjectMeta {
   const { managedFields: _, ...metadata } = all
   const { annotations } = metadata
-  if (!isFields(annotations) || annotations[lastApplied] === undefined) return metadata
+  if (!isRecord(annotations) || annotations[lastApplied] === undefined) return metadata
   const { [lastApplied]: __, ...rest } = annotations
   return { ...metadata, annotations: rest }
 }
@@ -321,7 +322,7 @@ function keptContainer(container: Container, hasHostNetwork: boolean): Container
   const { ports, ...kept } = only(container, keptOfContainer)
   if (!Array.isArray(ports)) return ports === undefined ? kept : { ...kept, ports }
   const onHost = ports.filter(
-    (port: unknown) => hasHostNetwork || !isFields(port) || port['hostPort'] !== undefined,
+    (port: unknown) => hasHostNetwork || !isRecord(port) || port['hostPort'] !== undefined,
   )
   return onHost.length === 0 ? kept : { ...kept, ports: onHost }
 }
@@ -331,7 +332,7 @@ function keptVolumes(volumes: PodSpec['volumes']): PodSpec['volumes'] {
   if (!Array.isArray(volumes)) return volumes
   const claimed = volumes.filter(
     (volume: unknown) =>
-      !isFields(volume) ||
+      !isRecord(volume) ||
       (volume['persistentVolumeClaim'] ?? undefined) !== undefined ||
       (volume['ephemeral'] ?? undefined) !== undefined,
   )
@@ -345,8 +346,8 @@ function changedStatuses(
 ): readonly ContainerStatus[] | undefined {
   if (!Array.isArray(statuses) || !Array.isArray(containers)) return statuses
   const changed = statuses.filter((status: ContainerStatus) => {
-    if (!isFields(status)) return true
-    const container = containers.find((one: unknown) => isFields(one) && one['name'] === status.name)
+    if (!isRecord(status)) return true
+    const container = containers.find((one: unknown) => isRecord(one) && one['name'] === status.name)
     return !holdsWhatItAsks(status, container?.resources?.requests)
   })
   return changed.length === 0 ? undefined : each(changed, (one) => only(one, keptOfContainerStatus))
@@ -356,7 +357,7 @@ function holdsWhatItAsks(status: ContainerStatus, asked: unknown): boolean {
   const { resources, allocatedResources } = status
   if (typeof status.name !== 'string') return false
   if (resources === undefined && allocatedResources === undefined) return true
-  if (resources !== undefined && !isFields(resources)) return false
+  if (resources !== undefined && !isRecord(resources)) return false
   return (
     isSameList(resources?.requests, asked) &&
     (allocatedResources === undefined || isSameList(allocatedResources, asked))
@@ -365,7 +366,7 @@ function holdsWhatItAsks(status: ContainerStatus, asked: unknown): boolean {
 
 function isSameList(a: unknown, b: unknown): boolean {
   const [left, right] = [a ?? {}, b ?? {}]
-  if (!isFields(left) || !isFields(right)) return false
+  if (!isRecord(left) || !isRecord(right)) return false
   const names = Object.keys(left)
   return (
     names.length === Object.keys(right).length &&
@@ -374,7 +375,7 @@ function isSameList(a: unknown, b: unknown): boolean {
 }
 
 function each<T>(list: readonly T[], trim: (item: T, at: number) => T): readonly T[] {
-  return Array.isArray(list) ? list.map((item: T, at) => (isFields(item) ? trim(item, at) : item)) : list
+  return Array.isArray(list) ? list.map((item: T, at) => (isRecord(item) ? trim(item, at) : item)) : list
 }
 
 function only<T extends object>(from: T, kept: Kept<T>): T {
@@ -389,8 +390,4 @@ function only<T extends object>(from: T, kept: Kept<T>): T {
 function hasOnly<T extends object>(from: T, kept: Kept<T>): boolean {
   for (const field in from) if (!kept[field]) return false
   return true
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -8,6 +8,7 @@
  */
 import {
   autoscalingKinds,
+  isRecord,
   type KubeObject,
   type Node,
   type NodeClaim,
@@ -223,7 +224,7 @@ function textsOf(value: unknown): Readonly<Record<string, string>> {
 }
 
 function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+  return isRecord(value) ? value : {}
 }
 
 function text(value: unknown): string {

@@ -106,7 +106,7 @@ export function observingProvisionerOf(parts: Assembly, hydration: BufferHydrati
     batcher,
     followers: [new Triggers({ ...parts, batcher })],
     preparations: [new KnownClaims(parts), hydration, new KnownRequests(parts)],
-    observed: observedSchedulingOf(parts),
+    passes: [observedSchedulingOf(parts)],
   })
 }
 
@@ -152,7 +152,6 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     batcher,
     followers: [new Triggers({ ...parts, batcher }), ...(judge === undefined ? [] : [judge])],
     preparations: [new KnownClaims(parts), plannedClaims, hydration, new KnownRequests(parts)],
-    pass,
-    observed: observedSchedulingOf(parts),
+    passes: [pass, observedSchedulingOf(parts)],
   })
 }

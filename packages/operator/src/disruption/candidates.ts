@@ -10,11 +10,11 @@ import {
   type NodePool,
   type Pod,
   type PricePerHour,
+  requestsOf,
   type Resources,
 } from '@tenon/api'
 import { protectionNotice } from './protection-notice.ts'
 import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
-import { requestsOf } from '../cluster/pods/pod-index.ts'
 import { isActive } from '../cluster/pods/pods.ts'
 import type { PodsToMove } from '../cluster/pods/pods-to-move.ts'
 import { labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'

@@ -1,4 +1,5 @@
 /** Journal entries for programs: one JSON object a line. */
+import { isRecord } from '@tenon/api'
 import {
   type JournalEntry,
   type JournalKind,
@@ -46,14 +47,10 @@ type Found = Readonly<Record<string, unknown>>
 function parsed(line: string): Found | undefined {
   try {
     const value: unknown = JSON.parse(line)
-    return isObject(value) ? value : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined
   }
-}
-
-function isObject(value: unknown): value is Found {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function basicsProblem(type: JournalKind | undefined, id: unknown, at: unknown): string | undefined {
@@ -95,13 +92,13 @@ function names(value: unknown): readonly string[] {
 }
 
 function podsOf(value: unknown): JournalPods | undefined {
-  if (!isObject(value)) return undefined
+  if (!isRecord(value)) return undefined
   const { count } = value
   return typeof count === 'number' && count >= 0 ? { count, names: names(value['names']) } : undefined
 }
 
 function pricesOf(value: unknown): JournalPrices | undefined {
-  if (!isObject(value)) return undefined
+  if (!isRecord(value)) return undefined
   const before = price(value['before'])
   const after = price(value['after'])
   return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) }

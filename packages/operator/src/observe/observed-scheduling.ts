@@ -1,5 +1,6 @@
 /** Decides which nodes of observed NodePools would be launched, and launches none. */
 import type { NewClaim } from '@tenon/engine'
+import type { LaunchOutcome } from '../provisioning/claims/claim-launches.ts'
 import type { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import type { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
 import { shortened } from '../provisioning/reports/scheduling-report.ts'
@@ -24,18 +25,19 @@ export class ObservedScheduling {
     this.#deps = deps
   }
 
-  async run(signal: AbortSignal): Promise<void> {
+  async run(signal: AbortSignal): Promise<LaunchOutcome> {
     const { decider, inputs, launches, memory, observed } = this.#deps
-    if (!observed.isAny) return
+    if (!observed.isAny) return 'done'
     const input = await inputs.forPending(signal)
     if (input.pods.length === 0 || !input.hasEligiblePool) {
       launches.note([], input.pods)
-      return
+      return 'done'
     }
     const { claims } = await decider.decide(input, signal)
     signal.throwIfAborted()
     launches.note(claims, input.pods)
     for (const claim of claims) for (const pod of claim.pods) memory.failed(pod, textOf(claim))
+    return 'done'
   }
 }
 

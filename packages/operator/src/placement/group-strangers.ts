@@ -4,11 +4,11 @@ import {
   type NodeClaim,
   ownValue,
   type Pod,
+  podRequests,
+  sameTaint,
   tolerates,
   unregisteredTaint,
-  sameTaint,
 } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import { startupTaintKind } from '../cluster/nodes/startup-taints.ts'
 

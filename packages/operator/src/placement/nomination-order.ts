@@ -1,6 +1,6 @@
 /** In which order the scheduler is told about the pods of a decision (planned-placement.md). */
-import { type Pod, type Resources, ownValue } from '@tenon/api'
-import { type NewClaim, demandsOf, hostPortsOf, podRequests, type SchedulingResult, sum } from '@tenon/engine'
+import { ownValue, type Pod, podRequests, type Resources, sum } from '@tenon/api'
+import { type NewClaim, demandsOf, hostPortsOf, type SchedulingResult } from '@tenon/engine'
 
 /** How many pods of a decision, and which share of them: fewer are not worth that one may be left over. */
 const leastFillers = { count: 100, share: 1 / 3 } as const

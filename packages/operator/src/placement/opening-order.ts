@@ -1,7 +1,14 @@
 /** In which order the nodes that a decision launched open (planned-placement.md). */
-import { matchesSelector, parseResources, type Pod, type PodAffinityTerm } from '@tenon/api'
+import {
+  difference,
+  fits,
+  matchesSelector,
+  parseResources,
+  type Pod,
+  type PodAffinityTerm,
+  podRequests,
+} from '@tenon/api'
 import { hardSpreadOf } from '@tenon/engine'
-import { difference, fits, podRequests } from '@tenon/engine'
 import type { Caches } from '../cluster/caches.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 

@@ -5,14 +5,16 @@ import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { LoopSpec } from '../controller.ts'
 import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
 import type { PassAges } from '../metrics/pass-ages.ts'
-import type { ObservedScheduling } from '../observe/observed-scheduling.ts'
 import type { Batcher } from './batcher.ts'
 import type { LaunchOutcome } from './claims/claim-launches.ts'
-import type { SchedulingPass } from './scheduling-pass.ts'
 
 /** What has to be known before a decision. */
 interface Preparation {
   settle(signal: AbortSignal): Promise<void>
+}
+
+interface Pass {
+  run(signal: AbortSignal): Promise<LaunchOutcome>
 }
 
 interface Dependencies {
@@ -22,9 +24,8 @@ interface Dependencies {
   /** In order. */
   readonly preparations: readonly Preparation[]
   readonly state: Pick<ClusterState, 'decidable'>
-  /** Absent in a process that only observes. */
-  readonly pass?: SchedulingPass
-  readonly observed: ObservedScheduling
+  /** In order; after one that was overtaken none follows. */
+  readonly passes: readonly Pass[]
   readonly framework: FrameworkMetrics
   readonly passAges: PassAges
   readonly clock: Clock
@@ -77,14 +78,13 @@ export class Provisioner implements LoopSpec {
 
   /** @returns `overtaken` when the cluster changed after the decision; the next pass makes a new one. */
   async #pass(signal: AbortSignal): Promise<LaunchOutcome> {
-    const { clock, observed, pass, preparations, state } = this.#deps
+    const { clock, passes, preparations, state } = this.#deps
     for (const preparation of preparations) await preparation.settle(signal)
     // Before every created claim is launched or gone, capacity on its way is unknown. Those that are stuck only hold up
     // their own NodePool.
     while (!state.decidable()) await clock.sleep(statePollMs, signal)
-    const outcome = (await pass?.run(signal)) ?? 'done'
-    if (outcome === 'done') await observed.run(signal)
-    return outcome
+    for (const pass of passes) if ((await pass.run(signal)) === 'overtaken') return 'overtaken'
+    return 'done'
   }
 
   #logFailure(error: unknown): void {

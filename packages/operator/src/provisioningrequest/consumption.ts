@@ -1,6 +1,6 @@
 /** Which room of a ProvisioningRequest pods have taken (gangs.md 7.6). */
+import { podRequests } from '@tenon/api'
 import type { Pod } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
 import { isSameValue } from '../cluster/same-value.ts'
 
 /**

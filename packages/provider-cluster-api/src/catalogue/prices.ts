@@ -1,5 +1,12 @@
 /** What Machines cost: an annotation says it, or a file by instance type (cluster-api.md 3, 12). */
-import { isKnownPrice, isLabelValue, mostPricePerHour, ownValue, type PricePerHour } from '@tenon/api'
+import {
+  isKnownPrice,
+  isLabelValue,
+  isRecord,
+  mostPricePerHour,
+  ownValue,
+  type PricePerHour,
+} from '@tenon/api'
 import type { ClusterApiNames } from '../names.ts'
 import type { MachineDeployment } from '../objects.ts'
 import { shortened } from './capacity.ts'
@@ -68,8 +75,8 @@ function parsed(text: string): unknown {
 }
 
 function priceListIn(root: unknown): PriceList {
-  if (!isObject(root)) throw new FileError(`the file contains no object; use ${example}`)
-  if (!isObject(ownValue(root, 'prices'))) return { pricesPerHour: pricesIn(root, '') }
+  if (!isRecord(root)) throw new FileError(`the file contains no object; use ${example}`)
+  if (!isRecord(ownValue(root, 'prices'))) return { pricesPerHour: pricesIn(root, '') }
   const { currency, prices, ...rest } = root
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined)
@@ -98,8 +105,4 @@ function pricesIn(object: object, path: string): ReadonlyMap<string, number> {
 function priceIn(text: string): PricePerHour {
   const price = decimal.test(text) ? Number(text) : undefined
   return isKnownPrice(price) ? price : undefined
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

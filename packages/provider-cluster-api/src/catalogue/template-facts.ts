@@ -1,5 +1,13 @@
 /** What an infrastructure template tells of the machines that are made from it (cluster-api.md 6). */
-import { isLabelValue, isQuantity, type KubeObject, parseResource, type Resources, setOwn } from '@tenon/api'
+import {
+  isLabelValue,
+  isQuantity,
+  isRecord,
+  type KubeObject,
+  parseResource,
+  type Resources,
+  setOwn,
+} from '@tenon/api'
 
 /** What is known of a template. */
 export interface TemplateFacts {
@@ -42,5 +50,5 @@ function isName(value: unknown): value is string {
 }
 
 function members(value: unknown): Readonly<Partial<Record<string, unknown>>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  return isRecord(value) ? value : {}
 }

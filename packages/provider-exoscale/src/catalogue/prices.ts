@@ -1,5 +1,5 @@
 /** Hourly prices: those built in, and those of a file that replace them. */
-import { isKnownPrice, mostPricePerHour, setOwn, ownValue } from '@tenon/api'
+import { isKnownPrice, isRecord, mostPricePerHour, ownValue, setOwn } from '@tenon/api'
 
 export const currencies = ['EUR', 'CHF', 'USD'] as const
 export type Currency = (typeof currencies)[number]
@@ -96,11 +96,11 @@ export function parsePriceFile(text: string): PriceFile {
   } catch {
     throw new Error('it is not JSON')
   }
-  if (!isTable(parsed)) throw new Error('it must be an object with the key EUR, CHF or USD')
+  if (!isRecord(parsed)) throw new Error('it must be an object with the key EUR, CHF or USD')
   const lists = Object.entries(parsed).map(([name, list]): [Currency, PriceList] => {
     const currency = currencies.find((known) => known === name.toUpperCase())
     if (currency === undefined) throw new Error(`"${name}" is not one of ${currencies.join(', ')}`)
-    if (!isTable(list)) throw new Error(`${name} must be an object of prices per hour`)
+    if (!isRecord(list)) throw new Error(`${name} must be an object of prices per hour`)
     return [currency, pricesIn(name, list)]
   })
   return Object.fromEntries(lists)
@@ -119,10 +119,6 @@ function pricesIn(currency: string, list: Readonly<Record<string, unknown>>): Pr
     setOwn(prices, key, price)
   }
   return prices
-}
-
-function isTable(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function named(list: PriceList, families: Families): [string, number][] {

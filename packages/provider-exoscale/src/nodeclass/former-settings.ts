@@ -1,5 +1,5 @@
 /** Reads the usable values of fields of earlier releases. */
-import { labelValueProblem, qualifiedNameProblem, type Taint, wellKnownLabels } from '@tenon/api'
+import { isRecord, labelValueProblem, qualifiedNameProblem, type Taint, wellKnownLabels } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import { exoscaleLabels } from '../identifiers.ts'
 import { kubeletDefaults } from './kubelet-defaults.ts'
@@ -166,7 +166,7 @@ function textOf(value: unknown): string | undefined {
 }
 
 function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.entries(value) : []
+  return isRecord(value) ? Object.entries(value) : []
 }
 
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null

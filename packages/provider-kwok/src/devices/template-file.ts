@@ -1,5 +1,5 @@
 /** Devices of an instance type in a file: `resourceSliceTemplates` and `attributeBindings` (devices.md 3.2). */
-import { type AttributeBinding, isQuantity, ownValue, type ResourceSliceTemplate } from '@tenon/api'
+import { type AttributeBinding, isQuantity, isRecord, ownValue, type ResourceSliceTemplate } from '@tenon/api'
 
 /** What cannot be used; the message names the field. */
 export class DeviceFieldError extends Error {}
@@ -98,8 +98,7 @@ function matching(value: unknown, form: RegExp, at: string, meant: string): stri
 }
 
 function listOf(value: unknown, at: string): readonly Loose[] {
-  const isObject = (item: unknown) => typeof item === 'object' && item !== null && !Array.isArray(item)
-  if (!Array.isArray(value) || !(value as readonly unknown[]).every(isObject))
+  if (!Array.isArray(value) || !(value as readonly unknown[]).every(isRecord))
     throw new DeviceFieldError(`${at}: give an array of objects`)
   return value as readonly Loose[]
 }

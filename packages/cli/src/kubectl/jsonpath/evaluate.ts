@@ -1,5 +1,5 @@
 /** Evaluates JSONPath templates of kubectl; a key that is missing gives nothing. */
-import { ownValue } from '@tenon/api'
+import { isRecord, ownValue } from '@tenon/api'
 import {
   type Comparison,
   type Filter,
@@ -137,10 +137,6 @@ function compares(left: unknown, comparison: Comparison, right: unknown): boolea
 
 function isOrdered(value: unknown): value is string | number {
   return typeof value === 'string' || typeof value === 'number'
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function shown(value: unknown): string {

@@ -6,10 +6,10 @@ import {
   ownValue,
   parseResources,
   type Pod,
+  podRequests,
   type Resources,
   untoleratedTaint,
 } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
 import type { Check, Installation } from '../context.ts'
 import { type CheckOutcome, few } from '../result.ts'
 

@@ -1,5 +1,5 @@
 /** Kubernetes objects in the protobuf form that programs in Go read, without an envelope. */
-import { type KubeObject, ownValue, wireFields } from '@tenon/api'
+import { isRecord, type KubeObject, ownValue, wireFields } from '@tenon/api'
 import { ProtobufWriter } from './protobuf-writer.ts'
 
 interface Field {
@@ -39,7 +39,7 @@ function writeField(writer: ProtobufWriter, field: Field, parent: Json): void {
   if (form === 'single') writeValue(writer, number, type, value)
   else if (form === 'list' && Array.isArray(value))
     for (const each of value as readonly unknown[]) writeValue(writer, number, type, each)
-  else if (form === 'map' && isJson(value)) {
+  else if (form === 'map' && isRecord(value)) {
     for (const [key, each] of Object.entries(value)) {
       const entry = new ProtobufWriter()
       entry.text(1, key)
@@ -99,7 +99,7 @@ function encodeSpecial(type: string, value: unknown): Uint8Array {
       writer.text(1, JSON.stringify(value))
       return writer.finish()
     default:
-      return isJson(value) ? encodeMessage(type, value) : writer.finish()
+      return isRecord(value) ? encodeMessage(type, value) : writer.finish()
   }
 }
 
@@ -125,8 +125,4 @@ function parseField(text: string): Field {
     isInlined: plain.startsWith('^'),
     type: plain.replace(/^[*^]/, ''),
   }
-}
-
-function isJson(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

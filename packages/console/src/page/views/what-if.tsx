@@ -7,7 +7,7 @@ import { ActionButton } from '../parts/act.tsx'
 import { Answer, type Asked, useAnswer } from '../parts/answer.tsx'
 import { saveText } from '../parts/copy.tsx'
 import { StepPlot } from '../parts/plot.tsx'
-import { unifiedDiff } from '../state/line-diff.ts'
+import { unifiedHunks } from '@tenon/api/unified-diff'
 import { askWith } from '../state/questions.ts'
 import { choose, chosen } from '../state/router.ts'
 import { mayAct, rowsOf } from '../state/store.ts'
@@ -101,7 +101,11 @@ function Editor({ name, original }: { readonly name: string; readonly original: 
             type="button"
             disabled={text === original}
             onClick={() =>
-              saveText(`${name}.diff`, 'text/x-diff', unifiedDiff(original, text, `${name}.yaml`))
+              saveText(
+                `${name}.diff`,
+                'text/x-diff',
+                `--- a/${name}.yaml\n+++ b/${name}.yaml\n${unifiedHunks(original, text)}`,
+              )
             }
           >
             Export diff

@@ -1,7 +1,7 @@
 /** Columns of nodes and of NodeClaims. */
-import { ownValue } from '@tenon/api'
+import { ownValue, priceText } from '@tenon/api'
 import type { ClaimRow, NodeRow } from '../../model/view.ts'
-import { ageText, amountText, barText, lookOf, partOf, percentText, priceText } from '../amounts.ts'
+import { ageText, amountText, barText, lookOf, partOf, percentText } from '../amounts.ts'
 import type { Look } from '../paint.ts'
 import { type Cell, type CellFacts, type Column, text } from './column.ts'
 

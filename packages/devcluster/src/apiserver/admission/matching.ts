@@ -1,7 +1,7 @@
+import { matchesSelector } from '@tenon/api'
 import type { LabelSelector } from '@tenon/api'
 import type { ServerContext } from '../context.ts'
 import { keyOf } from '../../storage/index.ts'
-import { compileLabelSelector } from '../selectors.ts'
 import type { Attributes } from './attributes.ts'
 
 /** Which writes something looks at, as webhooks and policies state it. */
@@ -72,7 +72,7 @@ function namespaceMatches(
   const isNamespace = definition.kind === 'Namespace' && definition.group === ''
   if (!isNamespace && namespace === undefined) return true
   const labels = isNamespace ? own : namespaceLabels(ctx, namespace)
-  return compileLabelSelector(selector)(labels ?? {})
+  return matchesSelector(selector, labels)
 }
 
 function namespaceLabels(ctx: ServerContext, namespace: string | undefined): Labels | undefined {
@@ -82,8 +82,9 @@ function namespaceLabels(ctx: ServerContext, namespace: string | undefined): Lab
 /** It is enough that the object matches as it is or as it would be. */
 function objectMatches({ object, oldObject }: Attributes, { objectSelector }: MatchResources): boolean {
   if (objectSelector === undefined || isEmpty(objectSelector)) return true
-  const isSelected = compileLabelSelector(objectSelector)
-  return [object, oldObject].some((one) => one !== undefined && isSelected(one.metadata.labels ?? {}))
+  return [object, oldObject].some(
+    (one) => one !== undefined && matchesSelector(objectSelector, one.metadata.labels),
+  )
 }
 
 function isEmpty({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {

@@ -3,13 +3,13 @@ import {
   type Node,
   type PersistentVolumeClaim,
   type Pod,
+  quantityNanos,
   type StorageClass,
   storageClassNameOf,
   type Taint,
   withDefaultTolerations,
 } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
-import { quantityNanos } from '@tenon/cel'
 import { keyOf } from '../../storage/index.ts'
 import { allocateAddresses } from '../cluster-addresses.ts'
 import type { ServerContext } from '../context.ts'

@@ -1,8 +1,8 @@
+import { matchesSelector } from '@tenon/api'
 import type { LabelSelector } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import { keyOf, namespacePrefix } from '../../storage/index.ts'
 import type { ServerContext } from '../context.ts'
-import { compileLabelSelector } from '../selectors.ts'
 import { failure, forbidden } from '../http/status.ts'
 import type { Attributes } from './attributes.ts'
 import { evaluate, evaluateConditions, type NamedCondition, type Scope, scopeOf } from './expressions.ts'
@@ -209,9 +209,8 @@ function paramsOf(
     const param = collection.get(keyOf(namespace, paramRef.name))
     if (param !== undefined) found.push(resource.view(param))
   } else {
-    const isSelected = compileLabelSelector(paramRef.selector ?? {})
     collection.scan(namespace === undefined ? {} : { prefix: namespacePrefix(namespace) }, (object) => {
-      if (isSelected(object.metadata.labels ?? {})) found.push(resource.view(object))
+      if (matchesSelector(paramRef.selector ?? {}, object.metadata.labels)) found.push(resource.view(object))
       return true
     })
   }

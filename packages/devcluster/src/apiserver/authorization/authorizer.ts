@@ -1,9 +1,9 @@
+import { matchesSelector } from '@tenon/api'
 import type { LabelSelector } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import { keyOf, namespacePrefix } from '../../storage/index.ts'
 import type { User } from '../authentication/user.ts'
 import type { ServerContext } from '../context.ts'
-import { compileLabelSelector } from '../selectors.ts'
 import type { Access, PathAccess, ResourceAccess } from './attributes.ts'
 
 /** One rule of a role. */
@@ -76,11 +76,11 @@ export class Authorizer {
     }
     const own = (role['rules'] ?? []) as readonly PolicyRule[]
     if (clusterRoleSelectors === undefined) return own
-    const selectors = clusterRoleSelectors.map(compileLabelSelector)
     const rules: PolicyRule[] = []
     this.#ctx.store.collection(`clusterroles.${rbac}`).scan({}, (other) => {
-      const labels = other.metadata.labels ?? {}
-      const isSelected = other.metadata.name !== role.metadata.name && selectors.some((one) => one(labels))
+      const isSelected =
+        other.metadata.name !== role.metadata.name &&
+        clusterRoleSelectors.some((one) => matchesSelector(one, other.metadata.labels))
       // What it selects may be made of others in turn, as `admin` is of `edit` and `edit` of `view`.
       if (isSelected) rules.push(...this.#rulesIn(other))
       return true

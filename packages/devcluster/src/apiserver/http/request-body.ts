@@ -1,3 +1,4 @@
+import { isRecord } from '@tenon/api'
 import type { HttpRequest } from '@tenon/runtime'
 import { parse as parseYaml } from 'yaml'
 import type { FieldValidation, WriteOptions } from '../context.ts'
@@ -39,8 +40,7 @@ function decodedProtobuf({ body = '' }: HttpRequest): unknown {
 /** The parsed body, which must be an object. @throws ApiError 400, 415. */
 export function parseObject(request: HttpRequest): Readonly<Record<string, unknown>> {
   const body = parseBody(request)
-  if (typeof body === 'object' && body !== null && !Array.isArray(body))
-    return body as Record<string, unknown>
+  if (isRecord(body)) return body
   throw badRequest('the body of the request must be an object')
 }
 

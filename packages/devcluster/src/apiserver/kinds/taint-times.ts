@@ -1,3 +1,4 @@
+import { isRecord } from '@tenon/api'
 import type { DeviceTaint, DeviceTaintRule, ResourceSlice } from '@tenon/api'
 import { isDeepStrictEqual } from 'node:util'
 import type { StoredObject } from '../../contract.ts'
@@ -39,10 +40,6 @@ function sliceWithTimes(slice: StoredObject & ResourceSlice, now: string): Store
 function hasTaints(device: unknown): device is { readonly taints: readonly DeviceTaint[] } {
   if (typeof device !== 'object' || device === null || !('taints' in device)) return false
   return Array.isArray(device.taints) && device.taints.every(isRecord)
-}
-
-function isRecord(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
 }
 
 function ruleWithTime(

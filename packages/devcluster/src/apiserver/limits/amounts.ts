@@ -1,5 +1,5 @@
+import { quantityNanos, quantityText } from '@tenon/api'
 import type { Container, PodSpec, ResourceList } from '@tenon/api'
-import { quantityNanos, quantityText } from '@tenon/cel'
 
 /** Amounts in billionths by resource name. */
 export type Amounts = Map<string, bigint>

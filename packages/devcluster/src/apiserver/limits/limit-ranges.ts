@@ -5,10 +5,10 @@ import {
   type LimitRangeItem,
   type PersistentVolumeClaim,
   type Pod,
+  quantityNanos,
   type ResourceList,
   withContainerDefaults,
 } from '@tenon/api'
-import { quantityNanos } from '@tenon/cel'
 import { namespacePrefix } from '../../storage/index.ts'
 import type { StoredObject } from '../../contract.ts'
 import type { ServerContext } from '../context.ts'

@@ -1,10 +1,10 @@
+import { matchesSelector } from '@tenon/api'
 import type { Pod, PodDisruptionBudget } from '@tenon/api'
 import type { LocalDeleteOptions } from '../../contract.ts'
 import { namespacePrefix } from '../../storage/index.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from '../context.ts'
 import { deleteObject } from './delete.ts'
 import type { Served } from '../kinds/registry.ts'
-import { compileLabelSelector } from '../selectors.ts'
 import { internalError, notFound, tooManyRequests } from '../http/status.ts'
 import { commit, readObject, timestamp } from './writing.ts'
 
@@ -50,9 +50,7 @@ function budgetsOf(ctx: ServerContext, pod: Pod): PodDisruptionBudget[] {
   const prefix = namespacePrefix(pod.metadata.namespace ?? '')
   ctx.store.collection('poddisruptionbudgets.policy').scan({ prefix }, (object) => {
     const budget = object as unknown as PodDisruptionBudget
-    const { selector } = budget.spec
-    if (selector !== undefined && compileLabelSelector(selector)(pod.metadata.labels ?? {}))
-      budgets.push(budget)
+    if (matchesSelector(budget.spec.selector, pod.metadata.labels)) budgets.push(budget)
     return true
   })
   return budgets

@@ -1,4 +1,4 @@
-import { apiVersionOf, ownValue } from '@tenon/api'
+import { apiVersionOf, type LabelSelector, ownValue, selectorText } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from '../context.ts'
 import { type PatchRequest, patched } from './patch.ts'
@@ -96,7 +96,7 @@ function scaleOf(served: Served, object: StoredObject): StoredObject {
     spec: { replicas: getPath(object, segments(paths.specReplicasPath)) ?? 0 },
     status: {
       replicas: getPath(object, segments(paths.statusReplicasPath)) ?? 0,
-      ...(selector === undefined ? {} : { selector: selectorText(selector) }),
+      ...(selector === undefined ? {} : { selector: textOf(selector) }),
     },
   }
 }
@@ -118,25 +118,11 @@ function setPath(value: unknown, path: readonly string[], leaf: unknown): unknow
   return { ...object, [segment]: setPath(ownValue(object, segment), rest, leaf) }
 }
 
-interface SelectorFields {
-  readonly matchLabels?: Readonly<Record<string, string>>
-  readonly matchExpressions?: readonly {
-    readonly key: string
-    readonly operator: string
-    readonly values?: readonly string[]
-  }[]
-}
-
-/** A selector in its text form, which is what autoscalers read. */
-function selectorText(selector: unknown): string {
+/** A selector in its text form, which is what autoscalers read; a ReplicationController has labels for one. */
+function textOf(selector: unknown): string {
   if (typeof selector === 'string') return selector
-  const { matchLabels, matchExpressions } = selector as SelectorFields
-  const labels = matchLabels ?? (matchExpressions === undefined ? (selector as Record<string, string>) : {})
-  const equal = Object.entries(labels).map(([key, value]) => `${key}=${value}`)
-  const expressions = (matchExpressions ?? []).map(({ key, operator, values }) => {
-    if (operator === 'Exists') return key
-    if (operator === 'DoesNotExist') return `!${key}`
-    return `${key} ${operator.toLowerCase()} (${(values ?? []).join(',')})`
-  })
-  return [...equal, ...expressions].join(',')
+  const isLabels = !['matchLabels', 'matchExpressions'].some((field) =>
+    Object.hasOwn(selector as object, field),
+  )
+  return selectorText((isLabels ? { matchLabels: selector } : selector) as LabelSelector)
 }

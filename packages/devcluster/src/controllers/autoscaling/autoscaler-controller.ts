@@ -1,7 +1,6 @@
-import { kinds, type Pod, type ResourceType } from '@tenon/api'
+import { kinds, type Pod, quantityNanos, type ResourceType } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import { ApiError, type LocalScale } from '../../contract.ts'
-import { quantityNanos } from '@tenon/cel'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, namespaceOf, splitKey } from '../loop/object-cache.ts'
 import type { Outcome, Steps } from '../loop/reconcile-loop.ts'

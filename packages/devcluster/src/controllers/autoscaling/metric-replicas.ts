@@ -1,5 +1,5 @@
+import { quantityNanos, quantityText } from '@tenon/api'
 import type { Container, Pod } from '@tenon/api'
-import { quantityNanos, quantityText } from '@tenon/cel'
 import { conditionOf, isTerminating } from '../objects/pods.ts'
 import type { MetricSpec, MetricTarget } from '../objects/workloads.ts'
 import { requestOf, usageOf } from './pod-usage.ts'

@@ -1,5 +1,4 @@
-import { type Container, type Pod, ownValue } from '@tenon/api'
-import { quantityNanos } from '@tenon/cel'
+import { type Container, ownValue, type Pod, quantityNanos } from '@tenon/api'
 
 /** `tenon.sh/cpu-usage: 80%` of what the pod requests, or an amount for each container (`250m`). */
 const annotationOf = (resource: string) => `tenon.sh/${resource}-usage`

@@ -1,5 +1,11 @@
-import { defaultStorageClass, kinds, type Node, type Pod, storageClassNameOf } from '@tenon/api'
-import { quantityNanos } from '@tenon/cel'
+import {
+  defaultStorageClass,
+  kinds,
+  type Node,
+  type Pod,
+  quantityNanos,
+  storageClassNameOf,
+} from '@tenon/api'
 import type { ControllerContext } from '../context.ts'
 import { type Index, keyOf, type ObjectCache, splitKey } from '../loop/object-cache.ts'
 import type { Outcome } from '../loop/reconcile-loop.ts'

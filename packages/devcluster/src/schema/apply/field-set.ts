@@ -1,5 +1,4 @@
-import { ownValue, setOwn } from '@tenon/api'
-import { isRecord } from '../shape-node.ts'
+import { isRecord, ownValue, setOwn } from '@tenon/api'
 
 /**
  * A set of field paths in the form of `fieldsV1`: keys are path elements (`f:name`, `k:{…}`, `v:…`),

@@ -1,7 +1,7 @@
-import { ownValue } from '@tenon/api'
+import { isRecord, ownValue } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import type { SchemaNode } from '../../contract.ts'
-import { isRecord, propertiesOf } from '../shape-node.ts'
+import { propertiesOf } from '../shape-node.ts'
 
 /** How the parts of a value are owned. */
 export type Granularity = 'leaf' | 'fields' | 'keyed' | 'set'

@@ -1,6 +1,6 @@
+import { isRecord } from '@tenon/api'
 import type { ManagedFieldsEntry } from '@tenon/api'
 import type { ResourceDefinition, StoredObject } from '../../contract.ts'
-import { isRecord } from '../shape-node.ts'
 import { changesOf } from './field-changes.ts'
 import { type FieldSet, subtract, union } from './field-set.ts'
 import {

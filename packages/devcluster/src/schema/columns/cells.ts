@@ -1,6 +1,5 @@
-import { ownValue } from '@tenon/api'
+import { age, ownValue, selectorText } from '@tenon/api'
 import type { StoredObject, TableColumn } from '../../contract.ts'
-import { age } from './durations.ts'
 
 /** Loose view of stored JSON for reading cells: every field may be absent. */
 // oxlint-disable-next-line typescript/no-explicit-any -- reads objects of every kind
@@ -57,27 +56,9 @@ function byText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-const operators: Readonly<Record<string, string>> = { In: 'in', NotIn: 'notin' }
-
 /** A label selector in its text form (`app=web,tier in (a,b)`). */
 export function formatSelector(selector: Loose | undefined): string {
-  const parts: [key: string, text: string][] = Object.entries(selector?.['matchLabels'] ?? {}).map(
-    ([key, value]) => [key, `${key}=${String(value)}`],
-  )
-  for (const { key, operator, values } of selector?.['matchExpressions'] ?? []) {
-    if (operator === 'Exists') parts.push([key, key])
-    else if (operator === 'DoesNotExist') parts.push([key, `!${key}`])
-    else
-      parts.push([
-        key,
-        `${key} ${operators[operator] ?? operator} (${[...((values ?? []) as string[])].sort(byText).join(',')})`,
-      ])
-  }
-  if (parts.length === 0) return '<none>'
-  return parts
-    .sort(([a], [b]) => byText(a, b))
-    .map(([, text]) => text)
-    .join(',')
+  return selectorText(selector ?? {}) || '<none>'
 }
 
 /** Names and images of a pod template's containers, for wide output. */

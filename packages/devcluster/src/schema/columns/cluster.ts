@@ -1,6 +1,6 @@
+import { age } from '@tenon/api'
 import type { TableColumn } from '../../contract.ts'
 import { ageColumn, column, type Loose, nameColumn, orElse } from './cells.ts'
-import { age } from './durations.ts'
 
 export const plainColumns: readonly TableColumn[] = [nameColumn, ageColumn]
 

@@ -1,7 +1,7 @@
+import { humanDuration } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import type { TableColumn } from '../../contract.ts'
 import { ageColumn, column, type Loose, nameColumn, orElse } from './cells.ts'
-import { humanDuration } from './durations.ts'
 
 interface PodSummary {
   readonly ready: number

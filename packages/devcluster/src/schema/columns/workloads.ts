@@ -1,3 +1,4 @@
+import { age, humanDuration } from '@tenon/api'
 import type { TableColumn } from '../../contract.ts'
 import {
   ageColumn,
@@ -9,7 +10,6 @@ import {
   nameColumn,
   orElse,
 } from './cells.ts'
-import { age, humanDuration } from './durations.ts'
 
 const templateSpec = (object: Loose): Loose | undefined => object['spec']?.template?.spec
 

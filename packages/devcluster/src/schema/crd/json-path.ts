@@ -1,5 +1,5 @@
-import { ownValue } from '@tenon/api'
-import { isRecord, jsonEqual } from '../shape-node.ts'
+import { isRecord, ownValue } from '@tenon/api'
+import { jsonEqual } from '../shape-node.ts'
 
 type Step = (values: readonly unknown[]) => readonly unknown[]
 

@@ -1,6 +1,6 @@
+import { age } from '@tenon/api'
 import type { StoredObject, TableColumn } from '../../contract.ts'
 import { ageColumn, nameColumn } from '../columns/cells.ts'
-import { age } from '../columns/durations.ts'
 import { compileJsonPath, type JsonPath } from './json-path.ts'
 
 /** A column as a CRD declares it. */

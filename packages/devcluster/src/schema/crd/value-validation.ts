@@ -1,6 +1,6 @@
-import { ownValue } from '@tenon/api'
+import { isRecord, ownValue } from '@tenon/api'
 import type { FieldError } from '../../contract.ts'
-import { isRecord, jsonEqual } from '../shape-node.ts'
+import { jsonEqual } from '../shape-node.ts'
 import type { CompiledSchema } from './compiled-schema.ts'
 import { fitsIntegerFormat, hasFormat } from './formats.ts'
 import { fieldPath, type JsonSchema } from './json-schema.ts'

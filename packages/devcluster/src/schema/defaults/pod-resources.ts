@@ -1,6 +1,5 @@
-import { ownValue } from '@tenon/api'
+import { ownValue, quantityNanos, quantityText } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { quantityNanos, quantityText } from '@tenon/cel'
 import { each, fill, set, within } from './fill.ts'
 
 type Amounts = Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
+import { isRecord } from '@tenon/api'
 import { applyPatch, type Operation } from 'rfc6902'
 import type { StoredObject } from '../../contract.ts'
-import { isRecord } from '../shape-node.ts'
 import type { PatchResult } from './strategic-merge-patch.ts'
 
 const maxOperations = 10_000

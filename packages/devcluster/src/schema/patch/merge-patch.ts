@@ -1,6 +1,6 @@
-import { ownValue, setOwn } from '@tenon/api'
+import { isRecord, ownValue, setOwn } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
-import { isRecord, jsonEqual } from '../shape-node.ts'
+import { jsonEqual } from '../shape-node.ts'
 
 /**
  * JSON merge patch (RFC 7386): null deletes, objects merge, everything else replaces. What a patch repeats

@@ -1,6 +1,6 @@
-import { ownValue, setOwn } from '@tenon/api'
+import { isRecord, ownValue, setOwn } from '@tenon/api'
 import type { SchemaNode, StoredObject } from '../../contract.ts'
-import { childOf, isRecord, jsonEqual } from '../shape-node.ts'
+import { childOf, jsonEqual } from '../shape-node.ts'
 
 type Json = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,6 @@
-import { ownValue } from '@tenon/api'
+import { ownValue, quantityNanos } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
-import { quantityNanos } from '@tenon/cel'
 import { checkAmountName } from './containers.ts'
 import { dnsLabelErrors, nameErrors } from './metadata.ts'
 import { type Findings, listOf } from './reporting.ts'

@@ -1,5 +1,5 @@
+import { isQuantity, quantityNanos } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { isQuantity, quantityNanos } from '@tenon/cel'
 import type { Findings } from './reporting.ts'
 import { nameErrors } from './metadata.ts'
 import { checkLabelSelector } from './selectors.ts'

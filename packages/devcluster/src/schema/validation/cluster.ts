@@ -1,8 +1,7 @@
-import { ownValue } from '@tenon/api'
+import { isRecord, ownValue, quantityNanos } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
-import { isRecord, jsonEqual } from '../shape-node.ts'
-import { quantityNanos } from '@tenon/cel'
+import { jsonEqual } from '../shape-node.ts'
 import { type Findings, listOf, textsOf } from './reporting.ts'
 import { checkKey, checkPortOrName } from './containers.ts'
 import {

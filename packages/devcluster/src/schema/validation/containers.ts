@@ -1,7 +1,5 @@
-import { ownValue } from '@tenon/api'
+import { isQuantity, isRecord, ownValue, quantityNanos } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { isRecord } from '../shape-node.ts'
-import { isQuantity, quantityNanos } from '@tenon/cel'
 import { checkFieldReference, checkResourceReference } from './field-references.ts'
 import { dnsLabelErrors, nameErrors, qualifiedNameErrors } from './metadata.ts'
 import { type Findings, listOf } from './reporting.ts'

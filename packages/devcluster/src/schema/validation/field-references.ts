@@ -1,5 +1,5 @@
+import { quantityNanos } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { quantityNanos } from '@tenon/cel'
 import { qualifiedNameErrors } from './metadata.ts'
 import type { Findings } from './reporting.ts'
 

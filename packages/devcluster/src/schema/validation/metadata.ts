@@ -1,5 +1,6 @@
+import { isRecord } from '@tenon/api'
 import type { FieldError, StoredObject } from '../../contract.ts'
-import { isRecord, jsonEqual } from '../shape-node.ts'
+import { jsonEqual } from '../shape-node.ts'
 
 /** How an object of a kind may be called. */
 export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path' | 'any'

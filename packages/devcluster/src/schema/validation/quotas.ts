@@ -1,6 +1,6 @@
+import { quantityNanos } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
-import { quantityNanos } from '@tenon/cel'
 import { qualifiedNameErrors } from './metadata.ts'
 import { type Findings, listOf, textsOf } from './reporting.ts'
 

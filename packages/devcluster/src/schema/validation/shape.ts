@@ -1,6 +1,5 @@
-import { ownValue } from '@tenon/api'
+import { isQuantity, ownValue } from '@tenon/api'
 import type { FieldError, ResourceDefinition, SchemaNode } from '../../contract.ts'
-import { isQuantity } from '@tenon/cel'
 import { propertiesOf, type ShapeNode } from '../shape-node.ts'
 
 /** Required by the models, yet absent or empty on sound objects. */

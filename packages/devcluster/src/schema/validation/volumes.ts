@@ -1,6 +1,5 @@
-import { ownValue } from '@tenon/api'
+import { ownValue, quantityNanos } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
-import { quantityNanos } from '@tenon/cel'
 import { checkClaimSpec } from './claims.ts'
 import { checkFieldReference, checkResourceReference } from './field-references.ts'
 import { dnsLabelErrors, nameErrors } from './metadata.ts'

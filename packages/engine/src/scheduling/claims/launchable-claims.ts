@@ -1,8 +1,7 @@
 /** Which claims of a plan are to be created now, and which wait for a later decision (scheduling.md 10, 12). */
-import { type InstanceType, parseResources, type Resources } from '@tenon/api'
+import { type InstanceType, parseResources, type Resources, sum } from '@tenon/api'
 import type { SchedulingInput } from '../../input/input.ts'
 import type { DeferredClaim, NewClaim, SchedulingResult } from '../../input/result.ts'
-import { sum } from '../pods/pod-resources.ts'
 import { offeringsOf, scopeKey, scopesOf } from '../types/claim-offerings.ts'
 import { exceededLimit } from './limits.ts'
 import { withTwinsInTurn } from './twin-order.ts'

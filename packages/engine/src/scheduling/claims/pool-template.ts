@@ -4,11 +4,12 @@ import {
   labels,
   nodeClassLabel,
   type NodePool,
-  parseResources,
-  type Resources,
-  type Taint,
   ownValue,
+  parseResources,
+  podRequests,
+  type Resources,
   setOwn,
+  type Taint,
 } from '@tenon/api'
 import { requireReadablePool, requireReadableSpec } from '../../eligibility/pool-shape.ts'
 import { allowsAbsence, oneOf } from '../../requirements/requirement.ts'
@@ -35,7 +36,6 @@ import {
   offeringsWithin,
   unmetMinValues,
 } from '../types/instance-rows.ts'
-import { podRequests } from '../pods/pod-resources.ts'
 import { type Amounts, type ResourceSpace, type Room, takeFrom } from '../pods/resource-space.ts'
 import type { SelectablePod } from '../../input/problem.ts'
 import { hardTaints, untolerated } from '../pods/taints.ts'

@@ -1,6 +1,5 @@
 /** Which pods can take each other's place. */
-import { controllerOf, type Pod } from '@tenon/api'
-import { podRequests } from './pod-resources.ts'
+import { controllerOf, type Pod, podRequests } from '@tenon/api'
 
 /** Equal for pods that can take each other's place, whatever others ask of them. */
 export function likenessOf(pod: Pod): string {

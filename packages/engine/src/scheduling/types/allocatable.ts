@@ -2,15 +2,16 @@
 import {
   capacityTypes,
   comparePrices,
+  difference,
   type InstanceType,
   labels,
   type Offering,
+  ownValue,
   type PricePerHour,
   type Resources,
-  ownValue,
+  sum,
 } from '@tenon/api'
 import { compatible, parseRequirements, type Requirements } from '../../requirements/requirements.ts'
-import { difference, sum } from '../pods/pod-resources.ts'
 
 /** Offerings of one type that leave the same resources for pods. */
 export interface AllocatableGroup {

@@ -1,6 +1,5 @@
 /** What NodePools have of their limits. */
-import { labels, parseResources, type Resources } from '@tenon/api'
-import { accumulate } from '@tenon/engine'
+import { accumulate, labels, parseResources, type Resources } from '@tenon/api'
 import { perObject, Tally } from '@tenon/runtime'
 import { labelsOf, ownCapacityOf, type StateNode } from '../nodes/state-node.ts'
 

@@ -11,11 +11,11 @@ import {
   labels,
   ownValue,
   parseResource,
-  setOwn,
   type Pod,
+  podRequests,
   type ResourceList,
+  setOwn,
 } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { workloadOf } from '../pods/workloads.ts'

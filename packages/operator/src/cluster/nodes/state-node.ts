@@ -1,19 +1,20 @@
 /** One instance: what its Node and its NodeClaim say, and which of them counts (cluster-state.md 2.1, 4). */
 import {
   conditionOf,
+  difference,
   disruptedTaint,
   isConditionTrue,
   labels,
   type Node,
   type NodeClaim,
+  ownValue,
   parseResources,
   type Resources,
   sameTaint,
-  type Taint,
-  ownValue,
   setOwn,
+  type Taint,
 } from '@tenon/api'
-import { difference, type NodeInput } from '@tenon/engine'
+import { type NodeInput } from '@tenon/engine'
 import type { NodeUse } from '../pods/pod-index.ts'
 import { startupTaintKind } from './startup-taints.ts'
 

@@ -1,14 +1,6 @@
 /** What decisions ask about all pods again and again, worked out once for each state of a pod or node. */
-import {
-  type Container,
-  type Node,
-  ownValue,
-  type Pod,
-  type PodSpec,
-  type Resources,
-  setOwn,
-} from '@tenon/api'
-import { accumulate, type HostPort, hostPortsOf, podRequests, shapeProblems } from '@tenon/engine'
+import { accumulate, type Node, ownValue, type Pod, requestsOf, type Resources, setOwn } from '@tenon/api'
+import { type HostPort, hostPortsOf, shapeProblems } from '@tenon/engine'
 import type { Cache, Change } from '@tenon/kube'
 import { indexes } from '../caches.ts'
 import { nominatedNodeOf } from './nominated-pods.ts'
@@ -246,33 +238,6 @@ function hasPlainConditions({ status }: { readonly status?: unknown }): boolean 
 /** Whether the pod takes what its spec says; misshapen ones come through here, too. */
 function isUnresized({ status }: Pod): boolean {
   return status?.containerStatuses === undefined && status?.initContainerStatuses === undefined
-}
-
-/** What a pod takes, and all that it follows from beside its containers. */
-interface Taken extends Pick<PodSpec, 'initContainers' | 'overhead' | 'resources'> {
-  readonly amounts: Resources
-}
-
-/** By containers, which cached pods of one workload share. */
-const taken = new WeakMap<readonly Container[], Taken>()
-
-/** What a well-formed pod asks for, or was promised by a resize in place. */
-export function requestsOf(pod: Pod): Resources {
-  const { spec, status } = pod
-  if (!isUnresized(pod)) return podRequests(spec, status)
-  const { containers, initContainers, overhead, resources } = spec
-  const known = taken.get(containers)
-  const isSame =
-    known?.initContainers === initContainers && known?.overhead === overhead && known?.resources === resources
-  if (known !== undefined && isSame) return known.amounts
-  const amounts = podRequests(spec)
-  taken.set(containers, {
-    amounts,
-    ...(initContainers !== undefined && { initContainers }),
-    ...(overhead !== undefined && { overhead }),
-    ...(resources !== undefined && { resources }),
-  })
-  return amounts
 }
 
 /** What pods take of their node; they must be well-formed. */

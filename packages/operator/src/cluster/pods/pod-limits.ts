@@ -1,6 +1,5 @@
 /** The most a pod may take of its node. */
-import { type Container, type Pod, parseResources, type Resources, ownValue } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
+import { type Container, ownValue, parseResources, type Pod, podRequests, type Resources } from '@tenon/api'
 
 /**
  * Limits of one pod, with `pods: 1`, counted as its requests are; its overhead only where it has a limit.

@@ -1,6 +1,5 @@
 /** Which pods are one workload: those that an owner makes alike, as far as the scheduler can tell. */
-import { controllerOf, hashString, type Pod, type PodSpec } from '@tenon/api'
-import { podRequests } from '@tenon/engine'
+import { controllerOf, hashString, type Pod, podRequests, type PodSpec } from '@tenon/api'
 
 /** Labels that differ between pods of one template. */
 const ofInstances: ReadonlySet<string> = new Set([

@@ -1,6 +1,5 @@
 /** `metrics.node`: what nodes have, what is used of it, and how old they are (operations.md 9.2). */
-import { type Container, type Pod, type Resources, ownValue } from '@tenon/api'
-import { accumulate, difference } from '@tenon/engine'
+import { accumulate, type Container, difference, ownValue, type Pod, type Resources } from '@tenon/api'
 import type { ReconcileResult } from '@tenon/kube'
 import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import { sliceMs } from '../../decider/slice.ts'

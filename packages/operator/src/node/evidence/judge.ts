@@ -3,6 +3,7 @@
  * else launch the same again.
  */
 import {
+  accumulate,
   conditionOf,
   isConditionTrue,
   labels,
@@ -10,9 +11,11 @@ import {
   type NodeClaim,
   ownValue,
   type Pod,
+  podRequests,
+  requestsOf,
   type Resources,
 } from '@tenon/api'
-import { accumulate, podRequests, type SchedulingResult } from '@tenon/engine'
+import { type SchedulingResult } from '@tenon/engine'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import { type Caches, indexes } from '../../cluster/caches.ts'
@@ -20,7 +23,6 @@ import type { ClusterState } from '../../cluster/cluster-state.ts'
 import { isNodeReady, transitionMs } from '../../cluster/nodes/state-node.ts'
 import { podsOnNode } from '../../cluster/pods/fresh-pods.ts'
 import { isActive, isDaemonPod } from '../../cluster/pods/pods.ts'
-import { requestsOf } from '../../cluster/pods/pod-index.ts'
 import { workloadOf } from '../../cluster/pods/workloads.ts'
 import type { EvidenceReport } from './evidence-report.ts'
 import { workloadsOf } from './launched-for.ts'

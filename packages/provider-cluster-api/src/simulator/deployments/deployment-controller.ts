@@ -1,5 +1,5 @@
 /** Keeps the MachineSets of MachineDeployments (cluster-api.md 18). */
-import { conditionOf, isConditionTrue, ownValue } from '@tenon/api'
+import { conditionOf, isConditionTrue, ownValue, selectorText } from '@tenon/api'
 import type { HubParts } from '../hub-parts.ts'
 import { hold, isPaused, release } from '../hub-parts.ts'
 import {
@@ -177,7 +177,7 @@ function report(
   )
   const status = {
     observedGeneration: generation,
-    selector: selectorText(deployment),
+    selector: selectorText(deployment.spec?.selector ?? {}),
     replicas: all.length,
     readyReplicas: ready,
     availableReplicas: available,
@@ -202,10 +202,4 @@ function report(
 function phaseOf(wanted: number, there: number): string {
   if (there === wanted) return 'Running'
   return there < wanted ? 'ScalingUp' : 'ScalingDown'
-}
-
-function selectorText({ spec }: FullDeployment): string {
-  return Object.entries(spec?.selector?.matchLabels ?? {})
-    .map(([key, value]) => `${key}=${value}`)
-    .join(',')
 }

@@ -1,6 +1,5 @@
 /** What requests may take of a capacity that several claims share. */
-import { ownValue } from '@tenon/api'
-import { quantityNanos } from '@tenon/cel'
+import { ownValue, quantityNanos } from '@tenon/api'
 import type { Loose } from '../../columns/cells.ts'
 import type { Findings } from '../reporting.ts'
 import { checkOnce } from './parts.ts'

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Container, type Pod, type PodSpec, withRequestsFromLimits } from '@tenon/api'
-import { problemOf } from '../../input/problem.ts'
-import { anInput, aPod } from '../../testing/builders.test-support.ts'
-import { podRequests } from './pod-resources.ts'
+import type { Container, Pod, PodSpec } from './objects.ts'
+import { withRequestsFromLimits } from './pod-defaults.ts'
+import { podRequests, requestsOf } from './pod-requests.ts'
 
 const asking = (cpu: string, name = 'app'): Container => ({ name, resources: { requests: { cpu } } })
 const sidecar = (cpu: string): Container => ({ ...asking(cpu, 'sidecar'), restartPolicy: 'Always' })
@@ -100,19 +99,19 @@ test('amounts below one unit are never lost in a sum', () => {
   assert.throws(() => podRequests(many({ cpu: 'much' })), RangeError)
 })
 
-test('pods that hold what they ask for are alike, whatever else their status says', () => {
-  const running = (name: string, cpu: string): Pod => {
-    const pod = aPod({ cpu: '250m' })
-    return {
-      ...pod,
-      metadata: { ...pod.metadata, name, uid: name },
-      status: {
-        phase: 'Running',
-        podIP: name,
-        containerStatuses: [{ name: 'app', resources: { requests: { cpu } }, allocatedResources: { cpu } }],
-      },
-    }
-  }
-  const pods = [running('a', '250m'), running('b', '250m'), running('c', '500m')]
-  assert.equal(problemOf(anInput({ pods })).shapes.length, 2)
+test('what pods share is worked out once, and anew where kubelets say what containers have', () => {
+  const spec: PodSpec = { containers: [asking('1')] }
+  assert.equal(requestsOf({ spec }), requestsOf({ spec: { ...spec } }))
+  assert.deepEqual(requestsOf({ spec: { ...spec, overhead: { cpu: '1' } } }), { cpu: 2000, pods: 1 })
+  const containerStatuses = [{ name: 'app', resources: { requests: { cpu: '3' } } }]
+  assert.deepEqual(requestsOf({ spec, status: { containerStatuses } }), {
+    cpu: 3000,
+    pods: 1,
+  })
+})
+
+test('scoring assumes an amount for each container that asks for nothing', () => {
+  const assumed = { cpu: 100, memory: 200 }
+  const spec: PodSpec = { containers: [asking('1'), { name: 'silent' }], initContainers: [sidecar('2')] }
+  assert.deepEqual(podRequests(spec, undefined, assumed), { cpu: 3100, memory: 600, pods: 1 })
 })

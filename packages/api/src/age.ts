@@ -39,7 +39,7 @@ export function humanDuration(ms: number): string {
 }
 
 /** Time since a timestamp; `<unknown>` without one. */
-export function age(timestamp: string | undefined, nowMs: number): string {
-  const ms = Date.parse(timestamp ?? '')
+export function age(timestamp: unknown, nowMs: number): string {
+  const ms = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
   return Number.isNaN(ms) ? '<unknown>' : humanDuration(nowMs - ms)
 }

@@ -1,0 +1,9 @@
+/** Writes the snapshot that the flow `explain` asks about, in a thread, so that nothing of it counts as loaded. */
+import { workerData } from 'node:worker_threads'
+import { writeSnapshot } from '@tenon/ask'
+import { aPending, aPool, aSnapshot, aType } from '@tenon/ask/test-clusters'
+
+await writeSnapshot(
+  workerData as string,
+  aSnapshot([aPool('blue'), aPending('a', { cpu: '9' })], [aType('small', 1)]),
+)
