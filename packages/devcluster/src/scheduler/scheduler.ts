@@ -391,6 +391,8 @@ class Scheduler {
   #remember(facts: PodFacts, message: string, rejectedBy: ReadonlySet<FilterName>): void {
     const shape = shapeOf(facts)
     if (shape === undefined || this.#nominations.nodeOf(facts.uid) !== undefined) return
+    // What a filter from outside says may change while the cluster stands still.
+    if (rejectedBy.has('Extra')) return
     const version = this.#view.index.version
     for (const [key, known] of this.#failures) if (known.version !== version) this.#failures.delete(key)
     this.#failures.set(shape, { version, message, rejectedBy })

@@ -55,6 +55,16 @@ describe('queue order and back-off', () => {
     assert.equal(attempts, 2)
   })
 
+  it('asks a filter from outside again after five minutes, although nothing in the cluster has changed', async () => {
+    let refusal: string | undefined = 'node(s) were refused'
+    const cluster = aCluster().node('a', oneCpu).pod('p', whole)
+    cluster.start({ extraFilter: () => refusal })
+    await cluster.settle(1000)
+    refusal = undefined
+    await cluster.settle(350_000)
+    assert.equal(cluster.get('p')?.spec.nodeName, 'a')
+  })
+
   it('writes the condition once while the reason stays the same', async () => {
     const cluster = aCluster()
       .node('a', oneCpu)
