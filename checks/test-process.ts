@@ -1,7 +1,7 @@
 /**
  * Runs the test files that are its arguments, in this process. Node's runner would follow every promise and timer, to
  * know which test an uncaught error belongs to, and that takes a third of the time of a simulated cluster. Without, such
- * an error fails the process instead of one test.
+ * an error fails the process instead of one test. Hooks at the top of a file come too late for its suites.
  */
 import asyncHooks from 'node:async_hooks'
 import { resolve } from 'node:path'

@@ -5,7 +5,7 @@ import type { Amount, ResourceTable } from './resource-table.ts'
 const assumedForScoring = { cpu: 100, memory: 200 * 1024 * 1024 }
 
 /** What a pod asks of its node, and what it weighs in scoring: CPU (thousandths) and memory (bytes). */
-interface Asked {
+export interface Asked {
   /** Zero amounts left out. */
   readonly requests: readonly Amount[]
   readonly scored: { readonly cpu: number; readonly memory: number }

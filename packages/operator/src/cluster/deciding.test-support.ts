@@ -16,7 +16,6 @@ import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
 import { GroupInputs } from '../provisioning/input/group-input.ts'
 import { DeviceInputs } from '../provisioning/input/device-input.ts'
 import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
-import { SchedulingPolicies } from '../provisioning/input/scheduling-policies.ts'
 import { type GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { defaultSettings } from '../settings.ts'
 import { aPod, aPool } from './nodes/nodes.test-support.ts'
@@ -84,7 +83,8 @@ export async function gathered(
   const placementGate = { improvementFor: () => ({}) }
   const launchGuard = { onTrial: () => offeringsOnTrial }
   const inputs = new SchedulingInputs({
-    state,
+    ...observed,
+    placementGate,
     cluster: new ClusterInput(observed),
     pools: new EligiblePools({
       ...observed,
@@ -96,7 +96,6 @@ export async function gathered(
       groups: new GroupInputs(observed),
       devices: new DeviceInputs(observed),
     }),
-    policies: new SchedulingPolicies({ ...observed, placementGate }),
     slicing: { clock, turns: eventLoopTurns, sliceMs },
   })
   return await inputs.forPending(new AbortController().signal)

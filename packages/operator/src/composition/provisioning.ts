@@ -1,6 +1,5 @@
 /** Builds what decides about pods that wait, and launches nodes for them. */
 import { ClaimRefusals } from '../cluster/pods/claim-refusals.ts'
-import { StoredPods } from '../cluster/pods/stored-pods.ts'
 import { EvidenceReport } from '../node/evidence/evidence-report.ts'
 import { PodRefusals } from '../node/evidence/pod-refusals.ts'
 import { Shortfalls } from '../node/evidence/shortfalls.ts'
@@ -26,13 +25,10 @@ import type { LimitReport } from '../provisioning/reports/limit-report.ts'
 import { OutcomeReport } from '../provisioning/reports/outcome-report.ts'
 import { PendingClaimObjects } from '../provisioning/claims/pending-claim-objects.ts'
 import type { PlannedClaims } from '../provisioning/claims/planned-claims.ts'
-import { PoolsAside } from '../provisioning/reports/pools-aside.ts'
-import { PreferenceWarnings } from '../provisioning/reports/preference-warnings.ts'
 import { Provisioner } from '../provisioning/provisioner.ts'
 import { RefusedClaims } from '../provisioning/claims/refused-claims.ts'
 import { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { SchedulingPass } from '../provisioning/scheduling-pass.ts'
-import { SchedulingPolicies } from '../provisioning/input/scheduling-policies.ts'
 import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
 import { TimedDecider } from '../provisioning/timed-decider.ts'
 import { RepeatedDecision } from '../decider/repeated-decision.ts'
@@ -59,7 +55,7 @@ export function inputsOf(
   kind: PoolKind = parts.observed.isAll ? 'any' : 'acting',
 ): SchedulingInputs {
   return new SchedulingInputs({
-    state: parts.state,
+    ...parts,
     cluster: new ClusterInput(parts),
     pools: new EligiblePools({ ...parts, pools: parts.observed.choice(kind) }),
     pods: new PodEligibility({
@@ -67,8 +63,6 @@ export function inputsOf(
       devices: new DeviceInputs(parts),
       groups: new GroupInputs(parts),
     }),
-    policies: new SchedulingPolicies(parts),
-    slicing: parts.slicing,
   })
 }
 
@@ -119,17 +113,14 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
   const report = new SchedulingReport({
     ...parts,
     limits,
-    aside: new PoolsAside(parts),
     memory: new DecisionMemory(parts),
   })
-  const storedPods = new StoredPods(parts)
   const { buffers, groupKinds } = parts.caches
   const pass = new SchedulingPass({
     ...parts,
     judge,
     inputs: inputsOf(parts),
     refused,
-    preferences: new PreferenceWarnings(parts),
     decider: timedDeciderOf(parts),
     report,
     roomReports: [
@@ -141,7 +132,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     launches: new ClaimLaunches({
       reservations: new ClaimReservations({ ...parts, plannedClaims }),
       plannedClaims,
-      objects: new PendingClaimObjects({ ...parts, objects: new ClaimObjects(parts), storedPods }),
+      objects: new PendingClaimObjects({ ...parts, objects: new ClaimObjects(parts) }),
       refused,
       report: new LaunchReport({ ...parts, report, creations }),
       logger,

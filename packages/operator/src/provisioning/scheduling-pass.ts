@@ -9,17 +9,16 @@ import type { ClaimLaunches, LaunchOutcome } from './claims/claim-launches.ts'
 import type { RefusedClaims } from './claims/refused-claims.ts'
 import type { GatheredInput, SchedulingInputs } from './input/scheduling-input.ts'
 import type { OutcomeReport } from './reports/outcome-report.ts'
-import type { PreferenceWarnings } from './reports/preference-warnings.ts'
+import { type PreferenceWarningParts, warnOfPreferences } from './reports/preference-warnings.ts'
 import type { SchedulingReport } from './reports/scheduling-report.ts'
 import type { RoomOutcome, RoomReport } from './room-outcome.ts'
 import type { TimedDecider } from './timed-decider.ts'
 
-interface Dependencies {
+interface Dependencies extends PreferenceWarningParts {
   /** Undefined in compatibility mode: no node evidence is kept. */
   readonly judge: Pick<NodeEvidenceJudge, 'decided' | 'run'> | undefined
   readonly inputs: SchedulingInputs
   readonly refused: RefusedClaims
-  readonly preferences: PreferenceWarnings
   readonly decider: TimedDecider
   readonly report: SchedulingReport
   /** Those of CapacityBuffers and ProvisioningRequests, where they are served. */
@@ -75,7 +74,7 @@ export class SchedulingPass {
 
   /** @returns undefined when there is nothing to decide about real pods, or no pool that could launch anything. */
   async #decide(signal: AbortSignal): Promise<Decided | undefined> {
-    const { inputs, preferences, refused, report, slicing } = this.#deps
+    const { inputs, refused, report, slicing } = this.#deps
     const start = slicing.clock.monotonic()
     const all = refused.inTurn(await inputs.forPending(signal))
     const [input, roomPods] = withoutRoom(all)
@@ -97,7 +96,7 @@ export class SchedulingPass {
       await this.#reportRoom(room, signal)
       return undefined
     }
-    preferences.warn(input.pods)
+    warnOfPreferences(this.#deps, input.pods)
     const result = await this.#result(all, signal)
     await inSlices(report.pendingZones(input, result), slicing)
     if (pods.length > 0) report.decided(input.pods, slicing.clock.monotonic() - start)

@@ -5,7 +5,6 @@ import type { NodePool } from '@tenon/api'
 import { silentLogger } from '@tenon/runtime'
 import { DecisionMemory } from '../../provisioning/reports/decision-memory.ts'
 import { LimitReport } from '../../provisioning/reports/limit-report.ts'
-import { PoolsAside } from '../../provisioning/reports/pools-aside.ts'
 import { SchedulingReport } from '../../provisioning/reports/scheduling-report.ts'
 import { Metrics } from '../../metrics/metrics.ts'
 import { defaultSettings } from '../../settings.ts'
@@ -43,7 +42,9 @@ function reporting() {
     metrics,
     logger,
     limits: new LimitReport({ kubernetes: { caches, events }, settings: defaultSettings, logger }),
-    aside: new PoolsAside({ caches, state, provider }),
+    caches,
+    state,
+    provider,
     memory: new DecisionMemory({ caches, state, metrics, clock }),
   })
   const fail = () => {

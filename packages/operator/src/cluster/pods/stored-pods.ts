@@ -2,24 +2,14 @@ import type { Pod } from '@tenon/api'
 import type { Caches } from '../caches.ts'
 import type { ClusterState } from '../cluster-state.ts'
 
-/** What this file works with. */
-interface Dependencies {
+export interface StoredPodParts {
   readonly caches: Pick<Caches, 'pods'>
   readonly state: Pick<ClusterState, 'isWellFormed'>
 }
 
-/** Pods without what decisions changed of them. */
-export class StoredPods {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  of(pod: Pod): Pod {
-    const { name, namespace, uid } = pod.metadata
-    const { caches, state } = this.#deps
-    const stored = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
-    return stored?.metadata.uid === uid && stored !== undefined && state.isWellFormed(stored) ? stored : pod
-  }
+/** The pod as it is stored, without what decisions changed of it. */
+export function storedPod({ caches, state }: StoredPodParts, pod: Pod): Pod {
+  const { name, namespace, uid } = pod.metadata
+  const stored = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
+  return stored?.metadata.uid === uid && stored !== undefined && state.isWellFormed(stored) ? stored : pod
 }

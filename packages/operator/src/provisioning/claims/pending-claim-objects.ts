@@ -1,19 +1,17 @@
 /** NodeClaims for pods that wait, with notes for later processes. */
 import type { NewObject, NodeClaim, NodePool } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
-import type { StoredPods } from '../../cluster/pods/stored-pods.ts'
+import { storedPod, type StoredPodParts } from '../../cluster/pods/stored-pods.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 import { type ClaimedGroup, groupNote } from '../../cluster/pods/group-claims.ts'
 import { launchedFor } from '../../node/evidence/launched-for.ts'
 import type { ClaimObjects } from './claim-objects.ts'
 import type { Settings } from '../../settings.ts'
 
-/** What this file works with. */
-interface Dependencies {
+interface Dependencies extends StoredPodParts {
   readonly objects: ClaimObjects
-  readonly storedPods: StoredPods
   readonly settings: Pick<Settings, 'compatibility'>
-  readonly state: Pick<ClusterState, 'podGroups'>
+  readonly state: StoredPodParts['state'] & Pick<ClusterState, 'podGroups'>
 }
 
 export class PendingClaimObjects {
@@ -28,11 +26,11 @@ export class PendingClaimObjects {
   }
 
   #notes({ pods, podGroups = [] }: NewClaim, pool: NodePool): Readonly<Record<string, string>> {
-    const { objects, settings, storedPods } = this.#deps
+    const { objects, settings } = this.#deps
     if (settings.compatibility === 'karpenter') return {}
     return {
       ...objects.settingsNote(pool),
-      ...launchedFor(pods.map((pod) => storedPods.of(pod))),
+      ...launchedFor(pods.map((pod) => storedPod(this.#deps, pod))),
       ...groupNote(this.#groups(podGroups)),
     }
   }

@@ -8,11 +8,10 @@ import { unreadableText } from '../../cluster/readable.ts'
 import { type ClusterInput, leavingAmong } from './cluster-input.ts'
 import type { IgnoredPod, PlacedPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
 import type { EligiblePools, Listing, UnreadyPool } from './eligible-pools.ts'
-import type { SchedulingPolicies } from './scheduling-policies.ts'
+import { schedulingPolicy, type SchedulingPolicyParts } from './scheduling-policies.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
-/** What this file works with. */
-interface Dependencies {
+interface Dependencies extends SchedulingPolicyParts {
   readonly state: Pick<
     ClusterState,
     'attachLimits' | 'limitReservations' | 'parsed' | 'pods' | 'stateNodes' | 'unreadableNodeText'
@@ -20,7 +19,6 @@ interface Dependencies {
   readonly cluster: ClusterInput
   readonly pools: EligiblePools
   readonly pods: PodEligibility
-  readonly policies: SchedulingPolicies
   readonly slicing: Slicing
 }
 
@@ -186,7 +184,7 @@ function* gathering(
   listings: readonly Listing[],
   moving: readonly PlacedPod[] = [],
 ): Generator<undefined, GatheredInput, undefined> {
-  const { cluster, policies, pods, state } = deps
+  const { cluster, pods, state } = deps
   const lookups = cluster.volumeLookups()
   const stateNodes = hasPods ? state.stateNodes() : []
   const staying = stayingAmong(stateNodes, state)
@@ -210,7 +208,7 @@ function* gathering(
     ),
     daemons: cluster.daemons(),
     topology: cluster.topology(staying, stateNodes),
-    policy: policies.of(pending.length),
+    policy: schedulingPolicy(deps, pending.length),
     planned: pods.withKeptRoom(cluster.planned(staying, pending), staying),
     attachLimits: state.attachLimits.current(),
     stateNodes: byName(staying),

@@ -15,8 +15,7 @@ import { observedText } from '../../observe/observed-pools.ts'
 import type { Caches } from '../../cluster/caches.ts'
 import type { ClusterState } from '../../cluster/cluster-state.ts'
 
-/** What this file works with. */
-interface Dependencies {
+export interface PoolsAsideParts {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'isManaged'>
   readonly provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels'>
@@ -30,24 +29,11 @@ interface PoolAside {
   readonly statements: ReadonlyMap<string, readonly Requirements[]>
 }
 
-/** Tells of NodePools that take no part. */
-export class PoolsAside {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  /**
-   * Answers for a pod with a sentence about the NodePools that could serve it, judged by labels and taints, if they
-   * took part; undefined when there is none.
-   */
-  now(): (pod: Pod) => string | undefined {
-    return poolsAside(this.#deps)
-  }
-}
-
-function poolsAside(deps: Dependencies): (pod: Pod) => string | undefined {
+/**
+ * Answers for a pod with a sentence about the NodePools that could serve it, judged by labels and taints, if they took
+ * part; undefined when there is none.
+ */
+export function poolsAside(deps: PoolsAsideParts): (pod: Pod) => string | undefined {
   const { caches, provider, state } = deps
   const aside = caches.nodePools.list().flatMap((pool): readonly PoolAside[] => {
     if (!state.isManaged(pool) || pool.spec.replicas !== undefined) return []

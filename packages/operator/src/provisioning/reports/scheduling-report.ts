@@ -13,18 +13,16 @@ import {
 } from '@tenon/engine'
 import { keyOf } from '../../cluster/pods/pods.ts'
 import { type DecisionMemory, isUnbound } from './decision-memory.ts'
-import type { PoolsAside } from './pools-aside.ts'
+import { poolsAside, type PoolsAsideParts } from './pools-aside.ts'
 import type { LimitReport } from './limit-report.ts'
 import type { IgnoredPod, RefusedPod } from '../input/eligible-pods.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
-interface Dependencies {
+interface Dependencies extends PoolsAsideParts {
   readonly events: EventRecorder
   readonly metrics: Pick<Metrics, 'ignoredPods' | 'pendingPodsByZone' | 'unschedulablePods'>
   readonly logger: Logger
   readonly limits: LimitReport
-  readonly aside: PoolsAside
   readonly memory: DecisionMemory
 }
 
@@ -76,7 +74,7 @@ export class SchedulingReport {
   *withoutPools(pods: readonly Pod[]): Generator<undefined, void, undefined> {
     this.#deps.metrics.unschedulablePods.set({ controller }, pods.length)
     const reason = renderPodReason({ kind: 'noPools' })
-    const asideFor = this.#deps.aside.now()
+    const asideFor = poolsAside(this.#deps)
     for (const pod of pods) {
       yield
       const aside = asideFor(pod)
@@ -122,7 +120,7 @@ export class SchedulingReport {
     }
     this.#limitsReached(texts.keys())
     this.#deps.metrics.unschedulablePods.set({ controller }, failures.length)
-    const asideFor = this.#deps.aside.now()
+    const asideFor = poolsAside(this.#deps)
     for (const { pod, reason: why } of failures) {
       yield
       const aside = asideFor(pod)

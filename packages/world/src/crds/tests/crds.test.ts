@@ -17,7 +17,6 @@ import {
   createApiServer,
   createCrdChecker,
   createCredentials,
-  type Credentials,
   fieldErrorText,
   kubeconfigYaml,
 } from '@tenon/devcluster'
@@ -58,11 +57,7 @@ const crds = [
 ]
 const crdsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 
-let credentials: Credentials
-
-before(async () => {
-  credentials = await createCredentials(new SystemClock().now())
-})
+const credentials = await createCredentials(new SystemClock().now())
 
 function anApiServer(): ApiServer {
   const { adminToken, signingKey } = credentials
