@@ -361,6 +361,16 @@ describe('oracles', () => {
     assert.equal(found(2).length, 1)
   })
 
+  test('a useless node of each NodePool is allowed', () => {
+    const waiting = aPod({ node: undefined, runningMs: undefined })
+    const nodes = (...pools: readonly string[]) =>
+      pools.map((pool, index) => ({ ...aNode(`n-${index}`), pool }))
+    const found = (...pools: readonly string[]) =>
+      noUselessNodes(seen([waiting], nodes(...pools)), aSmallCase(), 30 * minute)
+    assert.equal(found('a', 'b').length, 0)
+    assert.equal(found('a', 'b', 'b').length, 1)
+  })
+
   test('a useless node is excused by a pod that came about then and found a place soon', () => {
     const waiting = aPod({ node: undefined, runningMs: undefined })
     const soon = aPod({ createdMs: 10 * minute, runningMs: 12 * minute })

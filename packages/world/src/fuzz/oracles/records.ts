@@ -22,7 +22,8 @@ export function nothingLost({ losses }: Pick<Observer, 'losses'>): readonly Find
 }
 
 /**
- * At most one node that no pod of a workload ever came to, for each pod that waits and each hour. One more is excused
+ * At most one node of each NodePool that no pod of a workload ever came to, for each pod that waits and each hour: what
+ * one NodePool launches in vain says nothing of another (reports-2.md 1). One more is excused
  * for each pod that came about then and found a place soon: the scheduler may have put it on a node for another pod.
  */
 export function noUselessNodes(observer: Seen, given: Case, nowMs: number): readonly Finding[] {
@@ -40,7 +41,7 @@ export function noUselessNodes(observer: Seen, given: Case, nowMs: number): read
   const allowed =
     slow.length === 0
       ? pods.length
-      : slow.length * hours +
+      : slow.length * hours * new Set(useless.map(({ pool }) => pool)).size +
         meantForOthers(
           useless,
           pods.filter((pod) => !slow.includes(pod)),
