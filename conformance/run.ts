@@ -67,7 +67,7 @@ async function main(): Promise<number> {
     await quietEnded.promise
     return calm.shift() ?? others.shift()
   }
-  const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 4), files.length)
+  const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 3), files.length)
   const lanes = await Promise.all(
     Array.from({ length: count }, (_, lane) =>
       runLane(() => next(lane)).finally(() => {
