@@ -12,6 +12,7 @@ import { ensurePrometheus } from './src/prometheus.ts'
 /** What takes longest begins first, so that no lane is still at work long after the others. */
 const longestFirst = [
   'drain',
+  'wrong-views',
   'scale',
   'planned-placement',
   'takeover',
@@ -25,12 +26,10 @@ const longestFirst = [
   'crds',
 ]
 /**
- * Played first, one after the other: what the scheduler makes of a plan depends on how fast it is told of it, and with
- * gangs that wait it takes a processor for itself.
+ * Played before the lanes begin, one after the other: what the scheduler makes of a plan depends on how fast it is told
+ * of it, and with gangs that wait it takes a processor for itself.
  */
 const alone: ReadonlySet<string> = new Set(['scheduling-proof', 'gangs', 'gang-features'])
-/** Hardly anything but time passes in them: they may be played beside those above. */
-const waiting: ReadonlySet<string> = new Set(['wrong-views'])
 /** Those that start a control plane themselves, with features that others do without. */
 const selfMade: ReadonlySet<string> = new Set(['gangs', 'gang-features'])
 /**
@@ -57,24 +56,10 @@ async function main(): Promise<number> {
   const files = suiteFiles(process.argv.slice(2).filter((argument) => !argument.startsWith('-')))
   if (files.some((file) => basename(file) === 'monitoring.test.ts') && !hasPrometheus()) return 1
   const quiet = files.filter((file) => alone.has(nameOf(file)))
-  const calm = files.filter((file) => waiting.has(nameOf(file)))
-  const others = files.filter((file) => !quiet.includes(file) && !calm.includes(file))
-  const quietEnded = Promise.withResolvers<void>()
-  const next = async (lane: number): Promise<string | undefined> => {
-    const file = lane === 0 ? quiet.shift() : lane === 1 ? calm.shift() : undefined
-    if (file !== undefined) return file
-    if (lane === 0) quietEnded.resolve()
-    await quietEnded.promise
-    return calm.shift() ?? others.shift()
-  }
-  const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 3), files.length)
-  const lanes = await Promise.all(
-    Array.from({ length: count }, (_, lane) =>
-      runLane(() => next(lane)).finally(() => {
-        if (lane === 0) quietEnded.resolve()
-      }),
-    ),
-  )
+  const others = files.filter((file) => !quiet.includes(file))
+  const first = await runLane(quiet)
+  const count = Math.min(Number(process.env['TENON_CONFORMANCE_LANES'] ?? 3), others.length)
+  const lanes = [first, ...(await Promise.all(Array.from({ length: count }, () => runLane(others))))]
   const failed = lanes.flat().filter(({ code }) => code !== 0)
   for (const { file } of failed) say(`FAILED: ${file}`)
   say(
@@ -90,16 +75,16 @@ interface Outcome {
   readonly code: number
 }
 
-/** Plays one file after the other, until there is none. */
-async function runLane(next: () => Promise<string | undefined>): Promise<readonly Outcome[]> {
-  let file = await next()
+/** Takes files from the list that all lanes share, until nothing is left. */
+async function runLane(files: string[]): Promise<readonly Outcome[]> {
+  let file = files.shift()
   if (file === undefined) return []
   const folder = mkdtempSync(join(tmpdir(), 'tenon-conformance-'))
   let controlPlane: ControlPlane | undefined
   const outcomes: Outcome[] = []
   let done = false
   try {
-    for (; file !== undefined && !interrupted.signal.aborted; file = await next()) {
+    for (; file !== undefined && !interrupted.signal.aborted; file = files.shift()) {
       if (!selfMade.has(nameOf(file))) controlPlane ??= await started(folder)
       outcomes.push({ file, code: await runFile(file, controlPlane) })
     }
