@@ -1,15 +1,19 @@
 /** Pods and what may hold them, grouped so that the lower bound stays a small problem. */
 import {
   admitsValue,
+  type InstanceType,
   labels,
+  type NodeSelectorRequirement,
   type Pod,
   podRequests,
   type PodSpec,
   type PricePerHour,
+  type Requirement,
   type Resources,
+  type Taint,
+  type Toleration,
   untoleratedTaint,
 } from '@tenon/api'
-import type { InstanceType, NodeSelectorRequirement, Requirement, Taint, Toleration } from '@tenon/api'
 import { allocatableOf, type NodeInput, type PoolInput, type SchedulingInput } from '@tenon/engine'
 import { withoutSuperfluous } from './superfluous.ts'
 

@@ -1,6 +1,5 @@
 /** Explanations as people read them. */
-import { priceText } from '@tenon/api'
-import type { ResourceList } from '@tenon/api'
+import { priceText, type ResourceList } from '@tenon/api'
 import type { JournalEntry, NodeObstacle, Saving } from '@tenon/operator'
 import type { NearestMiss } from '../misses/find.ts'
 import type { AsOf } from './as-of.ts'

@@ -3,8 +3,7 @@
  * own, written once before the first of them. A snapshot is then as large as its pods differ, and those who read it
  * get one object for what is the same, as the controller has it.
  */
-import { isRecord } from '@tenon/api'
-import type { KubeObject } from '@tenon/api'
+import { isRecord, type KubeObject } from '@tenon/api'
 
 type Fields = Readonly<Record<string, unknown>>
 

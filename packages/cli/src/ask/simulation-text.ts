@@ -1,8 +1,7 @@
 /** Simulations as text, as a diff, and as an object. */
-import { priceText } from '@tenon/api'
 import { budgetText } from '@tenon/ask'
 import type { AddedNodes, LeavingNode, SimulatedPrice, Simulation, SnapshotPlayReport } from '@tenon/ask'
-import type { KubeObject, PricePerHour } from '@tenon/api'
+import { type KubeObject, type PricePerHour, priceText } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import { tableLines, TableWriter } from '../kubectl/output/table.ts'
 import { originText } from './origin-text.ts'

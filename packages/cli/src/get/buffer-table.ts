@@ -1,6 +1,5 @@
 /** CapacityBuffers: what room is for, how much of it there is, and what that costs. */
-import { priceText } from '@tenon/api'
-import type { CapacityBuffer } from '@tenon/api'
+import { type CapacityBuffer, priceText } from '@tenon/api'
 import { conditionStatus, framed, none, type TableOf, unknown } from './cells.ts'
 
 export const bufferTable: TableOf<CapacityBuffer> = (facts) =>

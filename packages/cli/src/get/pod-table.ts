@@ -1,6 +1,5 @@
 /** Pods: kubectl's columns, and what each asks for. */
-import { podRequests } from '@tenon/api'
-import type { Pod } from '@tenon/api'
+import { type Pod, podRequests } from '@tenon/api'
 import { framed, none, type TableOf } from './cells.ts'
 
 export const podTable: TableOf<Pod> = (facts) =>

@@ -1,5 +1,6 @@
 /** Which instance types pending pods fit. */
 import {
+  comparePrices,
   type InstanceType,
   labels,
   ownValue,
@@ -9,7 +10,6 @@ import {
   type Taint,
   untoleratedTaint,
 } from '@tenon/api'
-import { comparePrices } from '@tenon/api'
 import { allocatableOf } from '@tenon/provider'
 import { priceOf } from './neighbours.ts'
 

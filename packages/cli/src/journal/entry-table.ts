@@ -1,6 +1,5 @@
 /** Journal entries as `tenon journal` prints them. */
-import { age, priceText } from '@tenon/api'
-import type { KubeObject } from '@tenon/api'
+import { age, type KubeObject, priceText } from '@tenon/api'
 import type { DaySavings, JournalEntry } from '@tenon/operator'
 import { lineOf } from '@tenon/operator'
 import type { Column } from '../kubectl/output/table.ts'

@@ -1,5 +1,6 @@
 /** Renders the view of `tenon up`: pods, nodes, claims and their cost. */
 import { priceText } from '@tenon/api'
+
 export interface ClusterFigures {
   readonly pods: { readonly pending: number; readonly running: number; readonly other: number }
   readonly nodes: readonly NodeRow[]

@@ -1,6 +1,5 @@
 /** The pods of a cluster: what they ask for on each node, and which of them have none. */
-import { accumulate, podRequests } from '@tenon/api'
-import type { KubeObject, Pod, Resources } from '@tenon/api'
+import { accumulate, type KubeObject, type Pod, podRequests, type Resources } from '@tenon/api'
 import { type Owner, ownerOf } from '@tenon/ask'
 import type { PodCounts } from './view.ts'
 

@@ -1,7 +1,6 @@
-import { podRequests } from '@tenon/api'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Container, Pod } from '@tenon/api'
+import { type Container, type Pod, podRequests } from '@tenon/api'
 import { ownerOf } from '@tenon/ask'
 import { assert as holds, boolean, constantFrom, option, property, record, tuple } from 'fast-check'
 import { PodTrimmer } from './trim.ts'

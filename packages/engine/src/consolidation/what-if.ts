@@ -1,7 +1,6 @@
 /** Simulations without some of the nodes, on common ground (scheduling.md 14, disruption.md 11). */
-import { difference } from '@tenon/api'
 import type { NodeInput } from '../input/input.ts'
-import type { Resources } from '@tenon/api'
+import { difference, type Resources } from '@tenon/api'
 import { CompiledProblem } from '../scheduling/compiled-problem.ts'
 import { KnownPackings } from '../scheduling/packing/known-packings.ts'
 import { Ground } from '../scheduling/ground.ts'

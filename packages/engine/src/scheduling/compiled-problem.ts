@@ -1,6 +1,7 @@
 /** A problem read once: shapes, templates and everything else that no placement changes. */
 import { type InstanceType, labels, normalizedLabel, ownValue, podRequests, type Resources } from '@tenon/api'
 import { Interrupted, Pace } from '../pace.ts'
+import { labelRequirements } from '../requirements/requirements.ts'
 import { RequirementStates } from '../requirements/states.ts'
 import { compareText } from '../input/compare-text.ts'
 import { hostNames } from '../input/named-nodes.ts'
@@ -13,6 +14,7 @@ import { ClaimClasses } from './claims/claim-class.ts'
 import { ClaimFinisher } from './claims/finished-claims.ts'
 import type { KnownPackings } from './packing/known-packings.ts'
 import type { TypeReader } from './types/instance-rows.ts'
+import { readLabels } from './nodes/node-fill.ts'
 import { type PodShape, PodShapes } from './pods/pod-shape.ts'
 import {
   type CompiledDaemon,
@@ -27,6 +29,7 @@ import {
 } from './claims/pool-template.ts'
 import { ResourceSpace } from './pods/resource-space.ts'
 import { DomainUniverse } from './topology/domains.ts'
+import type { Launch } from './topology/pod-topology.ts'
 import { unavailableOfferings, type Withheld, withheldOf } from './claims/withheld.ts'
 
 export class CompiledProblem {
@@ -56,6 +59,7 @@ export class CompiledProblem {
   readonly malformed: MalformedObject[] = []
   /** What is wrong with the pods of a shape, by its index. */
   readonly malformedShapes = new Map<number, string>()
+  #onTheirWay: readonly Launch[] | undefined
   #podsByShape: readonly { readonly shape: PodShape; readonly pods: number }[] | undefined
   readonly #poolIndex = new Map<Template, number>()
   readonly #poolOf = new Map<Template, CompiledPool>()
@@ -96,6 +100,17 @@ export class CompiledProblem {
     this.nodeKeys = this.#labelKeys()
     this.classes = new ClaimClasses(this.states, problem.policy)
     this.finisher = new ClaimFinisher(this.states, this.classes, this.space, problem.policy)
+  }
+
+  /** Nodes that are launched and are no Nodes of the cluster yet. */
+  get onTheirWay(): readonly Launch[] {
+    const { nodes, topologyNodes } = this.problem
+    return (this.#onTheirWay ??= nodes
+      .filter(({ name }) => !topologyNodes.has(name))
+      .map((node) => ({
+        state: this.states.idOf(labelRequirements(readLabels(node.labels, this.nodeKeys))),
+        taints: node.taints,
+      })))
   }
 
   /** The shape of a pod that could be read. */

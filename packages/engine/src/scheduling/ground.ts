@@ -33,12 +33,12 @@ export class Ground {
 
   /**
    * @param order in which nodes are tried; initialized ones first, then by name, unless given.
-   * @param launches nodes that are taken to be launched, whatever is decided.
+   * @param launches nodes that are taken to be launched, whatever is decided; those on their way unless given.
    */
   constructor(
     compiled: CompiledProblem,
     order?: (a: NodeInput, b: NodeInput) => number,
-    launches: readonly Launch[] = [],
+    launches: readonly Launch[] = compiled.onTheirWay,
   ) {
     this.compiled = compiled
     const { problem, states, space, daemons, attachments, universe, nodeKeys: keys } = compiled

@@ -356,12 +356,13 @@ export class Simulation {
     return costOf(this.#claims, this.#compiled.finisher)
   }
 
-  /** The nodes of the claims, as spreads count them; those alike once. */
+  /** The nodes on their way and those of the claims, as spreads count them; claims that are alike once. */
   launches(): readonly Launch[] {
     const byState = Map.groupBy(this.#claims, ({ state }) => state)
-    return [...byState.values()].flatMap((claims) => [
+    const claimed = [...byState.values()].flatMap((claims) => [
       ...new Map(claims.map((claim) => [claim.class.template, claim])).values(),
     ])
+    return [...this.#compiled.onTheirWay, ...claimed]
   }
 
   /** Whether kube-scheduler counts the same domains for spreads once these nodes are there as were counted here. */

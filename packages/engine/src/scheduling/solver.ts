@@ -70,13 +70,14 @@ function bindable(problem: Problem, control: SchedulingControl): Solution {
     control.packings ?? new KnownPackings(),
     control,
   )
-  const first = decided(compiled, control, [])
+  const first = decided(compiled, control, compiled.onTheirWay)
   if (problem.policy.simulation === 'disruption') return first.solution
   try {
     let last = first
-    for (let round = 0; round < mostRoundsForOpened && !control.shouldStop(); round++) {
+    for (let round = 0; !control.shouldStop(); round++) {
       const launches = last.simulation.launches()
       if (last.simulation.foresaw(launches)) return last.solution
+      if (round === mostRoundsForOpened) break
       last = decided(compiled, control, launches)
     }
   } catch (error) {

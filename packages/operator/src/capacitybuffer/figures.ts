@@ -1,6 +1,5 @@
 /** What the room of CapacityBuffers comes to, and costs. */
-import { podRequests } from '@tenon/api'
-import type { Pod, PricePerHour, Resources } from '@tenon/api'
+import { type Pod, podRequests, type PricePerHour, type Resources } from '@tenon/api'
 import { allocatableOf, type StateNode } from '../cluster/nodes/state-node.ts'
 import type { ClusterState } from '../cluster/cluster-state.ts'
 import type { KeptRoom } from '../cluster/pods/buffer-pods.ts'

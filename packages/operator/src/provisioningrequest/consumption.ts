@@ -1,6 +1,5 @@
 /** Which room of a ProvisioningRequest pods have taken (gangs.md 7.6). */
-import { podRequests } from '@tenon/api'
-import type { Pod } from '@tenon/api'
+import { type Pod, podRequests } from '@tenon/api'
 import { isSameValue } from '../cluster/same-value.ts'
 
 /**

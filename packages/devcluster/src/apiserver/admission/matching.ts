@@ -1,5 +1,4 @@
-import { matchesSelector } from '@tenon/api'
-import type { LabelSelector } from '@tenon/api'
+import { type LabelSelector, matchesSelector } from '@tenon/api'
 import type { ServerContext } from '../context.ts'
 import { keyOf } from '../../storage/index.ts'
 import type { Attributes } from './attributes.ts'

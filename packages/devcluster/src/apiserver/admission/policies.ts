@@ -1,5 +1,4 @@
-import { matchesSelector } from '@tenon/api'
-import type { LabelSelector } from '@tenon/api'
+import { type LabelSelector, matchesSelector } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import { keyOf, namespacePrefix } from '../../storage/index.ts'
 import type { ServerContext } from '../context.ts'

@@ -1,5 +1,4 @@
-import { isRecord } from '@tenon/api'
-import type { DeviceTaint, DeviceTaintRule, ResourceSlice } from '@tenon/api'
+import { type DeviceTaint, type DeviceTaintRule, isRecord, type ResourceSlice } from '@tenon/api'
 import { isDeepStrictEqual } from 'node:util'
 import type { StoredObject } from '../../contract.ts'
 

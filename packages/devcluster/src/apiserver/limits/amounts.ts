@@ -1,5 +1,4 @@
-import { quantityNanos, quantityText } from '@tenon/api'
-import type { Container, PodSpec, ResourceList } from '@tenon/api'
+import { type Container, type PodSpec, quantityNanos, quantityText, type ResourceList } from '@tenon/api'
 
 /** Amounts in billionths by resource name. */
 export type Amounts = Map<string, bigint>

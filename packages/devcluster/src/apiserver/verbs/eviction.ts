@@ -1,5 +1,4 @@
-import { matchesSelector } from '@tenon/api'
-import type { Pod, PodDisruptionBudget } from '@tenon/api'
+import { matchesSelector, type Pod, type PodDisruptionBudget } from '@tenon/api'
 import type { LocalDeleteOptions } from '../../contract.ts'
 import { namespacePrefix } from '../../storage/index.ts'
 import type { ObjectKey, ServerContext, WriteOptions } from '../context.ts'

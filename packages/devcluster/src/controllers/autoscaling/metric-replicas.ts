@@ -1,5 +1,4 @@
-import { quantityNanos, quantityText } from '@tenon/api'
-import type { Container, Pod } from '@tenon/api'
+import { type Container, type Pod, quantityNanos, quantityText } from '@tenon/api'
 import { conditionOf, isTerminating } from '../objects/pods.ts'
 import type { MetricSpec, MetricTarget } from '../objects/workloads.ts'
 import { requestOf, usageOf } from './pod-usage.ts'

@@ -1,5 +1,4 @@
-import { isRecord } from '@tenon/api'
-import type { ManagedFieldsEntry } from '@tenon/api'
+import { isRecord, type ManagedFieldsEntry } from '@tenon/api'
 import type { ResourceDefinition, StoredObject } from '../../contract.ts'
 import { changesOf } from './field-changes.ts'
 import { type FieldSet, subtract, union } from './field-set.ts'

@@ -116,7 +116,7 @@ export class NodeReader {
       if (isRead(name, keys)) read += `\n${name}=${ownValue(input.labels, name)}`
     let key = this.#keys.get(read)
     if (key === undefined) {
-      key = `${states.idOf(labelRequirements(only(input.labels, keys)))} ${taints}`
+      key = `${states.idOf(labelRequirements(readLabels(input.labels, keys)))} ${taints}`
       this.#keys.set(read, key)
     }
     return key
@@ -126,7 +126,7 @@ export class NodeReader {
     let nodeClass = this.#classes.get(key)
     if (nodeClass === undefined) {
       const { states, keys } = this.#context
-      const requirements = labelRequirements(only(input.labels, keys))
+      const requirements = labelRequirements(readLabels(input.labels, keys))
       nodeClass = { state: states.idOf(requirements), requirements, taints: input.taints, nodes: [] }
       this.#classes.set(key, nodeClass)
     }
@@ -165,7 +165,8 @@ export function nodeOrder(a: NodeInput, b: NodeInput): number {
   return a.name < b.name ? -1 : 1
 }
 
-function only(
+/** The labels that some rule looks at. */
+export function readLabels(
   all: Readonly<Record<string, string>>,
   keys: ReadonlySet<string>,
 ): Readonly<Record<string, string>> {

@@ -53,6 +53,8 @@ export interface EmptyDomains {
   canBeFilled(domain: number): boolean
 }
 
+/** Decides between domains with as many pods. */
+const lessThanAPod = 0.5
 const nowhere: Proposal = { domains: [], ranks: undefined }
 
 export class TopologyGroup {
@@ -66,8 +68,8 @@ export class TopologyGroup {
   #counts = new Int32Array(8).fill(unknown)
   readonly #populated = new Set<number>()
   readonly #followers: ValueSet[] = []
-  /** By domain, how many shapes of its pods can be in no other one. */
-  readonly #pinned = new Map<number, number>()
+  /** Domains of pods that can be in no other one. */
+  readonly #pinned = new Set<number>()
   /** Pods on claims that have no domain yet, by host. */
   readonly #unlocated = new Map<number, number>()
 
@@ -182,7 +184,7 @@ export class TopologyGroup {
 
   /** Records that a pod which is spread can be in this domain only: of domains with as many pods, others go elsewhere. */
   addPinned(domain: number): void {
-    this.#pinned.set(domain, (this.#pinned.get(domain) ?? 0) + 1)
+    this.#pinned.add(domain)
   }
 
   /**
@@ -204,7 +206,10 @@ export class TopologyGroup {
       case 'spread': {
         const most = this.rule.maxSkew + this.#leastCount(empty) - (selfSelects ? 1 : 0)
         const domains = this.#select(empty, (count, id) => count <= most && isOpen(id))
-        return { domains, ranks: domains.map((id) => this.countIn(id) + this.#scarcityOf(id)) }
+        return {
+          domains,
+          ranks: domains.map((id) => this.countIn(id) + (this.#pinned.has(id) ? lessThanAPod : 0)),
+        }
       }
       case 'affinity': {
         const populated = this.#select(empty, (count, id) => count > 0 && isOpen(id))
@@ -238,12 +243,6 @@ export class TopologyGroup {
       case 'antiAffinity':
         return count <= 0
     }
-  }
-
-  /** Less than a pod, and more the more pods can be in no other domain. */
-  #scarcityOf(id: number): number {
-    const pinned = this.#pinned.get(id) ?? 0
-    return pinned / (pinned + 1)
   }
 
   /** Pods that could not follow into a domain. */

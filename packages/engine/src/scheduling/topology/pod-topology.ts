@@ -25,7 +25,7 @@ export interface Place {
   readonly isNode: boolean
 }
 
-/** A node that a plan launches. */
+/** A node that is on its way, or that a plan launches. */
 export type Launch = Pick<Place, 'state' | 'taints'>
 
 interface TopologyContext {
@@ -125,9 +125,7 @@ export class PodTopology {
   readonly #admitted = new Map<TopologyGroup, Map<StateId, boolean>>()
   /** What was counted since the first mark. */
   #log: TopologyChange[] | undefined
-  /** Nodes that are launched and are no Nodes of the cluster yet. */
-  readonly #onTheirWay: readonly Launch[]
-  /** The domains in which a spread counts those, and nodes that are taken to be launched. */
+  /** The domains in which a spread counts nodes that are taken to be launched. */
   readonly #launched: (group: TopologyGroup) => ReadonlySet<number>
   readonly #sight: DomainSight
 
@@ -142,10 +140,7 @@ export class PodTopology {
     this.#expected = expected
     this.#states = states
     this.#universe = universe
-    this.#onTheirWay = problem.nodes
-      .filter(({ name }) => !problem.topologyNodes.has(name))
-      .map((node) => ({ state: states.idOf(labelRequirements(node.labels)), taints: node.taints }))
-    this.#launched = this.#domainsOf([...this.#onTheirWay, ...launches])
+    this.#launched = this.#domainsOf(launches)
     this.#sight = new DomainSight(
       universe,
       problem.topologyNodes,
@@ -344,7 +339,7 @@ export class PodTopology {
    * @param shapes those of all pods.
    */
   foresaw(launches: readonly Launch[], shapes: Iterable<PodShape>): boolean {
-    const opened = this.#domainsOf([...this.#onTheirWay, ...launches])
+    const opened = this.#domainsOf(launches)
     const hasLess = (shape: PodShape, than: typeof opened, domains: typeof opened) =>
       this.#rulesOf(shape).ownDomains.some(
         ({ group }) =>
@@ -530,9 +525,10 @@ export class PodTopology {
       const group = this.#group(rule)
       const selfSelects = group.selects(shape.selectable)
       // A pod with several terms is not bound to what one of them allows.
-      if (selfSelects && rule.kind === 'affinity' && shape.required().length < 2)
-        group.addFollower(this.#reachableBy(shape, rule.key))
-      if (selfSelects && rule.kind === 'spread') this.#pin(group, shape)
+      if (selfSelects && shape.required().length < 2) {
+        if (rule.kind === 'affinity') group.addFollower(this.#reachableBy(shape, rule.key))
+        else if (rule.kind === 'spread') this.#pin(group, shape)
+      }
       return { group, selfSelects, isPreferredAffinity: preferredAffinity.has(rule) }
     })
     const repelling = this.#inverseIndex.selecting(shape.selectable)

@@ -1,13 +1,14 @@
 /** The topology rules a pod brings along (scheduling.md 9.1). */
 import {
+  labels as names,
   type LabelSelector,
   matchesSelector,
+  normalizedLabel,
+  ownValue,
   type PodAffinityTerm,
   type PodSpec,
   type TopologySpreadConstraint,
-  ownValue,
 } from '@tenon/api'
-import { labels as names, normalizedLabel } from '@tenon/api'
 import { valueSet } from '../../requirements/requirement.ts'
 import { merged, requiredAlternatives, requirementsOf } from '../../requirements/requirements.ts'
 import type { SelectablePod } from '../../input/problem.ts'
