@@ -315,7 +315,8 @@ export class ClusterState {
 
   /**
    * The API server has accepted the deletion of a claim, whose instance counts as going from now on, however late the
-   * cache is. @returns whether nobody noted that before.
+   * cache is.
+   * @returns whether nobody noted that before.
    */
   noteDeletion({ metadata: { name, uid = name } }: NodeClaim): boolean {
     if (this.#deletedClaims.has(uid)) return false
