@@ -26,7 +26,7 @@ export async function bundleProgram(outdir: string, hasMaps: boolean): Promise<B
     absWorkingDir: repositoryRoot,
     entryPoints: {
       tenon: 'packages/cli/src/main.ts',
-      'scheduling-thread': 'packages/operator/src/decider/scheduling-thread.ts',
+      'scheduling-thread': 'packages/operator/src/decide/scheduling-thread.ts',
       'lease-thread': 'packages/cli/src/commands/lease-thread.ts',
       'answer-thread': 'packages/cli/src/console/answer-thread.ts',
     },

@@ -10,10 +10,10 @@ import { flows } from '../test/walk/flows.ts'
 import { play } from '../test/walk/walk.ts'
 
 const operator = 'packages/operator/src/'
-const followed = ['cluster/', 'decider/', 'provisioning/'].map((folder) => `${operator}${folder}`)
+const followed = ['state/', 'decide/', 'provisioning/'].map((folder) => `${operator}${folder}`)
 /** What is played decides without a thread, so that virtual time can wait for it, and all nodes are well. */
 const notPlayed: ReadonlySet<string> = new Set([
-  `${operator}decider/thread-decider.ts`,
+  `${operator}decide/thread-decider.ts`,
   `${operator}node/health/`,
 ])
 

@@ -5,7 +5,7 @@ export {
   type Pause,
   pauseAnnotations,
   pauseSentence,
-} from './brake/brake.ts'
+} from './state/pause.ts'
 export {
   type Included,
   includable,
@@ -13,14 +13,14 @@ export {
   pauseText,
   type PauseValue,
   readPause,
-} from './brake/pause-value.ts'
-export { nameProblem, poolProblems } from './cluster/nodepools/pool-problems.ts'
+} from './state/pause-value.ts'
+export { nameProblem, poolProblems } from './state/nodepools/pool-problems.ts'
 export {
   type DecisionOptions,
   InlineDecider,
   type SchedulingDecider,
-} from './decider/decider.ts'
-export { ThreadDecider, type ThreadDeciderOptions } from './decider/thread-decider.ts'
+} from './decide/decider.ts'
+export { ThreadDecider, type ThreadDeciderOptions } from './decide/thread-decider.ts'
 export type { JournalEntry, JournalKind, JournalNote, JournalPods, JournalPrices } from './journal/entry.ts'
 export { podsNoted } from './journal/entry.ts'
 export { entryFrom, lineOf } from './journal/entry-line.ts'
@@ -28,13 +28,13 @@ export { Journal } from './journal/journal.ts'
 export type { DecisionCause, NodeDecision, NodeObstacle } from './disruption/answers.ts'
 export { staticDrift } from './nodeclaim/disruption/disruption-conditions.ts'
 export { nodePrice } from './disruption/catalogue.ts'
-export { priceShares } from './cluster/price-shares.ts'
+export { priceShares } from './state/price-shares.ts'
 export { addProcessMetrics } from './metrics/framework/framework-process.ts'
 export type { BuildInfo } from './metrics/metrics.ts'
 export { metricTable } from './metrics/table.ts'
 export { formerTemplates, type FormerTemplate } from './nodepool/rollout/history.ts'
-export { readRecord, type RolloutRecord, type Watched } from './nodepool/rollout/record.ts'
-export { canaryCount, rolloutAnnotations, rolloutSettings } from './nodepool/rollout/settings.ts'
+export { readRecord, type RolloutRecord, type Watched } from './state/nodepools/rollout-record.ts'
+export { canaryCount, rolloutAnnotations, rolloutSettings } from './state/nodepools/rollout-settings.ts'
 export { type ClaimPrices, Operator, type OperatorDependencies } from './operator.ts'
 export { emptyMemory, type OperatorMemory } from './questions/memory.ts'
 export type { Saving } from './questions/node-examination.ts'
@@ -53,9 +53,9 @@ export {
   isReschedulable,
   isProvisionable,
   keyOf,
-} from './cluster/pods/pods.ts'
-export { missingGroupText } from './cluster/pods/group-of-pod.ts'
-export { workloadOf } from './cluster/pods/workloads.ts'
+} from './state/pods/pods.ts'
+export { missingGroupText } from './state/pods/group-of-pod.ts'
+export { workloadOf } from './state/pods/workloads.ts'
 export { type Step, stepOfClaim } from './nodeclaim/lifecycle/deadlines.ts'
 export { defaultSettings, defaultSpreadOf, type Settings } from './settings.ts'
 export { noEvents } from './observe/fences.ts'

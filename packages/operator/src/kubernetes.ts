@@ -1,5 +1,5 @@
 import type { EventRecorder, KubeClient } from '@tenon/kube'
-import type { Caches } from './cluster/caches.ts'
+import type { Caches } from './state/caches.ts'
 
 /** The Kubernetes API as a controller has it that reads these caches, writes and tells of objects. */
 export interface Kubernetes<Read extends keyof Caches = keyof Caches> {

@@ -5,7 +5,7 @@
  */
 import { karpenterKinds } from '@tenon/api'
 import type { AccessRule } from '@tenon/provider'
-import { brakeName } from './brake/brake.ts'
+import { brakeName } from './state/pause.ts'
 
 /** A setting that some rights come with. */
 export type RightsSetting =

@@ -2,13 +2,14 @@
 import { type ConfigMap, karpenterKinds, kinds, type NodePool, ownValue } from '@tenon/api'
 import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type Clock, Listeners, rfc3339 } from '@tenon/runtime'
-import type { Caches } from '../cluster/caches.ts'
+import type { Caches } from '../state/caches.ts'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { ReplacementObserver } from '../disruption/commands/replacements.ts'
 import type { Settings } from '../settings.ts'
-import { brakeKeys, brakeName, pauseAnnotations } from './brake.ts'
+import { brakeKeys, brakeName, pauseAnnotations } from '../state/pause.ts'
 import { type Loss, LostNodes } from './lost-nodes.ts'
-import { type PauseValue, pauseText, readPause } from './pause-value.ts'
+import { type PauseValue, pauseText, readPause } from '../state/pause-value.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -26,7 +27,7 @@ const mostFailures = 3
 /** Nodes that a reason names. */
 const namedNodes = 5
 
-export class AutoBrake implements ControllerSpec {
+export class AutoBrake implements ControllerSpec, ReplacementObserver {
   readonly name = 'brake.automatic'
   readonly concurrency = { least: 1, most: 1 }
   readonly #deps: Dependencies
@@ -50,7 +51,6 @@ export class AutoBrake implements ControllerSpec {
     new LostNodes({ nodes: caches.nodes, claimOf, clock }).follow(onLoss, this.#lastMs())
   }
 
-  /** Nodes in place of others, all of this NodePool, have not become nodes. */
   replacementFailed(pool: string): void {
     const failures = (this.#failures.get(pool) ?? 0) + 1
     this.#failures.set(pool, failures)

@@ -2,7 +2,7 @@
 import { isConditionTrue, type Node, type NodeClaim } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
-import { isDisrupted, isNodeReady } from '../cluster/nodes/state-node.ts'
+import { isDisrupted, isNodeReady } from '../state/nodes/state-node.ts'
 
 /** What this file works with. */
 interface Dependencies {

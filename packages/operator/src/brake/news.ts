@@ -2,11 +2,11 @@
 import type { KubeObject, NodePool } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
-import type { Caches } from '../cluster/caches.ts'
+import type { Caches } from '../state/caches.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import { brakeName, type Pause, pauseSentence } from './brake.ts'
-import { includable } from './pause-value.ts'
+import { brakeName, type Pause, pauseSentence } from '../state/pause.ts'
+import { includable } from '../state/pause-value.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -10,8 +10,8 @@ import {
 } from '@tenon/api'
 import { renderPodProblems, shapeProblems } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
-import type { BufferCaches } from '../cluster/caches.ts'
-import { PodTrimmer } from '../cluster/kept-fields.ts'
+import type { BufferCaches } from '../state/caches.ts'
+import { PodTrimmer } from '../state/kept-fields.ts'
 import { bufferReplicas } from './replicas.ts'
 
 /** What this file works with. */

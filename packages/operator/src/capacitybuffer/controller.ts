@@ -15,9 +15,9 @@ import {
   type ReconcileResult,
 } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-import type { BufferCaches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { isSameValue } from '../cluster/same-value.ts'
+import type { BufferCaches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { isSameValue } from '../state/same-value.ts'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
 import { type BufferTemplates, type Resolution, sourceOf } from './buffer-templates.ts'
 import { readyType, withCondition } from './condition.ts'

@@ -1,23 +1,13 @@
 /** What the room of CapacityBuffers comes to, and costs. */
 import { type Pod, podRequests, type PricePerHour, type Resources } from '@tenon/api'
-import { allocatableOf, type StateNode } from '../cluster/nodes/state-node.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { KeptRoom } from '../cluster/pods/buffer-pods.ts'
-import { priceShares } from '../cluster/price-shares.ts'
+import { allocatableOf, type StateNode } from '../state/nodes/state-node.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { BufferFigures } from '../metrics/figures.ts'
+import type { KeptRoom } from '../state/pods/buffer-pods.ts'
+import { priceShares } from '../state/price-shares.ts'
 
 /** What this file reads. */
 type Sources = Pick<ClusterState, 'buffers' | 'parsed' | 'pods' | 'poolCosts' | 'stateNodes'>
-
-export interface BufferFigures {
-  readonly namespace: string
-  readonly name: string
-  /** Pods that there is to be room for. */
-  readonly wanted: number
-  /** Pods for which there is room on nodes that are there or on their way. */
-  readonly kept: number
-  /** What that part of the nodes costs; undefined when the price of one of them is not known. */
-  readonly pricePerHour: PricePerHour
-}
 
 /** Of every buffer that keeps room, as the last pass found it. */
 export function bufferFigures(state: Sources): readonly BufferFigures[] {

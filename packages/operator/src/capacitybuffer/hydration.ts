@@ -2,9 +2,9 @@
 import { type CapacityBuffer, isConditionTrue } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
-import type { BufferCaches } from '../cluster/caches.ts'
+import type { BufferCaches } from '../state/caches.ts'
 import type { SingletonSpec } from '../controller.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import { type BufferTemplates, sourceOf } from './buffer-templates.ts'
 import { readyType } from './condition.ts'
 

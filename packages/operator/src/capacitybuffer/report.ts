@@ -2,11 +2,11 @@
 import { autoscalingKinds, type CapacityBuffer, type Pod } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
-import type { BufferCaches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { bufferOf, isBufferPod } from '../cluster/pods/buffer-pods.ts'
+import type { BufferCaches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { bufferOf, isBufferPod } from '../state/pods/buffer-pods.ts'
 import { type RoomOutcome, roomHosts } from '../provisioning/room-outcome.ts'
-import { inParallel } from '../provisioning/claims/in-parallel.ts'
+import { inParallel } from '../in-parallel.ts'
 import { type BufferTally, provisioningCondition, withCondition } from './condition.ts'
 
 /** What this file works with. */

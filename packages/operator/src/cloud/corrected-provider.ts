@@ -1,6 +1,6 @@
 import type { NodePool } from '@tenon/api'
 import { type CloudProvider, decorated } from '@tenon/provider'
-import { type LearnedCapacity, nodeClassSettingsAnnotation } from '../cluster/nodes/learned-capacity.ts'
+import { type LearnedCapacity, nodeClassSettingsAnnotation } from '../state/nodes/learned-capacity.ts'
 
 /** What instances really have, and the provider that says what they should. */
 export interface CapacityLearning {

@@ -6,6 +6,7 @@
 import type { LaunchScope, Unavailability } from '@tenon/api'
 import { scopeKey } from '@tenon/engine'
 import type { RefusedOffering } from '@tenon/provider'
+import type { OfferingTrouble } from '../metrics/figures.ts'
 
 /** How long something is left alone after its first failure, and at most. */
 const firstPauseMs = 3 * 60_000
@@ -15,18 +16,6 @@ const forgetMs = 2 * 60 * 60_000
 
 /** What was refused, for a time that grows with every refusal unless one is given. */
 export type RefusedScope = LaunchScope & Pick<RefusedOffering, 'pauseMs' | 'endsOnRelease'>
-
-/** What launches failed for, as shown to people. */
-export interface OfferingTrouble extends LaunchScope {
-  /** Failures without a success between them; those of one moment are one. */
-  readonly failures: number
-  /** What the last launch was refused with. */
-  readonly because: string
-  /** `waiting` for its time to pass, `due` for a try, or being tried by one launch: `probed`. */
-  readonly phase: 'waiting' | 'due' | 'probed'
-  /** Unix milliseconds: no launch before. */
-  readonly untilMs: number
-}
 
 interface Entry {
   readonly offering: LaunchScope

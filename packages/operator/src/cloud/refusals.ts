@@ -3,7 +3,7 @@ import { conditionOf, type LaunchScope, type NodeClass } from '@tenon/api'
 import type { Change, EventRecorder } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
 import { scopeKey } from '@tenon/engine'
-import type { Caches } from '../cluster/caches.ts'
+import type { Caches } from '../state/caches.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { LaunchGuard } from './launch-guard.ts'
 

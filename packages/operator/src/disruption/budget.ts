@@ -9,11 +9,11 @@ import {
 } from '@tenon/api'
 import { allowedDisruptions, type BudgetWindow, budgetWindows, unreadableBudget } from '@tenon/engine'
 import { type Clock, type Logger, Tally } from '@tenon/runtime'
-import { type Pause, pauseSentence } from '../brake/brake.ts'
-import { isNodeReady, labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
-import type { RolloutHold } from '../nodepool/rollout/canary.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import { type Pause, pauseSentence } from '../state/pause.ts'
+import { isNodeReady, labelsOf, type StateNode } from '../state/nodes/state-node.ts'
+import type { RolloutHold } from '../state/nodepools/canary-rollouts.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */

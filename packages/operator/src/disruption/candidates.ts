@@ -13,17 +13,17 @@ import {
   requestsOf,
   type Resources,
 } from '@tenon/api'
-import { protectionNotice } from './protection-notice.ts'
-import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
-import { isActive } from '../cluster/pods/pods.ts'
-import type { PodsToMove } from '../cluster/pods/pods-to-move.ts'
-import { labelsOf, type StateNode, transitionMs } from '../cluster/nodes/state-node.ts'
+import { protectionNotice } from '../node/protection-notice.ts'
+import { consolidateAfterMs } from '../state/nodes/consolidate-after.ts'
+import { isActive } from '../state/pods/pods.ts'
+import type { PodsToMove } from '../state/pods/pods-to-move.ts'
+import { labelsOf, type StateNode, transitionMs } from '../state/nodes/state-node.ts'
 import { type Catalogue, nodePrice } from './catalogue.ts'
 import { groupObstacles } from './group-obstacles.ts'
 import { type GroupUnit, groupUnits, unitObstacle } from './group-units.ts'
 import { type DisruptionClass, nodeObstacles, type Obstacle, podObstacles } from './obstacles.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

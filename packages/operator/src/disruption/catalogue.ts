@@ -10,8 +10,8 @@ import {
   ownValue,
 } from '@tenon/api'
 import { isExpectedFailure } from '../cloud/expected-failures.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

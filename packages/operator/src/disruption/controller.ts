@@ -3,7 +3,7 @@ import { isKubeError, type ReconcileResult } from '@tenon/kube'
 import type { SingletonSpec } from '../controller.ts'
 import type { DisruptionBudgets } from './budget.ts'
 import type { MethodTurns, Round } from './method-turns.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { PassAges } from '../metrics/pass-ages.ts'
 import type { Settings } from '../settings.ts'
 

@@ -1,12 +1,12 @@
 /** Explains for every node why it is still there (`GET /debug/decisions`). */
 import { labels } from '@tenon/api'
 import { type Clock, inSlices, rfc3339, type Slicing } from '@tenon/runtime'
-import { labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
+import { labelsOf, type StateNode } from '../state/nodes/state-node.ts'
 import type { DisruptionAnswers, NodeDecision } from './answers.ts'
 import type { Catalogue, CatalogueReader } from './catalogue.ts'
 import type { Commands } from './commands/commands.ts'
 import type { FullVerdict, NodeVerdicts } from './verdicts.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,6 +1,6 @@
 /** What groups that run together say against disrupting a node with some of their pods (gangs.md 7.5). */
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { KnownGroup } from '../cluster/pods/pod-groups.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { KnownGroup } from '../state/pods/pod-groups.ts'
 import type { Obstacle } from './obstacles.ts'
 
 /** What this file works with. */

@@ -1,5 +1,5 @@
 /** Nodes of which none goes without the others, because of groups that run together (gangs.md 7.5). */
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import { isTogether, membersByNode } from './group-obstacles.ts'
 
 /** What this file works with. */

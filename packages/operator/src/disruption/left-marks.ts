@@ -1,10 +1,10 @@
 /** Marks of commands that did not finish (disruption.md 2, step 3). */
 import { isConditionTrue, type Node } from '@tenon/api'
 import { Tally } from '@tenon/runtime'
-import { isDisrupted, type StateNode } from '../cluster/nodes/state-node.ts'
+import { isDisrupted, type StateNode } from '../state/nodes/state-node.ts'
 import type { Commands } from './commands/commands.ts'
 import type { DisruptionMarks } from './commands/marks.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,6 +1,6 @@
 /** Gives each disruption method its turn (disruption.md 2). */
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
-import type { StateNode } from '../cluster/nodes/state-node.ts'
+import type { StateNode } from '../state/nodes/state-node.ts'
 import type { Candidate } from './candidates.ts'
 import type { Unavailability } from '@tenon/api'
 import type { Overtaken } from '../provisioning/claims/overtaken.ts'
@@ -8,7 +8,7 @@ import type { Command } from './commands/command.ts'
 import { Consolidation } from './methods/consolidation.ts'
 import type { DisruptionMethod, Moment, PassOutcome } from './methods/method.ts'
 import type { PassReader, Seen } from './pass-reader.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Settings } from '../settings.ts'
 

@@ -1,9 +1,9 @@
 /** Nodes in place of others keep to `limits.nodes`, those that drain counted (reports-2.md 9). */
 import type { NodePool, Unavailability } from '@tenon/api'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { Caches } from '../cluster/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
 import { nodeLimit } from '../nodepool/static/static-claims.ts'
-import type { LimitReport } from '../provisioning/reports/limit-report.ts'
+import { type LimitReport, nodeLimitRemedy } from '../nodepool/limit-report.ts'
 import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
@@ -47,8 +47,5 @@ export function tellFull(parts: NodeLimitParts, name: string): string | undefine
   const pool = parts.caches.nodePools.get({ name })
   if (full === undefined || pool === undefined) return undefined
   tellNodeLimit(parts, pool, full.because)
-  return `${full.because}; ${remedy}`
+  return `${full.because}; ${nodeLimitRemedy}`
 }
-
-/** The way out, for whom a limit keeps. */
-export const remedy = 'raise limits.nodes by one or more'

@@ -1,6 +1,6 @@
 /** Reads what a pass of a disruption method is about. */
 import { inSlices, type Slicing } from '@tenon/runtime'
-import type { StateNode } from '../cluster/nodes/state-node.ts'
+import type { StateNode } from '../state/nodes/state-node.ts'
 import type { DisruptionBudgets } from './budget.ts'
 import type { Candidate, CandidateFinder } from './candidates.ts'
 import type { CatalogueReader } from './catalogue.ts'

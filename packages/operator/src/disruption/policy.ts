@@ -1,12 +1,12 @@
 /** What speaks against consolidation of a node: its NodePool, its labels (disruption.md 8), or a move in vain. */
 import { type Clock, perObject } from '@tenon/runtime'
 import { isConditionTrue, labels, type NodeClaim, type NodePool } from '@tenon/api'
-import { consolidateAfterMs } from '../cluster/nodes/consolidate-after.ts'
-import type { KeptRoom } from '../cluster/pods/buffer-pods.ts'
-import { keyOf } from '../cluster/pods/pods.ts'
-import { labelsOf, transitionMs } from '../cluster/nodes/state-node.ts'
+import { consolidateAfterMs } from '../state/nodes/consolidate-after.ts'
+import type { KeptRoom } from '../state/pods/buffer-pods.ts'
+import { keyOf } from '../state/pods/pods.ts'
+import { labelsOf, transitionMs } from '../state/nodes/state-node.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { Settings } from '../settings.ts'
 
 /** What this file works with. */

@@ -1,7 +1,7 @@
 /** Which nodes a node was launched to replace, as its claim tells a later process too. */
 import type { Clock } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
-import type { Caches } from '../cluster/caches.ts'
+import type { Caches } from '../state/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {

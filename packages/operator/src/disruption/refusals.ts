@@ -1,7 +1,7 @@
 /** Why nodes stay, in words. */
 import type { NodeRefusal, RemovalResult } from '@tenon/engine'
 import { renderPodReason, renderShortage } from '@tenon/engine'
-import { keyOf } from '../cluster/pods/pods.ts'
+import { keyOf } from '../state/pods/pods.ts'
 
 const listedPods = 5
 

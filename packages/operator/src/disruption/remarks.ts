@@ -5,8 +5,8 @@ import { balancedThreshold, type ConsolidationRemark, type RemovalResult, type V
 import type { DisruptionAnswers } from './answers.ts'
 import { type Candidate, tellBlocked } from './candidates.ts'
 import { type ClaimOf, refusalText, sentence, strandedText } from './refusals.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { StateNode } from '../cluster/nodes/state-node.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { StateNode } from '../state/nodes/state-node.ts'
 import type { Kubernetes } from '../kubernetes.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 

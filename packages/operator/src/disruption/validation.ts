@@ -6,7 +6,7 @@ import type { Candidate } from './candidates.ts'
 import type { CatalogueReader } from './catalogue.ts'
 import type { Pass } from './methods/method.ts'
 import type { RemovalSimulation } from './simulation.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

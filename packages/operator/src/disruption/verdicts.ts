@@ -1,8 +1,8 @@
 /** What stands against the disruption of a node now, or has been found out about it. */
 import { type DisruptionReason, isConditionTrue, type NodePool } from '@tenon/api'
-import { pauseSentence } from '../brake/brake.ts'
+import { pauseSentence } from '../state/pause.ts'
 import { rfc3339 } from '@tenon/runtime'
-import type { StateNode } from '../cluster/nodes/state-node.ts'
+import type { StateNode } from '../state/nodes/state-node.ts'
 import type { DisruptionAnswers, NodeObstacle, Verdict } from './answers.ts'
 import { type DisruptionBudgets, rolloutText } from './budget.ts'
 import { type Candidate, type CandidateFinder, isEmpty } from './candidates.ts'

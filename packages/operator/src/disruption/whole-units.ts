@@ -1,7 +1,7 @@
 /** Of nodes that go as a whole, those of which all may go (gangs.md 7.5). */
 import type { EventRecorder } from '@tenon/kube'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { StateNode } from '../cluster/nodes/state-node.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { StateNode } from '../state/nodes/state-node.ts'
 import { type Candidate, type CandidateFinder, tellBlocked } from './candidates.ts'
 import type { Catalogue } from './catalogue.ts'
 import { type GroupUnit, groupUnits, togetherText } from './group-units.ts'

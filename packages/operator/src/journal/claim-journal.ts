@@ -1,7 +1,7 @@
 /** Notes in the journal what becomes of NodeClaims. */
 import { labels, type NodeClaim, type Pod, type PricePerHour } from '@tenon/api'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { keyOf } from '../cluster/pods/pods.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { keyOf } from '../state/pods/pods.ts'
 import { type JournalNote, type JournalPrices, podsNoted } from './entry.ts'
 import type { Journal } from './journal.ts'
 import { upperCamel } from './upper-camel.ts'

@@ -1,7 +1,7 @@
 /** Tells whether the state is good for decisions, and for how long it has not been (cluster-state.md 6). */
 import type { Clock, Logger } from '@tenon/runtime'
-import { shortened } from '../provisioning/reports/scheduling-report.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import { shortened } from '../text.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from './metrics.ts'
 
 /** What this file works with. */

@@ -1,12 +1,12 @@
 /** `node.hydration`: the node class label on the Nodes of managed claims (lifecycle.md 10). */
 import { kinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { isUnreadable } from '../cluster/readable.ts'
+import { isUnreadable } from '../state/readable.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
-import { isMoreThanHeartbeat } from '../cluster/nodes/node-changes.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import { isOfItsLife } from '../state/nodes/claim-changes.ts'
+import { isMoreThanHeartbeat } from '../state/nodes/node-changes.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

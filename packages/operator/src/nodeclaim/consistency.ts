@@ -12,14 +12,14 @@ import {
   ownValue,
 } from '@tenon/api'
 import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { isUnreadable } from '../cluster/readable.ts'
-import { nodeClaimConditions } from './lifecycle/conditions.ts'
+import { isUnreadable } from '../state/readable.ts'
+import { nodeClaimConditions } from '../state/conditions.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
-import { claimNamesOf, isMoreThanHeartbeat } from '../cluster/nodes/node-changes.ts'
-import { type Caches, indexes } from '../cluster/caches.ts'
-import { twinText } from '../cluster/nodes/twin-nodes.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import { isOfItsLife } from '../state/nodes/claim-changes.ts'
+import { claimNamesOf, isMoreThanHeartbeat } from '../state/nodes/node-changes.ts'
+import { type Caches, indexes } from '../state/caches.ts'
+import { twinText } from '../state/nodes/twin-nodes.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

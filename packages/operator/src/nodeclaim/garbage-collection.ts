@@ -10,11 +10,11 @@ import {
   type SweepRound,
 } from '@tenon/provider'
 import { type Clock, type Logger, perObject } from '@tenon/runtime'
-import { isNodeReady } from '../cluster/nodes/state-node.ts'
+import { isNodeReady } from '../state/nodes/state-node.ts'
 import type { ClaimDeleter } from './lifecycle/delete-claim.ts'
 import { wasRegistered } from './lifecycle/standing.ts'
 import type { SingletonSpec } from '../controller.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { Kubernetes } from '../kubernetes.ts'
 import type { Settings } from '../settings.ts'
 

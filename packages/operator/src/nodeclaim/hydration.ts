@@ -2,9 +2,9 @@
 import { isLabelValue, karpenterKinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import { isOfItsLife } from '../cluster/nodes/claim-changes.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import { isOfItsLife } from '../state/nodes/claim-changes.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

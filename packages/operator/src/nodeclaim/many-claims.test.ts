@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type InstanceType, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import { rfc3339, silentLogger, VirtualClock } from '@tenon/runtime'
-import { nodeClassKind, ObservedCluster } from '../cluster/observed-cluster.test-support.ts'
+import { nodeClassKind, ObservedCluster } from '../state/observed-cluster.test-support.ts'
 import { NodeClaimConsistency } from './consistency.ts'
 import { InstanceTypeDrift } from './disruption/instance-type-drift.ts'
 

@@ -2,11 +2,11 @@
 import { karpenterKinds, type NodeClaim, type Pod } from '@tenon/api'
 import { type Change, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-import { isDaemonPod, isTerminal, isTerminating } from '../cluster/pods/pods.ts'
+import { isDaemonPod, isTerminal, isTerminating } from '../state/pods/pods.ts'
 import { conditionsAfterPodEvent } from './disruption/disruption-conditions.ts'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -3,7 +3,7 @@ import type { Logger } from '@tenon/runtime'
 import { karpenterKinds } from '@tenon/api'
 import { done, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

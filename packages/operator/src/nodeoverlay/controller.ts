@@ -20,11 +20,11 @@ import {
 import { type Cache, type Change, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
-import { isUnreadable } from '../cluster/readable.ts'
-import { eligibilityPolicy, type PodRules } from '../provisioning/input/eligible-pods.ts'
+import { isUnreadable } from '../state/readable.ts'
+import { eligibilityPolicy, type PodRules } from '../decide/eligibility-policy.ts'
 import type { OverlayLayer } from './overlaid-provider.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

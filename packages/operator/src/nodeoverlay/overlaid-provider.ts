@@ -1,7 +1,7 @@
 import type { NodeOverlay, NodePool } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import { type CloudProvider, decorated } from '@tenon/provider'
-import type { Caches } from '../cluster/caches.ts'
+import type { Caches } from '../state/caches.ts'
 import { OverlayStore } from './overlay-store.ts'
 
 /** A provider beneath the overlays, and what puts them on it. */

@@ -2,12 +2,12 @@
 import type { CloudProvider } from '@tenon/provider'
 import { formatResources, karpenterKinds, type NodePool, type Resources, ownValue } from '@tenon/api'
 import { isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { isUnreadable } from '../cluster/readable.ts'
-import { poolUsage } from '../cluster/nodepools/pool-usage.ts'
-import { managedPool } from './managed-pool.ts'
+import { isUnreadable } from '../state/readable.ts'
+import { poolUsage } from '../state/nodepools/pool-usage.ts'
+import { managedPool } from '../state/nodepools/managed-pool.ts'
 import type { SingletonSpec } from '../controller.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

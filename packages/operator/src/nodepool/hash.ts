@@ -10,9 +10,9 @@ import {
   nodePoolHashVersion,
 } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { type Caches, indexes } from '../cluster/caches.ts'
-import { isUnreadable } from '../cluster/readable.ts'
-import { managedPool } from './managed-pool.ts'
+import { type Caches, indexes } from '../state/caches.ts'
+import { isUnreadable } from '../state/readable.ts'
+import { managedPool } from '../state/nodepools/managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 
 /** What this file works with. */

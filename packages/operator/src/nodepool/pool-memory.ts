@@ -2,9 +2,9 @@
 import { ConditionSet, conditionOf, karpenterKinds, type NewCondition, type NodePool } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
-import type { UselessNode } from '../cluster/nodes/node-evidence.ts'
-import { uselessText } from '../cluster/nodes/useless-text.ts'
-import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
+import type { UselessNode } from '../state/nodes/node-evidence.ts'
+import { uselessText } from '../state/nodes/useless-text.ts'
+import { nodePoolConditions } from '../state/conditions.ts'
 
 /** What this file works with. */
 interface Dependencies {

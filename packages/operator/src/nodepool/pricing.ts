@@ -3,10 +3,10 @@ import type { Logger } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import { labels } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
-import { managedPool } from './managed-pool.ts'
+import { managedPool } from '../state/nodepools/managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */

@@ -10,12 +10,12 @@ import {
   type NodeClass,
 } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
-import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from './managed-pool.ts'
-import { isUnreadable } from '../cluster/readable.ts'
-import { validatePool } from '../cluster/nodepools/pool-problems.ts'
+import { nodePoolConditions } from '../state/conditions.ts'
+import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from '../state/nodepools/managed-pool.ts'
+import { isUnreadable } from '../state/readable.ts'
+import { validatePool } from '../state/nodepools/pool-problems.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import type { Caches } from '../cluster/caches.ts'
+import type { Caches } from '../state/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {

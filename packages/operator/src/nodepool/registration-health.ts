@@ -10,13 +10,13 @@ import {
   type NodePool,
 } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { isUnreadable } from '../cluster/readable.ts'
-import { type Caches, indexes } from '../cluster/caches.ts'
-import { registrationHealthy } from '../cluster/nodepools/registration-health.ts'
-import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
-import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from './managed-pool.ts'
+import { isUnreadable } from '../state/readable.ts'
+import { type Caches, indexes } from '../state/caches.ts'
+import { registrationHealthy } from '../state/nodepools/registration-health.ts'
+import { nodePoolConditions } from '../state/conditions.ts'
+import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from '../state/nodepools/managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -3,13 +3,13 @@ import type { CloudProvider } from '@tenon/provider'
 import { ConditionSet, conditionOf, karpenterKinds, type NewCondition, type NodePool } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-import { isUnreadable } from '../cluster/readable.ts'
-import { nodePoolConditions } from '../nodeclaim/lifecycle/conditions.ts'
-import { remedy } from '../disruption/node-limits.ts'
-import { managedPool } from './managed-pool.ts'
+import { isUnreadable } from '../state/readable.ts'
+import { nodePoolConditions } from '../state/conditions.ts'
+import { nodeLimitRemedy } from './limit-report.ts'
+import { managedPool } from '../state/nodepools/managed-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */
@@ -119,6 +119,6 @@ function limited({ because }: { readonly because: string }): NewCondition {
     type: conditionType,
     status: 'False',
     reason: 'LimitReached',
-    message: `Drifted nodes are not replaced, as each stays until its successor is there: ${because}; ${remedy}`,
+    message: `Drifted nodes are not replaced, as each stays until its successor is there: ${because}; ${nodeLimitRemedy}`,
   }
 }

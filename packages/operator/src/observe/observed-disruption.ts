@@ -1,11 +1,11 @@
 /** `disruption.observed`: looks for moves of observed nodes, one method after the other. */
 import type { ReconcileResult } from '@tenon/kube'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { SingletonSpec } from '../controller.ts'
 import type { MethodTurns } from '../disruption/method-turns.ts'
 import type { Settings } from '../settings.ts'
 import type { ObservedMoves } from './observed-moves.ts'
-import type { ObservedPools } from './observed-pools.ts'
+import type { ObservedPools } from '../state/nodepools/observed-pools.ts'
 
 /** What this file works with. */
 interface Dependencies {

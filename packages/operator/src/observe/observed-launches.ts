@@ -2,10 +2,10 @@
 import { type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
-import { keyOf } from '../cluster/pods/pods.ts'
+import { keyOf } from '../state/pods/pods.ts'
 import { podsNoted } from '../journal/entry.ts'
 import type { Journal } from '../journal/journal.ts'
-import { podList, shortened } from '../provisioning/reports/scheduling-report.ts'
+import { podList, shortened } from '../text.ts'
 
 /** What this file works with. */
 interface Dependencies {

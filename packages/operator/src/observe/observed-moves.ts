@@ -1,13 +1,13 @@
 /** Moves of nodes that are only observed: each is noted once, and stands until something of it changes. */
 import { labels } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { labelsOf, type StateNode } from '../state/nodes/state-node.ts'
 import type { DisruptionAnswers } from '../disruption/answers.ts'
 import type { Command } from '../disruption/commands/command.ts'
-import type { CommandJournal } from '../journal/command-journal.ts'
+import type { CommandJournal } from '../disruption/commands/command-journal.ts'
 import type { Overtaken } from '../provisioning/claims/overtaken.ts'
-import type { ObservedPools } from './observed-pools.ts'
+import type { ObservedPools } from '../state/nodepools/observed-pools.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -3,10 +3,10 @@ import type { NewClaim } from '@tenon/engine'
 import type { LaunchOutcome } from '../provisioning/claims/claim-launches.ts'
 import type { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import type { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
-import { shortened } from '../provisioning/reports/scheduling-report.ts'
+import { shortened } from '../text.ts'
 import type { TimedDecider } from '../provisioning/timed-decider.ts'
 import type { ObservedLaunches } from './observed-launches.ts'
-import type { ObservedPools } from './observed-pools.ts'
+import type { ObservedPools } from '../state/nodepools/observed-pools.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,21 +1,14 @@
 /** What keeps the node of a claim closed until others can open with it. */
 import type { NodeClaim } from '@tenon/api'
 import { Listeners } from '@tenon/runtime'
+import type { OpeningHold } from '../nodeclaim/lifecycle/registration.ts'
 
-/** Who has a say in when a node opens. */
-interface Hold {
-  /** Claims to ask for again after so long, or earlier. */
-  readonly due: Listeners<{ readonly name: string; readonly afterMs: number }>
-  /** Milliseconds after which to ask again; 0 once the claim's Node may open. */
-  waitMs(claim: NodeClaim): number
-}
-
-export class JointHold implements Hold {
-  readonly #holds: readonly Hold[]
-  readonly due: Hold['due'] = new Listeners()
+export class JointHold implements OpeningHold {
+  readonly #holds: readonly OpeningHold[]
+  readonly due: OpeningHold['due'] = new Listeners()
 
   /** @param holds asked in this order. */
-  constructor(holds: readonly Hold[]) {
+  constructor(holds: readonly OpeningHold[]) {
     this.#holds = holds
     for (const hold of holds)
       hold.due.add((claim) => {

@@ -1,7 +1,7 @@
 /** Plans that hold without being told to the scheduler. */
 import type { Pod } from '@tenon/api'
-import type { PlanTarget, PodPlans } from '../cluster/pods/pod-plans.ts'
-import type { StateNode } from '../cluster/nodes/state-node.ts'
+import type { PlanTarget, PodPlans } from '../state/pods/pod-plans.ts'
+import type { StateNode } from '../state/nodes/state-node.ts'
 import type { PlacementGate } from './gate.ts'
 
 /** What this file works with. */

@@ -1,8 +1,8 @@
 /** Counts whether the scheduler put pods where they were nominated for. */
 import type { Pod } from '@tenon/api'
 import type { Logger } from '@tenon/runtime'
-import type { PodPlan } from '../cluster/pods/pod-plans.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { PodPlan } from '../state/pods/pod-plans.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { PlacementGate } from './gate.ts'
 

@@ -9,8 +9,8 @@ import {
   podRequests,
 } from '@tenon/api'
 import { hardSpreadOf } from '@tenon/engine'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 export interface OpeningOrder {
   /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Node, Pod } from '@tenon/api'
-import type { PlanTarget, PodPlan } from '../cluster/pods/pod-plans.ts'
+import type { PlanTarget, PodPlan } from '../state/pods/pod-plans.ts'
 import { tradePlaces } from './place-trade.ts'
 
 interface Place {

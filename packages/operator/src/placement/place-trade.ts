@@ -1,9 +1,9 @@
 /** What becomes of the plan when a pod is bound elsewhere than planned (planned-placement.md). */
 import type { Pod } from '@tenon/api'
 import { likenessOf } from '@tenon/engine'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { nominatedNodeOf } from '../cluster/pods/nominated-pods.ts'
-import type { PlanTarget } from '../cluster/pods/pod-plans.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { nominatedNodeOf } from '../state/pods/nominated-pods.ts'
+import type { PlanTarget } from '../state/pods/pod-plans.ts'
 
 interface Plans {
   readonly plans: Pick<ClusterState['plans'], 'get' | 'set' | 'podsOf'>

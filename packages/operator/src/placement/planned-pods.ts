@@ -1,8 +1,9 @@
 /** Plans as claims carry them, for the process after the one that made them. */
 import type { Clock } from '@tenon/runtime'
 import type { NewObject, NodeClaim, Pod } from '@tenon/api'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { plannedPodsAnnotation } from '../state/pods/pod-plans.ts'
 import type { PlacementGate } from './gate.ts'
 
 /** What this file works with. */
@@ -13,8 +14,6 @@ interface Dependencies {
   readonly clock: Clock
 }
 
-/** On NodeClaims: the pods each was launched for, as the first parts of their UIDs. */
-export const plannedPodsAnnotation = 'tenon.sh/planned-pods'
 /** 48 bits, which tell the pods of a cluster apart. */
 const uidPartLength = 13
 /** Bounds the annotation to 14 kB. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Node, type NodeClaim, type Pod, unregisteredTaint } from '@tenon/api'
 import { defaultSettings } from '../settings.ts'
-import { ObservedCluster } from '../cluster/observed-cluster.test-support.ts'
+import { ObservedCluster } from '../state/observed-cluster.test-support.ts'
 import { RegistrationHold } from './registration-hold.ts'
 import { WishHold } from './wish-hold.ts'
 

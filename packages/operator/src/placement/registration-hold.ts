@@ -3,9 +3,9 @@ import { type Clock, Listeners } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
 import { type OpeningOrder, openingOrder } from './opening-order.ts'
 import { canOpen, isSteered, standingOf } from './standing-nominations.ts'
-import type { JointHold } from './joint-hold.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { OpeningHold } from '../nodeclaim/lifecycle/registration.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { PlacementGate } from './gate.ts'
 import type { Settings } from '../settings.ts'
 
@@ -16,7 +16,7 @@ interface Dependencies {
   readonly placementGate: Pick<PlacementGate, 'isOn'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'nominationHoldMs'>
-  readonly joint: Pick<JointHold, 'due' | 'waitMs'>
+  readonly joint: OpeningHold
 }
 
 /** From the decision to open until the first Node does, so that the later ones are not late. */
@@ -44,7 +44,7 @@ interface BatchState {
   readonly lagging: ReadonlySet<string>
 }
 
-export class RegistrationHold {
+export class RegistrationHold implements OpeningHold {
   readonly #deps: Dependencies
   /** When the claim's Node was first held, by claim UID. */
   readonly #since = new Map<string, number>()

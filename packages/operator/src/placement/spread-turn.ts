@@ -1,7 +1,7 @@
 /** Which pods that must spread are not nominated yet (planned-placement.md). */
 import { matchesSelector, type Pod } from '@tenon/api'
 import { hardSpreadOf } from '@tenon/engine'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 interface Waiting {
   readonly plans: Pick<ClusterState['plans'], 'get' | 'podsOf'>

@@ -1,11 +1,11 @@
 /** Whether the scheduler knows which pods closed nodes are for (planned-placement.md). */
 import type { Clock } from '@tenon/runtime'
 import { isKnownEphemeralTaint, labels, type Node, sameTaint, unregisteredTaint } from '@tenon/api'
-import { nominatedNodeOf } from '../cluster/pods/nominated-pods.ts'
-import { isNodeReady } from '../cluster/nodes/state-node.ts'
+import { nominatedNodeOf } from '../state/pods/nominated-pods.ts'
+import { isNodeReady } from '../state/nodes/state-node.ts'
 import { awaitsTwins } from './spread-turn.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

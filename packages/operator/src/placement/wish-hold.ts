@@ -2,8 +2,8 @@
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { NodeClaim, PodSpec } from '@tenon/api'
 import { canOpen } from './standing-nominations.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { PlacementGate } from './gate.ts'
 
 /** What this file works with. */

@@ -9,7 +9,7 @@ import {
   groupsOfClaim,
   shortGroups,
   shortSinceMs,
-} from '../cluster/pods/group-claims.ts'
+} from '../state/pods/group-claims.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -9,9 +9,9 @@ import {
 } from '@tenon/api'
 import { isKubeError, isUnavailable, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
-import type { GroupKinds } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { GroupSource } from '../cluster/pods/group-of-pod.ts'
+import type { GroupKinds } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { GroupSource } from '../state/pods/group-of-pod.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,14 +1,8 @@
 /** How many groups do not run yet, and how far they are (gangs.md 7.7). */
 import { isConditionTrue } from '@tenon/api'
-import { type Caches, indexes } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { GroupSource } from '../cluster/pods/group-of-pod.ts'
-
-export interface GroupFigures {
-  readonly source: GroupSource
-  readonly phase: 'waiting_for_members' | 'pending' | 'launching' | 'joining' | 'open'
-  readonly groups: number
-}
+import { type Caches, indexes } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { GroupFigures } from '../metrics/figures.ts'
 
 export function groupFigures(
   { nodeClaims }: Pick<Caches, 'nodeClaims'>,

@@ -3,9 +3,9 @@ import { isRequestPod, type KubeObject, type Pod } from '@tenon/api'
 import { renderPodReason, type SchedulingResult } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { type GroupRef, missingGroupText } from '../cluster/pods/group-of-pod.ts'
-import type { KnownGroup } from '../cluster/pods/pod-groups.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { type GroupRef, missingGroupText } from '../state/pods/group-of-pod.ts'
+import type { KnownGroup } from '../state/pods/pod-groups.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 /** What this file works with. */

@@ -4,8 +4,8 @@
  */
 import { done, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { isProvisionable } from '../cluster/pods/pods.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { isProvisionable } from '../state/pods/pods.ts'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
 import type { GroupReport } from './report.ts'
 

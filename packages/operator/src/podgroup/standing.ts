@@ -1,8 +1,8 @@
 /** How far the launches for a group have come (gangs.md 7.3). */
 import type { NodeClaim, Pod } from '@tenon/api'
-import { type Caches, indexes } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { groupsOfClaim } from '../cluster/pods/group-claims.ts'
+import { type Caches, indexes } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { groupsOfClaim } from '../state/pods/group-claims.ts'
 import type { Settings } from '../settings.ts'
 
 /** What this file works with. */

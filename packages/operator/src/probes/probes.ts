@@ -1,7 +1,7 @@
 /** `/metrics`, what can be looked at under `/debug`, `/healthz` and `/readyz` (operations.md 5). */
 import { ownValue } from '@tenon/api'
 import { type HttpHandler, type HttpResponse, inTurns, jsonParts, oneChunk } from '@tenon/runtime'
-import { shortened } from '../provisioning/reports/scheduling-report.ts'
+import { shortened } from '../text.ts'
 import { journalPage } from '../journal/journal-page.ts'
 import { scrapeResponse } from '../metrics/scrape.ts'
 import type { Operator } from '../operator.ts'

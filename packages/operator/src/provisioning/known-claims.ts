@@ -1,8 +1,8 @@
 /** Makes the cluster state know every claim before the first decision. */
 import { karpenterKinds } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
-import { isWhole } from '../cluster/readable.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import { isWhole } from '../state/readable.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

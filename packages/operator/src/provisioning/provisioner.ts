@@ -1,7 +1,7 @@
 /** Launches nodes for pods that cannot be scheduled (scheduling.md 3, 12). */
 import type { Clock, Logger } from '@tenon/runtime'
 import { isExpectedFailure } from '../cloud/expected-failures.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { LoopSpec } from '../controller.ts'
 import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
 import type { PassAges } from '../metrics/pass-ages.ts'

@@ -1,7 +1,7 @@
 /** Decisions within their time, measured. */
 import type { SchedulingResult } from '@tenon/engine'
 import { type Clock, type Random, uuid } from '@tenon/runtime'
-import type { SchedulingDecider } from '../decider/decider.ts'
+import type { SchedulingDecider } from '../decide/decider.ts'
 import type { GatheredInput } from './input/scheduling-input.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Settings } from '../settings.ts'

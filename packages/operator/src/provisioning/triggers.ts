@@ -2,11 +2,11 @@
 import type { Clock } from '@tenon/runtime'
 import { isConditionTrue, type Node, type Pod } from '@tenon/api'
 import type { ObjectKey } from '@tenon/kube'
-import { isSameValue } from '../cluster/same-value.ts'
-import { isDisrupted } from '../cluster/nodes/state-node.ts'
+import { isSameValue } from '../state/same-value.ts'
+import { isDisrupted } from '../state/nodes/state-node.ts'
 import type { Batcher } from './batcher.ts'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { Settings } from '../settings.ts'
 
 /** What this file works with. */

@@ -1,6 +1,6 @@
 /** Tells pods that are made for the room of a ProvisioningRequest what becomes of them (gangs.md 2.3, 7.6). */
 import type { EventRecorder } from '@tenon/kube'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

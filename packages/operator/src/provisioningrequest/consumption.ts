@@ -1,6 +1,6 @@
 /** Which room of a ProvisioningRequest pods have taken (gangs.md 7.6). */
 import { type Pod, podRequests } from '@tenon/api'
-import { isSameValue } from '../cluster/same-value.ts'
+import { isSameValue } from '../state/same-value.ts'
 
 /**
  * The pods that stand for room which is left.

@@ -1,13 +1,8 @@
 /** How many ProvisioningRequests there are, and how far they are (gangs.md 7.7). */
-import { requestClassNames, requestClassOf, type RequestState, requestStateOf } from '@tenon/api'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { refOfRequest } from '../cluster/pods/request-pods.ts'
-
-export interface RequestFigures {
-  readonly class: 'check-capacity' | 'best-effort-atomic-scale-up'
-  readonly state: RequestState
-  readonly requests: number
-}
+import { requestClassNames, requestClassOf, requestStateOf } from '@tenon/api'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { RequestFigures } from '../metrics/figures.ts'
+import { refOfRequest } from '../state/pods/request-pods.ts'
 
 export function requestFigures({ requests }: Pick<ClusterState, 'requests'>): readonly RequestFigures[] {
   const counts = new Map<string, RequestFigures>()

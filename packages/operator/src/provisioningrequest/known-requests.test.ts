@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { VirtualClock } from '@tenon/runtime'
-import type { RequestPods } from '../cluster/pods/request-pods.ts'
+import type { RequestPods } from '../state/pods/request-pods.ts'
 import { KnownRequests } from './known-requests.ts'
 
 const minute = 60_000

@@ -1,6 +1,6 @@
 /** The room that an earlier process kept for ProvisioningRequests is known before anything is decided (gangs.md 7.6). */
 import type { Clock } from '@tenon/runtime'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -2,7 +2,7 @@
 import { consumedBy, isRequestPod, type Pod } from '@tenon/api'
 import { renderPodReason } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { KeptPlans } from '../placement/kept-plans.ts'
 import { type RoomOutcome, roomHosts } from '../provisioning/room-outcome.ts'
 

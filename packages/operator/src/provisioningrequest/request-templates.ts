@@ -8,8 +8,8 @@ import {
   requestSets,
 } from '@tenon/api'
 import { renderPodProblems, shapeProblems } from '@tenon/engine'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,10 +1,10 @@
 /** What an operator knows that no object tells, as far as decisions depend on it. */
 import type { LaunchScope, NodeClaim, Resources } from '@tenon/api'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import type { BufferSource } from '../cluster/pods/buffer-pods.ts'
-import type { GroupRound } from '../cluster/pods/pod-groups.ts'
-import type { PodPlan } from '../cluster/pods/pod-plans.ts'
-import type { Prediction } from '../cluster/pods/predictions.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { BufferSource } from '../state/pods/buffer-pods.ts'
+import type { GroupRound } from '../state/pods/pod-groups.ts'
+import type { PodPlan } from '../state/pods/pod-plans.ts'
+import type { Prediction } from '../state/pods/predictions.ts'
 
 /** A pod's plan. What the pod asked for is not part of it. */
 interface RememberedPlan extends Pick<PodPlan, 'madeMs' | 'steering' | 'target'> {

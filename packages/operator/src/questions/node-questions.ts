@@ -1,8 +1,8 @@
 /** Answers why one node is still there, and what its removal would save; carries out nothing. */
 import { labels, type PricePerHour } from '@tenon/api'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { labelsOf, type StateNode } from '../cluster/nodes/state-node.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { labelsOf, type StateNode } from '../state/nodes/state-node.ts'
 import { DisruptionAnswers, type NodeDecision } from '../disruption/answers.ts'
 import type { CandidateFinder } from '../disruption/candidates.ts'
 import type { CatalogueReader } from '../disruption/catalogue.ts'

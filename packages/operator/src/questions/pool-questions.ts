@@ -2,8 +2,8 @@
 import type { DisruptionReason, InstanceType, NodePool } from '@tenon/api'
 import type { BudgetWindow } from '@tenon/engine'
 import { type CloudProvider, isProviderError, type NodeDefaults } from '@tenon/provider'
-import type { Caches } from '../cluster/caches.ts'
-import type { ClusterState } from '../cluster/cluster-state.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 import type { DisruptionBudgets } from '../disruption/budget.ts'
 
 /** What a NodePool may buy now, as decisions see it. */

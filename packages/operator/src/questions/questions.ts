@@ -1,7 +1,7 @@
 /** Answers what would be decided now, and carries out nothing of it. */
 import type { NodePool, Pod } from '@tenon/api'
 import type { PoolInput, SchedulingResult } from '@tenon/engine'
-import type { SchedulingDecider } from '../decider/decider.ts'
+import type { SchedulingDecider } from '../decide/decider.ts'
 import type { NodeDecision } from '../disruption/answers.ts'
 import type { NodeExplainer } from '../disruption/explain.ts'
 import type { PlacementGate } from '../placement/gate.ts'

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { KubeObject, VerticalPodAutoscaler } from '@tenon/api'
 import { KubeError, type KubeErrorKind } from '@tenon/kube'
 import { silentLogger, VirtualClock } from '@tenon/runtime'
-import { Predictions } from '../cluster/pods/predictions.ts'
+import { Predictions } from '../state/pods/predictions.ts'
 import { VpaPredictions } from './controller.ts'
 
 const never = new AbortController().signal

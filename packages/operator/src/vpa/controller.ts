@@ -3,11 +3,11 @@ import { type ResourceType, type VerticalPodAutoscaler, verticalPodAutoscalerKin
 import { problemText } from '@tenon/engine'
 import { isKubeError, isUnavailable, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { objectFields } from '../cluster/kept-fields.ts'
-import type { PredictionTarget } from '../cluster/pods/predictions.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { objectFields } from '../state/kept-fields.ts'
+import type { PredictionTarget } from '../state/pods/predictions.ts'
 import type { SingletonSpec } from '../controller.ts'
-import { inParallel } from '../provisioning/claims/in-parallel.ts'
+import { inParallel } from '../in-parallel.ts'
 import { predictedRequests } from './predicted-requests.ts'
 
 /** What this file works with. */

@@ -7,7 +7,7 @@ import {
   type Resources,
   type VerticalPodAutoscaler,
 } from '@tenon/api'
-import type { ContainerRequests } from '../cluster/pods/predictions.ts'
+import type { ContainerRequests } from '../state/pods/predictions.ts'
 
 const off = 'Off'
 const usuallyControlled = ['cpu', 'memory']

@@ -5,7 +5,7 @@ import type { Logger } from '@tenon/runtime'
 import { isExpectedFailure } from '../../cloud/expected-failures.ts'
 import { type Overtaken, overtakenText } from '../../provisioning/claims/overtaken.ts'
 import { type Command, decisionOf, logFields, poolsOf } from './command.ts'
-import type { CommandJournal } from '../../journal/command-journal.ts'
+import type { CommandJournal } from './command-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */

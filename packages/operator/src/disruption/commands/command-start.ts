@@ -2,16 +2,16 @@
 import type { NodeClaim } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { type Random, uuid } from '@tenon/runtime'
-import { pauseSentence } from '../../brake/brake.ts'
-import type { RolloutHold } from '../../nodepool/rollout/canary.ts'
+import { pauseSentence } from '../../state/pause.ts'
+import type { RolloutHold } from '../../state/nodepools/canary-rollouts.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Candidate } from '../candidates.ts'
 import { type Command, poolsOf, type Replacement } from './command.ts'
 import type { CommandReport } from './command-report.ts'
 import type { DisruptionMarks } from './marks.ts'
 import type { Replacements } from './replacements.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

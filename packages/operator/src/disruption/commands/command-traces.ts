@@ -2,8 +2,8 @@
 import { isConditionTrue, type NodeClaim } from '@tenon/api'
 import type { Candidate } from '../candidates.ts'
 import { type Command, poolsOf } from './command.ts'
-import { type Caches, indexes } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { type Caches, indexes } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */

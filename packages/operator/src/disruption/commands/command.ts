@@ -8,7 +8,7 @@ import {
   type Requirement,
 } from '@tenon/api'
 import type { LogFields } from '@tenon/runtime'
-import { labelsOf, type StateNode } from '../../cluster/nodes/state-node.ts'
+import { labelsOf, type StateNode } from '../../state/nodes/state-node.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Candidate } from '../candidates.ts'
 

@@ -3,7 +3,7 @@ import { isConditionTrue, labels, type NodeClaim, type Unavailability } from '@t
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
-import { FailureBackoff } from '../../cluster/failure-backoff.ts'
+import { FailureBackoff } from '../../state/failure-backoff.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Command, Replacement } from './command.ts'
 import type { CommandEnd, UnderWay } from './command-end.ts'

@@ -1,8 +1,8 @@
 /** The last look at a node before it goes: what runs on it by now (reports-2.md 1 to 3). */
 import type { Clock } from '@tenon/runtime'
-import { blockingBudgets } from '../../cluster/pods/pod-budgets.ts'
-import { keyOf } from '../../cluster/pods/pods.ts'
-import type { PodsOnNodes } from '../../cluster/pods/pods-to-move.ts'
+import { blockingBudgets } from '../../state/pods/pod-budgets.ts'
+import { keyOf } from '../../state/pods/pods.ts'
+import type { PodsOnNodes } from '../../state/pods/pods-to-move.ts'
 import type { Pod } from '@tenon/api'
 import { type Candidate, goesInTheEnd } from '../candidates.ts'
 import { podObstacles } from '../obstacles.ts'

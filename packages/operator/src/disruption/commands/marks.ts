@@ -12,7 +12,7 @@ import {
   sameTaint,
 } from '@tenon/api'
 import { isKubeError, type KubeClient, mergePatchOf } from '@tenon/kube'
-import { nodeClaimConditions } from '../../nodeclaim/lifecycle/conditions.ts'
+import { nodeClaimConditions } from '../../state/conditions.ts'
 
 /** What this file works with. */
 interface Dependencies {

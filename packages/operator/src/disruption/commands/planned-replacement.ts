@@ -1,16 +1,16 @@
 /** Claims in place of nodes that go, as the engine planned them. */
 import { type DisruptionReason, parseResources, type Pod } from '@tenon/api'
 import { exceededLimit, type NewClaim } from '@tenon/engine'
-import type { ClaimCreations } from '../../provisioning/claims/claim-creations.ts'
-import type { ClaimObjects } from '../../provisioning/claims/claim-objects.ts'
+import type { ClaimCreations } from '../../nodeclaim/creation/claim-creations.ts'
+import type { ClaimObjects } from '../../nodeclaim/creation/claim-objects.ts'
 import type { PlannedClaims } from '../../provisioning/claims/planned-claims.ts'
-import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
-import { shortened } from '../../provisioning/reports/scheduling-report.ts'
+import { poolUsage } from '../../state/nodepools/pool-usage.ts'
+import { shortened } from '../../text.ts'
 import type { KeptPlans } from '../../placement/kept-plans.ts'
 import type { Replacement } from './command.ts'
 import { predecessorsAnnotation } from '../predecessors.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
-import { isBufferPod } from '../../cluster/pods/buffer-pods.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { isBufferPod } from '../../state/pods/buffer-pods.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -2,17 +2,22 @@
 import type { Clock } from '@tenon/runtime'
 import type { Unavailability } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
-import type { AutoBrake } from '../../brake/auto-brake.ts'
-import { FailureBackoff } from '../../cluster/failure-backoff.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { FailureBackoff } from '../../state/failure-backoff.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
+/** Hears what becomes of replacements, such as to pause disruption by itself. */
+export interface ReplacementObserver {
+  /** Nodes in place of others, all of this NodePool, have not become nodes. */
+  replacementFailed(pool: string): void
+  replacementSucceeded(pool: string): void
+}
+
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'launchFailures'>
-  /** Absent where nothing pauses by itself. */
-  readonly autoBrake?: Pick<AutoBrake, 'replacementFailed' | 'replacementSucceeded'>
+  /** Undefined where nothing pauses by itself. */
+  readonly autoBrake?: ReplacementObserver
   readonly events: EventRecorder
   readonly clock: Clock
 }

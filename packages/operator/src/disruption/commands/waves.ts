@@ -4,8 +4,8 @@
  */
 import type { Clock } from '@tenon/runtime'
 import { controllerOf, type Pod } from '@tenon/api'
-import { type Caches, indexes } from '../../cluster/caches.ts'
-import { isActive, isTerminal, isTerminating } from '../../cluster/pods/pods.ts'
+import { type Caches, indexes } from '../../state/caches.ts'
+import { isActive, isTerminal, isTerminating } from '../../state/pods/pods.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 import { drainTier, isDrainable } from '../../node/termination/drain.ts'
 

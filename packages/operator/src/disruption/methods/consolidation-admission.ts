@@ -1,5 +1,5 @@
 /** Which nodes consolidation is about; the others are told why not. */
-import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { Catalogue } from '../catalogue.ts'
 import type { WholeUnits } from '../whole-units.ts'
 import type { NodeClaim } from '@tenon/api'

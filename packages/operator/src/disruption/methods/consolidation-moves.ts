@@ -1,7 +1,7 @@
 /** Moves of consolidation as commands. */
 import type { ConsolidationResult } from '@tenon/engine'
 import type { KeptPlans } from '../../placement/kept-plans.ts'
-import type { CommandJournal } from '../../journal/command-journal.ts'
+import type { CommandJournal } from '../commands/command-journal.ts'
 import type { Command } from '../commands/command.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import { destinationsOf, type RemovalGround } from '../simulation.ts'

@@ -1,14 +1,14 @@
 /** Asks the engine for moves that save money (disruption.md 9 to 12). */
 import { labels } from '@tenon/api'
 import type { ConsolidationQuestion, ConsolidationResult, PlannedMove, PoolTotals } from '@tenon/engine'
-import { evictionCost, isDaemonPod } from '../../cluster/pods/pods.ts'
-import { labelsOf, type StateNode } from '../../cluster/nodes/state-node.ts'
-import type { SchedulingDecider } from '../../decider/decider.ts'
+import { evictionCost, isDaemonPod } from '../../state/pods/pods.ts'
+import { labelsOf, type StateNode } from '../../state/nodes/state-node.ts'
+import type { SchedulingDecider } from '../../decide/decider.ts'
 import type { PlacementGate } from '../../placement/gate.ts'
 import type { RemovalGround, RemovalSimulation } from '../simulation.ts'
 import { type Circumstances, LookedAt } from './looked-at.ts'
 import type { Pass } from './method.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */

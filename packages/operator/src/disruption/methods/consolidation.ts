@@ -1,7 +1,7 @@
 /** `disruption`, methods Global, Multi, Single and Together: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
 import type { PlannedMove } from '@tenon/engine'
 import { rfc3339 } from '@tenon/runtime'
-import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { Candidate, GroupScope } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
 import type { DisruptionRemarks } from '../remarks.ts'

@@ -1,7 +1,7 @@
 /** `disruption`, method DriftTogether: replaces nodes of which none goes alone, once one has drifted (gangs.md 7.5). */
 import { overdrawnBudget } from '@tenon/engine'
-import { type StateNode, transitionMs } from '../../cluster/nodes/state-node.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { type StateNode, transitionMs } from '../../state/nodes/state-node.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Candidate } from '../candidates.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import { type GroupUnit, groupUnits } from '../group-units.ts'

@@ -1,5 +1,5 @@
 /** `disruption`, method Drift: replaces drifted nodes, one after the other (disruption.md 8). */
-import { type StateNode, transitionMs } from '../../cluster/nodes/state-node.ts'
+import { type StateNode, transitionMs } from '../../state/nodes/state-node.ts'
 import type { Candidate } from '../candidates.ts'
 import { driftedAmong, isDrifted } from './drifted.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'

@@ -1,7 +1,7 @@
 /** Instances that have drifted (disruption.md 8). */
 import { isConditionTrue } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
-import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { StateNode } from '../../state/nodes/state-node.ts'
 
 /** Whether the instance's claim says that it has drifted. */
 export function isDrifted({ claim }: Pick<StateNode, 'claim'>): boolean {

@@ -2,13 +2,13 @@
 import type { Logger } from '@tenon/runtime'
 import { savingsOrder } from '@tenon/engine'
 import { type Candidate, isEmpty } from '../candidates.ts'
-import { consolidateAfterMs } from '../../cluster/nodes/consolidate-after.ts'
-import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import type { BufferPods } from '../../cluster/pods/buffer-pods.ts'
+import { consolidateAfterMs } from '../../state/nodes/consolidate-after.ts'
+import type { StateNode } from '../../state/nodes/state-node.ts'
+import type { BufferPods } from '../../state/pods/buffer-pods.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import { type ConsolidationPolicy, keptRoomText } from '../policy.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,6 +1,6 @@
 /** What the ways to find nodes that may go have in common (disruption.md 2). */
 import type { DisruptionReason } from '@tenon/api'
-import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { Candidate, GroupScope } from '../candidates.ts'
 import type { DisruptionClass } from '../obstacles.ts'
 import type { Catalogue } from '../catalogue.ts'

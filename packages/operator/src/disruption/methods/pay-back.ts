@@ -2,7 +2,7 @@
 import { sumOfPrices } from '@tenon/api'
 import type { PlannedMove } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 import type { Candidate } from '../candidates.ts'
 

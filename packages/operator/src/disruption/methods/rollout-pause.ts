@@ -1,6 +1,6 @@
 import type { EventRecorder } from '@tenon/kube'
 import { type Candidate, tellBlocked } from '../candidates.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,7 +1,7 @@
 /** In which state of the cluster a search found nothing to do: looking again is in vain until something changes. */
 import type { Clock } from '@tenon/runtime'
 import type { ConsolidationResult } from '@tenon/engine'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ConsolidationSearch } from './consolidation-search.ts'
 import type { Moment } from './method.ts'
 import {

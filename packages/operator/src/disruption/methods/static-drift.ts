@@ -1,12 +1,13 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
 import { nodeLimit, type StaticClaims } from '../../nodepool/static/static-claims.ts'
-import type { StateNode } from '../../cluster/nodes/state-node.ts'
+import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { StaticPool, StaticPools } from '../../nodepool/static/static-pool.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
 import { driftedAmong, isDrifted } from './drifted.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
-import { type NodeLimitParts, remedy, tellNodeLimit } from '../node-limits.ts'
+import { nodeLimitRemedy } from '../../nodepool/limit-report.ts'
+import { type NodeLimitParts, tellNodeLimit } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import { heldBackText, type RolloutPause } from './rollout-pause.ts'
 
@@ -101,7 +102,7 @@ export class StaticDrift implements DisruptionMethod {
     if (limit >= replicas + 1) return
     const because = `limits.nodes is ${limit}, and replicas is ${replicas}`
     tellNodeLimit(this.#deps, pool, because)
-    for (const node of nodes) remarks.stays(node, `it is not replaced: ${because}; ${remedy}`)
+    for (const node of nodes) remarks.stays(node, `it is not replaced: ${because}; ${nodeLimitRemedy}`)
   }
 
   #replacement(pool: StaticPool, name: string): Replacement {

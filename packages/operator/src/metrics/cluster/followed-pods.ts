@@ -4,10 +4,10 @@ import type { Clock } from '@tenon/runtime'
 import type { PodFigures } from './cluster-metrics.ts'
 import type { KeptGauge } from '../kept-gauge.ts'
 import type { LiveSeries } from '../live-gauge.ts'
-import type { PodDecision, PodDecisions } from '../../cluster/pods/pod-decisions.ts'
-import { keyOf } from '../../cluster/pods/pods.ts'
+import type { PodDecision, PodDecisions } from '../../state/pods/pod-decisions.ts'
+import { keyOf } from '../../state/pods/pods.ts'
 import { areSame, podLabels } from './pod-labels.ts'
-import type { Caches } from '../../cluster/caches.ts'
+import type { Caches } from '../../state/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {

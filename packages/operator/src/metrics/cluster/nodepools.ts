@@ -5,10 +5,10 @@ import type { ReconcileResult } from '@tenon/kube'
 import type { ClusterMetrics } from './cluster-metrics.ts'
 import type { KeptGauge } from '../kept-gauge.ts'
 import { resourceLabel, shownAmount } from './node-labels.ts'
-import { managedPool } from '../../nodepool/managed-pool.ts'
+import { managedPool } from '../../state/nodepools/managed-pool.ts'
 import type { SingletonSpec } from '../../controller.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -3,13 +3,13 @@ import { type Node, type NodeClaim, type Pod, type PodCondition } from '@tenon/a
 import type { Change, ReconcileResult } from '@tenon/kube'
 import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import type { SingletonSpec } from '../../controller.ts'
-import { sliceMs } from '../../decider/slice.ts'
+import { sliceMs } from '../../slice.ts'
 import type { ClusterMetrics } from './cluster-metrics.ts'
 import { type FollowedPods, seconds, type StartingPod, uidOf } from './followed-pods.ts'
-import { isTerminal, keyOf } from '../../cluster/pods/pods.ts'
+import { isTerminal, keyOf } from '../../state/pods/pods.ts'
 import { areSame, isReady, nodeLabelsOf } from './pod-labels.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -16,10 +16,10 @@ import {
   type NodePool,
 } from '@tenon/api'
 import { SharedConditionMetrics } from './status-conditions.ts'
-import { nodeClaimConditions, nodePoolConditions } from '../../nodeclaim/lifecycle/conditions.ts'
+import { nodeClaimConditions, nodePoolConditions } from '../../state/conditions.ts'
 import type { ControllerSpec } from '../../controller.ts'
 import { StatusConditions } from './controller.ts'
-import type { Caches } from '../../cluster/caches.ts'
+import type { Caches } from '../../state/caches.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Settings } from '../../settings.ts'
 

@@ -2,10 +2,10 @@
 import { labels, type Node, type NodeClaim, type Pod } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
-import type { UselessNode } from '../../cluster/nodes/node-evidence.ts'
-import { uselessText } from '../../cluster/nodes/useless-text.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { UselessNode } from '../../state/nodes/node-evidence.ts'
+import { uselessText } from '../../state/nodes/useless-text.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 interface Parts {

@@ -1,6 +1,6 @@
 /** What nodes were launched for, as their claims tell it, for the process after the one that launched them. */
 import type { NodeClaim, Pod } from '@tenon/api'
-import { workloadOf } from '../../cluster/pods/workloads.ts'
+import { workloadOf } from '../../state/pods/workloads.ts'
 
 /** On NodeClaims: the workloads each was launched for, as `KEY=PODS`, separated by commas. */
 const launchedForAnnotation = 'tenon.sh/launched-for'

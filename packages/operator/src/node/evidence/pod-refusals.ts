@@ -1,8 +1,8 @@
 /** What the Kubernetes scheduler says of pods that it refuses, and whether that is about their node. */
 import { isConditionTrue, kinds, type Pod } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
-import { isActive } from '../../cluster/pods/pods.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { isActive } from '../../state/pods/pods.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -3,8 +3,8 @@ import { labels, type Node, type NodeClaim } from '@tenon/api'
 import { shortfallOf } from '@tenon/engine'
 import { isProviderError } from '@tenon/provider'
 import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -5,11 +5,11 @@ import { done, type EventRecorder, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { NodeRepair } from './repair.ts'
 import { ailmentOf, isHealthChange } from './unhealthy.ts'
-import { leftOf } from '../../brake/brake.ts'
+import { leftOf } from '../../state/pause.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import { isObserved } from '../../observe/mode.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { isObserved } from '../../state/nodepools/mode.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

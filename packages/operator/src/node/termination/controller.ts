@@ -12,16 +12,16 @@ import {
   terminationFinalizer,
 } from '@tenon/api'
 import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
-import { deadlineMsOf } from '../../cluster/nodes/departures.ts'
-import { isDisrupted, isNodeReady } from '../../cluster/nodes/state-node.ts'
-import { nodeClaimConditions } from '../../nodeclaim/lifecycle/conditions.ts'
+import { deadlineMsOf } from '../../state/nodes/departures.ts'
+import { isDisrupted, isNodeReady } from '../../state/nodes/state-node.ts'
+import { nodeClaimConditions } from '../../state/conditions.ts'
 import { isInstanceGone } from '../../nodeclaim/lifecycle/finalize.ts'
 import { isTerminatingNode } from './drain-state.ts'
 import type { Departure } from './departure.ts'
 import type { TerminationReport } from './report.ts'
 import type { TerminationStage } from './stages.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */

@@ -6,7 +6,7 @@ import type { Departure } from './departure.ts'
 import type { DrainPlan } from './drain.ts'
 import { drainReport, isHeld } from './drain-report.ts'
 import { drainSummary } from './drain-summary.ts'
-import type { Caches } from '../../cluster/caches.ts'
+import type { Caches } from '../../state/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {

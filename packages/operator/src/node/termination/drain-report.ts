@@ -1,7 +1,7 @@
 /** What a drain waits for, pod by pod, with the rule that holds each and when it ends. */
 import type { Pod, PodDisruptionBudget } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
-import { doNotDisrupt, isTerminating, keyOf } from '../../cluster/pods/pods.ts'
+import { doNotDisrupt, isTerminating, keyOf } from '../../state/pods/pods.ts'
 import type { BudgetIndex } from './budget-index.ts'
 import { drainTier, type DrainTier, planDrain } from './drain.ts'
 import { forcedAtMs } from './force.ts'

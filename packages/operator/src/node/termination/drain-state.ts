@@ -7,9 +7,9 @@ import {
   terminationFinalizer,
   ownValue,
 } from '@tenon/api'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
-import { deadlineMsOf } from '../../cluster/nodes/departures.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { deadlineMsOf } from '../../state/nodes/departures.ts'
 import { BudgetIndex } from './budget-index.ts'
 import { isDrainable } from './drain.ts'
 import { type DrainReport, drainReport } from './drain-report.ts'

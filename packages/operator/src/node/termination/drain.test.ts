@@ -6,7 +6,7 @@ import {
   isCurrentlyReschedulable,
   isEvictable,
   isPausedByBudget,
-} from '../../cluster/pods/pods.ts'
+} from '../../state/pods/pods.ts'
 import { planDrain } from './drain.ts'
 import { isForceEligible } from './force.ts'
 

@@ -1,6 +1,6 @@
 /** Which pods a drain waits for, and in which order they go (lifecycle.md 4.1). */
 import type { Pod } from '@tenon/api'
-import { isDaemonPod, isMirrorPod, isTerminal, toleratesDisruption } from '../../cluster/pods/pods.ts'
+import { isDaemonPod, isMirrorPod, isTerminal, toleratesDisruption } from '../../state/pods/pods.ts'
 import { forcedAtMs, isForceEligible } from './force.ts'
 
 /** A pod whose kubelet has not answered for this long after its deletion no longer counts. */

@@ -9,12 +9,12 @@ import {
   type ReconcileResult,
 } from '@tenon/kube'
 import { type Clock, Listeners, rfc3339 } from '@tenon/runtime'
-import { protectionNotice } from '../../disruption/protection-notice.ts'
-import { isActive, isEvictable, isTerminating, keyOf } from '../../cluster/pods/pods.ts'
+import { protectionNotice } from '../protection-notice.ts'
+import { isActive, isEvictable, isTerminating, keyOf } from '../../state/pods/pods.ts'
 import { grantedSeconds, isForceEligible } from './force.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */

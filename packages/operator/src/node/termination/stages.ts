@@ -7,10 +7,10 @@ import type { Departure } from './departure.ts'
 import { isDrainable, planDrain } from './drain.ts'
 import { drainEventMs, type DrainEvents } from './drain-events.ts'
 import type { EvictionQueue } from './eviction-queue.ts'
-import { podsOnNode } from '../../cluster/pods/fresh-pods.ts'
+import { podsOnNode } from '../../state/pods/fresh-pods.ts'
 import { pendingVolumes } from './volumes.ts'
-import { type Caches, indexes } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { type Caches, indexes } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */

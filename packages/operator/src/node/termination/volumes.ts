@@ -1,5 +1,5 @@
 import type { Pod } from '@tenon/api'
-import { type Caches, indexes } from '../../cluster/caches.ts'
+import { type Caches, indexes } from '../../state/caches.ts'
 
 /**
  * Names of the persistent volumes still attached to a node, less those that pods which stay on it

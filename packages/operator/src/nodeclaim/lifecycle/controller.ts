@@ -9,15 +9,15 @@ import {
 } from '@tenon/api'
 import { done, isKubeError, type KubeClient, mergePatchOf, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
-import { type Caches, indexes, nodeNamesOf } from '../../cluster/caches.ts'
-import { isUnreadable } from '../../cluster/readable.ts'
-import { nodeClaimConditions } from './conditions.ts'
+import { type Caches, indexes, nodeNamesOf } from '../../state/caches.ts'
+import { isUnreadable } from '../../state/readable.ts'
+import { nodeClaimConditions } from '../../state/conditions.ts'
 import type { ClaimFinalizer } from './finalize.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import { isOfItsLife } from '../../cluster/nodes/claim-changes.ts'
-import { claimNamesOf, isMoreThanHeartbeat } from '../../cluster/nodes/node-changes.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { isOfItsLife } from '../../state/nodes/claim-changes.ts'
+import { claimNamesOf, isMoreThanHeartbeat } from '../../state/nodes/node-changes.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -2,8 +2,8 @@
 import { ConditionSet, type NodeClaim } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
-import { initializationTimeoutMs } from '../../cluster/nodes/initialization-time.ts'
-import { nodeClaimConditions } from './conditions.ts'
+import { initializationTimeoutMs } from '../../state/nodes/initialization-time.ts'
+import { nodeClaimConditions } from '../../state/conditions.ts'
 import type { ClaimDraft } from './stage.ts'
 import type { Settings } from '../../settings.ts'
 

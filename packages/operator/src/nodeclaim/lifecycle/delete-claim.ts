@@ -1,7 +1,7 @@
 import { karpenterKinds, labels, type NodeClaim, parseDuration } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
-import { isReschedulable } from '../../cluster/pods/pods.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { isReschedulable } from '../../state/pods/pods.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 

@@ -12,13 +12,13 @@ import {
   taintText,
   ownValue,
 } from '@tenon/api'
-import { type Caches, indexes } from '../../cluster/caches.ts'
-import { startupTaintKind } from '../../cluster/nodes/startup-taints.ts'
-import { isNodeReady } from '../../cluster/nodes/state-node.ts'
+import { type Caches, indexes } from '../../state/caches.ts'
+import { startupTaintKind } from '../../state/nodes/startup-taints.ts'
+import { isNodeReady } from '../../state/nodes/state-node.ts'
 import { unpublishedDriver } from './device-pools.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

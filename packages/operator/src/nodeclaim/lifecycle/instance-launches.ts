@@ -4,11 +4,11 @@ import { withDeadline } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type ProviderInstance } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import { upperCamel } from '../../journal/upper-camel.ts'
-import type { ObservedPools } from '../../observe/observed-pools.ts'
+import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
 import type { LifecycleDeadlines } from './deadlines.ts'
 import type { ClaimDraft } from './stage.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

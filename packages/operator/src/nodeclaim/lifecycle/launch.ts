@@ -11,7 +11,7 @@ import {
 } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import { isProviderError, type ProviderInstance } from '@tenon/provider'
-import { nameProblem } from '../../cluster/nodepools/pool-problems.ts'
+import { nameProblem } from '../../state/nodepools/pool-problems.ts'
 import type { ClaimDeleter } from './delete-claim.ts'
 import { type InstanceLaunches, truncated } from './instance-launches.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'

@@ -1,11 +1,11 @@
 /** Gives up on claims that do not become nodes that take pods in time (lifecycle.md 3.5, reports.md 4). */
 import type { Clock, Logger } from '@tenon/runtime'
 import { type ConditionSet, kinds, labels, type NodeClaim } from '@tenon/api'
-import type { RegistrationFailure } from '../../cluster/nodepools/registration-health.ts'
+import type { RegistrationFailure } from '../../state/nodepools/registration-health.ts'
 import type { LifecycleDeadlines } from './deadlines.ts'
 import type { ClaimDeleter } from './delete-claim.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
 /** What this file works with. */

@@ -3,7 +3,7 @@ import { labels, type Node, type NodeClaim } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import { wasRegistered } from './standing.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 

@@ -1,5 +1,5 @@
 /** The second stage: the claim's Node has appeared and gets its labels and taints (lifecycle.md 3.2). */
-import type { Clock } from '@tenon/runtime'
+import type { Clock, Listeners } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import {
   apiVersionOf,
@@ -13,27 +13,39 @@ import {
   unregisteredTaint,
 } from '@tenon/api'
 import { isKubeError, type Lane, mergePatchOf } from '@tenon/kube'
-import { indexes } from '../../cluster/caches.ts'
-import { plannedPodsAnnotation } from '../../placement/planned-pods.ts'
-import type { RegistrationHold } from '../../placement/registration-hold.ts'
+import { indexes } from '../../state/caches.ts'
+import { plannedPodsAnnotation } from '../../state/pods/pod-plans.ts'
 import { isComplete } from './initialization.ts'
 import { askHooks } from './registration-hooks.ts'
 import type { SeenTaints } from './seen-taints.ts'
 import type { TwinRemoval } from './twin-removal.ts'
-import { ownNode, twinText } from '../../cluster/nodes/twin-nodes.ts'
+import { ownNode, twinText } from '../../state/nodes/twin-nodes.ts'
 import type { RegistrationReport } from './registration-report.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import { type ClaimStanding, wasRegistered } from './standing.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
-/** What this file works with. */
+/** Keeps a new node closed to pods, such as until the scheduler knows which pods it is for. */
+export interface OpeningHold {
+  /** Claims to ask for again after so long, or earlier. */
+  readonly due: Listeners<{ readonly name: string; readonly afterMs: number }>
+  /** Milliseconds after which to ask again; 0 once the claim's Node may open. */
+  waitMs(claim: NodeClaim): number
+}
+
+/** The holds of all who have a say. */
+interface OpeningHolds extends OpeningHold {
+  /** Whether others are being waited for, or were until now, so that this Node should not lag behind. */
+  isHolding(claim: NodeClaim): boolean
+}
+
 interface Dependencies {
   readonly kubernetes: Pick<Kubernetes<'nodes' | 'resourceSlices'>, 'client' | 'caches'>
   readonly provider: Pick<CloudProvider, 'claimAnnotations' | 'registrationHooks'>
   readonly state: Pick<ClusterState, 'taintsOfCloud'>
   readonly clock: Clock
-  readonly hold: RegistrationHold
+  readonly hold: OpeningHolds
   readonly standing: ClaimStanding
   readonly report: RegistrationReport
   readonly seenTaints: SeenTaints
@@ -55,7 +67,7 @@ export class Registration implements LifecycleStage {
   }
 
   /** Claims whose Nodes the scheduler knows about. */
-  get due(): RegistrationHold['due'] {
+  get due(): OpeningHold['due'] {
     return this.#deps.hold.due
   }
 

@@ -3,12 +3,12 @@ import { karpenterKinds, type NodePool, ownValue } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
-import type { Caches } from '../../cluster/caches.ts'
-import { isUnreadable } from '../../cluster/readable.ts'
-import { isSameValue } from '../../cluster/same-value.ts'
+import type { Caches } from '../../state/caches.ts'
+import { isUnreadable } from '../../state/readable.ts'
+import { isSameValue } from '../../state/same-value.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
-import { managedPool } from '../managed-pool.ts'
-import { rolloutAnnotations } from './settings.ts'
+import { managedPool } from '../../state/nodepools/managed-pool.ts'
+import { rolloutAnnotations } from '../../state/nodepools/rollout-settings.ts'
 
 type Template = NodePool['spec']['template']
 

@@ -1,10 +1,10 @@
 /** What becomes of replacements while they are watched (ask.md 9). */
 import { controllerOf, isConditionTrue, type Node, type NodeClaim, type Pod } from '@tenon/api'
-import { isNodeReady } from '../../cluster/nodes/state-node.ts'
-import { isActive } from '../../cluster/pods/pods.ts'
-import { isPodReady } from './canary.ts'
-import type { RolloutRecord, Watched } from './record.ts'
-import { canaryCount, type RolloutSettings } from './settings.ts'
+import { isNodeReady } from '../../state/nodes/state-node.ts'
+import { isActive } from '../../state/pods/pods.ts'
+import { isPodReady } from '../../state/nodepools/canary-rollouts.ts'
+import type { RolloutRecord, Watched } from '../../state/nodepools/rollout-record.ts'
+import { canaryCount, type RolloutSettings } from '../../state/nodepools/rollout-settings.ts'
 
 /** What is to be seen of one replacement. */
 export interface Sight {

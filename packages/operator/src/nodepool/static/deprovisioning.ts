@@ -2,13 +2,13 @@
 import type { Clock, Logger } from '@tenon/runtime'
 import { karpenterKinds, labels, type NodeClaim } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { inParallel } from '../../provisioning/claims/in-parallel.ts'
-import { isUnreadable } from '../../cluster/readable.ts'
+import { inParallel } from '../../in-parallel.ts'
+import { isUnreadable } from '../../state/readable.ts'
 import { isResized, type StaticPools } from './static-pool.ts'
 import { inOrderOfLoss } from './scale-down-order.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

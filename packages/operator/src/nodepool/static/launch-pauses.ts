@@ -1,7 +1,7 @@
 import { labels, type NodeClaim } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
-import { FailureBackoff } from '../../cluster/failure-backoff.ts'
+import { FailureBackoff } from '../../state/failure-backoff.ts'
 import { isNowLeaving } from './static-pool.ts'
 
 const minute = 60_000

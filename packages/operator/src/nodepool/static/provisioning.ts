@@ -3,14 +3,14 @@ import { isConditionTrue } from '@tenon/api'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
 import type { LaunchGuard } from '../../cloud/launch-guard.ts'
 import { done, type ReconcileResult } from '@tenon/kube'
-import { inParallel } from '../../provisioning/claims/in-parallel.ts'
-import type { LimitReport } from '../../provisioning/reports/limit-report.ts'
+import { inParallel } from '../../in-parallel.ts'
+import type { LimitReport } from '../limit-report.ts'
 import { nodeLimit, type StaticClaims } from './static-claims.ts'
 import type { LaunchPauses } from './launch-pauses.ts'
 import { isNowLeaving, isNowReady, isResized, type StaticPool, type StaticPools } from './static-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

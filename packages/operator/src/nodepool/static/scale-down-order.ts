@@ -1,7 +1,7 @@
 /** Which instances of a static NodePool are missed least (cluster-state.md 15.4). */
 import { type NodeClaim, parseNillableDuration, type Pod } from '@tenon/api'
-import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import { doNotDisrupt, evictionCost, isDaemonPod } from '../../cluster/pods/pods.ts'
+import type { StateNode } from '../../state/nodes/state-node.ts'
+import { doNotDisrupt, evictionCost, isDaemonPod } from '../../state/pods/pods.ts'
 
 /** An instance and every pod bound to it, ended ones too, or on its way there. */
 export interface LoadedNode {

@@ -3,10 +3,10 @@ import type { Clock, Random } from '@tenon/runtime'
 import type { KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, labels, type NodeClaim, type NodePool, parseResources } from '@tenon/api'
-import type { ClaimCreations } from '../../provisioning/claims/claim-creations.ts'
-import type { ClaimObjects } from '../../provisioning/claims/claim-objects.ts'
-import { createOrAdopt, freshClaimName, isUnclear } from '../../provisioning/claims/create-or-adopt.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClaimCreations } from '../../nodeclaim/creation/claim-creations.ts'
+import type { ClaimObjects } from '../../nodeclaim/creation/claim-objects.ts'
+import { createOrAdopt, freshClaimName, isUnclear } from '../../nodeclaim/creation/create-or-adopt.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,10 +1,10 @@
 import type { CloudProvider, PoolRules } from '@tenon/provider'
 import { conditionOf, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import type { Change } from '@tenon/kube'
-import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
-import { isObserved } from '../../observe/mode.ts'
-import { managedPool } from '../managed-pool.ts'
-import type { Caches } from '../../cluster/caches.ts'
+import { validatePool } from '../../state/nodepools/pool-problems.ts'
+import { isObserved } from '../../state/nodepools/mode.ts'
+import { managedPool } from '../../state/nodepools/managed-pool.ts'
+import type { Caches } from '../../state/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -2,14 +2,14 @@
 import type { SchedulingResult } from '@tenon/engine'
 import { isKubeError } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
-import type { DecisionPlan } from '../../placement/planner.ts'
+import type { DecisionPlan } from '../planner.ts'
 import type { ClaimReservations, OvertakenClaim, ReservedClaim } from './claim-reservations.ts'
 import type { LaunchReport } from './launch-report.ts'
 import { type Overtaken, overtakenText } from './overtaken.ts'
 import type { PendingClaimObjects } from './pending-claim-objects.ts'
 import type { PlannedClaims } from './planned-claims.ts'
 import type { RefusedClaims } from './refused-claims.ts'
-import { podList } from '../reports/scheduling-report.ts'
+import { podList } from '../../text.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type NewClaim, schedule } from '@tenon/engine'
 import { silentLogger } from '@tenon/runtime'
-import { aWaitingPod, gathered, readyPool } from '../../cluster/deciding.test-support.ts'
-import { aClaim, aNode } from '../../cluster/nodes/nodes.test-support.ts'
-import { ObservedCluster } from '../../cluster/observed-cluster.test-support.ts'
+import { aWaitingPod, gathered, readyPool } from '../../state/deciding.test-support.ts'
+import { aClaim, aNode } from '../../state/nodes/nodes.test-support.ts'
+import { ObservedCluster } from '../../state/observed-cluster.test-support.ts'
 import { ClaimReservations } from './claim-reservations.ts'
 
 const withLimits = (limits: Readonly<Record<string, string>>) => ({

@@ -2,13 +2,13 @@
 import { type NodePool, parseResources, type Resources } from '@tenon/api'
 import { type DeferredClaim, exceededLimit, type NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
-import { pauseSentence } from '../../brake/brake.ts'
-import type { LimitReservation } from '../../cluster/nodepools/limit-reservations.ts'
-import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
+import { pauseSentence } from '../../state/pause.ts'
+import type { LimitReservation } from '../../state/nodepools/limit-reservations.ts'
+import { poolUsage } from '../../state/nodepools/pool-usage.ts'
 import type { Overtaken } from './overtaken.ts'
 import type { PlannedClaims } from './planned-claims.ts'
-import { podList } from '../reports/scheduling-report.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { podList } from '../../text.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -3,13 +3,14 @@ import { consumedBy, type NodeClaim, type NodePool, type Pod, sumOfPrices } from
 import type { NewClaim } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
-import type { ClaimCreations } from './claim-creations.ts'
-import { bufferOf, isBufferPod } from '../../cluster/pods/buffer-pods.ts'
-import { keyOf } from '../../cluster/pods/pods.ts'
+import type { ClaimCreations } from '../../nodeclaim/creation/claim-creations.ts'
+import { bufferOf, isBufferPod } from '../../state/pods/buffer-pods.ts'
+import { keyOf } from '../../state/pods/pods.ts'
 import { podsNoted } from '../../journal/entry.ts'
-import { podList, type SchedulingReport, shortened } from '../reports/scheduling-report.ts'
+import { podList, shortened } from '../../text.ts'
+import { type SchedulingReport } from '../reports/scheduling-report.ts'
 import type { Journal } from '../../journal/journal.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,11 +1,11 @@
 /** NodeClaims for pods that wait, with notes for later processes. */
 import type { NewObject, NodeClaim, NodePool } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
-import { storedPod, type StoredPodParts } from '../../cluster/pods/stored-pods.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
-import { type ClaimedGroup, groupNote } from '../../cluster/pods/group-claims.ts'
+import { storedPod, type StoredPodParts } from '../../state/pods/stored-pods.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { type ClaimedGroup, groupNote } from '../../state/pods/group-claims.ts'
 import { launchedFor } from '../../node/evidence/launched-for.ts'
-import type { ClaimObjects } from './claim-objects.ts'
+import type { ClaimObjects } from '../../nodeclaim/creation/claim-objects.ts'
 import type { Settings } from '../../settings.ts'
 
 interface Dependencies extends StoredPodParts {

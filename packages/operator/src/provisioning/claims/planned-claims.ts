@@ -3,10 +3,10 @@ import type { Clock, Random } from '@tenon/runtime'
 import type { KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, type NewObject, type NodeClaim, type NodePool } from '@tenon/api'
-import type { LimitReservation } from '../../cluster/nodepools/limit-reservations.ts'
-import { createOrAdopt, freshClaimName, isUnclear } from './create-or-adopt.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { LimitReservation } from '../../state/nodepools/limit-reservations.ts'
+import { createOrAdopt, freshClaimName, isUnclear } from '../../nodeclaim/creation/create-or-adopt.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,6 +1,6 @@
 /** What stands behind pods, as the caches hold it. */
 import type { SelectorLookups, Service } from '@tenon/api'
-import { type ApplicationCaches, indexes } from '../../cluster/caches.ts'
+import { type ApplicationCaches, indexes } from '../../state/caches.ts'
 
 /** Lookups for one pass: Services of a namespace are collected once. */
 export function applicationLookups(caches: ApplicationCaches): SelectorLookups {

@@ -8,9 +8,9 @@ import {
   withRequestsFromLimits,
 } from '@tenon/api'
 import { type DaemonInput, shapeProblems } from '@tenon/engine'
-import { type Caches, indexes, servesDevices } from '../../cluster/caches.ts'
+import { type Caches, indexes, servesDevices } from '../../state/caches.ts'
 import { createdOf, type LastDaemonPods } from './last-daemon-pods.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 type DaemonCaches = Pick<Caches, 'daemonSets' | 'limitRanges' | 'pods'> & Parameters<typeof servesDevices>[0]
 

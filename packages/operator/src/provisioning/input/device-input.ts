@@ -1,8 +1,8 @@
 /** Devices and claims on them, for one decision (devices.md 3.4, 3.5). */
 import type { DeviceTaintRule, Pod, ResourceClaim, ResourceSlice } from '@tenon/api'
 import type { DeviceAllocation, DevicesInput } from '@tenon/engine'
-import { type Caches, servesDevices } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { type Caches, servesDevices } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

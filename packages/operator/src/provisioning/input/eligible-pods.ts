@@ -1,8 +1,7 @@
 /** Which of the pods that need a place are decided about, and what their volumes ask (scheduling.md 2, 8). */
-import { type Pod, wellKnownLabels, withDefaultSpread } from '@tenon/api'
+import { type Pod, withDefaultSpread } from '@tenon/api'
 import {
   type DevicesInput,
-  type EligibilityPolicy,
   FreeVolumes,
   noteFreeVolumes,
   type PodGroupInput,
@@ -17,16 +16,16 @@ import {
   validatePod,
   type VolumeLookups,
 } from '@tenon/engine'
-import type { CloudProvider } from '@tenon/provider'
 import type { DeviceInputs } from './device-input.ts'
 import type { GroupedPods, GroupInputs } from './group-input.ts'
 import { applicationLookups } from './application-lookups.ts'
-import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import { uselessText } from '../../cluster/nodes/useless-text.ts'
-import { canonicalPod } from '../../decider/canonical-keys.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ServedRequest } from '../../cluster/pods/request-pods.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { StateNode } from '../../state/nodes/state-node.ts'
+import { uselessText } from '../../state/nodes/useless-text.ts'
+import { eligibilityPolicy, type PodRules } from '../../decide/eligibility-policy.ts'
+import { canonicalPod } from '../../decide/canonical-keys.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ServedRequest } from '../../state/pods/request-pods.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
@@ -74,30 +73,6 @@ export interface EligiblePods {
   readonly devices?: DevicesInput
   readonly ignored: readonly IgnoredPod[]
   readonly refused: readonly RefusedPod[]
-}
-
-/** What a provider says about labels and topologies that pods may ask for. */
-export type PodRules = Pick<
-  CloudProvider,
-  | 'wellKnownLabels'
-  | 'restrictedLabels'
-  | 'restrictedDomains'
-  | 'unsupportedProvisioners'
-  | 'unsupportedTopologyKeys'
-  | 'labelAliases'
->
-
-/** What pods may ask on this provider's nodes. */
-export function eligibilityPolicy(provider: PodRules): EligibilityPolicy {
-  const { restrictedDomains, labelAliases } = provider
-  return {
-    wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
-    restrictedLabels: new Set(provider.restrictedLabels),
-    unsupportedProvisioners: new Set(provider.unsupportedProvisioners),
-    unsupportedTopologyKeys: new Set(provider.unsupportedTopologyKeys),
-    ...(restrictedDomains && { restrictedDomains }),
-    ...(labelAliases && { labelAliases: new Map(Object.entries(labelAliases)) }),
-  }
 }
 
 /** Finds out which pods are decided about. */

@@ -6,12 +6,12 @@ import type { Logger } from '@tenon/runtime'
 import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
 import type { LaunchGuard } from '../../cloud/launch-guard.ts'
 import { isExpectedFailure } from '../../cloud/expected-failures.ts'
-import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
-import { canonicalPool } from '../../decider/canonical-keys.ts'
-import { nodeDefaults } from './node-defaults.ts'
-import { pauseSentence } from '../../brake/brake.ts'
-import type { PoolChoice } from '../../observe/observed-pools.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { validatePool } from '../../state/nodepools/pool-problems.ts'
+import { canonicalPool } from '../../decide/canonical-keys.ts'
+import { nodeDefaults } from '../../nodeclaim/creation/node-defaults.ts'
+import { pauseSentence } from '../../state/pause.ts'
+import type { PoolChoice } from '../../state/nodepools/observed-pools.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -2,11 +2,11 @@
 import { isConditionTrue, labels, normalizedLabel, ownValue, type Pod } from '@tenon/api'
 import type { PodGroupInput } from '@tenon/engine'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
-import { type GroupRef, missingGroupText } from '../../cluster/pods/group-of-pod.ts'
-import type { KnownGroup } from '../../cluster/pods/pod-groups.ts'
-import { isDaemonPod } from '../../cluster/pods/pods.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { type GroupRef, missingGroupText } from '../../state/pods/group-of-pod.ts'
+import type { KnownGroup } from '../../state/pods/pod-groups.ts'
+import { isDaemonPod } from '../../state/pods/pods.ts'
 
 /** What this file works with. */
 interface Dependencies {

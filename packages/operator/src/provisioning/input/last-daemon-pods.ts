@@ -1,8 +1,8 @@
 /** What the last pod of each DaemonSet asked for, for the time in which there is none. */
 import { controllerOf, type DaemonSet, type Pod } from '@tenon/api'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
-import { isDaemonPod } from '../../cluster/pods/pods.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { isDaemonPod } from '../../state/pods/pods.ts'
 
 interface LastPod {
   readonly pod: Pod

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseResources } from '@tenon/api'
-import { aWaitingPod, gathered, readyPool } from '../../cluster/deciding.test-support.ts'
-import { ObservedCluster } from '../../cluster/observed-cluster.test-support.ts'
+import { aWaitingPod, gathered, readyPool } from '../../state/deciding.test-support.ts'
+import { ObservedCluster } from '../../state/observed-cluster.test-support.ts'
 
 const limits = { cpu: '20' }
 const pool = { ...readyPool, spec: { ...readyPool.spec, limits } }

@@ -1,7 +1,7 @@
 /** Room that preemption is about to give to a group (gangs.md 7.1). */
 import type { Pod } from '@tenon/api'
 import type { PodGroupInput } from '@tenon/engine'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 type State = Pick<ClusterState, 'isWellFormed' | 'pods'>
 

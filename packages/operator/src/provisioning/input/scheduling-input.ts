@@ -2,14 +2,14 @@
 import type { NodePool, Pod } from '@tenon/api'
 import type { PoolInput, SchedulingInput } from '@tenon/engine'
 import { inSlices, perObject, type Slicing } from '@tenon/runtime'
-import { poolUsage } from '../../cluster/nodepools/pool-usage.ts'
-import type { StateNode } from '../../cluster/nodes/state-node.ts'
-import { unreadableText } from '../../cluster/readable.ts'
+import { poolUsage } from '../../state/nodepools/pool-usage.ts'
+import type { StateNode } from '../../state/nodes/state-node.ts'
+import { unreadableText } from '../../state/readable.ts'
 import { type ClusterInput, leavingAmong } from './cluster-input.ts'
 import type { IgnoredPod, PlacedPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
 import type { EligiblePools, Listing, UnreadyPool } from './eligible-pools.ts'
 import { schedulingPolicy, type SchedulingPolicyParts } from './scheduling-policies.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 interface Dependencies extends SchedulingPolicyParts {
   readonly state: Pick<

@@ -1,10 +1,10 @@
 /** Storage objects as the caches hold them. */
 import type { CsiNode, Pod } from '@tenon/api'
 import { attachedClaims, type VolumeLookups } from '@tenon/engine'
-import { type Caches, indexes } from '../../cluster/caches.ts'
-import { limitsOf } from '../../cluster/nodes/attach-limits.ts'
-import type { NodeStorage } from '../../cluster/nodes/state-node.ts'
-import { isTerminal } from '../../cluster/pods/pods.ts'
+import { type Caches, indexes } from '../../state/caches.ts'
+import { limitsOf } from '../../state/nodes/attach-limits.ts'
+import type { NodeStorage } from '../../state/nodes/state-node.ts'
+import { isTerminal } from '../../state/pods/pods.ts'
 
 /** What tells of volumes, and of nodes that attach them. */
 export type VolumeCaches = Pick<

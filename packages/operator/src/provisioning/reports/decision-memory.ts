@@ -1,8 +1,8 @@
 /** Remembers what was decided about each pod, for as long as it waits. */
 import { isConditionTrue, type NodePool, type Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 /** What this file works with. */

@@ -2,17 +2,17 @@
 import { labels } from '@tenon/api'
 import type { Deferral, NewClaim, SchedulingResult } from '@tenon/engine'
 import { inSlices, type Logger, type Slicing } from '@tenon/runtime'
-import { labelsOf } from '../../cluster/nodes/state-node.ts'
+import { labelsOf } from '../../state/nodes/state-node.ts'
 import type { GatheredInput } from '../input/scheduling-input.ts'
-import type { GroupReport } from '../../podgroup/report.ts'
-import { podList, type SchedulingReport } from './scheduling-report.ts'
-import type { Caches } from '../../cluster/caches.ts'
+import { podList } from '../../text.ts'
+import type { SchedulingReport } from './scheduling-report.ts'
+import type { Caches } from '../../state/caches.ts'
 
 /** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly report: SchedulingReport
-  readonly groups: GroupReport
+  readonly groups: { readonly decided: (result: SchedulingResult) => void }
   readonly slicing: Slicing
   readonly logger: Logger
 }

@@ -9,11 +9,11 @@ import {
   requiredAlternatives,
   type Requirements,
 } from '@tenon/engine'
-import { validatePool } from '../../cluster/nodepools/pool-problems.ts'
-import { isObserved } from '../../observe/mode.ts'
-import { observedText } from '../../observe/observed-pools.ts'
-import type { Caches } from '../../cluster/caches.ts'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import { validatePool } from '../../state/nodepools/pool-problems.ts'
+import { isObserved } from '../../state/nodepools/mode.ts'
+import { observedText } from '../../state/nodepools/observed-pools.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 export interface PoolsAsideParts {
   readonly caches: Pick<Caches, 'nodePools'>

@@ -1,7 +1,7 @@
 /** Warns of pods whose preferences cost nodes. */
 import type { Pod } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
-import type { ClusterState } from '../../cluster/cluster-state.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
 export interface PreferenceWarningParts {

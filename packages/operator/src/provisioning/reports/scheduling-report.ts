@@ -11,10 +11,10 @@ import {
   type SchedulingInput,
   type SchedulingResult,
 } from '@tenon/engine'
-import { keyOf } from '../../cluster/pods/pods.ts'
+import { podList } from '../../text.ts'
 import { type DecisionMemory, isUnbound } from './decision-memory.ts'
 import { poolsAside, type PoolsAsideParts } from './pools-aside.ts'
-import type { LimitReport } from './limit-report.ts'
+import type { LimitReport } from '../../nodepool/limit-report.ts'
 import type { IgnoredPod, RefusedPod } from '../input/eligible-pods.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
@@ -200,15 +200,4 @@ function withoutTypes({ becauseOfMinValues, unavailable }: Omit<PoolWithoutTypes
     return 'No set of available instance types satisfies minValues of this NodePool; lower minValues or widen its requirements'
   if (unavailable === undefined) return 'No available instance type meets the requirements of this NodePool'
   return `What meets the requirements of this NodePool is unavailable now (${renderShortage(unavailable)}); it is retried automatically`
-}
-
-/** `namespace/name` of the first pods. */
-export function podList(pods: readonly Pod[]): string {
-  return shortened(pods.map((pod) => keyOf(pod.metadata)))
-}
-
-/** The first names of a list that may be long. */
-export function shortened(names: readonly string[]): string {
-  const rest = names.length - 5
-  return `${names.slice(0, 5).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
 }

@@ -1,5 +1,5 @@
 /** Decisions about what a cluster state shows. */
-import { ObservedPools } from '../observe/observed-pools.ts'
+import { ObservedPools } from './nodepools/observed-pools.ts'
 import {
   type InstanceType,
   labels,
@@ -10,7 +10,7 @@ import {
 } from '@tenon/api'
 import { schedule } from '@tenon/engine'
 import { eventLoopTurns, silentLogger } from '@tenon/runtime'
-import { sliceMs } from '../decider/slice.ts'
+import { sliceMs } from '../slice.ts'
 import { ClusterInput } from '../provisioning/input/cluster-input.ts'
 import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
 import { GroupInputs } from '../provisioning/input/group-input.ts'

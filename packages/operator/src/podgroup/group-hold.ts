@@ -1,11 +1,11 @@
 /** Opens the nodes of a group at one moment, as it could not run earlier anyway (gangs.md 7.3). */
 import type { NodeClaim } from '@tenon/api'
 import { type Clock, Listeners } from '@tenon/runtime'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { groupsOfClaim } from '../cluster/pods/group-claims.ts'
-import type { GroupStanding } from '../podgroup/standing.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { groupsOfClaim } from '../state/pods/group-claims.ts'
+import type { GroupStanding } from './standing.ts'
 import type { GroupStrangers } from './group-strangers.ts'
-import { canOpen } from './standing-nominations.ts'
+import { canOpen } from '../placement/standing-nominations.ts'
 
 /** What this file works with. */
 interface Dependencies {

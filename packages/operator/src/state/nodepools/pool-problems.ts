@@ -12,7 +12,7 @@ import {
 } from '@tenon/api'
 import type { PoolRules } from '@tenon/provider'
 import { perObject } from '@tenon/runtime'
-import { modeAnnotation, modeProblem, observeMode } from '../../observe/mode.ts'
+import { modeAnnotation, modeProblem, observeMode } from './mode.ts'
 import { unreadableText } from '../readable.ts'
 import { closedValues, contradictions, type PoolProblem } from './pool-contradictions.ts'
 

@@ -2,7 +2,7 @@
 import { annotations, type Pod } from '@tenon/api'
 import type { EventInput } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
-import { doNotDisrupt } from '../cluster/pods/pods.ts'
+import { doNotDisrupt } from '../state/pods/pods.ts'
 
 type Notice = Omit<EventInput, 'object'> & { readonly dedupe: readonly string[] }
 

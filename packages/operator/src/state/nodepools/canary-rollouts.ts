@@ -9,11 +9,11 @@ import {
   type Pod,
 } from '@tenon/api'
 import { type Clock, Listeners } from '@tenon/runtime'
-import { readPause } from '../../brake/pause-value.ts'
-import { type Caches, indexes } from '../../cluster/caches.ts'
-import { nodeClassOf } from '../managed-pool.ts'
-import { readRecord, type RolloutRecord, type Watched } from './record.ts'
-import { canaryCount, rolloutAnnotations, type RolloutSettings, rolloutSettings } from './settings.ts'
+import { readPause } from '../pause-value.ts'
+import { type Caches, indexes } from '../caches.ts'
+import { nodeClassOf } from './managed-pool.ts'
+import { readRecord, type RolloutRecord, type Watched } from './rollout-record.ts'
+import { canaryCount, rolloutAnnotations, type RolloutSettings, rolloutSettings } from './rollout-settings.ts'
 
 /** What this file works with. */
 interface Dependencies {

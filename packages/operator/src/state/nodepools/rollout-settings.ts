@@ -1,6 +1,6 @@
 /** How carefully drifted nodes of a NodePool are replaced, as its annotations say (ask.md 9). */
 import { type NodePool, ownValue, parseDuration } from '@tenon/api'
-import type { PoolProblem } from '../../cluster/nodepools/pool-contradictions.ts'
+import type { PoolProblem } from './pool-contradictions.ts'
 
 export const rolloutAnnotations = {
   canary: 'tenon.sh/rollout-canary',

@@ -13,7 +13,7 @@ import {
 } from '@tenon/engine'
 import { type Clock, inSlices, type Logger, type Slicing, type Turns } from '@tenon/runtime'
 import { type DecisionOptions, InlineDecider, nothingDecided, type SchedulingDecider } from './decider.ts'
-import { sliceMs } from './slice.ts'
+import { sliceMs } from '../slice.ts'
 import { PodError } from './pod-watch.ts'
 import { type Bounds, ThreadSession, threadUrl } from './thread-session.ts'
 

@@ -1,8 +1,8 @@
 /** Tells of NodePools that may not grow although they should. */
 import type { NodePool } from '@tenon/api'
 import type { Logger } from '@tenon/runtime'
-import type { Kubernetes } from '../../kubernetes.ts'
-import type { Settings } from '../../settings.ts'
+import type { Kubernetes } from '../kubernetes.ts'
+import type { Settings } from '../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -11,6 +11,8 @@ interface Dependencies {
   readonly logger: Logger
 }
 
+/** What to do where `limits.nodes` keeps drifted nodes. */
+export const nodeLimitRemedy = 'raise limits.nodes by one or more'
 const dedupeTtlMs = 5 * 60_000
 
 export class LimitReport {

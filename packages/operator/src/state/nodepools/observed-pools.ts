@@ -1,8 +1,8 @@
 /** The NodePools that are only observed, and those that decisions of either kind may launch nodes of. */
 import { conditionOf, isConditionTrue, type NodePool } from '@tenon/api'
-import type { Caches } from '../cluster/caches.ts'
-import { nodeClassOf } from '../nodepool/managed-pool.ts'
-import type { Settings } from '../settings.ts'
+import type { Caches } from '../caches.ts'
+import { nodeClassOf } from './managed-pool.ts'
+import type { Settings } from '../../settings.ts'
 import { isObserved, modeAnnotation, observeMode } from './mode.ts'
 
 /** What this file works with. */

@@ -2,7 +2,7 @@
 import { isConditionTrue, labels, type NodeClaim, type NodeClass, type NodePool, type Pod } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import { type Clock, Listeners } from '@tenon/runtime'
-import { CanaryRollouts } from '../../nodepool/rollout/canary.ts'
+import { CanaryRollouts } from './canary-rollouts.ts'
 import type { Caches } from '../caches.ts'
 import { FailureBackoff } from '../failure-backoff.ts'
 

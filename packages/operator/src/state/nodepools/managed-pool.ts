@@ -1,7 +1,7 @@
 import type { CloudProvider } from '@tenon/provider'
 import type { NodeClass, NodePool } from '@tenon/api'
-import type { Caches } from '../cluster/caches.ts'
-import type { Enqueue } from '../controller.ts'
+import type { Caches } from '../caches.ts'
+import type { Enqueue } from '../../controller.ts'
 
 /** The pool of that name if this provider serves its node class. */
 export function managedPool(

@@ -37,7 +37,7 @@ import {
 import { claimedVolumes } from '@tenon/engine'
 import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
-import { brakeName } from '../brake/brake.ts'
+import { brakeName } from './pause.ts'
 import { groupsOfClaim } from './pods/group-claims.ts'
 import type { Settings } from '../settings.ts'
 import {

@@ -4,6 +4,9 @@ import { type Clock, Listeners } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { isActive } from './pods.ts'
 
+/** On NodeClaims: the pods each was launched for, as the first parts of their UIDs. */
+export const plannedPodsAnnotation = 'tenon.sh/planned-pods'
+
 /** A claim that was made for the pod, or kept for it, or a Node without a claim. */
 export type PlanTarget =
   | { readonly kind: 'claim'; readonly name: string }

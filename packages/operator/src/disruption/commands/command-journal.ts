@@ -1,10 +1,10 @@
 /** Notes commands in the journal: moves that have begun, and what came to nothing. */
 import { type NodeClaim, type PricePerHour, sumOfPrices } from '@tenon/api'
-import type { Candidate } from '../disruption/candidates.ts'
-import { type Command, poolsOf } from '../disruption/commands/command.ts'
-import { keyOf } from '../cluster/pods/pods.ts'
-import { type JournalNote, type JournalPrices, podsNoted } from './entry.ts'
-import type { Journal } from './journal.ts'
+import type { Candidate } from '../candidates.ts'
+import { type Command, poolsOf } from './command.ts'
+import { keyOf } from '../../state/pods/pods.ts'
+import { type JournalNote, type JournalPrices, podsNoted } from '../../journal/entry.ts'
+import type { Journal } from '../../journal/journal.ts'
 
 /** What this file works with. */
 interface Dependencies {

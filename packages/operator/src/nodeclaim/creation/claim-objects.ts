@@ -4,7 +4,7 @@ import { type NewClaim, templateClaim } from '@tenon/engine'
 import type { CloudProvider } from '@tenon/provider'
 import { type CapacityLearning, settingsNote } from '../../cloud/corrected-provider.ts'
 import { nodeClaimFor, staticClaimFor } from './create-claim.ts'
-import { nodeDefaults } from '../input/node-defaults.ts'
+import { nodeDefaults } from './node-defaults.ts'
 
 /** What this file works with. */
 interface Dependencies {

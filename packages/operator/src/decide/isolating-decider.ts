@@ -12,7 +12,7 @@ import type {
 import { controllerOf, type Pod } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
-import { FailureBackoff } from '../cluster/failure-backoff.ts'
+import { FailureBackoff } from '../state/failure-backoff.ts'
 import type { DecisionFaults, FaultyPart } from './decision-faults.ts'
 import { type DecisionOptions, type SchedulingDecider } from './decider.ts'
 import { type Attempt, isolate } from './isolate.ts'

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import type { NodePool } from '@tenon/api'
-import { readRecord, recordText } from './record.ts'
-import { canaryCount, rolloutSettings } from './settings.ts'
-import { advanced, watched } from './watch.ts'
+import { readRecord, recordText } from './rollout-record.ts'
+import { canaryCount, rolloutSettings } from './rollout-settings.ts'
+import { advanced, watched } from '../../nodepool/rollout/watch.ts'
 
 function read(annotations: Readonly<Record<string, string>>) {
   const pool: NodePool = {

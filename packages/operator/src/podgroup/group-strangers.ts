@@ -9,8 +9,8 @@ import {
   tolerates,
   unregisteredTaint,
 } from '@tenon/api'
-import type { ClusterState } from '../cluster/cluster-state.ts'
-import { startupTaintKind } from '../cluster/nodes/startup-taints.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { startupTaintKind } from '../state/nodes/startup-taints.ts'
 
 /** What this file works with. */
 interface Dependencies {

@@ -1,0 +1,14 @@
+/** Lists of names in events and logs. */
+import type { Pod } from '@tenon/api'
+import { keyOf } from './state/pods/pods.ts'
+
+/** `namespace/name` of the first pods. */
+export function podList(pods: readonly Pod[]): string {
+  return shortened(pods.map((pod) => keyOf(pod.metadata)))
+}
+
+/** The first names of a list that may be long. */
+export function shortened(names: readonly string[]): string {
+  const rest = names.length - 5
+  return `${names.slice(0, 5).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
+}
