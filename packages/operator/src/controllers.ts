@@ -1,9 +1,9 @@
 /** Every controller and loop of the operator; names, triggers and concurrency as in operations.md 7. */
 import { TurnPace } from '@tenon/kube'
 import type { SweepGuard } from '@tenon/provider'
-import { AutoBrake } from './brake/auto-brake.ts'
-import { PauseNews } from './brake/news.ts'
-import { BrakeReport } from './brake/report.ts'
+import { AutoBrake } from './extensions/brake/auto-brake.ts'
+import { PauseNews } from './extensions/brake/news.ts'
+import { BrakeReport } from './extensions/brake/report.ts'
 import { isExpectedFailure } from './cloud/expected-failures.ts'
 import { guardedProvider } from './cloud/guarded-provider.ts'
 import { measuredProvider } from './cloud/measured-provider.ts'
@@ -52,10 +52,10 @@ import { NodePoolCanary } from './nodepool/rollout/controller.ts'
 import { TemplateHistory } from './nodepool/rollout/history.ts'
 import { RolloutNews } from './nodepool/rollout/news.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
-import { unwrittenConditions } from './observe/fences.ts'
+import { unwrittenConditions } from './extensions/observe/fences.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
 import { StaticProvisioning } from './nodepool/static/provisioning.ts'
-import { VpaPredictions } from './vpa/controller.ts'
+import { VpaPredictions } from './extensions/vpa/controller.ts'
 
 /** What runs, and what answers questions about it. */
 interface Controllers {

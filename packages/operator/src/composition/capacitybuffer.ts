@@ -1,8 +1,8 @@
 /** Builds what keeps room for CapacityBuffers. */
 import type { KubeClient } from '@tenon/kube'
-import { BufferTemplates } from '../capacitybuffer/buffer-templates.ts'
-import { CapacityBuffers } from '../capacitybuffer/controller.ts'
-import { BufferHydration } from '../capacitybuffer/hydration.ts'
+import { BufferTemplates } from '../extensions/capacitybuffer/buffer-templates.ts'
+import { CapacityBuffers } from '../extensions/capacitybuffer/controller.ts'
+import { BufferHydration } from '../extensions/capacitybuffer/hydration.ts'
 import type { RunnableSpec } from '../controller.ts'
 import type { Assembly } from './parts.ts'
 

@@ -1,0 +1,203 @@
+/** `capacitybuffer`: finds out what each CapacityBuffer keeps room for, and how much (buffers-and-dra.md 2.2). */
+import {
+  autoscalingKinds,
+  type CapacityBuffer,
+  type Condition,
+  conditionOf,
+  type NewCondition,
+} from '@tenon/api'
+import {
+  type Change,
+  done,
+  isKubeError,
+  type KubeClient,
+  type ObjectKey,
+  type ReconcileResult,
+} from '@tenon/kube'
+import { type Clock, rfc3339 } from '@tenon/runtime'
+import type { BufferCaches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { isSameValue } from '../../state/same-value.ts'
+import type { ControllerSpec, Enqueue } from '../../controller.ts'
+import { type BufferTemplates, type Resolution, sourceOf } from './buffer-templates.ts'
+import { readyType, withCondition } from './condition.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: Pick<KubeClient, 'patch'>
+  readonly buffers: BufferCaches
+  readonly state: Pick<ClusterState, 'buffers'>
+  readonly templates: BufferTemplates
+  readonly clock: Clock
+}
+
+/** Workloads are not followed. */
+const pollMs = 30_000
+/** One that is not there is often created just after its buffer: it is looked for more often at first. */
+const missing = { pollMs: 5000, forMs: 120_000 } as const
+/** Somebody else has changed the buffer meanwhile. */
+const overtakenMs = 1000
+
+type Status = NonNullable<CapacityBuffer['status']>
+
+export class CapacityBuffers implements ControllerSpec {
+  readonly name = 'capacitybuffer'
+  readonly concurrency = { least: 10, most: 10 }
+  readonly backoff = { baseMs: 100, capMs: 60_000 }
+  readonly perSecond = 10
+  readonly #deps: Dependencies
+  /** When the workload of a buffer was first not found, by the buffer's key. */
+  readonly #missing = new Map<string, { readonly reference: string; readonly sinceMs: number }>()
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  watch(enqueue: Enqueue): void {
+    const { capacityBuffers, podTemplates } = this.#deps.buffers
+    capacityBuffers.onChange((change) => {
+      if (isNews(change)) enqueue(keyOf(change.object))
+    })
+    podTemplates.onChange(({ object: { metadata } }) => {
+      for (const buffer of capacityBuffers.list())
+        if (
+          buffer.metadata.namespace === metadata.namespace &&
+          buffer.spec.podTemplateRef?.name === metadata.name
+        )
+          enqueue(keyOf(buffer))
+    })
+  }
+
+  async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { buffers, templates } = this.#deps
+    const buffer = buffers.capacityBuffers.get(objectKeyOf(key))
+    if (buffer === undefined) {
+      this.#missing.delete(key)
+      this.#drop(key)
+      return done
+    }
+    const resolution = await templates.of(buffer, signal)
+    if (!(await this.#tell(buffer, resolution, signal))) return { kind: 'after', delayMs: overtakenMs }
+    // Somebody may have deleted it in the meantime, and no other reconcile of it will follow.
+    if (buffers.capacityBuffers.get(objectKeyOf(key))?.metadata.uid !== buffer.metadata.uid) {
+      this.#drop(key)
+      return done
+    }
+    const isMissing = resolution.kind === 'failed' && resolution.reason === 'ScalableRefNotFound'
+    if (!isMissing) this.#missing.delete(key)
+    if (resolution.kind === 'failed') {
+      // What cannot be read for the moment is kept room for all the same.
+      if (!isKubeError(resolution.error)) this.#drop(key)
+      if (resolution.error !== undefined) throw resolution.error
+      return { kind: 'after', delayMs: isMissing ? this.#untilNextLook(buffer) : pollMs }
+    }
+    return { kind: 'after', delayMs: this.#keep(buffer, resolution) }
+  }
+
+  /** For a workload that is not there. */
+  #untilNextLook(buffer: CapacityBuffer): number {
+    const { clock } = this.#deps
+    const key = keyOf(buffer)
+    const reference = JSON.stringify([buffer.metadata.uid, buffer.spec.scalableRef])
+    const known = this.#missing.get(key)
+    const sinceMs = known?.reference === reference ? known.sinceMs : clock.monotonic()
+    this.#missing.set(key, { reference, sinceMs })
+    return clock.monotonic() - sinceMs < missing.forMs ? missing.pollMs : pollMs
+  }
+
+  /** Room that nobody asks for any more is given up by the next pass, which nothing else may open. */
+  #drop(key: string): void {
+    const { state } = this.#deps
+    if (state.buffers.drop(key)) state.buffers.ask(key)
+  }
+
+  /** @returns milliseconds until the next look. */
+  #keep(buffer: CapacityBuffer, resolution: Extract<Resolution, { kind: 'resolved' }>): number {
+    const { clock, state } = this.#deps
+    const key = keyOf(buffer)
+    const before = state.buffers.of(key)
+    if (resolution.replicas > 0) state.buffers.put(sourceOf(buffer, resolution, rfc3339(clock.now())))
+    else state.buffers.drop(key)
+    // Where nothing has changed, one pass in that time serves all buffers.
+    const isSame = before.length > 0 && before === state.buffers.of(key)
+    const sinceMs = clock.monotonic() - state.buffers.lastPassMs
+    if (isSame && sinceMs < pollMs - overtakenMs) return pollMs - sinceMs
+    state.buffers.ask(buffer.metadata.uid ?? key)
+    return pollMs
+  }
+
+  /** @returns false when the buffer has changed or gone meanwhile. */
+  async #tell(buffer: CapacityBuffer, resolution: Resolution, signal: AbortSignal): Promise<boolean> {
+    const status = statusOf(buffer, resolution, this.#deps.clock.now())
+    if (isSameValue(status, buffer.status ?? {})) return true
+    const { podTemplateGeneration = null, podTemplateRef = null } = status
+    try {
+      await this.#deps.client.patch(
+        autoscalingKinds.capacityBuffer,
+        objectKeyOf(keyOf(buffer)),
+        { status: { ...status, podTemplateRef, podTemplateGeneration } },
+        {
+          subresource: 'status',
+          resourceVersion: buffer.metadata.resourceVersion ?? '',
+          isAnswerUnread: true,
+          signal,
+        },
+      )
+      return true
+    } catch (error) {
+      if (isKubeError(error, 'conflict', 'notFound')) return false
+      throw error
+    }
+  }
+}
+
+/** Statuses change with every pass; of those only the Ready condition that somebody else wrote is news. */
+function isNews(change: Change<CapacityBuffer>): boolean {
+  if (change.kind !== 'updated') return true
+  const { object, old } = change
+  return (
+    object.metadata.uid !== old.metadata.uid ||
+    object.metadata.generation !== old.metadata.generation ||
+    !isSameValue(conditionOf(object, readyType), conditionOf(old, readyType))
+  )
+}
+
+/** What a failure says nothing of stays as it was. */
+function statusOf(buffer: CapacityBuffer, resolution: Resolution, nowMs: number): Status {
+  const { podTemplateGeneration: _, podTemplateRef: __, ...kept } = buffer.status ?? {}
+  const { provisioningStrategy } = buffer.spec
+  const conditions: readonly Condition[] = withCondition(buffer, readyCondition(resolution), nowMs)
+  const common = { conditions, ...(provisioningStrategy !== undefined && { provisioningStrategy }) }
+  if (resolution.kind === 'failed') return { ...buffer.status, ...common }
+  const { podTemplate, replicas } = resolution
+  return {
+    ...kept,
+    ...common,
+    replicas,
+    ...(podTemplate && {
+      podTemplateRef: { name: podTemplate.name },
+      podTemplateGeneration: podTemplate.generation,
+    }),
+  }
+}
+
+function readyCondition(resolution: Resolution): NewCondition {
+  const type = readyType
+  if (resolution.kind === 'resolved')
+    return {
+      type,
+      status: 'True',
+      reason: 'Resolved',
+      message: `Room for ${resolution.replicas} pods is to be kept`,
+    }
+  return { type, status: 'False', reason: resolution.reason, message: resolution.message }
+}
+
+function keyOf({ metadata: { name, namespace = '' } }: CapacityBuffer): string {
+  return `${namespace}/${name}`
+}
+
+function objectKeyOf(key: string): ObjectKey {
+  const [namespace = '', name = ''] = key.split('/')
+  return { namespace, name }
+}

@@ -1,0 +1,139 @@
+/** `podgroup.discovery`: finds out which kinds of groups are served and may be read, also while running (gangs.md 7.1). */
+import {
+  apiVersionOf,
+  autoscalingKinds,
+  kinds,
+  type KubeObject,
+  podGroupKinds,
+  type ResourceType,
+} from '@tenon/api'
+import { isKubeError, isUnavailable, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import type { Logger } from '@tenon/runtime'
+import type { GroupKinds } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import type { GroupSource } from '../../state/pods/group-of-pod.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly client: Pick<KubeClient, 'list'>
+  readonly groupKinds: GroupKinds
+  readonly state: Pick<ClusterState, 'podGroups' | 'requests'>
+  readonly logger: Logger
+}
+
+const lookAgainMs = 60_000
+const retryMs = 5_000
+
+const groupOf: Readonly<Record<GroupSource, string>> = {
+  podgroup: podGroupKinds.kubernetes[0]?.group ?? '',
+  coscheduling: podGroupKinds.coscheduling.group,
+  volcano: podGroupKinds.volcano.group,
+  request: autoscalingKinds.provisioningRequest.group,
+}
+
+/** What a server says of a kind; undefined when it did not answer. What may not be read need not be served. */
+type Found = 'served' | 'absent' | 'forbidden' | undefined
+
+export class GroupDiscovery {
+  readonly name = 'podgroup.discovery'
+  readonly #deps: Dependencies
+  /** Versions of kinds that are read. */
+  readonly #followed = new Set<string>()
+  /** Of which it was told that they may not be read. */
+  readonly #told = new Set<GroupSource>()
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  async run(signal: AbortSignal): Promise<ReconcileResult> {
+    const { groupKinds, state } = this.#deps
+    const { podGroups } = state
+    const own = await Promise.all(
+      podGroupKinds.kubernetes.map((type) =>
+        this.#look(type, signal, () => podGroups.followPodGroups(groupKinds.open(type))),
+      ),
+    )
+    const others = await Promise.all(
+      (['coscheduling', 'volcano'] as const).map((source) => {
+        const type = podGroupKinds[source]
+        return this.#look(type, signal, () => podGroups.followMemberGroups(source, groupKinds.open(type)))
+      }),
+    )
+    const requests = await this.#lookForRequests(signal)
+    const [coscheduling, volcano] = others
+    this.#note('podgroup', own)
+    this.#note('coscheduling', [coscheduling])
+    this.#note('volcano', [volcano])
+    const isKnown = [...own, ...others, requests].every((found) => found !== undefined)
+    return { kind: 'after', delayMs: isKnown ? lookAgainMs : retryMs }
+  }
+
+  /** Requests are of no use without the templates of their pods. */
+  async #lookForRequests(signal: AbortSignal): Promise<Found> {
+    const { groupKinds, state } = this.#deps
+    const type = autoscalingKinds.provisioningRequest
+    const found = await this.#look(type, signal, () => undefined)
+    const readable = found === 'served' ? await this.#look(kinds.podTemplate, signal, () => undefined) : found
+    if (readable === 'forbidden')
+      this.#warn(
+        'request',
+        'cannot read ProvisioningRequests: missing permission to list and watch provisioningrequests and podtemplates; none is served',
+      )
+    if (readable === 'absent' || readable === 'forbidden') state.requests.setAbsent()
+    if (readable === 'served' && state.requests.caches === undefined)
+      state.requests.follow({
+        requests: groupKinds.open(type),
+        podTemplates: groupKinds.openPodTemplates(),
+      })
+    return readable
+  }
+
+  #note(source: GroupSource, found: readonly Found[]): void {
+    if (!found.every((each) => each === 'absent' || each === 'forbidden')) return
+    this.#deps.state.podGroups.setAbsent(source)
+    if (found.includes('forbidden')) this.#tellForbidden(source)
+  }
+
+  /** Asks for a kind that is not read yet, and reads it if it is served. */
+  async #look<T extends KubeObject>(
+    type: ResourceType<T>,
+    signal: AbortSignal,
+    follow: () => void,
+  ): Promise<Found> {
+    const version = nameOf(type)
+    if (this.#followed.has(version)) return 'served'
+    try {
+      await this.#deps.client.list(type, { signal })
+    } catch (error) {
+      signal.throwIfAborted()
+      if (isKubeError(error, 'forbidden')) return 'forbidden'
+      // Of a kind that is not served kube-apiserver says so in plain words, without a Status.
+      return isUnavailable(error) ? 'absent' : undefined
+    }
+    this.#followed.add(version)
+    follow()
+    return 'served'
+  }
+
+  /** Only where there are pods of such groups: without them nothing is missing. */
+  #tellForbidden(source: GroupSource): void {
+    const { state } = this.#deps
+    const hasPods = Array.from(state.podGroups.ids()).some((id) => state.podGroups.ref(id)?.source === source)
+    if (hasPods)
+      this.#warn(
+        source,
+        'cannot read PodGroups: missing permission to list and watch podgroups; their pods are scheduled one by one',
+      )
+  }
+
+  #warn(source: GroupSource, message: string): void {
+    if (this.#told.has(source)) return
+    this.#told.add(source)
+    this.#deps.logger.warn(message, { apiGroup: groupOf[source] })
+  }
+}
+
+function nameOf(type: ResourceType): string {
+  return `${apiVersionOf(type)}/${type.plural}`
+}

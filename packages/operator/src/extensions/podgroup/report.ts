@@ -1,0 +1,144 @@
+/** Tells what becomes of groups: on the group's object, and on one of its pods (gangs.md 7.7). */
+import { isRequestPod, type KubeObject, type Pod } from '@tenon/api'
+import { renderPodReason, type SchedulingResult } from '@tenon/engine'
+import type { EventRecorder } from '@tenon/kube'
+import type { Clock } from '@tenon/runtime'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { type GroupRef, missingGroupText } from '../../state/pods/group-of-pod.ts'
+import type { KnownGroup } from '../../state/pods/pod-groups.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly state: Pick<ClusterState, 'podGroups'>
+  readonly events: EventRecorder
+  readonly metrics: Pick<Metrics, 'groupDecisions' | 'groupHalfBilled' | 'groupReleases' | 'groupSeconds'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** Why claims of a group were released. */
+export type ReleaseReason = 'insufficient_capacity' | 'registration' | 'abandoned'
+
+interface GroupEvent {
+  readonly type: 'Normal' | 'Warning'
+  readonly reason: string
+  readonly message: string
+}
+
+const dedupeMs = 5 * 60_000
+const releaseWords: Readonly<Record<ReleaseReason, string>> = {
+  insufficient_capacity: 'not all of them could be had',
+  registration: 'not all of their nodes joined in time',
+  abandoned: 'the group or its pods are gone',
+}
+
+export class GroupReport {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Notes and tells what was decided about groups. */
+  decided({ claims, podGroups = [] }: Pick<SchedulingResult, 'claims' | 'podGroups'>): void {
+    const { clock, metrics, state } = this.#deps
+    state.podGroups.decided(podGroups, clock.now())
+    for (const outcome of podGroups) {
+      const group = this.#groupOf(outcome.id)
+      if (group === undefined) continue
+      const { source } = group.ref
+      if (outcome.kind === 'placed') {
+        metrics.groupDecisions.inc({ source, result: 'placed' })
+        const own = claims.filter((claim) => claim.podGroups?.includes(outcome.id) === true)
+        if (own.length > 0) this.#tellLaunching(group, own.length, outcome.domain)
+        continue
+      }
+      const message = renderPodReason(outcome.reason)
+      if (outcome.reason.kind === 'podGroupShort') {
+        this.#tell(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
+        continue
+      }
+      metrics.groupDecisions.inc({ source, result: 'refused' })
+      this.#tell(group, { type: 'Warning', reason: 'GroupNotPlaceable', message })
+    }
+  }
+
+  /** Too few members of the group may run, and nothing is decided about them. */
+  isShort(group: KnownGroup, counts: { readonly members: number; readonly bound: number }): void {
+    const { minCount, ref } = group
+    const message = renderPodReason({ kind: 'podGroupShort', group: ref.id, minCount, ...counts })
+    this.#tell(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
+  }
+
+  /** Pods name a group that is not there, or cannot be read. */
+  doesNotExist(ref: GroupRef): void {
+    const pod = this.#firstMember(ref)
+    if (pod === undefined) return
+    const event = {
+      type: 'Normal',
+      reason: 'GroupWaitingForMembers',
+      message: missingGroupText(ref, this.#deps.state.podGroups.problemOf(ref)),
+    } as const
+    this.#record(pod, event, [ref.id])
+  }
+
+  #tellLaunching(group: KnownGroup, claims: number, domain: string | undefined): void {
+    const where = domain === undefined ? '' : ` in ${group.topologyKey ?? ''} ${domain}`
+    const message = `${claims} NodeClaim(s) are created${where}; their nodes open together once all are ready`
+    this.#tell(group, { type: 'Normal', reason: 'GroupLaunching', message })
+  }
+
+  /**
+   * @param claims how many were released.
+   * @param shortMs for how long the group had been without some of its claims.
+   */
+  released(id: string, reason: ReleaseReason, claims: number, shortMs: number): void {
+    const { metrics, state } = this.#deps
+    const source = state.podGroups.ref(id)?.source ?? ''
+    metrics.groupReleases.inc({ source, reason })
+    metrics.groupHalfBilled.inc((claims * shortMs) / 1000)
+    const group = this.#groupOf(id)
+    if (group === undefined) return
+    const message = `${claims} NodeClaim(s) are deleted: ${releaseWords[reason]}`
+    this.#tell(group, { type: 'Warning', reason: 'GroupCapacityReleased', message })
+  }
+
+  /** Enough members of the group have a node. */
+  runs(group: KnownGroup): void {
+    const { clock, metrics, state } = this.#deps
+    const sinceMs = state.podGroups.firstDecidedMs(group.ref.id)
+    state.podGroups.runs(group)
+    if (sinceMs !== undefined)
+      metrics.groupSeconds.observe({ source: group.ref.source }, (clock.now() - sinceMs) / 1000)
+  }
+
+  #groupOf(id: string): KnownGroup | undefined {
+    const { podGroups } = this.#deps.state
+    const ref = podGroups.ref(id)
+    return ref && podGroups.get(ref)
+  }
+
+  #tell({ ref, object, uid }: KnownGroup, event: GroupEvent): void {
+    const first = this.#firstMember(ref)
+    // Pods that stand for the room of a request are known to nobody.
+    for (const target of [object, ...(first === undefined || isRequestPod(first) ? [] : [first])])
+      this.#record(target, event, [uid])
+  }
+
+  #firstMember({ id }: GroupRef): Pod | undefined {
+    const members = this.#deps.state.podGroups.members(id)
+    return members.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0]
+  }
+
+  #record(object: KubeObject, { type, reason, message }: GroupEvent, about: readonly string[]): void {
+    const { uid, name } = object.metadata
+    this.#deps.events.record({
+      object,
+      type,
+      reason,
+      message,
+      dedupe: [...about, uid ?? name],
+      dedupeTtlMs: dedupeMs,
+    })
+  }
+}

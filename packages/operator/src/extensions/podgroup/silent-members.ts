@@ -1,0 +1,74 @@
+/**
+ * Tells why groups wait that the scheduler says nothing of: pods whose group misses members, or does not exist, have no
+ * condition at all (gangs.md 5.4).
+ */
+import { done, type ReconcileResult } from '@tenon/kube'
+import type { Clock } from '@tenon/runtime'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { isProvisionable } from '../../state/pods/pods.ts'
+import type { ControllerSpec, Enqueue } from '../../controller.ts'
+import type { GroupReport } from './report.ts'
+
+/** What this file works with. */
+interface Dependencies {
+  readonly state: Pick<ClusterState, 'isWellFormed' | 'podGroups'>
+  readonly report: GroupReport
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** The members of a group come one after the other, and it may come after them. */
+const settlingMs = 10_000
+const againMs = 5 * 60_000
+const pollMs = 1_000
+
+export class SilentMembers implements ControllerSpec {
+  readonly name = 'podgroup.members'
+  readonly concurrency = { least: 1, most: 1 }
+  readonly #deps: Dependencies
+  /** Since when a group is known to be short, by its id. */
+  readonly #since = new Map<string, number>()
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  watch(enqueue: Enqueue): void {
+    this.#deps.state.podGroups.changes.add((id) => {
+      enqueue(id)
+    })
+  }
+
+  /** @param id of a group. */
+  reconcile(id: string): Promise<ReconcileResult> {
+    return Promise.resolve(this.#look(id))
+  }
+
+  #look(id: string): ReconcileResult {
+    const { clock, report, state } = this.#deps
+    const { podGroups } = state
+    const ref = podGroups.ref(id)
+    const pods = podGroups.members(id).filter((pod) => state.isWellFormed(pod))
+    const waiting = pods.filter(
+      ({ spec }) => (spec.nodeName ?? '') === '' && (spec.schedulingGates ?? []).length === 0,
+    )
+    const bound = pods.filter(({ spec }) => (spec.nodeName ?? '') !== '').length
+    const group = ref && podGroups.get(ref)
+    // Decisions tell of members that the scheduler has spoken about.
+    const isSilent =
+      ref !== undefined && ref.source !== 'request' && waiting.length > 0 && !waiting.some(isProvisionable)
+    if (!isSilent || podGroups.isAbsent(ref) || waiting.length + bound >= (group?.minCount ?? Infinity)) {
+      this.#since.delete(id)
+      return done
+    }
+    // What is not known yet is not missing.
+    if (podGroups.problemOf(ref) === undefined && !podGroups.isKnown(ref))
+      return { kind: 'after', delayMs: pollMs }
+    const sinceMs = this.#since.get(id) ?? clock.now()
+    this.#since.set(id, sinceMs)
+    const leftMs = sinceMs + settlingMs - clock.now()
+    if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
+    if (group === undefined) report.doesNotExist(ref)
+    else report.isShort(group, { members: waiting.length, bound })
+    return { kind: 'after', delayMs: againMs }
+  }
+}
