@@ -11,7 +11,7 @@ import { type Runnable, type RunnableSpec, runnables } from './controller.ts'
 import { healthOf, terminationOf } from './composition/node.ts'
 import { lifecycleOf } from './composition/nodeclaim.ts'
 import { type Assembly, assemblyOf, type OperatorParts } from './composition/parts.ts'
-import { measuredDecider } from './decide/measured-decider.ts'
+import { timingExaminations } from './decide/decider.ts'
 import { learningOf } from './composition/nodepool.ts'
 import { provisioningRequestsOf } from './composition/provisioningrequest.ts'
 import { bufferingOf } from './composition/capacitybuffer.ts'
@@ -92,7 +92,7 @@ function controllerSpecs(
   const autoBrake = autoBrakeOf(parts)
   const disruptionParts = {
     ...measured(parts, 'disruption'),
-    decider: measuredDecider(parts.decider, 'disruption', parts),
+    decider: timingExaminations(parts.decider, 'disruption', parts),
   }
   const claimSources = { plannedClaims, creations, staticPools, staticClaims, limits }
   const { commands, disruption, explainer } = disruptionOf(disruptionParts, {

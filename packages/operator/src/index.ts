@@ -15,11 +15,8 @@ export {
   readPause,
 } from './state/pause-value.ts'
 export { nameProblem, poolProblems } from './state/nodepools/pool-problems.ts'
-export {
-  type DecisionOptions,
-  InlineDecider,
-  type SchedulingDecider,
-} from './decide/decider.ts'
+export { type DecisionOptions, type SchedulingDecider } from './decide/decider.ts'
+export { InlineDecider } from './decide/inline-decider.ts'
 export { ThreadDecider, type ThreadDeciderOptions } from './decide/thread-decider.ts'
 export type { JournalEntry, JournalKind, JournalNote, JournalPods, JournalPrices } from './journal/entry.ts'
 export { podsNoted } from './journal/entry.ts'

@@ -30,8 +30,7 @@ import { RefusedClaims } from '../provisioning/claims/refused-claims.ts'
 import { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { SchedulingPass } from '../provisioning/scheduling-pass.ts'
 import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
-import { TimedDecider } from '../provisioning/timed-decider.ts'
-import { RepeatedDecision } from '../decide/repeated-decision.ts'
+import { PassDecider } from '../decide/decider.ts'
 import { Triggers } from '../provisioning/triggers.ts'
 import { GroupReport } from '../extensions/podgroup/report.ts'
 import type { BufferHydration } from '../extensions/capacitybuffer/hydration.ts'
@@ -76,8 +75,8 @@ function judgeOf(parts: Assembly): NodeEvidenceJudge {
   })
 }
 
-function timedDeciderOf(parts: Assembly): TimedDecider {
-  return new TimedDecider({ ...parts, decider: new RepeatedDecision(parts.decider) })
+function passDeciderOf(parts: Assembly): PassDecider {
+  return new PassDecider(parts.decider, parts.settings.solveTimeoutMs, parts)
 }
 
 /** Decides about observed NodePools. */
@@ -85,7 +84,7 @@ function observedSchedulingOf(parts: Assembly): ObservedScheduling {
   return new ObservedScheduling({
     ...parts,
     inputs: inputsOf(parts, 'observed'),
-    decider: timedDeciderOf(parts),
+    decider: passDeciderOf(parts),
     launches: new ObservedLaunches(parts),
     memory: new DecisionMemory(parts),
   })
@@ -121,7 +120,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     judge,
     inputs: inputsOf(parts),
     refused,
-    decider: timedDeciderOf(parts),
+    decider: passDeciderOf(parts),
     report,
     roomReports: [
       ...(buffers === undefined ? [] : [new BufferReport({ ...parts, buffers })]),

@@ -12,7 +12,8 @@ import {
   type SchedulingResult,
 } from '@tenon/engine'
 import { type Clock, inSlices, type Logger, type Slicing, type Turns } from '@tenon/runtime'
-import { type DecisionOptions, InlineDecider, nothingDecided, type SchedulingDecider } from './decider.ts'
+import type { DecisionOptions, SchedulingDecider } from './decider.ts'
+import { InlineDecider, nothingDecided } from './inline-decider.ts'
 import { sliceMs } from '../slice.ts'
 import { PodError } from './pod-watch.ts'
 import { type Bounds, ThreadSession, threadUrl } from './thread-session.ts'

@@ -2,6 +2,7 @@
 import { isRequestPod, type Pod } from '@tenon/api'
 import type { SchedulingResult } from '@tenon/engine'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
+import type { PassDecider } from '../decide/decider.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import type { Planner } from './planner.ts'
@@ -12,14 +13,13 @@ import type { OutcomeReport } from './reports/outcome-report.ts'
 import { type PreferenceWarningParts, warnOfPreferences } from './reports/preference-warnings.ts'
 import type { SchedulingReport } from './reports/scheduling-report.ts'
 import type { RoomOutcome, RoomReport } from './room-outcome.ts'
-import type { TimedDecider } from './timed-decider.ts'
 
 interface Dependencies extends PreferenceWarningParts {
   /** Undefined in compatibility mode: no node evidence is kept. */
   readonly judge: Pick<NodeEvidenceJudge, 'decided' | 'run'> | undefined
   readonly inputs: SchedulingInputs
   readonly refused: RefusedClaims
-  readonly decider: TimedDecider
+  readonly decider: PassDecider
   readonly report: SchedulingReport
   /** Those of CapacityBuffers and ProvisioningRequests, where they are served. */
   readonly roomReports: readonly RoomReport[]

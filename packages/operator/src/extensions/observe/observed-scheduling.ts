@@ -4,7 +4,7 @@ import type { LaunchOutcome } from '../../provisioning/claims/claim-launches.ts'
 import type { SchedulingInputs } from '../../provisioning/input/scheduling-input.ts'
 import type { DecisionMemory } from '../../provisioning/reports/decision-memory.ts'
 import { shortened } from '../../text.ts'
-import type { TimedDecider } from '../../provisioning/timed-decider.ts'
+import type { PassDecider } from '../../decide/decider.ts'
 import type { ObservedLaunches } from './observed-launches.ts'
 import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
 
@@ -13,7 +13,7 @@ interface Dependencies {
   readonly observed: Pick<ObservedPools, 'isAny'>
   /** Of the observed NodePools. */
   readonly inputs: SchedulingInputs
-  readonly decider: Pick<TimedDecider, 'decide'>
+  readonly decider: Pick<PassDecider, 'decide'>
   readonly launches: ObservedLaunches
   readonly memory: Pick<DecisionMemory, 'failed'>
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { schedule, type SchedulingInput, type SchedulingResult } from '@tenon/engine'
-import { nothingDecided } from './decider.ts'
+import { SeededRandom, VirtualClock } from '@tenon/runtime'
+import { Metrics } from '../metrics/metrics.ts'
+import { PassDecider } from './decider.ts'
+import { nothingDecided } from './inline-decider.ts'
 import { aNode, anInput, aPod, aPool } from './inputs.test-support.ts'
-import { RepeatedDecision } from './repeated-decision.ts'
 
 const pod = aPod('p', '1')
 const node = aNode('node')
@@ -24,14 +26,19 @@ const input = (changes: Partial<SchedulingInput> = {}): SchedulingInput => ({
 /** What is asked of the decider behind. */
 function asking(answer: (asked: SchedulingInput) => SchedulingResult = nothingChanges) {
   const asked: SchedulingInput[] = []
-  const decision = new RepeatedDecision({
-    decide: (each) => {
-      asked.push(each)
-      return Promise.resolve(answer(each))
+  const clock = new VirtualClock()
+  const decision = new PassDecider(
+    {
+      decide: (each) => {
+        asked.push(each)
+        return Promise.resolve(answer(each))
+      },
     },
-  })
-  const options = { deadlineMs: 1000, signal: new AbortController().signal }
-  return { asked, decide: (each: SchedulingInput) => decision.decide(each, options) }
+    1000,
+    { clock, metrics: new Metrics({ clock }), random: new SeededRandom(1) },
+  )
+  const { signal } = new AbortController()
+  return { asked, decide: (each: SchedulingInput) => decision.decide(each, signal) }
 }
 
 const nothingChanges = (asked: SchedulingInput): SchedulingResult => ({
