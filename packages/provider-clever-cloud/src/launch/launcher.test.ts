@@ -37,6 +37,21 @@ function put(stage: Stage, name: string, metadata: Partial<NodeGroup['metadata']
   })
 }
 
+test('a claim whose own NodeGroup is still being deleted is given up, and no flavor is blamed', async () => {
+  const stage = new Stage()
+  stage.platform.answer = () => statuses.refused('FlavorUnavailable')
+  const claim = aClaim('one')
+  const refused = await rejected(stage, claim)
+  assert.deepEqual(
+    refused.offerings.map(({ instanceType }) => instanceType),
+    ['2XS'],
+  )
+  const again = await rejected(stage, claim)
+  assert.equal(again.kind, 'insufficientCapacity')
+  assert.match(again.message, /NodeGroup one is being deleted; a NodeClaim with another name/)
+  assert.deepEqual([again.offerings, again.blames], [[], { what: 'nothing' }])
+})
+
 describe('the choice of a flavor', () => {
   test('CLV-1 the cheapest flavor that fits, as a node of the region', async () => {
     const stage = new Stage()

@@ -177,8 +177,16 @@ function foreignGroup({ metadata: { name } }: NodeGroup, claim: NodeClaim): Prov
   )
 }
 
+/**
+ * The claim cannot get another group until this one is gone, so it is given up. That says nothing about flavors: most
+ * often the group is deleted because an earlier attempt of the same claim was refused.
+ */
 function goingGroup({ metadata: { name } }: NodeGroup): ProviderError {
-  return new ProviderError('create', `NodeGroup ${name} is being deleted`, { reason: 'NodeGroupTerminating' })
+  return new ProviderError(
+    'insufficientCapacity',
+    `NodeGroup ${name} is being deleted; a NodeClaim with another name takes the place of this one`,
+    { reason: 'NodeGroupTerminating', blames: { what: 'nothing' } },
+  )
 }
 
 /** By an admission policy, a webhook or a schema; not for want of a right. */
