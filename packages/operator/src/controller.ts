@@ -1,5 +1,5 @@
 /** Controllers and loops as values, and how they run (operations.md 7). */
-import type { KubeObject } from '@tenon/api'
+import { autoscalingKinds, karpenterKinds, kinds, type KubeObject, type ResourceType } from '@tenon/api'
 import {
   type Cache,
   type Change,
@@ -9,8 +9,8 @@ import {
   createSingleton,
   type ReconcileResult,
 } from '@tenon/kube'
-import { describedBy } from './log-context.ts'
 import { scaledConcurrency } from './settings.ts'
+import type { LogFields } from '@tenon/runtime'
 
 /** Asks for a reconcile of a key, now or after a delay in milliseconds. */
 export type Enqueue = (key: string, delayMs?: number) => void
@@ -118,4 +118,40 @@ export function enqueueChanged<T extends KubeObject>(
   cache.onChange((change) => {
     if (matters(change)) enqueue(change.object.metadata.name)
   })
+}
+
+/** Controllers whose keys are names, by how their own names begin. */
+const kindsByName: readonly (readonly [begin: string, type: ResourceType])[] = [
+  ['nodeclaim.', karpenterKinds.nodeClaim],
+  ['state.nodeclaim', karpenterKinds.nodeClaim],
+  ['operatorpkg.nodeclaim.', karpenterKinds.nodeClaim],
+  ['nodepool.', karpenterKinds.nodePool],
+  ['state.nodepool', karpenterKinds.nodePool],
+  ['static.', karpenterKinds.nodePool],
+  ['operatorpkg.nodepool.', karpenterKinds.nodePool],
+  ['node.', kinds.node],
+  ['operatorpkg.node.', kinds.node],
+]
+
+/** Undefined for controllers whose keys are no names. */
+function describedBy(controller: string): ((name: string) => LogFields) | undefined {
+  if (controller === 'state.nodeclaimgc') return undefined
+  if (controller === 'capacitybuffer') return described(autoscalingKinds.capacityBuffer)
+  if (controller === 'provisioningrequest') return described(autoscalingKinds.provisioningRequest)
+  const type = kindsByName.find(([begin]) => controller.startsWith(begin))?.[1]
+  if (type === undefined) return undefined
+  return (name) => ({
+    controllerGroup: type.group,
+    controllerKind: type.kind,
+    [type.kind]: { name },
+    namespace: '',
+    name,
+  })
+}
+
+function described({ group, kind }: ResourceType): (key: string) => LogFields {
+  return (key) => {
+    const [namespace = '', name = ''] = key.split('/')
+    return { controllerGroup: group, controllerKind: kind, [kind]: { name, namespace }, namespace, name }
+  }
 }

@@ -1,5 +1,5 @@
 /** The metrics of the running operator: one family for each row of the table (operations.md 9). */
-import type { Counter, Gauge, Histogram, Summary } from 'prom-client'
+import { Counter, Gauge, type Histogram, type Registry, type Summary } from 'prom-client'
 import type { ProviderMetric, SweepGuard } from '@tenon/provider'
 import { type Clock, eventLoopTurns } from '@tenon/runtime'
 import type { BufferFigures, GroupFigures, OfferingTrouble, RequestFigures } from './figures.ts'
@@ -7,7 +7,6 @@ import { ClusterMetrics, type PodFigures } from './cluster/cluster-metrics.ts'
 import { coreRows } from './core-rows.ts'
 import { Families } from './families.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
-import { showProviderMetrics } from './provider-metrics.ts'
 
 /** What `karpenter_build_info` tells of this program. */
 export interface BuildInfo {
@@ -211,4 +210,30 @@ export class Metrics {
     showProviderMetrics(this.registry, sources?.provider ?? [])
     this.cluster = cluster && new ClusterMetrics(this.registry, { ...cluster, nowMs: () => clock.now() })
   }
+}
+
+/** Shows the metrics of a provider in every scrape. */
+function showProviderMetrics(registry: Registry, metrics: readonly ProviderMetric[]): void {
+  for (const metric of metrics) registry.registerMetric(familyOf(metric))
+}
+
+function familyOf(metric: ProviderMetric): Counter | Gauge {
+  const config = { name: metric.name, help: metric.help, registers: [] }
+  if (metric.type === 'counter') {
+    return new Counter({
+      ...config,
+      collect() {
+        this.reset()
+        this.inc(metric.value() ?? 0)
+      },
+    })
+  }
+  return new Gauge({
+    ...config,
+    collect() {
+      const value = metric.value()
+      if (value === undefined) this.remove({})
+      else this.set(value)
+    },
+  })
 }

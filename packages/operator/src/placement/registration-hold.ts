@@ -1,7 +1,7 @@
 /** Keeps a new node closed until the scheduler knows which pods it is for (planned-placement.md). */
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
-import { type OpeningOrder, openingOrder } from './opening-order.ts'
+import { openingOrder, type OpeningOrder } from './opening-order.ts'
 import { canOpen, isSteered, standingOf } from './standing-nominations.ts'
 import type { OpeningHold } from '../nodeclaim/lifecycle/registration.ts'
 import type { Caches } from '../state/caches.ts'
@@ -170,3 +170,25 @@ const rankOf = (name: string, { rank }: OpeningOrder, lagging: ReadonlySet<strin
 /** Claims of a large batch ask less often. */
 const askAgainMs = ({ size }: ReadonlySet<string>): number =>
   Math.min(pollMs.most, Math.max(pollMs.least, size))
+
+export class JointHold implements OpeningHold {
+  readonly #holds: readonly OpeningHold[]
+  readonly due: OpeningHold['due'] = new Listeners()
+
+  /** @param holds asked in this order. */
+  constructor(holds: readonly OpeningHold[]) {
+    this.#holds = holds
+    for (const hold of holds)
+      hold.due.add((claim) => {
+        this.due.notify(claim)
+      })
+  }
+
+  waitMs(claim: NodeClaim): number {
+    for (const hold of this.#holds) {
+      const waitMs = hold.waitMs(claim)
+      if (waitMs > 0) return waitMs
+    }
+    return 0
+  }
+}

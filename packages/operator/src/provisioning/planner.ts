@@ -1,13 +1,12 @@
 /** Keeps what a decision planned. */
 import { isRequestPod, type NewObject, type NodeClaim, type Pod } from '@tenon/api'
-import { type NewClaim, type SchedulingResult } from '@tenon/engine'
+import { demandsOf, type NewClaim, type SchedulingResult } from '@tenon/engine'
 import { inSlices, type Slicing } from '@tenon/runtime'
 import type { GatheredInput } from './input/scheduling-input.ts'
 import { isDrifted } from '../state/nodes/state-node.ts'
 import type { PlanTarget } from '../state/pods/pod-plans.ts'
 import { withPlannedPods } from '../placement/planned-pods.ts'
 import { nominationOrder } from '../placement/nomination-order.ts'
-import { needsSteering } from '../placement/steering.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { PlacementGate } from '../placement/gate.ts'
@@ -145,3 +144,25 @@ export class DecisionPlan {
 }
 
 const nodeNameOf = ({ spec }: Pod) => spec.nodeName ?? ''
+
+/**
+ * Tells in steps whether the Kubernetes scheduler could spoil the plan. It cannot when there is only
+ * one node to go to, or when all pods are alike: then any pod may take the place of any other.
+ */
+function* needsSteering({
+  placements,
+  claims,
+}: Pick<SchedulingResult, 'placements' | 'claims'>): Generator<undefined, boolean, undefined> {
+  const nodes = new Set(placements.map(({ node }) => node))
+  if (nodes.size + claims.length < 2) return false
+  let first: string | undefined
+  for (const pods of [placements.map(({ pod }) => pod), ...claims.map((claim) => claim.pods)]) {
+    for (const pod of pods) {
+      const demands = demandsOf(pod)
+      first ??= demands
+      if (demands !== first) return true
+      yield
+    }
+  }
+  return false
+}

@@ -7,6 +7,9 @@ import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
 import type { PassAges } from '../metrics/pass-ages.ts'
 import type { Batcher } from './batcher.ts'
 import type { LaunchOutcome } from './claims/claim-launches.ts'
+import { karpenterKinds } from '@tenon/api'
+import type { KubeClient } from '@tenon/kube'
+import { isWhole } from '../state/readable.ts'
 
 /** What has to be known before a decision. */
 interface Preparation {
@@ -91,5 +94,28 @@ export class Provisioner implements LoopSpec {
     const { logger } = this.#deps
     if (isExpectedFailure(error)) logger.warn('Reconciler error', { controller, error })
     else logger.error('Reconciler error', { controller, error })
+  }
+}
+
+interface KnownClaimsParts {
+  readonly client: Pick<KubeClient, 'list'>
+  readonly state: Pick<ClusterState, 'isManaged' | 'seed'>
+}
+
+export class KnownClaims {
+  readonly #deps: KnownClaimsParts
+  #hasLearned = false
+
+  constructor(deps: KnownClaimsParts) {
+    this.#deps = deps
+  }
+
+  /** Asks once: a cache that follows late may not show what another process made. */
+  async settle(signal: AbortSignal): Promise<void> {
+    if (this.#hasLearned) return
+    const { client, state } = this.#deps
+    for (const claim of await client.list(karpenterKinds.nodeClaim, { signal }))
+      if (isWhole(karpenterKinds.nodeClaim.kind, claim) && state.isManaged(claim)) state.seed(claim)
+    this.#hasLearned = true
   }
 }

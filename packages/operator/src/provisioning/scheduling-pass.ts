@@ -1,7 +1,7 @@
 /** One scheduling pass: gather the input, decide, report, plan, launch. */
 import { isRequestPod, type Pod } from '@tenon/api'
 import type { SchedulingResult } from '@tenon/engine'
-import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
+import { type Clock, inSlices, type Logger, type Slicing } from '@tenon/runtime'
 import type { PassDecider } from '../decide/decider.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { NodeEvidenceJudge } from '../node/evidence/judge.ts'
@@ -10,9 +10,10 @@ import type { ClaimLaunches, LaunchOutcome } from './claims/claim-launches.ts'
 import type { RefusedClaims } from './claims/refused-claims.ts'
 import type { GatheredInput, SchedulingInputs } from './input/scheduling-input.ts'
 import type { OutcomeReport } from './reports/outcome-report.ts'
-import { type PreferenceWarningParts, warnOfPreferences } from './reports/preference-warnings.ts'
 import type { SchedulingReport } from './reports/scheduling-report.ts'
 import type { RoomOutcome, RoomReport } from './room-outcome.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { Settings } from '../settings.ts'
 
 interface Dependencies extends PreferenceWarningParts {
   /** Undefined in compatibility mode: no node evidence is kept. */
@@ -153,4 +154,39 @@ function onlyRequests(input: GatheredInput): GatheredInput {
 function roomOf(input: GatheredInput, result: SchedulingResult, pods: readonly Pod[]): RoomOutcome {
   const refused = input.refused.flatMap(({ pod }) => (isPlaceholder(input, pod) ? [pod] : []))
   return { pods, decided: { result, stateNodes: input.stateNodes, refused } }
+}
+
+interface PreferenceWarningParts {
+  readonly state: Pick<ClusterState, 'podDecisions'>
+  readonly settings: Pick<Settings, 'preferences'>
+  readonly clock: Pick<Clock, 'now'>
+  readonly logger: Logger
+}
+
+const warningPauseMs = 24 * 3_600_000
+
+/** Preferences about other pods keep nodes apart that could be one: users may not expect that. */
+function warnOfPreferences(
+  { clock, logger, settings, state }: PreferenceWarningParts,
+  pods: readonly Pod[],
+): void {
+  if (settings.preferences !== 'Respect') return
+  for (const pod of pods) {
+    const preferences = costlyPreferences(pod)
+    if (preferences.length === 0) continue
+    if (!state.podDecisions.mayWarn(pod.metadata.uid ?? '', clock.now(), warningPauseMs)) continue
+    logger.info('pod has preferences that can keep nodes from being consolidated', {
+      Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
+      preferences: preferences.join(', '),
+    })
+  }
+}
+
+function costlyPreferences({ spec }: Pod): readonly string[] {
+  const preferences: string[] = []
+  if ((spec.affinity?.podAntiAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []).length > 0)
+    preferences.push('preferred pod anti-affinity')
+  if ((spec.topologySpreadConstraints ?? []).some((c) => c.whenUnsatisfiable === 'ScheduleAnyway'))
+    preferences.push('topology spread with ScheduleAnyway')
+  return preferences
 }

@@ -1,12 +1,14 @@
 /** Nodes and claims joined by provider ID, with what runs on them (cluster-state.md). */
 import {
+  conditionOf,
   karpenterKinds,
   labels,
   type Node,
   type NodeClaim,
   type NodePool,
-  type Pod,
+  type ObjectMeta,
   parseResources,
+  type Pod,
   type ResourceList,
   type Resources,
   type Taint,
@@ -44,7 +46,6 @@ import { RegistrationHealth } from './nodepools/registration-health.ts'
 import { SchedulerWords } from './pods/scheduler-words.ts'
 import { ownNode } from './nodes/twin-nodes.ts'
 import { isDeleted, isTracked, joined, type StateNode } from './nodes/state-node.ts'
-import { isStuckClaim, isStuckNode } from './stuck-objects.ts'
 
 /** Whether decisions can be made. */
 export interface SyncAnswer {
@@ -422,4 +423,25 @@ export class ClusterState {
   #joined(node: Node | undefined, claim: NodeClaim | undefined, providerID: string): StateNode {
     return joined(node, claim, providerID, this.#marked.has(providerID))
   }
+}
+
+/** A claim whose launch has failed, and a node that does not say what it is, are waited for this long. */
+const failingMs = 30_000
+/** A launch that has not ended yet may still. */
+const slowMs = 2 * 60_000
+
+/** Whether a claim without an instance has been so for too long. */
+function isStuckClaim(claim: NodeClaim, nowMs: number): boolean {
+  const { status, reason = '' } = conditionOf(claim, 'Launched') ?? {}
+  const hasFailed = status === 'Unknown' && reason !== '' && reason !== 'AwaitingReconciliation'
+  return isOlder(claim.metadata, hasFailed ? failingMs : slowMs, nowMs)
+}
+
+/** Whether a node that does not say what it is has been so for too long. */
+function isStuckNode({ metadata }: { readonly metadata: ObjectMeta }, nowMs: number): boolean {
+  return isOlder(metadata, failingMs, nowMs)
+}
+
+function isOlder({ creationTimestamp = '' }: ObjectMeta, ms: number, nowMs: number): boolean {
+  return nowMs - Date.parse(creationTimestamp) > ms
 }

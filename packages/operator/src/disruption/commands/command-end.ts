@@ -1,19 +1,22 @@
 /** How a command goes on and ends: replacements come up, and the claims of its nodes go (disruption.md 15). */
-import type { NodeClaim } from '@tenon/api'
+import type { NodeClaim, Pod } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { podsOnNode } from '../../state/pods/fresh-pods.ts'
 import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
-import type { Candidate } from '../candidates.ts'
+import { type Candidate, goesInTheEnd } from '../candidates.ts'
 import { type Command, policyLabel } from './command.ts'
 import type { CommandReport } from './command-report.ts'
 import type { CommandTraces } from './command-traces.ts'
-import { whyNodeStays } from './fresh-look.ts'
 import type { PodMoves } from './pod-moves.ts'
 import type { DisruptionMarks } from './marks.ts'
 import type { Waves } from './waves.ts'
+import { blockingBudgets } from '../../state/pods/pod-budgets.ts'
+import { keyOf } from '../../state/pods/pods.ts'
+import type { PodsOnNodes } from '../../state/pods/pods-to-move.ts'
+import { podObstacles } from '../obstacles.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -138,4 +141,31 @@ export class CommandEnd {
   gaveUp(id: string, command: Command, outcome: { readonly late: number; readonly because: string }): void {
     this.#deps.report.gaveUp(id, command, outcome)
   }
+}
+
+/**
+ * Why a node stays, although a command wants it gone: a pod must not be disrupted, or came after the decision, which
+ * knows no place for it. A PDB that holds a pod of the decision does not count: its drain waits for that.
+ * @param pods what runs on the node; undefined for what the cache shows.
+ */
+function whyNodeStays(
+  { podsOnNodes, clock }: { readonly podsOnNodes: PodsOnNodes; readonly clock: Pick<Clock, 'now'> },
+  { reason }: Pick<Command, 'reason'>,
+  { claim, node, pods: decided }: Candidate,
+  pods?: readonly Pod[],
+): string | undefined {
+  const { name } = node.metadata
+  const found = pods === undefined ? podsOnNodes.of(name) : podsOnNodes.read(pods)
+  const now = clock.now()
+  const known = new Set(decided.map(({ metadata }) => metadata.uid))
+  const newcomers = found.pods.filter(({ metadata }) => !known.has(metadata.uid))
+  if (!goesInTheEnd(claim, reason === 'Drifted' ? 'eventual' : 'graceful')) {
+    const held = blockingBudgets(newcomers, podsOnNodes.budgets(), now)
+    const { value: obstacle } = podObstacles(found, held, now).next()
+    if (obstacle !== undefined) return obstacle.text
+  }
+  const [newcomer] = newcomers
+  // Pods of a drifted node are placed while it drains; every other decision depends on which pods there are.
+  if (newcomer === undefined || reason === 'Drifted') return undefined
+  return `pod ${keyOf(newcomer.metadata)} was bound to the node after the decision`
 }

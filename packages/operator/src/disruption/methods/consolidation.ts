@@ -1,6 +1,6 @@
 /** `disruption`, methods Global, Multi, Single and Together: fewer or cheaper nodes for the same pods (disruption.md 8 to 13). */
 import type { PlannedMove } from '@tenon/engine'
-import { rfc3339 } from '@tenon/runtime'
+import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { Candidate, GroupScope } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
@@ -11,8 +11,10 @@ import type { ConsolidationAdmission } from './consolidation-admission.ts'
 import type { ConsolidationMoves } from './consolidation-moves.ts'
 import { type ConsolidationSearch, placesOf } from './consolidation-search.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
-import { type PayBackDependencies, worthFromMs } from './pay-back.ts'
 import type { SearchMemory } from './search-memory.ts'
+import { sumOfPrices } from '@tenon/api'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import type { Settings } from '../../settings.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -172,4 +174,37 @@ export class Consolidation implements DisruptionMethod {
 /** Of the move's nodes, those that were candidates. */
 function nodesOf({ candidates }: PlannedMove, ground: RemovalGround): readonly Candidate[] {
   return candidates.flatMap((name) => ground.candidates.get(name) ?? [])
+}
+
+interface PayBackDependencies {
+  readonly state: Pick<ClusterState, 'recentlyFilledNodes'>
+  readonly settings: Pick<Settings, 'compatibility'>
+  readonly clock: Pick<Clock, 'now'>
+}
+
+/** To evict what runs on nodes is worth so much of their price. */
+const evictionMs = 15 * 60_000
+
+/**
+ * When a move that launches nodes begins to be worth it: pods are expected to live on for as long as they have lived,
+ * and so long it has to save what a quarter of an hour of its nodes costs. Nodes that pods have left, and prices that
+ * are not known, do not count.
+ * @returns Unix milliseconds; undefined when it is worth it now.
+ */
+function worthFromMs(
+  { clock, settings, state }: PayBackDependencies,
+  move: PlannedMove,
+  nodes: readonly Candidate[],
+): number | undefined {
+  if (settings.compatibility === 'karpenter' || move.claims.length === 0) return undefined
+  const settled = nodes.filter(({ claim }) => state.recentlyFilledNodes.has(claim.metadata.name))
+  const { pricePerHour: price } = sumOfPrices(nodes.map(({ pricePerHour }) => pricePerHour))
+  if (settled.length === 0 || price === 0) return undefined
+  const youngestMs = Math.max(...settled.flatMap(({ movable }) => movable.map(startMs)))
+  const fromMs = youngestMs + (evictionMs * price) / move.savings
+  return fromMs > clock.now() ? fromMs : undefined
+}
+
+function startMs({ metadata, status }: Candidate['movable'][number]): number {
+  return Date.parse(status?.startTime ?? metadata.creationTimestamp ?? '')
 }

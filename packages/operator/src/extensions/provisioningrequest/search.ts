@@ -9,15 +9,16 @@ import {
   isTriedOnce,
   type NewCondition,
   notFoundCondition,
+  ownValue,
   type ProvisioningRequest,
   type RequestClass,
+  requestLifeMs,
   templateWaitMs,
 } from '@tenon/api'
 import { done, type EventRecorder, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { refOfRequest, type ServedRequest } from '../../state/pods/request-pods.ts'
-import { deadlineOf } from './deadline.ts'
 import type { Progress, RequestProgress } from './progress.ts'
 import type { RequestStatus } from './request-status.ts'
 import type { RequestTemplates } from './request-templates.ts'
@@ -172,4 +173,23 @@ export class RequestSearch {
     const { uid = '' } = request.metadata
     this.#deps.events.record({ object: request, type: 'Warning', reason, message, dedupe: [uid, message] })
   }
+}
+
+const parameter = 'ValidUntilSeconds'
+
+/** `problem`: what is wrong with the parameter that says so, which then counts as missing. */
+function deadlineOf(request: ProvisioningRequest): {
+  readonly atMs: number
+  readonly problem?: string
+} {
+  const createdMs = Date.parse(request.metadata.creationTimestamp ?? '')
+  const given = ownValue(request.spec.parameters, parameter)
+  const lifeMs = createdMs + requestLifeMs
+  if (given === undefined) return { atMs: lifeMs }
+  if (!/^\d{1,9}$/.test(given) || Number(given) === 0)
+    return {
+      atMs: lifeMs,
+      problem: `spec.parameters.${parameter} "${given}" is ignored: give a number of seconds, such as "600"`,
+    }
+  return { atMs: Math.min(lifeMs, createdMs + Number(given) * 1000) }
 }

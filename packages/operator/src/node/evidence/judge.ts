@@ -15,7 +15,7 @@ import {
   requestsOf,
   type Resources,
 } from '@tenon/api'
-import { type SchedulingResult } from '@tenon/engine'
+import type { SchedulingResult } from '@tenon/engine'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import { type Caches, indexes } from '../../state/caches.ts'
@@ -27,7 +27,6 @@ import { workloadOf } from '../../state/pods/workloads.ts'
 import type { EvidenceReport } from './evidence-report.ts'
 import { workloadsOf } from './launched-for.ts'
 import type { PodRefusals } from './pod-refusals.ts'
-import { readSchedulerMessage } from './scheduler-message.ts'
 import type { Shortfalls } from './shortfalls.ts'
 
 /** The scheduler has had its chance to place a pod on a node. */
@@ -329,4 +328,44 @@ function lacking(wanted: Resources, has: Resources, used: Resources): readonly s
     )
     .map(([name]) => name)
     .toSorted()
+}
+
+/** Reasons of kube-scheduler's own filters, which decisions know as well. */
+const knownReasons = [
+  /^Insufficient /,
+  /^Too many pods/,
+  /untolerated taint/,
+  /^node\(s\) were (unschedulable|not ready)/,
+  /didn't match /,
+  /didn't satisfy /,
+  /didn't have free ports/,
+  /didn't find available persistent volumes/,
+  /had volume node affinity conflict/,
+  /had no available volume zone/,
+  /exceed max volume count/,
+  /did not have enough free storage/,
+  /no available disk|conflicting disk|disk conflict/,
+  /unbound immediate PersistentVolumeClaims/,
+  /cannot allocate all claims/,
+  /node\(s\) unavailable due to /,
+]
+
+/** What a message says: how many nodes the scheduler looked at, and reasons that no filter of its own gives. */
+interface SchedulerMessage {
+  readonly nodes: number
+  readonly unknownReasons: readonly string[]
+}
+
+/** @returns undefined for a text that is not of the form `0/5 nodes are available: 2 Insufficient cpu, 3 …`. */
+function readSchedulerMessage(text: string): SchedulerMessage | undefined {
+  const [, count = '', rest = ''] = /^0\/(\d+) nodes are available: ?(.*)$/s.exec(text) ?? []
+  if (count === '') return undefined
+  // What follows is about preemption, which counts the same nodes again.
+  const [ofFilters = ''] = rest.split(/\.? preemption: /)
+  const reasons = ofFilters
+    .replace(/\.$/, '')
+    .split(/, (?=\d+ )/)
+    .flatMap((part) => /^\d+ (.*)$/s.exec(part)?.[1] ?? [])
+  const unknownReasons = reasons.filter((reason) => !knownReasons.some((known) => known.test(reason)))
+  return { nodes: Number(count), unknownReasons }
 }

@@ -1,12 +1,12 @@
 /** NodeClaims for pods that wait, with notes for later processes. */
-import type { NewObject, NodeClaim, NodePool } from '@tenon/api'
+import type { NewObject, NodeClaim, NodePool, Pod } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
-import { storedPod, type StoredPodParts } from '../../state/pods/stored-pods.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { type ClaimedGroup, groupNote } from '../../state/pods/group-claims.ts'
 import { launchedFor } from '../../node/evidence/launched-for.ts'
 import type { ClaimObjects } from '../../nodeclaim/creation/claim-objects.ts'
 import type { Settings } from '../../settings.ts'
+import type { Caches } from '../../state/caches.ts'
 
 interface Dependencies extends StoredPodParts {
   readonly objects: ClaimObjects
@@ -43,4 +43,16 @@ export class PendingClaimObjects {
       return group === undefined ? [] : [{ id, uid: group.uid }]
     })
   }
+}
+
+interface StoredPodParts {
+  readonly caches: Pick<Caches, 'pods'>
+  readonly state: Pick<ClusterState, 'isWellFormed'>
+}
+
+/** The pod as it is stored, without what decisions changed of it. */
+function storedPod({ caches, state }: StoredPodParts, pod: Pod): Pod {
+  const { name, namespace, uid } = pod.metadata
+  const stored = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
+  return stored?.metadata.uid === uid && stored !== undefined && state.isWellFormed(stored) ? stored : pod
 }

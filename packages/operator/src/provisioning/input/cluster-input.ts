@@ -1,6 +1,7 @@
 /** What the engine is told of the cluster as it is: nodes, plans, DaemonSets, and where pods are. */
 import { type CsiNode, labels, type Node, type Pod } from '@tenon/api'
 import {
+  attachedClaims,
   type DaemonInput,
   type NodeInput,
   type PodGroupInput,
@@ -9,21 +10,20 @@ import {
   type VolumeLookups,
 } from '@tenon/engine'
 import { type Clock, perObject } from '@tenon/runtime'
-import type { Caches, servesDevices } from '../../state/caches.ts'
+import { type Caches, indexes, type servesDevices } from '../../state/caches.ts'
 import { isHeldUp } from '../../state/nodes/departures.ts'
 import { isInitializationDoubtful } from '../../state/nodes/initialization-time.ts'
 import { labelsOf, nodeInput, type NodeStorage, type StateNode } from '../../state/nodes/state-node.ts'
 import { type NodeUse, useOf, useWith } from '../../state/pods/pod-index.ts'
-import { isCurrentlyReschedulable, isPausedByBudget } from '../../state/pods/pods.ts'
+import { isCurrentlyReschedulable, isPausedByBudget, isTerminal } from '../../state/pods/pods.ts'
 import { workloadOf } from '../../state/pods/workloads.ts'
 import { workloadsOf } from '../../node/evidence/launched-for.ts'
 import { daemonInputs } from './daemon-inputs.ts'
 import { LastDaemonPods } from './last-daemon-pods.ts'
 import type { PlacedPod } from './eligible-pods.ts'
-import { withoutPreempted } from './preempted-pods.ts'
-import { nodeStorage, type VolumeCaches, volumeLookups } from './volume-lookups.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
+import { limitsOf } from '../../state/nodes/attach-limits.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -254,4 +254,84 @@ function topologyNodes(
     nodes.set(name, candidates.has(name) ? asCandidate(node) : asOther(node))
   }
   return nodes
+}
+
+type State = Pick<ClusterState, 'isWellFormed' | 'pods'>
+
+/**
+ * The pods of each node that stay, of nodes where others were preempted by the scheduler and have not gone yet: once
+ * they are gone a group of higher priority has their room, and needs no other node. After their grace period nobody
+ * knows whether they go.
+ */
+function withoutPreempted(
+  state: State,
+  groups: readonly PodGroupInput[],
+  nowMs: number,
+): ReadonlyMap<string, readonly Pod[]> {
+  if (groups.length === 0) return new Map()
+  const highest = Math.max(...groups.map(({ priority }) => priority))
+  const isGiven = (pod: Pod) => (pod.spec.priority ?? 0) < highest && isPreempted(pod, nowMs)
+  const bound = state.pods.bound()
+  const left = new Map<string, Pod[]>()
+  for (const pod of bound) if (isGiven(pod)) left.set(pod.spec.nodeName ?? '', [])
+  if (left.size === 0) return left
+  for (const pod of bound)
+    if (!isGiven(pod) && state.isWellFormed(pod)) left.get(pod.spec.nodeName ?? '')?.push(pod)
+  return left
+}
+
+function isPreempted({ metadata, status }: Pod, nowMs: number): boolean {
+  if (!(Date.parse(metadata.deletionTimestamp ?? '') > nowMs)) return false
+  return (status?.conditions ?? []).some(
+    ({ type, status: is, reason }) =>
+      type === 'DisruptionTarget' && is === 'True' && reason === 'PreemptionByScheduler',
+  )
+}
+
+/** What tells of volumes, and of nodes that attach them. */
+type VolumeCaches = Pick<
+  Caches,
+  'csiNodes' | 'nodes' | 'persistentVolumeClaims' | 'persistentVolumes' | 'pods' | 'storageClasses'
+>
+
+function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes'>): VolumeLookups {
+  return {
+    claim: (namespace, name) => caches.persistentVolumeClaims.get({ namespace, name }),
+    volume: (name) => caches.persistentVolumes.get({ name }),
+    storageClass: (name) => caches.storageClasses.get({ name }),
+    volumesOfClass: (name) => caches.persistentVolumes.byIndex(indexes.byStorageClass, name),
+    podsUsing: (namespace, name) =>
+      caches.pods
+        .byIndex(indexes.byVolumeClaim, `${namespace}/${name}`)
+        .filter((pod) => (pod.spec.nodeName ?? '') !== '' && !isTerminal(pod)),
+    node: (name) => caches.nodes.get({ name }),
+  }
+}
+
+/**
+ * Volumes of a node's pods and how many of each driver it can attach; `pods` must be well-formed.
+ * @param expected limits that count as long as the node does not tell its own.
+ */
+function nodeStorage(
+  csiNode: CsiNode | undefined,
+  pods: readonly Pod[],
+  lookups: VolumeLookups,
+  expected: Readonly<Record<string, number>> = {},
+): NodeStorage {
+  const volumeLimits = csiNode === undefined ? expected : { ...expected, ...limitsOf(csiNode) }
+  // Without a limit nobody asks what is attached.
+  if (Object.keys(volumeLimits).length === 0) return {}
+  const inUse = new Map<string, Set<string>>()
+  for (const pod of pods) {
+    if (isTerminal(pod) || (pod.spec.volumes ?? []).length === 0) continue
+    for (const [driver, claims] of Object.entries(attachedClaims(pod, lookups))) {
+      const known = inUse.get(driver) ?? new Set()
+      for (const claim of claims) known.add(claim)
+      inUse.set(driver, known)
+    }
+  }
+  return {
+    volumeLimits,
+    volumesInUse: Object.fromEntries([...inUse].map(([driver, claims]) => [driver, [...claims].toSorted()])),
+  }
 }

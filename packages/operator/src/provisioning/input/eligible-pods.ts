@@ -1,5 +1,5 @@
 /** Which of the pods that need a place are decided about, and what their volumes ask (scheduling.md 2, 8). */
-import { type Pod, withDefaultSpread } from '@tenon/api'
+import { type Pod, type SelectorLookups, type Service, withDefaultSpread } from '@tenon/api'
 import {
   type DevicesInput,
   FreeVolumes,
@@ -18,12 +18,11 @@ import {
 } from '@tenon/engine'
 import type { DeviceInputs } from './device-input.ts'
 import type { GroupedPods, GroupInputs } from './group-input.ts'
-import { applicationLookups } from './application-lookups.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import { uselessText } from '../../state/nodes/useless-text.ts'
 import { eligibilityPolicy, type PodRules } from '../../decide/eligibility-policy.ts'
 import { canonicalPod } from '../../decide/canonical-keys.ts'
-import type { Caches } from '../../state/caches.ts'
+import { type ApplicationCaches, type Caches, indexes } from '../../state/caches.ts'
 import type { ServedRequest } from '../../state/pods/request-pods.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
@@ -231,4 +230,22 @@ function unreadable(pod: Pod, error: unknown): RefusedPod {
 
 function ignoredPod(pod: Pod, problems: PodProblems): IgnoredPod {
   return { pod, reason: renderPodProblems(problems), isSilent: problems.silent }
+}
+
+/** Lookups for one pass: Services of a namespace are collected once. */
+function applicationLookups(caches: ApplicationCaches): SelectorLookups {
+  const services = new Map<string, readonly Service[]>()
+  return {
+    services: (namespace) => {
+      let found = services.get(namespace)
+      if (found === undefined) {
+        found = caches.services.byIndex(indexes.byNamespace, namespace)
+        services.set(namespace, found)
+      }
+      return found
+    },
+    replicationController: (namespace, name) => caches.replicationControllers.get({ namespace, name }),
+    replicaSet: (namespace, name) => caches.replicaSets.get({ namespace, name }),
+    statefulSet: (namespace, name) => caches.statefulSets.get({ namespace, name }),
+  }
 }

@@ -1,6 +1,6 @@
 /** Gathers what the engine needs for one decision. */
-import type { NodePool, Pod } from '@tenon/api'
-import type { PoolInput, SchedulingInput } from '@tenon/engine'
+import { type NodePool, type Pod, wellKnownLabels } from '@tenon/api'
+import type { PoolInput, SchedulingInput, SchedulingPolicy } from '@tenon/engine'
 import { inSlices, perObject, type Slicing } from '@tenon/runtime'
 import { poolUsage } from '../../state/nodepools/pool-usage.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
@@ -8,8 +8,10 @@ import { unreadableText } from '../../state/readable.ts'
 import { type ClusterInput, leavingAmong } from './cluster-input.ts'
 import type { IgnoredPod, PlacedPod, PodEligibility, RefusedPod } from './eligible-pods.ts'
 import type { EligiblePools, Listing, UnreadyPool } from './eligible-pools.ts'
-import { schedulingPolicy, type SchedulingPolicyParts } from './scheduling-policies.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import type { CloudProvider } from '@tenon/provider'
+import type { PlacementGate } from '../../placement/gate.ts'
+import type { Settings } from '../../settings.ts'
 
 interface Dependencies extends SchedulingPolicyParts {
   readonly state: Pick<
@@ -226,5 +228,30 @@ function* gathering(
     refused: [...sorted.refused, ...refused],
     ignored: [...sorted.ignored, ...ignored],
     podGroups,
+  }
+}
+
+interface SchedulingPolicyParts {
+  readonly settings: Pick<Settings, 'preferences' | 'minValues' | 'featureGates'>
+  readonly provider: Pick<CloudProvider, 'reservationLabel' | 'wellKnownLabels'>
+  readonly placementGate: Pick<PlacementGate, 'improvementFor'>
+}
+
+const maxInstanceTypes = 600
+
+/** @param waiting number of pods that are decided about. */
+function schedulingPolicy(
+  { placementGate, provider, settings }: SchedulingPolicyParts,
+  waiting: number,
+): SchedulingPolicy {
+  const { reservationLabel: label } = provider
+  return {
+    preferences: settings.preferences,
+    minValues: settings.minValues,
+    wellKnownLabels: new Set([...wellKnownLabels, ...provider.wellKnownLabels]),
+    maxInstanceTypes,
+    ...placementGate.improvementFor(waiting),
+    ...(label !== undefined &&
+      settings.featureGates.reservedCapacity && { reservations: { label, mode: 'Strict' } }),
   }
 }

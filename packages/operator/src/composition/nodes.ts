@@ -1,4 +1,4 @@
-/** Builds the lifecycle of NodeClaims from its stages. */
+/** Builds the lifecycle of NodeClaims from its stages, and what ends Nodes. */
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import { NodeClaimLifecycle } from '../nodeclaim/lifecycle/controller.ts'
 import { LifecycleDeadlines } from '../nodeclaim/lifecycle/deadlines.ts'
@@ -12,13 +12,19 @@ import { RegistrationReport } from '../nodeclaim/lifecycle/registration-report.t
 import { TwinRemoval } from '../nodeclaim/lifecycle/twin-removal.ts'
 import { SeenTaints } from '../nodeclaim/lifecycle/seen-taints.ts'
 import { ClaimStanding } from '../nodeclaim/lifecycle/standing.ts'
-import { RegistrationHold } from '../placement/registration-hold.ts'
+import { JointHold, RegistrationHold } from '../placement/registration-hold.ts'
 import { GroupHold } from '../extensions/podgroup/group-hold.ts'
 import { GroupStrangers } from '../extensions/podgroup/group-strangers.ts'
-import { JointHold } from '../placement/joint-hold.ts'
 import { GroupStanding } from '../extensions/podgroup/standing.ts'
 import { WishHold } from '../placement/wish-hold.ts'
 import type { Assembly } from './parts.ts'
+import { NodeHealth } from '../node/health/controller.ts'
+import { NodeRepair } from '../node/health/repair.ts'
+import { NodeTermination } from '../node/termination/controller.ts'
+import { DrainEvents } from '../node/termination/drain-events.ts'
+import type { EvictionQueue } from '../node/termination/eviction-queue.ts'
+import { TerminationReport } from '../node/termination/report.ts'
+import { terminationStages } from '../node/termination/stages.ts'
 
 export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLifecycle {
   const { learning, ...rest } = parts
@@ -42,4 +48,17 @@ export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLi
     ],
     finalizer: new ClaimFinalizer({ ...parts }),
   })
+}
+
+export function terminationOf(parts: Assembly, evictions: EvictionQueue): NodeTermination {
+  const drainEvents = new DrainEvents(parts)
+  return new NodeTermination({
+    ...parts,
+    stages: terminationStages({ ...parts, evictions, drainEvents }),
+    report: new TerminationReport(parts),
+  })
+}
+
+export function healthOf(parts: Assembly, deleter: ClaimDeleter): NodeHealth {
+  return new NodeHealth({ ...parts, repair: new NodeRepair({ ...parts, deleter }) })
 }
