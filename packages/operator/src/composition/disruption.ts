@@ -8,32 +8,29 @@ import { CatalogueReader } from '../disruption/catalogue.ts'
 import { CommandEnd } from '../disruption/commands/command-end.ts'
 import { CommandReport } from '../disruption/commands/command-report.ts'
 import { CommandStart } from '../disruption/commands/command-start.ts'
-import { CommandTraces } from '../disruption/commands/command-traces.ts'
+import { CommandTraces } from '../disruption/commands/command-end.ts'
 import { Commands } from '../disruption/commands/commands.ts'
 import { DisruptionMarks } from '../disruption/commands/marks.ts'
 import { PlannedReplacements } from '../disruption/commands/planned-replacement.ts'
 import { Replacements } from '../disruption/commands/replacements.ts'
-import { PodMoves } from '../disruption/commands/pod-moves.ts'
+import { PodMoves } from '../disruption/commands/command-end.ts'
 import { Disruption } from '../disruption/controller.ts'
 import { NodeExplainer } from '../disruption/explain.ts'
-import { LeftMarks } from '../disruption/left-marks.ts'
-import { type MethodTurn, MethodTurns, type Orders } from '../disruption/method-turns.ts'
-import { Consolidation } from '../disruption/methods/consolidation.ts'
-import { ConsolidationAdmission } from '../disruption/methods/consolidation-admission.ts'
-import { ConsolidationMoves } from '../disruption/methods/consolidation-moves.ts'
+import { LeftMarks } from '../disruption/commands/marks.ts'
+import { type MethodTurn, MethodTurns, type Orders } from '../disruption/controller.ts'
+import { Consolidation, ConsolidationAdmission } from '../disruption/methods/consolidation.ts'
+
 import { ConsolidationSearch } from '../disruption/methods/consolidation-search.ts'
-import { Drift } from '../disruption/methods/drift.ts'
-import { DriftTogether } from '../disruption/methods/drift-together.ts'
+import { Drift, DriftTogether } from '../disruption/methods/drift.ts'
 import { Emptiness } from '../disruption/methods/emptiness.ts'
-import { RolloutPause } from '../disruption/methods/rollout-pause.ts'
 import { SearchMemory } from '../disruption/methods/search-memory.ts'
 import { StaticDrift } from '../disruption/methods/static-drift.ts'
-import { PassReader } from '../disruption/pass-reader.ts'
+import { PassReader } from '../disruption/controller.ts'
 import { ConsolidationPolicy } from '../disruption/policy.ts'
 import { whyFull } from '../disruption/node-limits.ts'
 import { DisruptionRemarks } from '../disruption/remarks.ts'
 import { RemovalSimulation } from '../disruption/simulation.ts'
-import { WholeUnits } from '../disruption/whole-units.ts'
+import { WholeUnits } from '../disruption/group-units.ts'
 import { MoveValidation } from '../disruption/validation.ts'
 import { NodeVerdicts } from '../disruption/verdicts.ts'
 import type { AutoBrake } from '../extensions/brake/auto-brake.ts'
@@ -139,7 +136,6 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   const budgets = new DisruptionBudgets(parts)
   const policy = new ConsolidationPolicy(parts)
   const remarks = new DisruptionRemarks({ ...parts })
-  const rolloutPause = new RolloutPause(parts)
   const any = readersOf(parts, budgets, kind)
   // Where nothing is for sale that may not be launched in place of nodes now.
   const provider = soldOutProvider(parts.provider, (pool) => orders.whyNoLaunch(pool))
@@ -149,7 +145,6 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   const replacements = new PlannedReplacements({ ...common, objects: new ClaimObjects(parts) })
   const admission = (units?: WholeUnits) =>
     new ConsolidationAdmission({ policy, remarks, clock: parts.clock, ...(units && { units }) })
-  const moves = new ConsolidationMoves({ ...parts, replacements, plans })
   const validation = new MoveValidation({ ...parts, ...cheaper })
   const consolidation = (scope: 'global' | 'multi' | 'single' | 'together'): MethodTurn => ({
     reader: cheaper.reader,
@@ -159,7 +154,9 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
       payBack: parts,
       search: new ConsolidationSearch({ ...parts, simulation: cheaper.simulation }, scope),
       validation,
-      moves,
+      replacements,
+      plans,
+      commandJournal: parts.commandJournal,
       remarks,
     }),
   })
@@ -169,7 +166,6 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
     simulation: any.simulation,
     replacements,
     remarks,
-    rolloutPause,
   }
   const staticDrift = { ...drift, pools: shared.staticPools, claims: shared.staticClaims }
   const movesGroups = parts.state.podGroups.isOn

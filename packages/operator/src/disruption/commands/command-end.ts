@@ -1,5 +1,5 @@
 /** How a command goes on and ends: replacements come up, and the claims of its nodes go (disruption.md 15). */
-import type { NodeClaim, Pod } from '@tenon/api'
+import { isConditionTrue, type NodeClaim, type Pod } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -7,16 +7,17 @@ import { podsOnNode } from '../../state/pods/fresh-pods.ts'
 import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import { type Candidate, goesInTheEnd } from '../candidates.ts'
-import { type Command, policyLabel } from './command.ts'
+import { type Command, policyLabel, poolsOf } from './command.ts'
 import type { CommandReport } from './command-report.ts'
-import type { CommandTraces } from './command-traces.ts'
-import type { PodMoves } from './pod-moves.ts'
 import type { DisruptionMarks } from './marks.ts'
-import type { Waves } from './waves.ts'
+import { Waves } from './waves.ts'
 import { blockingBudgets } from '../../state/pods/pod-budgets.ts'
 import { keyOf } from '../../state/pods/pods.ts'
 import type { PodsOnNodes } from '../../state/pods/pods-to-move.ts'
 import { podObstacles } from '../obstacles.ts'
+import { type Caches, indexes } from '../../state/caches.ts'
+import type { Settings } from '../../settings.ts'
+import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -168,4 +169,108 @@ function whyNodeStays(
   // Pods of a drifted node are placed while it drains; every other decision depends on which pods there are.
   if (newcomer === undefined || reason === 'Drifted') return undefined
   return `pod ${keyOf(newcomer.metadata)} was bound to the node after the decision`
+}
+
+interface CommandTracesParts {
+  readonly caches: Pick<Caches, 'nodeClaims'>
+  readonly state: Pick<ClusterState, 'mark' | 'nominate' | 'poolClaims' | 'rollouts' | 'seedOf' | 'unmark'>
+  readonly settings: Pick<Settings, 'batchMaxMs'>
+}
+
+export class CommandTraces {
+  readonly #deps: CommandTracesParts
+
+  constructor(deps: CommandTracesParts) {
+    this.#deps = deps
+  }
+
+  /** Calls back with the name of each claim that goes or is gone. */
+  onLeaving(listener: (claim: string) => void): void {
+    this.#deps.caches.nodeClaims.onChange(({ kind, object: { metadata } }) => {
+      if (kind === 'deleted' || metadata.deletionTimestamp !== undefined) listener(metadata.name)
+    })
+  }
+
+  /**
+   * The nodes of a command are about to go.
+   * @param successors claims in their place.
+   */
+  begun(command: Command, successors: readonly NodeClaim[]): void {
+    const { settings, state } = this.#deps
+    if (command.reason === 'Drifted')
+      for (const pool of poolsOf(command))
+        state.rollouts.replace(
+          pool,
+          successors,
+          command.candidates.flatMap(({ pods }) => pods),
+        )
+    for (const { providerID } of command.candidates) state.mark(providerID)
+    const nominationMs = Math.max(2 * settings.batchMaxMs, 10_000)
+    for (const { providerID } of command.destinations)
+      if (!this.#isDrifted(providerID)) state.nominate(providerID, nominationMs)
+  }
+
+  /** The nodes stay. */
+  released(staying: readonly Candidate[]): void {
+    const { state } = this.#deps
+    for (const { claim, providerID } of staying) {
+      state.unmark(providerID)
+      state.poolClaims.unmark(claim.metadata.name)
+    }
+  }
+
+  /** A drifted node goes next, and pods that still have a node may go elsewhere. */
+  #isDrifted(providerID: string): boolean {
+    const claims = this.#deps.caches.nodeClaims.byIndex(indexes.byProviderId, providerID)
+    return claims.some((claim) => isConditionTrue(claim, 'Drifted'))
+  }
+
+  /** A claim as it is by now; the state knows new ones before the caches show them. */
+  known({ metadata }: NodeClaim): NodeClaim | undefined {
+    const { caches, state } = this.#deps
+    const current = caches.nodeClaims.get({ name: metadata.name }) ?? state.seedOf(metadata.name)
+    return current?.metadata.uid === metadata.uid ? current : undefined
+  }
+}
+
+interface PodMovesParts {
+  readonly caches: Pick<Caches, 'pods'>
+  readonly state: Pick<ClusterState, 'movedPods' | 'recentlyFilledNodes'>
+  readonly evictions: Pick<EvictionQueue, 'add'>
+  readonly clock: Pick<Clock, 'monotonic' | 'now'>
+  readonly settings: Pick<Settings, 'compatibility'>
+}
+
+export class PodMoves {
+  readonly #deps: PodMovesParts
+
+  constructor(deps: PodMovesParts) {
+    this.#deps = deps
+  }
+
+  /** The pods of these nodes, wave by wave; a node that could not be marked stays, and so do its pods. */
+  of(going: readonly Pick<Candidate, 'node'>[], waves: readonly (readonly Pod[])[] = []): Waves {
+    const names = new Set(going.map(({ node }) => node.metadata.name))
+    const moving = waves.map((wave) => wave.filter(({ spec }) => names.has(spec.nodeName ?? '')))
+    return new Waves(this.#deps, moving)
+  }
+
+  /**
+   * Pods that are moved are moved once: where they come to they are left alone for a while.
+   * @param successors claims in place of the nodes of the command.
+   */
+  begun(command: Command, successors: readonly NodeClaim[]): void {
+    const { recentlyFilledNodes } = this.#deps.state
+    for (const claim of [...command.destinations.map((each) => each.claim), ...successors])
+      if (claim !== undefined) recentlyFilledNodes.fill(claim.metadata.name)
+    this.moved(command)
+  }
+
+  /** Remembers whose pods are moved, where that is to have consequences. */
+  moved({ reason, candidates }: Command): void {
+    const { state, settings } = this.#deps
+    if (settings.compatibility === 'karpenter') return
+    const pods = candidates.flatMap((candidate) => candidate.pods)
+    state.movedPods.move(pods, reason === 'Underutilized')
+  }
 }

@@ -8,9 +8,9 @@ import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Command, Replacement } from './command.ts'
 import type { CommandEnd, UnderWay } from './command-end.ts'
 import type { CommandStart } from './command-start.ts'
-import type { CommandTraces } from './command-traces.ts'
+import type { CommandTraces } from './command-end.ts'
 import type { Replacements } from './replacements.ts'
-import type { PodMoves } from './pod-moves.ts'
+import type { PodMoves } from './command-end.ts'
 
 /** What this file works with. */
 interface Dependencies {

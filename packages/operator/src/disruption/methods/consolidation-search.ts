@@ -6,7 +6,7 @@ import { labelsOf, type StateNode } from '../../state/nodes/state-node.ts'
 import type { SchedulingDecider } from '../../decide/decider.ts'
 import type { PlacementGate } from '../../placement/gate.ts'
 import type { RemovalGround, RemovalSimulation } from '../simulation.ts'
-import { type Circumstances, LookedAt } from './looked-at.ts'
+import { type SearchInput, ConsolidationMemo } from './consolidation-memo.ts'
 import type { Pass } from './method.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
@@ -27,7 +27,7 @@ type Question = Pick<
 >
 
 /** Where pods of candidates may go, and whether others wait for a place as well. */
-export function placesOf({ input, described }: RemovalGround): Pick<Circumstances, 'nodes' | 'othersWait'> {
+export function placesOf({ input, described }: RemovalGround): Pick<SearchInput, 'nodes' | 'othersWait'> {
   const own = described.reduce((sum, { pods }) => sum + pods.length, 0)
   return { nodes: input.nodes, othersWait: input.pods.length > own }
 }
@@ -90,7 +90,7 @@ export class ConsolidationSearch {
   async isOutdone(
     { savings }: PlannedMove,
     { budgets: budgetsNow, find, all, catalogue }: Pass,
-    then: Omit<Circumstances, 'nowMs'>,
+    then: Omit<SearchInput, 'nowMs'>,
     signal: AbortSignal,
   ): Promise<boolean> {
     const candidates = await find()
@@ -98,7 +98,7 @@ export class ConsolidationSearch {
     if (ground === undefined || ground.described.length === 0) return false
     const budgets = budgetsNow()
     const leastSavings = outdoneBy * savings
-    const seen = LookedAt.inVain(then)
+    const seen = ConsolidationMemo.ofFailedSearch(then)
     const { settled, roomier } = seen.unchanged({
       candidates: ground.candidates.values(),
       budgets,

@@ -2,19 +2,23 @@
 import type { PlannedMove } from '@tenon/engine'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { StateNode } from '../../state/nodes/state-node.ts'
-import type { Candidate, GroupScope } from '../candidates.ts'
+import { type Candidate, type GroupScope, isEmpty } from '../candidates.ts'
 import type { Catalogue } from '../catalogue.ts'
-import type { DisruptionRemarks } from '../remarks.ts'
-import type { RemovalGround } from '../simulation.ts'
+import { type DisruptionRemarks, unconsolidatableMs } from '../remarks.ts'
+import { destinationsOf, type RemovalGround } from '../simulation.ts'
 import type { MoveValidation } from '../validation.ts'
-import type { ConsolidationAdmission } from './consolidation-admission.ts'
-import type { ConsolidationMoves } from './consolidation-moves.ts'
 import { type ConsolidationSearch, placesOf } from './consolidation-search.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { SearchMemory } from './search-memory.ts'
-import { sumOfPrices } from '@tenon/api'
+import { type NodeClaim, sumOfPrices } from '@tenon/api'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
+import type { WholeUnits } from '../group-units.ts'
+import { type ConsolidationPolicy, unconsolidatable } from '../policy.ts'
+import type { KeptPlans } from '../../placement/kept-plans.ts'
+import type { CommandJournal } from '../commands/command-journal.ts'
+import type { Command } from '../commands/command.ts'
+import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -22,7 +26,9 @@ interface Dependencies {
   readonly memory: SearchMemory
   readonly search: ConsolidationSearch
   readonly validation: MoveValidation
-  readonly moves: ConsolidationMoves
+  readonly replacements: PlannedReplacements
+  readonly plans: KeptPlans
+  readonly commandJournal: CommandJournal
   readonly remarks: DisruptionRemarks
   readonly payBack: PayBackDependencies
 }
@@ -42,6 +48,7 @@ export class Consolidation implements DisruptionMethod {
   /** Metrics count what a search finds that is not for one node as `multi`. */
   readonly type: 'multi' | 'single'
   readonly disruptionClass = 'graceful'
+  readonly sharesReading = true
   readonly groups: GroupScope
   readonly #deps: Dependencies
 
@@ -70,11 +77,11 @@ export class Consolidation implements DisruptionMethod {
   }
 
   async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
-    const { admission, memory, moves, remarks, search, validation } = this.#deps
+    const { admission, commandJournal, memory, remarks, search, validation } = this.#deps
     const { all, catalogue, since, begin, delay } = pass
     const budgets = pass.budgets()
     const isGlobal = search.kind === 'global'
-    if (memory.isKnown({ ...pass, budgets }, since)) return 'nothing'
+    if (memory.isSameAsLimited({ ...pass, budgets }, since)) return 'nothing'
     const ground = await pass.ground()
     if (ground === undefined) {
       remarks.noPools(reason)
@@ -83,9 +90,9 @@ export class Consolidation implements DisruptionMethod {
     if (ground.described.length === 0) return 'nothing'
     const candidates = isGlobal ? [...ground.candidates.values()] : pass.candidates
     const together = admission.sets(ground.candidates.values())
-    const circumstances = memory.circumstances({ candidates, budgets, catalogue, ...placesOf(ground) })
-    const unchanged = memory.unchanged(circumstances)
-    if (memory.isInVain(circumstances, unchanged, since)) return 'nothing'
+    const input = memory.inputOf({ candidates, budgets, catalogue, ...placesOf(ground) })
+    const unchanged = memory.unchanged(input)
+    if (memory.wouldFindNothing(input, unchanged, since)) return 'nothing'
     const result = await search.find(
       ground,
       all,
@@ -97,18 +104,18 @@ export class Consolidation implements DisruptionMethod {
     if (result.isTimedOut) remarks.timedOut(this.type)
     search.reached(result)
     if (result.moves.length === 0) {
-      memory.nothingFound(result, since, circumstances, unchanged, this.type === 'single')
+      memory.nothingFound(result, since, input, unchanged, this.type === 'single')
       return 'nothing'
     }
     const [best, ...others] = this.#worthwhile(result.moves, ground)
     if (best === undefined) {
       // What was found is worth it later, by time alone.
-      memory.pause(circumstances)
+      memory.pause(input)
       return 'nothing'
     }
     await delay()
     if (isGlobal && since.version !== memory.now().version) {
-      if (await search.isOutdone(best, pass, circumstances, signal)) {
+      if (await search.isOutdone(best, pass, input, signal)) {
         this.#tellRejected(best, ground, 'outdone')
         // The better move is looked for at once.
         return 'begun'
@@ -123,7 +130,7 @@ export class Consolidation implements DisruptionMethod {
         continue
       }
       this.#tellRejected(move, ground, rejection)
-      moves.rejected({ candidates: nodesOf(move, ground), reason }, rejectionTexts[rejection])
+      commandJournal.refused({ candidates: nodesOf(move, ground), reason }, rejectionTexts[rejection])
     }
     return await this.#begin(confirmed, ground, together !== undefined, begin)
   }
@@ -134,11 +141,11 @@ export class Consolidation implements DisruptionMethod {
     isWhole: boolean,
     begin: Pass['begin'],
   ): Promise<PassOutcome> {
-    const { moves } = this.#deps
+    const { plans, replacements } = this.#deps
     for (const move of confirmed) {
       const nodes = { candidates: nodesOf(move, ground), isWhole, reason, type: this.type } as const
-      if ((await begin(moves.commandFor(move, ground, nodes))) !== undefined) return 'again'
-      moves.begun(move, ground)
+      if ((await begin(commandFor(replacements, move, ground, nodes))) !== undefined) return 'again'
+      if (move.waves !== undefined) plans.keepPlacements(move.placements, ground.input.stateNodes)
     }
     return confirmed.length > 0 ? 'begun' : 'nothing'
   }
@@ -207,4 +214,85 @@ function worthFromMs(
 
 function startMs({ metadata, status }: Candidate['movable'][number]): number {
   return Date.parse(status?.startTime ?? metadata.creationTimestamp ?? '')
+}
+
+interface ConsolidationAdmissionParts {
+  readonly policy: ConsolidationPolicy
+  readonly remarks: Pick<DisruptionRemarks, 'unconsolidatable'>
+  readonly clock: Pick<Clock, 'monotonic'>
+  /** Given where nodes are consolidated of which none goes without the others of its unit. */
+  readonly units?: WholeUnits
+}
+
+export class ConsolidationAdmission {
+  readonly #deps: ConsolidationAdmissionParts
+  /** What was told last of each claim, as it is now. */
+  readonly #told = new WeakMap<NodeClaim, { readonly because: string; readonly atMs: number }>()
+
+  constructor(deps: ConsolidationAdmissionParts) {
+    this.#deps = deps
+  }
+
+  get groups(): GroupScope {
+    return this.#deps.units === undefined ? 'alone' : 'together'
+  }
+
+  /** Whether there is no instance of the sort that is looked at. */
+  get isIdle(): boolean {
+    return this.#deps.units?.isEmpty ?? false
+  }
+
+  /** Whether the instance is of the sort that is looked at, told from little. */
+  concerns(stateNode: StateNode): boolean {
+    return this.#deps.units?.has(stateNode) ?? true
+  }
+
+  /** Of those that are accepted, the nodes that may go. */
+  whole(accepted: readonly Candidate[], catalogue: Catalogue): readonly Candidate[] {
+    return this.#deps.units?.complete(accepted, catalogue, 'graceful') ?? accepted
+  }
+
+  /** Sets of names of candidates that go together. */
+  sets(candidates: Iterable<Candidate>): readonly (readonly string[])[] | undefined {
+    return this.#deps.units?.setsOf([...candidates])
+  }
+
+  accepts(candidate: Candidate): boolean {
+    const { policy } = this.#deps
+    if (candidate.pool.spec.replicas !== undefined) return false
+    const because = unconsolidatable(candidate) ?? policy.restOf(candidate)?.text
+    if (because !== undefined) this.#tellWhyNot(candidate, because)
+    else if (!isEmpty(candidate))
+      return policy.isInformed && policy.isAtRest(candidate) && policy.freshnessOf(candidate) === undefined
+    return false
+  }
+
+  /** From pass to pass the same is true of nearly all nodes, and has been told. */
+  #tellWhyNot(candidate: Candidate, because: string): void {
+    const { clock, remarks } = this.#deps
+    const { claim } = candidate
+    const nowMs = clock.monotonic()
+    const told = this.#told.get(claim)
+    if (told?.because === because && nowMs - told.atMs < unconsolidatableMs) return
+    this.#told.set(claim, { because, atMs: nowMs })
+    remarks.unconsolidatable(candidate, because)
+  }
+}
+
+/** @param nodes what the command is about. */
+function commandFor(
+  replacements: PlannedReplacements,
+  move: PlannedMove,
+  ground: RemovalGround,
+  nodes: Pick<Command, 'candidates' | 'isWhole' | 'reason' | 'type'>,
+): Command {
+  return {
+    ...nodes,
+    replacements: move.claims.map((claim) =>
+      replacements.of(claim, nodes.reason, move.waves === undefined ? [] : claim.pods),
+    ),
+    destinations: destinationsOf(ground, move.placements),
+    savings: move.savings,
+    ...(move.waves && { waves: move.waves }),
+  }
 }

@@ -1,21 +1,27 @@
 /** `disruption`, method Drift: replaces drifted nodes, one after the other (disruption.md 8). */
 import { type StateNode, transitionMs } from '../../state/nodes/state-node.ts'
-import type { Candidate } from '../candidates.ts'
-import { driftedAmong, isDrifted } from './drifted.ts'
+import { type Candidate, tellBlocked } from '../candidates.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
-import { replaceFirst } from './drifted-sets.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
-import type { RolloutPause } from './rollout-pause.ts'
-import type { NodeLimitParts } from '../node-limits.ts'
+import { type NodeLimitParts, tellFull } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
-import type { RemovalSimulation } from '../simulation.ts'
+import { destinationsOf, type RemovalGround, type RemovalSimulation } from '../simulation.ts'
+import { overdrawnBudget, type RemovalResult } from '@tenon/engine'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { type GroupUnit, groupUnits } from '../group-units.ts'
+import { refusalText } from '../refusals.ts'
+import { unitsOf, type WholeUnits } from '../group-units.ts'
+import type { Catalogue } from '../catalogue.ts'
+import { isConditionTrue } from '@tenon/api'
+import { perObject } from '@tenon/runtime'
+import type { EventRecorder } from '@tenon/kube'
 
 /** What this file works with. */
 interface Dependencies extends NodeLimitParts {
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements
   readonly remarks: DisruptionRemarks
-  readonly rolloutPause: RolloutPause
+  readonly events: EventRecorder
 }
 
 const reason = 'Drifted'
@@ -41,7 +47,7 @@ export class Drift implements DisruptionMethod {
   accepts(candidate: Candidate): boolean {
     const { pool } = candidate
     if (pool.spec.replicas !== undefined || !isDrifted(candidate)) return false
-    return !this.#deps.rolloutPause.holds(candidate)
+    return !isRolloutPaused(this.#deps, candidate)
   }
 
   async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
@@ -66,4 +72,212 @@ function inOrder([a]: readonly Candidate[], [b]: readonly Candidate[]): number {
   const since = ({ claim }: Candidate) => transitionMs(claim, 'Drifted') ?? 0
   const isBusy = ({ pods }: Candidate) => (pods.length === 0 ? 0 : 1)
   return isBusy(a) - isBusy(b) || since(a) - since(b) || (a.name < b.name ? -1 : 1)
+}
+
+interface DriftTogetherParts extends NodeLimitParts {
+  readonly state: Pick<ClusterState, 'podGroups' | 'poolClaims' | 'rollouts' | 'stateNodes'>
+  readonly simulation: RemovalSimulation
+  readonly replacements: PlannedReplacements
+  readonly remarks: DisruptionRemarks
+  readonly events: EventRecorder
+  readonly units: WholeUnits
+}
+
+export class DriftTogether implements DisruptionMethod {
+  readonly reason = reason
+  readonly type = ''
+  readonly disruptionClass = 'eventual'
+  readonly groups = 'together'
+  readonly #deps: DriftTogetherParts
+  /** Units with a node that has drifted, as of the last {@link isQuiet}. */
+  #drifted: ReadonlySet<GroupUnit> = new Set()
+
+  constructor(deps: DriftTogetherParts) {
+    this.#deps = deps
+  }
+
+  isQuiet(): boolean {
+    const { state } = this.#deps
+    const units = groupUnits(state)
+    this.#drifted = new Set(
+      units.size === 0
+        ? []
+        : driftedAmong(state.stateNodes()).flatMap(({ node }) => units.get(node?.metadata.name ?? '') ?? []),
+    )
+    return this.#drifted.size === 0
+  }
+
+  concerns({ node }: StateNode): boolean {
+    const unit = groupUnits(this.#deps.state).get(node?.metadata.name ?? '')
+    return unit !== undefined && this.#drifted.has(unit)
+  }
+
+  accepts(candidate: Candidate): boolean {
+    const { pool } = candidate
+    if (pool.spec.replicas !== undefined) return false
+    return !isDrifted(candidate) || !isRolloutPaused(this.#deps, candidate)
+  }
+
+  whole(accepted: readonly Candidate[], catalogue: Catalogue): readonly Candidate[] {
+    return this.#deps.units.complete(accepted, catalogue, this.disruptionClass)
+  }
+
+  async pass(pass: Pass, signal: AbortSignal): Promise<PassOutcome> {
+    const { state, units } = this.#deps
+    const remaining = pass.budgets()
+    const sets = {
+      allowed: unitsOf(state, pass.candidates)
+        .map(({ members }) => members)
+        .filter((members) => this.#isWithin(members, remaining)),
+      inOrder: longestFirst,
+      tellHeld: (candidate: Candidate, text: string) => {
+        units.tell(candidate, text)
+      },
+    }
+    return await replaceFirst(this.#deps, sets, pass, signal)
+  }
+
+  /** Whether budgets allow all of the nodes; if not, it is told on each of them. */
+  #isWithin(members: readonly Candidate[], remaining: ReadonlyMap<string, number>): boolean {
+    const refusal = overdrawnBudget(
+      members.map(({ pool }) => pool.metadata.name),
+      remaining,
+    )
+    if (refusal === undefined) return true
+    const text = refusalText(refusal, () => undefined)
+    for (const candidate of members) this.#deps.units.tell(candidate, text)
+    return false
+  }
+}
+
+/** Those first of which a node has drifted for longest. */
+function longestFirst(a: readonly Candidate[], b: readonly Candidate[]): number {
+  const since = (members: readonly Candidate[]) =>
+    Math.min(...members.filter(isDrifted).map(({ claim }) => transitionMs(claim, 'Drifted') ?? 0))
+  return since(a) - since(b) || ((a[0]?.name ?? '') < (b[0]?.name ?? '') ? -1 : 1)
+}
+
+interface ReplaceFirstParts extends NodeLimitParts {
+  readonly simulation: RemovalSimulation
+  readonly replacements: PlannedReplacements
+  readonly remarks: DisruptionRemarks
+}
+
+/** Nodes that are replaced in one command. */
+type DriftedSet = readonly Candidate[]
+
+interface DriftedSets {
+  /** Those that budgets allow. */
+  readonly allowed: readonly DriftedSet[]
+  /** Which of them is tried first. */
+  readonly inOrder: (a: DriftedSet, b: DriftedSet) => number
+  /** Says on a node that nothing may be launched in place of it now. */
+  readonly tellHeld: (candidate: Candidate, text: string) => void
+}
+
+/** Begins the replacement of one of the sets. */
+async function replaceFirst(
+  deps: ReplaceFirstParts,
+  { allowed, inOrder, tellHeld }: DriftedSets,
+  { mayNotLaunch, begin }: Pick<Pass, 'begin' | 'mayNotLaunch'>,
+  signal: AbortSignal,
+): Promise<PassOutcome> {
+  const { remarks, replacements, simulation } = deps
+  if (allowed.length === 0) return 'nothing'
+  const ground = await simulation.ground(allowed.flat(), false, signal)
+  if (ground === undefined) {
+    remarks.noPools(reason)
+    return 'again'
+  }
+  const judged = allowed.flatMap((set) => {
+    const nodes = set.flatMap(({ name }) => ground.candidates.get(name) ?? [])
+    return nodes.length === set.length ? [nodes] : []
+  })
+  for (const set of judged.toSorted(inOrder)) {
+    const removal = await without(deps, ground, set, signal)
+    if (removal === 'failed') continue
+    if (removal === undefined) return 'nothing'
+    if (removal.stranded.length > 0) {
+      for (const candidate of set) remarks.stranded(candidate, removal.stranded)
+      continue
+    }
+    // Nodes for other pods are launched by the provisioner; these nodes need not wait for them.
+    const held = removal.replacements.find(({ nodePool }) => mayNotLaunch(nodePool))
+    if (held !== undefined) {
+      const text = tellFull(deps, held.nodePool) ?? heldBackText(held.nodePool)
+      for (const candidate of set) tellHeld(candidate, text)
+      continue
+    }
+    const overtaken = await begin({
+      reason,
+      type: '',
+      candidates: set,
+      isWhole: set.length > 1,
+      replacements: removal.replacements.map((claim) => replacements.of(claim, reason)),
+      destinations: destinationsOf(ground, removal.placements),
+    })
+    return overtaken === undefined ? 'begun' : 'again'
+  }
+  return 'nothing'
+}
+
+/** What becomes of the pods without the nodes; `failed` costs only these nodes their turn. */
+async function without(
+  { remarks, simulation }: ReplaceFirstParts,
+  ground: RemovalGround,
+  set: DriftedSet,
+  signal: AbortSignal,
+): Promise<RemovalResult | 'failed' | undefined> {
+  try {
+    return await simulation.without(ground, set, signal)
+  } catch (error) {
+    if (signal.aborted) throw error
+    const text = `simulating the placement of its pods failed: ${error instanceof Error ? error.message : String(error)}`
+    for (const candidate of set) remarks.stays(candidate, text)
+    return 'failed'
+  }
+}
+
+/** Whether the instance's claim says that it has drifted. */
+export function isDrifted({ claim }: Pick<StateNode, 'claim'>): boolean {
+  return claim !== undefined && isConditionTrue(claim, 'Drifted')
+}
+
+const hasDrifted = perObject((stateNode: StateNode) => isDrifted(stateNode))
+
+/** Those that have; worked out once for each list, which is the same as long as no instance has changed. */
+export const driftedAmong = perObject((stateNodes: readonly StateNode[]) => stateNodes.filter(hasDrifted))
+
+interface RolloutPauseParts {
+  readonly state: Pick<ClusterState, 'rollouts'>
+  readonly events: EventRecorder
+}
+
+const dedupeTtlMs = 5 * 60_000
+
+/**
+ * Whether drifted nodes of the candidate's NodePool are not replaced for now, because a replacement was drifted itself;
+ * records events on the NodePool and the node.
+ */
+export function isRolloutPaused({ events, state }: RolloutPauseParts, candidate: Candidate): boolean {
+  const { pool } = candidate
+  const { name, uid = name } = pool.metadata
+  const leftMs = state.rollouts.leftMs(name)
+  if (leftMs === 0) return false
+  const because = `drifted nodes of NodePool ${name} are not replaced for now, because a replacement was drifted itself`
+  tellBlocked(events, candidate, because)
+  events.record({
+    object: pool,
+    type: 'Warning',
+    reason: 'RolloutPaused',
+    message: `The replacement of a drifted node was drifted itself; the next one is replaced in ${Math.ceil(leftMs / 60_000)} min, or once the NodePool or its node class changes`,
+    dedupe: [uid],
+    dedupeTtlMs,
+  })
+  return true
+}
+
+/** Why a node stays whose replacement would be of this NodePool. */
+export function heldBackText(pool: string): string {
+  return `no NodeClaim of NodePool ${pool} is created as a replacement for now, because the last one did not become a node`
 }

@@ -58,6 +58,8 @@ export interface DisruptionMethod {
   readonly reason: DisruptionReason
   readonly type: ConsolidationType
   readonly disruptionClass: DisruptionClass
+  /** Whether what one such method has just read serves the next one, if nothing has changed since. */
+  readonly sharesReading?: boolean
   /** `together`: about nodes of which none goes without the others of its unit (gangs.md 7.5). Absent = `alone`. */
   readonly groups?: GroupScope
   /** Whether there is no use in looking at the nodes now. Absent = there may always be. */

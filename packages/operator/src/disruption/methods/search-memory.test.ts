@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import type { ConsolidationResult } from '@tenon/engine'
 import type { ConsolidationState } from '../../state/nodes/consolidation-state.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
-import { type Circumstances, nothingUnchanged } from './looked-at.ts'
-import { seen } from './looked-at.test-support.ts'
+import { type SearchInput, nothingUnchanged } from './consolidation-memo.ts'
+import { seen } from './consolidation-memo.test-support.ts'
 import { SearchMemory } from './search-memory.ts'
 
 const minute = 60_000
@@ -24,7 +24,7 @@ function remembering(kind: ConstructorParameters<typeof SearchMemory>[1]) {
 }
 
 const budgets = (left: number): ReadonlyMap<string, number> => new Map([['default', left]])
-const circumstances: Circumstances = {
+const input: SearchInput = {
   candidates: [],
   budgets: budgets(1),
   catalogue: new Map(),
@@ -48,7 +48,7 @@ test('after nothing was found there is nothing to look at until something change
     memory.isQuiet(() => budgets(1)),
     false,
   )
-  memory.nothingFound(result(), memory.now(), circumstances, nothingUnchanged, false)
+  memory.nothingFound(result(), memory.now(), input, nothingUnchanged, false)
   assert.equal(
     memory.isQuiet(() => budgets(1)),
     true,
@@ -60,11 +60,11 @@ test('after nothing was found there is nothing to look at until something change
   )
 })
 
-test('what changes while candidates are being read is looked at in the next pass', () => {
+test('what changes while candidates are being read is memo at in the next pass', () => {
   const { memory, now } = remembering('global')
   const before = memory.now()
   now.version++
-  memory.nothingFound(result(), before, circumstances, nothingUnchanged, false)
+  memory.nothingFound(result(), before, input, nothingUnchanged, false)
   assert.equal(
     memory.isQuiet(() => budgets(1)),
     false,
@@ -73,13 +73,7 @@ test('what changes while candidates are being read is looked at in the next pass
 
 test('where budgets left something out a global search looks again once they leave more or less', () => {
   const { memory, now } = remembering('global')
-  memory.nothingFound(
-    result({ isLimitedByBudget: true }),
-    memory.now(),
-    circumstances,
-    nothingUnchanged,
-    false,
-  )
+  memory.nothingFound(result({ isLimitedByBudget: true }), memory.now(), input, nothingUnchanged, false)
   now.instances = []
   now.atMs += 10 * minute
   assert.equal(
@@ -96,7 +90,7 @@ test('others look again after a change of any instance and after a minute, too',
   const limited = result({ isLimitedByBudget: true })
   for (const change of ['instances', 'time', 'budgets'] as const) {
     const { memory, now } = remembering('single')
-    memory.nothingFound(limited, memory.now(), circumstances, nothingUnchanged, false)
+    memory.nothingFound(limited, memory.now(), input, nothingUnchanged, false)
     assert.equal(
       memory.isQuiet(() => budgets(1)),
       true,
@@ -110,7 +104,7 @@ test('others look again after a change of any instance and after a minute, too',
     )
     if (change === 'budgets') continue
     // Seen to be the same, it is quiet for another minute.
-    assert.equal(memory.isKnown(circumstances, memory.now()), true)
+    assert.equal(memory.isSameAsLimited(input, memory.now()), true)
     assert.equal(
       memory.isQuiet(() => budgets(1)),
       true,
@@ -127,7 +121,7 @@ test('the more candidates there are the later others look again because of the t
     const { memory, now } = remembering('multi')
     const candidates = Array.from({ length: count }, (_, index) => seen(`node-${index}`, 'p'))
     const limited = result({ isLimitedByBudget: true })
-    memory.nothingFound(limited, memory.now(), { ...circumstances, candidates }, nothingUnchanged, false)
+    memory.nothingFound(limited, memory.now(), { ...input, candidates }, nothingUnchanged, false)
     const isQuiet = () => memory.isQuiet(() => budgets(1))
     now.atMs = quietMs - 1
     assert.equal(isQuiet(), true, `${count} candidates`)
@@ -139,10 +133,10 @@ test('the more candidates there are the later others look again because of the t
 for (const kind of ['global', 'multi', 'single'] as const)
   test(`a search, ${kind}, is in vain where all is as it was and nothing has more room`, () => {
     const { memory, now } = remembering(kind)
-    const then = { ...circumstances, candidates: [seen('a', 'p')] }
+    const then = { ...input, candidates: [seen('a', 'p')] }
     const isInVain = (changes: Partial<typeof then> = {}) => {
       const present = { ...then, ...changes }
-      return memory.isInVain(present, memory.unchanged(present), memory.now())
+      return memory.wouldFindNothing(present, memory.unchanged(present), memory.now())
     }
     assert.equal(isInVain(), false)
     memory.nothingFound(result(), memory.now(), then, memory.unchanged(then), false)
@@ -164,17 +158,17 @@ test('a search for several nodes is not in vain where one of them is missing, on
   ] as const) {
     const { memory, now } = remembering(kind)
     const [a, b] = [seen('a', 'p'), seen('b', 'q')]
-    const then = { ...circumstances, candidates: [a, b] }
+    const then = { ...input, candidates: [a, b] }
     memory.nothingFound(result(), memory.now(), then, memory.unchanged(then), false)
     now.version++
     const present = { ...then, candidates: [a] }
-    assert.equal(memory.isInVain(present, memory.unchanged(present), memory.now()), expected, kind)
+    assert.equal(memory.wouldFindNothing(present, memory.unchanged(present), memory.now()), expected, kind)
   }
 })
 
 test('what was found while other pods waited counts until they have their places', () => {
   const { memory } = remembering('global')
-  const calm = { ...circumstances, candidates: [seen('a', 'p')] }
+  const calm = { ...input, candidates: [seen('a', 'p')] }
   const waiting = { ...calm, candidates: [...calm.candidates, seen('b', 'q')], othersWait: true }
   const settledIn = (present: typeof calm) => [...memory.unchanged(present).settled]
   const lookIn = (present: typeof calm) => {
@@ -197,7 +191,7 @@ for (const kind of ['global', 'multi', 'single'] as const)
     ] as const) {
       const { memory, now } = remembering(kind)
       const candidates = Array.from({ length: count }, (_, at) => seen(`node-${at}`, ''))
-      memory.nothingFound(result(), memory.now(), { ...circumstances, candidates }, nothingUnchanged, false)
+      memory.nothingFound(result(), memory.now(), { ...input, candidates }, nothingUnchanged, false)
       now.version++
       const isQuiet = () => memory.isQuiet(() => budgets(1))
       now.atMs = pauseMs - 1

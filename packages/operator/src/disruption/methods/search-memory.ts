@@ -1,19 +1,19 @@
-/** In which state of the cluster a search found nothing to do: looking again is in vain until something changes. */
+/** When a search for consolidation is worth repeating: one that found nothing is not, until something changes. */
 import type { Clock } from '@tenon/runtime'
 import type { ConsolidationResult } from '@tenon/engine'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ConsolidationSearch } from './consolidation-search.ts'
 import type { Moment } from './method.ts'
 import {
-  type Circumstances,
-  isInVainAgain,
+  type SearchInput,
+  isSameSearch,
   isSameBudget,
-  LookedAt,
+  ConsolidationMemo,
   nothingUnchanged,
   scaledMs,
-  type Timeless,
+  type SearchKey,
   type Unchanged,
-} from './looked-at.ts'
+} from './consolidation-memo.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -21,39 +21,40 @@ interface Dependencies {
   readonly clock: Pick<Clock, 'monotonic'>
 }
 
-interface Limited {
-  readonly in: Timeless
+/** A search from which budgets excluded moves. */
+interface LimitedSearch {
+  readonly key: SearchKey
   readonly quietMs: number
-  /** When it was last seen that nothing has changed. */
+  /** When the cluster was last seen unchanged. */
   readonly seen: Moment
 }
 
 /**
- * Time alone lets nodes become candidates: those that were not are looked at again after this. What no budget limits is
- * looked at again after the longest of it in any case (disruption.md 2, trap 14).
+ * Nodes become candidates by time alone, so a search limited by budgets is repeated after this even if nothing changed
+ * (disruption.md 2, trap 14).
  */
 const quietLasts = { leastMs: 60_000, perCandidateMs: 200, longestMs: 5 * 60_000 }
 
-/** A search that found nothing is not repeated before this. */
+/** The least time between two searches. */
 const pauseLasts = { leastMs: 0, perCandidateMs: 25, longestMs: 30_000 }
 
 export class SearchMemory {
   readonly #deps: Dependencies
-  /** What is looked at; of sets that go together it is not remembered. */
+  /** Searches of kind `together` are not remembered. */
   readonly #kind: ConsolidationSearch['kind']
-  /** State of the cluster in which there was nothing to do. */
+  /** Version of the cluster state at which a search without limits found nothing. */
   #quietAt: number | undefined
   /**
-   * The same where budgets left something out: there is nothing to do before one of them leaves more or less.
-   * Methods multi and single look again as soon as any candidate is another, too (disruption.md 2).
+   * The last search that budgets limited: repeated once a budget allows another number of nodes; by methods multi and
+   * single also once a candidate changes (disruption.md 2).
    */
-  #limited: Limited | undefined
-  readonly #calm = new LookedAt()
-  /** What was found while other pods wait counts until they have their places, and not for longer. */
-  #whileOthersWait: LookedAt | undefined
+  #limited: LimitedSearch | undefined
+  readonly #memo = new ConsolidationMemo()
+  /** Used while other pods are pending, which prevent moves; dropped once they are placed. */
+  #memoWhileOthersWait: ConsolidationMemo | undefined
   /** Milliseconds of the monotonic clock. */
   #pausesUntilMs = Number.NEGATIVE_INFINITY
-  /** Whether budgets left something out when nothing was found the last time; undefined before that. */
+  /** Whether budgets limited the last search that found nothing; undefined before the first. */
   #wasLimited: boolean | undefined
 
   constructor(deps: Dependencies, kind: ConsolidationSearch['kind']) {
@@ -69,7 +70,6 @@ export class SearchMemory {
     return this.#kind !== 'together'
   }
 
-  /** The state of the cluster now: another version than before tells that it has changed. */
   now(): Moment {
     const { clock, state } = this.#deps
     return {
@@ -80,8 +80,9 @@ export class SearchMemory {
   }
 
   /**
-   * Nothing has changed since there was nothing to do, or there was nothing to do just now.
-   * @param budgets says how many more nodes may go, by NodePool.
+   * Whether not even candidates need be looked for: nothing has changed since a search found nothing, or it was a moment
+   * ago.
+   * @param budgets how many more nodes may go, by NodePool.
    */
   isQuiet(budgets: () => ReadonlyMap<string, number>): boolean {
     const { atMs, instances, version } = this.now()
@@ -89,82 +90,80 @@ export class SearchMemory {
     const limited = this.#limited
     if (limited?.seen.version !== version) return false
     const isSame = instances === limited.seen.instances && atMs - limited.seen.atMs < limited.quietMs
-    return (this.#isGlobal || isSame) && isSameBudget(budgets(), limited.in.budgets)
+    return (this.#isGlobal || isSame) && isSameBudget(budgets(), limited.key.budgets)
   }
 
   /**
-   * Whether budgets left something out the last time, and what there was to do is still all there is.
+   * Whether the last search was limited by budgets and would be the same now.
    * @param then the state of the cluster before `now` was read.
    */
-  isKnown(now: Timeless, then: Moment): boolean {
+  isSameAsLimited(now: SearchKey, then: Moment): boolean {
     const limited = this.#limited
     if (then.version !== limited?.seen.version) return false
-    const isKnown = this.#isGlobal
-      ? isSameBudget(now.budgets, limited.in.budgets)
-      : isInVainAgain(now, limited.in)
-    if (isKnown) this.#limited = { ...limited, seen: then }
-    return isKnown
+    const isSame = this.#isGlobal
+      ? isSameBudget(now.budgets, limited.key.budgets)
+      : isSameSearch(now, limited.key)
+    if (isSame) this.#limited = { ...limited, seen: then }
+    return isSame
   }
 
-  circumstances(now: Omit<Circumstances, 'nowMs'>): Circumstances {
+  inputOf(now: Omit<SearchInput, 'nowMs'>): SearchInput {
     return { ...now, nowMs: this.#deps.clock.monotonic() }
   }
 
-  /** What need not be looked for again. */
-  unchanged(circumstances: Circumstances): Unchanged {
-    return this.#remembers ? this.#lookedAt(circumstances).unchanged(circumstances) : nothingUnchanged
+  unchanged(input: SearchInput): Unchanged {
+    return this.#remembers ? this.#memoFor(input).unchanged(input) : nothingUnchanged
   }
 
   /**
-   * Whether all there is to look at is as it was when nothing was found, with no more room than then: as if that had
-   * been found again.
-   * @param then the state of the cluster before the circumstances were read.
+   * Whether a search would find nothing again. If so, that counts as a search that found nothing.
+   * @param then the state of the cluster before the input was read.
    */
-  isInVain(circumstances: Circumstances, unchanged: Unchanged, then: Moment): boolean {
+  wouldFindNothing(input: SearchInput, unchanged: Unchanged, then: Moment): boolean {
     if (!this.#remembers || this.#wasLimited === undefined) return false
-    // Which of several nodes are tried together depends on all of them.
+    // Which nodes are tried together depends on all candidates.
     const areAll = this.#kind === 'multi'
-    if (!this.#lookedAt(circumstances).isInVain(circumstances, unchanged, areAll)) return false
-    this.#quieten(this.#wasLimited, then, circumstances)
-    this.pause(circumstances)
+    if (!this.#memoFor(input).wouldFindNothing(input, unchanged, areAll)) return false
+    this.#quieten(this.#wasLimited, then, input)
+    this.pause(input)
     return true
   }
 
   /**
-   * Nothing was found: looking again is in vain until something changes, unless something was left out.
-   * @param then the state of the cluster before the circumstances were read.
+   * Stores that a search found nothing.
+   * @param then the state of the cluster before the input was read.
    * @param isForgetful whether a search that ran out of time is to be repeated.
    */
   nothingFound(
     { groups, isLimitedByBudget, isTimedOut }: ConsolidationResult,
     then: Moment,
-    circumstances: Circumstances,
+    input: SearchInput,
     unchanged: Unchanged,
     isForgetful: boolean,
   ): void {
     this.#limited = undefined
     const isRepeated = isTimedOut && (isLimitedByBudget || isForgetful)
-    if (!isRepeated) this.#quieten(isLimitedByBudget, then, circumstances)
+    if (!isRepeated) this.#quieten(isLimitedByBudget, then, input)
     if (!this.#remembers || isTimedOut) return
-    this.pause(circumstances)
+    this.pause(input)
     this.#wasLimited = isLimitedByBudget
-    this.#lookedAt(circumstances).note(circumstances, unchanged, isLimitedByBudget, groups)
+    this.#memoFor(input).note(input, unchanged, isLimitedByBudget, groups)
   }
 
-  #lookedAt({ nowMs, othersWait }: Circumstances): LookedAt {
-    if (!othersWait) this.#whileOthersWait = undefined
-    else this.#whileOthersWait ??= this.#calm.forked(nowMs)
-    return this.#whileOthersWait ?? this.#calm
+  #memoFor({ nowMs, othersWait }: SearchInput): ConsolidationMemo {
+    if (!othersWait) this.#memoWhileOthersWait = undefined
+    else this.#memoWhileOthersWait ??= this.#memo.forked(nowMs)
+    return this.#memoWhileOthersWait ?? this.#memo
   }
 
-  /** Nothing is looked for again for a while, the longer the more there is to look at. */
-  pause({ candidates, nowMs }: Circumstances): void {
+  /** Searches nothing for a while; longer if there are more candidates. */
+  pause({ candidates, nowMs }: SearchInput): void {
     this.#pausesUntilMs = nowMs + scaledMs(pauseLasts, Array.from(candidates).length)
   }
 
-  #quieten(isLimited: boolean, then: Moment, circumstances: Circumstances): void {
-    const quietMs = scaledMs(quietLasts, Array.from(circumstances.candidates).length)
-    this.#limited = isLimited ? { in: circumstances, quietMs, seen: then } : undefined
+  #quieten(isLimited: boolean, then: Moment, input: SearchInput): void {
+    const quietMs = scaledMs(quietLasts, Array.from(input.candidates).length)
+    this.#limited = isLimited ? { key: input, quietMs, seen: then } : undefined
     if (!isLimited) this.#quietAt = then.version
   }
 }

@@ -1,22 +1,23 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
+import type { EventRecorder } from '@tenon/kube'
 import { nodeLimit, type StaticClaims } from '../../nodepool/static/static-claims.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { StaticPool, StaticPools } from '../../nodepool/static/static-pool.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
-import { driftedAmong, isDrifted } from './drifted.ts'
+import { driftedAmong, isDrifted } from './drift.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import { nodeLimitRemedy } from '../../nodepool/limit-report.ts'
 import { type NodeLimitParts, tellNodeLimit } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
-import { heldBackText, type RolloutPause } from './rollout-pause.ts'
+import { heldBackText, isRolloutPaused } from './drift.ts'
 
 /** What this file works with. */
 interface Dependencies extends NodeLimitParts {
   readonly pools: StaticPools
   readonly claims: StaticClaims
   readonly remarks: DisruptionRemarks
-  readonly rolloutPause: RolloutPause
+  readonly events: EventRecorder
 }
 
 const reason = 'Drifted'
@@ -45,7 +46,7 @@ export class StaticDrift implements DisruptionMethod {
   accepts(candidate: Candidate): boolean {
     const { pool } = candidate
     if (pool.spec.replicas === undefined || !isDrifted(candidate)) return false
-    return !this.#deps.rolloutPause.holds(candidate)
+    return !isRolloutPaused(this.#deps, candidate)
   }
 
   /**

@@ -2,7 +2,7 @@
 import type { ReconcileResult } from '@tenon/kube'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { SingletonSpec } from '../../controller.ts'
-import type { MethodTurns } from '../../disruption/method-turns.ts'
+import type { MethodTurns } from '../../disruption/controller.ts'
 import type { Settings } from '../../settings.ts'
 import type { ObservedMoves } from './observed-moves.ts'
 import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { InstanceType } from '@tenon/api'
-import { type Circumstances, isInVainAgain, LookedAt } from './looked-at.ts'
-import { poolOf, seen } from './looked-at.test-support.ts'
+import { type SearchInput, isSameSearch, ConsolidationMemo } from './consolidation-memo.ts'
+import { poolOf, seen } from './consolidation-memo.test-support.ts'
 
 const minute = 60_000
 
 /** A type that costs so much per offering; undefined where it is sold out. */
-function sold(...prices: readonly (number | undefined)[]): Circumstances['catalogue'] {
+function sold(...prices: readonly (number | undefined)[]): SearchInput['catalogue'] {
   const offerings = prices.map((price = 9) => ({
     requirements: [],
     pricePerHour: price,
@@ -24,7 +24,7 @@ function sold(...prices: readonly (number | undefined)[]): Circumstances['catalo
 }
 
 const a = [seen('a', 'p')]
-const at = (nowMs: number, changes: Partial<Circumstances> & { readonly left?: number } = {}) => ({
+const at = (nowMs: number, changes: Partial<SearchInput> & { readonly left?: number } = {}) => ({
   candidates: a,
   budgets: new Map([['default', changes.left ?? 3]]),
   catalogue: sold(1),
@@ -35,35 +35,35 @@ const at = (nowMs: number, changes: Partial<Circumstances> & { readonly left?: n
 })
 
 /** Asks what is unchanged, and finds nothing. */
-function lookInVain(looked: LookedAt, circumstances: Circumstances, isLimited = false) {
-  const told = looked.unchanged(circumstances)
-  looked.note(circumstances, told, isLimited)
+function lookInVain(memo: ConsolidationMemo, input: SearchInput, isLimited = false) {
+  const told = memo.unchanged(input)
+  memo.note(input, told, isLimited)
   return { unchanged: [...told.unchanged], settled: [...told.settled] }
 }
 
 const allNew = { unchanged: [], settled: [] }
 const allKnown = { unchanged: ['a'], settled: ['a'] }
 
-test('candidates that are as they were need not be looked at again', () => {
-  const looked = new LookedAt()
+test('candidates that are as they were need not be memo at again', () => {
+  const memo = new ConsolidationMemo()
   const then = [seen('a', 'p'), seen('b', 'qr'), seen('c', ''), seen('d', 's'), seen('e', 't')]
-  assert.deepEqual(lookInVain(looked, at(0, { candidates: then })), allNew)
+  assert.deepEqual(lookInVain(memo, at(0, { candidates: then })), allNew)
   const now = [seen('a', 'p'), seen('b', 'rq'), seen('c', 'x'), seen('d', 's', 2), seen('e', 't', 1, 2)]
-  assert.deepEqual(lookInVain(looked, at(minute, { candidates: [...now, seen('new', '')] })), allKnown)
+  assert.deepEqual(lookInVain(memo, at(minute, { candidates: [...now, seen('new', '')] })), allKnown)
 })
 
-test('ASK-29 a node is looked at again once its pods will ask for much more or less', () => {
-  const looked = new LookedAt()
+test('ASK-29 a node is memo at again once its pods will ask for much more or less', () => {
+  const memo = new ConsolidationMemo()
   const asking = (cpu: number) => [seen('a', 'p', 1, 1, cpu)]
-  lookInVain(looked, at(0, { candidates: asking(1000) }))
-  assert.deepEqual(lookInVain(looked, at(1, { candidates: asking(1100) })), allKnown)
-  assert.deepEqual(lookInVain(looked, at(2, { candidates: asking(1500) })), allNew)
-  assert.deepEqual(lookInVain(looked, at(3, { candidates: asking(1500) })), allKnown)
-  assert.deepEqual(lookInVain(looked, at(4, { candidates: asking(500) })), allNew)
+  lookInVain(memo, at(0, { candidates: asking(1000) }))
+  assert.deepEqual(lookInVain(memo, at(1, { candidates: asking(1100) })), allKnown)
+  assert.deepEqual(lookInVain(memo, at(2, { candidates: asking(1500) })), allNew)
+  assert.deepEqual(lookInVain(memo, at(3, { candidates: asking(1500) })), allKnown)
+  assert.deepEqual(lookInVain(memo, at(4, { candidates: asking(500) })), allNew)
 })
 
 /** A node with so much room. */
-const roomOf = (cpu: number): NonNullable<Circumstances['nodes']>[number] => ({
+const roomOf = (cpu: number): NonNullable<SearchInput['nodes']>[number] => ({
   name: 'node',
   labels: {},
   taints: [],
@@ -71,14 +71,14 @@ const roomOf = (cpu: number): NonNullable<Circumstances['nodes']>[number] => ({
   available: { cpu },
 })
 
-/** When each was looked at, and all of them together, in minutes; each step something is looked at in vain. */
-function timesOf(changesAt: (step: number) => Partial<Circumstances>) {
-  const looked = new LookedAt()
+/** When each was memo at, and all of them together, in minutes; each step something is memo at in vain. */
+function timesOf(changesAt: (step: number) => Partial<SearchInput>) {
+  const memo = new ConsolidationMemo()
   const looks: number[] = []
   const exchanges: number[] = []
   for (let step = 0; step <= 360; step++) {
     const nowMs = step * 20_000
-    const { unchanged, settled } = lookInVain(looked, at(nowMs, changesAt(step)))
+    const { unchanged, settled } = lookInVain(memo, at(nowMs, changesAt(step)))
     if (unchanged.length === 0) looks.push(nowMs / minute)
     if (settled.length === 0) exchanges.push(nowMs / minute)
   }
@@ -88,7 +88,7 @@ function timesOf(changesAt: (step: number) => Partial<Circumstances>) {
 const everyMinutes = (minutes: number) =>
   Array.from({ length: 120 / minutes + 1 }, (_, each) => minutes * each)
 
-test('each is looked at after ten minutes, and all together after an hour', () => {
+test('each is memo at after ten minutes, and all together after an hour', () => {
   for (const each of [1, -1])
     for (const othersWait of [true, false]) {
       const { looks, exchanges } = timesOf((step) => ({ nodes: [roomOf(1000 + each * step)], othersWait }))
@@ -97,7 +97,7 @@ test('each is looked at after ten minutes, and all together after an hour', () =
     }
 })
 
-test('among many each is looked at later, after half an hour at the latest', () => {
+test('among many each is memo at later, after half an hour at the latest', () => {
   for (const [count, minutes] of [
     [500, 15],
     [3000, 30],
@@ -109,25 +109,25 @@ test('among many each is looked at later, after half an hour at the latest', () 
   }
 })
 
-test('what is forked knows the same, and was looked at just now', () => {
-  const looked = new LookedAt()
-  lookInVain(looked, at(0, { nodes: [roomOf(1000)] }))
-  const forked = looked.forked(5 * minute)
+test('what is forked knows the same, and was memo at just now', () => {
+  const memo = new ConsolidationMemo()
+  lookInVain(memo, at(0, { nodes: [roomOf(1000)] }))
+  const forked = memo.forked(5 * minute)
   const told = forked.unchanged(at(14 * minute, { nodes: [roomOf(2000)] }))
   assert.deepEqual([[...told.unchanged], [...(told.roomier ?? [])]], [['a'], ['node']])
   lookInVain(forked, at(14 * minute, { candidates: [seen('b', 'p')] }))
-  assert.deepEqual(lookInVain(looked, at(9 * minute)), allKnown)
-  assert.deepEqual(lookInVain(looked, at(10 * minute)).unchanged, [])
+  assert.deepEqual(lookInVain(memo, at(9 * minute)), allKnown)
+  assert.deepEqual(lookInVain(memo, at(10 * minute)).unchanged, [])
 })
 
 test('a search is in vain as long as all is as at the last one, with no more room', () => {
-  const looked = new LookedAt()
+  const memo = new ConsolidationMemo()
   const b = seen('b', 'q')
-  const isInVain = (nowMs: number, cpu: number, changes: Partial<Circumstances> = {}) => {
-    const circumstances = at(nowMs, { nodes: [roomOf(cpu)], ...changes })
-    const told = looked.unchanged(circumstances)
-    const answer = looked.isInVain(circumstances, told)
-    if (!answer) looked.note(circumstances, told, false)
+  const isInVain = (nowMs: number, cpu: number, changes: Partial<SearchInput> = {}) => {
+    const input = at(nowMs, { nodes: [roomOf(cpu)], ...changes })
+    const told = memo.unchanged(input)
+    const answer = memo.wouldFindNothing(input, told)
+    if (!answer) memo.note(input, told, false)
     return answer
   }
   assert.equal(isInVain(0, 1000), false)
@@ -146,11 +146,11 @@ test('a search is in vain as long as all is as at the last one, with no more roo
 })
 
 test('larger budgets count where smaller ones have kept something from being found, and only for their NodePool', () => {
-  const free = new LookedAt()
+  const free = new ConsolidationMemo()
   lookInVain(free, at(0))
   assert.deepEqual(lookInVain(free, at(1, { left: 5 })), allKnown)
 
-  const limited = new LookedAt()
+  const limited = new ConsolidationMemo()
   lookInVain(limited, at(0), true)
   assert.deepEqual(lookInVain(limited, at(1, { left: 2 }), true), allKnown)
   assert.deepEqual(lookInVain(limited, at(2, { left: 3 }), true), allKnown)
@@ -162,19 +162,19 @@ test('larger budgets count where smaller ones have kept something from being fou
   assert.deepEqual(lookInVain(limited, at(4, { budgets: others }), true), allKnown)
 })
 
-test('all are looked at again once something is to be had for less, but not when it comes back as dear as it was', () => {
-  const looked = new LookedAt()
-  lookInVain(looked, at(0, { catalogue: sold(2, 1) }))
-  assert.deepEqual(lookInVain(looked, at(1, { catalogue: sold(2, undefined) })), allKnown)
-  assert.deepEqual(lookInVain(looked, at(2, { catalogue: sold(2, 1) })), allKnown)
-  assert.deepEqual(lookInVain(looked, at(3, { catalogue: sold(1.5, 1) })), allNew)
-  assert.deepEqual(lookInVain(looked, at(4, { catalogue: sold(1.5, 1) })), allKnown)
+test('all are memo at again once something is to be had for less, but not when it comes back as dear as it was', () => {
+  const memo = new ConsolidationMemo()
+  lookInVain(memo, at(0, { catalogue: sold(2, 1) }))
+  assert.deepEqual(lookInVain(memo, at(1, { catalogue: sold(2, undefined) })), allKnown)
+  assert.deepEqual(lookInVain(memo, at(2, { catalogue: sold(2, 1) })), allKnown)
+  assert.deepEqual(lookInVain(memo, at(3, { catalogue: sold(1.5, 1) })), allNew)
+  assert.deepEqual(lookInVain(memo, at(4, { catalogue: sold(1.5, 1) })), allKnown)
 })
 
 test('a search is in vain again while neither candidates nor budgets are others, and nothing is cheaper', () => {
   const then = at(0, { candidates: [seen('a', 'p'), seen('b', 'q')] })
   const isAgain = (changes: Parameters<typeof at>[1]) =>
-    isInVainAgain({ ...then, ...at(0, { candidates: then.candidates, ...changes }) }, then)
+    isSameSearch({ ...then, ...at(0, { candidates: then.candidates, ...changes }) }, then)
   assert.equal(isAgain({ candidates: [seen('b', 'q'), seen('a', 'p')] }), true)
   assert.equal(isAgain({ catalogue: sold(2) }), true)
   assert.equal(isAgain({ catalogue: sold(0.5) }), false)
@@ -190,12 +190,15 @@ test('a search is in vain again while neither candidates nor budgets are others,
 
 test('what a move was found in has no better one', () => {
   const now = [...a, seen('new', '')]
-  assert.deepEqual([...LookedAt.inVain(at(0)).unchanged(at(0, { candidates: now })).settled], ['a'])
+  assert.deepEqual(
+    [...ConsolidationMemo.ofFailedSearch(at(0)).unchanged(at(0, { candidates: now })).settled],
+    ['a'],
+  )
 })
 
-test('nodes that have more room than when nothing was found are told, whatever was looked at in between', () => {
-  const looked = new LookedAt()
-  const place = (cpu: number, more: Partial<NonNullable<Circumstances['nodes']>[number]> = {}) => ({
+test('nodes that have more room than when nothing was found are told, whatever was memo at in between', () => {
+  const memo = new ConsolidationMemo()
+  const place = (cpu: number, more: Partial<NonNullable<SearchInput['nodes']>[number]> = {}) => ({
     name: 'n',
     labels: { zone: 'one' },
     taints: [],
@@ -205,15 +208,15 @@ test('nodes that have more room than when nothing was found are told, whatever w
   })
   const other = { ...place(9), name: 'other' }
   const roomier = (nowMs: number, n: ReturnType<typeof place>, nodes = [n, other]) => {
-    const circumstances = at(nowMs, { nodes })
-    const told = looked.unchanged(circumstances)
-    looked.note(circumstances, told, false)
+    const input = at(nowMs, { nodes })
+    const told = memo.unchanged(input)
+    memo.note(input, told, false)
     return told.roomier && [...told.roomier]
   }
   assert.equal(roomier(0, place(4)), undefined)
   assert.deepEqual(roomier(1, place(4)), [])
   assert.deepEqual(roomier(2, place(2)), [])
-  // What was looked at while it had less was not found room for then.
+  // What was memo at while it had less was not found room for then.
   assert.deepEqual(roomier(3, place(4)), ['n'])
   assert.deepEqual(roomier(10 * minute, place(4)), ['n'])
   assert.deepEqual(roomier(10 * minute + 1, place(4)), [])
@@ -224,25 +227,25 @@ test('nodes that have more room than when nothing was found are told, whatever w
     'new',
   ])
   const later = [place(1), other, { ...place(1), name: 'new' }]
-  assert.deepEqual(roomier(10 * minute + 5, place(1), later), ['n', 'new'], 'until all are looked at')
+  assert.deepEqual(roomier(10 * minute + 5, place(1), later), ['n', 'new'], 'until all are memo at')
   assert.deepEqual(roomier(20 * minute, place(1), later), ['n', 'new'])
   assert.deepEqual(roomier(20 * minute + 1, place(1), later), [])
 })
 
 test('what others that waited have kept from being found may be there wherever there is room', () => {
   const roomierAfter = (othersWait: boolean) =>
-    LookedAt.inVain(at(0, { othersWait })).unchanged(at(0)).roomier
+    ConsolidationMemo.ofFailedSearch(at(0, { othersWait })).unchanged(at(0)).roomier
   assert.deepEqual(roomierAfter(false), new Set())
   assert.equal(roomierAfter(true), undefined)
 })
 
 test('with limits, what is out of reach may come within it: any node counts as one with more room', () => {
-  const looked = new LookedAt()
+  const memo = new ConsolidationMemo()
   const limited = [...sold(1)].map(
     ([name, listed]) => [name, { ...listed, pool: poolOf(1, { cpu: '10' }) }] as const,
   )
-  const circumstances = at(0, { catalogue: new Map(limited) })
-  looked.note(circumstances, looked.unchanged(circumstances), false)
-  const { settled, roomier } = looked.unchanged({ ...circumstances, nowMs: 1 })
+  const input = at(0, { catalogue: new Map(limited) })
+  memo.note(input, memo.unchanged(input), false)
+  const { settled, roomier } = memo.unchanged({ ...input, nowMs: 1 })
   assert.deepEqual([[...settled], roomier], [['a'], undefined])
 })
