@@ -13,6 +13,7 @@ FROM ${BUILD_IMAGE} AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 COPY --from=manifests /src/packages packages
+COPY test/world/package.json test/world/
 COPY bench/package.json bench/
 COPY conformance/package.json conformance/
 RUN npm ci --no-audit --no-fund

@@ -11,7 +11,7 @@ const forced = /\bas unknown as\b/
 async function check(): Promise<void> {
   const root = resolve(import.meta.dirname, '..')
   let violations = 0
-  for await (const path of glob('{packages,conformance,examples}/**/*.{test,test-support}.ts', {
+  for await (const path of glob('{packages,test,conformance,examples}/**/*.{test,test-support}.ts', {
     cwd: root,
     exclude: ['**/node_modules/**'],
   })) {

@@ -14,8 +14,7 @@ const allowed: readonly (readonly [RegExp, string])[] = [
   [/^packages\/cli\/src\/providers\.ts$/, 'the list of the clouds'],
   [/^packages\/[a-z]+\/package\.json$|^package-lock\.json$/, 'npm wants dependencies by their names'],
   [/\.test\.ts$|\.test-support\.ts$|\.test\.yaml$|\/testdata\//, 'tests use a cloud'],
-  [/^packages\/world\/src\//, 'the test bed plays the faults of one cloud, and its findings are kept'],
-  [/^(bench|conformance|test)\//, 'they measure, test and walk with the nodes of a cloud'],
+  [/^(bench|conformance|test)\//, 'they measure and test with the nodes of a cloud'],
   [/^(docs|examples)\/|(^|\/)[A-Z]+\.md$/, 'documents and examples'],
   [
     /^charts\/[a-z-]+\/(crds|templates)\/[a-z]+\.[a-z0-9.-]+\.yaml$/,

@@ -84,7 +84,7 @@ interface Source {
 
 async function sources(): Promise<readonly Source[]> {
   const found: Source[] = []
-  for await (const path of glob('packages/*/src/**/*.ts', { cwd: root })) {
+  for await (const path of glob('{packages,test}/*/src/**/*.ts', { cwd: root })) {
     const { module } = parseSync(path, readFileSync(join(root, path), 'utf8'))
     const exported = module.staticExports.flatMap(({ entries }) =>
       entries.flatMap(({ moduleRequest, isType }) =>
@@ -113,17 +113,17 @@ function packageViolations(source: Source): readonly string[] {
     if (match === null) {
       const isImpure =
         ['cel', 'engine'].includes(source.packageName) && !source.isTest && target.startsWith('node:')
-      return isImpure ? [`${source.path}: packages/${source.packageName} must not import ${target}`] : []
+      return isImpure ? [`${source.path}: ${source.packageName} must not import ${target}`] : []
     }
     const [, name = '', deep] = match
     const isTestDoor = source.isTest && testDoors.has(target)
     if (deep !== undefined && !isTestDoor && !smallDoors.has(target) && !cloudDoor.test(target))
       return [`${source.path}: import @tenon/${name} by its name, not ${target}`]
     const isAllowed = arrows.get(source.packageName)?.includes(name) === true
-    if (!isAllowed) return [`${source.path}: packages/${source.packageName} must not import @tenon/${name}`]
+    if (!isAllowed) return [`${source.path}: ${source.packageName} must not import @tenon/${name}`]
     const isOnlyForTypes = typesOnly.has(`${source.packageName} ${name}`)
     return isOnlyForTypes && source.loads.has(target)
-      ? [`${source.path}: packages/${source.packageName} may import types alone of @tenon/${name}`]
+      ? [`${source.path}: ${source.packageName} may import types alone of @tenon/${name}`]
       : []
   })
 }
@@ -143,7 +143,7 @@ function relativeTargets(source: Source): readonly string[] {
 }
 
 function escapes(source: Source): readonly string[] {
-  const own = `packages/${source.packageName}/`
+  const own = `${source.path.split('/', 2).join('/')}/`
   return (
     relativeTargets(source)
       // The version of everything stands in the manifest of the repository.

@@ -24,17 +24,17 @@ const slowestTold = 10
 const processLimitMs = 20 * 60_000
 /** What takes longest begins first, in a process of its own. */
 const longestFirst = [
-  'cli/src/install',
-  'cli/src/restart',
-  'cli/src/up',
-  'cli/src/guide',
-  'cli/src/ask-pages',
-  'world/src/simulation/simulation',
-  'world/src/bad-objects/bad-objects',
-  'world/src/lifecycle/large-drain',
-  'world/src/simulation/regressions',
-  'engine/src/testing/checker/property',
-].map((name) => `packages/${name}.test.ts`)
+  'packages/cli/src/install',
+  'packages/cli/src/restart',
+  'packages/cli/src/up',
+  'packages/cli/src/guide',
+  'packages/cli/src/ask-pages',
+  'test/world/src/simulation/simulation',
+  'test/world/src/bad-objects/bad-objects',
+  'test/world/src/lifecycle/large-drain',
+  'test/world/src/simulation/regressions',
+  'packages/engine/src/testing/checker/property',
+].map((name) => `${name}.test.ts`)
 /** Root hooks would hold for files loaded next to this one, and what is measured would be theirs too. */
 const needsOwnProcess = /^(before|after)(Each)?\(|process\.(cpuUsage|memoryUsage|chdir|exitCode)/m
 
@@ -63,7 +63,7 @@ function batchesOf(files: readonly string[]): Batches {
   const alone = files.filter((file) => isAlone(file)).sort((a, b) => rank(a) - rank(b))
   const shared = Object.groupBy(
     files.filter((file) => !alone.includes(file)),
-    (file) => file.split('/')[1] ?? '',
+    (file) => file.split('/').slice(0, 2).join('/'),
   )
   const single = (file: string): Batch => ({ name: file, files: [file] })
   const working = alone.filter((file) => !isWaiting(file))
@@ -72,7 +72,7 @@ function batchesOf(files: readonly string[]): Batches {
     working: [
       ...working.filter((file) => longestFirst.includes(file)).map(single),
       ...Object.entries(shared)
-        .flatMap(([name, group = []]) => spread(name, group))
+        .flatMap(([folder, group = []]) => spread(folder, group))
         .sort((a, b) => b.files.length - a.files.length),
       ...working.filter((file) => !longestFirst.includes(file)).map(single),
     ],
@@ -93,10 +93,10 @@ function isAlone(file: string): boolean {
 }
 
 /** Neighbours, which take similar time, go to different processes. */
-function spread(name: string, files: readonly string[]): readonly Batch[] {
+function spread(folder: string, files: readonly string[]): readonly Batch[] {
   const count = Math.ceil(files.length / filesPerProcess)
   return Array.from({ length: count }, (_, index) => ({
-    name: `packages/${name}, part ${index + 1} of ${count}`,
+    name: `${folder}, part ${index + 1} of ${count}`,
     files: files.filter((_file, at) => at % count === index),
   }))
 }
@@ -142,7 +142,7 @@ const counted = ['tests', 'suites', 'passed', 'failed', 'cancelled', 'skipped', 
 async function main(): Promise<number> {
   const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'))
   const words = process.argv.slice(2).filter((argument) => !argument.startsWith('-'))
-  const files = globSync(['packages/*/src/**/*.test.ts', 'checks/*.test.ts'], { cwd: root })
+  const files = globSync(['{packages,test}/*/src/**/*.test.ts', 'checks/*.test.ts'], { cwd: root })
     .map((file) => file.replaceAll('\\', '/'))
     // checks/browser.ts runs those, in Chromium.
     .filter((file) => !file.includes('/browser/'))

@@ -1,6 +1,6 @@
 import { request } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
-import type { SendRequest, ServerAnswer } from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
+import type { SendRequest, ServerAnswer } from '../../test/world/src/crds/tests/crd-case.test-support.ts'
 
 /** Requests without a client library between, so that cases may hold what a library would not send. */
 export async function administrator(kubeconfigPath: string): Promise<SendRequest> {

@@ -11,7 +11,7 @@ import { parse, stringify } from 'yaml'
 import {
   playRecording,
   recordedInstances,
-} from '../../packages/world/src/takeover/recorded-cluster.test-support.ts'
+} from '../../test/world/src/takeover/recorded-cluster.test-support.ts'
 import { Stand } from '../src/takeover/stand.ts'
 import { sharedControlPlane } from './cluster.ts'
 import { Controller } from './tenon.ts'

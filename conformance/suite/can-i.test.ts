@@ -1,7 +1,7 @@
 /** Holds the embedded API server to kube-apiserver: who may do what, by the roles of every cluster and by others. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { SendRequest } from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
+import type { SendRequest } from '../../test/world/src/crds/tests/crd-case.test-support.ts'
 import { type AskEmbedded, createEmbedded } from '../src/defaulting/embedded.ts'
 import { inParallel } from '../src/parallel.ts'
 import { administrator } from './administrator.ts'

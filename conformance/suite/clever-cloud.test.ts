@@ -28,7 +28,7 @@ import {
   recordedNodeClass,
   recordedPool,
   registration,
-} from '../../packages/world/src/clever-cloud/recorded-fleet.test-support.ts'
+} from '../../test/world/src/clever-cloud/recorded-fleet.test-support.ts'
 import { deployment } from '../src/scheduling-proof/objects.ts'
 import { Stand, unchanging } from '../src/takeover/stand.ts'
 import { sharedControlPlane } from './cluster.ts'

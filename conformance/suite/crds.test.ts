@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { crdCases } from '../../packages/world/src/crds/tests/all-cases.test-support.ts'
-import { holdCase, type SendRequest } from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
+import { crdCases } from '../../test/world/src/crds/tests/all-cases.test-support.ts'
+import { holdCase, type SendRequest } from '../../test/world/src/crds/tests/crd-case.test-support.ts'
 import {
   evaluatesExpressions,
   refusesExpressions,
-} from '../../packages/world/src/crds/tests/expression-story.test-support.ts'
+} from '../../test/world/src/crds/tests/expression-story.test-support.ts'
 import {
   appliesExamples,
   appliesTwice,
@@ -15,7 +15,7 @@ import {
   type Kubectl,
   scales,
   showsColumns,
-} from '../../packages/world/src/crds/tests/kubectl-story.test-support.ts'
+} from '../../test/world/src/crds/tests/kubectl-story.test-support.ts'
 import { administrator } from './administrator.ts'
 import { sharedControlPlane } from './cluster.ts'
 import { crdsYaml } from './tenon.ts'

@@ -11,7 +11,7 @@ import {
   nothingThere,
   saidOf,
 } from '../../packages/devcluster/src/apiserver/not-served-paths.test-support.ts'
-import type { SendRequest } from '../../packages/world/src/crds/tests/crd-case.test-support.ts'
+import type { SendRequest } from '../../test/world/src/crds/tests/crd-case.test-support.ts'
 import { compareServers } from '../src/defaulting/comparison.ts'
 import { createEmbedded } from '../src/defaulting/embedded.ts'
 import { drawDefaultingCase, kindAt, kindCount } from '../src/defaulting/kinds.ts'

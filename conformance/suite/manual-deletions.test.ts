@@ -14,7 +14,7 @@ import {
   type ResourceType,
 } from '@tenon/api'
 import { type KwokNodeClass, kwokNodeClassKind } from '@tenon/provider-kwok'
-import { budgetKind } from '../../packages/world/src/takeover/recorded-cluster.test-support.ts'
+import { budgetKind } from '../../test/world/src/takeover/recorded-cluster.test-support.ts'
 import { deployment } from '../src/scheduling-proof/objects.ts'
 import { Stand } from '../src/takeover/stand.ts'
 import { sharedControlPlane } from './cluster.ts'

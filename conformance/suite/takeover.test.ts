@@ -27,8 +27,8 @@ import {
   type RecordedInstance,
   recordedInstances,
   startupTaint,
-} from '../../packages/world/src/takeover/recorded-cluster.test-support.ts'
-import { nodeNameOf, providerIdOf } from '../../packages/world/src/takeover/recorded-instance.test-support.ts'
+} from '../../test/world/src/takeover/recorded-cluster.test-support.ts'
+import { nodeNameOf, providerIdOf } from '../../test/world/src/takeover/recorded-instance.test-support.ts'
 import { fieldManager, Stand, unchanging } from '../src/takeover/stand.ts'
 import { sharedControlPlane } from './cluster.ts'
 import { Controller } from './tenon.ts'

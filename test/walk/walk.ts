@@ -41,7 +41,7 @@ export async function walk(coverage: Coverage, open: () => Promise<Flow>): Promi
 function isProduct(file: string): boolean {
   return (
     file.startsWith('packages/') &&
-    !/^packages\/(devcluster|filters|world)\//.test(file) &&
+    !/^packages\/(devcluster|filters)\//.test(file) &&
     !/test-support|\/simulator\//.test(file)
   )
 }
