@@ -7,12 +7,14 @@ ARG BASE_IMAGE=gcr.io/distroless/cc-debian12:nonroot
 FROM ${BUILD_IMAGE} AS manifests
 WORKDIR /src
 COPY packages packages
-RUN find packages -mindepth 2 -maxdepth 2 -not -name package.json -exec rm -r {} +
+COPY simulators simulators
+RUN find packages simulators -mindepth 2 -maxdepth 2 -not -name package.json -exec rm -r {} +
 
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
 COPY --from=manifests /src/packages packages
+COPY --from=manifests /src/simulators simulators
 COPY test/world/package.json test/world/
 COPY bench/package.json bench/
 COPY conformance/package.json conformance/
@@ -20,6 +22,7 @@ RUN npm ci --no-audit --no-fund
 COPY LICENSE ./
 COPY build build
 COPY packages packages
+COPY simulators simulators
 RUN node build/bundle.ts --outdir /out
 
 FROM ${BASE_IMAGE}

@@ -10,7 +10,7 @@
  */
 import { kinds, type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { createCredentials, type KubeletSpec, startDevCluster } from '@tenon/devcluster'
-import { type ExoscaleCluster, exoscaleSimulator } from '@tenon/provider-exoscale/simulator'
+import { type ExoscaleCluster, exoscaleSimulator } from '@tenon/simulator-exoscale'
 import { Secret, SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
 
 interface Row {

@@ -11,10 +11,13 @@ const forced = /\bas unknown as\b/
 async function check(): Promise<void> {
   const root = resolve(import.meta.dirname, '..')
   let violations = 0
-  for await (const path of glob('{packages,test,conformance,examples}/**/*.{test,test-support}.ts', {
-    cwd: root,
-    exclude: ['**/node_modules/**'],
-  })) {
+  for await (const path of glob(
+    '{packages,simulators,test,conformance,examples}/**/*.{test,test-support}.ts',
+    {
+      cwd: root,
+      exclude: ['**/node_modules/**'],
+    },
+  )) {
     for (const [index, line] of readFileSync(resolve(root, path), 'utf8').split('\n').entries()) {
       if (!forced.test(line)) continue
       violations++

@@ -10,7 +10,7 @@ import { resolve } from 'node:path'
 const root = resolve(import.meta.dirname, '..')
 const sheetFolder = resolve(root, 'docs/behaviour')
 const map = 'ARCHITECTURE.md'
-const searched = [map, 'packages', 'test', 'conformance', 'bench', 'build', 'checks', 'docs']
+const searched = [map, 'packages', 'simulators', 'test', 'conformance', 'bench', 'build', 'checks', 'docs']
 const text = /\.(?:ts|js|mjs|md|yaml|json)$/
 /** Data from elsewhere. */
 const exempt = /\/testdata\//

@@ -11,6 +11,7 @@ const root = resolve(import.meta.dirname, '..')
 /** Where clouds may be named, and why. */
 const allowed: readonly (readonly [RegExp, string])[] = [
   [/^packages\/provider-[a-z-]+\//, 'the packages of the clouds'],
+  [/^simulators\//, 'the simulated clouds'],
   [/^packages\/cli\/src\/providers\.ts$/, 'the list of the clouds'],
   [/^packages\/[a-z]+\/package\.json$|^package-lock\.json$/, 'npm wants dependencies by their names'],
   [/\.test\.ts$|\.test-support\.ts$|\.test\.yaml$|\/testdata\//, 'tests use a cloud'],

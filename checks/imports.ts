@@ -15,6 +15,10 @@ const root = resolve(import.meta.dirname, '..')
 /** The packages of clouds, by the names of their folders. */
 const clouds = globSync('packages/provider-*', { cwd: root }).map((path) => basename(path))
 
+/** The clouds that are simulated; the package of a folder NAME there is `simulator-NAME`. */
+const simulated = globSync('simulators/*', { cwd: root }).map((path) => basename(path))
+const simulators = simulated.map((name) => `simulator-${name}`)
+
 const core = ['api', 'kube', 'provider', 'runtime']
 const everything = [
   ...core,
@@ -37,16 +41,25 @@ const arrows = new Map<string, readonly string[]>([
   ['engine', ['api', 'cel']],
   ['kube', ['api', 'runtime']],
   ['provider', ['api', 'devcluster', 'kube', 'runtime']],
-  ...clouds.map((name): [string, readonly string[]] => [name, [...core, 'devcluster']]),
+  ...clouds.map((name): [string, readonly string[]] => [name, core]),
   ['operator', ['engine', ...core]],
   ['filters', ['api', 'cel']],
   ['cluster-autoscaler', ['filters', ...core]],
   ['ask', ['devcluster', 'engine', 'filters', 'operator', ...core]],
   ['console', ['ask', 'operator', ...core]],
   ['devcluster', ['api', 'cel', 'filters', 'runtime']],
-  ['world', everything.filter((name) => name !== 'console')],
-  ['cli', everything],
+  ...simulated.map((name): [string, readonly string[]] => [
+    `simulator-${name}`,
+    ['api', 'devcluster', 'provider', `provider-${name}`, 'runtime'],
+  ]),
+  ['world', [...everything.filter((name) => name !== 'console'), ...simulators]],
+  ['cli', [...everything, ...simulators]],
 ])
+
+/** What its tests may import besides: a provider is tried on the simulator of its cloud. */
+const testArrows = new Map<string, readonly string[]>(
+  simulated.map((name) => [`provider-${name}`, ['devcluster', `simulator-${name}`]]),
+)
 
 /** Arrows of types alone: nothing of the package is loaded. */
 const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])
@@ -56,6 +69,7 @@ const testDoors: ReadonlySet<string> = new Set([
   '@tenon/api/scheduler-cases',
   '@tenon/ask/test-clusters',
   '@tenon/provider/contract-suite',
+  ...simulators.map((name) => `@tenon/${name}/fixture`),
 ])
 
 /** Doors beside their own names, which load less, or what the others do without. */
@@ -69,8 +83,8 @@ const smallDoors: ReadonlySet<string> = new Set([
   '@tenon/operator/process-metrics',
 ])
 
-/** What a package of a cloud tells of it without loading the rest, and its simulator. */
-const cloudDoor = /^@tenon\/provider-[a-z-]+\/(module|simulator)$/
+/** What a package of a cloud tells of it without loading the rest. */
+const cloudDoor = /^@tenon\/provider-[a-z-]+\/module$/
 
 interface Source {
   /** Path from the repository's root. */
@@ -84,7 +98,7 @@ interface Source {
 
 async function sources(): Promise<readonly Source[]> {
   const found: Source[] = []
-  for await (const path of glob('{packages,test}/*/src/**/*.ts', { cwd: root })) {
+  for await (const path of glob('{packages,simulators,test}/*/src/**/*.ts', { cwd: root })) {
     const { module } = parseSync(path, readFileSync(join(root, path), 'utf8'))
     const exported = module.staticExports.flatMap(({ entries }) =>
       entries.flatMap(({ moduleRequest, isType }) =>
@@ -98,13 +112,18 @@ async function sources(): Promise<readonly Source[]> {
     const all = [...imported, ...exported]
     found.push({
       path,
-      packageName: path.split('/')[1] ?? '',
+      packageName: packageOf(path),
       isTest: /\.test\.ts$|test-support/.test(path),
       imports: all.map(({ target }) => target),
       loads: new Set(all.filter(({ isLoaded }) => isLoaded).map(({ target }) => target)),
     })
   }
   return found.toSorted((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+function packageOf(path: string): string {
+  const [folder, name = ''] = path.split('/')
+  return folder === 'simulators' ? `simulator-${name}` : name
 }
 
 function packageViolations(source: Source): readonly string[] {
@@ -119,21 +138,15 @@ function packageViolations(source: Source): readonly string[] {
     const isTestDoor = source.isTest && testDoors.has(target)
     if (deep !== undefined && !isTestDoor && !smallDoors.has(target) && !cloudDoor.test(target))
       return [`${source.path}: import @tenon/${name} by its name, not ${target}`]
-    const isAllowed = arrows.get(source.packageName)?.includes(name) === true
+    const isAllowed =
+      arrows.get(source.packageName)?.includes(name) === true ||
+      (source.isTest && testArrows.get(source.packageName)?.includes(name) === true)
     if (!isAllowed) return [`${source.path}: ${source.packageName} must not import @tenon/${name}`]
     const isOnlyForTypes = typesOnly.has(`${source.packageName} ${name}`)
     return isOnlyForTypes && source.loads.has(target)
       ? [`${source.path}: ${source.packageName} may import types alone of @tenon/${name}`]
       : []
   })
-}
-
-/** Only a simulator knows the embedded cluster, and nothing of its provider knows the simulator. */
-function simulatorViolations({ path, packageName, imports }: Source): readonly string[] {
-  if (!packageName.startsWith('provider-') || path.includes('/src/simulator/')) return []
-  return imports
-    .filter((target) => target === '@tenon/devcluster' || /(^|\/)simulator(\/|$)/.test(target))
-    .map((target) => `${path}: only the simulator may import ${target}`)
 }
 
 function relativeTargets(source: Source): readonly string[] {
@@ -212,11 +225,7 @@ function cycles(all: readonly Source[]): readonly string[] {
 
 const all = await sources()
 const violations = [
-  ...all.flatMap((source) => [
-    ...packageViolations(source),
-    ...simulatorViolations(source),
-    ...escapes(source),
-  ]),
+  ...all.flatMap((source) => [...packageViolations(source), ...escapes(source)]),
   ...Object.keys(layers).flatMap((name) => layerViolations(all, name)),
   ...cycles(all),
 ]

@@ -10,7 +10,7 @@ import { API, type Project, type Type, TypeFlags } from 'typescript/unstable/syn
 
 const root = resolve(import.meta.dirname, '..')
 /** Packages whose data users name. */
-const checked = /^(packages|test)\/[^/]+\/src\/.*\.ts$/
+const checked = /^(packages|simulators|test)\/[^/]+\/src\/.*\.ts$/
 /** Tests, what is generated, mistakes made on purpose, and what does it right for all others. */
 const exempt = /\.test\.ts$|test-support|\/testing\/|\/protobuf\/|\/planted\/|^packages\/api\/src\/own\.ts$/
 

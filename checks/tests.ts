@@ -14,7 +14,7 @@ import type { ToldError } from './test-events.ts'
 const root = resolve(import.meta.dirname, '..')
 const testProcess = join(import.meta.dirname, 'test-process.ts')
 /** Simulated clouds check what they are asked in every test file, by modules that are loaded before it. */
-const watchers = globSync('packages/*/src/**/watch.test-support.ts', { cwd: root })
+const watchers = globSync('simulators/*/src/**/watch.test-support.ts', { cwd: root })
 const filesPerProcess = 16
 /** More than there are processors: those of the first ones wait most of the time. */
 const waitingLanes = 2
@@ -142,7 +142,7 @@ const counted = ['tests', 'suites', 'passed', 'failed', 'cancelled', 'skipped', 
 async function main(): Promise<number> {
   const options = process.argv.slice(2).filter((argument) => argument.startsWith('-'))
   const words = process.argv.slice(2).filter((argument) => !argument.startsWith('-'))
-  const files = globSync(['{packages,test}/*/src/**/*.test.ts', 'checks/*.test.ts'], { cwd: root })
+  const files = globSync(['{packages,simulators,test}/*/src/**/*.test.ts', 'checks/*.test.ts'], { cwd: root })
     .map((file) => file.replaceAll('\\', '/'))
     // checks/browser.ts runs those, in Chromium.
     .filter((file) => !file.includes('/browser/'))

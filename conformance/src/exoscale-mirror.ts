@@ -5,7 +5,7 @@
 import { kinds, type Node } from '@tenon/api'
 import { createCredentials, startDevCluster } from '@tenon/devcluster'
 import { isKubeError, type KubeClient } from '@tenon/kube'
-import { createExoscale, type Exoscale } from '@tenon/provider-exoscale/simulator'
+import { createExoscale, type Exoscale } from '@tenon/simulator-exoscale'
 import { SeededRandom, Secret, serveHttp, silentLogger, SystemClock } from '@tenon/runtime'
 
 const zone = 'ch-gva-2'

@@ -19,7 +19,7 @@ import {
   ownNames,
   platformLabels,
 } from '@tenon/provider-clever-cloud'
-import { nodeGroupCrd } from '@tenon/provider-clever-cloud/simulator'
+import { nodeGroupCrd } from '@tenon/simulator-clever-cloud'
 import {
   hashOf,
   instances,

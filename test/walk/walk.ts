@@ -37,11 +37,11 @@ export async function walk(coverage: Coverage, open: () => Promise<Flow>): Promi
   return [...new Set([...entered, ...own.keys()])]
 }
 
-/** The embedded cluster with its filters, the simulated clouds and the world only play the surroundings. */
+/** The embedded cluster with its filters only plays the surroundings, as do simulated clouds and world. */
 function isProduct(file: string): boolean {
   return (
     file.startsWith('packages/') &&
     !/^packages\/(devcluster|filters)\//.test(file) &&
-    !/test-support|\/simulator\//.test(file)
+    !/test-support/.test(file)
   )
 }

@@ -81,8 +81,13 @@ test('the image is made of pinned images, runs as nobody, and has what its build
 
   const sources = copiesFromContext(build).flatMap((each) => each.sources)
   // Of every package, whichever there are.
-  assert.deepEqual(copiesFromContext(selection), [{ sources: ['packages'], to: 'packages' }])
-  assert.ok(build.some(({ text }) => text === '--from=manifests /src/packages packages'))
+  const families = ['packages', 'simulators']
+  assert.deepEqual(
+    copiesFromContext(selection),
+    families.map((family) => ({ sources: [family], to: family })),
+  )
+  for (const family of families)
+    assert.ok(build.some(({ text }) => text === `--from=manifests /src/${family} ${family}`))
   const isIgnored = contextFilter(await ignorePatterns())
   for (const source of sources) {
     await access(join(repositoryRoot, source))
@@ -90,7 +95,7 @@ test('the image is made of pinned images, runs as nobody, and has what its build
   }
   for (const path of ['.git', '.tenon/kubeconfig', 'docs/install.md', 'packages/cli/src/bundle.test.ts'])
     assert.ok(isIgnored(path), `${path} is not`)
-  for (const pattern of workspaces.filter((each) => each !== 'packages/*'))
+  for (const pattern of workspaces.filter((each) => !families.includes(each.replace(/\/\*$/, ''))))
     for await (const folder of glob(`${pattern}/package.json`, { cwd: repositoryRoot }))
       assert.ok(sources.includes(folder), `npm ci needs ${folder}`)
 })

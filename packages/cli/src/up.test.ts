@@ -7,8 +7,8 @@ import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Node, NodeClaim, Pod } from '@tenon/api'
 import { ExoscaleClient, HttpsTransport } from '@tenon/provider-exoscale'
-import { exoscale } from '@tenon/provider-exoscale/module'
 import { Secret, SystemClock } from '@tenon/runtime'
+import { exoscale } from './providers.ts'
 import {
   controllerSettings,
   cpuMs,

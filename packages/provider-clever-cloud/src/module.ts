@@ -53,10 +53,6 @@ export const cleverCloud: ProviderModule = {
     const { offlineCatalogue } = await import('./offline.ts')
     return await offlineCatalogue(env, readText)
   },
-  simulator: async () => {
-    const { simulator } = await import('./simulator/provider-simulator.ts')
-    return simulator
-  },
   survey: async () => {
     const { surveyModule } = await import('./survey.ts')
     return surveyModule

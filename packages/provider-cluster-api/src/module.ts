@@ -96,10 +96,6 @@ export const clusterApi: ProviderModule = {
     const { offlineCatalogue } = await import('./offline.ts')
     return await offlineCatalogue(env, readText)
   },
-  simulator: async () => {
-    const { simulator } = await import('./simulator/provider-simulator.ts')
-    return simulator
-  },
   survey: async () => {
     const { surveyModule } = await import('./survey.ts')
     return surveyModule

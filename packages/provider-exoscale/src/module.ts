@@ -50,10 +50,6 @@ export const exoscale: ProviderModule = {
     const { nodeGroupModule } = await import('./nodegroups/open.ts')
     return nodeGroupModule
   },
-  simulator: async () => {
-    const { simulator } = await import('./simulator/provider-simulator.ts')
-    return simulator
-  },
   survey: async () => {
     const { surveyModule } = await import('./survey/survey.ts')
     return surveyModule

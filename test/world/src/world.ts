@@ -29,7 +29,7 @@ import {
   type ExoscaleCluster,
   type ExoscaleSettings,
   exoscaleSimulator,
-} from '@tenon/provider-exoscale/simulator'
+} from '@tenon/simulator-exoscale'
 import { createCacheRegistry, createEventRecorder, createKubeClient, type Rate } from '@tenon/kube'
 import {
   defaultSettings,
@@ -50,13 +50,9 @@ import {
   type CleverCloud,
   type CleverCloudOptions,
   cleverCloudSimulator,
-} from '@tenon/provider-clever-cloud/simulator'
+} from '@tenon/simulator-clever-cloud'
 import { clusterAPINodeClassCrd, openClusterApi } from '@tenon/provider-cluster-api'
-import {
-  type ClusterApi,
-  type ClusterApiOptions,
-  clusterApiSimulator,
-} from '@tenon/provider-cluster-api/simulator'
+import { type ClusterApi, type ClusterApiOptions, clusterApiSimulator } from '@tenon/simulator-cluster-api'
 import {
   type ExoscaleOptions,
   exoscaleNodeClassCrd,

@@ -6,7 +6,7 @@ import { clusterRights, leaseRights } from '@tenon/operator'
 import { type AccessRule, clusterRulesOf, type ProviderModule } from '@tenon/provider'
 import { preflightModuleOver } from '@tenon/provider-exoscale'
 import { exoscale } from '@tenon/provider-exoscale/module'
-import { exoscaleSimulator } from '@tenon/provider-exoscale/simulator'
+import { exoscaleSimulator } from '@tenon/simulator-exoscale'
 import {
   type HttpRequest,
   rfc3339,

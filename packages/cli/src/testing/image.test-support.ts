@@ -97,4 +97,6 @@ async function linkPackages(source: string): Promise<void> {
     if (name !== '@tenon') await symlink(join(installed, name), join(modules, name))
   for (const name of await readdir(join(source, 'packages')))
     await symlink(join('../../packages', name), join(modules, '@tenon', name))
+  for (const name of await readdir(join(source, 'simulators')))
+    await symlink(join('../../simulators', name), join(modules, '@tenon', `simulator-${name}`))
 }

@@ -8,10 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const main = join(import.meta.dirname, '../main.ts')
 /** Holds calls to the simulated cloud against the API document; a call that does not fit ends the process. */
-const watch = new URL(
-  '../../../provider-exoscale/src/simulator/document/watch.test-support.ts',
-  import.meta.url,
-).href
+const watch = new URL('../../../../simulators/exoscale/src/document/watch.test-support.ts', import.meta.url)
+  .href
 const source: readonly string[] = ['--import', watch, main]
 
 interface Ended {

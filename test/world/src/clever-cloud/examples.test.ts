@@ -12,7 +12,7 @@ import {
   type ResourceType,
 } from '@tenon/api'
 import { type CleverNodeClass, cleverNodeClassKind, ownNames } from '@tenon/provider-clever-cloud'
-import { inside } from '@tenon/provider-clever-cloud/simulator'
+import { inside } from '@tenon/simulator-clever-cloud'
 import { applyYaml } from '../testing/apply-yaml.test-support.ts'
 import { deploymentKind, World } from '../world.ts'
 

@@ -9,7 +9,7 @@ import {
   type ResourceType,
 } from '@tenon/api'
 import { type CleverNodeClass, cleverNodeClassKind, type NodeGroup } from '@tenon/provider-clever-cloud'
-import type { CleverCloud } from '@tenon/provider-clever-cloud/simulator'
+import type { CleverCloud } from '@tenon/simulator-clever-cloud'
 import { aDeployment, deploymentKind, type RunningOperator, World, type WorldOptions } from '../world.ts'
 
 export const seconds = 1000

@@ -16,7 +16,7 @@ import {
   type FullDeployment,
   type FullMachine,
   simulatedKinds,
-} from '@tenon/provider-cluster-api/simulator'
+} from '@tenon/simulator-cluster-api'
 import { type RunningOperator, World } from '../world.ts'
 
 type Version = Parameters<typeof simulatedKinds>[1]

@@ -4,11 +4,7 @@ import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
 import { createCredentials, type Credentials, startDevCluster } from '@tenon/devcluster'
 import type { NodeGroupDependencies, NodeGroups } from '@tenon/provider'
 import { nodeGroupModuleOver } from '@tenon/provider-exoscale'
-import {
-  type ExoscaleCluster,
-  type ExoscaleSettings,
-  exoscaleSimulator,
-} from '@tenon/provider-exoscale/simulator'
+import { type ExoscaleCluster, type ExoscaleSettings, exoscaleSimulator } from '@tenon/simulator-exoscale'
 import {
   eventLoopTurns,
   type Logger,

@@ -1,6 +1,6 @@
 /** Fresh Deployments on an empty cluster of one Exoscale family, and what becomes of their pods and nodes. */
 import { karpenterKinds, type KubeObject, kinds, labels } from '@tenon/api'
-import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'
+import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/simulator-exoscale'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { integerBetween, SeededRandom } from '@tenon/runtime'
 import { aDeployment, deploymentKind, World } from '../world.ts'

@@ -1,7 +1,7 @@
 /** Plays one case on virtual time and judges it. */
 import { type KubeObject, type Node, type Pod, type ResourceType } from '@tenon/api'
 import { ApiError, createCredentials, type Credentials } from '@tenon/devcluster'
-import { exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'
+import { exoscalePricePerHour } from '@tenon/simulator-exoscale'
 import { defaultSettings } from '@tenon/operator'
 import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import { JsonLogger, type LogLevel, type Transport } from '@tenon/runtime'

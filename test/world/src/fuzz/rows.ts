@@ -9,7 +9,7 @@ import {
   type Taint,
   ownValue,
 } from '@tenon/api'
-import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/provider-exoscale/simulator'
+import { exoscaleInstanceTypes, exoscalePricePerHour } from '@tenon/simulator-exoscale'
 import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import type { Case, FuzzProvider } from './case.ts'
 import { cleverFlavors } from './clever-flavors.ts'

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { isConditionTrue, karpenterKinds, kinds, type NodePool, ownValue } from '@tenon/api'
 import { type CleverNodeClass, cleverNodeClassKind } from '@tenon/provider-clever-cloud'
 import { clusterAPINodeClassKind } from '@tenon/provider-cluster-api'
-import { simulatedKinds } from '@tenon/provider-cluster-api/simulator'
+import { simulatedKinds } from '@tenon/simulator-cluster-api'
 import { kwokNodeClassKind } from '@tenon/provider-kwok'
 import {
   aNodeClass as anExoscaleClass,

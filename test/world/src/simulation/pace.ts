@@ -1,6 +1,6 @@
 /** How often the parts of a run check and report; expensive checks are rarer in large worlds. */
 import type { DevClusterOptions } from '@tenon/devcluster'
-import type { Exoscale, ExoscaleSettings } from '@tenon/provider-exoscale/simulator'
+import type { Exoscale, ExoscaleSettings } from '@tenon/simulator-exoscale'
 import type { Settings } from '@tenon/operator'
 import { isLarge, type Story } from './story.ts'
 import { csiDriver } from './workload/applications.ts'

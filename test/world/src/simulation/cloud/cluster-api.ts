@@ -1,7 +1,7 @@
 /** The simulated Cluster API in a simulation: the cluster is its own hub. */
 import { type KubeObject, type Node, ownValue } from '@tenon/api'
 import { clusterAPINodeClassKind, openClusterApi, ownNames } from '@tenon/provider-cluster-api'
-import type { FullMachine, MachineShape } from '@tenon/provider-cluster-api/simulator'
+import type { FullMachine, MachineShape } from '@tenon/simulator-cluster-api'
 import { rfc3339 } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import { playHubFaults } from '../faults/hub-faults.ts'

@@ -1,7 +1,7 @@
 /** MachineDeployments and Machines of a world whose provider is `cluster-api`. */
 import { type KubeObject, ownValue } from '@tenon/api'
 import { ownNames } from '@tenon/provider-cluster-api'
-import type { FullDeployment, FullMachine } from '@tenon/provider-cluster-api/simulator'
+import type { FullDeployment, FullMachine } from '@tenon/simulator-cluster-api'
 import type { World } from '../../world.ts'
 
 /** Where all of them are. */

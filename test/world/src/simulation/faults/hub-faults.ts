@@ -1,5 +1,5 @@
 /** Faults of the simulated Cluster API, and changes of MachineDeployments and Machines by its users. */
-import type { ClusterApiSettings, FullDeployment, MachineEffect } from '@tenon/provider-cluster-api/simulator'
+import type { ClusterApiSettings, FullDeployment, MachineEffect } from '@tenon/simulator-cluster-api'
 import { integerBetween, type Random, rfc3339 } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import {

@@ -1,7 +1,7 @@
 /** Faults of the simulated Clever Cloud, and changes of NodeGroups by its users. */
 import { karpenterKinds, type KubeObject, type NodeClaim } from '@tenon/api'
 import { type NodeGroup, nodeGroupKind, ownNames } from '@tenon/provider-clever-cloud'
-import type { CleverCloudSettings, GroupEffect } from '@tenon/provider-clever-cloud/simulator'
+import type { CleverCloudSettings, GroupEffect } from '@tenon/simulator-clever-cloud'
 import { integerBetween, type Random } from '@tenon/runtime'
 import type { World } from '../../world.ts'
 import type { FaultKind, Story } from '../story.ts'

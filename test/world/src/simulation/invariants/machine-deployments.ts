@@ -1,7 +1,7 @@
 /** MachineDeployments and Machines of Cluster API: whose they are, and who takes them (cluster-api.md 9, 10, 18). */
 import { type KubeObject, type NodeClaim, ownValue } from '@tenon/api'
 import { ownNames } from '@tenon/provider-cluster-api'
-import type { FullDeployment } from '@tenon/provider-cluster-api/simulator'
+import type { FullDeployment } from '@tenon/simulator-cluster-api'
 import {
   boundTo,
   deploymentOf,

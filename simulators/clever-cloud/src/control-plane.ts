@@ -1,0 +1,32 @@
+/** Nodes of the control plane, which are in the cluster on some topologies (clever-cloud.md 2.3, 20). */
+import { builtInFlavors, platformLabels } from '@tenon/provider-clever-cloud'
+import type { InstanceHost } from './group-instances.ts'
+import type { QuotaAmount } from './settings.ts'
+
+/** What runs the API server, and where. */
+export interface ControlPlane {
+  /** Nodes of the cluster that are part of it; they take pods. 0 when it is outside the cluster. */
+  readonly nodes: number
+  /** What the quota counts for it, wherever it is. */
+  readonly counts: QuotaAmount
+}
+
+/** Three nodes S outside the cluster. */
+export const outside: ControlPlane = { nodes: 0, counts: { cpu: 24, memoryGb: 24 } }
+
+/** The same three nodes as part of the cluster. */
+export const inside: ControlPlane = { ...outside, nodes: 3 }
+
+/** Starts its nodes; the returned function stops them. */
+export function startControlPlane(host: InstanceHost, nodes: number): () => void {
+  const flavor = builtInFlavors.find(({ name }) => name === 'S')
+  if (flavor === undefined) throw new Error('there is no flavor S')
+  const labels = { [platformLabels.flavor]: flavor.name, [platformLabels.role]: 'control-plane' }
+  const traits = { labels, taints: [], isNeverReady: false, memoryPercent: 100 }
+  const kubelets = Array.from({ length: nodes }, (_, number) =>
+    host.boot({ nodeName: `control-plane-node${number}`, flavor }, traits),
+  )
+  return () => {
+    for (const kubelet of kubelets) kubelet.stop()
+  }
+}

@@ -1,0 +1,138 @@
+/** The instances behind the nodes of NodeGroups. */
+import { kinds, type Node, type Taint } from '@tenon/api'
+import type { KubeletHandle, KubeletRunner, KubeletSpec, LocalApi } from '@tenon/devcluster'
+import { type Random, uuid } from '@tenon/runtime'
+import { type FlavorSize, platformLabels, sharedSize } from '@tenon/provider-clever-cloud'
+
+/** An instance of a group, from the moment at which its group is accepted. Instants are of the monotonic clock. */
+export interface GroupInstance {
+  /** That of its Node. */
+  readonly nodeName: string
+  readonly number: number
+  readonly flavor: FlavorSize
+  /** When its kubelet starts; never, when undefined. */
+  readonly bootsAtMs: number | undefined
+  /** When it ends, if it has been told to. */
+  leavesAtMs: number | undefined
+  kubelet: KubeletHandle | undefined
+  /** Whether its node has been ready. */
+  hasJoined: boolean
+}
+
+/** What a node is like beside its size. */
+export interface NodeTraits {
+  readonly labels: Readonly<Record<string, string>>
+  readonly taints: readonly Taint[]
+  readonly isNeverReady: boolean
+  /** Part of the memory that the guest sees, in percent. */
+  readonly memoryPercent: number
+}
+
+const reservedMemoryKi = 100 * 1024
+
+/** Boots instances as nodes of the cluster, and ends them. */
+export class InstanceHost {
+  readonly #api: LocalApi
+  readonly #kubelets: KubeletRunner
+  readonly #random: Random
+  readonly #kubeletVersion: string
+  #addresses = 0
+
+  constructor(parts: {
+    readonly api: LocalApi
+    readonly kubelets: KubeletRunner
+    readonly random: Random
+    readonly kubernetesVersion: string
+  }) {
+    this.#api = parts.api
+    this.#kubelets = parts.kubelets
+    this.#random = parts.random
+    this.#kubeletVersion = `v${parts.kubernetesVersion}`
+  }
+
+  /** Starts the kubelet. A Node that is there already continues as it is. */
+  boot(instance: Pick<GroupInstance, 'nodeName' | 'flavor'>, traits: NodeTraits): KubeletHandle {
+    const { nodeName } = instance
+    const known = this.node(nodeName)
+    const address = known?.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address
+    return this.#kubelets.start({
+      nodeName,
+      // The platform never sets it.
+      providerId: '',
+      ...traits,
+      ...sizeOf(instance.flavor, traits.memoryPercent),
+      addresses: [{ type: 'InternalIP', address: address ?? this.#freeAddress() }],
+      kubeletVersion: this.#kubeletVersion,
+      systemUuid: known?.status?.nodeInfo?.['systemUUID'] ?? uuid(this.#random),
+      ...(traits.isNeverReady && { neverReady: true }),
+    })
+  }
+
+  /** The instance loses power at once; its Node stays. */
+  cut(instance: GroupInstance): void {
+    instance.kubelet?.stop()
+    instance.kubelet = undefined
+  }
+
+  /** The last thing a node says. */
+  reportPowerOff(nodeName: string): void {
+    const { conditions = [] } = this.node(nodeName)?.status ?? {}
+    if (conditions.length === 0) return
+    const last = { status: 'False', reason: 'KubeletNotReady', message: 'node is shutting down' }
+    const told = conditions.map((each) => (each.type === 'Ready' ? { ...each, ...last } : each))
+    this.#api.patch(kinds.node, undefined, nodeName, { status: { conditions: told } }, 'status')
+  }
+
+  node(name: string): Node | undefined {
+    return this.#api.get(kinds.node, undefined, name)
+  }
+
+  isReady({ kubelet, nodeName }: GroupInstance): boolean {
+    const { conditions = [] } = (kubelet && this.node(nodeName))?.status ?? {}
+    return conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
+  }
+
+  /** Deletes a Node unless it is being deleted; finalizers may hold it. Answers whether it is gone. */
+  removeNode(name: string): boolean {
+    const node = this.node(name)
+    if (node === undefined) return true
+    if (node.metadata.deletionTimestamp === undefined) this.#api.delete(kinds.node, undefined, name)
+    return this.node(name) === undefined
+  }
+
+  #freeAddress(): string {
+    const taken = new Set(
+      this.#api.list(kinds.node).flatMap(({ status }) => status?.addresses?.map(({ address }) => address)),
+    )
+    for (;;) {
+      const number = this.#addresses++
+      const address = `10.8.${(number >> 8) & 255}.${number & 255}`
+      if (!taken.has(address)) return address
+    }
+  }
+}
+
+/** Labels that the platform gives a worker. */
+export function workerLabels(group: string, flavor: string): Readonly<Record<string, string>> {
+  return {
+    [platformLabels.nodeGroup]: group,
+    [platformLabels.flavor]: flavor,
+    [platformLabels.role]: 'worker',
+  }
+}
+
+function sizeOf(
+  { cpu, memoryKi }: FlavorSize,
+  memoryPercent: number,
+): Pick<KubeletSpec, 'capacity' | 'allocatable'> {
+  const seenKi = Math.floor((memoryKi * memoryPercent) / 100)
+  const shared = { cpu: String(cpu), pods: sharedSize.pods }
+  return {
+    capacity: { ...shared, memory: `${seenKi}Ki`, 'ephemeral-storage': sharedSize.ephemeralStorage },
+    allocatable: {
+      ...shared,
+      memory: `${seenKi - reservedMemoryKi}Ki`,
+      'ephemeral-storage': sharedSize.allocatableEphemeralStorage,
+    },
+  }
+}

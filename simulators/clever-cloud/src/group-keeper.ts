@@ -1,0 +1,182 @@
+/** The platform's operator: makes the nodes that NodeGroups ask for, and ends them (clever-cloud.md 2.3, 20). */
+import { isConditionTrue, kinds, type Node, ownValue } from '@tenon/api'
+import { ApiError } from '@tenon/devcluster'
+import { type NodeGroup, nodeGroupKind, platformLabels } from '@tenon/provider-clever-cloud'
+import { decide } from './decisions.ts'
+import { endGroup } from './group-end.ts'
+import { clearNodes, resumeNodes, settleNodes } from './group-nodes.ts'
+import { type GroupRecord, isSettled } from './group-record.ts'
+import { differs, statusOf } from './group-status.ts'
+import { lateEffects } from './late-effects.ts'
+import { decisionIn, newRecord } from './new-record.ts'
+import { earliest, groupOf, type Platform, platformFinalizer } from './platform.ts'
+
+/** Wait after a write that the API server refused. */
+const retryMs = 1_000
+
+/** Reconciles each group when it or one of its Nodes changes, and when something is due. */
+export class GroupKeeper {
+  readonly #platform: Platform
+  readonly #wakeUps = new Map<string, () => void>()
+  readonly #subscriptions: (() => void)[] = []
+
+  constructor(platform: Platform) {
+    this.#platform = platform
+  }
+
+  start(): void {
+    const { api } = this.#platform
+    this.#removeLostNodes()
+    const hear = (node: Node) => this.#hear(node)
+    this.#subscriptions.push(
+      api.subscribe(nodeGroupKind, {
+        added: (group) => this.#meet(group),
+        updated: ({ metadata }) => this.#reconcile(metadata.name),
+        deleted: (group) => this.#forget(group),
+      }),
+      api.subscribe(kinds.node, { added: hear, updated: hear, deleted: hear }),
+    )
+  }
+
+  stop(): void {
+    for (const end of this.#subscriptions) end()
+    for (const cancel of this.#wakeUps.values()) cancel()
+    this.#wakeUps.clear()
+    for (const { instances } of this.#platform.records.values())
+      for (const instance of instances.values()) this.#platform.host.cut(instance)
+  }
+
+  #meet(group: NodeGroup): void {
+    const { clock, faults, records, settings, random } = this.#platform
+    const { creationTimestamp = '', finalizers = [], name } = group.metadata
+    const isKnown = group.status !== undefined || finalizers.includes(platformFinalizer)
+    const ageMs = isKnown ? Math.max(0, clock.now() - Date.parse(creationTimestamp)) : 0
+    const effects = isKnown ? [] : faults.strike(group)
+    const record = newRecord(group, clock.monotonic() - ageMs, effects, settings, random)
+    records.set(name, record)
+    if (!isKnown) {
+      this.#reconcile(name)
+      return
+    }
+    record.decision = decisionIn(group, clock.monotonic())
+    record.isSynced = isConditionTrue(group, 'Ready')
+    if (record.decision.kind === 'accepted')
+      this.#attempt(name, () => resumeNodes(this.#platform, group, record))
+    // Not before all others are known: they count against the quota.
+    this.#wake(name, clock.monotonic())
+  }
+
+  #forget({ metadata: { name, uid } }: NodeGroup): void {
+    const { records } = this.#platform
+    const record = records.get(name)
+    if (record === undefined || record.uid !== uid) return
+    records.delete(name)
+    this.#cancel(name)
+    this.#attempt(name, () => {
+      clearNodes(this.#platform, record)
+    })
+  }
+
+  #hear(node: Node): void {
+    const group = ownValue(node.metadata.labels, platformLabels.nodeGroup)
+    const record = group === undefined ? undefined : this.#platform.records.get(group)
+    if (record !== undefined && (record.end !== undefined || !record.isSynced || !isSettled(record)))
+      this.#reconcile(record.name)
+  }
+
+  /** A Node of an earlier run whose group is gone has no instance. */
+  #removeLostNodes(): void {
+    const { api, host } = this.#platform
+    const groups = new Set(api.list(nodeGroupKind).map(({ metadata }) => metadata.name))
+    for (const { metadata } of api.list(kinds.node)) {
+      const group = ownValue(metadata.labels, platformLabels.nodeGroup)
+      if (group !== undefined && !groups.has(group))
+        this.#attempt(group, () => {
+          host.removeNode(metadata.name)
+        })
+    }
+  }
+
+  #reconcile(name: string): void {
+    const { clock, records } = this.#platform
+    const record = records.get(name)
+    if (record === undefined) return
+    this.#cancel(name)
+    let nextMs: number | undefined
+    const isWritten = this.#attempt(name, () => {
+      nextMs = this.#pass(record)
+    })
+    if (!isWritten) nextMs = clock.monotonic() + retryMs
+    if (nextMs !== undefined) this.#wake(name, nextMs)
+  }
+
+  /** Looks at one group once; answers when it has to be looked at again, if no event comes before. */
+  #pass(record: GroupRecord): number | undefined {
+    const { api, clock } = this.#platform
+    const group = groupOf(this.#platform, record)
+    if (group === undefined) return undefined
+    if (group.metadata.deletionTimestamp !== undefined) {
+      this.#tell(group, record)
+      return endGroup(this.#platform, group, record)
+    }
+    const { finalizers = [] } = group.metadata
+    if (!finalizers.includes(platformFinalizer))
+      api.patch(nodeGroupKind, undefined, record.name, {
+        metadata: { finalizers: [...finalizers, platformFinalizer] },
+      })
+    if (record.decision.kind === 'undecided') {
+      if (clock.monotonic() < record.answerAtMs)
+        return earliest([record.answerAtMs, lateEffects(this.#platform, record)])
+      for (const other of decide(this.#platform, record)) this.#wake(other.name, clock.monotonic())
+    }
+    const effectMs = lateEffects(this.#platform, record)
+    // An effect may have changed the group, or ended it.
+    const latest = groupOf(this.#platform, record)
+    if (latest === undefined) return undefined
+    const nodesMs = this.#keepNodes(latest, record)
+    this.#tell(latest, record)
+    return earliest([effectMs, nodesMs])
+  }
+
+  #keepNodes(group: NodeGroup, record: GroupRecord): number | undefined {
+    if (record.decision.kind === 'accepted') return settleNodes(this.#platform, group, record)
+    clearNodes(this.#platform, record)
+    return undefined
+  }
+
+  #tell(group: NodeGroup, record: GroupRecord): void {
+    const { api, clock, settings } = this.#platform
+    const { quotaMessage } = settings
+    const facts = { nowMs: clock.monotonic(), wallMs: clock.now(), quotaMessage }
+    const status = statusOf(group, record, facts)
+    if (status !== undefined && differs(status, group.status))
+      api.patch(nodeGroupKind, undefined, record.name, { status }, 'status')
+  }
+
+  #wake(name: string, atMs: number): void {
+    const { clock } = this.#platform
+    this.#cancel(name)
+    const cancel = clock.after(Math.max(0, atMs - clock.monotonic()), () => {
+      this.#wakeUps.delete(name)
+      this.#reconcile(name)
+    })
+    this.#wakeUps.set(name, cancel)
+  }
+
+  #cancel(name: string): void {
+    this.#wakeUps.get(name)?.()
+    this.#wakeUps.delete(name)
+  }
+
+  /** Answers whether the API server took every write. */
+  #attempt(group: string, act: () => void): boolean {
+    try {
+      act()
+      return true
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      this.#platform.logger.debug('the platform could not reconcile a NodeGroup', { group, error })
+      return false
+    }
+  }
+}

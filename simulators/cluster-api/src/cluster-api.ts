@@ -1,0 +1,267 @@
+/** A simulated Cluster API: its controllers on a hub, and an infrastructure whose machines join one cluster. */
+import { kinds as coreKinds, type KubeObject, type Node, ownValue, type ResourceType } from '@tenon/api'
+import { ApiError, type LocalApi, type SimulatorParts } from '@tenon/devcluster'
+import type { SimulatedInstance } from '@tenon/provider'
+import { defaultGroup, namesOf, type ServedVersion } from '@tenon/provider-cluster-api'
+import { installKinds } from './crds.ts'
+import { reconcileDeployment } from './deployments/deployment-controller.ts'
+import { Faults } from './faults.ts'
+import type { HubParts } from './hub-parts.ts'
+import { type FullDeployment, type FullMachine, type SimulatedKinds, simulatedKinds } from './kinds.ts'
+import { reconcileSet } from './machine-sets/set-controller.ts'
+import { Infrastructure } from './machines/infrastructure.ts'
+import { type MachineParts, reconcileMachine } from './machines/machine-controller.ts'
+import { MachineRoom } from './machines/machine-room.ts'
+import { NodeIndex } from './machines/node-index.ts'
+import { awayMs, ReconcileQueue } from './reconcile-queue.ts'
+import { type ClusterApiSettings, defaultSettings, type DelayRange, drawDelay } from './settings.ts'
+import { tellTemplate } from './templates.ts'
+
+export interface ClusterApiOptions {
+  readonly settings?: Partial<ClusterApiSettings>
+  /** API server of a hub of its own; the workload cluster is its own hub when absent. */
+  readonly hub?: { readonly localAs: (user: string) => LocalApi }
+  /** Version that the hub serves: one, as the embedded API server converts nothing. `v1beta2` when absent. */
+  readonly version?: ServedVersion
+}
+
+export interface ClusterApi {
+  /** May be changed at any time. */
+  readonly settings: ClusterApiSettings
+  readonly faults: Faults
+  /** The kinds of the hub. */
+  readonly kinds: SimulatedKinds
+  /** The hub as its users see it. */
+  readonly hub: LocalApi
+  /** Machines that are billed, in the order of their creation. */
+  instances(): readonly SimulatedInstance[]
+  /** The machine behind a Machine is gone, and the Machine has failed; answers whether there was one. */
+  lose(namespace: string, name: string): boolean
+  /** Ends every timer and kubelet. */
+  stop(): void
+}
+
+/** Starts Cluster API for a workload cluster, with what an earlier run left in it. */
+export function startClusterApi(parts: SimulatorParts, options: ClusterApiOptions = {}): ClusterApi {
+  const kinds = simulatedKinds(defaultGroup, options.version ?? 'v1beta2')
+  const hubAs = options.hub?.localAs ?? parts.api.as
+  installKinds(hubAs('kubectl'), kinds)
+  const manager = new Manager(parts, hubAs('capi-controller-manager'), kinds, {
+    ...defaultSettings(),
+    ...options.settings,
+  })
+  manager.start()
+  const { hub, infrastructure, faults } = manager
+  const machineOf = (namespace: string, name: string) => hub.api.get(kinds.machine, namespace, name)
+  return {
+    settings: hub.settings,
+    faults,
+    kinds,
+    hub: hubAs('kubectl'),
+    instances: () =>
+      infrastructure
+        .records()
+        .filter(({ isLost, providerId }) => providerId !== undefined && !isLost)
+        .map(({ namespace, name }) => {
+          const machine = machineOf(namespace, name)
+          return { name, pricePerHour: machine && infrastructure.room.priceOf(machine) }
+        }),
+    lose(namespace, name) {
+      const record = infrastructure
+        .records()
+        .find((each) => each.namespace === namespace && each.name === name)
+      if (record?.providerId === undefined || record.isLost) return false
+      infrastructure.lose(record)
+      manager.hearMachine(namespace, name)
+      return true
+    },
+    stop: () => manager.stop(),
+  }
+}
+
+/** All controllers, and what tells them of events. */
+class Manager {
+  readonly hub: HubParts
+  readonly faults: Faults
+  readonly infrastructure: Infrastructure
+  readonly #workload: LocalApi
+  readonly #nodes = new NodeIndex()
+  readonly #deployments: ReconcileQueue
+  readonly #sets: ReconcileQueue
+  readonly #machines: ReconcileQueue
+  readonly #subscriptions: (() => void)[] = []
+
+  constructor(
+    { api: workload, nodes, runtime }: SimulatorParts,
+    api: LocalApi,
+    kinds: SimulatedKinds,
+    settings: ClusterApiSettings,
+  ) {
+    const { clock, logger } = runtime
+    const random = runtime.random.fork('cluster-api')
+    const names = namesOf(defaultGroup)
+    this.#workload = workload.as('capi-controller-manager')
+    this.hub = { api, runtime: { clock, random: random.fork('objects'), logger }, settings, names, kinds }
+    this.faults = new Faults(random.fork('faults'), names.deploymentName)
+    const room = new MachineRoom(this.hub, {
+      workload: this.#workload,
+      kubelets: nodes.kubelets,
+      random: random.fork('machines'),
+      kubernetesVersion: workload.version,
+    })
+    this.infrastructure = new Infrastructure(this.hub, this.faults, room)
+    const machineParts: MachineParts = {
+      hub: this.hub,
+      workload: this.#workload,
+      infrastructure: this.infrastructure,
+      nodes: this.#nodes,
+    }
+    const delays = random.fork('delays')
+    const unlessAway =
+      (pass: ReconcileQueuePass): ReconcileQueuePass =>
+      (namespace, name) =>
+        settings.isCoreAway ? awayMs : pass(namespace, name)
+    const queue = (kind: string, range: () => DelayRange, pass: ReconcileQueuePass) =>
+      new ReconcileQueue({ kind, clock, logger, pass, delayMs: () => drawDelay(delays, range()) })
+    this.#deployments = queue(
+      'MachineDeployment',
+      () => settings.deploymentDelay,
+      unlessAway((namespace, name) => reconcileDeployment(this.hub, namespace, name)),
+    )
+    this.#sets = queue(
+      'MachineSet',
+      () => settings.controllerDelay,
+      unlessAway((namespace, name) => reconcileSet(this.hub, namespace, name)),
+    )
+    this.#machines = queue(
+      'Machine',
+      () => settings.controllerDelay,
+      (namespace, name) => reconcileMachine(machineParts, namespace, name),
+    )
+  }
+
+  start(): void {
+    const { api, kinds } = this.hub
+    // All of them count against the room before any new one is made.
+    for (const machine of api.list(kinds.machine)) this.infrastructure.meet(machine)
+    this.#removeLostNodes()
+    this.#subscriptions.push(
+      api.subscribe(kinds.template, {
+        added: (template) => this.#attempt(() => tellTemplate(this.hub, template)),
+        updated: (template) => this.#attempt(() => tellTemplate(this.hub, template)),
+      }),
+      api.subscribe(kinds.cluster, {
+        added: ({ metadata }) => this.#hearAll(metadata.namespace ?? ''),
+        updated: ({ metadata }) => this.#hearAll(metadata.namespace ?? ''),
+      }),
+      api.subscribe(kinds.deployment, {
+        added: ({ metadata }) => this.#deployments.hear(metadata.namespace, metadata.name),
+        updated: (deployment, old) => {
+          this.#deployments.hear(deployment.metadata.namespace, deployment.metadata.name)
+          if (deployment.metadata.generation !== old.metadata.generation) this.#hearMachinesOf(deployment)
+        },
+      }),
+      this.#follow(kinds.set, (set) => {
+        this.#sets.hear(set.metadata.namespace, set.metadata.name)
+        this.#hearOwners(set)
+      }),
+      api.subscribe(kinds.machine, {
+        added: (machine) => this.#hearWithOwners(machine),
+        updated: (machine) => this.#hearWithOwners(machine),
+        deleted: (machine) => this.#bury(machine),
+      }),
+      this.#workload.subscribe(coreKinds.node, {
+        added: (node) => this.#seeNode(node),
+        updated: (node, old) => {
+          this.#nodes.remove(old)
+          this.#seeNode(node)
+        },
+        deleted: (node) => {
+          this.#nodes.remove(node)
+          this.#hearNode(node)
+        },
+      }),
+    )
+  }
+
+  stop(): void {
+    for (const end of this.#subscriptions) end()
+    for (const queue of [this.#deployments, this.#sets, this.#machines]) queue.stop()
+    for (const record of this.infrastructure.records()) this.infrastructure.room.cut(record)
+  }
+
+  hearMachine(namespace: string, name: string): void {
+    this.#machines.hear(namespace, name)
+  }
+
+  #follow(type: ResourceType, hear: (object: KubeObject) => void): () => void {
+    return this.hub.api.subscribe(type, { added: hear, updated: hear, deleted: hear })
+  }
+
+  #hearWithOwners(machine: FullMachine): void {
+    this.#machines.hear(machine.metadata.namespace, machine.metadata.name)
+    this.#hearOwners(machine)
+  }
+
+  #hearOwners({ metadata }: KubeObject): void {
+    const { labels, namespace, ownerReferences = [] } = metadata
+    const deployment = ownValue(labels, this.hub.names.deploymentName)
+    if (deployment !== undefined) this.#deployments.hear(namespace, deployment)
+    for (const { kind, name } of ownerReferences) if (kind === 'MachineSet') this.#sets.hear(namespace, name)
+  }
+
+  #hearAll(namespace: string): void {
+    const { api, kinds } = this.hub
+    for (const { metadata } of api.list(kinds.deployment, { namespace }))
+      this.#deployments.hear(namespace, metadata.name)
+    for (const { metadata } of api.list(kinds.set, { namespace })) this.#sets.hear(namespace, metadata.name)
+    for (const { metadata } of api.list(kinds.machine, { namespace }))
+      this.#machines.hear(namespace, metadata.name)
+  }
+
+  /** Whether Machines are up to date depends on their MachineDeployment. */
+  #hearMachinesOf({ metadata: { name, namespace = '' } }: FullDeployment): void {
+    const { api, kinds, names } = this.hub
+    const labelSelector = { matchLabels: { [names.deploymentName]: name } }
+    for (const { metadata } of api.list(kinds.machine, { namespace, labelSelector }))
+      this.#machines.hear(namespace, metadata.name)
+  }
+
+  /** The object of a Machine is gone, perhaps because someone took its finalizer away: its machine goes with it. */
+  #bury(machine: FullMachine): void {
+    const { name, uid = '' } = machine.metadata
+    const isKnown = this.infrastructure.records().some((record) => record.uid === uid)
+    this.infrastructure.forget(uid)
+    if (isKnown) this.#attempt(() => this.infrastructure.room.removeNode(name))
+    this.#hearOwners(machine)
+  }
+
+  #seeNode(node: Node): void {
+    this.#nodes.put(node)
+    this.#hearNode(node)
+  }
+
+  #hearNode({ spec }: Node): void {
+    for (const { namespace, name } of this.infrastructure.sharing(spec?.providerID ?? ''))
+      this.#machines.hear(namespace, name)
+  }
+
+  /** A Node of an earlier run whose Machine is gone has no machine. */
+  #removeLostNodes(): void {
+    const names = new Set(this.infrastructure.records().map(({ name }) => name))
+    for (const { metadata, spec } of this.#workload.list(coreKinds.node))
+      if (spec?.providerID?.startsWith('simulated://') === true && !names.has(metadata.name))
+        this.#attempt(() => this.infrastructure.room.removeNode(metadata.name))
+  }
+
+  #attempt(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      this.hub.runtime.logger.debug('the simulated Cluster API could not write an object', { error })
+    }
+  }
+}
+
+type ReconcileQueuePass = ConstructorParameters<typeof ReconcileQueue>[0]['pass']

@@ -1,0 +1,56 @@
+/** What all controllers of the simulated Cluster API share. */
+import { type KubeObject, ownValue, type ResourceType } from '@tenon/api'
+import type { LocalApi } from '@tenon/devcluster'
+import type { Runtime } from '@tenon/runtime'
+import type { ClusterApiNames } from '@tenon/provider-cluster-api'
+import type { SimulatedKinds } from './kinds.ts'
+import type { ClusterApiSettings } from './settings.ts'
+
+export interface HubParts {
+  /** API server of the hub. */
+  readonly api: LocalApi
+  readonly runtime: Runtime
+  readonly settings: ClusterApiSettings
+  readonly names: ClusterApiNames
+  readonly kinds: SimulatedKinds
+}
+
+interface OfCluster extends KubeObject {
+  readonly spec?: { readonly clusterName?: string }
+}
+
+/**
+ * Whether controllers leave the object alone: it or its Cluster is paused, or there is no Cluster
+ * (cluster-api.md 18). `spec.paused` of a MachineDeployment is another matter: it stops rollouts alone.
+ */
+export function isPaused(
+  { api, kinds, names }: Pick<HubParts, 'api' | 'kinds' | 'names'>,
+  { metadata, spec }: OfCluster,
+): boolean {
+  if (ownValue(metadata.annotations, names.paused) !== undefined) return true
+  const cluster = api.get(kinds.cluster, metadata.namespace, spec?.clusterName ?? '')
+  return cluster === undefined || cluster.spec?.paused === true
+}
+
+/** The object, unless another one has its name by now. */
+export function latest<T extends KubeObject>(api: LocalApi, type: ResourceType<T>, object: T): T | undefined {
+  const { namespace, name, uid } = object.metadata
+  const found = api.get(type, namespace, name)
+  return found?.metadata.uid === uid ? found : undefined
+}
+
+/** Adds a finalizer unless it is there. */
+export function hold(api: LocalApi, type: ResourceType, object: KubeObject, finalizer: string): void {
+  const { finalizers = [], namespace, name } = object.metadata
+  if (!finalizers.includes(finalizer))
+    api.patch(type, namespace, name, { metadata: { finalizers: [...finalizers, finalizer] } })
+}
+
+/** Takes a finalizer away. */
+export function release(api: LocalApi, type: ResourceType, object: KubeObject, finalizer: string): void {
+  const { namespace, name } = object.metadata
+  const { finalizers = [] } = api.get(type, namespace, name)?.metadata ?? {}
+  if (!finalizers.includes(finalizer)) return
+  const others = finalizers.filter((each) => each !== finalizer)
+  api.patch(type, namespace, name, { metadata: { finalizers: others.length === 0 ? null : others } })
+}

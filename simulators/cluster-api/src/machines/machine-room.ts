@@ -1,0 +1,154 @@
+/** Boots the machines behind Machines as nodes of the workload cluster, and ends them. */
+import { kinds, type Node, ownValue, type ResourceList, type Taint } from '@tenon/api'
+import type { KubeletRunner, KubeletSpec, LocalApi } from '@tenon/devcluster'
+import { type Random, uuid } from '@tenon/runtime'
+import { capacityAnnotations, type ClusterApiNames } from '@tenon/provider-cluster-api'
+import type { HubParts } from '../hub-parts.ts'
+import type { FullDeployment, FullMachine, MachineShape } from '../kinds.ts'
+import { effectOf } from '../faults.ts'
+import type { MachineRecord } from './machine-record.ts'
+
+const unregistered: Taint = { key: 'karpenter.sh/unregistered', effect: 'NoExecute' }
+const smallest: ResourceList = { cpu: '2', memory: '4Gi', 'ephemeral-storage': '20Gi', pods: '110' }
+
+export interface RoomParts {
+  /** API server of the workload cluster. */
+  readonly workload: LocalApi
+  readonly kubelets: KubeletRunner
+  readonly random: Random
+  readonly kubernetesVersion: string
+}
+
+/** A machine's kubelet starts and stops here. */
+export class MachineRoom {
+  readonly #hub: HubParts
+  readonly #parts: RoomParts
+  #addresses = 0
+
+  constructor(hub: HubParts, parts: RoomParts) {
+    this.#hub = hub
+    this.#parts = parts
+  }
+
+  /** Starts the kubelet; its Node is called like the Machine. One that is there already continues as it is. */
+  boot(record: MachineRecord, machine: FullMachine): void {
+    const { kubelets, kubernetesVersion, random, workload } = this.#parts
+    const known = workload.get(kinds.node, undefined, record.name)?.status
+    const address = known?.addresses?.find(({ type }) => type === 'InternalIP')?.address
+    record.kubelet = kubelets.start({
+      nodeName: record.name,
+      providerId: machine.spec?.providerID ?? '',
+      ...traitsOf(machine, this.#shapeOf(machine), this.#deploymentOf(machine), this.#hub.names),
+      addresses: [{ type: 'InternalIP', address: address ?? this.#freeAddress() }],
+      kubeletVersion: `v${(machine.spec?.version ?? kubernetesVersion).replace(/^v/, '')}`,
+      systemUuid: known?.nodeInfo?.['systemUUID'] ?? uuid(random),
+      ...(effectOf(record.effects, 'neverReady') !== undefined && { neverReady: true }),
+    })
+  }
+
+  /** The machine loses power at once; its Node stays. */
+  cut(record: MachineRecord): void {
+    record.kubelet?.stop()
+    record.kubelet = undefined
+  }
+
+  /** Price of the Machine for one hour, as its MachineDeployment tells it; undefined when it does not. */
+  priceOf(machine: FullMachine): number | undefined {
+    const text = ownValue(this.#deploymentOf(machine)?.metadata.annotations, this.#hub.names.price)
+    const price = Number(text ?? Number.NaN)
+    return Number.isFinite(price) ? price : undefined
+  }
+
+  node(name: string): Node | undefined {
+    return this.#parts.workload.get(kinds.node, undefined, name)
+  }
+
+  /** Deletes a Node unless it is being deleted; finalizers may hold it. */
+  removeNode(name: string): void {
+    const node = this.node(name)
+    if (node !== undefined && node.metadata.deletionTimestamp === undefined)
+      this.#parts.workload.delete(kinds.node, undefined, name)
+  }
+
+  #deploymentOf({ metadata }: FullMachine): FullDeployment | undefined {
+    const { api, kinds: served, names } = this.#hub
+    const name = ownValue(metadata.labels, names.deploymentName)
+    return name === undefined ? undefined : api.get(served.deployment, metadata.namespace, name)
+  }
+
+  #shapeOf({ metadata, spec }: FullMachine): MachineShape {
+    const { api, kinds: served } = this.#hub
+    const name = spec?.infrastructureRef?.name
+    const template = name === undefined ? undefined : api.get(served.template, metadata.namespace, name)
+    return template?.spec?.template?.spec ?? {}
+  }
+
+  #freeAddress(): string {
+    const taken = new Set(
+      this.#parts.workload
+        .list(kinds.node)
+        .flatMap(({ status }) => status?.addresses?.map(({ address }) => address)),
+    )
+    for (;;) {
+      const number = this.#addresses++
+      const address = `10.9.${(number >> 8) & 255}.${number & 255}`
+      if (!taken.has(address)) return address
+    }
+  }
+}
+
+type Traits = Pick<KubeletSpec, 'allocatable' | 'capacity' | 'labels' | 'taints'>
+
+function traitsOf(
+  { spec }: FullMachine,
+  shape: MachineShape,
+  deployment: FullDeployment | undefined,
+  { uninitialized }: ClusterApiNames,
+): Traits {
+  const { architecture = 'amd64', operatingSystem = 'linux' } = shape
+  const { joinsUninitialized = true, registersUnregistered = true } = shape
+  const capacity = { ...smallest, ...(shape.capacity ?? annotatedCapacity(deployment)) }
+  const own = (spec?.taints ?? []).map(({ key, value, effect }) => ({
+    key,
+    effect,
+    ...(value !== undefined && { value }),
+  }))
+  return {
+    labels: {
+      'kubernetes.io/arch': architecture,
+      'kubernetes.io/os': operatingSystem,
+      ...(shape.labels ?? annotatedLabels(deployment)),
+    },
+    taints: [
+      ...(registersUnregistered ? [unregistered] : []),
+      ...(joinsUninitialized ? [{ key: uninitialized, effect: 'NoSchedule' } as const] : []),
+      ...(shape.taints ?? []),
+      ...own,
+    ],
+    capacity,
+    allocatable: capacity,
+  }
+}
+
+function annotatedCapacity(deployment: FullDeployment | undefined): ResourceList {
+  const annotation = (key: string): string | undefined => ownValue(deployment?.metadata.annotations, key)
+  const { cpu, memory, ephemeralDisk, maxPods, gpuCount, gpuType } = capacityAnnotations
+  const gpu = annotation(gpuType)
+  const told: readonly (readonly [string, string | undefined])[] = [
+    ['cpu', annotation(cpu)],
+    ['memory', annotation(memory)],
+    ['ephemeral-storage', annotation(ephemeralDisk)],
+    ['pods', annotation(maxPods)],
+    ...(gpu === undefined ? [] : [[gpu, annotation(gpuCount)] as const]),
+  ]
+  return Object.fromEntries(told.flatMap(([name, amount]) => (amount === undefined ? [] : [[name, amount]])))
+}
+
+function annotatedLabels(deployment: FullDeployment | undefined): Readonly<Record<string, string>> {
+  const text = ownValue(deployment?.metadata.annotations, capacityAnnotations.labels) ?? ''
+  const pairs = text.split(',').flatMap((part) => {
+    const at = part.indexOf('=')
+    return at < 1 ? [] : [[part.slice(0, at), part.slice(at + 1)] as const]
+  })
+  return Object.fromEntries(pairs)
+}

@@ -1,0 +1,80 @@
+/** The MachineDeployments that are played with: three sizes, each with its price (cluster-api.md 3, 6). */
+import { apiVersionOf, labels } from '@tenon/api'
+import type { LocalApi } from '@tenon/devcluster'
+import { capacityAnnotations, defaultGroup, namesOf } from '@tenon/provider-cluster-api'
+import { createUnlessThere } from './crds.ts'
+import { type FullDeployment, type InfrastructureTemplate, simulatedKinds } from './kinds.ts'
+import { workloadCluster } from './simulator.ts'
+
+/** A kind of machine of the simulated infrastructure. */
+export interface Size {
+  readonly name: string
+  readonly cpu: number
+  readonly memory: string
+  /** Of one hour. */
+  readonly price: number
+}
+
+/** The cheapest first. */
+export const sizes: readonly Size[] = [
+  { name: 'small', cpu: 4, memory: '8Gi', price: 0.05 },
+  { name: 'medium', cpu: 8, memory: '16Gi', price: 0.098 },
+  { name: 'large', cpu: 16, memory: '32Gi', price: 0.19 },
+]
+
+/** Most Machines of one MachineDeployment. */
+const mostReplicas = 12
+
+const served = simulatedKinds(defaultGroup, 'v1beta2')
+
+/** Price of an instance type for one hour; undefined when there is no such type. */
+export const pricePerHour = (instanceType: string): number | undefined =>
+  sizes.find(({ name }) => name === instanceType)?.price
+
+/** The infrastructure template of a size. */
+export function templateOf({ name, cpu, memory }: Size): InfrastructureTemplate {
+  const capacity = { cpu: String(cpu), memory, 'ephemeral-storage': '50Gi', pods: '110' }
+  return {
+    apiVersion: apiVersionOf(served.template),
+    kind: served.template.kind,
+    metadata: { name, namespace: workloadCluster.namespace },
+    spec: { template: { spec: { capacity } } },
+  }
+}
+
+/** The MachineDeployment of a size: a member, which begins without Machines. */
+export function deploymentOf({ name, price }: Size): FullDeployment {
+  const { member, maxSize, minSize, price: priceKey } = namesOf(defaultGroup)
+  const nodeLabels = [
+    `${labels.instanceType}=${name}`,
+    `${labels.zone}=a`,
+    `${labels.capacityType}=on-demand`,
+  ]
+  const clusterName = workloadCluster.name
+  const infrastructureRef = { apiGroup: served.template.group, kind: served.template.kind, name }
+  return {
+    apiVersion: apiVersionOf(served.deployment),
+    kind: served.deployment.kind,
+    metadata: {
+      name,
+      namespace: workloadCluster.namespace,
+      labels: { [member]: '' },
+      annotations: {
+        [minSize]: '0',
+        [maxSize]: String(mostReplicas),
+        [priceKey]: String(price),
+        [capacityAnnotations.labels]: nodeLabels.join(','),
+      },
+    },
+    // The least size gives its replicas at first; stated here, they would be put back whenever this is applied.
+    spec: { clusterName, template: { spec: { clusterName, infrastructureRef } } },
+  }
+}
+
+/** Creates templates and MachineDeployments of all sizes, unless they are there already. */
+export function installSizes(hub: LocalApi): void {
+  for (const size of sizes) {
+    createUnlessThere(hub, served.template, templateOf(size))
+    createUnlessThere(hub, served.deployment, deploymentOf(size))
+  }
+}
