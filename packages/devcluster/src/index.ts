@@ -15,6 +15,7 @@ export {
   type WebhookCall,
 } from './apiserver/index.ts'
 export * from './contract.ts'
+export { type Outcome, ReconcileLoop, type WorkQueue } from './controllers/loop/reconcile-loop.ts'
 export { type DataDirectory, type DataDirectoryOptions, openDataDirectory } from './data-directory.ts'
 export {
   type CloudSimulator,

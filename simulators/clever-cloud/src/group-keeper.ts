@@ -1,6 +1,6 @@
 /** The platform's operator: makes the nodes that NodeGroups ask for, and ends them (clever-cloud.md 2.3, 20). */
 import { isConditionTrue, kinds, type Node, ownValue } from '@tenon/api'
-import { ApiError } from '@tenon/devcluster'
+import { ApiError, type Outcome, ReconcileLoop, type WorkQueue } from '@tenon/devcluster'
 import { type NodeGroup, nodeGroupKind, platformLabels } from '@tenon/provider-clever-cloud'
 import { decide } from './decisions.ts'
 import { endGroup } from './group-end.ts'
@@ -11,17 +11,17 @@ import { lateEffects } from './late-effects.ts'
 import { decisionIn, newRecord } from './new-record.ts'
 import { earliest, groupOf, type Platform, platformFinalizer } from './platform.ts'
 
-/** Wait after a write that the API server refused. */
-const retryMs = 1_000
-
 /** Reconciles each group when it or one of its Nodes changes, and when something is due. */
 export class GroupKeeper {
   readonly #platform: Platform
-  readonly #wakeUps = new Map<string, () => void>()
+  readonly #loop: ReconcileLoop
+  readonly #groups: WorkQueue
   readonly #subscriptions: (() => void)[] = []
 
   constructor(platform: Platform) {
     this.#platform = platform
+    this.#loop = new ReconcileLoop(platform.clock, platform.logger)
+    this.#groups = this.#loop.queue('NodeGroup', (name) => this.#reconcile(name))
   }
 
   start(): void {
@@ -31,7 +31,7 @@ export class GroupKeeper {
     this.#subscriptions.push(
       api.subscribe(nodeGroupKind, {
         added: (group) => this.#meet(group),
-        updated: ({ metadata }) => this.#reconcile(metadata.name),
+        updated: ({ metadata }) => this.#groups.add(metadata.name),
         deleted: (group) => this.#forget(group),
       }),
       api.subscribe(kinds.node, { added: hear, updated: hear, deleted: hear }),
@@ -40,8 +40,7 @@ export class GroupKeeper {
 
   stop(): void {
     for (const end of this.#subscriptions) end()
-    for (const cancel of this.#wakeUps.values()) cancel()
-    this.#wakeUps.clear()
+    this.#loop.stop()
     for (const { instances } of this.#platform.records.values())
       for (const instance of instances.values()) this.#platform.host.cut(instance)
   }
@@ -54,16 +53,14 @@ export class GroupKeeper {
     const effects = isKnown ? [] : faults.strike(group)
     const record = newRecord(group, clock.monotonic() - ageMs, effects, settings, random)
     records.set(name, record)
-    if (!isKnown) {
-      this.#reconcile(name)
-      return
+    if (isKnown) {
+      record.decision = decisionIn(group, clock.monotonic())
+      record.isSynced = isConditionTrue(group, 'Ready')
+      if (record.decision.kind === 'accepted')
+        this.#attempt(name, () => resumeNodes(this.#platform, group, record))
     }
-    record.decision = decisionIn(group, clock.monotonic())
-    record.isSynced = isConditionTrue(group, 'Ready')
-    if (record.decision.kind === 'accepted')
-      this.#attempt(name, () => resumeNodes(this.#platform, group, record))
     // Not before all others are known: they count against the quota.
-    this.#wake(name, clock.monotonic())
+    this.#groups.add(name)
   }
 
   #forget({ metadata: { name, uid } }: NodeGroup): void {
@@ -71,7 +68,6 @@ export class GroupKeeper {
     const record = records.get(name)
     if (record === undefined || record.uid !== uid) return
     records.delete(name)
-    this.#cancel(name)
     this.#attempt(name, () => {
       clearNodes(this.#platform, record)
     })
@@ -81,7 +77,7 @@ export class GroupKeeper {
     const group = ownValue(node.metadata.labels, platformLabels.nodeGroup)
     const record = group === undefined ? undefined : this.#platform.records.get(group)
     if (record !== undefined && (record.end !== undefined || !record.isSynced || !isSettled(record)))
-      this.#reconcile(record.name)
+      this.#groups.add(record.name)
   }
 
   /** A Node of an earlier run whose group is gone has no instance. */
@@ -97,17 +93,11 @@ export class GroupKeeper {
     }
   }
 
-  #reconcile(name: string): void {
+  #reconcile(name: string): Outcome {
     const { clock, records } = this.#platform
     const record = records.get(name)
-    if (record === undefined) return
-    this.#cancel(name)
-    let nextMs: number | undefined
-    const isWritten = this.#attempt(name, () => {
-      nextMs = this.#pass(record)
-    })
-    if (!isWritten) nextMs = clock.monotonic() + retryMs
-    if (nextMs !== undefined) this.#wake(name, nextMs)
+    const nextMs = record && this.#pass(record)
+    return nextMs === undefined ? undefined : { afterMs: Math.max(0, nextMs - clock.monotonic()) }
   }
 
   /** Looks at one group once; answers when it has to be looked at again, if no event comes before. */
@@ -127,7 +117,7 @@ export class GroupKeeper {
     if (record.decision.kind === 'undecided') {
       if (clock.monotonic() < record.answerAtMs)
         return earliest([record.answerAtMs, lateEffects(this.#platform, record)])
-      for (const other of decide(this.#platform, record)) this.#wake(other.name, clock.monotonic())
+      for (const other of decide(this.#platform, record)) this.#groups.add(other.name)
     }
     const effectMs = lateEffects(this.#platform, record)
     // An effect may have changed the group, or ended it.
@@ -153,30 +143,12 @@ export class GroupKeeper {
       api.patch(nodeGroupKind, undefined, record.name, { status }, 'status')
   }
 
-  #wake(name: string, atMs: number): void {
-    const { clock } = this.#platform
-    this.#cancel(name)
-    const cancel = clock.after(Math.max(0, atMs - clock.monotonic()), () => {
-      this.#wakeUps.delete(name)
-      this.#reconcile(name)
-    })
-    this.#wakeUps.set(name, cancel)
-  }
-
-  #cancel(name: string): void {
-    this.#wakeUps.get(name)?.()
-    this.#wakeUps.delete(name)
-  }
-
-  /** Answers whether the API server took every write. */
-  #attempt(group: string, act: () => void): boolean {
+  #attempt(group: string, act: () => void): void {
     try {
       act()
-      return true
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       this.#platform.logger.debug('the platform could not reconcile a NodeGroup', { group, error })
-      return false
     }
   }
 }

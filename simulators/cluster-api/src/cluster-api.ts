@@ -1,19 +1,18 @@
 /** A simulated Cluster API: its controllers on a hub, and an infrastructure whose machines join one cluster. */
 import { kinds as coreKinds, type KubeObject, type Node, ownValue, type ResourceType } from '@tenon/api'
-import { ApiError, type LocalApi, type SimulatorParts } from '@tenon/devcluster'
+import { ApiError, type LocalApi, ReconcileLoop, type SimulatorParts } from '@tenon/devcluster'
 import type { SimulatedInstance } from '@tenon/provider'
 import { defaultGroup, namesOf, type ServedVersion } from '@tenon/provider-cluster-api'
 import { installKinds } from './crds.ts'
 import { reconcileDeployment } from './deployments/deployment-controller.ts'
 import { Faults } from './faults.ts'
-import type { HubParts } from './hub-parts.ts'
+import { awayMs, type HubParts } from './hub-parts.ts'
 import { type FullDeployment, type FullMachine, type SimulatedKinds, simulatedKinds } from './kinds.ts'
 import { reconcileSet } from './machine-sets/set-controller.ts'
 import { Infrastructure } from './machines/infrastructure.ts'
 import { type MachineParts, reconcileMachine } from './machines/machine-controller.ts'
 import { MachineRoom } from './machines/machine-room.ts'
 import { NodeIndex } from './machines/node-index.ts'
-import { awayMs, ReconcileQueue } from './reconcile-queue.ts'
 import { type ClusterApiSettings, defaultSettings, type DelayRange, drawDelay } from './settings.ts'
 import { tellTemplate } from './templates.ts'
 
@@ -79,6 +78,12 @@ export function startClusterApi(parts: SimulatorParts, options: ClusterApiOption
   }
 }
 
+/** An event of an object, which its controller looks at some time later. */
+type Hear = (namespace: string | undefined, name: string) => void
+
+/** Looks at one object once. Answers in how many milliseconds to look again, if no event comes before. */
+type Pass = (namespace: string, name: string) => number | undefined
+
 /** All controllers, and what tells them of events. */
 class Manager {
   readonly hub: HubParts
@@ -86,9 +91,10 @@ class Manager {
   readonly infrastructure: Infrastructure
   readonly #workload: LocalApi
   readonly #nodes = new NodeIndex()
-  readonly #deployments: ReconcileQueue
-  readonly #sets: ReconcileQueue
-  readonly #machines: ReconcileQueue
+  readonly #loop: ReconcileLoop
+  readonly #hearDeployment: Hear
+  readonly #hearSet: Hear
+  readonly #hearMachine: Hear
   readonly #subscriptions: (() => void)[] = []
 
   constructor(
@@ -116,24 +122,31 @@ class Manager {
       infrastructure: this.infrastructure,
       nodes: this.#nodes,
     }
+    this.#loop = new ReconcileLoop(clock, logger)
     const delays = random.fork('delays')
+    const controller = (kind: string, delay: () => DelayRange, pass: Pass): Hear => {
+      const queue = this.#loop.queue(kind, (key) => {
+        const [namespace = '', name = ''] = key.split('/')
+        const afterMs = pass(namespace, name)
+        return afterMs === undefined ? undefined : { afterMs }
+      })
+      return (namespace = '', name) => queue.addAfter(`${namespace}/${name}`, drawDelay(delays, delay()))
+    }
     const unlessAway =
-      (pass: ReconcileQueuePass): ReconcileQueuePass =>
+      (pass: Pass): Pass =>
       (namespace, name) =>
         settings.isCoreAway ? awayMs : pass(namespace, name)
-    const queue = (kind: string, range: () => DelayRange, pass: ReconcileQueuePass) =>
-      new ReconcileQueue({ kind, clock, logger, pass, delayMs: () => drawDelay(delays, range()) })
-    this.#deployments = queue(
+    this.#hearDeployment = controller(
       'MachineDeployment',
       () => settings.deploymentDelay,
       unlessAway((namespace, name) => reconcileDeployment(this.hub, namespace, name)),
     )
-    this.#sets = queue(
+    this.#hearSet = controller(
       'MachineSet',
       () => settings.controllerDelay,
       unlessAway((namespace, name) => reconcileSet(this.hub, namespace, name)),
     )
-    this.#machines = queue(
+    this.#hearMachine = controller(
       'Machine',
       () => settings.controllerDelay,
       (namespace, name) => reconcileMachine(machineParts, namespace, name),
@@ -155,14 +168,14 @@ class Manager {
         updated: ({ metadata }) => this.#hearAll(metadata.namespace ?? ''),
       }),
       api.subscribe(kinds.deployment, {
-        added: ({ metadata }) => this.#deployments.hear(metadata.namespace, metadata.name),
+        added: ({ metadata }) => this.#hearDeployment(metadata.namespace, metadata.name),
         updated: (deployment, old) => {
-          this.#deployments.hear(deployment.metadata.namespace, deployment.metadata.name)
+          this.#hearDeployment(deployment.metadata.namespace, deployment.metadata.name)
           if (deployment.metadata.generation !== old.metadata.generation) this.#hearMachinesOf(deployment)
         },
       }),
       this.#follow(kinds.set, (set) => {
-        this.#sets.hear(set.metadata.namespace, set.metadata.name)
+        this.#hearSet(set.metadata.namespace, set.metadata.name)
         this.#hearOwners(set)
       }),
       api.subscribe(kinds.machine, {
@@ -186,12 +199,12 @@ class Manager {
 
   stop(): void {
     for (const end of this.#subscriptions) end()
-    for (const queue of [this.#deployments, this.#sets, this.#machines]) queue.stop()
+    this.#loop.stop()
     for (const record of this.infrastructure.records()) this.infrastructure.room.cut(record)
   }
 
   hearMachine(namespace: string, name: string): void {
-    this.#machines.hear(namespace, name)
+    this.#hearMachine(namespace, name)
   }
 
   #follow(type: ResourceType, hear: (object: KubeObject) => void): () => void {
@@ -199,24 +212,24 @@ class Manager {
   }
 
   #hearWithOwners(machine: FullMachine): void {
-    this.#machines.hear(machine.metadata.namespace, machine.metadata.name)
+    this.#hearMachine(machine.metadata.namespace, machine.metadata.name)
     this.#hearOwners(machine)
   }
 
   #hearOwners({ metadata }: KubeObject): void {
     const { labels, namespace, ownerReferences = [] } = metadata
     const deployment = ownValue(labels, this.hub.names.deploymentName)
-    if (deployment !== undefined) this.#deployments.hear(namespace, deployment)
-    for (const { kind, name } of ownerReferences) if (kind === 'MachineSet') this.#sets.hear(namespace, name)
+    if (deployment !== undefined) this.#hearDeployment(namespace, deployment)
+    for (const { kind, name } of ownerReferences) if (kind === 'MachineSet') this.#hearSet(namespace, name)
   }
 
   #hearAll(namespace: string): void {
     const { api, kinds } = this.hub
     for (const { metadata } of api.list(kinds.deployment, { namespace }))
-      this.#deployments.hear(namespace, metadata.name)
-    for (const { metadata } of api.list(kinds.set, { namespace })) this.#sets.hear(namespace, metadata.name)
+      this.#hearDeployment(namespace, metadata.name)
+    for (const { metadata } of api.list(kinds.set, { namespace })) this.#hearSet(namespace, metadata.name)
     for (const { metadata } of api.list(kinds.machine, { namespace }))
-      this.#machines.hear(namespace, metadata.name)
+      this.#hearMachine(namespace, metadata.name)
   }
 
   /** Whether Machines are up to date depends on their MachineDeployment. */
@@ -224,7 +237,7 @@ class Manager {
     const { api, kinds, names } = this.hub
     const labelSelector = { matchLabels: { [names.deploymentName]: name } }
     for (const { metadata } of api.list(kinds.machine, { namespace, labelSelector }))
-      this.#machines.hear(namespace, metadata.name)
+      this.#hearMachine(namespace, metadata.name)
   }
 
   /** The object of a Machine is gone, perhaps because someone took its finalizer away: its machine goes with it. */
@@ -243,7 +256,7 @@ class Manager {
 
   #hearNode({ spec }: Node): void {
     for (const { namespace, name } of this.infrastructure.sharing(spec?.providerID ?? ''))
-      this.#machines.hear(namespace, name)
+      this.#hearMachine(namespace, name)
   }
 
   /** A Node of an earlier run whose Machine is gone has no machine. */
@@ -263,5 +276,3 @@ class Manager {
     }
   }
 }
-
-type ReconcileQueuePass = ConstructorParameters<typeof ReconcileQueue>[0]['pass']

@@ -6,6 +6,9 @@ import type { ClusterApiNames } from '@tenon/provider-cluster-api'
 import type { SimulatedKinds } from './kinds.ts'
 import type { ClusterApiSettings } from './settings.ts'
 
+/** Wait for the manager of a controller while it is away. */
+export const awayMs = 1_000
+
 export interface HubParts {
   /** API server of the hub. */
   readonly api: LocalApi

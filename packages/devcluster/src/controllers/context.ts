@@ -15,8 +15,6 @@ export interface ControllerSettings {
   readonly podGcQuarantineMs: number
   /** Finished pods kept at most. */
   readonly terminatedPodThreshold: number
-  /** Longest time the controllers hold the event loop in one turn. */
-  readonly turnBudgetMs: number
   /** Least time between two looks of a controller at the same many objects; what happens meanwhile is seen at once. */
   readonly leastRestMs: number
   /** Whether controllers write Events. */
@@ -43,7 +41,6 @@ export const defaultSettings: ControllerSettings = {
   nodeStartupGraceMs: 60_000,
   podGcQuarantineMs: 40_000,
   terminatedPodThreshold: 12_500,
-  turnBudgetMs: 4,
   leastRestMs: 0,
   recordsEvents: true,
   without: [],

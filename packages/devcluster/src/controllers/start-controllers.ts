@@ -32,8 +32,6 @@ import { volumeBinding } from './storage/volume-binding-controller.ts'
 
 export type { ControllerSettings } from './context.ts'
 
-const turnSteps = 256
-
 type StartController = (context: ControllerContext) => void
 
 /** In the order in which they start; those with a name may be left out. */
@@ -74,8 +72,7 @@ export function startControllers(options: {
 }): { stop(): void } {
   const { api, clock, random, logger } = options
   const settings = { ...defaultSettings, ...options.settings }
-  const { turnBudgetMs, leastRestMs } = settings
-  const loop = new ReconcileLoop(clock, logger, { turnBudgetMs, turnSteps, leastRestMs })
+  const loop = new ReconcileLoop(clock, logger, { leastRestMs: settings.leastRestMs })
   const store = new ClusterStore(api)
   const events = new EventRecorder(api, clock, logger, settings.recordsEvents)
   const context: ControllerContext = { store, loop, events, clock, random, log: logger, settings }

@@ -100,6 +100,8 @@ test('CLV-89 a change of labels of the class rolls the nodes', async (t) => {
     stage.groups().every(({ metadata }) => !before.has(metadata.name)) &&
     stage.allRun(2)
   assert.ok(await stage.until(hasRolled, 15 * minutes))
+  // The operator asks every five seconds whether the instance of a claim is gone.
+  await stage.pass(5 * seconds)
   for (const { spec } of stage.groups()) assert.equal(spec.labels?.['team'], 'data')
   for (const { metadata } of stage.nodes()) assert.equal(metadata.labels?.['team'], 'data')
   assert.ok(stage.groups().every(({ metadata }) => metadata.labels?.[ownNames.managed] === 'true'))

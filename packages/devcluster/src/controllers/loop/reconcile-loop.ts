@@ -41,10 +41,10 @@ interface Item {
 }
 
 export interface LoopLimits {
-  /** Longest time one turn of the event loop is held, in milliseconds of the clock. */
-  readonly turnBudgetMs: number
-  /** Most steps per turn, whatever the clock says. */
-  readonly turnSteps: number
+  /** Longest time one turn of the event loop is held, in milliseconds of the clock; 4 unless given. */
+  readonly turnBudgetMs?: number
+  /** Most steps per turn, whatever the clock says; 256 unless given. */
+  readonly turnSteps?: number
   /** Least time between two looks at more than a handful of objects, in milliseconds; none unless given. */
   readonly leastRestMs?: number
 }
@@ -65,16 +65,16 @@ const handful = 8
 export class ReconcileLoop {
   readonly #clock: Clock
   readonly #log: Logger
-  readonly #limits: LoopLimits
+  readonly #limits: Required<LoopLimits>
   #ready: Item[] = []
   #cancelTurn: (() => void) | undefined
   #stopped = false
   readonly #all: Map<string, Item>[] = []
 
-  constructor(clock: Clock, log: Logger, limits: LoopLimits) {
+  constructor(clock: Clock, log: Logger, limits: LoopLimits = {}) {
     this.#clock = clock
     this.#log = log
-    this.#limits = limits
+    this.#limits = { turnBudgetMs: 4, turnSteps: 256, leastRestMs: 0, ...limits }
   }
 
   /** Opens the queue of one controller. */
@@ -202,9 +202,8 @@ export class ReconcileLoop {
   }
 
   #restMs(touched: number): number {
-    const { leastRestMs = 0 } = this.#limits
     const ownMs = touched >= restFromObjects ? Math.min(longestRestMs, touched * restMsPerObject) : 0
-    return touched > handful ? Math.max(leastRestMs, ownMs) : ownMs
+    return touched > handful ? Math.max(this.#limits.leastRestMs, ownMs) : ownMs
   }
 
   #fail(item: Item, error: unknown): void {
