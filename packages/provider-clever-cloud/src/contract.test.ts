@@ -1,5 +1,5 @@
 import { karpenterKinds } from '@tenon/api'
-import { type KubeClient, KubeError } from '@tenon/kube'
+import { KubeError } from '@tenon/kube'
 import { type ContractWorld, examineProvider, mortalProcess } from '@tenon/provider/contract-suite'
 import { nodeGroupIn, providerIdOf } from './names.ts'
 import { cleverNodeClassKind } from './nodeclass/types.ts'
@@ -10,19 +10,9 @@ import { aClaim, aNodeClass, pool, readiness, Stage } from './testing/stage.test
 async function open(): Promise<ContractWorld> {
   const stage = new Stage()
   const { kube, clock, platform } = stage
-  let losesAnswer = false
-  const lossy: KubeClient = {
-    ...platform.client(kube),
-    create: async (type, object) => {
-      const made = await kube.create(type, object)
-      if (!losesAnswer) return made
-      losesAnswer = false
-      throw new KubeError('transport', 0, 'socket hang up')
-    },
-  }
   const startProcess: ContractWorld['startProcess'] = (death) => {
     const { client, isDead } = mortalProcess(death)
-    return { provider: stage.newProvider(client(lossy)), isDead }
+    return { provider: stage.newProvider(client(platform.client(kube))), isDead }
   }
   return await Promise.resolve({
     provider: startProcess().provider,
@@ -50,7 +40,8 @@ async function open(): Promise<ContractWorld> {
       return providerIdOf('foreign')
     },
     loseNextAnswer: () => {
-      losesAnswer = true
+      const error = new KubeError('transport', 0, 'socket hang up')
+      kube.failures.push({ verb: 'create', plural: nodeGroupKind.plural, error, hasEffect: true })
     },
     obstruct: async (obstacle) => {
       // A refused flavor counts as one that is sold out for a while.

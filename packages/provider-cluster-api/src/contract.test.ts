@@ -1,5 +1,5 @@
-import { karpenterKinds, type KubeObject, type ResourceType } from '@tenon/api'
-import { type KubeClient, KubeError, type ObjectKey, type PatchOptions } from '@tenon/kube'
+import { karpenterKinds } from '@tenon/api'
+import { KubeError } from '@tenon/kube'
 import { type ContractWorld, examineProvider, mortalProcess } from '@tenon/provider/contract-suite'
 import { capacityAnnotations } from './names.ts'
 import { clusterAPINodeClassKind } from './nodeclass/types.ts'
@@ -18,24 +18,9 @@ async function open(): Promise<ContractWorld> {
   const { kube, clock } = stage
   stage.add({ name: 'md-0' })
   stage.add({ name: 'md-1', annotations: { [capacityAnnotations.cpu]: '8' } })
-  let losesAnswer = false
-  const lossy: KubeClient = {
-    ...bound(kube),
-    patch: async <T extends KubeObject>(
-      type: ResourceType<T>,
-      key: ObjectKey,
-      patch: object,
-      options?: PatchOptions,
-    ) => {
-      const patched = await kube.patch<T>(type, key, patch, options)
-      if (!losesAnswer || type.plural !== 'machinedeployments') return patched
-      losesAnswer = false
-      throw new KubeError('transport', 0, 'socket hang up')
-    },
-  }
   const startProcess: ContractWorld['startProcess'] = (death) => {
     const { client, isDead } = mortalProcess(death)
-    return { provider: stage.newProvider(client(lossy)), isDead }
+    return { provider: stage.newProvider(client(kube)), isDead }
   }
   return await Promise.resolve({
     provider: startProcess().provider,
@@ -65,7 +50,8 @@ async function open(): Promise<ContractWorld> {
       return 'test:///foreign'
     },
     loseNextAnswer: () => {
-      losesAnswer = true
+      const error = new KubeError('transport', 0, 'socket hang up')
+      kube.failures.push({ verb: 'patch', plural: 'machinedeployments', error, hasEffect: true })
     },
     obstruct: async (obstacle) => {
       if (obstacle === 'refused') return false
@@ -89,20 +75,6 @@ async function open(): Promise<ContractWorld> {
     },
     causeDrift: () => false,
   })
-}
-
-/** The methods of a client as values. */
-function bound(kube: KubeClient): KubeClient {
-  return {
-    get: (type, key) => kube.get(type, key),
-    list: (type, options) => kube.list(type, options),
-    create: (type, object) => kube.create(type, object),
-    update: (type, object) => kube.update(type, object),
-    patch: kube.patch.bind(kube),
-    delete: (type, key, options) => kube.delete(type, key, options),
-    evict: () => Promise.resolve(),
-    serverVersion: () => kube.serverVersion(),
-  }
 }
 
 examineProvider('cluster-api', open)

@@ -1,11 +1,15 @@
 import { karpenterKinds, kinds, labels, type NodePool } from '@tenon/api'
-import { KubeError, type ObjectKey } from '@tenon/kube'
-import { type ContractWorld, examineProvider, mortalProcess } from '@tenon/provider/contract-suite'
+import { KubeError } from '@tenon/kube'
+import {
+  type ContractWorld,
+  examineProvider,
+  MemoryKube,
+  mortalProcess,
+} from '@tenon/provider/contract-suite'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { defaultCatalogue } from './catalogue.ts'
 import { kwokNodeClassKind } from './nodeclass.ts'
 import { KwokProvider } from './provider.ts'
-import { FakeKube } from './testing/fake-kube.test-support.ts'
 
 const nodeClassRef = { group: 'karpenter.kwok.sh', kind: 'KWOKNodeClass', name: 'default' }
 const pool: NodePool = {
@@ -17,7 +21,7 @@ const pool: NodePool = {
 
 async function open(): Promise<ContractWorld> {
   const clock = new VirtualClock()
-  const kube = new FakeKube(clock)
+  const kube = new MemoryKube(clock)
   const random = new SeededRandom(1)
   let isSoldOut = false
   const instanceTypes = defaultCatalogue().map((type) => ({
@@ -35,9 +39,6 @@ async function open(): Promise<ContractWorld> {
     metadata: { name: 'default' },
   }
   kube.put(kwokNodeClassKind, nodeClass)
-  const nodeClasses = {
-    get: ({ name }: ObjectKey) => kube.all(kwokNodeClassKind).find(({ metadata }) => metadata.name === name),
-  }
   const annotate = (name: string, value: string) => {
     const annotations = { [`simulation.karpenter.kwok.sh/${name}`]: value }
     kube.put(kwokNodeClassKind, { ...nodeClass, metadata: { name: 'default', annotations } })
@@ -47,7 +48,7 @@ async function open(): Promise<ContractWorld> {
     return {
       provider: new KwokProvider({
         client: client(kube),
-        nodeClasses,
+        nodeClasses: kube.cache(kwokNodeClassKind),
         runtime: { clock, random, logger: silentLogger },
         instanceTypes,
       }),
@@ -87,7 +88,8 @@ async function open(): Promise<ContractWorld> {
       return providerID
     },
     loseNextAnswer: () => {
-      kube.faults.push({ error: new KubeError('transport', 0, 'socket hang up'), hasEffect: true })
+      const error = new KubeError('transport', 0, 'socket hang up')
+      kube.failures.push({ verb: 'create', plural: 'nodes', error, hasEffect: true })
     },
     obstruct: async (obstacle) => {
       // A Node that is refused never appears; the launch does not tell.

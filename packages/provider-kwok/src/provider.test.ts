@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds, labels, type Node, type NodeClaim } from '@tenon/api'
+import { MemoryKube } from '@tenon/provider/contract-suite'
 import { type LogFields, type Logger, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { kwokNodeClassKind } from './nodeclass.ts'
 import { type KwokDependencies, KwokProvider } from './provider.ts'
-import { FakeKube } from './testing/fake-kube.test-support.ts'
 
 function open({
   logger = silentLogger,
   ...options
 }: Partial<KwokDependencies> & { readonly logger?: Logger } = {}) {
   const clock = new VirtualClock()
-  const client = new FakeKube(clock)
+  const client = new MemoryKube(clock)
   const annotate = (annotations: Readonly<Record<string, string>>) =>
     client.put(kwokNodeClassKind, {
       apiVersion: 'karpenter.kwok.sh/v1alpha1',
@@ -19,7 +19,7 @@ function open({
       metadata: { name: 'default', annotations },
     })
   annotate({})
-  const nodeClasses = { get: () => client.all(kwokNodeClassKind)[0] }
+  const nodeClasses = client.cache(kwokNodeClassKind)
   const random = new SeededRandom(1)
   const deps = { client, nodeClasses, runtime: { clock, random, logger }, ...options }
   return { clock, client, annotate, provider: new KwokProvider(deps) }

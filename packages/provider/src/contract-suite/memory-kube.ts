@@ -1,4 +1,7 @@
-/** An in-memory Kubernetes API for tests of providers. */
+/**
+ * An in-memory Kubernetes API for tests of providers. Not the embedded API server: `@tenon/provider` is published and
+ * brings nothing along, and tests want each write to be seen at once.
+ */
 import { type KubeObject, matchesSelector, type NewObject, pathOf, type ResourceType } from '@tenon/api'
 import {
   type Cache,
@@ -22,8 +25,13 @@ export class MemoryKube implements KubeClient {
   readonly writes: { readonly verb: string; readonly path: string; readonly body?: unknown }[] = []
   readonly events: EventInput[] = []
   readonly recorder: EventRecorder = { record: (event) => this.events.push(event) }
-  /** Errors for the next writes that fit. */
-  readonly failures: { readonly verb: string; readonly plural: string; readonly error: KubeError }[] = []
+  /** Errors for the next writes that fit; with `hasEffect` the write is done, and only its answer is lost. */
+  readonly failures: {
+    readonly verb: string
+    readonly plural: string
+    readonly error: KubeError
+    readonly hasEffect?: true
+  }[] = []
   readonly #objects = new Map<string, { readonly type: ResourceType; object: KubeObject }>()
   readonly #listeners = new Map<string, Set<(change: Change<KubeObject>) => void>>()
   readonly #clock: Clock
@@ -75,21 +83,23 @@ export class MemoryKube implements KubeClient {
   }
 
   async create<T extends KubeObject>(type: ResourceType<T>, object: NewObject<T>): Promise<T> {
-    this.#write('create', type, object.metadata.name ?? '', object)
-    if ((await this.get(type, object.metadata as ObjectKey)) !== undefined) {
-      throw new KubeError('alreadyExists', 409, `${type.plural} "${object.metadata.name}" already exists`)
-    }
-    return this.put(type, object)
+    const name = object.metadata.name ?? ''
+    return await this.#write('create', type, { name, body: object }, async () => {
+      if ((await this.get(type, object.metadata as ObjectKey)) !== undefined)
+        throw new KubeError('alreadyExists', 409, `${type.plural} "${name}" already exists`)
+      return this.put(type, object)
+    })
   }
 
   async update<T extends KubeObject>(type: ResourceType<T>, object: T): Promise<T> {
     const { name, resourceVersion } = object.metadata
-    this.#write('update', type, name, object)
-    const old = await this.get(type, object.metadata)
-    if (old === undefined) throw new KubeError('notFound', 404, `${name} not found`)
-    if (resourceVersion !== old.metadata.resourceVersion)
-      throw new KubeError('conflict', 409, 'the object has been modified')
-    return this.put(type, object)
+    return await this.#write('update', type, { name, body: object }, async () => {
+      const old = await this.get(type, object.metadata)
+      if (old === undefined) throw new KubeError('notFound', 404, `${name} not found`)
+      if (resourceVersion !== old.metadata.resourceVersion)
+        throw new KubeError('conflict', 409, 'the object has been modified')
+      return this.put(type, object)
+    })
   }
 
   async patch<T extends KubeObject>(
@@ -98,34 +108,34 @@ export class MemoryKube implements KubeClient {
     patch: object,
     options: PatchOptions = {},
   ): Promise<T> {
-    this.#write('patch', type, key.name, patch)
-    const old = await this.get(type, key)
-    if (old === undefined) throw new KubeError('notFound', 404, `${key.name} not found`)
-    if (options.resourceVersion !== undefined && options.resourceVersion !== old.metadata.resourceVersion) {
-      throw new KubeError('conflict', 409, 'the object has been modified')
-    }
-    const merged = merge(old as unknown as Json, patch as Json) as unknown as T
-    if (merged.metadata.deletionTimestamp !== undefined && (merged.metadata.finalizers ?? []).length === 0) {
+    return await this.#write('patch', type, { name: key.name, body: patch }, async () => {
+      const old = await this.get(type, key)
+      if (old === undefined) throw new KubeError('notFound', 404, `${key.name} not found`)
+      if (options.resourceVersion !== undefined && options.resourceVersion !== old.metadata.resourceVersion)
+        throw new KubeError('conflict', 409, 'the object has been modified')
+      const merged = merge(old as unknown as Json, patch as Json) as unknown as T
+      if (merged.metadata.deletionTimestamp === undefined || (merged.metadata.finalizers ?? []).length > 0)
+        return this.put(type, merged)
       this.#remove(type, merged)
       return merged
-    }
-    return this.put(type, merged)
+    })
   }
 
   async delete(type: ResourceType, key: ObjectKey, options: DeleteOptions = {}): Promise<void> {
-    this.#write('delete', type, key.name)
-    const object = await this.get(type, key)
-    if (object === undefined) throw new KubeError('notFound', 404, `${key.name} not found`)
-    const { preconditionUid = object.metadata.uid, preconditionResourceVersion } = options
-    const { uid, resourceVersion } = object.metadata
-    if (preconditionUid !== uid || (preconditionResourceVersion ?? resourceVersion) !== resourceVersion)
-      throw new KubeError('conflict', 409, 'the object is another one, or has been modified')
-    if ((object.metadata.finalizers ?? []).length === 0) this.#remove(type, object)
-    else
-      this.put(type, {
-        ...object,
-        metadata: { ...object.metadata, deletionTimestamp: rfc3339(this.#clock.now()) },
-      })
+    await this.#write('delete', type, { name: key.name }, async () => {
+      const object = await this.get(type, key)
+      if (object === undefined) throw new KubeError('notFound', 404, `${key.name} not found`)
+      const { preconditionUid = object.metadata.uid, preconditionResourceVersion } = options
+      const { uid, resourceVersion } = object.metadata
+      if (preconditionUid !== uid || (preconditionResourceVersion ?? resourceVersion) !== resourceVersion)
+        throw new KubeError('conflict', 409, 'the object is another one, or has been modified')
+      if ((object.metadata.finalizers ?? []).length === 0) this.#remove(type, object)
+      else
+        this.put(type, {
+          ...object,
+          metadata: { ...object.metadata, deletionTimestamp: rfc3339(this.#clock.now()) },
+        })
+    })
   }
 
   async evict(): Promise<void> {}
@@ -164,10 +174,20 @@ export class MemoryKube implements KubeClient {
     this.#announce(type, { kind: 'deleted', object })
   }
 
-  #write(verb: string, type: ResourceType, name: string, body?: unknown): void {
+  /** Notes a write and does it, unless one of {@link failures} takes its place, or that of its answer. */
+  async #write<T>(
+    verb: string,
+    type: ResourceType,
+    { name, body }: { readonly name: string; readonly body?: unknown },
+    act: () => Promise<T>,
+  ): Promise<T> {
     this.writes.push({ verb, path: pathOf(type, undefined, name), ...(body !== undefined && { body }) })
     const at = this.failures.findIndex((failure) => failure.verb === verb && failure.plural === type.plural)
-    if (at !== -1) throw this.failures.splice(at, 1)[0]?.error as KubeError
+    const [failure] = at === -1 ? [] : this.failures.splice(at, 1)
+    if (failure !== undefined && failure.hasEffect !== true) throw failure.error
+    const answer = await act()
+    if (failure !== undefined) throw failure.error
+    return answer
   }
 
   #listenersOf(type: ResourceType): Set<(change: Change<KubeObject>) => void> {
