@@ -68,6 +68,7 @@ const typesOnly: ReadonlySet<string> = new Set(['provider devcluster'])
 const testDoors: ReadonlySet<string> = new Set([
   '@tenon/api/scheduler-cases',
   '@tenon/ask/test-clusters',
+  '@tenon/devcluster/scheduling-verdicts',
   '@tenon/provider/contract-suite',
   ...simulators.map((name) => `@tenon/${name}/fixture`),
 ])

@@ -1,7 +1,8 @@
 /** The same cases put to kube-scheduler and to the embedded scheduler. */
 import { generateKeyPairSync } from 'node:crypto'
 import { kinds, type Pod, type UnstructuredObject } from '@tenon/api'
-import { ApiError, createApiServer, type LocalApi, schedulingVerdicts } from '@tenon/devcluster'
+import { ApiError, createApiServer, type LocalApi } from '@tenon/devcluster'
+import { schedulingVerdicts } from '@tenon/devcluster/scheduling-verdicts'
 import { isKubeError, KubeError } from '@tenon/kube'
 import { type Clock, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { inParallel } from '../parallel.ts'

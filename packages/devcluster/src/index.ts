@@ -27,7 +27,6 @@ export {
 } from './dev-cluster.ts'
 export type { KeptInstances, InstanceRecord } from './kept-instances.ts'
 export { restoreObjects, type RestoredObject } from './restore.ts'
-export { schedulingVerdicts } from './scheduler/verdict.ts'
 export {
   type CheckedCustomResource,
   type CrdChecker,

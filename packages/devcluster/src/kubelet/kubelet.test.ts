@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { kinds, type Node } from '@tenon/api'
-import { KubeletFixture } from './kubelet-fixture.ts'
+import { KubeletFixture } from './kubelet-fixture.test-support.ts'
 
 describe('a kubelet and its Node', () => {
   it('registers the Node not ready, with labels, addresses and sizes, and is Ready after its delay', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Device, kinds, type ResourceSliceTemplate } from '@tenon/api'
-import { KubeletFixture } from './kubelet-fixture.ts'
+import { KubeletFixture } from './kubelet-fixture.test-support.ts'
 
 const driver = 'gpu.example.com'
 const devices: readonly ResourceSliceTemplate[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { kinds, type PersistentVolume, type Pod, type VolumeAttachment } from '@tenon/api'
-import { KubeletFixture } from './kubelet-fixture.ts'
+import { KubeletFixture } from './kubelet-fixture.test-support.ts'
 
 describe('pods on a kubelet', () => {
   it('brings a pod from ContainerCreating to Ready with three writes at most', async () => {

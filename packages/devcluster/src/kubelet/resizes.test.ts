@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { kinds, type Pod, type ResourceList } from '@tenon/api'
-import { KubeletFixture } from './kubelet-fixture.ts'
+import { KubeletFixture } from './kubelet-fixture.test-support.ts'
 
 /** A node of 3.8 cores with pods of this many that run on it. */
 async function withPods(pods: Readonly<Record<string, ResourceList>>): Promise<KubeletFixture> {

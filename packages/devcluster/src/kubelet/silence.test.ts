@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { kinds, type Lease, type Node, type Pod } from '@tenon/api'
-import { KubeletFixture } from './kubelet-fixture.ts'
+import { KubeletFixture } from './kubelet-fixture.test-support.ts'
 
 const renewedAt = (fixture: KubeletFixture): string | undefined =>
   fixture.api.get<Lease>(kinds.lease, 'kube-node-lease', 'a')?.spec?.renewTime

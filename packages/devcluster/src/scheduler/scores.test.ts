@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { KubeObject, PodSpec } from '@tenon/api'
-import { aCluster, hostKey, inZone, zoneKey } from './scheduling-fixture.ts'
+import { aCluster, hostKey, inZone, zoneKey } from './scheduling-fixture.test-support.ts'
 
 describe('which of the fitting nodes', () => {
   it('takes the node with the most room', async () => {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { StoredObject } from '../contract.ts'
 import { builtinDefinitions } from './builtin-definitions.ts'
 import { fieldErrorsMessage } from './field-errors.ts'
-import { aDeployment, aPod, builtin } from './fixtures.ts'
+import { aDeployment, aPod, builtin } from './fixtures.test-support.ts'
 import { decodingError } from './validation/shape.ts'
 
 function refusal(kind: string, object: StoredObject, old?: StoredObject): string {

@@ -12,8 +12,8 @@ import {
 } from '@tenon/runtime'
 import { createKubeClient } from '../client/client.ts'
 import type { Change } from '../contract.ts'
-import { MemoryServer } from '../test-support/memory-server.ts'
-import { refusal } from '../test-support/scripted-transport.ts'
+import { MemoryServer } from '../testing/memory-server.test-support.ts'
+import { refusal } from '../testing/scripted-transport.test-support.ts'
 import { createCache, type CacheOptions, type FollowingCache } from './cache.ts'
 import { createCacheRegistry, waitForSync } from './registry.ts'
 

@@ -5,8 +5,8 @@ import { kinds, type Pod } from '@tenon/api'
 import { oneChunk, integerBetween, SeededRandom, silentLogger, unit, VirtualClock } from '@tenon/runtime'
 import { createKubeClient } from '../client/client.ts'
 import type { Change } from '../contract.ts'
-import { MemoryServer } from '../test-support/memory-server.ts'
-import { refusal } from '../test-support/scripted-transport.ts'
+import { MemoryServer } from '../testing/memory-server.test-support.ts'
+import { refusal } from '../testing/scripted-transport.test-support.ts'
 import { createCache } from './cache.ts'
 
 /** Fails at the first change that does not fit to what was told before. */

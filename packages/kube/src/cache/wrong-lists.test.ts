@@ -11,9 +11,9 @@ import {
   VirtualClock,
 } from '@tenon/runtime'
 import { createKubeClient } from '../client/client.ts'
-import { ByteStream } from '../test-support/byte-stream.ts'
-import { MemoryServer } from '../test-support/memory-server.ts'
-import { refusal } from '../test-support/scripted-transport.ts'
+import { ByteStream } from '../testing/byte-stream.test-support.ts'
+import { MemoryServer } from '../testing/memory-server.test-support.ts'
+import { refusal } from '../testing/scripted-transport.test-support.ts'
 import { createCache, type CacheOptions, type FollowingCache } from './cache.ts'
 
 const pods = '/api/v1/namespaces/n/pods'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { kinds } from '@tenon/api'
 import { VirtualClock } from '@tenon/runtime'
 import { isKubeError, type KubeClient, KubeError, type KubeErrorKind } from '../contract.ts'
-import { MemoryServer } from '../test-support/memory-server.ts'
+import { MemoryServer } from '../testing/memory-server.test-support.ts'
 import {
   type Answer,
   broken,
@@ -12,7 +12,7 @@ import {
   ScriptedTransport,
   silence,
   text,
-} from '../test-support/scripted-transport.ts'
+} from '../testing/scripted-transport.test-support.ts'
 import { createKubeClient } from './client.ts'
 
 const pod = { namespace: 'default', name: 'a' }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { kinds } from '@tenon/api'
 import { integerBetween, type Random, SeededRandom, VirtualClock } from '@tenon/runtime'
 import type { ReadFields } from '../contract.ts'
-import { type Answer, ScriptedTransport } from '../test-support/scripted-transport.ts'
+import { type Answer, ScriptedTransport } from '../testing/scripted-transport.test-support.ts'
 import { createKubeClient } from './client.ts'
 import { FieldReader } from './read-fields.ts'
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { kinds } from '@tenon/api'
 import { VirtualClock } from '@tenon/runtime'
 import type { Lane } from '../contract.ts'
-import { type Answer, json, ScriptedTransport } from '../test-support/scripted-transport.ts'
+import { type Answer, json, ScriptedTransport } from '../testing/scripted-transport.test-support.ts'
 import { createKubeClient, type WatchingKubeClient } from './client.ts'
 
 /** What was asked for, whatever that was. */

@@ -4,7 +4,7 @@ import type { KubeObject } from '@tenon/api'
 import { oneChunk, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { createKubeClient } from '../client/client.ts'
 import type { EventInput } from '../contract.ts'
-import { MemoryServer } from '../test-support/memory-server.ts'
+import { MemoryServer } from '../testing/memory-server.test-support.ts'
 import type { EventObject } from './event-object.ts'
 import { createEventRecorder, type FlushableEventRecorder } from './recorder.ts'
 

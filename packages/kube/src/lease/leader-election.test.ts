@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { kinds, type Lease } from '@tenon/api'
 import { JsonLogger, oneChunk, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { createKubeClient, type WatchingKubeClient } from '../client/client.ts'
-import { MemoryServer } from '../test-support/memory-server.ts'
+import { MemoryServer } from '../testing/memory-server.test-support.ts'
 import { createLeaderElector, type LeaderElector } from './leader-election.ts'
 
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases'

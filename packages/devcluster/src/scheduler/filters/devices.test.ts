@@ -9,7 +9,7 @@ import {
   type ResourceClaim,
   type ResourceSlice,
 } from '@tenon/api'
-import { aCluster, inZone, type SchedulingFixture, zoneKey } from '../scheduling-fixture.ts'
+import { aCluster, inZone, type SchedulingFixture, zoneKey } from '../scheduling-fixture.test-support.ts'
 
 const driver = 'gpu.example.com'
 

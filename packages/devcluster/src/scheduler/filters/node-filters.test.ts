@@ -8,7 +8,7 @@ import {
   type ResourceList,
   type ResourceType,
 } from '@tenon/api'
-import { aCluster, hostKey } from '../scheduling-fixture.ts'
+import { aCluster, hostKey } from '../scheduling-fixture.test-support.ts'
 
 interface RuntimeClass extends KubeObject {
   readonly handler: string

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { kinds, type PodAffinityTerm, type PodSpec, type TopologySpreadConstraint } from '@tenon/api'
-import { aCluster, hostKey, inZone, zoneKey } from '../scheduling-fixture.ts'
+import { aCluster, hostKey, inZone, zoneKey } from '../scheduling-fixture.test-support.ts'
 
 const web = { app: 'web' }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { kinds, type Pod, type PodGroup } from '@tenon/api'
 import { podGroupKind } from '../../pod-group-kind.ts'
-import { aCluster, inZone, type SchedulingFixture, zoneKey } from '../scheduling-fixture.ts'
+import { aCluster, inZone, type SchedulingFixture, zoneKey } from '../scheduling-fixture.test-support.ts'
 
 type Policy = NonNullable<NonNullable<PodGroup['spec']>['schedulingPolicy']>
 

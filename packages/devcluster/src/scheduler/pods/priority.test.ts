@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { kinds, type Pod } from '@tenon/api'
-import { aCluster, type SchedulingFixture, zoneKey } from '../scheduling-fixture.ts'
+import { aCluster, type SchedulingFixture, zoneKey } from '../scheduling-fixture.test-support.ts'
 
 const oneCpu = { allocatable: { cpu: '1' } }
 const whole = { requests: { cpu: '1' } }

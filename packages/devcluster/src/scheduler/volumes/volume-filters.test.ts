@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { kinds, type PodSpec } from '@tenon/api'
-import { aCluster, hostKey, inZone, zoneKey } from '../scheduling-fixture.ts'
+import { aCluster, hostKey, inZone, zoneKey } from '../scheduling-fixture.test-support.ts'
 
 function mounts(...claims: string[]): Pick<PodSpec, 'volumes'> {
   return {

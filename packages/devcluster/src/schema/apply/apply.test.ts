@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StoredObject } from '../../contract.ts'
-import { aDeployment, aPod, builtin } from '../fixtures.ts'
+import { aDeployment, aPod, builtin } from '../fixtures.test-support.ts'
 import { type ApplyResult, applyServerSide } from './server-side-apply.ts'
 import { trackManagedFields } from './track-managed-fields.ts'
 

@@ -1,8 +1,8 @@
 import { kinds, type Node, type Pod, type PodSpec, type ResourceList } from '@tenon/api'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { KubeletHandle, KubeletSpec, LocalApi } from '../contract.ts'
-import { createTestApi } from '../scheduler/api-fixture.ts'
-import { complete } from '../scheduler/scheduling-fixture.ts'
+import { createTestApi } from '../scheduler/api-fixture.test-support.ts'
+import { complete } from '../scheduler/scheduling-fixture.test-support.ts'
 import { createKubelets, type Kubelets } from './kubelets.ts'
 import type { KubeletSettings } from './settings.ts'
 

@@ -1,8 +1,8 @@
 /** A small API server in memory: objects, versions, history, watches — and whatever faults a test wants. */
 import type { KubeObject } from '@tenon/api'
 import { type HttpRequest, type HttpResponse, oneChunk, type Transport } from '@tenon/runtime'
-import { ByteStream } from './byte-stream.ts'
-import { refusal } from './scripted-transport.ts'
+import { ByteStream } from './byte-stream.test-support.ts'
+import { refusal } from './scripted-transport.test-support.ts'
 
 interface Logged {
   readonly version: number

@@ -17,7 +17,7 @@ import {
 } from '@tenon/api'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
-import { createTestApi } from './api-fixture.ts'
+import { createTestApi } from './api-fixture.test-support.ts'
 import { type SchedulerSettings, startScheduler } from './scheduler.ts'
 
 interface NodeOptions {
