@@ -17,7 +17,7 @@ const known: Readonly<Record<string, readonly [calls: number, witness: string]>>
   'disruption/commands/command-end.ts': [1, 'whyStays reads the pods of the node freshly before'],
   'disruption/commands/command-start.ts': [1, 'a taint, which is taken off when the command is taken back'],
   'disruption/commands/waves.ts': [1, 'begins after whyStays'],
-  'disruption/commands/marks.ts': [1, 'takes the taint off'],
+  'disruption/left-marks.ts': [1, 'takes the taint off'],
   'node/health/repair.ts': [1, 'a drain follows'],
   'node/termination/controller.ts': [1, 'its Node is being deleted'],
   'node/termination/eviction-queue.ts': [2, 'of Nodes that are being deleted or were looked at; by UID'],

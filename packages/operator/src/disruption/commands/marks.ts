@@ -1,9 +1,9 @@
 /** What a disrupted node carries for others to see: the taint, and the reason on its claim (disruption.md 14). */
-import { type Clock, Tally } from '@tenon/runtime'
+import type { Clock } from '@tenon/runtime'
 import {
   ConditionSet,
-  disruptedTaint,
   type DisruptionReason,
+  disruptedTaint,
   isConditionTrue,
   karpenterKinds,
   kinds,
@@ -13,9 +13,6 @@ import {
 } from '@tenon/api'
 import { isKubeError, type KubeClient, mergePatchOf } from '@tenon/kube'
 import { nodeClaimConditions } from '../../state/conditions.ts'
-import { isDisrupted, type StateNode } from '../../state/nodes/state-node.ts'
-import type { Commands } from './commands.ts'
-import type { ClusterState } from '../../state/cluster-state.ts'
 
 /** What this file works with. */
 interface Dependencies {
@@ -123,45 +120,3 @@ async function writeLatest<T>(
     }
   }
 }
-
-interface LeftMarksParts {
-  readonly state: Pick<ClusterState, 'stateNodes'>
-  readonly commands: Pick<Commands, 'has'>
-  readonly marks: DisruptionMarks
-}
-
-export class LeftMarks {
-  readonly #deps: LeftMarksParts
-  /** Instances with marks; those of commands that are under way among them. */
-  readonly #marked = new Tally<StateNode, Set<StateNode>>({
-    begin: () => new Set(),
-    count: (marked, stateNode, by) => {
-      if (by === -1) marked.delete(stateNode)
-      else if (isMarked(stateNode)) marked.add(stateNode)
-    },
-  })
-
-  constructor(deps: LeftMarksParts) {
-    this.#deps = deps
-  }
-
-  /** Takes them off again. */
-  async settle(): Promise<void> {
-    const { commands, marks, state } = this.#deps
-    for (const { node, claim, isInitialized, providerID } of this.#marked.of(state.stateNodes())) {
-      if (commands.has(providerID)) continue
-      if (node !== undefined && hasLeftTaint(node)) await marks.taint(node, false)
-      if (claim !== undefined && isInitialized) await marks.clearReason(claim)
-    }
-  }
-}
-
-function isMarked({ node, claim, isInitialized, isMarkedForDeletion }: StateNode): boolean {
-  if (isMarkedForDeletion || claim === undefined) return false
-  const hasReason = isInitialized && isConditionTrue(claim, 'DisruptionReason')
-  return hasReason || (node !== undefined && hasLeftTaint(node))
-}
-
-/** Whether the node has the taint of a command and is not on its way out. */
-const hasLeftTaint = (node: Node): boolean =>
-  isDisrupted(node) && node.metadata.deletionTimestamp === undefined

@@ -10,7 +10,7 @@ import { overdrawnBudget, type RemovalResult } from '@tenon/engine'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { type GroupUnit, groupUnits } from '../group-units.ts'
 import { refusalText } from '../refusals.ts'
-import { unitsOf, type WholeUnits } from '../group-units.ts'
+import { unitsOf, type WholeUnits } from '../whole-units.ts'
 import type { Catalogue } from '../catalogue.ts'
 import { isConditionTrue } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
@@ -57,7 +57,7 @@ export class Drift implements DisruptionMethod {
       allowed: pass.candidates
         .filter(({ pool }) => (remaining.get(pool.metadata.name) ?? 0) > 0)
         .map((candidate) => [candidate]),
-      inOrder,
+      inOrder: emptyFirst,
       tellHeld: (candidate: Candidate, text: string) => {
         remarks.blocked(candidate, text)
       },
@@ -67,7 +67,7 @@ export class Drift implements DisruptionMethod {
 }
 
 /** Nodes without pods to move first; among equals the one that has drifted for longest. */
-function inOrder([a]: readonly Candidate[], [b]: readonly Candidate[]): number {
+function emptyFirst([a]: readonly Candidate[], [b]: readonly Candidate[]): number {
   if (a === undefined || b === undefined) return 0
   const since = ({ claim }: Candidate) => transitionMs(claim, 'Drifted') ?? 0
   const isBusy = ({ pods }: Candidate) => (pods.length === 0 ? 0 : 1)
