@@ -25,7 +25,7 @@ import { RequestSearch } from '../extensions/provisioningrequest/search.ts'
 import { NominationOutcomes } from '../placement/nomination-outcomes.ts'
 import { NominationWriter } from '../placement/nomination-writer.ts'
 import { Nominator } from '../placement/nominator.ts'
-import { ResumedPlans } from '../placement/planned-pods.ts'
+import { resumePlans } from '../placement/planned-pods.ts'
 import type { CapacityLearning } from '../cloud/corrected-provider.ts'
 import { NodePoolLearning } from '../nodepool/learning.ts'
 import { LearningReport } from '../nodepool/learning-report.ts'
@@ -106,7 +106,9 @@ export function nominatorOf(parts: Assembly): Nominator {
     ...parts,
     writer: new NominationWriter(parts),
     outcomes: new NominationOutcomes(parts),
-    plans: new ResumedPlans(parts),
+    resumePlans: () => {
+      resumePlans(parts)
+    },
   })
 }
 

@@ -2,16 +2,15 @@
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import { NodeClaimLifecycle } from '../nodeclaim/lifecycle/controller.ts'
 import { LifecycleDeadlines } from '../nodeclaim/lifecycle/deadlines.ts'
-import { ClaimFinalizer } from '../nodeclaim/lifecycle/finalize.ts'
-import { Initialization } from '../nodeclaim/lifecycle/initialization.ts'
+import { finalizeClaim } from '../nodeclaim/lifecycle/finalize.ts'
+import { initialization } from '../nodeclaim/lifecycle/initialization.ts'
 import { InstanceLaunches } from '../nodeclaim/lifecycle/instance-launches.ts'
 import { Launcher } from '../nodeclaim/lifecycle/launch.ts'
-import { Liveness } from '../nodeclaim/lifecycle/liveness.ts'
-import { Registration } from '../nodeclaim/lifecycle/registration.ts'
+import { liveness } from '../nodeclaim/lifecycle/liveness.ts'
+import { registration } from '../nodeclaim/lifecycle/registration.ts'
 import { RegistrationReport } from '../nodeclaim/lifecycle/registration-report.ts'
 import { TwinRemoval } from '../nodeclaim/lifecycle/twin-removal.ts'
 import { SeenTaints } from '../nodeclaim/lifecycle/seen-taints.ts'
-import { ClaimStanding } from '../nodeclaim/lifecycle/standing.ts'
 import { JointHold, RegistrationHold } from '../placement/registration-hold.ts'
 import { GroupHold } from '../extensions/podgroup/group-hold.ts'
 import { GroupStrangers } from '../extensions/podgroup/group-strangers.ts'
@@ -33,7 +32,6 @@ export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLi
   const standing = new GroupStanding(parts)
   const groups = new GroupHold({ ...parts, standing, strangers: new GroupStrangers(parts) })
   const hold = new RegistrationHold({ ...parts, joint: new JointHold([groups, new WishHold(parts)]) })
-  const claims = new ClaimStanding({ ...parts, deleter })
   const report = new RegistrationReport(parts)
   const { clock, logger, settings } = parts
   const twins = new TwinRemoval(parts.kubernetes, deleter, clock, logger, settings)
@@ -42,11 +40,11 @@ export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLi
     ...parts,
     stages: [
       new Launcher({ ...rest, launches, learning, deleter }),
-      new Registration({ ...parts, hold, standing: claims, report, seenTaints, twins }),
-      new Initialization(parts),
-      new Liveness({ ...parts, deleter, deadlines }),
+      registration({ ...parts, deleter, hold, report, seenTaints, twins }),
+      initialization(parts),
+      liveness({ ...parts, deleter, deadlines }),
     ],
-    finalizer: new ClaimFinalizer({ ...parts }),
+    finalize: (claim, signal) => finalizeClaim(parts, claim, signal),
   })
 }
 

@@ -10,21 +10,20 @@ import type { PlanTarget, PodPlan } from '../state/pods/pod-plans.ts'
 import { isTerminating } from '../state/pods/pods.ts'
 import type { NominationOutcomes } from './nomination-outcomes.ts'
 import type { NominationWriter } from './nomination-writer.ts'
-import type { ResumedPlans } from './planned-pods.ts'
 import { tradePlaces } from './place-trade.ts'
 import { awaitsTwins } from './spread-turn.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { PlacementGate } from './gate.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'pods'>
   readonly state: Pick<ClusterState, 'claimOf' | 'nominations' | 'plans' | 'pods'>
   readonly placementGate: Pick<PlacementGate, 'isOff' | 'isOn' | 'settled'>
   readonly writer: NominationWriter
   readonly outcomes: NominationOutcomes
-  readonly plans: ResumedPlans
+  /** Takes up the plans of the process before this one. */
+  readonly resumePlans: () => void
 }
 
 /**
@@ -72,7 +71,7 @@ export class Nominator implements ControllerSpec {
       if (change.kind === 'updated' && change.old.status?.providerID === status?.providerID) return
       this.#lookAtPods(change.object)
     })
-    this.#deps.plans.resume()
+    this.#deps.resumePlans()
   }
 
   /** Most changes leave nothing to do about a pod, which is found out here for less than a reconcile takes. */

@@ -6,8 +6,7 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import { plannedPodsAnnotation } from '../state/pods/pod-plans.ts'
 import type { PlacementGate } from './gate.ts'
 
-/** What this file works with. */
-interface Dependencies {
+export interface ResumePlansParts {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly state: Pick<ClusterState, 'isManaged' | 'nominations' | 'plans' | 'podGroups' | 'pods'>
   readonly placementGate: Pick<PlacementGate, 'keepsPlans'>
@@ -52,21 +51,8 @@ export function notedClaims(
   )
 }
 
-/** Plans of the process before this one. */
-export class ResumedPlans {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  /** Takes them up, as far as claims tell them. */
-  resume(): void {
-    resumePlans(this.#deps)
-  }
-}
-
-function resumePlans({ caches, state, placementGate, clock }: Dependencies): void {
+/** Takes up the plans of the process before this one, as far as claims note them. */
+export function resumePlans({ caches, state, placementGate, clock }: ResumePlansParts): void {
   if (!placementGate.keepsPlans) return
   const claims = caches.nodeClaims
     .list()

@@ -12,7 +12,6 @@ import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes, nodeNamesOf } from '../../state/caches.ts'
 import { isUnreadable } from '../../state/readable.ts'
 import { nodeClaimConditions } from '../../state/conditions.ts'
-import type { ClaimFinalizer } from './finalize.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import { isOfItsLife } from '../../state/nodes/claim-changes.ts'
@@ -27,7 +26,8 @@ interface Dependencies {
   readonly clock: Clock
   /** In the order of a claim's life. */
   readonly stages: readonly LifecycleStage[]
-  readonly finalizer: ClaimFinalizer
+  /** One step of the end of a claim that is being deleted. */
+  readonly finalize: (claim: NodeClaim, signal: AbortSignal) => Promise<ReconcileResult>
 }
 
 const backoff: ReconcileResult = { kind: 'backoff' }
@@ -73,13 +73,13 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { caches, finalizer, state } = this.#deps
+    const { caches, finalize, state } = this.#deps
     const cached = caches.nodeClaims.get({ name })
     const settlingMs = this.#settlingMs(name, cached)
     if (cached === undefined || !state.isManaged(cached)) return done
     // An older claim would lead to the same writes again, and to conflicts.
     if (settlingMs > 0) return { kind: 'after', delayMs: settlingMs }
-    if (cached.metadata.deletionTimestamp !== undefined) return await finalizer.run(cached, signal)
+    if (cached.metadata.deletionTimestamp !== undefined) return await finalize(cached, signal)
     // Of a Node that cannot be read nobody knows what it lacks; its claim must not end for it.
     if (nodesOf(caches, cached).some((node) => isUnreadable(node))) return done
     const claim = await this.#withFinalizer(cached)

@@ -26,8 +26,7 @@ import type { Kubernetes } from '../../kubernetes.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
-interface Dependencies {
+interface FinalizeParts {
   readonly kubernetes: Kubernetes<'nodePools' | 'nodes'>
   readonly state: Pick<ClusterState, 'readinessPauses'>
   readonly provider: Pick<CloudProvider, 'delete' | 'get' | 'list' | 'ownsProviderID'>
@@ -40,21 +39,12 @@ interface Dependencies {
 const backoff: ReconcileResult = { kind: 'backoff' }
 const terminatingPollMs = 5000
 
-/** Takes deleting claims apart. */
-export class ClaimFinalizer {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  /** One step. */
-  run(claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
-    return finalize(this.#deps, claim, signal)
-  }
-}
-
-async function finalize(deps: Dependencies, claim: NodeClaim, signal: AbortSignal): Promise<ReconcileResult> {
+/** One step on the way of a claim that is being deleted: its Node drains, its instance goes, then the finalizer. */
+export async function finalizeClaim(
+  deps: FinalizeParts,
+  claim: NodeClaim,
+  signal: AbortSignal,
+): Promise<ReconcileResult> {
   if (!(claim.metadata.finalizers ?? []).includes(terminationFinalizer)) return done
   try {
     const stamped = await stampDeadline(deps, claim)
@@ -89,7 +79,7 @@ async function finalize(deps: Dependencies, claim: NodeClaim, signal: AbortSigna
 }
 
 /** Writes when the grace period ends, once; an existing value is kept. */
-async function stampDeadline(deps: Dependencies, claim: NodeClaim): Promise<NodeClaim> {
+async function stampDeadline(deps: FinalizeParts, claim: NodeClaim): Promise<NodeClaim> {
   const grace = claim.spec.terminationGracePeriod
   const { metadata } = claim
   if (grace === undefined || metadata.annotations?.[annotations.terminationTimestamp] !== undefined)
@@ -112,7 +102,7 @@ async function stampDeadline(deps: Dependencies, claim: NodeClaim): Promise<Node
 }
 
 /** @returns whether there still is a Node to wait for. */
-async function deletesNodes(deps: Dependencies, claim: NodeClaim): Promise<boolean> {
+async function deletesNodes(deps: FinalizeParts, claim: NodeClaim): Promise<boolean> {
   const providerID = claim.status?.providerID ?? ''
   if (providerID === '') return false
   // A Node that is open may hold pods, although nobody could store yet that its claim is registered.
@@ -135,7 +125,7 @@ async function deletesNodes(deps: Dependencies, claim: NodeClaim): Promise<boole
 
 /** The Node of a registered claim, when the cache does not show it yet: it may have registered again just now. */
 async function unseenNodes(
-  { kubernetes: { client } }: Dependencies,
+  { kubernetes: { client } }: FinalizeParts,
   claim: NodeClaim,
   providerID: string,
 ): Promise<readonly Node[]> {
@@ -152,7 +142,7 @@ function isOpen({ metadata, spec }: Node): boolean {
 
 /** A Node that has registered again lacks what makes its deletion wait for its drain, and what tells whose it is. */
 async function keepUntilDrained(
-  { kubernetes: { client } }: Dependencies,
+  { kubernetes: { client } }: FinalizeParts,
   node: Node,
   claim: NodeClaim,
 ): Promise<void> {
@@ -178,7 +168,7 @@ type InstanceEnd =
   | { readonly kind: 'gone'; readonly sinceMs: number | undefined }
 
 async function terminateInstance(
-  deps: Dependencies,
+  deps: FinalizeParts,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<InstanceEnd> {
@@ -192,7 +182,7 @@ async function terminateInstance(
  * that only the cloud's own tags tie to the claim, and so does a provider ID that is none: it must not outlive it.
  */
 async function withProviderID(
-  deps: Dependencies,
+  deps: FinalizeParts,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<NodeClaim | undefined> {
@@ -238,7 +228,7 @@ export async function isInstanceGone(
 }
 
 /** Sets `InstanceTerminating`, which tells the rest of the core that the instance is as good as gone. */
-async function markTerminating(deps: Dependencies, claim: NodeClaim): Promise<NodeClaim> {
+async function markTerminating(deps: FinalizeParts, claim: NodeClaim): Promise<NodeClaim> {
   const before = ConditionSet.of(claim, nodeClaimConditions)
   const after = before.set({ type: 'InstanceTerminating', status: 'True' }, deps.clock.now())
   if (before === after) return claim
@@ -256,7 +246,7 @@ async function markTerminating(deps: Dependencies, claim: NodeClaim): Promise<No
 }
 
 /** @returns whether this call removed it. */
-async function removesFinalizer(deps: Dependencies, claim: NodeClaim): Promise<boolean> {
+async function removesFinalizer(deps: FinalizeParts, claim: NodeClaim): Promise<boolean> {
   const current = await deps.kubernetes.client.get(karpenterKinds.nodeClaim, { name: claim.metadata.name })
   if (current === undefined || current.metadata.uid !== claim.metadata.uid) return false
   const before = current.metadata.finalizers ?? []
@@ -273,7 +263,7 @@ async function removesFinalizer(deps: Dependencies, claim: NodeClaim): Promise<b
 }
 
 function tellTerminated(
-  { claimJournal, clock, logger, metrics }: Dependencies,
+  { claimJournal, clock, logger, metrics }: FinalizeParts,
   claim: NodeClaim,
   instanceSinceMs: number | undefined,
 ): void {

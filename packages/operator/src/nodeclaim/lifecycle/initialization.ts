@@ -20,8 +20,7 @@ import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
-interface Dependencies {
+interface InitializationParts {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: DeviceCaches
   readonly state: Pick<ClusterState, 'nodeOf' | 'taintsOfCloud'>
@@ -39,19 +38,11 @@ interface Obstacle {
 }
 
 /** Marks the claim and its Node initialized once nothing is missing any more. */
-export class Initialization implements LifecycleStage {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  run(draft: ClaimDraft): Promise<StageResult> {
-    return initialize(this.#deps, draft)
-  }
+export function initialization(parts: InitializationParts): LifecycleStage {
+  return { run: (draft) => initialize(parts, draft) }
 }
 
-async function initialize(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
+async function initialize(deps: InitializationParts, draft: ClaimDraft): Promise<StageResult> {
   const { claimJournal, clock, state, client, logger } = deps
   const { claim, conditions } = draft
   if (!conditions.isUnknown('Initialized')) {

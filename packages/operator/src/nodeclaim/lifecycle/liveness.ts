@@ -8,8 +8,7 @@ import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
-/** What this file works with. */
-interface Dependencies {
+interface LivenessParts {
   readonly kubernetes: Kubernetes<'nodePools'>
   readonly state: Pick<ClusterState, 'readinessPauses' | 'registrationHealth'>
   readonly deleter: ClaimDeleter
@@ -21,19 +20,11 @@ interface Dependencies {
 const unseenPollMs = 60_000
 
 /** Deletes the claim once its launch, its registration or its initialization is overdue. */
-export class Liveness implements LifecycleStage {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  run(draft: ClaimDraft): Promise<StageResult> {
-    return checkLiveness(this.#deps, draft)
-  }
+export function liveness(parts: LivenessParts): LifecycleStage {
+  return { run: (draft) => checkLiveness(parts, draft) }
 }
 
-async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
+async function checkLiveness(deps: LivenessParts, draft: ClaimDraft): Promise<StageResult> {
   const { conditions, claim } = draft
   const step = deps.deadlines.stepOf(draft)
   if (step === undefined || step.timeoutMs === Number.POSITIVE_INFINITY) return { kind: 'continue', draft }
@@ -55,7 +46,7 @@ async function checkLiveness(deps: Dependencies, draft: ClaimDraft): Promise<Sta
 }
 
 /** Whether the Node of a claim that had one is there, although the cache does not show it. */
-async function isUnseen({ kubernetes: { client } }: Dependencies, claim: NodeClaim): Promise<boolean> {
+async function isUnseen({ kubernetes: { client } }: LivenessParts, claim: NodeClaim): Promise<boolean> {
   const { nodeName: name = '', providerID } = claim.status ?? {}
   if (name === '') return false
   const node = await client.get(kinds.node, { name })
@@ -63,7 +54,7 @@ async function isUnseen({ kubernetes: { client } }: Dependencies, claim: NodeCla
 }
 
 function noteOverdue(
-  { kubernetes, state }: Dependencies,
+  { kubernetes, state }: LivenessParts,
   claim: NodeClaim,
   timeoutMs: number,
   why: string,

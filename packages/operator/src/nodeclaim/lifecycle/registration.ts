@@ -22,7 +22,14 @@ import type { TwinRemoval } from './twin-removal.ts'
 import { ownNode, twinText } from '../../state/nodes/twin-nodes.ts'
 import type { RegistrationReport } from './registration-report.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
-import { type ClaimStanding, wasRegistered } from './standing.ts'
+import {
+  endReplaced,
+  forgetNode,
+  type StandingParts,
+  standingOf,
+  successorOf,
+  wasRegistered,
+} from './standing.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
@@ -40,13 +47,12 @@ interface OpeningHolds extends OpeningHold {
   isHolding(claim: NodeClaim): boolean
 }
 
-interface Dependencies {
-  readonly kubernetes: Pick<Kubernetes<'nodes' | 'resourceSlices'>, 'client' | 'caches'>
-  readonly provider: Pick<CloudProvider, 'claimAnnotations' | 'registrationHooks'>
+interface RegistrationParts extends StandingParts {
+  readonly kubernetes: Kubernetes<'nodes' | 'resourceSlices'>
+  readonly provider: Pick<CloudProvider, 'claimAnnotations' | 'ownsProviderID' | 'registrationHooks'>
   readonly state: Pick<ClusterState, 'taintsOfCloud'>
   readonly clock: Clock
   readonly hold: OpeningHolds
-  readonly standing: ClaimStanding
   readonly report: RegistrationReport
   readonly seenTaints: SeenTaints
   readonly twins: TwinRemoval
@@ -59,27 +65,18 @@ const absentPollMs = 10_000
  * Takes the claim's Node under management, once every hook of the provider has passed and the scheduler
  * knows which pods the Node is for. A Node that was deleted and has registered again is taken over anew.
  */
-export class Registration implements LifecycleStage {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  /** Claims whose Nodes the scheduler knows about. */
-  get due(): OpeningHold['due'] {
-    return this.#deps.hold.due
-  }
-
-  run(draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
-    return register(this.#deps, draft, signal)
-  }
+export function registration(parts: RegistrationParts): LifecycleStage {
+  return { due: parts.hold.due, run: (draft, signal) => register(parts, draft, signal) }
 }
 
-async function register(deps: Dependencies, draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
+async function register(
+  deps: RegistrationParts,
+  draft: ClaimDraft,
+  signal: AbortSignal,
+): Promise<StageResult> {
   const { conditions } = draft
   if (!conditions.isTrue('Registered')) return await takeOver(deps, draft, signal)
-  const standing = await deps.standing.of(draft.claim, conditions.isTrue('Initialized'))
+  const standing = await standingOf(deps, draft.claim, conditions.isTrue('Initialized'))
   switch (standing.kind) {
     case 'holds': {
       const restamped = conditions.restamp('Registered', deps.clock.now())
@@ -94,15 +91,19 @@ async function register(deps: Dependencies, draft: ClaimDraft, signal: AbortSign
     case 'unseen':
       return { kind: 'continue', draft, isBackingOff: true, isLast: true }
     case 'replaced':
-      await deps.standing.endReplaced(draft.claim, standing.node)
+      await endReplaced(deps, draft.claim, standing.node)
       return { kind: 'deleted' }
     case 'lost':
-      return await takeOver(deps, deps.standing.forgotten(draft, standing), signal)
+      return await takeOver(deps, forgetNode(deps, draft, standing), signal)
   }
 }
 
 /** Takes the Node of a claim that has none under management, for the first time or anew. */
-async function takeOver(deps: Dependencies, draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
+async function takeOver(
+  deps: RegistrationParts,
+  draft: ClaimDraft,
+  signal: AbortSignal,
+): Promise<StageResult> {
   const { clock, hold, kubernetes, provider, report, seenTaints } = deps
   const { claim, conditions } = draft
   const providerID = claim.status?.providerID ?? ''
@@ -153,21 +154,21 @@ async function takeOver(deps: Dependencies, draft: ClaimDraft, signal: AbortSign
 }
 
 /** There is no Node with the claim's provider ID. */
-async function awaitNode(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
+async function awaitNode(deps: RegistrationParts, draft: ClaimDraft): Promise<StageResult> {
   const { claim } = draft
   const message = 'Node not registered with the cluster yet'
   const waiting = withCondition(draft, 'Unknown', 'NodeNotFound', message, deps.clock.now())
   if (!wasRegistered(claim)) return waiting
-  const other = await deps.standing.successorOf(claim)
+  const other = await successorOf(deps, claim)
   // Nothing wakes the claim for a Node of another instance.
   if (other === undefined) return { ...waiting, requeueMs: absentPollMs }
-  await deps.standing.endReplaced(claim, other)
+  await endReplaced(deps, claim, other)
   return { kind: 'deleted' }
 }
 
 /** @returns the Node as it stands then; undefined when it has changed or gone meanwhile. */
 async function storeNode(
-  { kubernetes: { client } }: Dependencies,
+  { kubernetes: { client } }: RegistrationParts,
   before: Node,
   after: Node,
   lane: Lane,
@@ -222,7 +223,7 @@ function opened(synced: Node): Node {
 }
 
 /** One write instead of two: many Nodes open at one moment, and each write between them lets pods slip. */
-function initializedIfComplete(deps: Dependencies, node: Node, claim: NodeClaim): Node {
+function initializedIfComplete(deps: RegistrationParts, node: Node, claim: NodeClaim): Node {
   if (!isComplete({ caches: deps.kubernetes.caches, state: deps.state }, node, claim)) return node
   const { metadata } = node
   return { ...node, metadata: { ...metadata, labels: { ...metadata.labels, [labels.initialized]: 'true' } } }

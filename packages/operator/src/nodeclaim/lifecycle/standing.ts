@@ -8,8 +8,7 @@ import type { ClaimDeleter } from './delete-claim.ts'
 import type { ClaimDraft } from './stage.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
-/** What this file works with. */
-interface Dependencies {
+export interface StandingParts {
   readonly kubernetes: Kubernetes<'nodes'>
   readonly provider: Pick<CloudProvider, 'ownsProviderID'>
   readonly deleter: ClaimDeleter
@@ -31,40 +30,12 @@ export function wasRegistered(claim: NodeClaim): boolean {
   return (claim.status?.nodeName ?? '') !== ''
 }
 
-/** Follows claims that were registered, and their Nodes. */
-export class ClaimStanding {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  of(claim: NodeClaim, isInitialized: boolean): Promise<Standing> {
-    return standingOf(this.#deps, claim, isInitialized)
-  }
-
-  /** The Node of another instance that has the Node name of a claim without a Node. */
-  successorOf(claim: NodeClaim): Promise<Node | undefined> {
-    return successorOf(this.#deps, claim)
-  }
-
-  /** The claim as one that waits for its Node. */
-  forgotten(draft: ClaimDraft, standing: Extract<Standing, { kind: 'lost' }>): ClaimDraft {
-    return forgotten(this.#deps, draft, standing)
-  }
-
-  /** Ends a claim whose Node name another instance has taken. */
-  endReplaced(claim: NodeClaim, node: Node): Promise<void> {
-    return endReplaced(this.#deps, claim, node)
-  }
-}
-
 /**
  * Compares a registered claim with its Node. What the cache shows is believed only where it agrees with the claim:
  * otherwise the API server is asked.
  */
-async function standingOf(
-  { kubernetes: { caches, client }, provider }: Dependencies,
+export async function standingOf(
+  { kubernetes: { caches, client }, provider }: StandingParts,
   claim: NodeClaim,
   isInitialized: boolean,
 ): Promise<Standing> {
@@ -146,8 +117,9 @@ function isOfAnother({ spec }: Node, providerID: string): boolean {
   return other !== '' && other !== providerID
 }
 
-async function successorOf(
-  { kubernetes: { caches, client }, provider }: Dependencies,
+/** The Node of another instance that has the Node name of a claim without a Node. */
+export async function successorOf(
+  { kubernetes: { caches, client }, provider }: StandingParts,
   claim: NodeClaim,
 ): Promise<Node | undefined> {
   const name = claim.status?.nodeName ?? ''
@@ -167,8 +139,9 @@ function lacksMarks({ metadata }: Node, isInitialized: boolean): boolean {
   )
 }
 
-function forgotten(
-  { clock, logger }: Dependencies,
+/** The claim as one that waits for its Node again. */
+export function forgetNode(
+  { clock, logger }: StandingParts,
   draft: ClaimDraft,
   { reason, message }: Extract<Standing, { kind: 'lost' }>,
 ): ClaimDraft {
@@ -183,7 +156,8 @@ function forgotten(
   }
 }
 
-async function endReplaced(deps: Dependencies, claim: NodeClaim, node: Node): Promise<void> {
+/** Deletes a claim whose Node name another instance has taken. */
+export async function endReplaced(deps: StandingParts, claim: NodeClaim, node: Node): Promise<void> {
   const { deleter, kubernetes, logger } = deps
   const message = `Node ${node.metadata.name} belongs to another instance now (provider ID ${node.spec?.providerID}); the claim of the former instance is deleted`
   if (!(await deleter.delete(claim, 'node_replaced'))) return
