@@ -25,7 +25,6 @@ import { type DisruptionClass, nodeObstacles, type Obstacle, podObstacles } from
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly state: Pick<

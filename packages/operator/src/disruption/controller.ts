@@ -21,7 +21,6 @@ interface Leftover {
   settle(signal: AbortSignal): Promise<void>
 }
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'decidable' | 'waitingFor'>
   readonly passAges: PassAges

@@ -8,7 +8,6 @@ import type { Commands } from './commands/commands.ts'
 import type { FullVerdict, NodeVerdicts } from './verdicts.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'stateNodes'>
   readonly catalogue: CatalogueReader

@@ -3,7 +3,6 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { KnownGroup } from '../state/pods/pod-groups.ts'
 import type { Obstacle } from './obstacles.ts'
 
-/** What this file works with. */
 type State = Pick<ClusterState, 'podGroups' | 'stateNodes'>
 
 /**

@@ -2,7 +2,6 @@
 import type { ClusterState } from '../state/cluster-state.ts'
 import { isTogether, membersByNode } from './group-obstacles.ts'
 
-/** What this file works with. */
 type State = Pick<ClusterState, 'podGroups' | 'stateNodes'>
 
 /** Nodes that go as a whole. */

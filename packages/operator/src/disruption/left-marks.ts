@@ -6,7 +6,6 @@ import type { Commands } from './commands/commands.ts'
 import type { DisruptionMarks } from './commands/marks.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'stateNodes'>
   readonly commands: Pick<Commands, 'has'>

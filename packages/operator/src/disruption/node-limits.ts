@@ -6,7 +6,6 @@ import { nodeLimit } from '../nodepool/static/static-claims.ts'
 import { type LimitReport, nodeLimitRemedy } from '../nodepool/limit-report.ts'
 import type { Settings } from '../settings.ts'
 
-/** What this file works with. */
 export interface NodeLimitParts {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'poolClaims' | 'rollouts'>

@@ -14,7 +14,6 @@ import type { Catalogue } from './catalogue.ts'
 import { groupsOfClaim } from '../state/pods/group-claims.ts'
 import { awaitsPods } from './predecessors.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly state: Pick<ClusterState, 'isNominated' | 'nominations' | 'podGroups' | 'unreadableNodeText'>

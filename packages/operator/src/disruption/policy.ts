@@ -9,7 +9,6 @@ import { type Candidate, isEmpty } from './candidates.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { Settings } from '../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<
     ClusterState,

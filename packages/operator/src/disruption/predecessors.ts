@@ -3,7 +3,6 @@ import type { Clock } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
 import type { Caches } from '../state/caches.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly clock: Clock

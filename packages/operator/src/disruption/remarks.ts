@@ -10,7 +10,6 @@ import type { StateNode } from '../state/nodes/state-node.ts'
 import type { Kubernetes } from '../kubernetes.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly kubernetes: Pick<Kubernetes<'nodePools'>, 'caches' | 'events'>
   readonly state: Pick<ClusterState, 'stateNodes'>

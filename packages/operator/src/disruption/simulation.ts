@@ -11,7 +11,6 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { SchedulingDecider } from '../decide/decider.ts'
 import type { Settings } from '../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly inputs: SchedulingInputs
   readonly decider: Pick<SchedulingDecider, 'examine'>

@@ -8,7 +8,6 @@ import type { Pass } from './methods/method.ts'
 import type { RemovalSimulation } from './simulation.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'decidable' | 'isNominated'>
   readonly provider: Pick<CloudProvider, 'wellKnownLabels'>

@@ -10,7 +10,6 @@ import type { Catalogue } from './catalogue.ts'
 import type { ConsolidationPolicy, Objection } from './policy.ts'
 import { sentence } from './refusals.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly candidates: CandidateFinder
   readonly budgets: DisruptionBudgets

@@ -7,7 +7,6 @@ import type { Catalogue } from './catalogue.ts'
 import { type GroupUnit, groupUnits, togetherText } from './group-units.ts'
 import type { DisruptionClass } from './obstacles.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'podGroups' | 'stateNodes'>
   readonly candidates: Pick<CandidateFinder, 'unitObstacle'>

@@ -6,7 +6,6 @@ import { type JournalNote, type JournalPrices, podsNoted } from './entry.ts'
 import type { Journal } from './journal.ts'
 import { upperCamel } from './upper-camel.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly journal: Pick<Journal, 'note'>
   readonly state: Pick<ClusterState, 'poolCosts'>

@@ -3,7 +3,6 @@ import { type Clock, rfc3339Micro } from '@tenon/runtime'
 import { entryFrom, lineOf } from './entry-line.ts'
 import { entryOf, type JournalEntry, type JournalNote } from './entry.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly clock: Pick<Clock, 'now'>
   /** Of the provider's prices; undefined where it does not say. */

@@ -4,7 +4,6 @@ import { shortened } from '../text.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from './metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'stateNodes' | 'syncAnswers'>
   readonly metrics: Pick<Metrics, 'stateNodes' | 'stateSynced' | 'stateUnsyncedTime'>

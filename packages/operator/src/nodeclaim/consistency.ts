@@ -21,7 +21,6 @@ import { type Caches, indexes } from '../state/caches.ts'
 import { twinText } from '../state/nodes/twin-nodes.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodes'>

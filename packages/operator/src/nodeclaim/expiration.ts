@@ -12,7 +12,6 @@ import { isOfItsLife } from '../state/nodes/claim-changes.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
   readonly state: Pick<ClusterState, 'brake' | 'isManaged'>

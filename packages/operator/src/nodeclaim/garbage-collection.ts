@@ -18,7 +18,6 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { Kubernetes } from '../kubernetes.ts'
 import type { Settings } from '../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly kubernetes: Pick<Kubernetes<'nodeClaims' | 'nodePools'>, 'caches' | 'events'>
   readonly state: Pick<ClusterState, 'isManaged' | 'nodeOf'>

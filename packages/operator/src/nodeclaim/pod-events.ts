@@ -8,7 +8,6 @@ import type { ControllerSpec, Enqueue } from '../controller.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'nodePools' | 'nodes' | 'pods'>

@@ -5,7 +5,6 @@ import { done, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { ControllerSpec, Enqueue } from '../controller.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'get'>
   readonly state: Pick<ClusterState, 'dropSeed' | 'seedOf' | 'seeds'>

@@ -2,7 +2,6 @@ import type { NodePool } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 
-/** What this file works with. */
 interface Dependencies {
   readonly events: EventRecorder
   readonly logger: Logger

@@ -4,7 +4,6 @@ import type { Logger } from '@tenon/runtime'
 import type { Kubernetes } from '../kubernetes.ts'
 import type { Settings } from '../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly kubernetes: Pick<Kubernetes<'nodePools'>, 'caches' | 'events'>
   readonly settings: Pick<Settings, 'compatibility'>

@@ -6,7 +6,6 @@ import type { UselessNode } from '../state/nodes/node-evidence.ts'
 import { uselessText } from '../state/nodes/useless-text.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly clock: Pick<Clock, 'now'>

@@ -17,7 +17,6 @@ import { validatePool } from '../state/nodepools/pool-problems.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import type { Caches } from '../state/caches.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'nodeClasses' | 'nodePools'>

@@ -18,7 +18,6 @@ import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from '../state/nodepo
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>

@@ -4,7 +4,6 @@ import type { PlanTarget, PodPlans } from '../state/pods/pod-plans.ts'
 import type { StateNode } from '../state/nodes/state-node.ts'
 import type { PlacementGate } from './gate.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: { readonly plans: Pick<PodPlans, 'set'> }
   readonly placementGate: Pick<PlacementGate, 'keepsPlans'>

@@ -6,7 +6,6 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { PlacementGate } from './gate.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'nominations' | 'plans'>
   readonly placementGate: Pick<PlacementGate, 'isOn'>

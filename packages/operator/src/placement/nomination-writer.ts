@@ -9,7 +9,6 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { PlacementGate } from './gate.ts'
 import type { Settings } from '../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly state: Pick<ClusterState, 'plans' | 'pods'>

@@ -9,7 +9,6 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { PlacementGate } from './gate.ts'
 import type { Settings } from '../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly state: Pick<ClusterState, 'nodeOf' | 'nominations' | 'plans' | 'pods'>

@@ -7,7 +7,6 @@ import { awaitsTwins } from './spread-turn.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly state: Pick<ClusterState, 'nodeOf' | 'nominations' | 'plans' | 'pods'>

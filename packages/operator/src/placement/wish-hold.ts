@@ -6,7 +6,6 @@ import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { PlacementGate } from './gate.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly state: Pick<ClusterState, 'nodeOf' | 'plans'>

@@ -12,7 +12,6 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { PlacementGate } from '../placement/gate.ts'
 import type { Settings } from '../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'pods'>
   readonly state: Pick<ClusterState, 'nominate' | 'plans' | 'podGroups' | 'recentlyFilledNodes' | 'requests'>

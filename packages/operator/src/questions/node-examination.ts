@@ -12,7 +12,6 @@ import type { ConsolidationSearch } from '../disruption/methods/consolidation-se
 import type { RemovalGround, RemovalSimulation } from '../disruption/simulation.ts'
 import { reasonFor } from '../disruption/verdicts.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly simulation: RemovalSimulation
   readonly search: ConsolidationSearch

@@ -9,7 +9,6 @@ import type { CatalogueReader } from '../disruption/catalogue.ts'
 import type { NodeVerdicts } from '../disruption/verdicts.ts'
 import type { Examined, NodeExamination, Saving } from './node-examination.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'stateNodes'>
   readonly catalogue: CatalogueReader

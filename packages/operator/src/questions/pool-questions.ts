@@ -28,7 +28,6 @@ export interface BudgetAnswer {
   readonly windows: Iterable<BudgetWindow>
 }
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'isManaged'>

@@ -16,7 +16,6 @@ export interface PendingDecision {
   readonly result: SchedulingResult
 }
 
-/** What this file works with. */
 interface Dependencies {
   readonly pools: PoolQuestions
   readonly inputs: SchedulingInputs

@@ -19,7 +19,6 @@ import { type Caches, indexes } from '../../state/caches.ts'
 import type { Settings } from '../../settings.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'list'>
   readonly state: Pick<ClusterState, 'buffers' | 'nominations' | 'podsOnNodes'>

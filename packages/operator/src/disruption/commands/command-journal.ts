@@ -6,7 +6,6 @@ import { keyOf } from '../../state/pods/pods.ts'
 import { type JournalNote, type JournalPrices, podsNoted } from '../../journal/entry.ts'
 import type { Journal } from '../../journal/journal.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly journal: Pick<Journal, 'decided' | 'note'>
 }

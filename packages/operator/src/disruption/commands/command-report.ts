@@ -8,7 +8,6 @@ import { type Command, decisionOf, logFields, poolsOf } from './command.ts'
 import type { CommandJournal } from './command-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly events: EventRecorder
   readonly metrics: Pick<

@@ -13,7 +13,6 @@ import type { Replacements } from './replacements.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'brake' | 'poolClaims' | 'rollouts'>

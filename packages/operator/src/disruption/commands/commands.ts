@@ -12,7 +12,6 @@ import type { CommandTraces } from './command-end.ts'
 import type { Replacements } from './replacements.ts'
 import type { PodMoves } from './command-end.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly start: CommandStart
   readonly end: CommandEnd

@@ -14,7 +14,6 @@ import {
 import { isKubeError, type KubeClient, mergePatchOf } from '@tenon/kube'
 import { nodeClaimConditions } from '../../state/conditions.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'get' | 'patch'>
   readonly clock: Clock

@@ -12,7 +12,6 @@ import { predecessorsAnnotation } from '../predecessors.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { isBufferPod } from '../../state/pods/buffer-pods.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'parsed' | 'stateNodes'>
   readonly claims: PlannedClaims

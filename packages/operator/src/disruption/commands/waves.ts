@@ -9,7 +9,6 @@ import { isActive, isTerminal, isTerminating } from '../../state/pods/pods.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 import { drainTier, isDrainable } from '../../node/termination/drain.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: { readonly pods: Pick<Caches['pods'], 'get' | 'byIndex'> }
   readonly clock: Pick<Clock, 'monotonic' | 'now'>

@@ -11,7 +11,6 @@ import type { Pass } from './method.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly decider: Pick<SchedulingDecider, 'examine'>
   readonly placementGate: Pick<PlacementGate, 'improvementFor'>

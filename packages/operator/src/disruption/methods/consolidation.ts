@@ -20,7 +20,6 @@ import type { CommandJournal } from '../commands/command-journal.ts'
 import type { Command } from '../commands/command.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly admission: ConsolidationAdmission
   readonly memory: SearchMemory

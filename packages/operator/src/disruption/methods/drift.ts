@@ -16,7 +16,6 @@ import { isConditionTrue } from '@tenon/api'
 import { perObject } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
 
-/** What this file works with. */
 interface Dependencies extends NodeLimitParts {
   readonly simulation: RemovalSimulation
   readonly replacements: PlannedReplacements

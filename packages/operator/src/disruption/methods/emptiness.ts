@@ -10,7 +10,6 @@ import { type ConsolidationPolicy, keptRoomText } from '../policy.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'buffers' | 'decidable' | 'isNominated' | 'nominations' | 'podsOnNodes'>
   readonly policy: ConsolidationPolicy

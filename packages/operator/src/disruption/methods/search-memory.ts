@@ -15,7 +15,6 @@ import {
   type Unchanged,
 } from './consolidation-memo.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'consolidation' | 'stateNodes'>
   readonly clock: Pick<Clock, 'monotonic'>

@@ -12,7 +12,6 @@ import { type NodeLimitParts, tellNodeLimit } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
 import { heldBackText, isRolloutPaused } from './drift.ts'
 
-/** What this file works with. */
 interface Dependencies extends NodeLimitParts {
   readonly pools: StaticPools
   readonly claims: StaticClaims

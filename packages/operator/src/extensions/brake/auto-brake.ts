@@ -11,7 +11,6 @@ import { brakeKeys, brakeName, pauseAnnotations } from '../../state/pause.ts'
 import { type Loss, LostNodes } from './lost-nodes.ts'
 import { type PauseValue, pauseText, readPause } from '../../state/pause-value.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'create' | 'patch'>
   readonly caches: Pick<Caches, 'brakeConfigMaps' | 'nodePools' | 'nodes'>

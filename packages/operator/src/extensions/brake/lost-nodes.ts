@@ -4,7 +4,6 @@ import type { Cache } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { isDisrupted, isNodeReady } from '../../state/nodes/state-node.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly nodes: Pick<Cache<Node>, 'get' | 'list' | 'onChange'>
   readonly claimOf: (node: Node) => NodeClaim | undefined

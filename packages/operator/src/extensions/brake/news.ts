@@ -8,7 +8,6 @@ import type { Metrics } from '../../metrics/metrics.ts'
 import { brakeName, type Pause, pauseSentence } from '../../state/pause.ts'
 import { includable } from '../../state/pause-value.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'brakeConfigMaps'>
   readonly events: EventRecorder

@@ -12,7 +12,6 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import { leftOf, type Pause, pauseSentence } from '../../state/pause.ts'
 import type { PauseNews } from './news.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'nodePools'>

@@ -14,7 +14,6 @@ import type { BufferCaches } from '../../state/caches.ts'
 import { PodTrimmer } from '../../state/kept-fields.ts'
 import { bufferReplicas } from './replicas.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'get'>
   readonly buffers: BufferCaches

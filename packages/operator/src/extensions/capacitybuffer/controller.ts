@@ -22,7 +22,6 @@ import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import { type BufferTemplates, type Resolution, sourceOf } from './buffer-templates.ts'
 import { readyType, withCondition } from './condition.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly buffers: BufferCaches

@@ -8,7 +8,6 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import { type BufferTemplates, sourceOf } from './buffer-templates.ts'
 import { readyType } from './condition.ts'
 
-/** What this file works with. */
 interface Dependencies {
   /** Absent without the feature gate. */
   readonly buffers: BufferCaches | undefined

@@ -9,7 +9,6 @@ import { type RoomOutcome, roomHosts } from '../../provisioning/room-outcome.ts'
 import { inParallel } from '../../in-parallel.ts'
 import { type BufferTally, provisioningCondition, withCondition } from './condition.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly buffers: BufferCaches

@@ -7,7 +7,6 @@ import type { Settings } from '../../settings.ts'
 import type { ObservedMoves } from './observed-moves.ts'
 import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'decidable'>
   readonly observed: Pick<ObservedPools, 'isAny'>

@@ -7,7 +7,6 @@ import { podsNoted } from '../../journal/entry.ts'
 import type { Journal } from '../../journal/journal.ts'
 import { podList, shortened } from '../../text.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly journal: Pick<Journal, 'decided' | 'note'>
   readonly logger: Logger

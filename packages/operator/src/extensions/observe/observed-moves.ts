@@ -9,7 +9,6 @@ import type { CommandJournal } from '../../disruption/commands/command-journal.t
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'consolidation' | 'podsOnNodes' | 'stateNodes'>
   readonly observed: Pick<ObservedPools, 'has'>

@@ -8,7 +8,6 @@ import type { PassDecider } from '../../decide/decider.ts'
 import type { ObservedLaunches } from './observed-launches.ts'
 import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly observed: Pick<ObservedPools, 'isAny'>
   /** Of the observed NodePools. */

@@ -11,7 +11,6 @@ import {
   shortSinceMs,
 } from '../../state/pods/group-claims.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
 }

@@ -11,7 +11,6 @@ import type { GroupReleases } from './releases.ts'
 import type { GroupReport, ReleaseReason } from './report.ts'
 import type { GroupStanding, Standing } from './standing.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'hasSynced' | 'nodeOf' | 'podGroups'>
   readonly standing: GroupStanding

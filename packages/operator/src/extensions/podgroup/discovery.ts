@@ -13,7 +13,6 @@ import type { GroupKinds } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { GroupSource } from '../../state/pods/group-of-pod.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'list'>
   readonly groupKinds: GroupKinds

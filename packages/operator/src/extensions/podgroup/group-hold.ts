@@ -7,7 +7,6 @@ import type { GroupStanding } from './standing.ts'
 import type { GroupStrangers } from './group-strangers.ts'
 import { canOpen } from '../../placement/standing-nominations.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'nodeOf' | 'podGroups'>
   readonly standing: GroupStanding

@@ -12,7 +12,6 @@ import {
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { startupTaintKind } from '../../state/nodes/startup-taints.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<
     ClusterState,

@@ -10,7 +10,6 @@ import type { DisruptionMarks } from '../../disruption/commands/marks.ts'
 import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import type { GroupClaimNotes } from './claim-notes.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'list'>
   readonly state: Pick<ClusterState, 'nodeOf' | 'podGroups'>

@@ -8,7 +8,6 @@ import { type GroupRef, missingGroupText } from '../../state/pods/group-of-pod.t
 import type { KnownGroup } from '../../state/pods/pod-groups.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'podGroups'>
   readonly events: EventRecorder

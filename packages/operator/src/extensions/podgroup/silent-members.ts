@@ -9,7 +9,6 @@ import { isProvisionable } from '../../state/pods/pods.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import type { GroupReport } from './report.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'isWellFormed' | 'podGroups'>
   readonly report: GroupReport

@@ -5,7 +5,6 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import { groupsOfClaim } from '../../state/pods/group-claims.ts'
 import type { Settings } from '../../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
   readonly state: Pick<ClusterState, 'plans' | 'podGroups'>

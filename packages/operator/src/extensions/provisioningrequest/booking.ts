@@ -17,7 +17,6 @@ import type { RequestStatus } from './request-status.ts'
 import type { RequestTemplates } from './request-templates.ts'
 import { isSameValue } from '../../state/same-value.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'requests'>
   readonly templates: RequestTemplates

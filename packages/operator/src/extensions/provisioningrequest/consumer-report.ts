@@ -2,7 +2,6 @@
 import type { EventRecorder } from '@tenon/kube'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'pods' | 'requests'>
   readonly events: EventRecorder

@@ -11,7 +11,6 @@ import type { RequestBooking } from './booking.ts'
 import type { ConsumerReport } from './consumer-report.ts'
 import type { RequestSearch } from './search.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'podGroups' | 'requests'>
   readonly standing: Pick<GroupStanding, 'onChange'>

@@ -2,7 +2,6 @@
 import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'requests'>
   readonly clock: Pick<Clock, 'monotonic' | 'sleep'>

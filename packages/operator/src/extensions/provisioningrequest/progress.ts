@@ -10,7 +10,6 @@ import type { KeptPlans } from '../../placement/kept-plans.ts'
 import { notedClaims } from '../../placement/planned-pods.ts'
 import type { GroupStanding } from '../podgroup/standing.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodes'>
   readonly state: Pick<ClusterState, 'plans' | 'podGroups' | 'requests'>

@@ -6,7 +6,6 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import type { KeptPlans } from '../../placement/kept-plans.ts'
 import { type RoomOutcome, roomHosts } from '../../provisioning/room-outcome.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'consolidation' | 'requests'>
   readonly keptPlans: KeptPlans

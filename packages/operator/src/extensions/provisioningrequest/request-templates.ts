@@ -11,7 +11,6 @@ import { renderPodProblems, shapeProblems } from '@tenon/engine'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'persistentVolumeClaims'>
   readonly state: Pick<ClusterState, 'requests'>

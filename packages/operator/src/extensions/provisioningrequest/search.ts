@@ -23,7 +23,6 @@ import type { Progress, RequestProgress } from './progress.ts'
 import type { RequestStatus } from './request-status.ts'
 import type { RequestTemplates } from './request-templates.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly state: Pick<ClusterState, 'requests'>
   readonly templates: RequestTemplates

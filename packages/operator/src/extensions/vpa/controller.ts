@@ -10,7 +10,6 @@ import type { SingletonSpec } from '../../controller.ts'
 import { inParallel } from '../../in-parallel.ts'
 import { predictedRequests } from './predicted-requests.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'get' | 'list'>
   readonly state: Pick<ClusterState, 'predictions'>

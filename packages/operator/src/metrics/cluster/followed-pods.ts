@@ -9,7 +9,6 @@ import { keyOf } from '../../state/pods/pods.ts'
 import { areSame, podLabels } from './pod-labels.ts'
 import type { Caches } from '../../state/caches.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: { readonly nodes: Pick<Caches['nodes'], 'get'> }
   readonly state: {

@@ -14,7 +14,6 @@ import type { SingletonSpec } from '../../controller.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'pods'>
   readonly state: Pick<ClusterState, 'claimOf' | 'isWellFormed' | 'nodeOf' | 'parsed' | 'pods' | 'podsOn'>

@@ -11,7 +11,6 @@ import { areSame, isReady, nodeLabelsOf } from './pod-labels.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'pods'>
   readonly state: Pick<ClusterState, 'isWellFormed' | 'nodeOf' | 'podDecisions' | 'podsOn'>

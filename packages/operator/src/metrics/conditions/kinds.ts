@@ -23,7 +23,6 @@ import type { Caches } from '../../state/caches.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Settings } from '../../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'buffers' | 'nodeClaims' | 'nodePools' | 'nodes'>
   readonly provider: Pick<CloudProvider, 'nodeClasses'>

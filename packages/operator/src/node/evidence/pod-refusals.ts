@@ -4,7 +4,6 @@ import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { isActive } from '../../state/pods/pods.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'list'>
   readonly state: Pick<ClusterState, 'claimOf' | 'nominations' | 'plans' | 'podGroups'>

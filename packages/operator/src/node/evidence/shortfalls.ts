@@ -6,7 +6,6 @@ import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'parsed'>

@@ -11,7 +11,6 @@ import { isObserved } from '../../state/nodepools/mode.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools' | 'nodes'>
   readonly state: Pick<ClusterState, 'brake' | 'claimOf'>

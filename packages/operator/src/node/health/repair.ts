@@ -6,7 +6,6 @@ import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
 import { snakeCase } from './unhealthy.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly deleter: ClaimDeleter

@@ -24,7 +24,6 @@ import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../control
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly kubernetes: Kubernetes<'nodes'>
   readonly state: Pick<ClusterState, 'claimOf'>

@@ -8,7 +8,6 @@ import { drainReport, isHeld } from './drain-report.ts'
 import { drainSummary } from './drain-summary.ts'
 import type { Caches } from '../../state/caches.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'podDisruptionBudgets'>
   readonly events: EventRecorder

@@ -17,7 +17,6 @@ import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'delete' | 'evict'>
   readonly caches: Pick<Caches, 'nodes' | 'pods'>

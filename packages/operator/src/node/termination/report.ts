@@ -3,7 +3,6 @@ import { labels, type Node, type NodeClaim } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly metrics: Pick<Metrics, 'nodesDrained' | 'nodesTerminated' | 'nodesTermination' | 'nodesLifetime'>
   readonly clock: Pick<Clock, 'now'>

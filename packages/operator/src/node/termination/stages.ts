@@ -13,7 +13,6 @@ import { type Caches, indexes } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly kubernetes: Kubernetes<'nodes' | 'persistentVolumeClaims' | 'volumeAttachments'>
   readonly state: Pick<ClusterState, 'podsOn'>

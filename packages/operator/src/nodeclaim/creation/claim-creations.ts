@@ -2,7 +2,6 @@ import type { Logger, LogFields } from '@tenon/runtime'
 import type { ClaimJournal, CreatedClaim } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly metrics: Pick<Metrics, 'nodeClaimsCreated'>
   readonly logger: Logger

@@ -6,7 +6,6 @@ import { type CapacityLearning, settingsNote } from '../../cloud/corrected-provi
 import { nodeClaimFor, staticClaimFor } from './create-claim.ts'
 import { nodeDefaults } from './node-defaults.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly provider: Pick<
     CloudProvider,

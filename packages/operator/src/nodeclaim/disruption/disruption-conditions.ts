@@ -22,7 +22,6 @@ import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../control
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>

@@ -18,7 +18,6 @@ import {
   requirementsOf,
 } from '@tenon/engine'
 
-/** What this file works with. */
 interface Dependencies {
   readonly provider: Pick<CloudProvider, 'getInstanceTypes' | 'reservationLabel' | 'wellKnownLabels'>
   readonly clock: Pick<Clock, 'now'>

@@ -18,7 +18,6 @@ import { isOfItsLife } from '../../state/nodes/claim-changes.ts'
 import { claimNamesOf, isMoreThanHeartbeat } from '../../state/nodes/node-changes.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'resourceSlices'>

@@ -9,7 +9,6 @@ import type { Settings } from '../../settings.ts'
 
 type Timeouts = Pick<Settings, 'launchTimeoutMs' | 'registrationTimeoutMs' | 'initializationTimeoutMs'>
 
-/** What this file works with. */
 interface Dependencies {
   readonly clock: Pick<Clock, 'now'>
   readonly provider: Pick<CloudProvider, 'awayUntilMs'>

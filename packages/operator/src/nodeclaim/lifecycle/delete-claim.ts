@@ -5,7 +5,6 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'delete'>
   readonly state: Pick<ClusterState, 'podsOn' | 'noteDeletion'>

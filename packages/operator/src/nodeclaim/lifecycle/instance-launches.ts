@@ -10,7 +10,6 @@ import type { ClaimDraft } from './stage.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly provider: Pick<CloudProvider, 'create'>
   readonly state: Pick<ClusterState, 'brake' | 'launchFailures'>

@@ -17,7 +17,6 @@ import { type InstanceLaunches, truncated } from './instance-launches.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly launches: InstanceLaunches
   readonly learning: CapacityLearning | undefined

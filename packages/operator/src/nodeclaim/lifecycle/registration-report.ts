@@ -7,7 +7,6 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly events: EventRecorder
   readonly state: Pick<ClusterState, 'registrationHealth'>

@@ -24,7 +24,6 @@ import { type RolloutRecord, recordText, type Watched } from '../../state/nodepo
 import { rolloutAnnotations, rolloutSettings } from '../../state/nodepools/rollout-settings.ts'
 import { advanced, isUnhealthy, nextLookMs, watched } from './watch.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools' | 'nodes'>

@@ -19,7 +19,6 @@ export interface FormerTemplate {
   readonly template: Template
 }
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
   readonly caches: Pick<Caches, 'nodePools'>

@@ -6,7 +6,6 @@ import type { Metrics } from '../../metrics/metrics.ts'
 import type { RolloutRecord } from '../../state/nodepools/rollout-record.ts'
 import { isUnhealthy } from './watch.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly events: EventRecorder
   readonly journal: Pick<Journal, 'note'>

@@ -11,7 +11,6 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import { doNotDisrupt, evictionCost, isDaemonPod } from '../../state/pods/pods.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly client: Pick<KubeClient, 'delete' | 'list'>
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>

@@ -8,7 +8,6 @@ import type { ClaimObjects } from '../../nodeclaim/creation/claim-objects.ts'
 import { createOrAdopt, freshClaimName, isUnclear } from '../../nodeclaim/creation/create-or-adopt.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly provider: Pick<CloudProvider, 'claimNameLimit'>
   readonly client: Pick<KubeClient, 'create' | 'get' | 'list'>

@@ -6,7 +6,6 @@ import { isObserved } from '../../state/nodepools/mode.ts'
 import { managedPool } from '../../state/nodepools/managed-pool.ts'
 import type { Caches } from '../../state/caches.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly provider: PoolRules & Pick<CloudProvider, 'nodeClasses'>

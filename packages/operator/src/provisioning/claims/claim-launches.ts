@@ -11,7 +11,6 @@ import type { PlannedClaims } from './planned-claims.ts'
 import type { RefusedClaims } from './refused-claims.ts'
 import { podList } from '../../text.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly reservations: ClaimReservations
   readonly plannedClaims: PlannedClaims

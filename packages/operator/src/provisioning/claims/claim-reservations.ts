@@ -10,7 +10,6 @@ import type { PlannedClaims } from './planned-claims.ts'
 import { podList } from '../../text.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly plannedClaims: Pick<PlannedClaims, 'pool'>
   readonly state: Pick<ClusterState, 'brake' | 'limitReservations' | 'parsed' | 'stateNodes'>

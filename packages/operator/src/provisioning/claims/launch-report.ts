@@ -12,7 +12,6 @@ import { type SchedulingReport } from '../reports/scheduling-report.ts'
 import type { Journal } from '../../journal/journal.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly report: SchedulingReport
   readonly creations: ClaimCreations

@@ -8,7 +8,6 @@ import { createOrAdopt, freshClaimName, isUnclear } from '../../nodeclaim/creati
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly provider: Pick<CloudProvider, 'claimNameLimit'>
   readonly client: Pick<KubeClient, 'create' | 'get'>

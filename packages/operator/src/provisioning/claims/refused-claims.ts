@@ -7,7 +7,6 @@ import type { Batcher } from '../batcher.ts'
 import type { GatheredInput } from '../input/scheduling-input.ts'
 import { podList } from '../../text.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly refusals: ClaimRefusals
   readonly batcher: Pick<Batcher, 'trigger'>

@@ -25,7 +25,6 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 import { limitsOf } from '../../state/nodes/attach-limits.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: VolumeCaches &
     Pick<Caches, 'daemonSets' | 'limitRanges' | 'namespaces' | 'podDisruptionBudgets'> &

@@ -4,7 +4,6 @@ import type { DeviceAllocation, DevicesInput } from '@tenon/engine'
 import { type Caches, servesDevices } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<
     Caches,

@@ -27,7 +27,6 @@ import type { ServedRequest } from '../../state/pods/request-pods.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'applications'>
   readonly state: Pick<

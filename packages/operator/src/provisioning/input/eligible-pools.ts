@@ -13,7 +13,6 @@ import { pauseSentence } from '../../state/pause.ts'
 import type { PoolChoice } from '../../state/nodepools/observed-pools.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** What this file works with. */
 interface Dependencies {
   /** Those that this decision may choose from. */
   readonly pools: PoolChoice

@@ -8,7 +8,6 @@ import { type GroupRef, missingGroupText } from '../../state/pods/group-of-pod.t
 import type { KnownGroup } from '../../state/pods/pod-groups.ts'
 import { isDaemonPod } from '../../state/pods/pods.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodes'>
   readonly state: Pick<ClusterState, 'isWellFormed' | 'nominations' | 'plans' | 'podGroups' | 'requests'>

@@ -5,7 +5,6 @@ import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'pods'>
   readonly state: Pick<ClusterState, 'podDecisions' | 'pods'>

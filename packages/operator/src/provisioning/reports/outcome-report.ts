@@ -8,7 +8,6 @@ import { podList } from '../../text.ts'
 import type { SchedulingReport } from './scheduling-report.ts'
 import type { Caches } from '../../state/caches.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly report: SchedulingReport

@@ -15,7 +15,6 @@ import { nodeClassOf } from './managed-pool.ts'
 import { readRecord, type RolloutRecord, type Watched } from './rollout-record.ts'
 import { canaryCount, rolloutAnnotations, type RolloutSettings, rolloutSettings } from './rollout-settings.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>
   readonly clock: Pick<Clock, 'now'>

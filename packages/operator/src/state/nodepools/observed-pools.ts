@@ -5,7 +5,6 @@ import { nodeClassOf } from './managed-pool.ts'
 import type { Settings } from '../../settings.ts'
 import { isObserved, modeAnnotation, observeMode } from './mode.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClasses' | 'nodePools'>
   readonly settings: Pick<Settings, 'observeOnly'>

@@ -9,7 +9,6 @@ import {
 } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 
-/** What this file works with. */
 interface Pods {
   readonly onChange: (listener: (change: Change<Pod>) => void) => unknown
 }
