@@ -73,7 +73,8 @@ class Hunt {
   readonly #startMs: number
   readonly #progress: Progress
   readonly #kinds = new Map<string, Kind>()
-  readonly #shrinks: Task[] = []
+  /** Asked before new cases: failures to make smaller, and cases that did not end. */
+  readonly #queue: Task[] = []
   readonly #counts = new Map<Part, number>()
   #pods = 0
   #nodes = 0
@@ -94,8 +95,8 @@ class Hunt {
     const { only, first, cases } = this.#plan
     let index = 0
     const next = (): Task | undefined => {
-      const shrink = this.#shrinks.shift()
-      if (shrink !== undefined) return shrink
+      const queued = this.#queue.shift()
+      if (queued !== undefined) return queued
       const nth = Math.floor(index / only.length)
       const part = only[index % only.length]
       if (part === undefined || nth >= cases || this.#io.clock.monotonic() >= this.#endMs) return undefined
@@ -141,6 +142,11 @@ class Hunt {
     this.#nodes += nodes
     const [finding] = findings
     if (finding === undefined) return
+    // On a busy host a case may get too little CPU to end in time.
+    if (finding.oracle === 'noHang' && asked.isRepeated !== true) {
+      this.#queue.push({ ...asked, count, isRepeated: true })
+      return
+    }
     const key = kindOf(finding)
     const known = this.#kinds.get(key)
     if (known !== undefined) {
@@ -155,7 +161,7 @@ class Hunt {
     // Stories are made smaller by `npm run world`.
     const isCase = finding.oracle !== 'noHang' && task.part !== 'stories'
     if (seconds > 0 && isCase && this.#kinds.size <= mostShrunk)
-      this.#shrinks.push({ ...task, shrink: { oracle: finding.oracle, seconds } })
+      this.#queue.push({ ...task, shrink: { oracle: finding.oracle, seconds } })
   }
 
   #shrunk({ part, seed }: Task, { smaller }: Verdict): void {

@@ -16,6 +16,8 @@ export interface Task {
   readonly seed: number
   /** So many seeds from that one on, until one fails; one unless given. */
   readonly count?: number
+  /** The case did not end in time before. */
+  readonly isRepeated?: boolean
   /** A fault planted in the product. */
   readonly fault?: string
   /** Set to make the case smaller that fails so, in so many seconds. */
