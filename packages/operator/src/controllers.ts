@@ -1,4 +1,5 @@
 /** Every controller and loop of the operator; names, triggers and concurrency as in operations.md 7. */
+import { policyOf } from './settings.ts'
 import { TurnPace } from '@tenon/kube'
 import type { SweepGuard } from '@tenon/provider'
 import { AutoBrake } from './extensions/brake/auto-brake.ts'
@@ -148,7 +149,7 @@ function controllerSpecs(
     new NodePoolRegistrationHealth(parts),
     new NodePoolRollout(parts),
     new NodePoolCanary({ ...parts, news: new RolloutNews(parts) }),
-    ...(parts.settings.compatibility === 'karpenter' ? [] : [new TemplateHistory(parts)]),
+    ...(policyOf(parts.settings).learns ? [new TemplateHistory(parts)] : []),
     new BrakeReport({ ...parts, news: new PauseNews(parts) }),
     ...(autoBrake === undefined ? [] : [autoBrake]),
     ...(learning === undefined ? [] : [learningOf(parts, learning)]),
@@ -176,8 +177,8 @@ function controllerSpecs(
 
 /** What pauses voluntary disruption by itself, where something does. */
 function autoBrakeOf(parts: Assembly): AutoBrake | undefined {
-  const { autoBrake, compatibility } = parts.settings
-  return autoBrake && compatibility !== 'karpenter' ? new AutoBrake(parts) : undefined
+  const { settings } = parts
+  return settings.autoBrake && policyOf(settings).brakes ? new AutoBrake(parts) : undefined
 }
 
 /** What a process runs that only observes: it decides and measures, and writes nothing. */

@@ -32,7 +32,7 @@ import { type BuildInfo, Metrics } from './metrics/metrics.ts'
 import { PassAges } from './metrics/pass-ages.ts'
 import { type Caches, openCaches, servesDevices } from './state/caches.ts'
 import { UnreadableObjects } from './state/unreadable-objects.ts'
-import type { Settings } from './settings.ts'
+import { policyOf, type Settings } from './settings.ts'
 import { ClusterState } from './state/cluster-state.ts'
 import { LearnedCapacity } from './state/nodes/learned-capacity.ts'
 import type { BufferFigures, OfferingTrouble } from './metrics/figures.ts'
@@ -144,9 +144,9 @@ export class Operator {
     const isKnown = () => hasNodesOfPools(this.caches)
     for (const sweep of sweeps)
       sweep.gate = (wanted, present) => this.identity.refusalOfSweep(wanted, present, isKnown)
-    this.launchGuard = new LaunchGuard(provider, clock, { learns: settings.compatibility !== 'karpenter' })
+    this.launchGuard = new LaunchGuard(provider, clock, { learns: policyOf(settings).learns })
     forgiveChanged(this.launchGuard, this.caches)
-    this.state = new ClusterState(this.caches, provider, clock, settings.registrationTimeoutMs)
+    this.state = new ClusterState(this.caches, provider, clock, settings)
     this.#followedPods = new FollowedPods({ caches: this.caches, state: this.state, clock })
     this.metrics = new Metrics({
       clock,
@@ -168,19 +168,15 @@ export class Operator {
         },
       }),
     })
-    this.learnedCapacity =
-      settings.compatibility === 'karpenter'
-        ? undefined
-        : new LearnedCapacity({
-            caches: this.caches,
-            clock,
-            nodeOf: (claim) => this.state.nodeOf(claim),
-            claimOf: (node) => this.state.claimOf(node),
-          })
+    this.learnedCapacity = !policyOf(settings).learns
+      ? undefined
+      : new LearnedCapacity({
+          caches: this.caches,
+          clock,
+          nodeOf: (claim) => this.state.nodeOf(claim),
+          claimOf: (node) => this.state.claimOf(node),
+        })
     this.learnedCapacity?.follow()
-    this.state.isIsolating = settings.compatibility !== 'karpenter'
-    if (settings.compatibility !== 'karpenter') this.state.resized.follow(this.caches.pods)
-    this.state.pods.expectsRefusals = settings.compatibility !== 'karpenter'
     this.requests = new RequestMetrics(this.metrics.registry)
     this.framework = new FrameworkMetrics(this.metrics.registry, clock)
     this.#decider = new IsolatingDecider({

@@ -78,6 +78,52 @@ export interface Settings {
   readonly autoBrake: boolean
 }
 
+/** What Tenon does and Karpenter does not. All of it is off with `--compatibility=karpenter`. */
+export interface Policy {
+  /** Launches avoid offerings that failed lately; nodes teach sizes of types, and types that help no pod. */
+  readonly learns: boolean
+  /** Decisions leave out objects that are stuck or unreadable, and go on with the rest. */
+  readonly isolates: boolean
+  /** Plans, moved pods and expected refusals are kept from one decision to the next. */
+  readonly remembersPods: boolean
+  readonly servesPodGroups: boolean
+  /** Nodes in place of others keep to `limits.nodes`, and events say which limit is reached. */
+  readonly reportsLimits: boolean
+  /** Consolidation spares pods that have just started, and moves that do not pay back. */
+  readonly sparesFreshPods: boolean
+  readonly consolidatesGlobally: boolean
+  /** Voluntary disruption pauses by itself when something goes wrong. */
+  readonly brakes: boolean
+}
+
+const policies: Readonly<Record<Settings['compatibility'], Policy>> = {
+  none: {
+    learns: true,
+    isolates: true,
+    remembersPods: true,
+    servesPodGroups: true,
+    reportsLimits: true,
+    sparesFreshPods: true,
+    consolidatesGlobally: true,
+    brakes: true,
+  },
+  karpenter: {
+    learns: false,
+    isolates: false,
+    remembersPods: false,
+    servesPodGroups: false,
+    reportsLimits: false,
+    sparesFreshPods: false,
+    consolidatesGlobally: false,
+    brakes: false,
+  },
+}
+
+/** The only place that asks for the compatibility mode. */
+export function policyOf({ compatibility }: Pick<Settings, 'compatibility'>): Policy {
+  return policies[compatibility]
+}
+
 /** What holds for settings that nobody gave. */
 export const defaultSettings: Settings = {
   batchMaxMs: 10_000,

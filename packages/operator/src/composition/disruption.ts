@@ -1,4 +1,5 @@
 /** Builds the disruption loop: its methods, and the commands that carry out what they decide. */
+import { policyOf } from '../settings.ts'
 import { labels } from '@tenon/api'
 import { labelsOf } from '../state/nodes/state-node.ts'
 import { soldOutProvider } from '../cloud/sold-out-provider.ts'
@@ -131,7 +132,7 @@ export function observedDisruptionOf(
 
 /** The methods in the order of their turns, and what they have in common. */
 function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: PoolKind) {
-  const { featureGates, compatibility } = parts.settings
+  const { settings } = parts
   const { plannedClaims } = shared
   const budgets = new DisruptionBudgets(parts)
   const policy = new ConsolidationPolicy(parts)
@@ -176,7 +177,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
     ...(movesGroups
       ? [{ method: new DriftTogether({ ...drift, units: any.units }), reader: any.reader }]
       : []),
-    ...(featureGates.globalConsolidation && compatibility !== 'karpenter'
+    ...(settings.featureGates.globalConsolidation && policyOf(settings).consolidatesGlobally
       ? [consolidation('global')]
       : [consolidation('multi'), consolidation('single')]),
     ...(movesGroups ? [consolidation('together')] : []),

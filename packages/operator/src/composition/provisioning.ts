@@ -1,4 +1,5 @@
 /** Builds what decides about pods that wait, and launches nodes for them. */
+import { policyOf } from '../settings.ts'
 import { ClaimRefusals } from '../state/pods/claim-refusals.ts'
 import { EvidenceReport } from '../node/evidence/evidence-report.ts'
 import { PodRefusals } from '../node/evidence/pod-refusals.ts'
@@ -107,7 +108,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
   const { clock, logger, settings, slicing } = parts
   const { plannedClaims, creations, hydration, limits } = shared
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
-  const judge = settings.compatibility === 'karpenter' ? undefined : judgeOf(parts)
+  const judge = policyOf(settings).learns ? judgeOf(parts) : undefined
   const refused = new RefusedClaims({ refusals: new ClaimRefusals(clock), batcher, logger })
   const report = new SchedulingReport({
     ...parts,

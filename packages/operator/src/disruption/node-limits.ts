@@ -4,7 +4,7 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { Caches } from '../state/caches.ts'
 import { nodeLimit } from '../nodepool/static/static-claims.ts'
 import { type LimitReport, nodeLimitRemedy } from '../nodepool/limit-report.ts'
-import type { Settings } from '../settings.ts'
+import { policyOf, type Settings } from '../settings.ts'
 
 export interface NodeLimitParts {
   readonly caches: Pick<Caches, 'nodePools'>
@@ -19,7 +19,7 @@ export function whyFull(
   name: string,
 ): Unavailability | undefined {
   const pool = caches.nodePools.get({ name })
-  if (settings.compatibility === 'karpenter' || pool === undefined || pool.spec.replicas !== undefined)
+  if (!policyOf(settings).reportsLimits || pool === undefined || pool.spec.replicas !== undefined)
     return undefined
   const nodes = state.poolClaims.occupied(name)
   const limit = nodeLimit(pool)
@@ -35,7 +35,7 @@ export function tellNodeLimit(
   pool: NodePool,
   because: string,
 ): void {
-  if (settings.compatibility === 'karpenter') return
+  if (!policyOf(settings).reportsLimits) return
   limits.reached(pool, `replaces no drifted node, as each stays until its successor is there: ${because}`)
   state.rollouts.limit(pool.metadata.name, because)
 }

@@ -7,7 +7,7 @@ import { keyOf } from '../state/pods/pods.ts'
 import { labelsOf, transitionMs } from '../state/nodes/state-node.ts'
 import { type Candidate, isEmpty } from './candidates.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
-import type { Settings } from '../settings.ts'
+import { policyOf, type Settings } from '../settings.ts'
 
 interface Dependencies {
   readonly state: Pick<
@@ -97,7 +97,7 @@ export class ConsolidationPolicy {
   #freshness(candidate: Candidate): Objection | undefined {
     const { claim, pool } = candidate
     const { clock, settings, state } = this.#deps
-    if (settings.compatibility === 'karpenter') return undefined
+    if (!policyOf(settings).sparesFreshPods) return undefined
     if (!state.recentlyFilledNodes.has(claim.metadata.name)) return undefined
     const nowMs = clock.now()
     const sinceMs = lastPodEventMs(candidate) ?? nowMs

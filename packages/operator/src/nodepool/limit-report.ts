@@ -2,7 +2,7 @@
 import type { NodePool } from '@tenon/api'
 import type { Logger } from '@tenon/runtime'
 import type { Kubernetes } from '../kubernetes.ts'
-import type { Settings } from '../settings.ts'
+import { policyOf, type Settings } from '../settings.ts'
 
 interface Dependencies {
   readonly kubernetes: Pick<Kubernetes<'nodePools'>, 'caches' | 'events'>
@@ -24,7 +24,7 @@ export class LimitReport {
   /** Tells that a pool has reached its limits; not where Karpenter would be silent. */
   reached(pool: NodePool, consequence: string): void {
     const { kubernetes, settings } = this.#deps
-    if (settings.compatibility === 'karpenter') return
+    if (!policyOf(settings).reportsLimits) return
     kubernetes.events.record({
       object: pool,
       type: 'Warning',

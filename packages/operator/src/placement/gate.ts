@@ -2,7 +2,7 @@
 import type { SchedulingPolicy } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
-import type { Settings } from '../settings.ts'
+import { policyOf, type Settings } from '../settings.ts'
 
 /** First minor version of Kubernetes 1 whose scheduler honours nominations by others as it is. */
 const firstMinor = 35
@@ -55,7 +55,7 @@ export class PlacementGate {
 
   /** Whether plans are held on to: a pod stays with the node that was launched for it. */
   get keepsPlans(): boolean {
-    return this.#options.settings.compatibility !== 'karpenter'
+    return policyOf(this.#options.settings).remembersPods
   }
 
   /**

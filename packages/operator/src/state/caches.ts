@@ -39,7 +39,7 @@ import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { brakeName } from './pause.ts'
 import { groupsOfClaim } from './pods/group-claims.ts'
-import type { Settings } from '../settings.ts'
+import { policyOf, type Settings } from '../settings.ts'
 import {
   daemonSetFields,
   keptNode,
@@ -200,7 +200,7 @@ export function openCaches(
     ...(settings.defaultSpread.length > 0 && { applications: openApplications(registry, onRead) }),
     ...(settings.featureGates.capacityBuffer && { buffers: openBuffers(registry, podTemplates, onRead) }),
     ...(settings.featureGates.groupScheduling &&
-      settings.compatibility !== 'karpenter' && {
+      policyOf(settings).servesPodGroups && {
         groupKinds: {
           open: (type) =>
             registry.cache(type, {

@@ -18,7 +18,7 @@ import type { CloudProvider } from '@tenon/provider'
 import { type Clock, Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from './caches.ts'
 import { isUnreadable, isWhole, unreadableText } from './readable.ts'
-import { defaultSettings } from '../settings.ts'
+import { type Policy, policyOf, type Settings } from '../settings.ts'
 import { AttachLimits } from './nodes/attach-limits.ts'
 import { ConsolidationState, keyOfNode, type StateNodeView } from './nodes/consolidation-state.ts'
 import { StateNodes } from './nodes/state-nodes.ts'
@@ -80,8 +80,7 @@ export class ClusterState {
   readonly seeds: Listeners<string> = new Listeners()
   /** Every answer of {@link synced}. */
   readonly syncAnswers: Listeners<SyncAnswer> = new Listeners()
-  /** Set by the composition root: whether decisions go on without what is stuck. */
-  isIsolating = false
+  readonly #policy: Policy
   #hasSynced = false
   #unsyncedSinceMs: number | undefined
   /** When pods last came to or left a node whose claim does not tell of it yet, by Node name; Unix milliseconds. */
@@ -134,11 +133,12 @@ export class ClusterState {
     caches: Caches,
     provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels' | 'startupTaints'>,
     clock: Clock,
-    planAgeMs: number = defaultSettings.registrationTimeoutMs,
+    settings: Pick<Settings, 'compatibility' | 'registrationTimeoutMs'>,
   ) {
     this.#caches = caches
     this.#provider = provider
     this.#clock = clock
+    this.#policy = policyOf(settings)
     // First of all that listens, so that nobody who hears of a change is answered from before it.
     this.#stateNodes = new StateNodes(caches, {
       isManaged: (claim) => this.isManaged(claim),
@@ -148,7 +148,7 @@ export class ClusterState {
       if (kind !== 'deleted' && this.#isUnlaunched(object)) this.#unlaunched.set(object.metadata.name, object)
       else this.#unlaunched.delete(object.metadata.name)
     })
-    this.plans = new PodPlans(clock, planAgeMs)
+    this.plans = new PodPlans(clock, settings.registrationTimeoutMs)
     this.requests = new RequestPods(caches, this.plans)
     this.podGroups = new PodGroups(caches, this.requests)
     this.evidence = new NodeEvidence(caches, clock)
@@ -159,7 +159,12 @@ export class ClusterState {
       isDeleted(node, this.claimOf(node)) ||
       this.#marked.has(node.spec?.providerID ?? '')
     this.nominations = new NominatedPods(caches, nodeOf, isLeaving, this.plans, clock)
-    this.pods = new PodIndex(caches.pods, (pod) => this.nominations.isHeldByOthers(pod))
+    this.pods = new PodIndex(
+      caches.pods,
+      (pod) => this.nominations.isHeldByOthers(pod),
+      this.#policy.remembersPods,
+    )
+    if (this.#policy.remembersPods) this.resized.follow(caches.pods)
     const podFacts = {
       isWellFormed: (pod: Pod) => this.pods.isWellFormed(pod),
       takesTheSame: (change: Change<Pod>) => this.pods.takesTheSame(change),
@@ -276,7 +281,7 @@ export class ClusterState {
   /** Whether decisions can be made, if need be without the {@link stuckPools}. */
   decidable(): boolean {
     if (this.synced()) return true
-    if (!this.isIsolating) return false
+    if (!this.#policy.isolates) return false
     const now = this.#clock.now()
     return (
       this.unlaunched().every(
@@ -291,7 +296,7 @@ export class ClusterState {
    */
   stuckPools(): ReadonlySet<string> {
     const unsettled = this.poolClaims.unsettledPools()
-    if (!this.isIsolating) return new Set(unsettled)
+    if (!this.#policy.isolates) return new Set(unsettled)
     const now = this.#clock.now()
     const stuck = this.unlaunched().filter((claim) => isStuckClaim(claim, now))
     return new Set([...stuck.map(({ metadata }) => metadata.labels?.[labels.nodePool] ?? ''), ...unsettled])

@@ -119,7 +119,10 @@ export class ObservedCluster {
       cache: <T extends KubeObject>(type: ResourceType<T>): Cache<T> => this.#cache(type),
     }
     this.caches = openCaches(registry, provider, defaultSettings)
-    this.state = new ClusterState(this.caches, provider, this.clock)
+    this.state = new ClusterState(this.caches, provider, this.clock, {
+      ...defaultSettings,
+      compatibility: 'karpenter',
+    })
   }
 
   /** A watch tells of this object, new or changed. */

@@ -16,7 +16,7 @@ import { keyOf } from '../../state/pods/pods.ts'
 import type { PodsOnNodes } from '../../state/pods/pods-to-move.ts'
 import { podObstacles } from '../obstacles.ts'
 import { type Caches, indexes } from '../../state/caches.ts'
-import type { Settings } from '../../settings.ts'
+import { policyOf, type Settings } from '../../settings.ts'
 import type { EvictionQueue } from '../../node/termination/eviction-queue.ts'
 
 interface Dependencies {
@@ -268,7 +268,7 @@ export class PodMoves {
   /** Remembers whose pods are moved, where that is to have consequences. */
   moved({ reason, candidates }: Command): void {
     const { state, settings } = this.#deps
-    if (settings.compatibility === 'karpenter') return
+    if (!policyOf(settings).remembersPods) return
     const pods = candidates.flatMap((candidate) => candidate.pods)
     state.movedPods.move(pods, reason === 'Underutilized')
   }

@@ -12,7 +12,7 @@ import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { SearchMemory } from './search-memory.ts'
 import { type NodeClaim, sumOfPrices } from '@tenon/api'
 import type { ClusterState } from '../../state/cluster-state.ts'
-import type { Settings } from '../../settings.ts'
+import { policyOf, type Settings } from '../../settings.ts'
 import type { WholeUnits } from '../whole-units.ts'
 import { type ConsolidationPolicy, unconsolidatable } from '../policy.ts'
 import type { KeptPlans } from '../../placement/kept-plans.ts'
@@ -202,7 +202,7 @@ function worthFromMs(
   move: PlannedMove,
   nodes: readonly Candidate[],
 ): number | undefined {
-  if (settings.compatibility === 'karpenter' || move.claims.length === 0) return undefined
+  if (!policyOf(settings).sparesFreshPods || move.claims.length === 0) return undefined
   const settled = nodes.filter(({ claim }) => state.recentlyFilledNodes.has(claim.metadata.name))
   const { pricePerHour: price } = sumOfPrices(nodes.map(({ pricePerHour }) => pricePerHour))
   if (settled.length === 0 || price === 0) return undefined

@@ -5,7 +5,7 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import { type ClaimedGroup, groupNote } from '../../state/pods/group-claims.ts'
 import { launchedFor } from '../../node/evidence/launched-for.ts'
 import type { ClaimObjects } from '../../nodeclaim/creation/claim-objects.ts'
-import type { Settings } from '../../settings.ts'
+import { policyOf, type Settings } from '../../settings.ts'
 import type { Caches } from '../../state/caches.ts'
 
 interface Dependencies extends StoredPodParts {
@@ -27,7 +27,7 @@ export class PendingClaimObjects {
 
   #notes({ pods, podGroups = [] }: NewClaim, pool: NodePool): Readonly<Record<string, string>> {
     const { objects, settings } = this.#deps
-    if (settings.compatibility === 'karpenter') return {}
+    if (!policyOf(settings).learns) return {}
     return {
       ...objects.settingsNote(pool),
       ...launchedFor(pods.map((pod) => storedPod(this.#deps, pod))),

@@ -22,7 +22,7 @@ import { daemonInputs } from './daemon-inputs.ts'
 import { LastDaemonPods } from './last-daemon-pods.ts'
 import type { PlacedPod } from './eligible-pods.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
-import type { Settings } from '../../settings.ts'
+import { policyOf, type Settings } from '../../settings.ts'
 import { limitsOf } from '../../state/nodes/attach-limits.ts'
 
 interface Dependencies {
@@ -225,7 +225,7 @@ function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): re
   const budgets = caches.podDisruptionBudgets.list()
   const now = clock.now()
   return leavingAmong(nodes).flatMap((stateNode) => {
-    const isStuck = settings.compatibility !== 'karpenter' && isHeldUp(stateNode, now)
+    const isStuck = policyOf(settings).isolates && isHeldUp(stateNode, now)
     return state
       .podsOn(stateNode.node?.metadata.name ?? '')
       .filter((pod) => state.isWellFormed(pod) && isCurrentlyReschedulable(pod, budgets, now))

@@ -40,12 +40,19 @@ export class PodIndex {
   readonly #expectedListeners = new Set<(pod: Pod) => void>()
   /** Pods on nodes, by priority. */
   readonly #priorities = new Map<number, number>()
-  /** Set by the composition root: whether pods count as refused that are expected to be. */
-  expectsRefusals = false
+  readonly #expectsRefusals: boolean
 
-  /** @param isHeld whether a nominated pod waits for a room that others make for it. */
-  constructor(pods: Cache<Pod>, isHeld: (pod: Pod) => boolean = (pod) => nominatedNodeOf(pod) !== '') {
+  /**
+   * @param isHeld whether a nominated pod waits for room that others make for it.
+   * @param expectsRefusals whether pods count as refused that are expected to be.
+   */
+  constructor(
+    pods: Cache<Pod>,
+    isHeld: (pod: Pod) => boolean = (pod) => nominatedNodeOf(pod) !== '',
+    expectsRefusals = false,
+  ) {
     this.#pods = pods
+    this.#expectsRefusals = expectsRefusals
     this.#isHeld = isHeld
     pods.onChange((change) => {
       const { object } = change
@@ -75,7 +82,7 @@ export class PodIndex {
 
   /** @returns the pods that are unplaced because of this change to another pod, or to themselves. */
   #expectedBy({ kind, object }: Change<Pod>): readonly Pod[] {
-    if (!this.expectsRefusals || !this.isWellFormed(object)) return []
+    if (!this.#expectsRefusals || !this.isWellFormed(object)) return []
     if (kind !== 'deleted') return this.#unseen.see(object, this.#mayPreempt(object))
     this.#unseen.forget(object)
     return []
