@@ -1,4 +1,7 @@
-/** A small API server in memory: objects, versions, history, watches — and whatever faults a test wants. */
+/**
+ * A small API server in memory: objects, versions, history, watches, and whatever faults a test wants. The embedded one
+ * builds on other packages than this one, and does not break its watches on request.
+ */
 import type { KubeObject } from '@tenon/api'
 import { type HttpRequest, type HttpResponse, oneChunk, type Transport } from '@tenon/runtime'
 import { ByteStream } from './byte-stream.test-support.ts'
