@@ -52,7 +52,7 @@ export interface CleverCloud {
   through(server: Transport): Transport
   /** A user asks for another number of nodes of a group. */
   resize(group: string, nodeCount: number): void
-  /** A group is removed upstream and its object with it; nothing tells why. */
+  /** A group is removed upstream and its object with it; without a reason. */
   vanish(group: string): void
   /** Ends every timer and kubelet. */
   stop(): void

@@ -90,7 +90,7 @@ type Hear = (namespace: string | undefined, name: string) => void
 /** Looks at one object once. Answers in how many milliseconds to look again, if no event comes before. */
 type Pass = (namespace: string, name: string) => number | undefined
 
-/** All controllers, and what tells them of events. */
+/** All controllers, and where their events come from. */
 class Manager {
   readonly hub: HubParts
   readonly faults: Faults
