@@ -62,8 +62,8 @@ export class MemoryServer implements Transport {
     const namespace = /\/namespaces\/([^/]+)/.exec(collection)?.[1]
     const version = ++this.#version
     const given = fields['metadata'] ?? {}
-    const object: KubeObject = {
-      ...(fields as unknown as KubeObject),
+    const object = {
+      ...fields,
       metadata: {
         ...given,
         name,
@@ -71,7 +71,7 @@ export class MemoryServer implements Transport {
         uid: held?.metadata.uid ?? `uid-${++this.#uids}`,
         resourceVersion: String(version),
       },
-    }
+    } as KubeObject
     this.#objects.set(path, object)
     this.#record({ version, type: held === undefined ? 'ADDED' : 'MODIFIED', path, object })
     return object
@@ -162,7 +162,7 @@ export class MemoryServer implements Transport {
     if (wanted !== undefined && wanted !== held.metadata.resourceVersion)
       return answer(409, refusal(409, 'Conflict'))
     const collection = path.slice(0, path.lastIndexOf('/'))
-    return answer(200, this.put(collection, held.metadata.name, merged(held as unknown as Fields, patch)))
+    return answer(200, this.put(collection, held.metadata.name, merged({ ...held }, patch)))
   }
 
   #replace(path: string, held: KubeObject, body: Fields): HttpResponse {
