@@ -4,10 +4,9 @@
  * All pods exist before the scheduler starts; the time runs until the last one is bound or refused
  * and includes the API server's part. `longest` is the longest time the event loop was held.
  */
-import { generateKeyPairSync } from 'node:crypto'
 import { kinds, type Node, type Pod, type PodSpec } from '@tenon/api'
-import { Secret, SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
-import { createApiServer } from '../packages/devcluster/src/apiserver/index.ts'
+import { SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
+import { createTestApiServer } from '../packages/devcluster/src/apiserver/api-server.test-support.ts'
 import type { LocalApi } from '../packages/devcluster/src/contract.ts'
 import { startScheduler } from '../packages/devcluster/src/scheduler/scheduler.ts'
 
@@ -33,8 +32,6 @@ interface Result {
 const zoneKey = 'topology.kubernetes.io/zone'
 const hostKey = 'kubernetes.io/hostname'
 const apps = 20
-const keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const signingKey = new Secret(keyPair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
 
 const scenarios: readonly Scenario[] = [
   { name: 'simple', pods: 10_000, nodes: 500 },
@@ -102,8 +99,7 @@ function fill(api: LocalApi, { pods, nodes, cpu = '100m', rules }: Scenario): vo
 async function run(scenario: Scenario): Promise<Result> {
   const clock = new SystemClock()
   const random = new SeededRandom(1)
-  const adminToken = new Secret('admin')
-  const server = createApiServer({ clock, random, logger: silentLogger, adminToken, signingKey })
+  const server = createTestApiServer({ clock, random })
   const api = server.local
   fill(api, scenario)
   await clock.sleep(0)

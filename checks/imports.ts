@@ -69,6 +69,7 @@ const testDoors: ReadonlySet<string> = new Set([
   '@tenon/api/scheduler-cases',
   '@tenon/ask/test-clusters',
   '@tenon/devcluster/scheduling-verdicts',
+  '@tenon/devcluster/test-api',
   '@tenon/provider/contract-suite',
   ...simulators.map((name) => `@tenon/${name}/fixture`),
 ])

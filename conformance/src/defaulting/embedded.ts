@@ -1,6 +1,5 @@
-import { generateKeyPairSync } from 'node:crypto'
-import { createApiServer } from '@tenon/devcluster'
-import { readText, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { createTestApiServer } from '@tenon/devcluster/test-api'
+import { readText, SeededRandom, VirtualClock } from '@tenon/runtime'
 import type { Fields } from './odd-draw.ts'
 import type { ServerAnswer } from './compare.ts'
 
@@ -9,14 +8,7 @@ export type AskEmbedded = (method: string, path: string, body?: Fields) => Promi
 
 /** An embedded API server of its own. */
 export function createEmbedded(): AskEmbedded {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const server = createApiServer({
-    clock: new VirtualClock(),
-    random: new SeededRandom(7),
-    logger: silentLogger,
-    adminToken: new Secret('admin'),
-    signingKey: new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()),
-  })
+  const server = createTestApiServer({ clock: new VirtualClock(), random: new SeededRandom(7) })
   const headers = {
     authorization: 'Bearer admin',
     'content-type': 'application/json',

@@ -1,10 +1,10 @@
 /** The same cases put to kube-scheduler and to the embedded scheduler. */
-import { generateKeyPairSync } from 'node:crypto'
 import { kinds, type Pod, type UnstructuredObject } from '@tenon/api'
-import { ApiError, createApiServer, type LocalApi } from '@tenon/devcluster'
+import { ApiError, type LocalApi } from '@tenon/devcluster'
 import { schedulingVerdicts } from '@tenon/devcluster/scheduling-verdicts'
+import { createTestApiServer } from '@tenon/devcluster/test-api'
 import { isKubeError, KubeError } from '@tenon/kube'
-import { type Clock, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { type Clock, SeededRandom, VirtualClock } from '@tenon/runtime'
 import { inParallel } from '../parallel.ts'
 import type { BareScheduler } from './bare-scheduler.ts'
 import { type CaseObject, type PlacementCase, runtimeClasses } from './cases.ts'
@@ -124,15 +124,11 @@ async function verdicts(
   }
 }
 
-const keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const signingKey = new Secret(keyPair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
-
 /** Asks the embedded scheduler about a case, in an embedded API server of its own. */
 export function askEmbedded(one: PlacementCase): Answer {
   const clock = new VirtualClock()
   const random = new SeededRandom(7)
-  const adminToken = new Secret('admin')
-  const api = createApiServer({ clock, random, logger: silentLogger, adminToken, signingKey }).local
+  const api = createTestApiServer({ clock, random }).local
   const refused: Record<string, string> = {}
   const accepted = (each: CaseObject): boolean => {
     try {

@@ -10,8 +10,12 @@ import {
 } from '@tenon/devcluster'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import { type NodeGroup, nodeGroupKind } from '@tenon/provider-clever-cloud'
-import type { CleverCloud, CleverCloudOptions } from './clever-cloud.ts'
-import { type CleverCloudCluster, cleverCloudSimulator } from './simulator.ts'
+import {
+  type CleverCloud,
+  type CleverCloudCluster,
+  type CleverCloudOptions,
+  cleverCloudSimulator,
+} from './clever-cloud.ts'
 
 /**
  * Every duration is known: an answer after 1 s, a node after 28 s, ready after 45 s, without

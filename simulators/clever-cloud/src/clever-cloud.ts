@@ -1,5 +1,5 @@
 /** A simulated Clever Kubernetes Engine: the platform behind the NodeGroups of one cluster. */
-import type { SimulatorParts } from '@tenon/devcluster'
+import type { CloudSimulator, DevCluster, SimulatorParts } from '@tenon/devcluster'
 import type { SimulatedInstance } from '@tenon/provider'
 import type { Transport } from '@tenon/runtime'
 import { type ControlPlane, outside, startControlPlane } from './control-plane.ts'
@@ -52,10 +52,21 @@ export interface CleverCloud {
   through(server: Transport): Transport
   /** A user asks for another number of nodes of a group. */
   resize(group: string, nodeCount: number): void
-  /** A group is removed upstream and its object with it; nothing tells why. */
+  /** A group is removed upstream and its object with it; without a reason. */
   vanish(group: string): void
   /** Ends every timer and kubelet. */
   stop(): void
+}
+
+/** An embedded cluster at a simulated Clever Cloud. */
+export type CleverCloudCluster = DevCluster<CleverCloud>
+
+/** A simulated Clever Cloud for an embedded cluster. */
+export function cleverCloudSimulator(options: CleverCloudOptions = {}): CloudSimulator<CleverCloud> {
+  return {
+    prepare: installNodeGroupKind,
+    start: (parts) => startCleverCloud(parts, options),
+  }
 }
 
 /** Starts the platform of a cluster, with what an earlier run left in it. */

@@ -6,7 +6,7 @@ import { type Platform, platformFinalizer } from './platform.ts'
 import { amountOf } from './quota.ts'
 import { drawDelay } from './settings.ts'
 
-/** Should no event tell of the end of a Node. */
+/** Looks again after so long, in case no event announces the end of a Node. */
 const lookAgainMs = 5_000
 
 /** One pass over a group that is being deleted; answers when the next is due. */

@@ -12,7 +12,7 @@ export interface GroupInstance {
   readonly flavor: FlavorSize
   /** When its kubelet starts; never, when undefined. */
   readonly bootsAtMs: number | undefined
-  /** When it ends, if it has been told to. */
+  /** When it ends, if it is to end. */
   leavesAtMs: number | undefined
   kubelet: KubeletHandle | undefined
   /** Whether its node has been ready. */
@@ -79,8 +79,8 @@ export class InstanceHost {
     const { conditions = [] } = this.node(nodeName)?.status ?? {}
     if (conditions.length === 0) return
     const last = { status: 'False', reason: 'KubeletNotReady', message: 'node is shutting down' }
-    const told = conditions.map((each) => (each.type === 'Ready' ? { ...each, ...last } : each))
-    this.#api.patch(kinds.node, undefined, nodeName, { status: { conditions: told } }, 'status')
+    const changed = conditions.map((each) => (each.type === 'Ready' ? { ...each, ...last } : each))
+    this.#api.patch(kinds.node, undefined, nodeName, { status: { conditions: changed } }, 'status')
   }
 
   node(name: string): Node | undefined {

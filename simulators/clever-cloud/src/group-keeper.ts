@@ -106,7 +106,7 @@ export class GroupKeeper {
     const group = groupOf(this.#platform, record)
     if (group === undefined) return undefined
     if (group.metadata.deletionTimestamp !== undefined) {
-      this.#tell(group, record)
+      this.#writeStatus(group, record)
       return endGroup(this.#platform, group, record)
     }
     const { finalizers = [] } = group.metadata
@@ -124,7 +124,7 @@ export class GroupKeeper {
     const latest = groupOf(this.#platform, record)
     if (latest === undefined) return undefined
     const nodesMs = this.#keepNodes(latest, record)
-    this.#tell(latest, record)
+    this.#writeStatus(latest, record)
     return earliest([effectMs, nodesMs])
   }
 
@@ -134,7 +134,7 @@ export class GroupKeeper {
     return undefined
   }
 
-  #tell(group: NodeGroup, record: GroupRecord): void {
+  #writeStatus(group: NodeGroup, record: GroupRecord): void {
     const { api, clock, settings } = this.#platform
     const { quotaMessage } = settings
     const facts = { nowMs: clock.monotonic(), wallMs: clock.now(), quotaMessage }

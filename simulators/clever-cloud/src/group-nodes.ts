@@ -7,7 +7,7 @@ import { mostNodes } from './platform-crd.ts'
 import { amountOf, isWithin, sumOf } from './quota.ts'
 import { drawDelay } from './settings.ts'
 
-/** A Node that others hold is looked at again after so long, should no event tell of its end. */
+/** A Node that others hold is looked at again after so long, in case no event announces its end. */
 const lookAgainMs = 5_000
 
 const numbers = Array.from({ length: mostNodes }, (_, number) => number)

@@ -1,4 +1,4 @@
-/** The status of a NodeGroup as the platform tells it (clever-cloud.md 2.2, 20). */
+/** The status of a NodeGroup as the platform writes it (clever-cloud.md 2.2, 20). */
 import type { Condition } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import type { NodeGroup } from '@tenon/provider-clever-cloud'
@@ -47,10 +47,10 @@ export function differs(wanted: GroupStatus, stored: NodeGroup['status']): boole
 
 function comparable(status: GroupStatus): unknown {
   const { phase, nodeCount, targetNodeCount, upstreamId, conditions = [] } = status
-  const told = conditions
+  const parts = conditions
     .map(({ type, status: value, reason, message }) => [type, value, reason, message])
     .toSorted(([a = ''], [b = '']) => a.localeCompare(b))
-  return [phase, nodeCount, targetNodeCount, upstreamId, told]
+  return [phase, nodeCount, targetNodeCount, upstreamId, parts]
 }
 
 function phaseOf(record: GroupRecord): { readonly phase?: string } {

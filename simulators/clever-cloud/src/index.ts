@@ -1,7 +1,9 @@
 /** The simulated Clever Kubernetes Engine. */
 export {
   type CleverCloud,
+  type CleverCloudCluster,
   type CleverCloudOptions,
+  cleverCloudSimulator,
   type GroupSnapshot,
   startCleverCloud,
 } from './clever-cloud.ts'
@@ -12,4 +14,3 @@ export { nodeGroupCrd } from './platform-crd.ts'
 export { simulator } from './provider-simulator.ts'
 export type { RecordedCall } from './requests.ts'
 export type { CleverCloudSettings, DelayRange, QuotaAmount } from './settings.ts'
-export { type CleverCloudCluster, cleverCloudSimulator } from './simulator.ts'

@@ -44,7 +44,7 @@ export function resize({ userApi }: Platform, group: string, nodeCount: number):
   unlessGone(() => userApi.patch(nodeGroupKind, undefined, group, { spec: { nodeCount } }))
 }
 
-/** A group is removed upstream and its object with it; nothing tells why. */
+/** A group is removed upstream and its object with it; without a reason. */
 export function vanish({ api }: Platform, group: string): void {
   unlessGone(() => {
     api.patch(nodeGroupKind, undefined, group, { metadata: { finalizers: null } })

@@ -45,7 +45,7 @@ export function newRecord(
   }
 }
 
-/** What an earlier run decided, as the status tells it. */
+/** What an earlier run decided, read from the status. */
 export function decisionIn(group: NodeGroup, nowMs: number): Decision {
   const { phase, conditions = [] } = group.status ?? {}
   const failure = conditions.find(({ type, status }) => type === 'ReconcileFailed' && status === 'True')

@@ -5,7 +5,7 @@ import type { ResourceType } from '@tenon/api'
 import { ApiError } from '@tenon/devcluster'
 import { nodeGroupKind } from '@tenon/provider-clever-cloud'
 import { CleverCloudFixture } from './clever-cloud.test-support.ts'
-import { cleverCloudSimulator } from './simulator.ts'
+import { cleverCloudSimulator } from './clever-cloud.ts'
 
 const crdKind: ResourceType = {
   group: 'apiextensions.k8s.io',

@@ -1,7 +1,7 @@
 /** What the instances of the simulated platform cost (clever-cloud.md 20). */
 import { builtInFlavors, type PriceUnit, relativePrice } from '@tenon/provider-clever-cloud'
 
-/** What prices are told in. */
+/** The unit of prices. */
 export const priceUnit: PriceUnit = '2XS-equivalents'
 
 /** One hour of a flavor, in hours of a 2XS; undefined for an unknown flavor. */

@@ -5,7 +5,7 @@ import { inside, outside } from './control-plane.ts'
 import { demonstration, tourNodeClass, tourNodePool, tourTeamPool } from './manifests.ts'
 import { pricePerHour, priceUnit } from './prices.ts'
 import type { CleverCloudSettings } from './settings.ts'
-import { cleverCloudSimulator } from './simulator.ts'
+import { cleverCloudSimulator } from './clever-cloud.ts'
 
 /** Nobody waits for a demonstration, and its organisation has had its quota raised. */
 const hurried: Partial<CleverCloudSettings> = {

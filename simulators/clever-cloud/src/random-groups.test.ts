@@ -110,17 +110,17 @@ class Story {
 
   async step(): Promise<string> {
     const action = this.#pick(this.actions)
-    let told: string
+    let outcome: string
     try {
-      told = await action()
+      outcome = await action()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      told = `refused: ${error.message}`
+      outcome = `refused: ${error.message}`
     }
     this.#since = this.world.revision
     const ms = this.#pick([0, 500, 1_000, 5_000, 30_000, 60_000])
     await this.world.clock.advance(integerBetween(this.random, 0, ms))
-    return told
+    return outcome
   }
 
   readonly actions: readonly (() => string | Promise<string>)[] = [
@@ -229,10 +229,10 @@ for (const seed of seeds)
     releases.clear()
     const settings = { ...defaultSettings(), quota: limit }
     const story = new Story(seed, await CleverCloudFixture.start({ settings, seed }))
-    const told: string[] = []
+    const log: string[] = []
     for (let step = 0; step < steps; step++) {
-      told.push(await story.step())
-      assert.deepEqual(wrongIn(story.world), [], told.join('\n'))
+      log.push(await story.step())
+      assert.deepEqual(wrongIn(story.world), [], log.join('\n'))
     }
     await settled(story.world)
     story.world.stop()

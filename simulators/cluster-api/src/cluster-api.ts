@@ -1,4 +1,5 @@
 /** A simulated Cluster API: its controllers on a hub, and an infrastructure whose machines join one cluster. */
+import { isDeepStrictEqual } from 'node:util'
 import { kinds as coreKinds, type KubeObject, type Node, ownValue, type ResourceType } from '@tenon/api'
 import { ApiError, type LocalApi, ReconcileLoop, type SimulatorParts } from '@tenon/devcluster'
 import type { SimulatedInstance } from '@tenon/provider'
@@ -7,14 +8,19 @@ import { installKinds } from './crds.ts'
 import { reconcileDeployment } from './deployments/deployment-controller.ts'
 import { Faults } from './faults.ts'
 import { awayMs, type HubParts } from './hub-parts.ts'
-import { type FullDeployment, type FullMachine, type SimulatedKinds, simulatedKinds } from './kinds.ts'
+import {
+  type FullDeployment,
+  type FullMachine,
+  type InfrastructureTemplate,
+  type SimulatedKinds,
+  simulatedKinds,
+} from './kinds.ts'
 import { reconcileSet } from './machine-sets/set-controller.ts'
 import { Infrastructure } from './machines/infrastructure.ts'
 import { type MachineParts, reconcileMachine } from './machines/machine-controller.ts'
 import { MachineRoom } from './machines/machine-room.ts'
 import { NodeIndex } from './machines/node-index.ts'
 import { type ClusterApiSettings, defaultSettings, type DelayRange, drawDelay } from './settings.ts'
-import { tellTemplate } from './templates.ts'
 
 export interface ClusterApiOptions {
   readonly settings?: Partial<ClusterApiSettings>
@@ -84,7 +90,7 @@ type Hear = (namespace: string | undefined, name: string) => void
 /** Looks at one object once. Answers in how many milliseconds to look again, if no event comes before. */
 type Pass = (namespace: string, name: string) => number | undefined
 
-/** All controllers, and what tells them of events. */
+/** All controllers, and where their events come from. */
 class Manager {
   readonly hub: HubParts
   readonly faults: Faults
@@ -160,8 +166,8 @@ class Manager {
     this.#removeLostNodes()
     this.#subscriptions.push(
       api.subscribe(kinds.template, {
-        added: (template) => this.#attempt(() => tellTemplate(this.hub, template)),
-        updated: (template) => this.#attempt(() => tellTemplate(this.hub, template)),
+        added: (template) => this.#attempt(() => reportCapacity(this.hub, template)),
+        updated: (template) => this.#attempt(() => reportCapacity(this.hub, template)),
       }),
       api.subscribe(kinds.cluster, {
         added: ({ metadata }) => this.#hearAll(metadata.namespace ?? ''),
@@ -275,4 +281,14 @@ class Manager {
       this.hub.runtime.logger.debug('the simulated Cluster API could not write an object', { error })
     }
   }
+}
+
+/** Writes the capacity of its machines into a template, as infrastructure providers do for scaling from zero (cluster-api.md 6). */
+function reportCapacity({ api, kinds }: HubParts, template: InfrastructureTemplate): void {
+  const { architecture = 'amd64', capacity, operatingSystem = 'linux' } = template.spec?.template?.spec ?? {}
+  if (capacity === undefined) return
+  const status = { capacity, nodeInfo: { architecture, operatingSystem } }
+  const { metadata } = template
+  if (!isDeepStrictEqual(template.status, status))
+    api.patch(kinds.template, metadata.namespace, metadata.name, { status }, 'status')
 }

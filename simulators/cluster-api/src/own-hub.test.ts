@@ -2,15 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { kinds } from '@tenon/api'
-import { createApiServer, createCredentials } from '@tenon/devcluster'
-import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { createTestApiServer } from '@tenon/devcluster/test-api'
+import { SeededRandom, VirtualClock } from '@tenon/runtime'
 import { ClusterApiFixture } from './cluster-api.test-support.ts'
 
 test('Machines and all about them are on the hub, Nodes in the workload cluster', async (t) => {
   const clock = new VirtualClock()
-  const { adminToken, signingKey } = await createCredentials(clock.now())
-  const random = new SeededRandom('hub')
-  const hub = createApiServer({ clock, random, logger: silentLogger, adminToken, signingKey })
+  const hub = createTestApiServer({ clock, random: new SeededRandom('hub') })
   const world = await ClusterApiFixture.start({ clock, hub })
   t.after(() => {
     world.stop()

@@ -89,18 +89,18 @@ class Story {
   }
 
   async step(): Promise<string> {
-    let told: string
+    let outcome: string
     try {
-      told = await this.#pick(this.actions)()
+      outcome = await this.#pick(this.actions)()
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      told = `refused: ${error.message}`
+      outcome = `refused: ${error.message}`
     }
     this.#since = this.world.revision
     await this.world.clock.advance(
       integerBetween(this.random, 0, this.#pick([0, 500, 5_000, 30_000, 60_000])),
     )
-    return told
+    return outcome
   }
 
   wrong(): readonly string[] {
@@ -236,12 +236,12 @@ for (const seed of seeds)
     const { deploymentDelay, controllerDelay, bootstrapDelay, providerIdDelay } = defaultSettings()
     const settings = { deploymentDelay, controllerDelay, bootstrapDelay, providerIdDelay }
     const story = new Story(seed, await ClusterApiFixture.start({ settings, seed }))
-    const told: string[] = []
+    const log: string[] = []
     for (let step = 0; step < steps; step++) {
-      told.push(await story.step())
-      assert.deepEqual(story.wrong(), [], told.join('\n'))
+      log.push(await story.step())
+      assert.deepEqual(story.wrong(), [], log.join('\n'))
     }
     await settled(story)
-    assert.deepEqual(story.wrong(), [], told.join('\n'))
+    assert.deepEqual(story.wrong(), [], log.join('\n'))
     story.world.stop()
   })

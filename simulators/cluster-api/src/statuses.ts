@@ -5,24 +5,31 @@ import { rfc3339 } from '@tenon/runtime'
 import type { HubParts } from './hub-parts.ts'
 
 /** A condition without the moment of its last change. */
-export type Told = Pick<Condition, 'type' | 'status'> & { readonly reason: string; readonly message?: string }
+export type UndatedCondition = Pick<Condition, 'type' | 'status'> & {
+  readonly reason: string
+  readonly message?: string
+}
 
 interface WithStatus extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
-/** A condition that holds or does not. */
-export function told(type: string, holds: boolean, reasons: readonly [ifSo: string, ifNot: string]): Told {
+/** A condition that holds or does not, with the reason for either. */
+export function newCondition(
+  type: string,
+  holds: boolean,
+  reasons: readonly [ifSo: string, ifNot: string],
+): UndatedCondition {
   return { type, status: holds ? 'True' : 'False', reason: holds ? reasons[0] : reasons[1] }
 }
 
 /** Writes the parts of a status that have changed; undefined parts are removed. */
-export function tell(
+export function writeStatus(
   { api, runtime }: Pick<HubParts, 'api' | 'runtime'>,
   type: ResourceType,
   object: WithStatus,
   status: Readonly<Record<string, unknown>>,
-  conditions: readonly Told[],
+  conditions: readonly UndatedCondition[],
 ): void {
   const old = new Map(Object.entries(object.status ?? {}))
   const nowMs = runtime.clock.now()
@@ -34,7 +41,11 @@ export function tell(
   api.patch(type, object.metadata.namespace, object.metadata.name, { status: patch }, 'status')
 }
 
-function dated(nowMs: number, { metadata, status }: WithStatus, conditions: readonly Told[]): object[] {
+function dated(
+  nowMs: number,
+  { metadata, status }: WithStatus,
+  conditions: readonly UndatedCondition[],
+): object[] {
   const { generation = 0 } = metadata
   return conditions.map((condition) => {
     const before = status?.conditions?.find(({ type }) => type === condition.type)

@@ -9,7 +9,7 @@ const providerPrefix = 'exoscale://'
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * The cluster's cloud controller manager: tells nodes what the cloud knows about them, and deletes
+ * The cluster's cloud controller manager: writes what the cloud knows into Nodes, and deletes
  * those whose instance is gone. It looks at a node whenever it changes, and at all of them
  * periodically.
  */

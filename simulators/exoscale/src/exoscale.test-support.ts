@@ -1,17 +1,16 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import assert from 'node:assert/strict'
 import { kinds } from '@tenon/api'
 import { type HttpRequest, readText, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
-import {
-  createApiServer,
-  type JoinCredentials,
-  type JoinResult,
-  type KubeletHandle,
-  type KubeletSpec,
-  type LocalApi,
-  type NodeJoiner,
+import type {
+  JoinCredentials,
+  JoinResult,
+  KubeletHandle,
+  KubeletSpec,
+  LocalApi,
+  NodeJoiner,
 } from '@tenon/devcluster'
+import { createTestApiServer } from '@tenon/devcluster/test-api'
 import { createExoscale, type Exoscale, type ExoscaleOptions } from './exoscale.ts'
 import type { ExoscaleSettings } from './settings.ts'
 import { authorizationHeader, type Credential } from './api/signature.ts'
@@ -71,21 +70,11 @@ function refusalOf(credentials: JoinCredentials, wanted: string | undefined): st
   return undefined
 }
 
-const keyPair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const signingKey = new Secret(keyPair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString())
-
-/** A real API server in which nobody else writes. */
-function anApi(clock: VirtualClock): LocalApi {
-  const adminToken = new Secret('admin')
-  return createApiServer({ clock, random: new SeededRandom(7), logger: silentLogger, adminToken, signingKey })
-    .local
-}
-
 /** A simulated zone on virtual time with a signing client. */
 export class ExoscaleFixture {
   readonly clock = new VirtualClock()
   readonly joiner = new FakeJoiner()
-  readonly api: LocalApi = anApi(this.clock)
+  readonly api: LocalApi = createTestApiServer({ clock: this.clock }).local
   readonly cloud: Exoscale
 
   constructor(options: Partial<Omit<ExoscaleOptions, 'clock' | 'api' | 'joiner'>> = {}) {

@@ -1,8 +1,9 @@
 /** The simulated Exoscale cloud for `tenon up` and `tenon devcluster`. */
+import { kinds } from '@tenon/api'
+import type { LocalApi } from '@tenon/devcluster'
 import type { ProviderSimulator, SimulatedProvider } from '@tenon/provider'
 import { Secret } from '@tenon/runtime'
 import type { Exoscale } from './exoscale.ts'
-import { removeLostInstances } from './lost-instances.ts'
 import {
   demonstration,
   nodeGroupDemonstration,
@@ -10,7 +11,7 @@ import {
   tourNodeClass,
   tourNodePool,
 } from './zone/manifests.ts'
-import { pricePerHour } from './zone/prices.ts'
+import { pricePerHour } from './zone/catalogue.ts'
 import type { ExoscaleSettings } from './settings.ts'
 import { exoscaleSimulator } from './simulator.ts'
 import type { ExoscaleSeed } from './zone/world.ts'
@@ -106,4 +107,26 @@ function simulatedProvider(cloud: Exoscale): SimulatedProvider {
 function priceOf(instanceType: string): number | undefined {
   const [family = '', size = ''] = instanceType.split('.')
   return pricePerHour(family, size)
+}
+
+/**
+ * Removes Nodes whose instances an earlier run did not store, and their pods, at once. Kubernetes would come to the same end,
+ * but only after the minutes it waits for an instance that may come back; these never do.
+ */
+function removeLostInstances(api: LocalApi, cloud: Exoscale): void {
+  const alive = new Set(cloud.instances().map(({ id }) => `exoscale://${id}`))
+  const lost = new Set<string>()
+  for (const { metadata, spec } of api.list(kinds.node)) {
+    const providerID = spec?.providerID ?? ''
+    if (!providerID.startsWith('exoscale://') || alive.has(providerID)) continue
+    lost.add(metadata.name)
+    if ((metadata.finalizers ?? []).length > 0)
+      api.patch(kinds.node, undefined, metadata.name, { metadata: { finalizers: null } })
+    if (api.get(kinds.node, undefined, metadata.name) !== undefined)
+      api.delete(kinds.node, undefined, metadata.name)
+  }
+  for (const { metadata, spec } of api.list(kinds.pod)) {
+    if (lost.has(spec.nodeName ?? ''))
+      api.delete(kinds.pod, metadata.namespace, metadata.name, { gracePeriodSeconds: 0 })
+  }
 }

@@ -1,9 +1,9 @@
-import type { CloudSimulator, DevCluster } from '@tenon/devcluster'
+import { kinds } from '@tenon/api'
+import type { CloudSimulator, DevCluster, LocalApi } from '@tenon/devcluster'
 import type { Secret } from '@tenon/runtime'
 import { createExoscale, type Exoscale } from './exoscale.ts'
 import type { InstanceRecord } from './instances/kept-instances.ts'
 import type { ExoscaleSettings } from './settings.ts'
-import { createDefaultStorageClass } from './zone/storage-class.ts'
 
 /** The zone of a simulated Exoscale, and who may use it. */
 export interface SimulatedZone {
@@ -46,4 +46,20 @@ export function exoscaleSimulator({
         ...(keptInstances && { kept: keptInstances<InstanceRecord>() }),
       }),
   }
+}
+
+/** The class that claims without one get on a new SKS cluster: block storage in the zone of the pod. */
+function createDefaultStorageClass(api: LocalApi): void {
+  const name = 'exoscale-sbs'
+  if (api.get(kinds.storageClass, undefined, name) !== undefined) return
+  const storageClass = {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name, annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+    provisioner: 'csi.exoscale.com',
+    reclaimPolicy: 'Delete',
+    volumeBindingMode: 'WaitForFirstConsumer',
+    allowVolumeExpansion: true,
+  }
+  api.create(kinds.storageClass, storageClass)
 }

@@ -1,6 +1,6 @@
 import type { CloudState } from './zone/cloud-state.ts'
 import type { Instance, InstanceState } from './instances/instance.ts'
-import { pricePerHour } from './zone/prices.ts'
+import { pricePerHour } from './zone/catalogue.ts'
 
 /** One instance as a person watching the cloud sees it. */
 export interface InstanceSnapshot {

@@ -1,4 +1,7 @@
-/** A cluster and its cloud for tests of scale-down: objects in memory, faults on request, everything written down. */
+/**
+ * A cluster and its cloud for tests of scale-down: objects in memory, faults on request, everything written down. It
+ * stands in for what scale-down reads and writes; tests on the embedded API server are in test/world.
+ */
 import type { KubeObject, Node, Pod, PodDisruptionBudget } from '@tenon/api'
 import { KubeError } from '@tenon/kube'
 import { type GroupInstance, type NodeGroup, NodeGroupError } from '@tenon/provider'

@@ -1,4 +1,7 @@
-/** A cluster in memory with node groups that become nodes, and the loop on it, on virtual time. */
+/**
+ * A cluster in memory with node groups that become nodes, and the loop on it, on virtual time. It stands in for what the
+ * loop reads and writes; tests on the embedded API server are in test/world.
+ */
 import type {
   ConfigMap,
   DaemonSet,

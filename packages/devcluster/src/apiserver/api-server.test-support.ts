@@ -6,6 +6,19 @@ import { type ApiServer, type ApiServerOptions, createApiServer } from './http/s
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const testSigningKey = new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)
 
+/** An API server in which nobody else writes; the token of its administrator is `admin`. */
+export function createTestApiServer(
+  options: Pick<ApiServerOptions, 'clock'> & Partial<ApiServerOptions>,
+): ApiServer {
+  return createApiServer({
+    random: new SeededRandom(1),
+    logger: silentLogger,
+    adminToken: new Secret('admin'),
+    signingKey: testSigningKey,
+    ...options,
+  })
+}
+
 /** An answer, read to its end. */
 export interface Answer {
   readonly status: number
@@ -29,12 +42,8 @@ export class TestServer {
     retention?: Retention,
     options: Pick<ApiServerOptions, 'recordsOwners' | 'callWebhook' | 'featureGates'> = {},
   ) {
-    this.server = createApiServer({
+    this.server = createTestApiServer({
       clock: this.clock,
-      random: new SeededRandom(1),
-      logger: silentLogger,
-      adminToken: new Secret('admin'),
-      signingKey: testSigningKey,
       ...(retention === undefined ? {} : { retention }),
       ...options,
     })

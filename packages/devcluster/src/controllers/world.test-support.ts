@@ -1,16 +1,11 @@
-import { generateKeyPairSync } from 'node:crypto'
 import { kinds, type KubeObject, type Node, type Pod } from '@tenon/api'
-import { rfc3339, rfc3339Micro, Secret, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
+import { rfc3339, rfc3339Micro, SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
-import { createApiServer } from '../apiserver/index.ts'
+import { createTestApiServer } from '../apiserver/api-server.test-support.ts'
 import { nodeOf } from './daemonset/daemon-pod.ts'
 import type { ControllerSettings } from './context.ts'
 import { isTerminating } from './objects/pods.ts'
 import { startControllers } from './start-controllers.ts'
-
-const signingKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  .privateKey.export({ type: 'pkcs8', format: 'pem' })
-  .toString()
 
 /** A cluster for tests: real controllers on virtual time, and pods that run as the test says. */
 export interface World {
@@ -37,13 +32,7 @@ export function startWorld(
 ): World {
   const clock = new VirtualClock()
   const random = new SeededRandom(1)
-  const server = createApiServer({
-    clock,
-    random,
-    logger: silentLogger,
-    adminToken: new Secret('admin'),
-    signingKey: new Secret(signingKey),
-  })
+  const server = createTestApiServer({ clock, random })
   const api = server.local
   const parts = { api, clock, random, logger: silentLogger, settings: options.settings ?? {} }
   let controllers = startControllers(parts)

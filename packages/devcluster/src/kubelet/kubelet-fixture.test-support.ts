@@ -1,7 +1,7 @@
 import { kinds, type Node, type Pod, type PodSpec, type ResourceList } from '@tenon/api'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { KubeletHandle, KubeletSpec, LocalApi } from '../contract.ts'
-import { createTestApi } from '../scheduler/api-fixture.test-support.ts'
+import { createTestApiServer } from '../apiserver/api-server.test-support.ts'
 import { complete } from '../scheduler/scheduling-fixture.test-support.ts'
 import { createKubelets, type Kubelets } from './kubelets.ts'
 import type { KubeletSettings } from './settings.ts'
@@ -47,7 +47,7 @@ interface PodStatusView {
 /** Kubelets alone, on virtual time; pods are made already bound. */
 export class KubeletFixture {
   readonly clock = new VirtualClock()
-  readonly api: LocalApi = createTestApi(this.clock)
+  readonly api: LocalApi = createTestApiServer({ clock: this.clock }).local
   readonly kubelets: Kubelets
 
   constructor(settings: Partial<KubeletSettings> = {}) {

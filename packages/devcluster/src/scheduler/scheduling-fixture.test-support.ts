@@ -17,7 +17,7 @@ import {
 } from '@tenon/api'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
 import type { LocalApi } from '../contract.ts'
-import { createTestApi } from './api-fixture.test-support.ts'
+import { createTestApiServer } from '../apiserver/api-server.test-support.ts'
 import { type SchedulerSettings, startScheduler } from './scheduler.ts'
 
 interface NodeOptions {
@@ -50,7 +50,7 @@ const priorityClass: ResourceType<PriorityClass> = {
 /** A cluster of a scheduler alone, on virtual time. */
 export class SchedulingFixture {
   readonly clock = new VirtualClock()
-  readonly api: LocalApi = createTestApi(this.clock)
+  readonly api: LocalApi = createTestApiServer({ clock: this.clock }).local
   readonly #seed: number
   #started = false
 

@@ -1,4 +1,7 @@
-/** A small API server in memory: objects, versions, history, watches — and whatever faults a test wants. */
+/**
+ * A small API server in memory: objects, versions, history, watches, and whatever faults a test wants. The embedded one
+ * builds on other packages than this one, and does not break its watches on request.
+ */
 import type { KubeObject } from '@tenon/api'
 import { type HttpRequest, type HttpResponse, oneChunk, type Transport } from '@tenon/runtime'
 import { ByteStream } from './byte-stream.test-support.ts'
@@ -59,8 +62,8 @@ export class MemoryServer implements Transport {
     const namespace = /\/namespaces\/([^/]+)/.exec(collection)?.[1]
     const version = ++this.#version
     const given = fields['metadata'] ?? {}
-    const object: KubeObject = {
-      ...(fields as unknown as KubeObject),
+    const object = {
+      ...fields,
       metadata: {
         ...given,
         name,
@@ -68,7 +71,7 @@ export class MemoryServer implements Transport {
         uid: held?.metadata.uid ?? `uid-${++this.#uids}`,
         resourceVersion: String(version),
       },
-    }
+    } as KubeObject
     this.#objects.set(path, object)
     this.#record({ version, type: held === undefined ? 'ADDED' : 'MODIFIED', path, object })
     return object
@@ -159,7 +162,7 @@ export class MemoryServer implements Transport {
     if (wanted !== undefined && wanted !== held.metadata.resourceVersion)
       return answer(409, refusal(409, 'Conflict'))
     const collection = path.slice(0, path.lastIndexOf('/'))
-    return answer(200, this.put(collection, held.metadata.name, merged(held as unknown as Fields, patch)))
+    return answer(200, this.put(collection, held.metadata.name, merged({ ...held }, patch)))
   }
 
   #replace(path: string, held: KubeObject, body: Fields): HttpResponse {

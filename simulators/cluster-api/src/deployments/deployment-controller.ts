@@ -10,7 +10,7 @@ import {
   type FullSet,
   isLeaving,
 } from '../kinds.ts'
-import { told, tell } from '../statuses.ts'
+import { newCondition, writeStatus } from '../statuses.ts'
 import { syncSet, newSet } from './machine-set-of.ts'
 import { onDeleteStep, pausedStep, rollingStep, type RolloutPlan, type SetFigures } from './rollout.ts'
 import { templateHash } from './template.ts'
@@ -186,16 +186,16 @@ function report(
       : { upToDateReplicas: upToDate }),
     phase: phaseOf(wanted, all.length),
   }
-  tell(parts, kinds.deployment, deployment, status, [
-    told('Available', available >= wanted - limitsOf(deployment).maxUnavailable, [
+  writeStatus(parts, kinds.deployment, deployment, status, [
+    newCondition('Available', available >= wanted - limitsOf(deployment).maxUnavailable, [
       'Available',
       'NotAvailable',
     ]),
-    told('RollingOut', isRolling, ['RollingOut', 'NotRollingOut']),
-    told('ScalingUp', all.length < wanted, ['ScalingUp', 'NotScalingUp']),
-    told('ScalingDown', all.length > wanted, ['ScalingDown', 'NotScalingDown']),
-    told('MachinesUpToDate', !isRolling, ['UpToDate', 'NotUpToDate']),
-    told('Paused', false, ['Paused', 'NotPaused']),
+    newCondition('RollingOut', isRolling, ['RollingOut', 'NotRollingOut']),
+    newCondition('ScalingUp', all.length < wanted, ['ScalingUp', 'NotScalingUp']),
+    newCondition('ScalingDown', all.length > wanted, ['ScalingDown', 'NotScalingDown']),
+    newCondition('MachinesUpToDate', !isRolling, ['UpToDate', 'NotUpToDate']),
+    newCondition('Paused', false, ['Paused', 'NotPaused']),
   ])
 }
 

@@ -3,7 +3,7 @@ import { apiVersionOf, isConditionTrue, ownValue } from '@tenon/api'
 import { type Random, unit } from '@tenon/runtime'
 import { hold, type HubParts, isPaused, latest, release } from '../hub-parts.ts'
 import { controllerUid, finalizers, type FullMachine, type FullSet, isLeaving, ownedBy } from '../kinds.ts'
-import { tell, told } from '../statuses.ts'
+import { writeStatus, newCondition } from '../statuses.ts'
 import { deletionOrder } from './deletion-order.ts'
 
 /** Machines that one pass creates at most. */
@@ -107,14 +107,14 @@ function report(parts: HubParts, set: FullSet, machines: readonly FullMachine[])
     availableReplicas: staying.filter((machine) => isConditionTrue(machine, 'Available')).length,
     ...(kinds.version === 'v1beta1' && { fullyLabeledReplicas: machines.length }),
   }
-  tell(parts, kinds.set, set, status, [
-    told('ScalingUp', machines.length < wanted, ['ScalingUp', 'NotScalingUp']),
-    told('ScalingDown', machines.length > wanted, ['ScalingDown', 'NotScalingDown']),
-    told(
+  writeStatus(parts, kinds.set, set, status, [
+    newCondition('ScalingUp', machines.length < wanted, ['ScalingUp', 'NotScalingUp']),
+    newCondition('ScalingDown', machines.length > wanted, ['ScalingDown', 'NotScalingDown']),
+    newCondition(
       'MachinesReady',
       staying.every((machine) => isConditionTrue(machine, 'Ready')),
       ['Ready', 'NotReady'],
     ),
-    told('Paused', false, ['Paused', 'NotPaused']),
+    newCondition('Paused', false, ['Paused', 'NotPaused']),
   ])
 }

@@ -7,7 +7,7 @@ import { finalizers, type FullMachine, isLeaving } from '../kinds.ts'
 import { drainOnce } from './drain.ts'
 import type { Infrastructure } from './infrastructure.ts'
 import { failureOf, type MachineRecord } from './machine-record.ts'
-import { tellMachine } from './machine-status.ts'
+import { writeMachineStatus } from './machine-status.ts'
 import type { NodeIndex } from './node-index.ts'
 import { markRevision, markSeen, syncNode } from './node-sync.ts'
 import { revisionOf } from './up-to-date.ts'
@@ -42,7 +42,7 @@ export function reconcileMachine(parts: MachineParts, namespace: string, name: s
     markSeen(parts.workload, hub.names, node.metadata.name)
     markRevision(parts.workload, node.metadata.name, isCurrent)
   }
-  tellMachine(hub, provided, record, { node, isUpToDate })
+  writeMachineStatus(hub, provided, record, { node, isUpToDate })
   return soonest([provideMs, bootMs, ...laterOf(hub, record)])
 }
 
@@ -80,7 +80,7 @@ function end(parts: MachineParts, machine: FullMachine, record: MachineRecord): 
   const node = nodeOf(parts, record)
   const { isUpToDate } = revisionOf(hub, machine, node)
   if (!isDrained(parts, machine, record, node)) {
-    tellMachine(hub, machine, record, { node, isUpToDate, end: 'DrainingNode' })
+    writeMachineStatus(hub, machine, record, { node, isUpToDate, end: 'DrainingNode' })
     return settings.drainRetryMs
   }
   const nowMs = clock.monotonic()
@@ -89,7 +89,7 @@ function end(parts: MachineParts, machine: FullMachine, record: MachineRecord): 
   if (leftMs > 0) {
     const current = latest(api, kinds.machine, machine)
     if (current !== undefined)
-      tellMachine(hub, current, record, { node, isUpToDate, end: 'DeletingInfrastructure' })
+      writeMachineStatus(hub, current, record, { node, isUpToDate, end: 'DeletingInfrastructure' })
     return leftMs
   }
   infrastructure.room.cut(record)

@@ -52,7 +52,7 @@ export class MachineRoom {
     record.kubelet = undefined
   }
 
-  /** Price of the Machine for one hour, as its MachineDeployment tells it; undefined when it does not. */
+  /** Price of the Machine for one hour, annotated on its MachineDeployment; undefined if it is not. */
   priceOf(machine: FullMachine): number | undefined {
     const text = ownValue(this.#deploymentOf(machine)?.metadata.annotations, this.#hub.names.price)
     const price = Number(text ?? Number.NaN)
@@ -134,14 +134,16 @@ function annotatedCapacity(deployment: FullDeployment | undefined): ResourceList
   const annotation = (key: string): string | undefined => ownValue(deployment?.metadata.annotations, key)
   const { cpu, memory, ephemeralDisk, maxPods, gpuCount, gpuType } = capacityAnnotations
   const gpu = annotation(gpuType)
-  const told: readonly (readonly [string, string | undefined])[] = [
+  const amounts: readonly (readonly [string, string | undefined])[] = [
     ['cpu', annotation(cpu)],
     ['memory', annotation(memory)],
     ['ephemeral-storage', annotation(ephemeralDisk)],
     ['pods', annotation(maxPods)],
     ...(gpu === undefined ? [] : [[gpu, annotation(gpuCount)] as const]),
   ]
-  return Object.fromEntries(told.flatMap(([name, amount]) => (amount === undefined ? [] : [[name, amount]])))
+  return Object.fromEntries(
+    amounts.flatMap(([name, amount]) => (amount === undefined ? [] : [[name, amount]])),
+  )
 }
 
 function annotatedLabels(deployment: FullDeployment | undefined): Readonly<Record<string, string>> {

@@ -2,7 +2,7 @@
 import type { Node } from '@tenon/api'
 import type { HubParts } from '../hub-parts.ts'
 import { type FullMachine, isLeaving } from '../kinds.ts'
-import { type Told, tell, told } from '../statuses.ts'
+import { type UndatedCondition, writeStatus, newCondition } from '../statuses.ts'
 import { isNodeReady } from './drain.ts'
 import { failureOf, type MachineRecord } from './machine-record.ts'
 
@@ -17,7 +17,12 @@ export interface Seen {
 }
 
 /** Writes phase, Node and conditions of a Machine. */
-export function tellMachine(parts: HubParts, machine: FullMachine, record: MachineRecord, seen: Seen): void {
+export function writeMachineStatus(
+  parts: HubParts,
+  machine: FullMachine,
+  record: MachineRecord,
+  seen: Seen,
+): void {
   const { kinds } = parts
   const { clock } = parts.runtime
   const nowMs = clock.monotonic()
@@ -48,7 +53,13 @@ export function tellMachine(parts: HubParts, machine: FullMachine, record: Machi
           }),
         }),
   }
-  tell(parts, kinds.machine, machine, status, conditionsOf(machine, { failure, hasData, isProvided }, seen))
+  writeStatus(
+    parts,
+    kinds.machine,
+    machine,
+    status,
+    conditionsOf(machine, { failure, hasData, isProvided }, seen),
+  )
 }
 
 interface Progress {
@@ -90,7 +101,7 @@ function conditionsOf(
     readonly isProvided: boolean
   },
   { node, end, isUpToDate }: Seen,
-): readonly Told[] {
+): readonly UndatedCondition[] {
   const isReady = node !== undefined && isNodeReady(node)
   const isWhole = isReady && failure === undefined && !isLeaving(machine)
   const wasThere = machine.status?.nodeRef?.name !== undefined
@@ -98,21 +109,21 @@ function conditionsOf(
     ? ({ status: 'False', reason: 'NodeDeleted' } as const)
     : ({ status: 'Unknown', reason: 'NodeInspectionFailed' } as const)
   return [
-    told('Available', isWhole, ['Available', 'NotAvailable']),
-    told('Ready', isWhole, ['Ready', 'NotReady']),
-    told('BootstrapConfigReady', hasData, ['Ready', 'NotReady']),
+    newCondition('Available', isWhole, ['Available', 'NotAvailable']),
+    newCondition('Ready', isWhole, ['Ready', 'NotReady']),
+    newCondition('BootstrapConfigReady', hasData, ['Ready', 'NotReady']),
     {
-      ...told('InfrastructureReady', isProvided && failure === undefined, ['Ready', 'NotReady']),
+      ...newCondition('InfrastructureReady', isProvided && failure === undefined, ['Ready', 'NotReady']),
       message: failure?.message ?? '',
     },
     ...(node === undefined
       ? ['NodeHealthy', 'NodeReady'].map((type) => ({ type, ...lack }))
       : [
-          told('NodeHealthy', isReady, ['NodeHealthy', 'NodeNotHealthy']),
-          told('NodeReady', isReady, ['NodeReady', 'NodeNotReady']),
+          newCondition('NodeHealthy', isReady, ['NodeHealthy', 'NodeNotHealthy']),
+          newCondition('NodeReady', isReady, ['NodeReady', 'NodeNotReady']),
         ]),
-    told('UpToDate', isUpToDate, ['UpToDate', 'NotUpToDate']),
-    told('Deleting', isLeaving(machine), [end ?? 'Deleting', 'NotDeleting']),
-    told('Paused', false, ['Paused', 'NotPaused']),
+    newCondition('UpToDate', isUpToDate, ['UpToDate', 'NotUpToDate']),
+    newCondition('Deleting', isLeaving(machine), [end ?? 'Deleting', 'NotDeleting']),
+    newCondition('Paused', false, ['Paused', 'NotPaused']),
   ]
 }

@@ -21,8 +21,8 @@ export function isWatched(): boolean {
   return exchanges.hasSubscribers
 }
 
-/** Tells those who watch of one call. */
-export function tell(exchange: Exchange): void {
+/** Hands one call to those who watch. */
+export function publish(exchange: Exchange): void {
   exchanges.publish(exchange)
 }
 

@@ -8,7 +8,7 @@ import {
 import type { Route } from './call.ts'
 import type { CallLimit } from './call-limit.ts'
 import type { CloudContext } from '../zone/cloud-state.ts'
-import { isWatched, tell } from './exchange.ts'
+import { isWatched, publish } from './exchange.ts'
 import type { FaultEffect, Faults } from '../faults.ts'
 import { Refusal, refused } from './refusal.ts'
 import { bodyOf, checkedParameters, type Match, Router } from './router.ts'
@@ -114,7 +114,7 @@ function answerOf(handle: () => unknown): Answer {
 function report({ method, path, headers, body = '' }: HttpRequest, status: number, reply: unknown): void {
   if (!isWatched()) return
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
-  tell({ method, path, headers, body: text, status, reply })
+  publish({ method, path, headers, body: text, status, reply })
 }
 
 /** 401 without a valid signature, 403 when the key may not call the operation. */

@@ -1,8 +1,8 @@
+import { isIPv4 } from 'node:net'
 import { BodyReader } from './body-reader.ts'
 import type { Call, Route } from './call.ts'
 import type { CloudState, PrivateNetwork } from '../zone/cloud-state.ts'
 import type { Instance, PrivateNetworkLink } from '../instances/instance.ts'
-import { isIpv4, nextFreeIp } from '../zone/ipv4.ts'
 import { failed, succeeded } from '../instances/operation-outcome.ts'
 import { invalid, notFound, refused } from './refusal.ts'
 import type { RouteParts } from './route-parts.ts'
@@ -119,7 +119,7 @@ function membershipOf(call: Call, state: CloudState, network: PrivateNetwork) {
   const instance = state.instances.get(instanceId)
   if (instance === undefined) throw notFound('instance', instanceId)
   if (ip === undefined) return { instance, ip }
-  if (!isIpv4(ip)) throw invalid(['ip must be an IPv4 address'])
+  if (!isIPv4(ip)) throw invalid(['ip must be an IPv4 address'])
   if (network.range === undefined) throw invalid([`private network ${network.id} has no address range`])
   if (leases(state, network.id).some((lease) => lease.ip === ip))
     throw refused(409, `${ip} is already leased`)
@@ -147,4 +147,21 @@ function linkOf(instance: Instance, network: PrivateNetwork): PrivateNetworkLink
 function planOf(call: Call, { id }: PrivateNetwork) {
   const reference = { id, command: 'get-private-network', path: `/private-network/${id}` }
   return { operation: call.operation, effects: call.effects, reference }
+}
+
+/** The lowest address from `start` to `end` that is not taken. */
+function nextFreeIp(start: string, end: string, taken: ReadonlySet<string>): string | undefined {
+  for (let number = numberOf(start); number <= numberOf(end); number++) {
+    const address = addressOf(number)
+    if (!taken.has(address)) return address
+  }
+  return undefined
+}
+
+function numberOf(address: string): number {
+  return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+}
+
+function addressOf(number: number): string {
+  return [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join('.')
 }

@@ -6,7 +6,6 @@ import type { Template } from '../instances/instance.ts'
 import type { Operations } from '../instances/operations.ts'
 import { isAuthorized } from '../zone/quotas.ts'
 import { invalid, notFound, refused } from './refusal.ts'
-import { newestFirst } from '../zone/versions.ts'
 
 /** What there is to choose from: zones, instance types, templates, versions; and operations. */
 export function zoneRoutes(context: CloudContext, operations: Operations): Route[] {
@@ -154,4 +153,19 @@ function clusterVersions(state: CloudState, call: Call): string[] {
     minors.add(minor)
     return isLatest || version === state.cluster.version
   })
+}
+
+/** Distinct Kubernetes versions (`1.34.1`), newest first. */
+function newestFirst(versions: readonly string[]): string[] {
+  return [...new Set(versions)].sort((a, b) => compareVersions(b, a))
+}
+
+function compareVersions(a: string, b: string): number {
+  const left = a.split('.').map(Number)
+  const right = b.split('.').map(Number)
+  for (let index = 0; index < 3; index++) {
+    const difference = (left[index] ?? 0) - (right[index] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
 }

@@ -7,7 +7,7 @@ import { type Exchange, watchExchanges } from '../api/exchange.ts'
 import { type ApiDocument, documentMissing, readApiDocument } from './api-document.test-support.ts'
 
 let document: ApiDocument | undefined
-const told = new Set<string>()
+const reported = new Set<string>()
 
 /** Each complaint once; a run that repeats it a thousand times is not easier to read. */
 function watch(exchange: Exchange): void {
@@ -17,9 +17,9 @@ function watch(exchange: Exchange): void {
   const complaints = [
     ...(isByClient ? document.requestComplaints(exchange) : []),
     ...document.replyComplaints(exchange),
-  ].filter((complaint) => !told.has(complaint))
+  ].filter((complaint) => !reported.has(complaint))
   if (complaints.length === 0) return
-  for (const complaint of complaints) told.add(complaint)
+  for (const complaint of complaints) reported.add(complaint)
   throw new Error(`against the OpenAPI document of Exoscale:\n${complaints.join('\n')}`)
 }
 

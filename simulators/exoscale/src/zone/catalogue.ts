@@ -1,5 +1,5 @@
-/** The instance types of the simulated cloud: those that Exoscale publishes, some with sizes that are guessed. */
-import { publishedTypes } from '@tenon/provider-exoscale'
+/** Instance types and prices of the simulated cloud: those that Exoscale publishes, some with sizes that are guessed. */
+import { pricesByType, publishedTypes } from '@tenon/provider-exoscale'
 import { stableId } from './stable-id.ts'
 
 export { publishedZones as zoneNames } from '@tenon/provider-exoscale'
@@ -17,3 +17,10 @@ export const instanceTypes: readonly InstanceType[] = publishedTypes.map((type) 
 export const gpuFamilies: ReadonlySet<string> = new Set(
   instanceTypes.filter((type) => type.gpus > 0).map((type) => type.family),
 )
+
+const prices = pricesByType('EUR')
+
+/** EUR per hour of one running instance; undefined when the price is not known. */
+export function pricePerHour(family: string, size: string): number | undefined {
+  return prices.get(`${family}.${size}`)
+}

@@ -39,7 +39,7 @@ export interface InstancePool {
   readonly instancePrefix: string
   readonly minAvailable: number
   readonly userData: string | undefined
-  /** Whether members without user data are told how to join the cluster. */
+  /** Whether members without user data get user data that joins them to the cluster. */
   readonly joins: boolean
   readonly securityGroupIds: readonly string[]
   readonly antiAffinityGroupIds: readonly string[]

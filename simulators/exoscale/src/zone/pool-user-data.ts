@@ -1,4 +1,4 @@
-/** What members of a pool are told so that they join the cluster, as SKS tells those of its nodepools. */
+/** User data with which members of a pool join the cluster, as SKS writes it for its nodepools. */
 import { kinds } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import { type Random, randomString } from '@tenon/runtime'
@@ -13,7 +13,7 @@ const nodepoolLabel = 'node.exoscale.net/nodepool-id'
 
 /**
  * User data of the member of a pool, made when it boots: the cluster says only then where it is reached.
- * Undefined for an instance that is told nothing.
+ * Undefined for an instance without any.
  */
 export function poolUserData(
   state: CloudState,

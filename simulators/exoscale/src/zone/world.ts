@@ -37,7 +37,7 @@ interface InstancePoolSeed extends NamedSeed {
   readonly prefix?: string
   /** Members join the cluster only if this says how, or {@link joins}; without both they just run. */
   readonly userData?: string
-  /** Members join by themselves, with labels and taints of the nodepool: SKS tells them how. */
+  /** Members join by themselves, with labels and taints of the nodepool: SKS writes their user data. */
   readonly joins?: true
   readonly securityGroupIds?: readonly string[]
   readonly antiAffinityGroupIds?: readonly string[]

@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import type { Node, Pod } from '@tenon/api'
 import { bestOptionsPath, callUnary, encodeObject } from '@tenon/cluster-autoscaler'
-import { createApiServer, createCredentials } from '@tenon/devcluster'
-import { readText, Secret, SeededRandom, silentLogger, SystemClock, VirtualClock } from '@tenon/runtime'
+import { createCredentials } from '@tenon/devcluster'
+import { createTestApiServer } from '@tenon/devcluster/test-api'
+import { readText, SystemClock, VirtualClock } from '@tenon/runtime'
 
 const clock = new SystemClock()
 const { signal } = new AbortController()
@@ -77,14 +78,7 @@ function assertHas(whole: unknown, part: unknown, path = ''): void {
 }
 
 test('objects are encoded as an API server reads them', async () => {
-  const { signingKey } = await createCredentials(clock.now())
-  const server = createApiServer({
-    clock: new VirtualClock(),
-    random: new SeededRandom(1),
-    logger: silentLogger,
-    adminToken: new Secret('admin'),
-    signingKey,
-  })
+  const server = createTestApiServer({ clock: new VirtualClock() })
   const headers = { authorization: 'Bearer admin', 'content-type': 'application/vnd.kubernetes.protobuf' }
   for (const [path, object, bytes] of [
     ['/api/v1/namespaces/default/pods', pod, encodeObject('core.v1.Pod', pod)],

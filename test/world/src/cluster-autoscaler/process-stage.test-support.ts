@@ -1,16 +1,15 @@
 /** `tenon cluster-autoscaler` as its example manifest starts it, against the embedded API server and its rights. */
-import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Node, Pod, TopologySpreadConstraint } from '@tenon/api'
 import { type AutoscalerPlan, readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
-import { type ApiServer, createApiServer } from '@tenon/devcluster'
+import type { ApiServer } from '@tenon/devcluster'
+import { createTestApiServer } from '@tenon/devcluster/test-api'
 import type { GroupOfNode, NodeGroup, NodeGroupModule, NodeGroups } from '@tenon/provider'
 import {
   eventLoopTurns,
   type HttpHandler,
   readText,
-  Secret,
   SeededRandom,
   silentLogger,
   type Transport,
@@ -183,14 +182,7 @@ export class ProcessStage {
   }
 
   private constructor() {
-    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    this.#server = createApiServer({
-      clock: this.clock,
-      random: new SeededRandom(1),
-      logger: silentLogger,
-      adminToken: new Secret('admin'),
-      signingKey: new Secret(privateKey.export({ type: 'pkcs8', format: 'pem' }) as string),
-    })
+    this.#server = createTestApiServer({ clock: this.clock })
   }
 
   /** As the administrator. */
