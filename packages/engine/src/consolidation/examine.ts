@@ -1,9 +1,8 @@
 /** The engine's door for questions about removing nodes. */
 import { TypeReader } from '../scheduling/types/instance-rows.ts'
-import type { Problem } from '../input/problem.ts'
-import type { SchedulingControl } from '../input/result.ts'
+import type { Problem } from '../scheduling/problem/problem.ts'
 import { keepersFirst, searchGlobal } from './global.ts'
-import { Interrupted } from '../pace.ts'
+import { Interrupted, type SchedulingControl } from '../scheduling/pace.ts'
 import { searchMulti } from './multi.ts'
 import type {
   Consolidation,

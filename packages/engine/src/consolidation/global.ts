@@ -6,7 +6,6 @@
 import type { NodeInput } from '../input/input.ts'
 import { amountsFit } from '../scheduling/pods/resource-space.ts'
 import type { Simulation } from '../scheduling/simulation.ts'
-import type { SchedulingControl } from '../input/result.ts'
 import { LeastPrice } from '../scheduling/packing/least-price.ts'
 import { apart, type Repacking } from './apart.ts'
 import { verdictsOn } from './balanced.ts'
@@ -17,6 +16,7 @@ import { MoveFinder, type MoveOutcome, priceOf } from './move.ts'
 import type { CandidateInput, Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
 import { survey } from './single.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
 /** Sizes of the groups that are packed again. */
 const groupSizes = [1, 2, 3, 4, 6, 8, 12, 16]

@@ -1,9 +1,9 @@
 /** Looks for the most nodes that can go for one new node, or for none (disruption.md 9). */
-import type { SchedulingControl } from '../input/result.ts'
 import { verdictsOn } from './balanced.ts'
 import { MoveFinder } from './move.ts'
 import type { Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
 /** Of the largest set that is tried. */
 const mostCandidates = 101

@@ -1,10 +1,10 @@
 /** Looks for one node whose removal, or replacement, pays (disruption.md 12). */
-import type { SchedulingControl } from '../input/result.ts'
 import { mayPass, verdictsOn } from './balanced.ts'
 import { concernedBy } from './concerned.ts'
 import { MoveFinder } from './move.ts'
 import type { Consolidation, ConsolidationQuestion, Remark } from './question.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
 export function searchSingle(
   whatIf: WhatIf,

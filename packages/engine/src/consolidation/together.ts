@@ -1,10 +1,10 @@
 /** Looks for nodes that go as a whole, because pods on them run together or not at all (gangs.md 7.5). */
-import type { SchedulingControl } from '../input/result.ts'
 import type { NodeRefusal } from './answer.ts'
 import { verdictsOn } from './balanced.ts'
 import { MoveFinder, priceOf } from './move.ts'
 import type { Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
 /** Sets are tried one by one, those first that save the most for the least disruption. */
 export function searchTogether(

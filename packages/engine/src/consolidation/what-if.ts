@@ -9,10 +9,10 @@ import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
 import type { NodeQueue } from '../scheduling/nodes/node-queue.ts'
 import { addTo, type Amounts, amountsFit, takeFrom } from '../scheduling/pods/resource-space.ts'
 import { type Scope, Simulation } from '../scheduling/simulation.ts'
-import type { Problem } from '../input/problem.ts'
-import type { SchedulingControl } from '../input/result.ts'
+import type { Problem } from '../scheduling/problem/problem.ts'
 import type { CandidateInput, Removal } from './question.ts'
 import { savingsOrder } from './savings-order.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
 /** A candidate as the simulations know it. */
 export interface Candidate {

@@ -9,7 +9,7 @@ import type {
   Resources,
   Taint,
 } from '@tenon/api'
-import type { HostPort } from '../scheduling/pods/host-ports.ts'
+import type { HostPort } from './host-ports.ts'
 import type { DevicesInput } from './devices.ts'
 
 /** Names of volume claims (`namespace/name`) by CSI driver. */

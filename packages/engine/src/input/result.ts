@@ -1,7 +1,5 @@
 /** What a scheduling decision says. */
 import type { NodePool, Pod, PricePerHour, Requirement, Resources, Taint } from '@tenon/api'
-import type { KnownPackings } from '../scheduling/packing/known-packings.ts'
-import type { TypeReader } from '../scheduling/types/instance-rows.ts'
 import type { PodReason, UnavailableOffering } from '../reasons/reasons.ts'
 
 /** A claim to create: data for the shell, with the pods it is meant to hold. */
@@ -125,18 +123,4 @@ export interface SchedulingResult {
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number
   readonly faults: readonly Fault[]
-}
-
-/** What surrounds a decision and does not change it, unless it stops it. */
-export interface SchedulingControl {
-  /** Tells a running decision to stop; it then returns what it has. Asked often, so it must be cheap. */
-  readonly shouldStop: () => boolean
-  /** Told each pod, by its index, before it is decided about; -1 once none is. */
-  readonly onPod?: (pod: number) => void
-  /** Says false when no more time is to be spent on finding a cheaper plan; absent = any. */
-  readonly shouldImprove?: () => boolean
-  /** Kept by the caller from one decision to the next, it spares reading the same instance types again. */
-  readonly types?: TypeReader
-  /** Kept likewise, it spares packing the same pods again. */
-  readonly packings?: KnownPackings
 }

@@ -1,20 +1,20 @@
 /** The engine's door for scheduling: objects in, objects out. */
 import type { Pod } from '@tenon/api'
 import type { SchedulingInput } from '../input/input.ts'
-import { type Problem, problemOf } from '../input/problem.ts'
+import { type Problem, problemOf } from './problem/problem.ts'
 import type {
   RoomResult,
   Failure,
   NewClaim,
   Placement,
   PodGroupResult,
-  SchedulingControl,
   SchedulingResult,
 } from '../input/result.ts'
 import { finished } from '../steps.ts'
 import { isRoom, newClaim } from './claims/new-claim.ts'
 import { launchableClaims } from './claims/launchable-claims.ts'
 import { type Solution, solve } from './solver.ts'
+import type { SchedulingControl } from './pace.ts'
 
 const untilDone: SchedulingControl = { shouldStop: () => false }
 

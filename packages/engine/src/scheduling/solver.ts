@@ -1,8 +1,8 @@
 /** The decision: first fit, and where the policy asks for it something cheaper. */
 import { sumOfPrices } from '@tenon/api'
-import type { Problem } from '../input/problem.ts'
-import { Interrupted } from '../pace.ts'
-import type { Fault, MalformedObject, PoolWithoutTypes, SchedulingControl } from '../input/result.ts'
+import type { Problem } from './problem/problem.ts'
+import { Interrupted, type SchedulingControl } from './pace.ts'
+import type { Fault, MalformedObject, PoolWithoutTypes } from '../input/result.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 import { CompiledProblem } from './compiled-problem.ts'
 import { isCheaper } from './packing/cheaper.ts'

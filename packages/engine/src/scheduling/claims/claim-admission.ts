@@ -2,7 +2,7 @@
 import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
 import type { SchedulingPolicy } from '../../input/input.ts'
 import type { CompiledProblem } from '../compiled-problem.ts'
-import { portsClash } from '../pods/host-ports.ts'
+import { portsClash } from '../../input/host-ports.ts'
 import type { PodShape, Wish } from '../pods/pod-shape.ts'
 import { type ClaimClass, type ClaimClasses, holdsAlone, holdsMore, rowsHolding } from './claim-class.ts'
 import type { Answer, OpenClaim } from './open-claims.ts'

@@ -7,7 +7,7 @@ import { allowsAbsence, both, type ValueSet } from '../../requirements/requireme
 import { compatible, type Requirements } from '../../requirements/requirements.ts'
 import { anything, type RequirementStates, type StateId } from '../../requirements/states.ts'
 import type { SchedulingPolicy } from '../../input/input.ts'
-import type { HostPort } from '../pods/host-ports.ts'
+import type { HostPort } from '../../input/host-ports.ts'
 import { type CompiledOffering, meets, type Sale, unmetMinValues } from '../types/instance-rows.ts'
 import type { Wish } from '../pods/pod-shape.ts'
 import { portsFree, type Template, type TypeRow } from './pool-template.ts'

@@ -5,7 +5,7 @@
 import type { PricePerHour } from '@tenon/api'
 import type { ClaimClass } from './claim-class.ts'
 import type { Taker } from '../devices/ledger.ts'
-import type { HostPort } from '../pods/host-ports.ts'
+import type { HostPort } from '../../input/host-ports.ts'
 import type { Amounts } from '../pods/resource-space.ts'
 import type { Place } from '../topology/pod-topology.ts'
 

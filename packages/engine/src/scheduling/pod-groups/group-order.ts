@@ -1,6 +1,6 @@
 /** In which order groups are placed (gangs.md 7.2). */
 import { compareText } from '../../input/compare-text.ts'
-import type { GroupSource } from '../../input/problem.ts'
+import type { GroupSource } from '../problem/problem.ts'
 
 /**
  * Groups for which nodes are there or on their way come first: what another group took of them would be launched a

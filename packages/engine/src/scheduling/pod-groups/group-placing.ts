@@ -1,6 +1,6 @@
 /** Places the members of a group all together or not at all (gangs.md 7.2). */
 import { labels, normalizedLabel, type PriceSum } from '@tenon/api'
-import type { GroupSource } from '../../input/problem.ts'
+import type { GroupSource } from '../problem/problem.ts'
 import type { PodReason } from '../../reasons/reasons.ts'
 import { rounding } from '../packing/cheaper.ts'
 

@@ -1,7 +1,6 @@
 /** Places groups as units, beside the pods that are placed one by one (gangs.md 7.2). */
 import { normalizedLabel } from '@tenon/api'
-import type { GroupSource } from '../../input/problem.ts'
-import type { SchedulingControl } from '../../input/result.ts'
+import type { GroupSource } from '../problem/problem.ts'
 import type { PodReason } from '../../reasons/reasons.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
 import type { Template } from '../claims/pool-template.ts'
@@ -10,6 +9,7 @@ import type { PodShape } from '../pods/pod-shape.ts'
 import { groupsInOrder } from './group-order.ts'
 import { type GroupDomain, type GroupOutcome, placeGroup, type Trial } from './group-placing.ts'
 import type { TrialLog } from './trial-log.ts'
+import type { SchedulingControl } from '../pace.ts'
 
 /** What a simulation does with single pods. */
 export interface PodPlacing {

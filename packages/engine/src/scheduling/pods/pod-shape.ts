@@ -11,9 +11,9 @@ import {
 } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { PodOrigin } from '../../input/input.ts'
-import type { SelectablePod, ShapeSource } from '../../input/problem.ts'
-import { textOf } from '../../input/spec-reading.ts'
-import { type HostPort, hostPortsOf } from './host-ports.ts'
+import type { SelectablePod, ShapeSource } from '../problem/problem.ts'
+import { textOf } from '../problem/spec-reading.ts'
+import { type HostPort, hostPortsOf } from '../../input/host-ports.ts'
 import { hasOtherTerm, leftTerms, relax } from './relaxation.ts'
 import type { Amounts, ResourceSpace } from './resource-space.ts'
 

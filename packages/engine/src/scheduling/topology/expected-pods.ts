@@ -1,5 +1,5 @@
 /** Pods that DaemonSets bring to nodes which have none of them yet (reports.md 2). */
-import type { SelectablePod } from '../../input/problem.ts'
+import type { SelectablePod } from '../problem/problem.ts'
 import type { TopologyGroup } from './group.ts'
 
 /** DaemonSets by their indexes. */

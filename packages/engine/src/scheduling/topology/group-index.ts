@@ -1,6 +1,6 @@
 /** Finds which groups select which pods without trying all of them. */
 import { ownValue } from '@tenon/api'
-import type { SelectablePod } from '../../input/problem.ts'
+import type { SelectablePod } from '../problem/problem.ts'
 import type { TopologyGroup } from './group.ts'
 
 /**

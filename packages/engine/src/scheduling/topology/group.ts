@@ -2,7 +2,7 @@
 import { type LabelSelector, labels, matchesSelector, type Taint } from '@tenon/api'
 import { has, type ValueSet } from '../../requirements/requirement.ts'
 import type { Requirements } from '../../requirements/requirements.ts'
-import type { SelectablePod } from '../../input/problem.ts'
+import type { SelectablePod } from '../problem/problem.ts'
 import type { DomainNames } from './domain-names.ts'
 import { admits, filterIdentity, type NodeFilter } from './node-filter.ts'
 

@@ -11,7 +11,7 @@ import {
 } from '@tenon/api'
 import { valueSet } from '../../requirements/requirement.ts'
 import { merged, requiredAlternatives, requirementsOf } from '../../requirements/requirements.ts'
-import type { SelectablePod } from '../../input/problem.ts'
+import type { SelectablePod } from '../problem/problem.ts'
 import { type GroupRule, type PodSelection, selectionIdentity } from './group.ts'
 import type { NodeFilter } from './node-filter.ts'
 

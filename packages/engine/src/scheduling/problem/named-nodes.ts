@@ -1,6 +1,6 @@
 /** Nodes that node affinity names by `matchFields`, as requirements on their host names (reports-2.md 8). */
 import { labels, type NodeSelectorRequirement, type NodeSelectorTerm, type PodSpec } from '@tenon/api'
-import type { NodeInput, TopologyNode } from './input.ts'
+import type { NodeInput, TopologyNode } from '../../input/input.ts'
 
 /** The host name of a node, by its name. */
 export type HostNames = (node: string) => string

@@ -12,14 +12,14 @@ import {
   ownValue,
   setOwn,
 } from '@tenon/api'
-import { compareText } from './compare-text.ts'
-import type { DevicesInput } from './devices.ts'
-import { misshapenFields } from '../eligibility/pod-shape.ts'
-import { shapeProblemText } from '../eligibility/pool-shape.ts'
-import { withoutPreferences } from '../scheduling/pods/relaxation.ts'
-import { finished } from '../steps.ts'
+import { compareText } from '../../input/compare-text.ts'
+import type { DevicesInput } from '../../input/devices.ts'
+import { misshapenFields } from '../../eligibility/pod-shape.ts'
+import { shapeProblemText } from '../../eligibility/pool-shape.ts'
+import { withoutPreferences } from '../pods/relaxation.ts'
+import { finished } from '../../steps.ts'
 import { type HostNames, hostNames, withHostNames } from './named-nodes.ts'
-import { problemText } from './problem-text.ts'
+import { problemText } from '../../input/problem-text.ts'
 import { knownSpecs, type KnownSpecs, type SpecReading, textOf } from './spec-reading.ts'
 import type {
   AttachLimits,
@@ -33,7 +33,7 @@ import type {
   SchedulingPolicy,
   TopologyNode,
   VolumeUse,
-} from './input.ts'
+} from '../../input/input.ts'
 
 /** Pods as selectors see them; only labels that some selector looks at. */
 export interface SelectablePod {

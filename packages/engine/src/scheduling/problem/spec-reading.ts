@@ -1,8 +1,8 @@
 /** What of pods decides where they go, read once from each: nearly all are the same objects in the next problem. */
 import { ownValue, type Pod, type PodSpec, type PodStatus } from '@tenon/api'
-import { hostPortOf } from '../scheduling/pods/host-ports.ts'
+import { hostPortOf } from '../../input/host-ports.ts'
 import { KnownPods } from './known-pods.ts'
-import { problemText } from './problem-text.ts'
+import { problemText } from '../../input/problem-text.ts'
 
 type Held = NonNullable<PodStatus['containerStatuses']>[number]
 
