@@ -41,7 +41,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'schema',
   ],
   ask: ['snapshot', 'cost', 'play', 'study', 'misses', 'explain', 'simulate', 'cases', 'trace', 'schema'],
-  filters: ['pods', 'cluster', 'volumes', 'rules', 'devices'],
+  filters: ['pods', 'cluster', 'volumes', 'devices', 'rules'],
   'cluster-autoscaler': [
     'options',
     'pods',
@@ -68,14 +68,6 @@ export const upward: Readonly<Record<string, Readonly<Record<string, number>>>> 
   ask: {
     'play -> cases': 1,
     'play -> trace': 1,
-  },
-  filters: {
-    'cluster -> rules': 3,
-    'pods -> cluster': 2,
-    'pods -> devices': 2,
-    'pods -> rules': 4,
-    'pods -> volumes': 3,
-    'volumes -> rules': 3,
   },
   'cluster-autoscaler': {
     'loop -> requests': 2,
