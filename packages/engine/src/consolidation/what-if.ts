@@ -3,12 +3,13 @@ import type { NodeInput } from '../input/input.ts'
 import { difference, type Resources } from '@tenon/api'
 import { CompiledProblem } from '../scheduling/compiled-problem.ts'
 import { KnownPackings } from '../scheduling/packing/known-packings.ts'
-import { Ground } from '../scheduling/ground.ts'
+import { SchedulerState } from '../scheduling/scheduler-state.ts'
 import type { TypeReader } from '../scheduling/types/instance-rows.ts'
 import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
 import type { NodeQueue } from '../scheduling/nodes/node-queue.ts'
 import { addTo, type Amounts, amountsFit, takeFrom } from '../scheduling/pods/resource-space.ts'
-import { type Scope, Simulation } from '../scheduling/simulation.ts'
+import type { Scope } from '../scheduling/pod-placing.ts'
+import { Simulation } from '../scheduling/simulation.ts'
 import type { Problem } from '../scheduling/problem/problem.ts'
 import type { CandidateInput, Removal } from './question.ts'
 import { savingsOrder } from './savings-order.ts'
@@ -35,7 +36,7 @@ export type Ending = 'undo' | 'keep'
 export class WhatIf {
   readonly compiled: CompiledProblem
   readonly candidates: readonly Candidate[]
-  readonly #ground: Ground
+  readonly #state: SchedulerState
   readonly #control: SchedulingControl
   /** Place in the order in which pods are tried, once many had to be brought into it. */
   #rank: Int32Array | undefined
@@ -62,8 +63,8 @@ export class WhatIf {
   ) {
     this.compiled = new CompiledProblem(problem, reader, control.packings ?? new KnownPackings(), control)
     this.#control = control
-    this.#ground = new Ground(this.compiled, order)
-    this.#ground.observeRelaxations()
+    this.#state = new SchedulerState(this.compiled, order)
+    this.#state.observeRelaxations()
     this.#unreadable = this.compiled.unreadable()
     this.#grouped = new Set(problem.podGroups.flatMap(({ members }) => members))
     this.#poolIndexes = new Map(problem.pools.map(({ nodePool }, index) => [nodePool.metadata.name, index]))
@@ -73,18 +74,18 @@ export class WhatIf {
       const node = nodes.get(input.node)
       if (node === undefined) return []
       return [
-        { input, node: this.#ground.nodeAt(node), pods: input.pods.flatMap((uid) => pods.get(uid) ?? []) },
+        { input, node: this.#state.nodeAt(node), pods: input.pods.flatMap((uid) => pods.get(uid) ?? []) },
       ]
     })
     for (const candidate of this.candidates) {
       for (const pod of candidate.pods) {
         this.#settled.add(pod)
-        if (this.#isReadable(pod)) this.#ground.topology.record(this.compiled.shapeOf(pod), candidate.node)
+        if (this.#isReadable(pod)) this.#state.topology.record(this.compiled.shapeOf(pod), candidate.node)
       }
     }
-    this.#busy = this.#ground.nodes.all.filter(({ input }) => input.refusesCandidatePods === true)
+    this.#busy = this.#state.nodes.all.filter(({ input }) => input.refusesCandidatePods === true)
     this.#homeless = problem.uids.flatMap((_, pod) => (this.#settled.has(pod) ? [] : [pod]))
-    this.#ground.mark()
+    this.#state.mark()
   }
 
   /** Pods that have no place, or lose it whatever is decided. */
@@ -94,12 +95,12 @@ export class WhatIf {
 
   /** Every node, in the order in which they are tried. */
   get nodes(): NodeQueue {
-    return this.#ground.nodes
+    return this.#state.nodes
   }
 
   /** Index of a node in the problem. */
   indexOf(node: NodeFill): number {
-    return this.#ground.indexOf(node)
+    return this.#state.indexOf(node)
   }
 
   /** Whether what a pod asks for is all that decides where it may go, once nodes of its choice are known. */
@@ -115,7 +116,7 @@ export class WhatIf {
       claims.length === 0 &&
       wanted.host === undefined &&
       volumes.every(({ host }) => host === undefined) &&
-      this.#ground.topology.isIndifferent(shape)
+      this.#state.topology.isIndifferent(shape)
     )
   }
 
@@ -137,22 +138,22 @@ export class WhatIf {
     look: (simulation: Simulation) => { readonly ending: Ending; readonly value: T },
     planned?: ReadonlyMap<number, number>,
   ): T {
-    const ground = this.#ground
+    const state = this.#state
     const homeless = this.#areHomelessPlaced ? [] : this.#homeless
     const pods = [...homeless, ...candidates.flatMap((candidate) => candidate.pods)]
     const readable = pods.filter((pod) => this.#isReadable(pod))
-    for (const pod of readable) ground.nodes.prepare(this.compiled.shapeOf(pod))
-    const mark = ground.mark()
+    for (const pod of readable) state.nodes.prepare(this.compiled.shapeOf(pod))
+    const mark = state.mark()
     for (const candidate of candidates) {
       for (const pod of candidate.pods)
-        if (this.#isReadable(pod)) ground.topology.remove(this.compiled.shapeOf(pod), candidate.node)
+        if (this.#isReadable(pod)) state.topology.remove(this.compiled.shapeOf(pod), candidate.node)
     }
     for (const { node, input } of candidates) {
-      ground.exclude(node)
-      ground.devices?.leave(input.pods)
+      state.exclude(node)
+      state.devices?.leave(input.pods)
     }
     const scope: Scope = {
-      ground,
+      state,
       pods: this.#inOrder(readable),
       unreadable: new Map(
         pods.flatMap((pod) => {
@@ -171,7 +172,7 @@ export class WhatIf {
       ending = looked.ending
       return looked.value
     } finally {
-      if (ending === 'undo') ground.rollback(mark)
+      if (ending === 'undo') state.rollback(mark)
       else {
         this.#gone.push(...candidates)
         this.#areHomelessPlaced = true
@@ -181,14 +182,14 @@ export class WhatIf {
 
   /** Does what `run` says, and takes back at its end what simulations have kept meanwhile. */
   trial<T>(run: () => T): T {
-    const ground = this.#ground
+    const state = this.#state
     // Which nodes could hold a shape is computed while they are as empty as they will be again.
-    for (const shape of this.compiled.shapes) if (shape !== undefined) ground.nodes.prepare(shape)
-    const mark = ground.mark()
+    for (const shape of this.compiled.shapes) if (shape !== undefined) state.nodes.prepare(shape)
+    const mark = state.mark()
     const gone = this.#gone.length
     const areHomelessPlaced = this.#areHomelessPlaced
     const value = run()
-    ground.rollback(mark)
+    state.rollback(mark)
     this.#gone.length = gone
     this.#areHomelessPlaced = areHomelessPlaced
     return value

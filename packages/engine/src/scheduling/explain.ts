@@ -21,22 +21,17 @@ import { holding, suiting, unavailableOfferings, type Withheld } from './claims/
 export interface ExplainContext {
   readonly compiled: CompiledProblem
   readonly topology: PodTopology
-  readonly budgetOf: (template: Template) => PoolBudget
+  readonly budgets: ReadonlyMap<Template, PoolBudget>
 }
 
 /**
  * The reasons of all templates for a shape after its last relaxation, and of the pools that have nothing but
  * offerings that are unavailable now.
  */
-export function explain(
-  shape: PodShape,
-  templates: readonly Template[],
-  newHost: number,
-  context: ExplainContext,
-): PodReason {
+export function explain(shape: PodShape, newHost: number, context: ExplainContext): PodReason {
   const { compiled } = context
   const reasons = [
-    ...templates.map((template) => ({
+    ...compiled.templates.map((template) => ({
       nodePool: template.name,
       reason: reasonOf(shape, template, newHost, context),
     })),
@@ -123,7 +118,7 @@ function reasonOf(
   const { topology } = context
   const { classes } = context.compiled
   const { policy } = context.compiled.problem
-  const budget = context.budgetOf(template)
+  const budget = context.budgets.get(template) as PoolBudget
   if (budget.nodesExhausted) return { kind: 'nodeLimit' }
   const pool = context.compiled.poolOf(template)
   const withheld = context.compiled.withheld(pool).filter(({ type }) => budget.allows(type))

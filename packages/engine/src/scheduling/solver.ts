@@ -9,7 +9,9 @@ import { isCheaper } from './packing/cheaper.ts'
 import { KnownPackings } from './packing/known-packings.ts'
 import type { Launch } from './topology/pod-topology.ts'
 import { TypeReader } from './types/instance-rows.ts'
-import { type Outcome, type Selection, Simulation } from './simulation.ts'
+import type { Outcome } from './outcome.ts'
+import type { Selection } from './pod-placing.ts'
+import { Simulation } from './simulation.ts'
 
 /** A decision by indexes of the problem. Plain data. */
 export interface Solution extends Outcome {
@@ -26,7 +28,7 @@ export interface Solution extends Outcome {
 type Barred = ReadonlyMap<number, PodReason>
 
 /** How often a decision is made again for ordinary pods that are in the way of groups. */
-const mostRoundsForStrangers = 3
+const mostRoundsForPodsAhead = 3
 /** How often that is done without the groups that have no room beside such pods. */
 const mostDisplacements = 8
 
@@ -111,13 +113,13 @@ function decided(
     }
     if (ahead.size === 0) placedFirst = placedGroups(solution)
     const displaced = refusedOf(placedFirst, solution)
-    const more = simulation.strangers().filter((pod) => !ahead.has(pod))
+    const more = simulation.podsOutsideGroups().filter((pod) => !ahead.has(pod))
     if (displaced.size > 0 && displacements < mostDisplacements && !control.shouldStop()) {
       // The others find the places that they have without these groups (gangs.md, GNG-6).
       displacements++
       barred = new Map([...barred, ...displaced])
       ahead = new Set()
-    } else if (more.length > 0 && rounds < mostRoundsForStrangers && !control.shouldStop()) {
+    } else if (more.length > 0 && rounds < mostRoundsForPodsAhead && !control.shouldStop()) {
       rounds++
       ahead = new Set([...ahead, ...more])
     } else return { solution, simulation }
@@ -238,18 +240,18 @@ function improved(
   firstFit.regroup(improvement, isLate)
   // Tighter nodes only pay if pods land where they were meant to.
   if (improvement === 'free') return firstFit
-  const planned = (selection: Selection, keepsApart: boolean): Simulation | undefined => {
+  const planned = (selection: Selection, avoidsCrowding: boolean): Simulation | undefined => {
     if (isLate()) return undefined
-    const plan = new Simulation(compiled, selection, { ...options, keepsApart })
+    const plan = new Simulation(compiled, selection, { ...options, avoidsCrowding })
     plan.run({ shouldStop: isLate })
     if (!plan.isComplete) return undefined
     plan.regroup(improvement, isLate)
     return plan
   }
-  const thrifty = firstFit.claims.length < 2 ? undefined : planned('thrifty', false)
-  const cheapest = thrifty !== undefined && isBetter(thrifty, firstFit) ? thrifty : firstFit
+  const tighter = firstFit.claims.length < 2 ? undefined : planned('cheapestFit', false)
+  const cheapest = tighter !== undefined && isBetter(tighter, firstFit) ? tighter : firstFit
   if (!cheapest.isCrowded) return cheapest
-  for (const selection of ['firstFit', 'thrifty'] as const) {
+  for (const selection of ['firstFit', 'cheapestFit'] as const) {
     const apart = planned(selection, true)
     if (apart !== undefined && isNoWorse(apart, cheapest)) return apart
   }

@@ -2,8 +2,7 @@
  * A plan that holds whatever the Kubernetes scheduler makes of it: nodes of one type, the last of them no larger
  * than it must be, as many as are needed for every order in which pods may be placed (planned-placement.md, gate off).
  */
-import type { ClaimClass } from '../claims/claim-class.ts'
-import type { TypeRow } from '../claims/pool-template.ts'
+import type { ClaimClass, ClaimClasses } from '../claims/claim-class.ts'
 import { amountsFit } from '../pods/resource-space.ts'
 import { isCheaper, type PlanCost, rounding } from './cheaper.ts'
 import { holdsFreely, holdsInTurn, mixed, ordersOf, spread } from './free-placement.ts'
@@ -41,7 +40,7 @@ interface Candidate {
 export function uniformBins(
   group: Group,
   effort: Effort,
-  restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass,
+  classes: ClaimClasses,
 ): readonly PlannedBin[] | undefined {
   if (group.items.length < 2) return undefined
   const orders = ordersOf(group.items)
@@ -66,7 +65,7 @@ export function uniformBins(
   if (best === undefined) return undefined
   // More nodes than a plan that is as safe has must be worth it.
   const asIs = { nodes: group.claims.length, pricePerHour: group.pricePerHour, unpriced: 0 }
-  return isSafe && !isCheaper(best, asIs) ? undefined : binsOf(group, best, effort, restricted)
+  return isSafe && !isCheaper(best, asIs) ? undefined : binsOf(group, best, effort, classes)
 }
 
 /** What a plan is measured by. */
@@ -158,20 +157,20 @@ function binsOf(
   group: Group,
   plan: UniformPlan,
   effort: Effort,
-  restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass,
+  classes: ClaimClasses,
 ): readonly PlannedBin[] | undefined {
   const rooms = roomsFor(group, plan)
   const order = mixed(group.items)
   const places = spread(group.items, rooms, order, effort)
   if (places === undefined) return undefined
   // Whichever of its types a claim is launched as, it must have room for what lands there.
-  const classes = new Map(
+  const classOfRoom = new Map(
     [plan.bin, plan.last].map((bin) => {
       const { room } = group.bins[bin] as Bin
       const rows = group.rows.flatMap((row, index) =>
         amountsFit(room, (group.bins[index] as Bin).room) ? [row] : [],
       )
-      return [room, restricted(group.class, rows)]
+      return [room, classes.restricted(group.class, rows)]
     }),
   )
   const pods = rooms.map((): number[] => [])
@@ -183,7 +182,7 @@ function binsOf(
   }
   return rooms.flatMap((room, node) => {
     const own = pods[node] as readonly number[]
-    return own.length === 0 ? [] : [{ pods: own, class: classes.get(room) as ClaimClass }]
+    return own.length === 0 ? [] : [{ pods: own, class: classOfRoom.get(room) as ClaimClass }]
   })
 }
 

@@ -3,6 +3,7 @@
  * cheapest plan would do in some orders only, a dearer one is taken (gangs.md 7.4).
  */
 import type { ClaimClass } from '../claims/claim-class.ts'
+import type { PoolBudget } from '../claims/pool-template.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
 import type { PlannedBin } from '../packing/group.ts'
 import { mixed, spread } from '../packing/free-placement.ts'
@@ -74,7 +75,7 @@ class GroupPlan {
     this.#context = context
     this.#effort = effort
     const members = [...group.pods, ...group.nodes.flatMap(({ pods }) => pods)]
-    const asked = members.map((pod) => context.shapeOf(pod).amounts)
+    const asked = members.map((pod) => context.compiled.shapeOf(pod).amounts)
     this.#demanded = (asked[0] ?? new Float64Array()).map((_, i) =>
       asked.some((amounts) => (amounts[i] as number) > 0) ? 1 : 0,
     )
@@ -83,7 +84,7 @@ class GroupPlan {
 
   /** The group's claims of a plan that holds in any order; undefined when there is none, or no need for one. */
   sure(): readonly OpenClaim[] | undefined {
-    const { finisher } = this.#context
+    const { finisher } = this.#context.compiled
     // Which order they come in is all the same.
     if (this.#items.length < 2 || !this.#claims.every((claim) => isMixable(claim, this.#context)))
       return undefined
@@ -111,7 +112,7 @@ class GroupPlan {
 
   /** Plans that change claims of the model's class. */
   #candidates(rooms: readonly Amounts[], model: OpenClaim, isOnlyClass: boolean): readonly Candidate[] {
-    const { finisher, packings } = this.#context
+    const { finisher, packings } = this.#context.compiled
     const { bins, rows } = packings.binsOf(finisher.priced(model.class), this.#demanded)
     const kinds = undominated(bins).map((index) => ({
       ...(bins[index] as Bin),
@@ -181,7 +182,7 @@ class GroupPlan {
     const rest = room.slice()
     for (const pod of pods) {
       if (this.#group.pods.has(pod)) continue
-      const { amounts } = this.#context.shapeOf(pod)
+      const { amounts } = this.#context.compiled.shapeOf(pod)
       for (let i = 0; i < rest.length; i++) rest[i] = (rest[i] as number) - (amounts[i] as number)
     }
     return rest
@@ -189,7 +190,6 @@ class GroupPlan {
 
   /** Undefined when some claim would have no pod. */
   #claimsOf({ rooms, added, instead, model }: Candidate): readonly OpenClaim[] | undefined {
-    const { shapeOf } = this.#context
     const all =
       instead === undefined ? [...rooms, ...added] : Array.from({ length: instead.nodes }, () => instead.room)
     const pods =
@@ -198,13 +198,13 @@ class GroupPlan {
     return all.map((room, index) => {
       const like = instead === undefined ? (this.#claims[index] ?? model) : model
       const bin: PlannedBin = { pods: pods[index] ?? [], class: this.#atLeast(like.class, room) }
-      return claimOf(bin, like, shapeOf)
+      return claimOf(bin, like, this.#context.compiled)
     })
   }
 
   /** The pods of the claims as they are, but for one member on each of the nodes besides. */
   #withSome(added: readonly Amounts[]): readonly (readonly number[])[] | undefined {
-    const { shapeOf } = this.#context
+    const { compiled } = this.#context
     const kept = this.#claims.map(({ pods }) => [...pods])
     const moved: number[][] = []
     for (const room of added) {
@@ -213,7 +213,7 @@ class GroupPlan {
         .map((pods) => ({
           pods,
           at: pods.findLastIndex(
-            (pod) => this.#group.pods.has(pod) && amountsFit(shapeOf(pod).amounts, room),
+            (pod) => this.#group.pods.has(pod) && amountsFit(compiled.shapeOf(pod).amounts, room),
           ),
         }))
         .find(({ at }) => at >= 0)
@@ -243,22 +243,26 @@ class GroupPlan {
   #atLeast(of: ClaimClass, room: Amounts): ClaimClass {
     const demanded = this.#reduced(room)
     const rows = of.rows.filter((row) => amountsFit(demanded, this.#reduced(row.room)))
-    return rows.length === of.rows.length ? of : this.#context.restricted(of, rows)
+    return rows.length === of.rows.length ? of : this.#context.compiled.classes.restricted(of, rows)
   }
 
   /** Books them instead of the claims as they are; those of other NodePools only lose types. */
   #isBooked(renewed: readonly OpenClaim[], { class: { template } }: OpenClaim): boolean {
-    const { budgetOf, finisher } = this.#context
+    const { budgets, compiled } = this.#context
     const held = (claims: readonly OpenClaim[]) =>
-      claims.filter((claim) => claim.class.template === template).map((claim) => finisher.holding(claim))
-    return budgetOf(template).exchange(held(renewed), held(this.#claims))
+      claims
+        .filter((claim) => claim.class.template === template)
+        .map((claim) => compiled.finisher.holding(claim))
+    return (budgets.get(template) as PoolBudget).exchange(held(renewed), held(this.#claims))
   }
 
   #itemsOf(pods: readonly number[]): readonly (Item & { readonly pods: readonly number[] })[] {
-    const bySize = Map.groupBy(pods, (pod) => this.#reduced(this.#context.shapeOf(pod).amounts).join(' '))
+    const bySize = Map.groupBy(pods, (pod) =>
+      this.#reduced(this.#context.compiled.shapeOf(pod).amounts).join(' '),
+    )
     return [...bySize.values()]
       .map((alike) => ({
-        amounts: this.#reduced(this.#context.shapeOf(alike[0] as number).amounts),
+        amounts: this.#reduced(this.#context.compiled.shapeOf(alike[0] as number).amounts),
         count: alike.length,
         pods: alike,
       }))
