@@ -29,7 +29,7 @@ import {
 } from './claims/pool-template.ts'
 import { ResourceSpace } from './pods/resource-space.ts'
 import { DomainUniverse } from './topology/domains.ts'
-import type { Launch } from './topology/pod-topology.ts'
+import type { Launch } from './topology/node-domains.ts'
 import { unavailableOfferings, type Withheld, withheldOf } from './claims/withheld.ts'
 
 export class CompiledProblem {

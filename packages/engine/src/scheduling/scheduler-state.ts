@@ -12,7 +12,9 @@ import { NodeQueue } from './nodes/node-queue.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import type { CompiledDaemon, Template } from './claims/pool-template.ts'
 import { ExpectedPods, type TemplateDaemons } from './topology/expected-pods.ts'
-import { type Launch, PodTopology, type TopologyMark } from './topology/pod-topology.ts'
+import type { Launch } from './topology/node-domains.ts'
+import type { TopologyMark } from './topology/pod-counts.ts'
+import { PodTopology } from './topology/pod-topology.ts'
 
 /** A point that {@link SchedulerState.rollback} returns to. */
 export interface StateMark {

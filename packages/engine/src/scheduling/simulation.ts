@@ -14,7 +14,7 @@ import { sureClaims } from './pod-groups/sure-claims.ts'
 import { PodPlacing, type Scope, type Selection } from './pod-placing.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import { SchedulerState } from './scheduler-state.ts'
-import type { Launch } from './topology/pod-topology.ts'
+import type { Launch } from './topology/node-domains.ts'
 
 export interface SimulationOptions {
   /** What is decided, and from which state; by default the whole problem. */

@@ -10,7 +10,8 @@ import type { Template, TypeRow } from './pool-template.ts'
 import { type Amounts, amountsFit } from '../pods/resource-space.ts'
 import type { ReservationAnswer, Reservations } from './reservations.ts'
 import { untolerated } from '../pods/taints.ts'
-import { compareRanks, type Narrowing, type PodTopology } from '../topology/pod-topology.ts'
+import { compareRanks, type Narrowing } from '../topology/domain-choices.ts'
+import type { PodTopology } from '../topology/pod-topology.ts'
 
 /** What a claim becomes when it takes a pod. */
 export interface Admission {

@@ -13,7 +13,7 @@ import type { Wish } from '../pods/pod-shape.ts'
 import { portsFree, type Template, type TypeRow } from './pool-template.ts'
 import { type Amounts, amountsFit, frontierOf, sumFits } from '../pods/resource-space.ts'
 import { allowsNewHost } from '../topology/node-filter.ts'
-import type { Narrowing } from '../topology/pod-topology.ts'
+import type { Narrowing } from '../topology/domain-choices.ts'
 
 export interface ClaimClass {
   readonly index: number

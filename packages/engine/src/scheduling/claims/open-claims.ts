@@ -7,10 +7,10 @@ import type { ClaimClass } from './claim-class.ts'
 import type { Taker } from '../devices/ledger.ts'
 import type { HostPort } from '../../input/host-ports.ts'
 import type { Amounts } from '../pods/resource-space.ts'
-import type { Place } from '../topology/pod-topology.ts'
+import type { NodeView } from '../topology/node-domains.ts'
 
 /** One claim during a simulation. */
-export interface OpenClaim extends Place {
+export interface OpenClaim extends NodeView {
   readonly isNode: false
   readonly number: number
   class: ClaimClass

@@ -10,12 +10,13 @@ import type { HostPort } from '../../input/host-ports.ts'
 import type { CompiledDaemon } from '../claims/pool-template.ts'
 import { addTo, type Amounts, type ResourceSpace } from '../pods/resource-space.ts'
 import { hardTaints, untolerated } from '../pods/taints.ts'
-import type { Place, PodTopology } from '../topology/pod-topology.ts'
+import type { NodeView } from '../topology/node-domains.ts'
+import type { PodTopology } from '../topology/pod-topology.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
 /** One existing node during a simulation. */
-export interface NodeFill extends Place {
+export interface NodeFill extends NodeView {
   readonly input: NodeInput
   /** Place in the order in which nodes are tried. */
   readonly order: number
