@@ -1,4 +1,4 @@
-/** Simulations without some of the nodes, on common ground (scheduling.md 14, disruption.md 11). */
+/** Simulations of a cluster without some nodes, which share one scheduler state (scheduling.md 14, disruption.md 11). */
 import type { NodeInput } from '../input/input.ts'
 import { difference, type Resources } from '@tenon/api'
 import { CompiledProblem } from '../scheduling/compiled-problem.ts'
@@ -15,7 +15,7 @@ import type { CandidateInput, Removal } from './question.ts'
 import { savingsOrder } from './savings-order.ts'
 import type { SchedulingControl } from '../scheduling/pace.ts'
 
-/** A candidate as the simulations know it. */
+/** A candidate by indexes of the problem. */
 export interface Candidate {
   readonly input: CandidateInput
   readonly node: NodeFill
@@ -23,37 +23,37 @@ export interface Candidate {
   readonly pods: readonly number[]
 }
 
-/** So many are compared with each other rather than all of the problem. */
+/** Up to this many pods, sorting them is cheaper than ranking all pods of the problem. */
 const fewPods = 64
 
-/** What becomes of a simulation's placements. */
+/** Whether the placements of a simulation are kept in the shared state. */
 export type Ending = 'undo' | 'keep'
 
 /**
- * All candidates' pods are where they run until a question takes their node away. A question costs what
- * the pods concerned cost, not what the cluster does.
+ * Counts the pods of all candidates on their nodes, and removes only those that a question is about. So a question costs
+ * what its pods cost, not what the cluster costs.
  */
 export class WhatIf {
   readonly compiled: CompiledProblem
   readonly candidates: readonly Candidate[]
   readonly #state: SchedulerState
   readonly #control: SchedulingControl
-  /** Place in the order in which pods are tried, once many had to be brought into it. */
+  /** The rank of each pod in the order in which pods are tried; computed for the first large question. */
   #rank: Int32Array | undefined
   /** Pods of the candidates. */
   readonly #settled = new Set<number>()
-  /** Pods that have no place, or lose it whatever is decided. */
+  /** Pods that are pending, or whose node goes away anyway. */
   readonly #homeless: readonly number[]
   readonly #unreadable: ReadonlyMap<number, string>
   /** Members of groups. */
   readonly #grouped: ReadonlySet<number>
   readonly #poolIndexes: ReadonlyMap<string, number>
   readonly #busy: readonly NodeFill[]
-  /** Nodes whose absence was kept. */
+  /** Candidates whose removal was kept. */
   readonly #gone: Candidate[] = []
   #areHomelessPlaced = false
 
-  /** @param order in which nodes are tried; initialized ones first, then by name, unless given. */
+  /** @param order in which nodes are tried; by default initialized ones first, then by name. */
   constructor(
     problem: Problem,
     candidates: readonly CandidateInput[],
@@ -88,7 +88,7 @@ export class WhatIf {
     this.#state.mark()
   }
 
-  /** Pods that have no place, or lose it whatever is decided. */
+  /** Pods that are pending, or whose node goes away anyway. */
   get homeless(): readonly number[] {
     return this.#homeless
   }
@@ -103,7 +103,7 @@ export class WhatIf {
     return this.#state.indexOf(node)
   }
 
-  /** Whether what a pod asks for is all that decides where it may go, once nodes of its choice are known. */
+  /** Whether only resources, node selection and taints decide where the pod may go. */
   isPlain(pod: number): boolean {
     if (!this.#isReadable(pod) || this.#grouped.has(pod) || this.compiled.problem.volumeClaims.has(pod))
       return false
@@ -120,7 +120,7 @@ export class WhatIf {
     )
   }
 
-  /** Whether the pod has no place now, so that nothing is lost when it finds none. */
+  /** Whether the pod runs nowhere, so that it loses nothing if it does not fit. */
   isPending(pod: number): boolean {
     if (this.#settled.has(pod)) return false
     const shape = this.compiled.problem.shapeOf[pod] ?? -1
@@ -129,9 +129,9 @@ export class WhatIf {
   }
 
   /**
-   * Lets the pods of the nodes find other places, together with those that have none.
-   * @param look is shown the simulation before it is undone, and may have it kept.
-   * @param planned index of the node for pods that are to go to a certain one if they can.
+   * Removes the candidates and places their pods, together with pods that have no node.
+   * @param look reads the simulation before it is undone, and says whether to keep it.
+   * @param planned index of the node that a pod should go to if it can, by pod.
    */
   without<T>(
     candidates: readonly Candidate[],
@@ -180,10 +180,10 @@ export class WhatIf {
     }
   }
 
-  /** Does what `run` says, and takes back at its end what simulations have kept meanwhile. */
+  /** Calls `run`, and then undoes what its simulations have kept. */
   trial<T>(run: () => T): T {
     const state = this.#state
-    // Which nodes could hold a shape is computed while they are as empty as they will be again.
+    // NodeQueue caches which nodes could hold a shape, so it must see them before `run` fills them.
     for (const shape of this.compiled.shapes) if (shape !== undefined) state.nodes.prepare(shape)
     const mark = state.mark()
     const gone = this.#gone.length
@@ -195,14 +195,14 @@ export class WhatIf {
     return value
   }
 
-  /** Pods that would lose their place, as far as that is known without finishing the claims. */
+  /** Pods that run now and would not fit anywhere, as far as that is known before claims are finished. */
   stranded(simulation: Simulation): readonly number[] {
     return [...simulation.failed, ...simulation.prematurelyPlaced].filter((pod) => !this.isPending(pod))
   }
 
   /**
-   * Whether all pods of some claim have room on nodes that refuse them only because they are candidates' pods. The
-   * scheduler knows nothing of that, so the claim's node may stay empty.
+   * Whether all pods of some claim fit on nodes under `consolidateAfter`. Only Tenon keeps pods off these nodes;
+   * kube-scheduler may bind them there, and the new node stays empty.
    */
   hasClaimForBusyNodes({ claims }: Simulation): boolean {
     if (claims.length === 0) return false
@@ -226,7 +226,7 @@ export class WhatIf {
     })
   }
 
-  /** The simulation in full. */
+  /** The complete result of a simulation. */
   removal(simulation: Simulation): Removal {
     const { claims, placements, failures } = simulation.outcome()
     return {
@@ -238,7 +238,7 @@ export class WhatIf {
   }
 
   /**
-   * What a pool uses once the nodes are gone: their capacity may be bought again.
+   * The usage of a pool without the candidates, whose capacity may be bought again.
    * @param pool index in the problem.
    */
   usageWithout(pool: number, candidates: readonly Candidate[]): Resources {

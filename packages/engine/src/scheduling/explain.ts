@@ -278,8 +278,8 @@ function filterReason(
   return typeReason(shape, requirements, rows, context)
 }
 
-/** A type as one way to hold the pod. */
-interface Candidate {
+/** A type that might hold the pod. */
+interface PossibleType {
   readonly type: CompiledType
   readonly room: Amounts
   readonly daemons: DaemonLoad
@@ -290,7 +290,7 @@ interface Candidate {
 function typeReason(
   shape: PodShape,
   requirements: Requirements,
-  open: readonly Candidate[],
+  open: readonly PossibleType[],
   { compiled: { space } }: ExplainContext,
 ): TemplateReason {
   const met = { r: false, f: false, o: false, rf: false, ro: false, fo: false }
@@ -324,7 +324,7 @@ function typeReason(
 }
 
 /** The pod with the fewest and with the most daemon pods. */
-function requestRange(pod: Amounts, rows: readonly Candidate[]): readonly [least: Amounts, most: Amounts] {
+function requestRange(pod: Amounts, rows: readonly PossibleType[]): readonly [least: Amounts, most: Amounts] {
   const loads = rows.map((row) => row.daemons.amounts)
   const least = pod.slice()
   const most = pod.slice()

@@ -1,7 +1,6 @@
 /**
- * Packs the pods of new claims again where that is cheaper. Only claims whose pods follow no rule about
- * other pods take part, and only claims of one class exchange pods: there, resources alone decide, and
- * any pod may be on any claim.
+ * Packs the pods of new claims again if that is cheaper. Only claims of one class exchange pods, and only if no topology rule
+ * binds their pods: then resources alone decide, and any pod may be on any of these claims.
  */
 import { sumOfPrices } from '@tenon/api'
 import type { SchedulingPolicy } from '../../input/input.ts'
@@ -51,7 +50,7 @@ export function regrouped(claims: readonly OpenClaim[], context: RegroupContext)
 function groupsOf(claims: readonly OpenClaim[], context: RegroupContext): readonly Group[] {
   const byClass = new Map<ClaimClass, OpenClaim[]>()
   for (const claim of claims) {
-    // What a claim of unknown price could be exchanged for at a profit, nobody can say.
+    // Without a price it is unknown whether another packing is cheaper.
     if (!isMixable(claim, context) || context.compiled.finisher.priceOf(claim) === undefined) continue
     const group = byClass.get(claim.class)
     if (group === undefined) byClass.set(claim.class, [claim])
@@ -99,7 +98,7 @@ function groupOf(ofClass: ClaimClass, claims: readonly OpenClaim[], { compiled }
   }
 }
 
-/** What the claims come to, each as its cheapest type. */
+/** The cost of the claims, each as its cheapest type. */
 export function costOf(claims: readonly OpenClaim[], finisher: ClaimFinisher): PlanCost {
   return { nodes: claims.length, ...sumOfPrices(claims.map((claim) => finisher.priceOf(claim))) }
 }
@@ -140,7 +139,7 @@ function isAcceptable(
   const budget = budgets.get(group.class.template) as PoolBudget
   const held = (claims: readonly OpenClaim[]) => claims.map((claim) => finisher.holding(claim))
   if (budget.isLimited && !budget.isNoMore(held(renewed), held(group.claims))) return false
-  // A plan for free placement was chosen for being safe, and has its own bound on the price.
+  // A plan for free placement may cost more, as it is safe; uniformBins bounds its price.
   if (improvement === 'free') return true
   return isCheaper(costOf(renewed, finisher), costOf(group.claims, finisher))
 }

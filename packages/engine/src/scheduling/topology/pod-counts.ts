@@ -127,7 +127,7 @@ export class PodCounts {
   /** Undoes everything since the mark. */
   rollback({ changes, placed }: TopologyMark): void {
     const log = this.#log ?? []
-    while (log.length > changes) undo(log.pop() as Change)
+    while (log.length > changes) revert(log.pop() as Change)
     this.#placed.length = placed
   }
 
@@ -167,7 +167,7 @@ export class PodCounts {
   }
 }
 
-function undo(change: Change): void {
+function revert(change: Change): void {
   switch (change.kind) {
     case 'unlocated':
       change.group.recordUnlocated(change.host, -change.pods)
