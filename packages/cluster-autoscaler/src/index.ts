@@ -1,7 +1,6 @@
-export { Explanations } from './loop/explanations.ts'
+export { Explanations } from './status/explanations.ts'
 export { LoopTrigger } from './loop/triggers.ts'
 export type { Autoscaler } from './loop/autoscaler.ts'
-export type { ClusterCache } from './loop/cluster-cache.ts'
 export { type AutoscalerParts, createAutoscaler } from './loop/create-autoscaler.ts'
 export type {
   ClusterWriter,
@@ -18,6 +17,7 @@ export type {
   NodeGroupIndex,
   NodeTemplate,
   PodController,
+  ClusterCache,
 } from './model.ts'
 export {
   annotations,

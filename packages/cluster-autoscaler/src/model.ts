@@ -1,6 +1,16 @@
 /** What one loop sees and tells: shared by scale-up and scale-down. Plain data, but for the snapshot. */
-import type { DaemonSet, KubeObject, Node, Pod, PodDisruptionBudget, ProvisioningRequest } from '@tenon/api'
-import type { Snapshot } from '@tenon/filters'
+import type {
+  ConfigMap,
+  DaemonSet,
+  KubeObject,
+  Node,
+  Pod,
+  PodDisruptionBudget,
+  PodTemplate,
+  ProvisioningRequest,
+  SelectorLookups,
+} from '@tenon/api'
+import type { Labels, Snapshot, VolumeIndex } from '@tenon/filters'
 import type { GroupInstance, NodeGroup } from '@tenon/provider'
 import type { DeviceUse } from './scale-down/nodes/device-use.ts'
 import type { Logger } from '@tenon/runtime'
@@ -24,6 +34,28 @@ export interface Lookups {
   readonly daemonSets: readonly DaemonSet[]
   /** By node name; of nodes without devices, nothing. */
   readonly deviceUse: ReadonlyMap<string, DeviceUse>
+}
+
+/** The cluster as the caches have it. Every call gives what they hold now. */
+export interface ClusterCache extends Lookups {
+  nodes(): readonly Node[]
+  /** All pods, those that have ended among them or not. */
+  pods(): readonly Pod[]
+  /** Labels of every namespace. */
+  namespaces(): ReadonlyMap<string, Labels>
+  volumes(): VolumeIndex
+  /** What tells which pods are one application; followed only where default constraints need it. */
+  readonly applications: SelectorLookups | undefined
+  /** Undefined when there is none, or it may not be read. */
+  configMap(namespace: string, name: string): ConfigMap | undefined
+  /** Undefined where they are not asked for, not served, or not read yet. */
+  readonly requests: RequestObjects | undefined
+}
+
+/** ProvisioningRequests and what their pods are made from. */
+export interface RequestObjects {
+  list(): readonly ProvisioningRequest[]
+  template(namespace: string, name: string): PodTemplate | undefined
 }
 
 /** The group of each node, resolved before the loop decides anything. */

@@ -1,4 +1,4 @@
-export { type HostPort, hostPortsOf } from './scheduling/pods/host-ports.ts'
+export { type HostPort, hostPortsOf } from './input/host-ports.ts'
 export { allocatableOf, highestPrice, worstLaunchPrice } from './scheduling/types/allocatable.ts'
 export { demandsOf, likenessOf } from './scheduling/pods/likeness.ts'
 export { hardSpreadOf } from './scheduling/topology/hard-spread.ts'
@@ -14,6 +14,7 @@ export {
 export { exceededLimit } from './scheduling/claims/limits.ts'
 export { KnownPackings } from './scheduling/packing/known-packings.ts'
 export { TypeReader } from './scheduling/types/instance-rows.ts'
+export type { SchedulingControl } from './scheduling/pace.ts'
 export { resultInSteps, schedule } from './scheduling/schedule.ts'
 export { type Solution, solve } from './scheduling/solver.ts'
 export {
@@ -37,9 +38,9 @@ export {
   type Requirements,
   requirementsOf,
 } from './requirements/requirements.ts'
-export { type Problem, problemInSteps, problemOf, type ShapeSource } from './input/problem.ts'
+export { type Problem, problemInSteps, problemOf, type ShapeSource } from './scheduling/problem/problem.ts'
 export { problemText } from './input/problem-text.ts'
-export { knownSpecs } from './input/spec-reading.ts'
+export { knownSpecs } from './scheduling/problem/spec-reading.ts'
 export type { AllocatedDevice, DeviceAllocation, DevicesInput } from './input/devices.ts'
 export type {
   AttachLimits,
@@ -87,7 +88,6 @@ export type {
   Placement,
   PodGroupResult,
   PoolWithoutTypes,
-  SchedulingControl,
   SchedulingResult,
   Fault,
 } from './input/result.ts'

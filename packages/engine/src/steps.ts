@@ -1,6 +1,5 @@
 /**
- * What the steps return, with no pause between them: for callers that nobody waits for meanwhile. Others give
- * way between two steps.
+ * Runs all steps without a pause and returns their result: for callers that do not block an event loop.
  */
 export function finished<T>(steps: Iterator<unknown, T, undefined>): T {
   for (;;) {

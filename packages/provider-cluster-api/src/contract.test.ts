@@ -2,7 +2,7 @@ import { karpenterKinds } from '@tenon/api'
 import { KubeError } from '@tenon/kube'
 import { type ContractWorld, examineProvider, mortalProcess } from '@tenon/provider/contract-suite'
 import { capacityAnnotations } from './names.ts'
-import { clusterAPINodeClassKind } from './nodeclass/types.ts'
+import { clusterAPINodeClassKind } from './node-class.ts'
 import {
   aClaim,
   aNodeClass,

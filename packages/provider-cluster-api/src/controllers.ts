@@ -5,7 +5,7 @@ import type { HubConnection } from './hub/connection.ts'
 import type { MachineSweep } from './machines/sweep.ts'
 import type { NodeClassStatus } from './nodeclass/status-controller.ts'
 import { followNodeClasses } from './nodeclass/status-triggers.ts'
-import type { ClusterAPINodeClass } from './nodeclass/types.ts'
+import type { ClusterAPINodeClass } from './node-class.ts'
 
 const backoff = { baseMs: 1000, capMs: 5 * 60_000 }
 

@@ -17,11 +17,11 @@ import { FollowedMachines } from './machines/followed-machines.ts'
 import { Launcher, type Workload } from './machines/launcher.ts'
 import { MachineFinder } from './machines/machine-finder.ts'
 import { Releaser } from './machines/releaser.ts'
-import { ReplicaContests } from './machines/replica-contests.ts'
+import { ReplicaContests } from './catalogue/replica-contests.ts'
 import { MachineSweep } from './machines/sweep.ts'
 import { ClusterApiMetrics } from './metrics.ts'
 import { NodeClassStatus } from './nodeclass/status-controller.ts'
-import type { ClusterAPINodeClass } from './nodeclass/types.ts'
+import type { ClusterAPINodeClass } from './node-class.ts'
 import { ClusterApiProvider } from './provider.ts'
 
 /** What the provider is built on. */

@@ -1,7 +1,7 @@
 /** The provider for clusters whose machines Cluster API manages. */
 export { clusterAPINodeClassCrd } from './nodeclass/crd.ts'
 export { capacityAnnotations, type ClusterApiNames, defaultGroup, namesOf, ownNames } from './names.ts'
-export { type ClusterAPINodeClass, clusterAPINodeClassKind } from './nodeclass/types.ts'
+export { type ClusterAPINodeClass, clusterAPINodeClassKind } from './node-class.ts'
 export {
   type Cluster,
   kindsOf,

@@ -1,5 +1,5 @@
 import type { ProviderModule, ProviderOption } from '@tenon/provider'
-import { clusterAPINodeClassKind } from './nodeclass/types.ts'
+import { clusterAPINodeClassKind } from './node-class.ts'
 
 const options: readonly ProviderOption[] = [
   {

@@ -10,7 +10,7 @@ import { readDeployment } from './catalogue/read-deployment.ts'
 import { factsIn, type TemplateFacts } from './catalogue/template-facts.ts'
 import { groupIn, scopeIn } from './hub/scope.ts'
 import { namesOf } from './names.ts'
-import type { ClusterAPINodeClass } from './nodeclass/types.ts'
+import type { ClusterAPINodeClass } from './node-class.ts'
 import { findingsOf } from './nodeclass/validation.ts'
 import type { MachineDeployment } from './objects.ts'
 

@@ -10,7 +10,7 @@ import { HubConnection } from './hub/connection.ts'
 import { HubHealth } from './hub/health.ts'
 import { readHubSettings } from './hub/settings.ts'
 import { toldApart } from './hub/told-apart.ts'
-import { clusterAPINodeClassKind } from './nodeclass/types.ts'
+import { clusterAPINodeClassKind } from './node-class.ts'
 
 /**
  * Makes the provider of `tenon controller`. The management cluster need not answer yet.

@@ -35,7 +35,7 @@ import type { MachineFinder } from './machines/machine-finder.ts'
 import type { Releaser } from './machines/releaser.ts'
 import { isOnDelete } from './machines/shrinking.ts'
 import type { ClusterApiMetrics } from './metrics.ts'
-import { type ClusterAPINodeClass, clusterAPINodeClassKind } from './nodeclass/types.ts'
+import { type ClusterAPINodeClass, clusterAPINodeClassKind } from './node-class.ts'
 import type { Machine, MachineDeployment } from './objects.ts'
 
 /** What a {@link ClusterApiProvider} works with. */

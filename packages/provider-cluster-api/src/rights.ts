@@ -2,7 +2,7 @@
 import type { AccessRight } from '@tenon/kube'
 import type { AccessRule } from '@tenon/provider'
 import { defaultGroup } from './names.ts'
-import { clusterAPINodeClassKind } from './nodeclass/types.ts'
+import { clusterAPINodeClassKind } from './node-class.ts'
 
 /** In the cluster of the nodes, beside what every provider needs. */
 export const workloadRules: readonly AccessRule[] = [

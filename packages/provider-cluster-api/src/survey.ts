@@ -9,7 +9,7 @@ import { readDeployment } from './catalogue/read-deployment.ts'
 import { InfrastructureTemplates } from './catalogue/templates.ts'
 import { readHubSettings } from './hub/settings.ts'
 import { type ClusterApiNames, defaultGroup, namesOf } from './names.ts'
-import { clusterAPINodeClassKind } from './nodeclass/types.ts'
+import { clusterAPINodeClassKind } from './node-class.ts'
 import { kindsOf, type MachineDeployment, servedVersions } from './objects.ts'
 
 type Reads = SurveyDependencies['kube']

@@ -1,9 +1,8 @@
 /** The snapshot that a loop decides on (cluster-autoscaler.md 2.3, 2.7). */
 import type { Node, Pod } from '@tenon/api'
 import { type PodReader, Snapshot } from '@tenon/filters'
-import type { NodeTemplate } from '../model.ts'
+import type { NodeTemplate, ClusterCache } from '../model.ts'
 import { nodeLike } from '../templates/node-templates.ts'
-import type { ClusterCache } from './cluster-cache.ts'
 
 /** Nodes and pods between two looks at the clock. */
 const atOnce = 100

@@ -3,7 +3,7 @@ import type { Node } from '@tenon/api'
 import { PodReader } from '@tenon/filters'
 import type { NodeGroups } from '@tenon/provider'
 import type { Clock, Random, Turns } from '@tenon/runtime'
-import type { ClusterWriter } from '../model.ts'
+import type { ClusterWriter, ClusterCache } from '../model.ts'
 import { priorityExpanderConfigMap } from '../names.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
 import { Nominator } from '../placement/nominator.ts'
@@ -21,7 +21,6 @@ import { NodeTemplates } from '../templates/node-templates.ts'
 import { TaintRules } from '../templates/taint-rules.ts'
 import { Autoscaler } from './autoscaler.ts'
 import type { LoopOutlets } from './dependencies.ts'
-import type { ClusterCache } from './cluster-cache.ts'
 
 /** The cluster: what the caches hold, what is asked anew, and what is written. */
 interface ClusterPorts {

@@ -2,7 +2,7 @@
 import type { PodReader } from '@tenon/filters'
 import type { NodeGroups } from '@tenon/provider'
 import type { Clock, Logger, Slicing } from '@tenon/runtime'
-import type { EventSink, MetricSink } from '../model.ts'
+import type { EventSink, MetricSink, ClusterCache } from '../model.ts'
 import type { AutoscalerOptions } from '../options/options.ts'
 import type { Nominator } from '../placement/nominator.ts'
 import type { PodPlans } from '../placement/pod-plans.ts'
@@ -16,8 +16,7 @@ import type { SnapshotzRequests } from '../status/snapshotz.ts'
 import type { StatusWriter } from '../status/status-config-map.ts'
 import type { NodeTemplates } from '../templates/node-templates.ts'
 import type { TaintRules } from '../templates/taint-rules.ts'
-import type { ClusterCache } from './cluster-cache.ts'
-import type { Explanations } from './explanations.ts'
+import type { Explanations } from '../status/explanations.ts'
 
 /** The cluster and the cloud, as they are read. */
 interface LoopSources {

@@ -22,7 +22,7 @@ import {
 } from '@tenon/runtime'
 import type { Autoscaler } from '../loop/autoscaler.ts'
 import { type AutoscalerParts, createAutoscaler } from '../loop/create-autoscaler.ts'
-import { Explanations } from '../loop/explanations.ts'
+import { Explanations } from '../status/explanations.ts'
 import { LoopTrigger } from '../loop/triggers.ts'
 import type { EventSink } from '../model.ts'
 import { eventSource, priorityExpanderConfigMap } from '../names.ts'

@@ -17,8 +17,7 @@ import {
   type WatchingKubeClient,
 } from '@tenon/kube'
 import type { Runtime, Transport } from '@tenon/runtime'
-import type { ClusterCache } from '../loop/cluster-cache.ts'
-import type { PodController } from '../model.ts'
+import type { PodController, ClusterCache } from '../model.ts'
 import { deviceKinds, followDevices } from './device-caches.ts'
 import { usualFields } from './read-fields.ts'
 import { readableKinds } from './readable-kinds.ts'

@@ -8,7 +8,7 @@ import {
 } from '@tenon/api'
 import { type Cache, type CacheRegistry, createCache, type WatchingKubeClient } from '@tenon/kube'
 import type { Runtime, Transport } from '@tenon/runtime'
-import type { RequestObjects } from '../loop/cluster-cache.ts'
+import type { RequestObjects } from '../model.ts'
 import { usualFields } from './read-fields.ts'
 import { readableKinds } from './readable-kinds.ts'
 

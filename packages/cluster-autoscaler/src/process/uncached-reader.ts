@@ -1,7 +1,7 @@
 /** Reads that must not come from a cache alone (cluster-autoscaler.md 6.6). */
 import { kinds, type KubeObject, type Node, type ResourceType } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
-import type { ClusterCache } from '../loop/cluster-cache.ts'
+import type { ClusterCache } from '../model.ts'
 import type { ClusterReader } from '../scale-down/deletion/cluster-reader.ts'
 
 type Client = Pick<KubeClient, 'get' | 'list'>

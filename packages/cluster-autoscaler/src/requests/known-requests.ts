@@ -6,8 +6,7 @@ import {
   withRequestCondition,
 } from '@tenon/api'
 import { type Clock, type Logger, messageOf, rfc3339 } from '@tenon/runtime'
-import type { ClusterCache } from '../loop/cluster-cache.ts'
-import type { ClusterWriter } from '../model.ts'
+import type { ClusterWriter, ClusterCache } from '../model.ts'
 
 interface Dependencies {
   readonly cache: Pick<ClusterCache, 'requests'>

@@ -9,7 +9,7 @@ import {
 } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import { messageOf } from '@tenon/runtime'
-import type { ClusterCache } from '../loop/cluster-cache.ts'
+import type { ClusterCache } from '../model.ts'
 import { uidOf } from './known-requests.ts'
 
 export type RequestRoom =

@@ -1,6 +1,6 @@
 /** What the process serves (cluster-autoscaler.md 2.1). */
 import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
-import type { Subject } from '../loop/explanations.ts'
+import type { Subject } from './explanations.ts'
 import type { HealthCheck } from './health-check.ts'
 
 export interface PagesOptions {

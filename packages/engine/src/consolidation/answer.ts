@@ -1,4 +1,4 @@
-/** Answers about removing nodes, in terms of the objects that the question was about. */
+/** Answers about the removal of nodes, with objects instead of indexes. */
 import type { Pod } from '@tenon/api'
 import type { FinishedClaim } from '../scheduling/claims/finished-claims.ts'
 import { isRoom, newClaim } from '../scheduling/claims/new-claim.ts'
@@ -15,25 +15,25 @@ import type {
   Removal,
 } from './question.ts'
 
-/** What would become of the pods without the nodes asked about. */
+/** Where pods go when some nodes are removed. */
 export interface RemovalResult {
   readonly claims: readonly NewClaim[]
-  /** Those of the claims that hold pods of nodes that go; the others are for pods that have no node now. */
+  /** The claims that hold pods of removed nodes; the other claims are for pods that are pending anyway. */
   readonly replacements: readonly NewClaim[]
   readonly placements: readonly Placement[]
-  /** Pods that would lose their place. */
+  /** Pods that run now and would not fit anywhere. */
   readonly stranded: readonly Failure[]
-  /** False when the simulation was stopped before its end. */
+  /** False when the simulation ended early, as its time was over. */
   readonly isComplete: boolean
 }
 
-/** Nodes to remove, and what comes in their place. */
+/** Nodes to remove, and their replacements. */
 export interface PlannedMove extends Pick<RemovalResult, 'claims' | 'placements'> {
-  /** Names of the nodes that go. */
+  /** Names of the removed nodes. */
   readonly candidates: readonly string[]
   /** Estimated, per hour. */
   readonly savings: number
-  /** Pods in the order in which they have to move so that all find room; absent when any order will do. */
+  /** The order in which the pods must move so that all fit; absent when any order does. */
   readonly waves?: readonly (readonly Pod[])[]
 }
 
@@ -46,7 +46,7 @@ export type ConsolidationRemark =
   | Exclude<Remark, { kind: 'refused' }>
   | { readonly kind: 'refused'; readonly node: string; readonly refusal: NodeRefusal }
 
-/** What a search for consolidation came to. */
+/** The result of a search for consolidation. */
 export interface ConsolidationResult extends Omit<Consolidation, 'moves' | 'remarks'> {
   readonly moves: readonly PlannedMove[]
   readonly remarks: readonly ConsolidationRemark[]

@@ -1,12 +1,12 @@
-/** Of moves that were found one by one, those that can be carried out at once. */
+/** Which moves of a search can be executed at the same time. */
 import type { Move } from './question.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
-/** Nodes whose pods are packed again, and how. */
+/** Nodes and the move that packs their pods again. */
 export interface Repacking {
   readonly nodes: readonly Candidate[]
   readonly move: Move
-  /** What it saves, less what launches are worth. */
+  /** Its savings, minus a share for each launch. */
   readonly worth: number
 }
 
@@ -16,9 +16,9 @@ interface Budget {
 }
 
 /**
- * The move that is worth the most, then others of which each holds whatever becomes of the rest: they touch no node of
- * another, their pods are such about which amounts alone decide, they launch nothing for pods that wait, and have no
- * other place for these. Limits of NodePools are kept by each move, not by all together.
+ * The most valuable move, and other moves that are independent of it and of each other: they share no node, their pods are
+ * placed by resources alone, and they neither launch nodes for pending pods nor use room that these need. Each move keeps
+ * the limits of NodePools by itself, not all of them together.
  * @param most moves at most.
  */
 export function apart(

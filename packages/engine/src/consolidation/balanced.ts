@@ -1,10 +1,10 @@
-/** Whether a move is worth its disruption, as NodePools with the policy Balanced see it (disruption.md 12). */
+/** The consolidation policy Balanced: whether a move is worth its disruption (disruption.md 12). */
 import type { CandidateInput, PoolTotals, Verdict } from './question.ts'
 
-/** A move must save at least this share of the pool's price per share of its disruption cost. */
+/** The least ratio of a move's savings fraction to its disruption fraction. */
 export const balancedThreshold = 0.5
 
-/** What each NodePool with a node in the move makes of it. */
+/** The verdict of each NodePool with a node in the move. */
 export function verdictsOn(
   candidates: readonly CandidateInput[],
   savings: number,
@@ -29,8 +29,8 @@ export function verdictsOn(
 }
 
 /**
- * Whether a node may be worth looking at: what its removal without replacement would score. What the removal of a
- * node of unknown price saves cannot be weighed.
+ * Whether the removal of a node without a replacement would be approved; if not, no move of it is. The removal of a node of
+ * unknown price counts as saving nothing.
  */
 export function mayPass(candidate: CandidateInput, totals: ReadonlyMap<string, PoolTotals>): boolean {
   const total = totals.get(candidate.nodePool)
@@ -51,7 +51,7 @@ function scoreOf({ savingsFraction, disruptionFraction }: Fractions): number {
   return disruptionFraction === 0 ? Number.POSITIVE_INFINITY : savingsFraction / disruptionFraction
 }
 
-/** What its removal saves for sure. */
+/** What its removal certainly saves. */
 const knownPrice = ({ pricePerHour }: CandidateInput): number => pricePerHour ?? 0
 
 function sumOf<T>(items: readonly T[], amount: (item: T) => number): number {

@@ -1,4 +1,4 @@
-/** Which candidates for which nothing was found lately are worth another look. */
+/** Settled candidates that a change elsewhere in the cluster may concern. */
 import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
 import type { PodShape } from '../scheduling/pods/pod-shape.ts'
 import { amountsFit } from '../scheduling/pods/resource-space.ts'
@@ -6,8 +6,8 @@ import type { ConsolidationQuestion } from './question.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
 /**
- * Settled candidates with pods that fit on a roomier node, or about which more than amounts decides: rules of pods, or what
- * their NodePool as a whole has, which Balanced ones weigh moves against.
+ * Settled candidates with pods that fit on a node with more room now, or whose removal does not depend on resources alone:
+ * rules about other pods bind their pods, or Balanced weighs moves against the totals of their NodePool.
  */
 export function concernedBy(
   whatIf: WhatIf,

@@ -1,4 +1,4 @@
-/** Whether a move that was planned a while ago still holds (disruption.md 13). */
+/** Whether a move that was planned some time ago is still possible (disruption.md 13). */
 import { type InstanceType, type Pod, type PricePerHour, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '../input/result.ts'
 import { parseRequirements } from '../requirements/requirements.ts'
@@ -6,10 +6,10 @@ import { highestPrice, worstLaunchPrice } from '../scheduling/types/allocatable.
 import type { PlannedMove, RemovalResult } from './answer.ts'
 
 /**
- * Whether the pods of the nodes that go still find places as planned.
- * @param removal what becomes of them now.
- * @param moving the pods that have to move, when the move was packed otherwise than a simulation would by itself: then
- * they only have to find places, where the move says or elsewhere.
+ * Whether the pods of the removed nodes still fit as planned.
+ * @param removal the result of a new simulation.
+ * @param moving the pods that must move, if the move was not packed by first fit: then it suffices that they fit
+ * anywhere.
  */
 export function isConfirmed(
   move: Pick<PlannedMove, 'claims'>,
@@ -51,8 +51,8 @@ function uidsOf(claims: readonly NewClaim[]): readonly string[] {
 export type SoldTypes = ReadonlyMap<string, { readonly types: ReadonlyMap<string, InstanceType> }>
 
 /**
- * Whether the claims cost less than the nodes that go, whichever of their types is launched. Not when a price is unknown.
- * @param before what the nodes that go cost, per hour.
+ * Whether the claims cost less than the removed nodes, whichever of their types is launched. False when a price is unknown.
+ * @param before the price per hour of the removed nodes.
  */
 export function isCheaper(
   claims: readonly Pick<NewClaim, 'nodePool' | 'instanceTypes' | 'requirements'>[],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { difference, type InstanceType, labels, type Pod, podRequests, type Resources, sum } from '@tenon/api'
 import { allocatableOf } from '../scheduling/types/allocatable.ts'
 import type { NodeInput, PodOrigin, PoolInput, SchedulingInput, SchedulingPolicy } from '../input/input.ts'
-import { problemOf } from '../input/problem.ts'
+import { problemOf } from '../scheduling/problem/problem.ts'
 import {
   aCluster,
   anInput,

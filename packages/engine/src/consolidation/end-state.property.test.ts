@@ -4,7 +4,7 @@ import { type InstanceType, labels, type Pod, podRequests, type PodSpec, sum } f
 import * as fc from 'fast-check'
 import { allocatableOf } from '../scheduling/types/allocatable.ts'
 import type { PoolInput } from '../input/input.ts'
-import { problemOf } from '../input/problem.ts'
+import { problemOf } from '../scheduling/problem/problem.ts'
 import {
   anOffering,
   aPool,

@@ -1,61 +1,60 @@
 /**
- * Looks for the cheapest set of nodes that holds all pods of a fleet, as the Kubernetes scheduler will place
- * those that move: which nodes stay, and which few are launched. First nodes go one by one while the rest has
- * room; then nodes are exchanged for others, for better or, at first, a little worse, as in simulated annealing.
+ * Searches for the cheapest set of nodes that holds all pods of a fleet if kube-scheduler places the pods that move: which
+ * nodes stay, and which few are launched. First it removes nodes one by one while the rest has room. Then it exchanges
+ * nodes by simulated annealing.
  */
 import type { Fleet, Launchable, Instance } from './fleet.ts'
 import type { ConsolidationQuestion } from './question.ts'
 import { type PlaceOptions, SchedulerModel } from './scheduler-model.ts'
 import type { Candidate } from './what-if.ts'
 
-/** A state of the fleet to aim at. */
+/** A state of the fleet that a move leads to. */
 export interface EndState {
   readonly gone: readonly Candidate[]
   readonly launches: readonly { readonly type: Launchable; readonly pods: readonly number[] }[]
-  /** Index of the node for each pod that goes to one that exists. */
+  /** Index of the existing node that a moving pod goes to, by pod. */
   readonly homes: ReadonlyMap<number, number>
-  /** The pods that move, in the order in which they have to. */
+  /** The moving pods, in the order in which they must move. */
   readonly waves: readonly (readonly number[])[]
 }
 
 interface EndStates {
-  /** Best first; none when things are best as they are. */
+  /** Best first; empty when no state is cheaper than the current one. */
   readonly states: readonly EndState[]
   readonly isLimitedByBudget: boolean
 }
 
-/** Nodes that stay and those that go, and types that are launched, by index. */
+/** Nodes that stay, nodes that are removed, and types that are launched, by index. */
 interface Draft {
   readonly kept: readonly number[]
-  /** In ascending order; few beside those that stay. */
+  /** In ascending order. */
   readonly gone: readonly number[]
   readonly launched: readonly number[]
 }
 
-/** Moving the pods of a node must save this share of its price; and a launch this share of its own. */
+/** The removal of a node must save this share of its price, and a launch this share of its own price. */
 const shareOfGone = 0.03
 const shareOfLaunch = 0.01
 /** Work for one search, in hosts compared for a pod: some tenths of a second. */
 const effortUnits = 20_000_000
 const roundsPerNode = 300
-/** Where no more than this share of today's price can be saved, nodes are not exchanged: a good state has rest. */
+/** Nodes are only exchanged if more than this share of the current price could be saved, so that a good state is left alone. */
 const leastPromise = 0.04
-/** Launches that one search plans at most, and one more for so many nodes. */
+/** The most launches of one search, and the number of nodes for each further launch. */
 const mostLaunches = 5
 const nodesPerLaunch = 20
-/** Drafts whose price is close to the best one's that are compared for how much disorder they stand. */
+/** Drafts with a price close to the best one are compared by how well they tolerate other choices of kube-scheduler. */
 const mostRivals = 12
 const rivalShare = 0.004
 const trials = 8
-/** In points of the scheduler's score, of which there are 400. */
+/** Noise in points of kube-scheduler's score, of 400. */
 const disorder = 20
-/** Price of what finds no place, as a multiple of its worth: a node of its own costs more. */
+/** The price of pods that do not fit, as a multiple of their worth, as a node of their own costs more. */
 const missingFactor = 3
 const tiny = 1e-9
 
 /**
- * @param question where candidates are `settled`, nodes are exchanged as long as the others are worth: nothing
- * was found for these a moment ago.
+ * @param question settled candidates shorten the search, as an earlier search found nothing for them.
  */
 export function cheapestStates(
   fleet: Fleet,
@@ -65,7 +64,7 @@ export function cheapestStates(
   return new Search(fleet, question, shouldStop).run()
 }
 
-/** What decides whether a draft is allowed, by index. */
+/** Budgets and types that decide whether a draft is allowed, by index. */
 interface Rules {
   /** Nodes that may still be disrupted, by NodePool. */
   readonly left: readonly number[]
@@ -101,21 +100,22 @@ function withOne(numbers: readonly number[], one: number): readonly number[] {
   return place < 0 ? [...numbers, one] : numbers.toSpliced(place, 0, one)
 }
 
-/** How often nodes are exchanged in one search; never when all candidates are settled. */
+/** The number of exchanges in one search; 0 when all candidates are settled. */
 function roundsFor({ instances }: Fleet, settled: ReadonlySet<string> | undefined): number {
   if (settled === undefined || settled.size === 0) return roundsPerNode * (instances.length + mostLaunches)
-  const isNews = ({ candidate }: Instance) => candidate !== undefined && !settled.has(candidate.input.node)
-  const news = instances.filter(isNews).length
-  return news === 0 ? 0 : roundsPerNode * (news + mostLaunches)
+  const isUnsettled = ({ candidate }: Instance) =>
+    candidate !== undefined && !settled.has(candidate.input.node)
+  const unsettled = instances.filter(isUnsettled).length
+  return unsettled === 0 ? 0 : roundsPerNode * (unsettled + mostLaunches)
 }
 
 class Search {
   readonly #fleet: Fleet
   readonly #shouldStop: () => boolean
   readonly #model: SchedulerModel
-  /** Pods that wait and those of all instances, by kind. */
+  /** Pending pods and those of all instances, by kind. */
   readonly #total: Int32Array
-  /** Pods that wait, by kind. */
+  /** Pending pods, by kind. */
   readonly #waiting: Int32Array
   readonly #all: readonly number[]
   readonly #mostLaunches: number
@@ -127,7 +127,7 @@ class Search {
   readonly #prices: Float64Array
   /** Of all instances, per hour. */
   readonly #price: number
-  /** What finds no place as things are. */
+  /** The worth of pods that do not fit in the current state. */
   readonly #lost: number
   #isLimitedByBudget = false
   #seed = 1
@@ -175,7 +175,7 @@ class Search {
     return { kept: this.#all, gone: [], launched: [] }
   }
 
-  /** Nodes go as long as the others have room, those that are least worth their price first. */
+  /** Removes nodes while the others have room, the most wasteful first. */
   #fewest(): Draft {
     const { instances } = this.#fleet
     let draft = this.#asIs
@@ -219,7 +219,7 @@ class Search {
       const heat = price * (0.007 * (1 - done) + 0.0002)
       const next = this.#varied(current)
       if (next === undefined || !this.#isAllowed(next)) continue
-      // What costs no less is taken with a probability that falls with the difference: drawn before it is known.
+      // A draft that is not cheaper is accepted with a probability that falls with the difference; drawn in advance.
       const most = cost - heat * Math.log(this.#random())
       const least = this.#costOf(next)
       const mostMissing = (most - least) / missingFactor
@@ -236,7 +236,7 @@ class Search {
     return this.#steadiest(rivals, best.cost)
   }
 
-  /** Of drafts that cost about as much, the one that stands disorder best. */
+  /** Among drafts of about the same price, the one that tolerates other choices of kube-scheduler best. */
   #steadiest(rivals: readonly { readonly draft: Draft; readonly cost: number }[], least: number): Draft {
     const close = rivals
       .filter(({ cost }) => cost <= least * (1 + rivalShare))
@@ -251,7 +251,7 @@ class Search {
     return judged.reduce((a, b) => (b.cost < a.cost - tiny ? b : a)).draft
   }
 
-  /** The draft with a change or two; undefined when the change that was drawn is not possible. */
+  /** The draft with one or two changes; undefined when the drawn change is impossible. */
   #varied(draft: Draft): Draft | undefined {
     const draw = this.#random()
     if (draw < 0.15) return this.#without(draft)
@@ -292,7 +292,7 @@ class Search {
     return type < 0 ? undefined : { ...draft, launched: [...draft.launched, type] }
   }
 
-  /** Budgets, and that no node is launched that equals one that goes (disruption.md 9). */
+  /** Checks budgets, and that no launched type is the same as that of a removed node (disruption.md 9). */
   #isAllowed({ gone, launched }: Draft): boolean {
     const { left, poolOf, typeOf, firstOf } = this.#rules
     const counts = new Int32Array(left.length)
@@ -323,7 +323,7 @@ class Search {
     return [...kept, ...launched.map((type) => length + type)]
   }
 
-  /** Pods by kind that need a place: those that wait, and those of instances that go. */
+  /** Pods to place by kind: pending pods, and those of removed instances. */
   #movingOf({ gone }: Draft): Int32Array {
     const moving = this.#waiting.slice()
     for (const index of gone) {
@@ -350,7 +350,7 @@ class Search {
     return price
   }
 
-  /** Price with what changes are worth at least. */
+  /** The price, plus the least savings that each change must bring. */
   #costOf({ kept, launched }: Draft): number {
     const staying = this.#keptPrice(kept)
     const added = this.#launchPrice(launched)
@@ -361,7 +361,7 @@ class Search {
     return this.#costOf(draft) + missingFactor * this.#missing(draft)
   }
 
-  /** What is paid for an instance beyond the worth of its pods. */
+  /** The price of an instance beyond the worth of its pods. */
   #lossOf({ pricePerHour, moving }: Instance): number {
     return this.#fleet.kinds.reduce(
       (loss, { worth }, kind) => loss - worth * (moving[kind] as number),
@@ -404,14 +404,14 @@ class Search {
     return count === 0 ? -1 : Math.floor(this.#random() * count)
   }
 
-  /** From 0 to 1, the same sequence in every search: the same question has the same answer. */
+  /** Between 0 and 1; the same sequence in every search, so that equal questions have equal answers. */
   #random(): number {
     this.#seed = (Math.imul(this.#seed, 1_664_525) + 1_013_904_223) >>> 0
     return this.#seed / 4_294_967_296
   }
 }
 
-/** For each kind of pods, the instances that could take one of them as things are. */
+/** For each kind of pod, the instances with room for one more. */
 class Takers {
   readonly #fleet: Fleet
   /** By kind and instance: 1 for those that could. */
@@ -430,7 +430,7 @@ class Takers {
       }
   }
 
-  /** Whether for each pod of the instance another one is left that could take at least that one. */
+  /** Whether each pod of the instance fits, taken alone, on some other instance that stays. */
   mayGo(instance: number): boolean {
     const moving = this.#fleet.instances[instance]?.moving ?? []
     for (let kind = 0; kind < moving.length; kind++)

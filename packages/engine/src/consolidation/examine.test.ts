@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { problemOf } from '../input/problem.ts'
+import { problemOf } from '../scheduling/problem/problem.ts'
 import { aPod, aType } from '../testing/builders.test-support.ts'
 import type { NewClaim } from '../input/result.ts'
 import { disruptionResult } from './answer.ts'

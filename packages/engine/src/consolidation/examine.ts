@@ -1,9 +1,8 @@
-/** The engine's door for questions about removing nodes. */
+/** Answers questions about the removal of nodes. */
 import { TypeReader } from '../scheduling/types/instance-rows.ts'
-import type { Problem } from '../input/problem.ts'
-import type { SchedulingControl } from '../input/result.ts'
+import type { Problem } from '../scheduling/problem/problem.ts'
 import { keepersFirst, searchGlobal } from './global.ts'
-import { Interrupted } from '../pace.ts'
+import { Interrupted, type SchedulingControl } from '../scheduling/pace.ts'
 import { searchMulti } from './multi.ts'
 import type {
   Consolidation,
@@ -17,29 +16,29 @@ import { searchSingle, survey } from './single.ts'
 import { searchTogether } from './together.ts'
 import { WhatIf } from './what-if.ts'
 
-/** What questions about removing nodes of one problem share. */
-interface Standing {
+/** The state that questions about one problem share. */
+interface SharedState {
   readonly problem: Problem
   readonly candidates: RemovalQuestion['candidates']
   readonly whatIf: WhatIf
-  /** Of the question in progress. */
+  /** The control of the current question. */
   control: SchedulingControl
 }
 
-/** Answers questions one after the other. Those about removing nodes of the same problem share what they can. */
+/** Answers questions one after the other. Questions about the same problem and candidates share one state. */
 export class Examiner {
-  #standing: Standing | undefined
+  #shared: SharedState | undefined
 
   /**
-   * Answers a question about a problem whose pods are those without a place and those of the candidates,
-   * whose policy is that of a disruption, and whose nodes have the candidates among them, in use as they are.
+   * @param problem its pods are the pending ones and those of the candidates, its policy is for disruption, and its nodes
+   * include the candidates with the pods that run there.
    */
   examine(problem: Problem, question: DisruptionQuestion, control: SchedulingControl): DisruptionAnswer {
     try {
       return this.#answer(problem, question, control)
     } catch (error) {
-      // What simulations have changed of the common ground is not known any more.
-      this.#standing = undefined
+      // The simulation has not undone its changes.
+      this.#shared = undefined
       if (!(error instanceof Interrupted)) throw error
       return unanswered(question)
     }
@@ -57,7 +56,7 @@ export class Examiner {
   /** A global search tries nodes in an order of its own. */
   #whatIfFor(problem: Problem, question: ConsolidationQuestion, control: SchedulingControl): WhatIf {
     const { candidates } = question
-    if (question.search !== 'global') return this.#standingFor(problem, candidates, control).whatIf
+    if (question.search !== 'global') return this.#sharedFor(problem, candidates, control).whatIf
     return new WhatIf(
       problem,
       candidates,
@@ -68,37 +67,37 @@ export class Examiner {
   }
 
   #removal(problem: Problem, question: RemovalQuestion, control: SchedulingControl): Removal {
-    const { whatIf } = this.#standingFor(problem, question.candidates, control)
+    const { whatIf } = this.#sharedFor(problem, question.candidates, control)
     const gone = whatIf.candidates.filter(({ input }) => question.gone.includes(input.node))
     return whatIf.without(gone, (simulation) => ({ ending: 'undo', value: whatIf.removal(simulation) }))
   }
 
   /** @param candidates never changed after they were given. */
-  #standingFor(
+  #sharedFor(
     problem: Problem,
     candidates: RemovalQuestion['candidates'],
     control: SchedulingControl,
-  ): Standing {
-    const before = this.#standing
+  ): SharedState {
+    const before = this.#shared
     if (before !== undefined && before.problem === problem && before.candidates === candidates) {
       before.control = control
       return before
     }
-    // The old ground is not needed while the new one is made.
-    this.#standing = undefined
+    // Free the old state before the new one is built.
+    this.#shared = undefined
     const current = { control }
     const whatIf = new WhatIf(problem, candidates, control.types ?? new TypeReader(), {
       shouldStop: () => current.control.shouldStop(),
       onPod: (pod) => current.control.onPod?.(pod),
       ...(control.packings && { packings: control.packings }),
     })
-    const standing: Standing = Object.assign(current, { problem, candidates, whatIf })
-    this.#standing = standing
-    return standing
+    const shared: SharedState = Object.assign(current, { problem, candidates, whatIf })
+    this.#shared = shared
+    return shared
   }
 }
 
-/** Answers one question by itself; see {@link Examiner.examine}. */
+/** Answers one question; see {@link Examiner.examine}. */
 export function examine(
   problem: Problem,
   question: DisruptionQuestion,
@@ -107,7 +106,7 @@ export function examine(
   return new Examiner().examine(problem, question, control)
 }
 
-/** What is known when the time was over before anything was looked at. */
+/** The answer when the time is over before anything was tried. */
 function unanswered(question: DisruptionQuestion): DisruptionAnswer {
   if (question.kind === 'remove')
     return {

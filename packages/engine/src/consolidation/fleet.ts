@@ -1,4 +1,4 @@
-/** The part of a cluster in which amounts alone decide, as a search for its cheapest state sees it. */
+/** The nodes and pods of a cluster that are placed by resources alone, as the search for the cheapest end state sees them. */
 import { labels, ownValue, type Resources } from '@tenon/api'
 import type { ClaimClass } from '../scheduling/claims/claim-class.ts'
 import { undominated } from '../scheduling/packing/packing.ts'
@@ -9,9 +9,9 @@ import { type Amounts, addTo } from '../scheduling/pods/resource-space.ts'
 import { type Host, type Layout, type PodKind, resourceScore } from './scheduler-model.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
-/** Most nodes that one search looks at; in a larger cluster, those on which most is wasted. */
+/** The most nodes of one search; in a larger cluster, the most wasteful ones. */
 const mostNodes = 200
-/** Sizes of pods that are distinguished when pods move one size after the other. */
+/** The most waves in which pods move, the largest pods first. */
 const mostWaves = 8
 
 interface Kind extends PodKind {
@@ -20,13 +20,13 @@ interface Kind extends PodKind {
   readonly wave: number
 }
 
-/** A node that pods may go to; it may itself go when it is a candidate's. */
+/** A node that pods may go to; it may be removed if it is a candidate. */
 export interface Instance extends Host {
   /** Index in the problem. */
   readonly index: number
   readonly candidate?: Candidate
   readonly pricePerHour: number
-  /** Pods of each kind that leave if it goes. */
+  /** Pods of each kind that move if it is removed. */
   readonly pods: readonly (readonly number[])[]
   readonly moving: Int32Array
 }
@@ -44,19 +44,19 @@ export interface Fleet {
   readonly types: readonly Launchable[]
   /** The class of claims for the pods; absent when nothing can be launched. */
   readonly class?: ClaimClass
-  /** Pods of each kind that wait for a place. */
+  /** Pending pods of each kind. */
   readonly waiting: readonly (readonly number[])[]
-  /** Whether all candidates are instances that may go. */
+  /** Whether the fleet contains all candidates with pods. */
   readonly isWhole: boolean
 }
 
-/** @returns undefined when there is no node whose pods are all of that sort. */
+/** @returns undefined when every candidate has pods that are not placed by resources alone. */
 export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   const { compiled } = whatIf
   const removable = whatIf.candidates
     .filter(
       ({ input, pods, node }) =>
-        // What a node of unknown price is worth cannot be weighed against others.
+        // A node of unknown price cannot be compared with others.
         input.pricePerHour !== undefined &&
         node.input.initialized &&
         pods.length > 0 &&
@@ -147,14 +147,13 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
 }
 
 /**
- * What is known to be paid for room that nobody uses, per hour: the price times the share of the fullest resource
- * that is free.
+ * The price per hour of unused room: the price times the free share of the fullest resource.
  */
 export function wasteOf({ input, node }: Candidate): number {
   return (input.pricePerHour ?? 0) * (1 - usedShare(input.capacity, node.input.available))
 }
 
-/** Amounts of a node are the same objects from search to search as long as nothing comes to it or leaves it. */
+/** A node keeps its amounts object from search to search as long as its pods do not change. */
 const usedShares = new WeakMap<Resources, { readonly capacity: Resources; readonly used: number }>()
 
 /** The share of the fullest resource that is in use, from 0 to 1. */
@@ -171,7 +170,7 @@ function usedShare(capacity: Resources, available: Resources): number {
   return used
 }
 
-/** The class of claims for pods of these shapes, if it is the same for all and sold without further rules. */
+/** The class of claims for all these shapes, if they share one without minValues and reservations. */
 function commonClass(whatIf: WhatIf, shapes: readonly PodShape[]): ClaimClass | undefined {
   const classes = whatIf.without([], (simulation) => ({
     ending: 'undo',
@@ -196,7 +195,7 @@ function rowsOf(
   return undominated(bins).flatMap((index) => priced[index] ?? [])
 }
 
-/** The kinds of pods, those that are hardest to place first. */
+/** The kinds of pods, the hardest to place first. */
 function kindsOf(
   { compiled }: WhatIf,
   shapes: ReadonlySet<PodShape>,

@@ -1,12 +1,11 @@
 /**
- * Looks for any number of nodes that can go for any number of cheaper ones. Where amounts alone decide about
- * pods, the cheapest state of all nodes together is the aim (end-state.ts). Of other nodes, first those go
- * whose pods find room elsewhere, as many as possible; where none can, groups with much waste are packed again.
+ * Global consolidation: replaces any number of nodes by any number of cheaper ones. Nodes whose pods are placed by
+ * resources alone move towards the cheapest end state of all of them (end-state.ts). Of the other nodes, as many as possible
+ * are removed whose pods fit elsewhere. If none can be removed, groups of wasteful nodes are packed again.
  */
 import type { NodeInput } from '../input/input.ts'
 import { amountsFit } from '../scheduling/pods/resource-space.ts'
 import type { Simulation } from '../scheduling/simulation.ts'
-import type { SchedulingControl } from '../input/result.ts'
 import { LeastPrice } from '../scheduling/packing/least-price.ts'
 import { apart, type Repacking } from './apart.ts'
 import { verdictsOn } from './balanced.ts'
@@ -17,22 +16,23 @@ import { MoveFinder, type MoveOutcome, priceOf } from './move.ts'
 import type { CandidateInput, Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
 import { survey } from './single.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
 /** Sizes of the groups that are packed again. */
 const groupSizes = [1, 2, 3, 4, 6, 8, 12, 16]
-/** Groups of a size that are tried, from the most wasteful nodes on; of single nodes, all. */
+/** Groups of each size that are tried, the most wasteful nodes first; single nodes are all tried. */
 const groupsOfSize = 12
-/** A group is only packed again if that saves this share of its price; moving pods has a price, too. */
+/** The share of its price that packing a group again must save, as moving pods has a cost too. */
 const leastShare = 0.03
-/** What a new node must save on top, as a share of the price of what it replaces. */
+/** Each new node must save this share more of the price that it replaces. */
 const sharePerLaunch = 0.01
-/** Groups that are packed again at once, and the part of what the best of them saves that each must save. */
+/** Most moves of one search, and the share of the best move's savings that each must reach. */
 const mostMoves = 32
 const leastOfBest = 0.25
 
 const noCheaper: MoveOutcome = { kind: 'refused', refusal: { kind: 'noCheaper' } }
 
-/** Nodes that consolidation would rather keep come first, so that pods gather there. */
+/** Nodes with the lowest price per disruption cost come first, so that pods gather on the nodes worth keeping. */
 export function keepersFirst(candidates: readonly CandidateInput[]): (a: NodeInput, b: NodeInput) => number {
   const ratios = new Map(
     candidates.map(({ node, pricePerHour = 0, disruptionCost }) => [node, pricePerHour / disruptionCost]),
@@ -60,13 +60,13 @@ class GlobalSearch {
   readonly #finder: MoveFinder
   readonly #leastPrice: LeastPrice
   readonly #remarks: Remark[] = []
-  /** Names of nodes that would be replaced, had busy nodes no room for their pods. */
+  /** Names of nodes that would be replaced if nodes under `consolidateAfter` had no room for their pods. */
   readonly #waiting = new Set<string>()
   #isLimitedByBudget = false
   #examined = 0
-  /** Groups of several nodes that were looked at. */
+  /** Groups of several nodes that were tried. */
   readonly #groups = new Map<string, readonly string[]>()
-  /** Of settled ones, those for which what has changed elsewhere may make a difference. */
+  /** Settled candidates that a change elsewhere may concern. */
   readonly #concerned: ReadonlySet<Candidate>
 
   constructor(whatIf: WhatIf, question: ConsolidationQuestion, control: SchedulingControl) {
@@ -87,7 +87,7 @@ class GlobalSearch {
     const fleet = fleetOf(this.#whatIf)
     const state = fleet && this.#endState(fleet)
     const moves = state === undefined ? this.#elsewhere(fleet) : [state]
-    if (moves.length === 0 && this.#question.leastSavings === undefined) this.#tellWhyNot()
+    if (moves.length === 0 && this.#question.leastSavings === undefined) this.#reportRefusals()
     return {
       moves,
       remarks: this.#remarks,
@@ -99,7 +99,7 @@ class GlobalSearch {
     }
   }
 
-  /** The move to the cheapest state of the fleet; to that without new nodes if the first is not to be had. */
+  /** The move to the cheapest end state that is possible and approved. */
   #endState(fleet: Fleet): Move | undefined {
     const { states, isLimitedByBudget } = cheapestStates(fleet, this.#question, () =>
       this.#control.shouldStop(),
@@ -110,7 +110,7 @@ class GlobalSearch {
       const outcome = this.#moveTo(state, fleet)
       if (outcome.kind === 'refused') continue
       const inputs = state.gone.map(({ input }) => input)
-      this.#tellPossible(outcome.move)
+      this.#reportPossible(outcome.move)
       if (this.#isApproved(inputs, outcome.move)) return { ...outcome.move, waves: state.waves }
     }
     return undefined
@@ -122,7 +122,7 @@ class GlobalSearch {
       ofClass === undefined
         ? []
         : launches.map(({ type, pods }) => {
-            // Whichever type is launched must have as much room: the scheduler puts pods where it likes.
+            // kube-scheduler chooses the node of each pod, so every type of the claim needs the room of the planned one.
             const rows = ofClass.rows.filter(({ room }) => amountsFit(type.free, room))
             return { pods, class: classes.restricted(ofClass, rows) }
           })
@@ -136,23 +136,23 @@ class GlobalSearch {
     )
   }
 
-  /** What can be done with nodes about whose pods more than amounts decides. */
+  /** Moves of nodes whose pods are not placed by resources alone. */
   #elsewhere(fleet: Fleet | undefined): readonly Move[] {
     if (fleet?.isWhole === true && fleet.class !== undefined) return []
     const known = new Set(fleet?.instances.map(({ candidate }) => candidate))
     const sorted = this.#whatIf.candidates.toSorted(bySavings)
     const fewest = this.#fewest(
-      sorted.filter((candidate) => !known.has(candidate) && !this.#isInVain([candidate])),
+      sorted.filter((candidate) => !known.has(candidate) && !this.#isKnownToFail([candidate])),
     )
     if (fewest !== 'noneCanGo') return fewest === 'rejected' ? [] : [fewest]
     return this.#cheapest(sorted)
   }
 
-  /** As many nodes as can go without a new one, the best first; `rejected` when that is not worth it. */
+  /** Removes as many nodes as possible without a new one; `rejected` when the policy does not approve. */
   #fewest(sorted: readonly Candidate[]): Move | 'noneCanGo' | 'rejected' {
     const homes = new Map<number, number>()
     const gone = this.#whatIf.trial(() => this.#oneByOne(sorted, homes))
-    // Rules about other pods that each step keeps need not be kept by all of them together.
+    // Topology rules may allow each removal in turn, but not all at once.
     for (let count = gone.length; count > 0; count >>= 1) {
       const some = gone.slice(0, count)
       const placements = this.#together(some, homes)
@@ -165,13 +165,13 @@ class GlobalSearch {
     return 'noneCanGo'
   }
 
-  /** Nodes that can go one after the other. @param homes takes where their pods go. */
+  /** Nodes that can be removed one after the other. @param homes is filled with the nodes that their pods go to. */
   #oneByOne(sorted: readonly Candidate[], homes: Map<number, number>): readonly Candidate[] {
     const budget = this.#budget()
     const gone: Candidate[] = []
     for (const candidate of sorted) {
       if (this.#control.shouldStop()) break
-      // A node that is to receive pods stays.
+      // A node stays if a removed node's pods go there.
       if (candidate.node.pods.length > 0 || !budget.allows([candidate])) continue
       this.#examined++
       const isGone = this.#whatIf.without([candidate], (simulation) => {
@@ -187,12 +187,12 @@ class GlobalSearch {
     return gone
   }
 
-  /** Where the pods of all these nodes go, if there is room for all at once. */
+  /** Where the pods of all these nodes go, if all fit at once. */
   #together(gone: readonly Candidate[], homes: ReadonlyMap<number, number>): Int32Array | undefined {
     return this.#whatIf.without(
       gone,
       (simulation) => {
-        // What waits may go on waiting for a node that is starting.
+        // Pending pods that are placed on a starting node are not part of the move.
         const early = new Set(simulation.prematurelyPlaced)
         const placed = [...simulation.nodeOf].filter(([pod]) => !early.has(pod))
         const value = this.#fits(simulation) ? Int32Array.from(placed.flat()) : undefined
@@ -210,7 +210,7 @@ class GlobalSearch {
     )
   }
 
-  /** Groups of nodes whose pods are packed again: the one that saves the most, and others apart from it. */
+  /** Packs groups of nodes again: the one that saves the most, and others that are independent of it. */
   #cheapest(sorted: readonly Candidate[]): readonly Move[] {
     const budget = this.#budget()
     const wasteful = sorted
@@ -224,7 +224,7 @@ class GlobalSearch {
       if (this.#control.shouldStop()) break
       if (!budget.allows(group) || this.#isUnchanged(group)) continue
       if (group.length > 1) this.#groups.set(keyOf(group), namesOf(group))
-      if (this.#isInVain(group)) continue
+      if (this.#isKnownToFail(group)) continue
       const price = priceOf(group)
       const least = Math.max(leastShare * price, leastOfBest * most, leastSavings)
       if (price < least) continue
@@ -241,13 +241,13 @@ class GlobalSearch {
     }
     this.#isLimitedByBudget ||= budget.isSpent
     const moves = apart(this.#whatIf, found, this.#budget(), mostMoves)
-    for (const move of moves) this.#tellPossible(move)
+    for (const move of moves) this.#reportPossible(move)
     return moves
   }
 
-  /** Each node by itself: users are told why it stays. One that could go alone is not worth the moving. */
-  #tellWhyNot(): void {
-    // Users are told again now and then, whether or not anything could have changed.
+  /** Reports why each node stays. A node that could be replaced alone does not save enough. */
+  #reportRefusals(): void {
+    // `unchanged` decides, not `settled`: reasons are repeated now and then, even if nothing could have changed.
     const candidates = this.#whatIf.candidates.filter((candidate) => !this.#isUnchanged([candidate]))
     const { remarks } = survey(this.#whatIf, this.#question, this.#control, candidates)
     for (const remark of remarks) {
@@ -267,21 +267,21 @@ class GlobalSearch {
     return unchanged !== undefined && group.every(({ input }) => unchanged.has(input.node))
   }
 
-  /** Whether nothing was found for these nodes lately, and what has changed since makes no difference to their pods. */
-  #isInVain(group: readonly Candidate[]): boolean {
+  /** Whether an earlier search found nothing for these nodes, and no change since then concerns their pods. */
+  #isKnownToFail(group: readonly Candidate[]): boolean {
     const { settled, roomier, inVain } = this.#question
     if (settled === undefined || roomier === undefined) return false
-    // Unless it is known, they may never have been looked at together.
+    // An unknown group may never have been tried as a group.
     if (group.length > 1 && inVain?.has(keyOf(group)) !== true) return false
     return group.every((candidate) => settled.has(candidate.input.node) && !this.#concerned.has(candidate))
   }
 
-  #tellPossible({ candidates: nodes, claims, savings }: Move): void {
+  #reportPossible({ candidates: nodes, claims, savings }: Move): void {
     if (claims.length > 0)
       this.#remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
   }
 
-  /** @param least what it must save; a plan that cannot come to that is not computed. */
+  /** @param least the savings that it must reach; a plan that cannot reach them is not computed. */
   #packedAnew(group: readonly Candidate[], least: number): MoveOutcome {
     const { improvement } = this.#question
     const most = priceOf(group) - least
@@ -318,8 +318,8 @@ class GlobalSearch {
 }
 
 /**
- * Groups of nodes to pack again. Each has a quarter of nodes that the one before had not: more of large groups
- * would be almost the same again.
+ * Groups of nodes to pack again. A quarter of the nodes of each group is new: large groups that share more nodes would give
+ * almost the same result.
  * @param wasteful the most wasteful first.
  */
 function* groupsFrom(wasteful: readonly Candidate[]): Generator<readonly Candidate[], void, undefined> {
@@ -333,10 +333,10 @@ function* groupsFrom(wasteful: readonly Candidate[]): Generator<readonly Candida
 
 const namesOf = (group: readonly Candidate[]): readonly string[] => group.map(({ input }) => input.node)
 
-/** The same for the same nodes in the same order. */
+/** Equal for the same nodes in the same order. */
 const keyOf = (group: readonly Candidate[]): string => namesOf(group).join(' ')
 
-/** Disruptions that are left, by NodePool. */
+/** Disruptions that budgets still allow, by NodePool. */
 class Budget {
   readonly #left: Map<string, number>
   isSpent = false

@@ -1,4 +1,4 @@
-/** One move of consolidation: nodes that go, and what comes in their place (disruption.md 10). */
+/** One consolidation move: nodes to remove, and their replacements (disruption.md 10). */
 import {
   capacityTypes,
   comparePrices,
@@ -18,7 +18,7 @@ import type { Move, Refusal } from './question.ts'
 import { Shortages } from './shortages.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
-/** Types that a spot node must have to choose from before it is replaced by another spot node. */
+/** The fewest cheaper spot types for which a spot node is replaced by another spot node. */
 const spotToSpotTypes = 15
 
 /** A move, or why there is none. */
@@ -30,7 +30,7 @@ const refused = (refusal: Refusal): MoveOutcome => ({ kind: 'refused', refusal }
 
 export interface MoveRules {
   readonly spotToSpot: boolean
-  /** Most new nodes in place of the old ones. */
+  /** The maximum number of replacements. */
   readonly mostClaims: number
   /** Whether new types must also be cheaper than removed nodes of the same type (disruption.md 9). */
   readonly guardSameTypes: boolean
@@ -50,7 +50,7 @@ export class MoveFinder {
     this.#shortages = new Shortages(whatIf)
   }
 
-  /** What a simulation without the candidates comes to. */
+  /** The move that a simulation without the candidates gives. */
   judge(candidates: readonly Candidate[], simulation: Simulation): MoveOutcome {
     const outcome = this.#judge(candidates, simulation)
     const [candidate, ...others] = candidates
@@ -71,7 +71,7 @@ export class MoveFinder {
     const price = priceOf(candidates)
     const least = simulation.cost
     const isAllSpot = candidates.every(({ input }) => input.capacityType === capacityTypes.spot)
-    // No launch costs less than the cheapest offerings; finishing claims would be for nothing.
+    // No launch costs less than the cheapest offerings, so the claims need not be finished.
     const isNoCheaper = least.unpriced > 0 || least.pricePerHour >= price
     if (claims.length > 0 && isNoCheaper && !isAllSpot) return refused({ kind: 'noCheaper' })
     const { stranded, ...removal } = this.#whatIf.removal(simulation)
@@ -97,7 +97,7 @@ export class MoveFinder {
     }
   }
 
-  /** What each claim must cost less than, so that all of them cost less than `price`. */
+  /** The price that each claim must stay below, so that all of them cost less than `price`. */
   #limits(claims: readonly FinishedClaim[], price: number): readonly number[] | undefined {
     if (claims.length < 2) return claims.map(() => price)
     const least = claims.flatMap((claim) => {
@@ -109,7 +109,7 @@ export class MoveFinder {
     return slack > 0 ? least.map((each) => each + slack / claims.length) : undefined
   }
 
-  /** The claim with only those types that cost less than `price` in any case. */
+  /** The claim with only the types that cost less than `price` even as their most expensive offering. */
   #affordable(
     claim: FinishedClaim,
     candidates: readonly Candidate[],
@@ -136,7 +136,7 @@ export class MoveFinder {
     }
   }
 
-  /** The types of a claim that may take the candidates' place. */
+  /** The types of a claim that are cheap enough to replace the candidates. */
   #cheaper(
     claim: FinishedClaim,
     candidates: readonly Candidate[],
@@ -145,7 +145,7 @@ export class MoveFinder {
   ): Refusal | readonly LaunchPrice[] {
     const requirements = parseRequirements(claim.requirements)
     const narrowed = isSpotToSpot ? withOnly(capacityTypes.spot, requirements) : requirements
-    // The order is made before the claim is restricted to spot, and kept.
+    // The types stay in the order that they have before the claim is restricted to spot.
     const sorted = this.#prices.of(claim, requirements)
     const known = new Map(
       (isSpotToSpot ? this.#prices.of(claim, narrowed) : sorted).map((each) => [each.name, each]),
@@ -170,8 +170,8 @@ export class MoveFinder {
   }
 
   /**
-   * What to restrict a claim to that may be spot or on-demand, so that a lack of spot does not buy more expensive
-   * on-demand capacity. Types that are not sold so go, unless minValues need them.
+   * The capacity type for a claim that allows spot and on-demand, so that a lack of spot does not launch more expensive
+   * on-demand capacity. Types without it are dropped, unless minValues need them.
    */
   #only(
     claim: FinishedClaim,
@@ -188,7 +188,7 @@ export class MoveFinder {
   }
 }
 
-/** What nodes cost per hour at least: their prices, as far as these are known. */
+/** The sum of the known prices per hour of the candidates. */
 export function priceOf(candidates: readonly Candidate[]): number {
   return sumOfPrices(candidates.map(({ input }) => input.pricePerHour)).pricePerHour
 }
@@ -210,13 +210,13 @@ function leastPrefix(types: readonly LaunchPrice[], requirements: Requirements):
 }
 
 /**
- * Never remove nodes to launch one that equals a node which is there already.
- * @returns what new types must cost less than; undefined when there is no such bound.
+ * Never remove nodes only to launch one of the same type again.
+ * @returns the price that new types must stay below; undefined when there is no such bound.
  */
 function ceilingOf(types: readonly LaunchPrice[], candidates: readonly Candidate[]): PricePerHour {
   const offered = new Set(types.map(({ name }) => name))
   const same = candidates.filter(({ input }) => offered.has(input.instanceType))
-  // Nothing is known to cost less than a node whose price is not known.
+  // No type is known to cost less than a node of unknown price.
   if (same.some(({ input }) => input.pricePerHour === undefined)) return 0
   return lowestPrice(same.map(({ input }) => input.pricePerHour))
 }

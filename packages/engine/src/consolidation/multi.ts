@@ -1,11 +1,11 @@
-/** Looks for the most nodes that can go for one new node, or for none (disruption.md 9). */
-import type { SchedulingControl } from '../input/result.ts'
+/** Multi-node consolidation: removes as many nodes as possible for one new node, or for none (disruption.md 9). */
 import { verdictsOn } from './balanced.ts'
 import { MoveFinder } from './move.ts'
 import type { Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
-/** Of the largest set that is tried. */
+/** Size of the largest set that is tried. */
 const mostCandidates = 101
 
 export function searchMulti(
@@ -78,7 +78,7 @@ export function searchMulti(
   }
 }
 
-/** The next size to try: the middle, as nodes beyond the first are counted. */
+/** The next size of the binary search, which counts nodes beyond the first. */
 function prefixBetween(low: number, high: number): number {
   return ((low - 1 + high - 1) >> 1) + 1
 }

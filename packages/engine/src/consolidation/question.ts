@@ -1,10 +1,10 @@
-/** What can be asked about removing nodes, and what the answers say (disruption.md 8 to 12). */
+/** Questions about the removal of nodes, and the answers (disruption.md 8 to 12). */
 import type { PricePerHour, Resources } from '@tenon/api'
 import type { FinishedClaim } from '../scheduling/claims/finished-claims.ts'
 import type { PodReason, UnavailableOffering } from '../reasons/reasons.ts'
 import type { SchedulingPolicy } from '../input/input.ts'
 
-/** A node that may go, with what a decision about it needs. */
+/** A candidate for disruption. */
 export interface CandidateInput {
   /** Name of a node of the input. */
   readonly node: string
@@ -17,134 +17,134 @@ export interface CandidateInput {
   readonly pricePerHour: PricePerHour
   /** What moving its pods costs: 1, and more for each pod (disruption.md 4). */
   readonly disruptionCost: number
-  /** What it counts against the limits of its NodePool, `nodes` included. */
+  /** What it uses of the limits of its NodePool, with `nodes`. */
   readonly capacity: Resources
   /**
-   * Whether nothing is launched for its pods as long as nodes that refuse candidates' pods for now have room for
-   * them; only in a global search. False unless given.
+   * Whether no node is launched for its pods while nodes under `consolidateAfter` have room for them; only in a global
+   * search. By default false.
    */
   readonly waitsForBusyNodes?: boolean
-  /** UIDs of the pods that must move; they are among the input's pods. */
+  /** UIDs of the pods that must move; the input contains them. */
   readonly pods: readonly string[]
 }
 
-/** Names of the nodes of each group, by a key that is the same for the same nodes in the same order. */
+/** Names of the nodes of each group, by a key of these names in their order. */
 type KnownGroups = ReadonlyMap<string, readonly string[]>
 
-/** What a NodePool has in all, for moves to be weighed against (disruption.md 12). */
+/** Totals of a NodePool, which Balanced weighs moves against (disruption.md 12). */
 export interface PoolTotals {
-  /** Known prices per hour of its nodes. */
+  /** The sum of the known prices per hour of its nodes. */
   readonly cost: number
   readonly disruption: number
 }
 
-/** Where would the pods go if these nodes were gone? */
+/** Where do the pods go if these nodes are removed? */
 export interface RemovalQuestion {
   readonly kind: 'remove'
-  /** Every node whose pods are among the input's; those of nodes that stay do not move. */
+  /** All nodes whose pods the input contains. Pods of nodes that stay do not move. */
   readonly candidates: readonly CandidateInput[]
-  /** Names of those that are gone. */
+  /** Names of the removed nodes. */
   readonly gone: readonly string[]
 }
 
-/** Is there a set of nodes whose removal, or replacement, pays? */
+/** Which nodes should be removed, or replaced by cheaper ones? */
 export interface ConsolidationQuestion {
   readonly kind: 'consolidate'
   /**
-   * `single` and `multi` are the methods of disruption.md 12 and 9. `global` looks for any number of nodes
-   * to replace by any number of cheaper ones. `together` tries the sets of `together`. `survey` looks at every node
-   * by itself, whatever the budgets, and decides nothing.
+   * `single` and `multi` are the methods of disruption.md 12 and 9. `global` replaces any number of nodes by any number
+   * of cheaper ones. `together` tries the sets of `together`. `survey` only reports for every node what its removal
+   * would need, whatever the budgets.
    */
   readonly search: 'single' | 'multi' | 'global' | 'together' | 'survey'
   readonly candidates: readonly CandidateInput[]
-  /** Names of candidates of which none goes without the others of its set (gangs.md 7.5). */
+  /** Names of candidates that are only removed as a whole set (gangs.md 7.5). */
   readonly together?: readonly (readonly string[])[]
-  /** Nodes that may still be disrupted, by NodePool; none where a pool is not listed. */
+  /** How many more nodes of each NodePool may be disrupted; 0 for pools that are not listed. */
   readonly budgets: ReadonlyMap<string, number>
   readonly totals: ReadonlyMap<string, PoolTotals>
   /** Whether spot nodes may be replaced by cheaper spot nodes. */
   readonly spotToSpot: boolean
-  /** NodePools that the last search did not reach; theirs come first. */
+  /** NodePools that the last search did not reach; this search begins with them. */
   readonly unseenPools: readonly string[]
   /**
-   * Names of candidates that are as they were when such a search found nothing for them lately: neither these alone
-   * nor groups of none but these are packed again, and why they stay is not told again. A search for single nodes looks
-   * at those again that have pods for a roomier node.
+   * Names of candidates that have not changed since such a search found nothing for them. They are not packed again,
+   * alone or with each other, and their reasons are not reported again. A search for single nodes tries again those
+   * with pods that may fit on a node of `roomier`.
    */
   readonly unchanged?: ReadonlySet<string>
   /**
-   * Names of candidates that are as they were when a global search found no cheaper state of all nodes together:
-   * the less has changed, the less such a state is looked for.
+   * Names of candidates that have not changed since a global search found no cheaper end state for all nodes. The more
+   * candidates are settled, the shorter the search for such a state.
    */
   readonly settled?: ReadonlySet<string>
   /**
-   * Names of nodes that may have more room, or take other pods, than when nothing was found for settled candidates. Those
-   * whose pods fit on none of these are not packed again. Absent = any node may.
+   * Names of nodes that may have more room, or accept other pods, than when the search found nothing for settled
+   * candidates. Candidates whose pods fit on none of these nodes are not packed again. Absent = any node.
    */
   readonly roomier?: ReadonlySet<string>
-  /** Groups of several settled candidates that were packed again for nothing since they are as they are. */
+  /** Groups of settled candidates for which an earlier search found no cheaper packing. */
   readonly inVain?: KnownGroups
-  /** A global search may omit what saves less, per hour, and does not tell then why nodes stay. */
+  /** Least savings per hour of a move in a global search. If set, reasons of nodes that stay are not reported. */
   readonly leastSavings?: number
-  /** As of a scheduling policy: how several new nodes are planned that replace others. */
+  /** How several replacements are packed, as in a scheduling policy. */
   readonly improvement?: NonNullable<SchedulingPolicy['improvement']>
 }
 
 export type DisruptionQuestion = RemovalQuestion | ConsolidationQuestion
 
-/** Where pods go without some nodes, by indexes of the problem. */
+/** Where pods go when some nodes are removed, by indexes of the problem. */
 export interface Removal {
   readonly claims: readonly FinishedClaim[]
   /** Pods that go to a node, each followed by the index of its node. */
   readonly placements: Int32Array
-  /** Pods that would lose their place: all failures but those of pods that have none now. */
+  /** Pods that run now and would not fit anywhere. */
   readonly stranded: ReadonlyMap<number, PodReason>
   readonly isComplete: boolean
 }
 
-/** A change of the cluster that lowers its price. */
+/** Removes nodes, and replaces them by cheaper ones. */
 export interface Move extends Omit<Removal, 'stranded' | 'isComplete'> {
-  /** Names of the nodes that go. */
+  /** Names of the removed nodes. */
   readonly candidates: readonly string[]
-  /** Estimated, per hour, and no more than that: what nodes of unknown price cost is not among it. */
+  /** Estimate per hour; removed nodes of unknown price count as free. */
   readonly savings: number
-  /** Pods in the order in which they have to move so that all find room; absent when any order will do. */
+  /** The order in which the pods must move so that all fit; absent when any order does. */
   readonly waves?: readonly (readonly number[])[]
 }
 
 /**
- * Why a node stays; told of single nodes, and of those that go together (disruption.md 10). `short`: with one of these offerings it would go,
- * but they are unavailable now.
+ * Why a node stays, or a set of nodes (disruption.md 10). `short`: unavailable offerings, any of which would make the
+ * move possible.
  */
 export type Refusal =
   | { readonly kind: 'stranded'; readonly pods: ReadonlyMap<number, PodReason> }
   | { readonly kind: 'severalNodes'; readonly count: number; readonly short?: readonly UnavailableOffering[] }
   | { readonly kind: 'minValues'; readonly missing: ReadonlyMap<string, number> }
   | { readonly kind: 'noCheaper'; readonly short?: readonly UnavailableOffering[] }
-  /** Nodes that refuse candidates' pods for now have room for its pods. */
+  /** Nodes under `consolidateAfter` have room for its pods. */
   | { readonly kind: 'busyNodes' }
   | { readonly kind: 'spotToSpotDisabled' }
-  /** Too few cheaper spot types. */
+  /** Fewer cheaper spot types than spot-to-spot consolidation needs. */
   | { readonly kind: 'spotToSpotTypes'; readonly found: number }
-  /** The budget of the NodePool leaves fewer nodes than go together. */
+  /** The budget of the NodePool allows fewer nodes than the set has. */
   | { readonly kind: 'budget'; readonly nodePool: string; readonly nodes: number; readonly allowed: number }
   | { readonly kind: 'undecided' }
 
-/** What a Balanced NodePool, or one with another policy, makes of a move (disruption.md 12). */
+/** How the consolidation policy of a NodePool judges a move (disruption.md 12). */
 export interface Verdict {
   readonly nodePool: string
   readonly policy: CandidateInput['policy']
   readonly score: number
-  /** Shares of the NodePool's price and of its disruption cost. */
+  /** Fractions of the NodePool's price and of its disruption cost. */
   readonly savingsFraction: number
   readonly disruptionFraction: number
   readonly isApproved: boolean
 }
 
-/** Something the search came across that users are told of. */
+/** A finding of a search that is reported to users. */
 export type Remark =
   | { readonly kind: 'refused'; readonly node: string; readonly refusal: Refusal }
-  /** A move was found possible; whether it is carried out is decided later. */
+  /** A move is possible; whether it is approved is decided later. */
   | {
       readonly kind: 'possible'
       readonly nodes: readonly string[]
@@ -158,23 +158,23 @@ export type Remark =
       readonly isApproved: boolean
     }
 
-/** What a search for consolidation came to. */
+/** The result of a search for consolidation. */
 export interface Consolidation {
   /**
-   * Best first. At most one unless the search was global: then each holds whatever becomes of the others, and is carried
-   * out by itself.
+   * Best first. Only a global search returns more than one. They are independent: each stays possible whatever
+   * happens to the others.
    */
   readonly moves: readonly Move[]
   readonly remarks: readonly Remark[]
-  /** Whether the search ended before it had looked at everything. */
+  /** Whether the search ended early, as its time was over. */
   readonly isTimedOut: boolean
-  /** Whether a candidate was omitted because its NodePool's budget was used up. */
+  /** Whether a candidate was skipped because the budget of its NodePool was used up. */
   readonly isLimitedByBudget: boolean
-  /** Nodes that were looked at. */
+  /** The number of examined nodes. */
   readonly examined: number
   /** NodePools with candidates that were not reached. */
   readonly unseenPools: readonly string[]
-  /** Groups of several nodes that a global search has looked at, or knew to be in vain. */
+  /** Groups of nodes that a global search has tried, or skipped as it knew that they bring nothing. */
   readonly groups?: KnownGroups
 }
 

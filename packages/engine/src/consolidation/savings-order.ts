@@ -12,6 +12,6 @@ export function savingsOrder(a: Saving, b: Saving): number {
   return ratioOf(b) - ratioOf(a)
 }
 
-/** What nobody knows the price of comes after what is free. */
+/** Unknown prices come after price 0. */
 const ratioOf = ({ pricePerHour, disruptionCost }: Saving) =>
   pricePerHour === undefined ? -1 : pricePerHour / disruptionCost

@@ -1,9 +1,9 @@
-/** What would take the place of a node for less, were it available (disruption.md 10). */
+/** Unavailable offerings that would replace a node for less (disruption.md 10). */
 import { capacityTypes } from '@tenon/api'
 import type { PodShape } from '../scheduling/pods/pod-shape.ts'
 import { type CompiledPool, PoolBudget } from '../scheduling/claims/pool-template.ts'
 import { addTo, type Amounts, amountsFit } from '../scheduling/pods/resource-space.ts'
-import { portsClash } from '../scheduling/pods/host-ports.ts'
+import { portsClash } from '../input/host-ports.ts'
 import type { Simulation } from '../scheduling/simulation.ts'
 import { allowsNewHost } from '../scheduling/topology/node-filter.ts'
 import { untolerated } from '../scheduling/pods/taints.ts'
@@ -13,10 +13,10 @@ import { compatible } from '../requirements/requirements.ts'
 import type { StateId } from '../requirements/states.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
-/** Looks for single offerings that are unavailable now and would hold all pods that need a new node. */
+/** Finds unavailable offerings of which one node would hold all pods that need a new node. */
 export class Shortages {
   readonly #whatIf: WhatIf
-  /** Those in which something is unavailable. */
+  /** NodePools with unavailable offerings. */
   readonly #pools: readonly CompiledPool[]
   readonly #suiting = new Map<CompiledPool, Map<StateId, readonly Withheld[]>>()
 
@@ -30,7 +30,7 @@ export class Shortages {
   }
 
   /**
-   * @param price per hour of the candidate: what costs as much, or an unknown price, is not told.
+   * @param price per hour of the candidate: offerings that cost as much, or have no known price, are not returned.
    * @param spotToSpot whether a spot node may be replaced by another.
    */
   of(
@@ -40,7 +40,7 @@ export class Shortages {
   ): readonly UnavailableOffering[] {
     if (this.#pools.length === 0 || claims.length === 0) return []
     const pods = claims.flatMap((claim) => claim.pods)
-    // Of several nodes it is not known whether rules about other pods made them several.
+    // Topology rules may need several nodes, so one node need not hold all pods.
     if (claims.length > 1 && !pods.every((pod) => this.#whatIf.isPlain(pod))) return []
     const { compiled } = this.#whatIf
     const shapes = [...new Set(pods.map((pod) => compiled.shapeOf(pod)))]
@@ -52,13 +52,13 @@ export class Shortages {
         ({ pricePerHour }) => pricePerHour !== undefined && pricePerHour < price,
       ),
     )
-    const told = unavailableOfferings(short)
+    const offerings = unavailableOfferings(short)
     return isSpot && !spotToSpot
-      ? told.filter(({ capacityType }) => capacityType !== capacityTypes.spot)
-      : told
+      ? offerings.filter(({ capacityType }) => capacityType !== capacityTypes.spot)
+      : offerings
   }
 
-  /** What of a pool would hold all the pods on one node. */
+  /** Unavailable offerings of a pool that would hold all the pods on one node. */
   #holding(
     pool: CompiledPool,
     shapes: readonly PodShape[],
@@ -91,7 +91,7 @@ export class Shortages {
     return known
   }
 
-  /** What a node of the pool with all these pods must be; undefined when there is no such node. */
+  /** The requirements of a node of the pool with all these pods; undefined when they conflict. */
   #stateWith(pool: CompiledPool, shapes: readonly PodShape[]): StateId | undefined {
     const { states, problem } = this.#whatIf.compiled
     const admits = (have: StateId, wish: StateId) =>

@@ -1,10 +1,10 @@
-/** Looks for one node whose removal, or replacement, pays (disruption.md 12). */
-import type { SchedulingControl } from '../input/result.ts'
+/** Single-node consolidation: removes one node, or replaces it by a cheaper one (disruption.md 12). */
 import { mayPass, verdictsOn } from './balanced.ts'
 import { concernedBy } from './concerned.ts'
 import { MoveFinder } from './move.ts'
 import type { Consolidation, ConsolidationQuestion, Remark } from './question.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
 export function searchSingle(
   whatIf: WhatIf,
@@ -13,7 +13,7 @@ export function searchSingle(
 ): Consolidation {
   const { budgets, totals, spotToSpot, unseenPools, unchanged, roomier } = question
   const concerned = new Set(concernedBy(whatIf, question))
-  const isInVain = (candidate: Candidate) =>
+  const isSettled = (candidate: Candidate) =>
     roomier !== undefined && unchanged?.has(candidate.input.node) === true && !concerned.has(candidate)
   const finder = new MoveFinder(whatIf, { spotToSpot, mostClaims: 1, guardSameTypes: false })
   const remarks: Remark[] = []
@@ -35,7 +35,7 @@ export function searchSingle(
       isLimitedByBudget = true
       continue
     }
-    if (isInVain(candidate)) continue
+    if (isSettled(candidate)) continue
     examined++
     if (!mayPass(input, totals)) continue
     const outcome = whatIf.without([candidate], (simulation) => ({
@@ -59,7 +59,7 @@ export function searchSingle(
   return ending({ moves: [], isTimedOut: false, unseenPools: [] })
 }
 
-/** What would become of each of these nodes, if it were alone to go. */
+/** Reports for each of these nodes whether it could be removed or replaced by itself. */
 export function survey(
   whatIf: WhatIf,
   { spotToSpot }: ConsolidationQuestion,
@@ -92,7 +92,7 @@ export function survey(
   }
 }
 
-/** The first of each NodePool, then the second of each; NodePools that were not reached before come first. */
+/** The first candidate of each NodePool, then the second of each; NodePools that the last search did not reach come first. */
 function interleaved(sorted: readonly Candidate[], unseenPools: readonly string[]): readonly Candidate[] {
   const pools = [...Map.groupBy(sorted, ({ input }) => input.nodePool)].toSorted(([a], [b]) => {
     const rank = (name: string) => (unseenPools.includes(name) ? 0 : 1)

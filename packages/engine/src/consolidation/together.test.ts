@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, type Pod } from '@tenon/api'
-import { problemOf } from '../input/problem.ts'
+import { problemOf } from '../scheduling/problem/problem.ts'
 import type { PodGroupInput } from '../input/input.ts'
 import {
   anOffering,

@@ -1,12 +1,12 @@
-/** Looks for nodes that go as a whole, because pods on them run together or not at all (gangs.md 7.5). */
-import type { SchedulingControl } from '../input/result.ts'
+/** Consolidates sets of nodes with members of one pod group, which can only be removed as a whole (gangs.md 7.5). */
 import type { NodeRefusal } from './answer.ts'
 import { verdictsOn } from './balanced.ts'
 import { MoveFinder, priceOf } from './move.ts'
 import type { Consolidation, ConsolidationQuestion, Move, Remark } from './question.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
-/** Sets are tried one by one, those first that save the most for the least disruption. */
+/** Tries the sets one by one, those with the highest price per disruption cost first. */
 export function searchTogether(
   whatIf: WhatIf,
   question: ConsolidationQuestion,
@@ -18,7 +18,7 @@ export function searchTogether(
   let examined = 0
   let isTimedOut = false
   const found = whatIf.trial(() => {
-    // What pods without a place need is launched anyway: it is no part of a move.
+    // Nodes for pending pods are launched anyway, so they are not part of a move.
     whatIf.without([], () => ({ ending: 'keep', value: undefined }))
     for (const set of setsOf(whatIf, question)) {
       isTimedOut = control.shouldStop()
@@ -52,8 +52,8 @@ export function searchTogether(
   }
 
   function moveOf(set: readonly Candidate[]): Move | 'undecided' | undefined {
-    // Cheaper nodes may be smaller, and then more than before. One of the old nodes cannot stay in place of a new one
-    // of its type: members would be fewer than run together.
+    // Cheaper nodes may be smaller and more numerous. The same types are allowed: keeping an old node instead of launching
+    // its type again would leave the group with fewer members than it needs.
     const mostClaims = Math.max(
       1,
       set.reduce((sum, { pods }) => sum + pods.length, 0),
@@ -94,10 +94,9 @@ function setsOf(whatIf: WhatIf, { together = [] }: ConsolidationQuestion): reado
 }
 
 /**
- * The first NodePool whose budget leaves fewer nodes than are to go together, as why none of them goes; undefined when
- * budgets allow all.
- * @param nodePools of each node.
- * @param budgets how many nodes may still go, by NodePool; one that is not there allows none.
+ * The refusal for the first NodePool whose budget allows fewer nodes than the set has; undefined when budgets allow all.
+ * @param nodePools the NodePool of each node.
+ * @param budgets how many more nodes may be disrupted, by NodePool; 0 for pools that are not listed.
  */
 export function overdrawnBudget(
   nodePools: readonly string[],

@@ -1,20 +1,21 @@
-/** Simulations without some of the nodes, on common ground (scheduling.md 14, disruption.md 11). */
+/** Simulations of a cluster without some nodes, which share one scheduler state (scheduling.md 14, disruption.md 11). */
 import type { NodeInput } from '../input/input.ts'
 import { difference, type Resources } from '@tenon/api'
 import { CompiledProblem } from '../scheduling/compiled-problem.ts'
 import { KnownPackings } from '../scheduling/packing/known-packings.ts'
-import { Ground } from '../scheduling/ground.ts'
+import { SchedulerState } from '../scheduling/scheduler-state.ts'
 import type { TypeReader } from '../scheduling/types/instance-rows.ts'
 import type { NodeFill } from '../scheduling/nodes/node-fill.ts'
 import type { NodeQueue } from '../scheduling/nodes/node-queue.ts'
 import { addTo, type Amounts, amountsFit, takeFrom } from '../scheduling/pods/resource-space.ts'
-import { type Scope, Simulation } from '../scheduling/simulation.ts'
-import type { Problem } from '../input/problem.ts'
-import type { SchedulingControl } from '../input/result.ts'
+import type { Scope } from '../scheduling/pod-placing.ts'
+import { Simulation } from '../scheduling/simulation.ts'
+import type { Problem } from '../scheduling/problem/problem.ts'
 import type { CandidateInput, Removal } from './question.ts'
 import { savingsOrder } from './savings-order.ts'
+import type { SchedulingControl } from '../scheduling/pace.ts'
 
-/** A candidate as the simulations know it. */
+/** A candidate by indexes of the problem. */
 export interface Candidate {
   readonly input: CandidateInput
   readonly node: NodeFill
@@ -22,37 +23,37 @@ export interface Candidate {
   readonly pods: readonly number[]
 }
 
-/** So many are compared with each other rather than all of the problem. */
+/** Up to this many pods, sorting them is cheaper than ranking all pods of the problem. */
 const fewPods = 64
 
-/** What becomes of a simulation's placements. */
+/** Whether the placements of a simulation are kept in the shared state. */
 export type Ending = 'undo' | 'keep'
 
 /**
- * All candidates' pods are where they run until a question takes their node away. A question costs what
- * the pods concerned cost, not what the cluster does.
+ * Counts the pods of all candidates on their nodes, and removes only those that a question is about. So a question costs
+ * what its pods cost, not what the cluster costs.
  */
 export class WhatIf {
   readonly compiled: CompiledProblem
   readonly candidates: readonly Candidate[]
-  readonly #ground: Ground
+  readonly #state: SchedulerState
   readonly #control: SchedulingControl
-  /** Place in the order in which pods are tried, once many had to be brought into it. */
+  /** The rank of each pod in the order in which pods are tried; computed for the first large question. */
   #rank: Int32Array | undefined
   /** Pods of the candidates. */
   readonly #settled = new Set<number>()
-  /** Pods that have no place, or lose it whatever is decided. */
+  /** Pods that are pending, or whose node goes away anyway. */
   readonly #homeless: readonly number[]
   readonly #unreadable: ReadonlyMap<number, string>
   /** Members of groups. */
   readonly #grouped: ReadonlySet<number>
   readonly #poolIndexes: ReadonlyMap<string, number>
   readonly #busy: readonly NodeFill[]
-  /** Nodes whose absence was kept. */
+  /** Candidates whose removal was kept. */
   readonly #gone: Candidate[] = []
   #areHomelessPlaced = false
 
-  /** @param order in which nodes are tried; initialized ones first, then by name, unless given. */
+  /** @param order in which nodes are tried; by default initialized ones first, then by name. */
   constructor(
     problem: Problem,
     candidates: readonly CandidateInput[],
@@ -62,8 +63,8 @@ export class WhatIf {
   ) {
     this.compiled = new CompiledProblem(problem, reader, control.packings ?? new KnownPackings(), control)
     this.#control = control
-    this.#ground = new Ground(this.compiled, order)
-    this.#ground.observeRelaxations()
+    this.#state = new SchedulerState(this.compiled, order)
+    this.#state.observeRelaxations()
     this.#unreadable = this.compiled.unreadable()
     this.#grouped = new Set(problem.podGroups.flatMap(({ members }) => members))
     this.#poolIndexes = new Map(problem.pools.map(({ nodePool }, index) => [nodePool.metadata.name, index]))
@@ -73,36 +74,36 @@ export class WhatIf {
       const node = nodes.get(input.node)
       if (node === undefined) return []
       return [
-        { input, node: this.#ground.nodeAt(node), pods: input.pods.flatMap((uid) => pods.get(uid) ?? []) },
+        { input, node: this.#state.nodeAt(node), pods: input.pods.flatMap((uid) => pods.get(uid) ?? []) },
       ]
     })
     for (const candidate of this.candidates) {
       for (const pod of candidate.pods) {
         this.#settled.add(pod)
-        if (this.#isReadable(pod)) this.#ground.topology.record(this.compiled.shapeOf(pod), candidate.node)
+        if (this.#isReadable(pod)) this.#state.topology.record(this.compiled.shapeOf(pod), candidate.node)
       }
     }
-    this.#busy = this.#ground.nodes.all.filter(({ input }) => input.refusesCandidatePods === true)
+    this.#busy = this.#state.nodes.all.filter(({ input }) => input.refusesCandidatePods === true)
     this.#homeless = problem.uids.flatMap((_, pod) => (this.#settled.has(pod) ? [] : [pod]))
-    this.#ground.mark()
+    this.#state.mark()
   }
 
-  /** Pods that have no place, or lose it whatever is decided. */
+  /** Pods that are pending, or whose node goes away anyway. */
   get homeless(): readonly number[] {
     return this.#homeless
   }
 
   /** Every node, in the order in which they are tried. */
   get nodes(): NodeQueue {
-    return this.#ground.nodes
+    return this.#state.nodes
   }
 
   /** Index of a node in the problem. */
   indexOf(node: NodeFill): number {
-    return this.#ground.indexOf(node)
+    return this.#state.indexOf(node)
   }
 
-  /** Whether what a pod asks for is all that decides where it may go, once nodes of its choice are known. */
+  /** Whether only resources, node selection and taints decide where the pod may go. */
   isPlain(pod: number): boolean {
     if (!this.#isReadable(pod) || this.#grouped.has(pod) || this.compiled.problem.volumeClaims.has(pod))
       return false
@@ -115,11 +116,11 @@ export class WhatIf {
       claims.length === 0 &&
       wanted.host === undefined &&
       volumes.every(({ host }) => host === undefined) &&
-      this.#ground.topology.isIndifferent(shape)
+      this.#state.topology.isIndifferent(shape)
     )
   }
 
-  /** Whether the pod has no place now, so that nothing is lost when it finds none. */
+  /** Whether the pod runs nowhere, so that it loses nothing if it does not fit. */
   isPending(pod: number): boolean {
     if (this.#settled.has(pod)) return false
     const shape = this.compiled.problem.shapeOf[pod] ?? -1
@@ -128,31 +129,31 @@ export class WhatIf {
   }
 
   /**
-   * Lets the pods of the nodes find other places, together with those that have none.
-   * @param look is shown the simulation before it is undone, and may have it kept.
-   * @param planned index of the node for pods that are to go to a certain one if they can.
+   * Removes the candidates and places their pods, together with pods that have no node.
+   * @param look reads the simulation before it is undone, and says whether to keep it.
+   * @param planned index of the node that a pod should go to if it can, by pod.
    */
   without<T>(
     candidates: readonly Candidate[],
     look: (simulation: Simulation) => { readonly ending: Ending; readonly value: T },
     planned?: ReadonlyMap<number, number>,
   ): T {
-    const ground = this.#ground
+    const state = this.#state
     const homeless = this.#areHomelessPlaced ? [] : this.#homeless
     const pods = [...homeless, ...candidates.flatMap((candidate) => candidate.pods)]
     const readable = pods.filter((pod) => this.#isReadable(pod))
-    for (const pod of readable) ground.nodes.prepare(this.compiled.shapeOf(pod))
-    const mark = ground.mark()
+    for (const pod of readable) state.nodes.prepare(this.compiled.shapeOf(pod))
+    const mark = state.mark()
     for (const candidate of candidates) {
       for (const pod of candidate.pods)
-        if (this.#isReadable(pod)) ground.topology.remove(this.compiled.shapeOf(pod), candidate.node)
+        if (this.#isReadable(pod)) state.topology.remove(this.compiled.shapeOf(pod), candidate.node)
     }
     for (const { node, input } of candidates) {
-      ground.exclude(node)
-      ground.devices?.leave(input.pods)
+      state.exclude(node)
+      state.devices?.leave(input.pods)
     }
     const scope: Scope = {
-      ground,
+      state,
       pods: this.#inOrder(readable),
       unreadable: new Map(
         pods.flatMap((pod) => {
@@ -171,7 +172,7 @@ export class WhatIf {
       ending = looked.ending
       return looked.value
     } finally {
-      if (ending === 'undo') ground.rollback(mark)
+      if (ending === 'undo') state.rollback(mark)
       else {
         this.#gone.push(...candidates)
         this.#areHomelessPlaced = true
@@ -179,29 +180,29 @@ export class WhatIf {
     }
   }
 
-  /** Does what `run` says, and takes back at its end what simulations have kept meanwhile. */
+  /** Calls `run`, and then undoes what its simulations have kept. */
   trial<T>(run: () => T): T {
-    const ground = this.#ground
-    // Which nodes could hold a shape is computed while they are as empty as they will be again.
-    for (const shape of this.compiled.shapes) if (shape !== undefined) ground.nodes.prepare(shape)
-    const mark = ground.mark()
+    const state = this.#state
+    // NodeQueue caches which nodes could hold a shape, so it must see them before `run` fills them.
+    for (const shape of this.compiled.shapes) if (shape !== undefined) state.nodes.prepare(shape)
+    const mark = state.mark()
     const gone = this.#gone.length
     const areHomelessPlaced = this.#areHomelessPlaced
     const value = run()
-    ground.rollback(mark)
+    state.rollback(mark)
     this.#gone.length = gone
     this.#areHomelessPlaced = areHomelessPlaced
     return value
   }
 
-  /** Pods that would lose their place, as far as that is known without finishing the claims. */
+  /** Pods that run now and would not fit anywhere, as far as that is known before claims are finished. */
   stranded(simulation: Simulation): readonly number[] {
     return [...simulation.failed, ...simulation.prematurelyPlaced].filter((pod) => !this.isPending(pod))
   }
 
   /**
-   * Whether all pods of some claim have room on nodes that refuse them only because they are candidates' pods. The
-   * scheduler knows nothing of that, so the claim's node may stay empty.
+   * Whether all pods of some claim fit on nodes under `consolidateAfter`. Only Tenon keeps pods off these nodes;
+   * kube-scheduler may bind them there, and the new node stays empty.
    */
   hasClaimForBusyNodes({ claims }: Simulation): boolean {
     if (claims.length === 0) return false
@@ -225,7 +226,7 @@ export class WhatIf {
     })
   }
 
-  /** The simulation in full. */
+  /** The complete result of a simulation. */
   removal(simulation: Simulation): Removal {
     const { claims, placements, failures } = simulation.outcome()
     return {
@@ -237,7 +238,7 @@ export class WhatIf {
   }
 
   /**
-   * What a pool uses once the nodes are gone: their capacity may be bought again.
+   * The usage of a pool without the candidates, whose capacity may be bought again.
    * @param pool index in the problem.
    */
   usageWithout(pool: number, candidates: readonly Candidate[]): Resources {

@@ -1,20 +1,20 @@
-/** Devices and claims on them, as a decision sees them (devices.md 3.4). */
+/** Devices and ResourceClaims (devices.md 3.4). */
 import type { DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice } from '@tenon/api'
 
-/** Absent from an input, pods that use ResourceClaims find no place. */
+/** If an input has none, pods that use ResourceClaims are unschedulable. */
 export interface DevicesInput {
-  /** What drivers have published, the slices of nodes apart that are not there or not initialized. */
+  /** ResourceSlices, without those of nodes that do not exist or are not initialized. */
   readonly slices: readonly ResourceSlice[]
   readonly classes: readonly DeviceClass[]
-  /** Rules that taint devices, also those of nodes that are still to come; none unless set. */
+  /** DeviceTaintRules; they taint devices of new nodes too. Absent = none. */
   readonly taintRules?: readonly DeviceTaintRule[]
-  /** By `namespace/name`: the claims that pods of the input use. */
+  /** The claims that pods of the input use, by `namespace/name`. */
   readonly claims: ReadonlyMap<string, Pick<ResourceClaim, 'spec' | 'status'>>
-  /** By pod UID the claims (`namespace/name`) that the pod uses, in its order; pods without claims are not here. */
+  /** The claims (`namespace/name`) of each pod in the order of its spec, by pod UID. */
   readonly claimsOf: ReadonlyMap<string, readonly string[]>
-  /** Every claim of the cluster that has devices. */
+  /** All allocated claims of the cluster. */
   readonly allocations: readonly DeviceAllocation[]
-  /** UIDs of the pods whose node goes: what they alone hold is free. */
+  /** UIDs of pods whose node goes away: devices that only they hold are free. */
   readonly leaving: ReadonlySet<string>
 }
 
@@ -22,7 +22,7 @@ export interface DevicesInput {
 export interface DeviceAllocation {
   /** `namespace/name` of the claim. */
   readonly claim: string
-  /** UIDs of the pods for which the claim is reserved; undefined when it is not reserved for pods alone. */
+  /** UIDs of the pods that the claim is reserved for; undefined when it is reserved for other objects too. */
   readonly pods: readonly string[] | undefined
   readonly devices: readonly AllocatedDevice[]
 }
@@ -31,6 +31,6 @@ export interface AllocatedDevice {
   readonly driver: string
   readonly pool: string
   readonly device: string
-  /** What is taken of a device that several claims share; undefined for a whole device. */
+  /** The consumed capacity of a shared device; undefined for a whole device. */
   readonly consumedCapacity: Readonly<Record<string, string>> | undefined
 }

@@ -9,59 +9,58 @@ import type {
   Resources,
   Taint,
 } from '@tenon/api'
-import type { HostPort } from '../scheduling/pods/host-ports.ts'
+import type { HostPort } from './host-ports.ts'
 import type { DevicesInput } from './devices.ts'
 
 /** Names of volume claims (`namespace/name`) by CSI driver. */
 export type VolumeUse = Readonly<Record<string, readonly string[]>>
 
-/** A node, or a launched claim whose node has not come yet (scheduling.md 6.5, "Node view"). */
+/** A node, or a launched claim without a node yet (scheduling.md 6.5, "Node view"). */
 export interface NodeInput {
-  /** Node name, or the claim's until the node is registered. */
+  /** Name of the Node, or of the NodeClaim until its node is registered. */
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
-  /** Taints that count: of a starting node, without start-up and ephemeral ones. */
+  /** Taints that pods must tolerate; for a starting node without startup and ephemeral taints. */
   readonly taints: readonly Taint[]
   readonly initialized: boolean
-  /** Allocatable less the requests of the pods bound to it. */
+  /** Allocatable minus the requests of bound pods. */
   readonly available: Resources
-  /** Requests of the daemon pods already bound to it. */
+  /** Requests of bound daemon pods. */
   readonly daemonRequests: Resources
   readonly usedHostPorts: readonly HostPort[]
-  /** Most volumes of a CSI driver that can be attached; drivers that are not here have no limit. */
+  /** Attach limits by CSI driver; drivers that are not listed have no limit. */
   readonly volumeLimits?: Readonly<Record<string, number>>
-  /** Volume claims of the pods bound to it. */
+  /** Volume claims of bound pods. */
   readonly volumesInUse?: VolumeUse
-  /** Set while the node is under `consolidateAfter`: pods of candidates may not come (scheduling.md 14). */
+  /** Whether the node is under `consolidateAfter`, so that pods of candidates may not move there (scheduling.md 14). */
   readonly refusesCandidatePods?: boolean
-  /** Set while it is doubtful that the node will ever take pods: only those planned for it may come. */
+  /** Whether the node may never become ready, so that only pods planned for it may be placed there. */
   readonly takesOnlyPlanned?: boolean
 }
 
 /**
- * How many volumes of each CSI driver a new node will attach, as nodes that exist tell. A driver of which nothing is
- * known has no limit.
+ * Attach limits of new nodes by CSI driver, learned from existing nodes. A driver of which nothing is known has no limit.
  */
 export interface AttachLimits {
   /** By name of the instance type, by driver. */
   readonly byType: Readonly<Record<string, Readonly<Record<string, number>>>>
-  /** By driver, for types whose nodes have not told. */
+  /** By driver, for types without such a node. */
   readonly others: Readonly<Record<string, number>>
 }
 
-/** A NodePool that may launch, with what its provider offers for it. */
+/** A NodePool that may launch nodes, with its instance types. */
 export interface PoolInput {
   readonly nodePool: NodePool
   readonly instanceTypes: readonly InstanceType[]
-  /** Labels and taints of its nodes besides those of its template, which they do not contradict. */
+  /** Labels and taints that its nodes get in addition to those of the template. */
   readonly defaults?: { readonly labels: Readonly<Record<string, string>>; readonly taints: readonly Taint[] }
-  /** Capacity of the pool's nodes now, with `nodes` as their count. */
+  /** Capacity of the pool's existing nodes; `nodes` is their number. */
   readonly usage: Resources
-  /** What claims have reserved of the pool's limits that are not part of its usage yet; absent = nothing. */
+  /** Shares of the limits of claims that the usage does not include yet; absent = none. */
   readonly reserved?: Resources
 }
 
-/** A DaemonSet, by the pod it would put on a node. */
+/** A DaemonSet, with its pod template. */
 export interface DaemonInput {
   readonly name: string
   readonly namespace: string
@@ -70,28 +69,27 @@ export interface DaemonInput {
   readonly spec: PodSpec
 }
 
-/** How strictly wishes are taken, and what bounds a claim. */
+/** The policy of a decision. */
 export interface SchedulingPolicy {
   readonly preferences: 'Respect' | 'Ignore'
   readonly minValues: 'Strict' | 'BestEffort'
-  /** Label keys that may be left open by pools and claims. */
+  /** Label keys that pools and claims may leave undefined. */
   readonly wellKnownLabels: ReadonlySet<string>
-  /** Most instance types named in one claim. */
+  /** The maximum number of instance types in one claim. */
   readonly maxInstanceTypes: number
   /**
-   * Reserved capacity (scheduling.md 11.1): the label that holds reservation ids, and whether a pod
-   * waits for the next pass when only used-up reservations would suit it. Absent = not in use.
+   * Reserved capacity (scheduling.md 11.1): the label with reservation ids, and whether a pod waits for the next pass
+   * (`Strict`) when all suitable reservations are used up. Absent = not in use.
    */
   readonly reservations?: { readonly label: string; readonly mode: 'Strict' | 'Fallback' }
   /**
-   * `provisioning` unless set. In `disruption`, a pod that would rely on a node that is not
-   * initialized is a failure (scheduling.md 14).
+   * By default `provisioning`. In `disruption`, a pod that is placed on a node that is not initialized counts as
+   * unschedulable (scheduling.md 14).
    */
   readonly simulation?: 'provisioning' | 'disruption'
   /**
-   * Whether to look for a cheaper set of new nodes than first fit finds. `planned`: pods will be
-   * steered to the node they are planned for; `free`: the plan must hold for any placement the
-   * Kubernetes scheduler may choose. Absent = first fit alone.
+   * Whether to look for cheaper new nodes than those of first fit. `planned`: pods are nominated for the node that
+   * they are planned for; `free`: the plan must hold for any placement that kube-scheduler may choose. Absent = first fit.
    */
   readonly improvement?: 'planned' | 'free'
 }
@@ -106,78 +104,79 @@ export interface TopologyNode {
   readonly isCandidate: boolean
 }
 
-/** Where the pods of the cluster are, for spreading, affinity and anti-affinity (scheduling.md 9). */
+/** The cluster as topology spread constraints, affinity and anti-affinity see it (scheduling.md 9). */
 export interface TopologyInput {
-  /** Bound pods of the whole cluster. */
+  /** All bound pods of the cluster. */
   readonly pods: readonly Pod[]
-  /** By Node name; nodes that are going away are among them. */
+  /** By Node name; includes terminating nodes. */
   readonly nodes: ReadonlyMap<string, TopologyNode>
   /** Labels of every namespace. */
   readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>
 }
 
-/** What a pod's volumes ask of its node (scheduling.md 8). */
+/** What the volumes of a pod require of its node (scheduling.md 8). */
 export interface PodVolumes {
-  /** One of these must hold of the node; none = anywhere. They survive every relaxation. */
+  /** The node must meet one of these; none = any node. Relaxation never drops them. */
   readonly alternatives: readonly (readonly NodeSelectorRequirement[])[]
-  /** Volume claims that count against a node's attach limits. */
+  /** Volume claims that count towards attach limits. */
   readonly claims: VolumeUse
   /** Claims (`namespace/name`) that no other pod of the cluster may use at the same time (ReadWriteOncePod). */
   readonly exclusive?: readonly string[]
-  /** Set when a look-up failed: no existing node can be judged (scheduling.md 8.1). */
+  /** Set when a lookup failed, so that no existing node can be judged (scheduling.md 8.1). */
   readonly unknownClaims?: boolean
 }
 
 /**
- * Where a pod comes from: not bound yet, on a node that is going away, or on a disruption candidate; there it
- * may still be `starting`, and then goes anywhere. Others stand for room and are made by nobody. One of a `buffer` is
- * placed after all others, and takes nothing from them; one of a `request` is placed as if it were pending, and one of
- * a `check` too, but on nodes that are there or on their way only.
+ * Where a pod comes from:
+ * - `pending`: not bound; `deleting`: on a terminating node; `candidate`: on a disruption candidate; `starting`: bound to
+ *   a candidate but not running, so that it may go to any node.
+ * - Placeholder pods: `buffer` (CapacityBuffer) is placed after all other pods, and takes nothing from them. `request`
+ *   (ProvisioningRequest) is placed like a pending pod. `check` too, but only on nodes that exist or are on their way.
  */
 export type PodOrigin = 'pending' | 'deleting' | 'candidate' | 'starting' | 'buffer' | 'request' | 'check'
 
 /**
- * Pods that run together or not at all (gangs.md 7.1). Its members are among the pods of the input.
+ * A pod group: its members run together or not at all (gangs.md 7.1). The pods of the input contain the members.
  */
 export interface PodGroupInput {
-  /** Unique; names the kind's API group, the namespace and the name. */
+  /** API group of the kind, namespace and name. */
   readonly id: string
-  /** UIDs of the members that have no node and may get one. A pod is in one group at most. */
+  /** UIDs of the members that have no node. A pod is in at most one group. */
   readonly members: readonly string[]
-  /** Fewer members than this run nothing; 0 = every member is a pod like others. */
+  /** The fewest members that run; 0 = members are scheduled independently. */
   readonly minCount: number
-  /** Members that have a node, neither ended nor ending. */
+  /** The number of members on nodes that have neither ended nor are terminating. */
   readonly bound: number
-  /** The higher comes first. */
+  /** Higher first. */
   readonly priority: number
-  /** When the group was made, as RFC 3339; the older comes first. */
+  /** Creation time as RFC 3339; older first. */
   readonly createdAt: string
-  /** All members go to one domain of this node label; `domain` is set when bound members fix it. Absent = anywhere. */
+  /** The node label of which all members need one value; `domain`: the value of bound members. Absent = any nodes. */
   readonly topology?: { readonly key: string; readonly domain?: string }
 }
 
 /** Everything a scheduling decision depends on. */
 export interface SchedulingInput {
-  /** Pods to place: pending ones and those on nodes that are going away. */
+  /** Pods to place: pending pods, and those of terminating nodes. */
   readonly pods: readonly Pod[]
   readonly nodes: readonly NodeInput[]
   readonly pools: readonly PoolInput[]
   readonly daemons: readonly DaemonInput[]
   readonly topology: TopologyInput
   readonly policy: SchedulingPolicy
-  /** By pod UID; pods that are not here have no volumes that matter. */
+  /** By pod UID; only pods whose volumes matter. */
   readonly volumes?: ReadonlyMap<string, PodVolumes>
   readonly attachLimits?: AttachLimits
-  /** Absent, pods that use ResourceClaims find no place. */
+  /** If absent, pods that use ResourceClaims are unschedulable. */
   readonly devices?: DevicesInput
-  /** By pod UID; pods that are not here are pending. */
+  /** By pod UID; by default `pending`. */
   readonly origins?: ReadonlyMap<string, PodOrigin>
   /**
-   * By pod UID the node that an earlier decision launched, or kept, for the pod. As long as it still
-   * takes the pod there it stays: a plan is not made again while its nodes are on their way.
+   * The node that an earlier decision launched or kept for a pod, by pod UID. The pod stays there if it still fits, so
+   * that a plan does not change while its nodes are on their way.
    */
   readonly planned?: ReadonlyMap<string, string>
-  /** What failed lately: one launch is to find out whether each can be bought again. Absent = none. */
+  /** Offerings that failed recently: only one launch at a time may try them again. Absent = none. */
   readonly offeringsOnTrial?: readonly LaunchScope[]
   /** Absent = none. */
   readonly podGroups?: readonly PodGroupInput[]

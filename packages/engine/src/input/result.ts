@@ -1,10 +1,8 @@
-/** What a scheduling decision says. */
+/** The result of a scheduling decision. */
 import type { NodePool, Pod, PricePerHour, Requirement, Resources, Taint } from '@tenon/api'
-import type { KnownPackings } from '../scheduling/packing/known-packings.ts'
-import type { TypeReader } from '../scheduling/types/instance-rows.ts'
 import type { PodReason, UnavailableOffering } from '../reasons/reasons.ts'
 
-/** A claim to create: data for the shell, with the pods it is meant to hold. */
+/** A NodeClaim to create, with the pods that it is for. */
 export interface NewClaim {
   /** Name of the NodePool. */
   readonly nodePool: string
@@ -13,130 +11,116 @@ export interface NewClaim {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly requirements: readonly Requirement[]
-  /** Requests of the pods and of the daemon pods that run on every type left. */
+  /** Requests of its pods, and of the daemon pods that run on all its types. */
   readonly requests: Resources
-  /** Names of the types that hold it, cheapest first, those without a known price last. */
+  /** Names of the types that fit, cheapest first, types of unknown price last. */
   readonly instanceTypes: readonly string[]
-  /** Of each amount that its NodePool limits, the most that any of these types has; `nodes` is 1. */
+  /** For each limited resource the largest amount of any of these types; `nodes` is 1. */
   readonly largest: Resources
   /** Price per hour of the cheapest offering of the cheapest type; undefined when no price is known. */
   readonly pricePerHour: PricePerHour
-  /** Whether some minValues was lowered below the NodePool's. */
+  /** Whether some minValues of the NodePool was relaxed. */
   readonly minValuesRelaxed: boolean
-  /** Whether a NodeOverlay changed the price, the capacity, of some listed type. */
+  /** Whether a NodeOverlay changed the price or the capacity of some listed type. */
   readonly overlaid: { readonly price: boolean; readonly capacity: boolean }
-  /** Reservations it may use, sorted; empty unless it is pinned to reserved capacity. */
+  /** Ids of the reservations that it may use, sorted; empty unless it needs reserved capacity. */
   readonly reservationIds: readonly string[]
-  /** Drivers that have to publish devices on its node before its pods can run, sorted. */
+  /** DRA drivers that its pods need on the node, sorted. */
   readonly deviceDrivers: readonly string[]
   readonly pods: readonly Pod[]
-  /** Pods that only stand for room which it is to have, apart from its pods. Absent = none. */
+  /** Placeholder pods that it has room for besides its pods. Absent = none. */
   readonly roomPods?: readonly Pod[]
-  /** Ids of the groups of which it has members that no other member runs without, sorted. Absent = none. */
+  /** Ids of the pod groups that need it to reach their minimum, sorted. Absent = none. */
   readonly podGroups?: readonly string[]
 }
 
-/** What becomes of pods that only stand for room; those of claims are with the claims. */
+/** Where placeholder pods go; those on new claims are listed with the claims. */
 export interface RoomResult {
   readonly placements: readonly Placement[]
   readonly failures: readonly Failure[]
   readonly undecided: readonly Pod[]
 }
 
-/** Why a claim is not to be created yet. */
+/** Why a claim is not created yet. */
 export type Deferral =
-  /** It can only be launched with offerings on trial, which another claim tries. */
+  /** It needs offerings on trial, which another claim tries. */
   | { readonly kind: 'offeringsOnTrial' }
-  /** Other claims have reserved what is left below this limit of its NodePool. */
+  /** Other claims have reserved the rest of this limit of its NodePool. */
   | { readonly kind: 'limitReserved'; readonly limit: string }
 
-/** A claim that pods need and that is not to be created yet. Its pods are decided about again. */
+/** A claim that pods need but that is not created yet. Its pods are scheduled again by a later pass. */
 export interface DeferredClaim {
   readonly claim: NewClaim
   readonly because: Deferral
 }
 
-/** A pod that goes to a node which is there or on its way. */
+/** A pod and the node that it goes to, which exists or is on its way. */
 export interface Placement {
   readonly pod: Pod
   /** Name of the {@link NodeInput}. */
   readonly node: string
 }
 
-/** A pod that finds no place, and why. */
+/** An unschedulable pod. */
 export interface Failure {
   readonly pod: Pod
   readonly reason: PodReason
 }
 
-/** What becomes of a group of pods that run together or not at all. */
+/** The result for a pod group. */
 export type PodGroupResult =
-  /** `domain`: the value of its topology key for all of its members. */
+  /** `domain`: the value of its topology key that all members get. */
   | { readonly kind: 'placed'; readonly id: string; readonly domain?: string }
-  /** None of its members gets a place. */
+  /** No member is placed. */
   | { readonly kind: 'refused'; readonly id: string; readonly reason: PodReason }
 
-/** A pool whose requirements leave no type that can be bought. */
+/** A NodePool without an available instance type. */
 export interface PoolWithoutTypes {
   readonly nodePool: string
-  /** Whether there would be types without the pool's minValues. */
+  /** Whether there would be types without its minValues. */
   readonly becauseOfMinValues: boolean
-  /** What meets the pool's requirements and cannot be bought now. Absent = nothing does. */
+  /** Unavailable offerings that meet its requirements. Absent = none. */
   readonly unavailable?: readonly UnavailableOffering[]
 }
 
-/** An object of the input that could not be read, and what is wrong with it. */
+/** An invalid object of the input, which was ignored. */
 export interface MalformedObject {
   readonly kind: 'NodePool' | 'InstanceType' | 'DaemonSet'
   readonly name: string
   readonly problem: string
 }
 
-/** Something that a decision can do without and that threw: a bug. The decision stands as it is without that part. */
+/** A bug: an optional part of the decision threw. The decision holds without this part. */
 export interface Fault {
-  /** The search for a cheaper plan, the reasons of pods that find no place, or the zones told of pods. */
+  /** The search for a cheaper plan, the reasons of unschedulable pods, or the valid zones of pods. */
   readonly part: 'improvement' | 'explanation' | 'zones'
   readonly message: string
   readonly stack: string
 }
 
-/** What to launch, where pods go, and who is left. Each pod of the input is in one of the lists. */
+/** Claims to create, placements, and unschedulable pods. Each pod of the input is in exactly one of the lists. */
 export interface SchedulingResult {
-  /** Exactly these are to be created. */
+  /** The claims to create now. */
   readonly claims: readonly NewClaim[]
   readonly deferred: readonly DeferredClaim[]
   readonly placements: readonly Placement[]
   readonly failures: readonly Failure[]
-  /** Pods that were not decided when the pass was stopped. */
+  /** Pods that were not decided when the time was over. */
   readonly undecided: readonly Pod[]
-  /** Groups that were decided, in order of their ids. Absent = there are none. */
+  /** The decided pod groups in order of their ids. Absent = none. */
   readonly podGroups?: readonly PodGroupResult[]
-  /** The same of pods that only stand for room, which are in no other list. Absent = there are none. */
+  /** The same for placeholder pods, which are in no other list. Absent = none. */
   readonly room?: RoomResult
   readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
-  /** Objects other than pods that could not be read and were omitted. */
+  /** Invalid objects other than pods. */
   readonly malformed: readonly MalformedObject[]
   /**
-   * Zones that the rules about zones (spread, affinity, anti-affinity) left to a pod before the first
-   * placement; pods without such rules are not here (scheduling.md 12.4).
+   * The zones that spread constraints, affinity and anti-affinity allowed a pod before the first placement; only pods with
+   * such rules about zones (scheduling.md 12.4).
    */
   readonly validZones: ReadonlyMap<Pod, ReadonlySet<string>>
-  /** Known prices per hour of the new claims and those that are deferred, and what first fit alone would have cost. */
+  /** The sum of the known prices per hour of created and deferred claims, and the same for first fit alone. */
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number
   readonly faults: readonly Fault[]
-}
-
-/** What surrounds a decision and does not change it, unless it stops it. */
-export interface SchedulingControl {
-  /** Tells a running decision to stop; it then returns what it has. Asked often, so it must be cheap. */
-  readonly shouldStop: () => boolean
-  /** Told each pod, by its index, before it is decided about; -1 once none is. */
-  readonly onPod?: (pod: number) => void
-  /** Says false when no more time is to be spent on finding a cheaper plan; absent = any. */
-  readonly shouldImprove?: () => boolean
-  /** Kept by the caller from one decision to the next, it spares reading the same instance types again. */
-  readonly types?: TypeReader
-  /** Kept likewise, it spares packing the same pods again. */
-  readonly packings?: KnownPackings
 }

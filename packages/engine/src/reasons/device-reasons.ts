@@ -1,11 +1,53 @@
-/** Words for claims that have no devices. */
-import { taintText } from '@tenon/api'
-import type { DeviceRefusal } from '../scheduling/devices/device-room.ts'
-import type { ClaimShortage, WayShortage } from '../scheduling/devices/shortage.ts'
+/** Why a ResourceClaim gets no devices, as data and as text. */
+import { type DeviceTaint, taintText } from '@tenon/api'
+
+/** Why one alternative of a request has no device. */
+export type WayShortage =
+  /** No device is of the class. */
+  | { readonly kind: 'class'; readonly deviceClass: string }
+  /** No device of the class meets these selectors; `problem`: why the first cannot be evaluated. */
+  | {
+      readonly kind: 'selectors'
+      readonly deviceClass: string
+      readonly expressions: readonly string[]
+      readonly problem?: string
+    }
+  /** All selected devices have taints that the request does not tolerate. */
+  | { readonly kind: 'taints'; readonly taints: readonly DeviceTaint[] }
+  /** Amounts as quantities; `most` is absent when no device has such a capacity. */
+  | { readonly kind: 'capacity'; readonly name: string; readonly asked: string; readonly most?: string }
+  /** `most`: suitable devices on the node that has the most. */
+  | { readonly kind: 'count'; readonly asked: number; readonly most: number }
+  /** It asks for all devices, and this pool is incomplete or invalid, so that nobody knows all. */
+  | { readonly kind: 'pool'; readonly driver: string; readonly pool: string; readonly problem?: string }
+  /** Only these types have such devices, and other rules exclude them for the pod. */
+  | { readonly kind: 'otherTypes'; readonly instanceTypes: readonly string[] }
+
+export type ClaimShortage =
+  /** No alternative of a request (`request`, or `request/subrequest`) can be met. */
+  | {
+      readonly kind: 'request'
+      readonly ways: readonly { readonly request: string; readonly why: WayShortage }[]
+    }
+  /** There are devices for each request, but not for all of them at once. */
+  | { readonly kind: 'together' }
+
+/** Why a node or claim cannot provide the devices of a pod. */
+export interface DeviceRefusal {
+  readonly kind: 'refused'
+  /** The ResourceClaim, as `namespace/name`. */
+  readonly claim: string
+  readonly because:
+    | { readonly kind: 'problem'; readonly problem: string }
+    /** It is allocated, and its devices cannot be reached from here. */
+    | { readonly kind: 'elsewhere' }
+    /** `shortage` is computed only for a report. */
+    | { readonly kind: 'noDevices'; readonly shortage?: ClaimShortage }
+    | { readonly kind: 'tooManySteps' }
+}
 
 const shownTypes = 5
 
-/** What a claim lacks, and what to do. */
 export function deviceWords(because: DeviceRefusal['because']): string {
   switch (because.kind) {
     case 'problem':

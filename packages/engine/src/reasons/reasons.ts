@@ -7,8 +7,7 @@ import {
   taintText,
   type Unavailability,
 } from '@tenon/api'
-import type { DeviceRefusal } from '../scheduling/devices/device-room.ts'
-import { deviceWords } from './device-reasons.ts'
+import { type DeviceRefusal, deviceWords } from './device-reasons.ts'
 import { renderValueSet, type ValueSet } from '../requirements/requirement.ts'
 import { type Incompatibility, type Requirements, renderRequirements } from '../requirements/requirements.ts'
 

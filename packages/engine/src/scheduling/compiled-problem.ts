@@ -1,13 +1,13 @@
-/** A problem read once: shapes, templates and everything else that no placement changes. */
+/** A problem compiled once: shapes, templates and everything else that no placement changes. */
 import { type InstanceType, labels, normalizedLabel, ownValue, podRequests, type Resources } from '@tenon/api'
-import { Interrupted, Pace } from '../pace.ts'
+import { Interrupted, Pace, type SchedulingControl } from './pace.ts'
 import { labelRequirements } from '../requirements/requirements.ts'
 import { RequirementStates } from '../requirements/states.ts'
 import { compareText } from '../input/compare-text.ts'
-import { hostNames } from '../input/named-nodes.ts'
-import type { Problem } from '../input/problem.ts'
+import { hostNames } from './problem/named-nodes.ts'
+import type { Problem } from './problem/problem.ts'
 import { problemText } from '../input/problem-text.ts'
-import type { MalformedObject, PoolWithoutTypes, SchedulingControl } from '../input/result.ts'
+import type { MalformedObject, PoolWithoutTypes } from '../input/result.ts'
 import { CompiledDevices } from './devices/compiled-devices.ts'
 import { attachmentAmounts, Attachments } from './pods/attachments.ts'
 import { ClaimClasses } from './claims/claim-class.ts'
@@ -29,7 +29,7 @@ import {
 } from './claims/pool-template.ts'
 import { ResourceSpace } from './pods/resource-space.ts'
 import { DomainUniverse } from './topology/domains.ts'
-import type { Launch } from './topology/pod-topology.ts'
+import type { Launch } from './topology/node-domains.ts'
 import { unavailableOfferings, type Withheld, withheldOf } from './claims/withheld.ts'
 
 export class CompiledProblem {
@@ -42,35 +42,35 @@ export class CompiledProblem {
   readonly finisher: ClaimFinisher
   readonly packings: KnownPackings
   readonly daemons: readonly CompiledDaemon[]
-  /** Absent, pods that use ResourceClaims find no place. */
+  /** If absent, pods that use ResourceClaims are unschedulable. */
   readonly devices: CompiledDevices | undefined
   /** In the order in which they are tried. */
   readonly templates: readonly Template[]
   readonly universe: DomainUniverse
-  /** By index of the problem's shapes; undefined for pods that could not be read. */
+  /** By index of the problem's shapes; undefined for invalid pods. */
   readonly shapes: readonly (PodShape | undefined)[]
-  /** Label keys that pods may narrow down on the nodes they go to. */
+  /** Label keys that pods may narrow on their nodes. */
   readonly podKeys: ReadonlySet<string>
-  /** Label keys that decide anything about existing nodes, the host name apart. */
+  /** Label keys that some rule names about existing nodes, without the host name. */
   readonly nodeKeys: ReadonlySet<string>
   readonly poolsWithoutTypes: PoolWithoutTypes[] = []
   /** The pools of {@link poolsWithoutTypes}. */
   readonly emptyPools: CompiledPool[] = []
   readonly malformed: MalformedObject[] = []
-  /** What is wrong with the pods of a shape, by its index. */
+  /** What is wrong with the pods of a shape, by index of the shape. */
   readonly malformedShapes = new Map<number, string>()
   #onTheirWay: readonly Launch[] | undefined
   #podsByShape: readonly { readonly shape: PodShape; readonly pods: number }[] | undefined
   readonly #poolIndex = new Map<Template, number>()
   readonly #poolOf = new Map<Template, CompiledPool>()
   readonly #withheld = new Map<CompiledPool, readonly Withheld[]>()
-  /** Per shape what its pods ask for, or what is wrong with that. */
+  /** The requests of each shape, or what is wrong with them. */
   readonly #requests: readonly (Resources | string)[]
 
   /**
-   * @param reader of instance types; one that is kept from problem to problem reads a catalogue once.
-   * @param packings the same for what was packed.
-   * @throws Interrupted when the control says so meanwhile.
+   * @param reader cache of instance types, kept from one problem to the next.
+   * @param packings cache of packings, kept likewise.
+   * @throws Interrupted when `control` stops the decision.
    */
   constructor(problem: Problem, reader: TypeReader, packings: KnownPackings, control: SchedulingControl) {
     this.problem = problem
@@ -102,7 +102,7 @@ export class CompiledProblem {
     this.finisher = new ClaimFinisher(this.states, this.classes, this.space, problem.policy)
   }
 
-  /** Nodes that are launched and are no Nodes of the cluster yet. */
+  /** Launched nodes without a Node object yet. */
   get onTheirWay(): readonly Launch[] {
     const { nodes, topologyNodes } = this.problem
     return (this.#onTheirWay ??= nodes
@@ -113,12 +113,12 @@ export class CompiledProblem {
       })))
   }
 
-  /** The shape of a pod that could be read. */
+  /** The shape of a valid pod. */
   shapeOf(pod: number): PodShape {
     return this.shapes[this.problem.shapeOf[pod] as number] as PodShape
   }
 
-  /** Shapes of pods that could be read, and how many pods have each. */
+  /** The shapes of valid pods, with the number of their pods. */
   get podsByShape(): readonly { readonly shape: PodShape; readonly pods: number }[] {
     return (this.#podsByShape ??= this.#countPods())
   }
@@ -131,7 +131,7 @@ export class CompiledProblem {
     )
   }
 
-  /** CPUs, in thousandths, that a pod asks for; 0 for one that cannot be read. */
+  /** CPU request of a pod in millicores; 0 for invalid pods. */
   cpuOf(pod: number): number {
     const shape = this.shapes[this.problem.shapeOf[pod] as number]
     return shape?.amounts[this.space.indexOf('cpu')] ?? 0
@@ -157,7 +157,7 @@ export class CompiledProblem {
     return this.#poolOf.get(template) as CompiledPool
   }
 
-  /** What a pool could buy, were it available. */
+  /** The unavailable offerings of a pool. */
   withheld(pool: CompiledPool): readonly Withheld[] {
     let known = this.#withheld.get(pool)
     if (known === undefined) {
@@ -168,8 +168,8 @@ export class CompiledProblem {
   }
 
   /**
-   * Pods that can be read, large ones first; then the oldest, then by UID (scheduling.md 6.1). Those of buffers come
-   * last, so that they never take room from pods that are there (buffers-and-dra.md 2.6).
+   * Valid pods, large ones first, then the oldest, then by UID (scheduling.md 6.1). Pods of buffers come last, so that they
+   * never take room from real pods (buffers-and-dra.md 2.6).
    */
   order(): readonly number[] {
     const pods: number[] = []
@@ -177,12 +177,12 @@ export class CompiledProblem {
     return pods.sort(this.inOrder)
   }
 
-  /** Whether the pod can be read. */
+  /** Whether the pod is valid. */
   isReadable(pod: number): boolean {
     return this.shapes[this.problem.shapeOf[pod] as number] !== undefined
   }
 
-  /** Compares two pods that can be read as {@link order} does. */
+  /** Compares two valid pods by {@link order}. */
   readonly inOrder = (a: number, b: number): number => {
     const { created, uids } = this.problem
     const [shapeA, shapeB] = [this.shapeOf(a), this.shapeOf(b)]
@@ -210,7 +210,7 @@ export class CompiledProblem {
     return resource < 0 ? 0 : (amounts[resource] as number)
   }
 
-  /** Pods that can be read, those of buffers apart from all others; each in the order given. */
+  /** Splits valid pods into those of buffers and all others, in their order. */
   apart(pods: readonly number[]): {
     readonly ordinary: readonly number[]
     readonly ofBuffers: readonly number[]
@@ -220,7 +220,7 @@ export class CompiledProblem {
     return { ordinary: pods.filter((pod) => !isForRoom(pod)), ofBuffers: pods.filter(isForRoom) }
   }
 
-  /** Pods that cannot be read, with what is wrong. */
+  /** Invalid pods, with what is wrong. */
   unreadable(): ReadonlyMap<number, string> {
     const { malformed, shapeOf } = this.problem
     if (this.malformedShapes.size === 0) return malformed
@@ -313,7 +313,7 @@ export class CompiledProblem {
     return compiled
   }
 
-  /** Makes every resource known before vectors are made. */
+  /** Adds every resource to the space, before vectors are built. */
   #learnResources(pools: readonly CompiledPool[]): void {
     for (const { types } of pools)
       for (const { type, groups } of types) {
@@ -338,7 +338,7 @@ export class CompiledProblem {
     return keys
   }
 
-  /** Label keys that decide anything about existing nodes. */
+  /** Label keys that some rule names about existing nodes. */
   #labelKeys(): ReadonlySet<string> {
     const keys = new Set(this.podKeys)
     for (const { alternatives } of this.daemons)
@@ -354,7 +354,7 @@ export class CompiledProblem {
 
 const isOfBuffer = ({ origin }: PodShape): boolean => origin === 'buffer'
 
-/** The name of a type that may be anything. */
+/** The name of an instance type that may be invalid. */
 function nameOf(type: unknown): string {
   const { name = '' } = (type ?? {}) as { readonly name?: unknown }
   return String(name)

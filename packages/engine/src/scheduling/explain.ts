@@ -21,22 +21,17 @@ import { holding, suiting, unavailableOfferings, type Withheld } from './claims/
 export interface ExplainContext {
   readonly compiled: CompiledProblem
   readonly topology: PodTopology
-  readonly budgetOf: (template: Template) => PoolBudget
+  readonly budgets: ReadonlyMap<Template, PoolBudget>
 }
 
 /**
  * The reasons of all templates for a shape after its last relaxation, and of the pools that have nothing but
  * offerings that are unavailable now.
  */
-export function explain(
-  shape: PodShape,
-  templates: readonly Template[],
-  newHost: number,
-  context: ExplainContext,
-): PodReason {
+export function explain(shape: PodShape, newHost: number, context: ExplainContext): PodReason {
   const { compiled } = context
   const reasons = [
-    ...templates.map((template) => ({
+    ...compiled.templates.map((template) => ({
       nodePool: template.name,
       reason: reasonOf(shape, template, newHost, context),
     })),
@@ -123,7 +118,7 @@ function reasonOf(
   const { topology } = context
   const { classes } = context.compiled
   const { policy } = context.compiled.problem
-  const budget = context.budgetOf(template)
+  const budget = context.budgets.get(template) as PoolBudget
   if (budget.nodesExhausted) return { kind: 'nodeLimit' }
   const pool = context.compiled.poolOf(template)
   const withheld = context.compiled.withheld(pool).filter(({ type }) => budget.allows(type))
@@ -283,8 +278,8 @@ function filterReason(
   return typeReason(shape, requirements, rows, context)
 }
 
-/** A type as one way to hold the pod. */
-interface Candidate {
+/** A type that might hold the pod. */
+interface PossibleType {
   readonly type: CompiledType
   readonly room: Amounts
   readonly daemons: DaemonLoad
@@ -295,7 +290,7 @@ interface Candidate {
 function typeReason(
   shape: PodShape,
   requirements: Requirements,
-  open: readonly Candidate[],
+  open: readonly PossibleType[],
   { compiled: { space } }: ExplainContext,
 ): TemplateReason {
   const met = { r: false, f: false, o: false, rf: false, ro: false, fo: false }
@@ -329,7 +324,7 @@ function typeReason(
 }
 
 /** The pod with the fewest and with the most daemon pods. */
-function requestRange(pod: Amounts, rows: readonly Candidate[]): readonly [least: Amounts, most: Amounts] {
+function requestRange(pod: Amounts, rows: readonly PossibleType[]): readonly [least: Amounts, most: Amounts] {
   const loads = rows.map((row) => row.daemons.amounts)
   const least = pod.slice()
   const most = pod.slice()

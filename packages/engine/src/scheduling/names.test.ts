@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { labels, type PodSpec, type Taint } from '@tenon/api'
 import * as fc from 'fast-check'
 import type { SchedulingInput } from '../input/input.ts'
-import { problemOf } from '../input/problem.ts'
+import { problemOf } from './problem/problem.ts'
 import {
   aNode,
   anInput,

@@ -1,20 +1,20 @@
-/** The engine's door for scheduling: objects in, objects out. */
+/** Schedules the pods of an input: objects in, objects out. */
 import type { Pod } from '@tenon/api'
 import type { SchedulingInput } from '../input/input.ts'
-import { type Problem, problemOf } from '../input/problem.ts'
+import { type Problem, problemOf } from './problem/problem.ts'
 import type {
   RoomResult,
   Failure,
   NewClaim,
   Placement,
   PodGroupResult,
-  SchedulingControl,
   SchedulingResult,
 } from '../input/result.ts'
 import { finished } from '../steps.ts'
 import { isRoom, newClaim } from './claims/new-claim.ts'
 import { launchableClaims } from './claims/launchable-claims.ts'
 import { type Solution, solve } from './solver.ts'
+import type { SchedulingControl } from './pace.ts'
 
 const untilDone: SchedulingControl = { shouldStop: () => false }
 
@@ -27,10 +27,10 @@ export function schedule(input: SchedulingInput, control: SchedulingControl = un
   return finished(resultInSteps(input, problem, solve(problem, control)))
 }
 
-/** Claims told between two yields of {@link resultInSteps}. */
-const toldPerStep = 500
+/** Claims between two yields of {@link resultInSteps}. */
+const claimsPerStep = 500
 
-/** A solution in terms of the objects it was made from; yields after a bounded amount of work, so that the caller can let others run. */
+/** Turns indexes back into objects; yields after a bounded amount of work, so that the event loop can run. */
 export function* resultInSteps(
   input: SchedulingInput,
   { shapeOf, podGroups }: Problem,
@@ -54,10 +54,10 @@ export function* resultInSteps(
     indexes.map((index) => pods[index]).filter((pod) => pod !== undefined)
   const planned: NewClaim[] = []
   const groupOf = groupsOfHeld(podGroups, solution)
-  for (const [told, finishedClaim] of solution.claims.entries()) {
+  for (const [done, finishedClaim] of solution.claims.entries()) {
     const claim = newClaim(input, finishedClaim)
     if (claim !== undefined) planned.push(withGroups(claim, finishedClaim.pods, groupOf))
-    if (told % toldPerStep === toldPerStep - 1) yield
+    if (done % claimsPerStep === claimsPerStep - 1) yield
   }
   const undecided = podsAt(solution.undecided)
   yield

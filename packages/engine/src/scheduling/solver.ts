@@ -1,36 +1,38 @@
-/** The decision: first fit, and where the policy asks for it something cheaper. */
+/** The decision: first fit, and a cheaper plan where the policy asks for one. */
 import { sumOfPrices } from '@tenon/api'
-import type { Problem } from '../input/problem.ts'
-import { Interrupted } from '../pace.ts'
-import type { Fault, MalformedObject, PoolWithoutTypes, SchedulingControl } from '../input/result.ts'
+import type { Problem } from './problem/problem.ts'
+import { Interrupted, type SchedulingControl } from './pace.ts'
+import type { Fault, MalformedObject, PoolWithoutTypes } from '../input/result.ts'
 import type { PodReason } from '../reasons/reasons.ts'
 import { CompiledProblem } from './compiled-problem.ts'
 import { isCheaper } from './packing/cheaper.ts'
 import { KnownPackings } from './packing/known-packings.ts'
-import type { Launch } from './topology/pod-topology.ts'
+import type { Launch } from './topology/node-domains.ts'
 import { TypeReader } from './types/instance-rows.ts'
-import { type Outcome, type Selection, Simulation } from './simulation.ts'
+import type { Outcome } from './outcome.ts'
+import type { Selection } from './pod-placing.ts'
+import { Simulation } from './simulation.ts'
 
 /** A decision by indexes of the problem. Plain data. */
 export interface Solution extends Outcome {
   readonly poolsWithoutTypes: readonly PoolWithoutTypes[]
   readonly malformed: readonly MalformedObject[]
-  /** By shape: zones that rules about zones left to its pods before the first placement. */
+  /** By index of the shape: the zones that rules about zones allowed before the first placement. */
   readonly validZones: ReadonlyMap<number, readonly string[]>
   readonly pricePerHour: number
   readonly firstFitPricePerHour: number
   readonly faults: readonly Fault[]
 }
 
-/** Groups, by index, that find no place whatever there is, and why. */
+/** Groups, by index, that are not tried, and why they cannot be scheduled. */
 type Barred = ReadonlyMap<number, PodReason>
 
-/** How often a decision is made again for ordinary pods that are in the way of groups. */
-const mostRoundsForStrangers = 3
-/** How often that is done without the groups that have no room beside such pods. */
+/** How often a decision is repeated with pods placed ahead of the groups whose nodes they would take. */
+const mostRoundsForPodsAhead = 3
+/** How often it is repeated without the groups that do not fit beside such pods. */
 const mostDisplacements = 8
 
-/** How often a decision is made again for domains that it opens itself. */
+/** How often a decision is repeated because of topology domains that it opens itself. */
 const mostRoundsForOpened = 3
 
 /** Decides for every pod of the problem. */
@@ -60,8 +62,9 @@ function nothingDecided({ shapeOf }: Problem): Solution {
 }
 
 /**
- * A decision whose pods kube-scheduler binds: it counts a domain for every spread once a node is there, also one that
- * the decision opens for other pods. Such a decision is made again with its nodes in view (reports-2.md 15).
+ * Decides so that kube-scheduler binds the pods. It counts a domain for every spread constraint once a node exists there,
+ * even if the node was launched for other pods. So a decision that opens a domain is repeated with the domain known from
+ * the start (reports-2.md 15).
  */
 function bindable(problem: Problem, control: SchedulingControl): Solution {
   const compiled = new CompiledProblem(
@@ -83,13 +86,13 @@ function bindable(problem: Problem, control: SchedulingControl): Solution {
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error
   }
-  // No decision opens what it takes to be open: pods that wait for their domains are better than pods left out for ever.
+  // No decision opens just the domains that it assumes. Pods that wait for their domains are better than pods that never run.
   return first.solution
 }
 
 interface Decision {
   readonly solution: Solution
-  /** What came to it. */
+  /** The simulation that it is from. */
   readonly simulation: Simulation
 }
 
@@ -111,13 +114,13 @@ function decided(
     }
     if (ahead.size === 0) placedFirst = placedGroups(solution)
     const displaced = refusedOf(placedFirst, solution)
-    const more = simulation.strangers().filter((pod) => !ahead.has(pod))
+    const more = simulation.podsOutsideGroups().filter((pod) => !ahead.has(pod))
     if (displaced.size > 0 && displacements < mostDisplacements && !control.shouldStop()) {
-      // The others find the places that they have without these groups (gangs.md, GNG-6).
+      // The other pods go where they go without these groups (gangs.md, GNG-6).
       displacements++
       barred = new Map([...barred, ...displaced])
       ahead = new Set()
-    } else if (more.length > 0 && rounds < mostRoundsForStrangers && !control.shouldStop()) {
+    } else if (more.length > 0 && rounds < mostRoundsForPodsAhead && !control.shouldStop()) {
       rounds++
       ahead = new Set([...ahead, ...more])
     } else return { solution, simulation }
@@ -128,7 +131,7 @@ function placedGroups({ podGroups }: Solution): ReadonlySet<number> {
   return new Set([...podGroups].flatMap(([index, { kind }]) => (kind === 'placed' ? [index] : [])))
 }
 
-/** Of these groups, those that find no place now, and why. */
+/** Those of the groups that are refused now, and why. */
 function refusedOf(groups: ReadonlySet<number>, { podGroups }: Solution): Barred {
   return new Map(
     [...podGroups].flatMap(([index, outcome]) =>
@@ -137,7 +140,7 @@ function refusedOf(groups: ReadonlySet<number>, { podGroups }: Solution): Barred
   )
 }
 
-/** Groups of which a member lost its place after all, as its claim cannot be written: none of the others may run. */
+/** Placed groups with a member whose claim turned out to be impossible: no member may run. */
 function brokenGroups({ podGroups: groups, uids }: Problem, { podGroups, failures }: Solution): Barred {
   const broken = new Map<number, PodReason>()
   for (const [index, outcome] of podGroups) {
@@ -181,18 +184,18 @@ function solved(compiled: CompiledProblem, rules: Rules): Decision {
   return { solution, simulation: best }
 }
 
-/** What all simulations of one decision have in common. */
+/** What all simulations of one decision share. */
 interface Rules {
   readonly control: SchedulingControl
   readonly barred: Barred
-  /** Ordinary pods that come before groups, by index. */
+  /** Pods outside groups that are placed before the groups. */
   readonly ahead: ReadonlySet<number>
   readonly launches: readonly Launch[]
 }
 
 /**
- * A plan that changes where pods were to run and needs no new node for it. A pod whose room another one took is only
- * without a place while those still waiting keep theirs. Undefined when there is no such plan, or no need for one.
+ * A plan that ignores earlier plans and needs no new node: a pod whose planned room another pod took may fit once the
+ * waiting pods give up theirs. Undefined when there is no such plan, or no need for one.
  */
 function withoutLaunches(
   pinned: Simulation,
@@ -206,12 +209,12 @@ function withoutLaunches(
   return free.isComplete && free.claims.length === 0 && strandsNoMore(free, pinned) ? free : undefined
 }
 
-/** Does what a decision can do without. @returns undefined when it throws, which is noted. */
+/** Runs an optional part of the decision. @returns undefined when it throws, which is reported as a fault. */
 function attempted<T>(part: Fault['part'], run: () => T, faults: Fault[]): T | undefined {
   try {
     return run()
   } catch (error) {
-    // Other parts may have been done before, and are what there is.
+    // When the time is over, the decision consists of the parts that are done.
     if (!(error instanceof Interrupted)) faults.push(faultOf(part, error))
     return undefined
   }
@@ -223,8 +226,8 @@ function faultOf(part: Fault['part'], error: unknown): Fault {
 }
 
 /**
- * The cheapest of the plans that the policy allows; first fit's when no other is cheaper. Of plans that cost no more,
- * one that keeps pods apart for which the scheduler would make each other wait.
+ * The cheapest plan that the policy allows; that of first fit if no other is cheaper. Among plans that cost no more,
+ * prefers one in which pods need not wait for each other to be bound.
  */
 function improved(
   firstFit: Simulation,
@@ -236,27 +239,27 @@ function improved(
   const isNothingToImprove = !firstFit.isComplete || firstFit.claims.length === 0
   if (improvement === undefined || isNothingToImprove || isLate()) return firstFit
   firstFit.regroup(improvement, isLate)
-  // Tighter nodes only pay if pods land where they were meant to.
+  // Tighter packing only pays if kube-scheduler follows the plan.
   if (improvement === 'free') return firstFit
-  const planned = (selection: Selection, keepsApart: boolean): Simulation | undefined => {
+  const planned = (selection: Selection, avoidsCrowding: boolean): Simulation | undefined => {
     if (isLate()) return undefined
-    const plan = new Simulation(compiled, selection, { ...options, keepsApart })
+    const plan = new Simulation(compiled, selection, { ...options, avoidsCrowding })
     plan.run({ shouldStop: isLate })
     if (!plan.isComplete) return undefined
     plan.regroup(improvement, isLate)
     return plan
   }
-  const thrifty = firstFit.claims.length < 2 ? undefined : planned('thrifty', false)
-  const cheapest = thrifty !== undefined && isBetter(thrifty, firstFit) ? thrifty : firstFit
+  const tighter = firstFit.claims.length < 2 ? undefined : planned('cheapestFit', false)
+  const cheapest = tighter !== undefined && isBetter(tighter, firstFit) ? tighter : firstFit
   if (!cheapest.isCrowded) return cheapest
-  for (const selection of ['firstFit', 'thrifty'] as const) {
+  for (const selection of ['firstFit', 'cheapestFit'] as const) {
     const apart = planned(selection, true)
     if (apart !== undefined && isNoWorse(apart, cheapest)) return apart
   }
   return cheapest
 }
 
-/** Whether a plan has no more nodes, costs no more, and leaves nobody out that the other places. */
+/** Whether a plan has no more nodes, costs no more, and places all pods that the other places. */
 function isNoWorse(plan: Simulation, than: Simulation): boolean {
   const { nodes, pricePerHour, unpriced } = plan.cost
   const other = than.cost

@@ -12,7 +12,7 @@ import {
   sum,
 } from '@tenon/api'
 import { allocatableGroups } from '../scheduling/types/allocatable.ts'
-import { hostPortsOf } from '../scheduling/pods/host-ports.ts'
+import { hostPortsOf } from '../input/host-ports.ts'
 import { compatible, parseRequirements } from '../requirements/requirements.ts'
 import type { NodeInput, PoolInput, SchedulingInput, TopologyNode } from '../input/input.ts'
 import type { NewClaim, SchedulingResult } from '../input/result.ts'

@@ -1,9 +1,9 @@
 import type { Node } from '@tenon/api'
-import { CarriedTerms, type CountPerNode, MatchCounts, type PodQuestion } from '../rules/match-counts.ts'
+import { CarriedTerms, type CountPerNode, MatchCounts, type PodQuestion } from './match-counts.ts'
 import { NodeEntry } from './node-entry.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { ResourceTable } from '../pods/resource-table.ts'
-import type { Labels } from '../rules/selectors.ts'
+import type { Labels } from '../pods/selectors.ts'
 
 const zoneLabel = 'topology.kubernetes.io/zone'
 const noLabels: Labels = {}

@@ -1,7 +1,7 @@
 import type { Node, Taint } from '@tenon/api'
 import type { PodFacts } from '../pods/pod-facts.ts'
 import type { ResourceTable } from '../pods/resource-table.ts'
-import type { Labels } from '../rules/selectors.ts'
+import type { Labels } from '../pods/selectors.ts'
 
 /** A node with the pods assigned to it and what they take together. */
 export class NodeEntry {

@@ -2,7 +2,7 @@
 import { type Pod, type ResourceClaim, meetsNodeSelectorTerm } from '@tenon/api'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
-import type { Rejection } from '../rules/rejection.ts'
+import type { Rejection } from '../rejection.ts'
 import { consumerOf } from './claim-consumer.ts'
 import { type ClaimRequests, requestsOf } from './claim-requests.ts'
 import { allocate, type ClaimAllocation } from './device-allocator.ts'

@@ -6,16 +6,10 @@ import {
   type WeightedPodAffinityTerm,
 } from '@tenon/api'
 import { fromLabels } from '../label-keys.ts'
-import { type Disk, disksOf } from '../volumes/disks.ts'
+import { type Disk, disksOf } from './disks.ts'
 import { requestsBySlot } from './pod-requests.ts'
 import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource-table.ts'
-import {
-  type LabelMatcher,
-  labelMatcher,
-  type Labels,
-  type NodeMatcher,
-  nodeMatcher,
-} from '../rules/selectors.ts'
+import { type LabelMatcher, labelMatcher, type Labels, type NodeMatcher, nodeMatcher } from './selectors.ts'
 
 /** A port that a pod takes on its node. */
 interface HostPort {

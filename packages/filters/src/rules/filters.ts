@@ -1,9 +1,9 @@
 import { ownValue, type Taint, untoleratedTaint } from '@tenon/api'
-import { diskRejection } from '../volumes/disks.ts'
+import { disksConflict } from '../pods/disks.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
-import type { DomainCounts, PodCycle, SpreadState } from '../pods/pod-cycle.ts'
+import type { DomainCounts, PodCycle, SpreadState } from './pod-cycle.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
-import type { FilterName, Rejection } from './rejection.ts'
+import type { FilterName, Rejection } from '../rejection.ts'
 import type { ResourceTable } from '../pods/resource-table.ts'
 import {
   exclusiveClaimRejection,
@@ -23,6 +23,7 @@ export const affinityMismatch = refuse(
   "node(s) didn't match Pod's node affinity/selector",
 )
 const portsTaken = refuse('NodePorts', true, "node(s) didn't have free ports for the requested pod ports")
+const diskTaken = refuse('VolumeRestrictions', true, 'node(s) had no available disk')
 const spreadViolated = refuse(
   'PodTopologySpread',
   true,
@@ -48,7 +49,7 @@ export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefi
     checkNodeItself(facts, entry) ??
     (facts.hostPorts.length === 0 || entry.hasFreePorts(facts) ? undefined : portsTaken) ??
     checkResources(facts, entry, view.index.table) ??
-    diskRejection(facts.disks, entry.pods.values()) ??
+    (facts.disks.length === 0 ? undefined : checkDisks(facts, entry)) ??
     (facts.claims.length === 0 ? undefined : checkVolumes(cycle, entry)) ??
     checkDevices(cycle, entry) ??
     checkPods(cycle, entry) ??
@@ -98,6 +99,13 @@ function checkResources(facts: PodFacts, entry: NodeEntry, table: ResourceTable)
     }
   }
   return { filter: 'NodeResourcesFit', reasons, helpedByPreemption: fitsEmptyNode(facts, entry) }
+}
+
+function checkDisks({ disks }: PodFacts, entry: NodeEntry): Rejection | undefined {
+  for (const other of entry.pods.values()) {
+    if (disks.some((disk) => other.disks.some((taken) => disksConflict(disk, taken)))) return diskTaken
+  }
+  return undefined
 }
 
 function checkVolumes(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {

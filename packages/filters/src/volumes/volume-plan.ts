@@ -12,8 +12,8 @@ import {
 import type { ClusterIndex } from '../cluster/cluster-index.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
-import type { Rejection } from '../rules/rejection.ts'
-import { labelMatcher } from '../rules/selectors.ts'
+import type { Rejection } from '../rejection.ts'
+import { labelMatcher } from '../pods/selectors.ts'
 import { isBindingCompleted, selectedNode, type VolumeIndex } from './volume-index.ts'
 
 const noProvisioner = 'kubernetes.io/no-provisioner'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { labels, type NodePool, type Requirement } from '@tenon/api'
 import { isProviderError } from '@tenon/provider'
 import { capacityAnnotations } from '../names.ts'
-import { clusterAPINodeClassKind } from '../nodeclass/types.ts'
+import { clusterAPINodeClassKind } from '../node-class.ts'
 import { aDeployment, names } from '../testing/deployments.test-support.ts'
 import { CatalogueStage, kinds } from '../testing/hub.test-support.ts'
 

@@ -3,7 +3,7 @@ import { type LabelSelector, matchesSelector, ownValue, qualifiedNameProblem } f
 import { compareTexts } from '../hub/keys.ts'
 import type { HubScope } from '../hub/hub.ts'
 import type { ClusterApiNames } from '../names.ts'
-import type { ClusterAPINodeClass } from '../nodeclass/types.ts'
+import type { ClusterAPINodeClass } from '../node-class.ts'
 import type { MachineDeployment } from '../objects.ts'
 
 /** Clusters that a message names. */

@@ -12,7 +12,7 @@ import {
   setOwn,
 } from '@tenon/api'
 import { type ClusterApiNames, capacityAnnotations } from '../names.ts'
-import { clusterAPINodeClassKind } from '../nodeclass/types.ts'
+import { clusterAPINodeClassKind } from '../node-class.ts'
 import type { MachineDeployment } from '../objects.ts'
 import type { Findings } from './findings.ts'
 import type { TemplateFacts } from './template-facts.ts'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NodePool, Taint } from '@tenon/api'
 import { capacityAnnotations } from '../names.ts'
-import { clusterAPINodeClassKind } from '../nodeclass/types.ts'
+import { clusterAPINodeClassKind } from '../node-class.ts'
 import { aParticipant } from '../testing/deployments.test-support.ts'
 import { fitsPool } from './node-taints.ts'
 

@@ -10,7 +10,7 @@ import { replicasOf, standstillOf } from '../catalogue/growth.ts'
 import type { Machine, MachineDeployment } from '../objects.ts'
 import { balanced, balancePatch, type Balance, stockOf, type Stock } from './balance.ts'
 import { bindingOf, bindingPatch, isBoundAlike, isStaying } from './binding.ts'
-import type { ReplicaContests } from './replica-contests.ts'
+import type { ReplicaContests } from '../catalogue/replica-contests.ts'
 
 /** How often a write is tried that somebody else's came before. */
 const attempts = 3

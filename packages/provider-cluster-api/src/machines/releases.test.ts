@@ -320,7 +320,7 @@ describe('releases', () => {
     ] as const) {
       const stage = new Stage()
       stage.add({ spec: { rollout: { strategy: { type: strategy } } } })
-      const { clusterAPINodeClassKind } = await import('../nodeclass/types.ts')
+      const { clusterAPINodeClassKind } = await import('../node-class.ts')
       await stage.kube.patch(clusterAPINodeClassKind, { name: 'default' }, { spec: { driftPolicy } })
       const [a] = await fleet(stage, 'a')
       assert.ok(a)

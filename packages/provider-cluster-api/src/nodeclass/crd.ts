@@ -1,7 +1,7 @@
 /** The CustomResourceDefinition of ClusterAPINodeClass (cluster-api.md 2). */
 import { conditionsSchema, crd, type CrdSchema, listSchema, objectSchema, textSchema } from '@tenon/api'
 import { mostListed } from './matched.ts'
-import { clusterAPINodeClassKind } from './types.ts'
+import { clusterAPINodeClassKind } from '../node-class.ts'
 
 const selector: CrdSchema = objectSchema(
   'Narrows the MachineDeployments that are members; all of them without it. It adds none: the label node.cluster.x-k8s.io/karpenter-member is always needed.',

@@ -2,7 +2,7 @@
 import { isKnownPrice } from '@tenon/api'
 import type { Reading } from '../catalogue/participant.ts'
 import { type PriceList, priceText } from '../catalogue/prices.ts'
-import type { MatchedDeployment } from './types.ts'
+import type { MatchedDeployment } from '../node-class.ts'
 
 /** An object must stay small enough to be read often. */
 export const mostListed = 100

@@ -9,7 +9,7 @@ import { aDeployment, names } from '../testing/deployments.test-support.ts'
 import { CatalogueStage, kinds } from '../testing/hub.test-support.ts'
 import { NodeClassStatus } from './status-controller.ts'
 import { followNodeClasses } from './status-triggers.ts'
-import { type ClusterAPINodeClass, clusterAPINodeClassKind } from './types.ts'
+import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../node-class.ts'
 
 const prices = { currency: 'EUR', pricesPerHour: new Map([['large', 0.25]]) }
 

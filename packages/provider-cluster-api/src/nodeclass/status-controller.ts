@@ -13,7 +13,7 @@ import {
   clusterAPINodeClassKind,
   conditionTypes,
   type MatchedDeployment,
-} from './types.ts'
+} from '../node-class.ts'
 import { findingsOf } from './validation.ts'
 
 /** Infrastructure templates are not watched. */

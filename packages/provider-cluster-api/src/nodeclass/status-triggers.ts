@@ -2,7 +2,7 @@
 import type { Cache, Controller } from '@tenon/kube'
 import type { Hub, OpenHub } from '../hub/hub.ts'
 import { isNews } from './status-controller.ts'
-import type { ClusterAPINodeClass } from './types.ts'
+import type { ClusterAPINodeClass } from '../node-class.ts'
 
 /** Replicas change often while nodes come and go; one look is enough for many changes. */
 const gatherMs = 2000

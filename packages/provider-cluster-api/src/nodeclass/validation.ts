@@ -1,7 +1,7 @@
 /** Validates a ClusterAPINodeClass (cluster-api.md 2, 4). */
 import type { OfflineFinding } from '@tenon/provider'
 import { selectorProblems } from '../catalogue/members.ts'
-import type { ClusterAPINodeClass } from './types.ts'
+import type { ClusterAPINodeClass } from '../node-class.ts'
 
 /** Errors hold `ValidationSucceeded` back. */
 export function findingsOf({ spec }: Pick<ClusterAPINodeClass, 'spec'>): readonly OfflineFinding[] {

@@ -5,7 +5,7 @@ import { silentLogger, VirtualClock } from '@tenon/runtime'
 import { Catalogue } from '../catalogue/catalogue.ts'
 import { noPrices, type PriceList } from '../catalogue/prices.ts'
 import type { HubScope, HubState, OpenHub } from '../hub/hub.ts'
-import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../nodeclass/types.ts'
+import { type ClusterAPINodeClass, clusterAPINodeClassKind } from '../node-class.ts'
 import { kindsOf, type MachineDeployment } from '../objects.ts'
 import { aDeployment, type DeploymentParts, names } from './deployments.test-support.ts'
 

@@ -2,7 +2,7 @@
 import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
 import type { SchedulingPolicy } from '../../input/input.ts'
 import type { CompiledProblem } from '../compiled-problem.ts'
-import { portsClash } from '../pods/host-ports.ts'
+import { portsClash } from '../../input/host-ports.ts'
 import type { PodShape, Wish } from '../pods/pod-shape.ts'
 import { type ClaimClass, type ClaimClasses, holdsAlone, holdsMore, rowsHolding } from './claim-class.ts'
 import type { Answer, OpenClaim } from './open-claims.ts'
@@ -10,7 +10,8 @@ import type { Template, TypeRow } from './pool-template.ts'
 import { type Amounts, amountsFit } from '../pods/resource-space.ts'
 import type { ReservationAnswer, Reservations } from './reservations.ts'
 import { untolerated } from '../pods/taints.ts'
-import { compareRanks, type Narrowing, type PodTopology } from '../topology/pod-topology.ts'
+import { compareRanks, type Narrowing } from '../topology/domain-choices.ts'
+import type { PodTopology } from '../topology/pod-topology.ts'
 
 /** What a claim becomes when it takes a pod. */
 export interface Admission {
@@ -19,8 +20,8 @@ export interface Admission {
   readonly reservations: ReadonlySet<string>
 }
 
-/** What a claim may become under the rules about domains. */
-interface Way {
+/** A class in certain topology domains. */
+interface ConfinedClass {
   readonly confined: ClaimClass
   readonly narrowing: Narrowing
 }
@@ -55,7 +56,7 @@ export class ClaimAdmission {
     this.#reservations = reservations
   }
 
-  /** What claims of a class become with a pod of this shape, one entry per choice of volumes that suits. */
+  /** The classes of a claim of this class once a pod of this shape is added, one per suitable choice of volumes. */
   targets(shape: PodShape, from: ClaimClass): readonly ClaimClass[] {
     const known = (this.#targets[shape.index] ??= [])
     let targets = known[from.index]
@@ -73,11 +74,10 @@ export class ClaimAdmission {
   }
 
   /**
-   * `targets` as the rules about domains leave them now, the ways that can be bought. Where a domain must be
-   * settled on, the best comes first: the one that the rules prefer, then the cheapest, then the one whose domains
-   * are in the fewest other ways, then the one with room for the most such pods, then the one where the most pods
-   * of all may be, then the one that the fewest other NodePools offer if this one has limits, then by name
-   * (reports.md 12).
+   * The targets confined to the topology domains that are allowed now, without those that cannot be launched. If a
+   * domain must be chosen, the best comes first: the lowest rank, then the cheapest, then the domains in the fewest other
+   * choices, then room for the most such pods, then allowed for the most pods, then offered by the fewest other NodePools
+   * if this one has limits, then by name (reports.md 12).
    */
   confined(shape: PodShape, targets: readonly ClaimClass[]): readonly ClaimClass[] {
     if (!this.#topology.concernsDomains(shape)) return targets
@@ -110,7 +110,7 @@ export class ClaimAdmission {
     })
   }
 
-  /** What the rows of a class cost, cheapest first: further pods may ask for any of them. Equal lists are one object. */
+  /** The prices of the rows of a class, cheapest first, as later pods may need any of them. Equal lists are one object. */
   #pricesOf(of: ClaimClass): readonly PricePerHour[] {
     let prices = this.#priceLists[of.index]
     if (prices === undefined) {
@@ -123,12 +123,12 @@ export class ClaimAdmission {
     return prices
   }
 
-  /** What each row of a class costs, in the order of its rows. */
+  /** The prices of the rows of a class, in their order. */
   #rowPricesOf(of: ClaimClass): readonly PricePerHour[] {
     return (this.#rowPrices[of.index] ??= of.rows.map((row) => this.#classes.bestOffer(of, row).pricePerHour))
   }
 
-  /** What the cheapest row of a class costs that holds the pod alone; undefined when none with a price does. */
+  /** The price of the cheapest row with room for the pod alone; undefined when none has a known price. */
   #priceFor({ amounts }: PodShape, of: ClaimClass): PricePerHour {
     return this.#prices.of(amounts, of, () => {
       const prices = this.#rowPricesOf(of)
@@ -137,8 +137,8 @@ export class ClaimAdmission {
   }
 
   /**
-   * How many pods of the shape the roomiest row of a class holds that could be bought for it: pods that must be
-   * together stay with the first.
+   * How many pods of the shape fit on the largest row of a class: pods with affinity to each other stay with the
+   * first.
    */
   #roomFor({ amounts }: PodShape, of: ClaimClass): number {
     return this.#rooms.of(amounts, of, () => {
@@ -155,7 +155,7 @@ export class ClaimAdmission {
     })
   }
 
-  /** How many pods of the problem a claim of a class could be for, rules about other pods apart. */
+  /** How many pods of the problem a claim of the class could hold, topology rules apart. */
   #companionsOf(of: ClaimClass): number {
     return (this.#companions[of.index] ??= this.#countCompanions(of))
   }
@@ -174,8 +174,8 @@ export class ClaimAdmission {
       .some((wish) => this.#findTargets(shape, wish, of).some((target) => holdsAlone(target, amounts)))
   }
 
-  /** How many other NodePools could bring the shape to the domains of a way; 0 if this one is not used up anyway. */
-  #poolsBeside(shape: PodShape, { confined, narrowing }: Way): number {
+  /** How many other NodePools could place the shape in these domains; 0 if this one has no limits. */
+  #poolsBeside(shape: PodShape, { confined, narrowing }: ConfinedClass): number {
     const { template } = confined
     if (Object.keys(template.nodePool.spec.limits ?? {}).length === 0) return 0
     const known = (this.#poolCounts[shape.index] ??= [])
@@ -192,8 +192,8 @@ export class ClaimAdmission {
   }
 
   /**
-   * @param targets what claims of its class become, whatever the rules about domains say.
-   * @param confined the same under the rules about domains.
+   * @param targets see {@link targets}.
+   * @param confined see {@link confined}.
    */
   answer(
     claim: OpenClaim,
@@ -201,21 +201,21 @@ export class ClaimAdmission {
     targets: readonly ClaimClass[],
     confined: readonly ClaimClass[],
   ): Answer {
-    // What is confined to fewer domains holds no more than without.
+    // A confined class has no more room than its target.
     const accepts = this.#accepts(claim, shape, confined)
     if (!accepts && !targets.some((target) => holdsMore(target, claim.amounts, shape.amounts))) return 'never'
     const given = this.answerWithRoom(claim, shape)
     return given === 'accepts' && !accepts ? 'notNow' : given
   }
 
-  /** What a claim says that stays of its class and has the room. */
+  /** The answer of a claim that has the room and stays of its class. */
   answerWithRoom(claim: OpenClaim, shape: PodShape): Answer {
     if (!this.#topology.allowsHost(shape, claim.host))
       return this.#topology.refusesHostsForNow(shape) ? 'notNow' : 'never'
     return shape.hostPorts.length > 0 && portsClash(shape.hostPorts, claim.hostPorts) ? 'never' : 'accepts'
   }
 
-  /** Whether claims of a class stay of it with the pod, so that room is all that their class asks. */
+  /** Whether claims of the class keep it when the pod is added, so that only room and hosts decide. */
   asksOnlyRoom(of: ClaimClass, targets: readonly ClaimClass[], confined: readonly ClaimClass[]): boolean {
     const staysSo = (into: readonly ClaimClass[]) => into.length === 1 && into[0] === of
     return this.#reservations === undefined && !of.hasMinValues && staysSo(targets) && staysSo(confined)
@@ -231,7 +231,7 @@ export class ClaimAdmission {
     return false
   }
 
-  /** As what an open claim takes the pod; it never lowers minValues. */
+  /** How an open claim accepts the pod; it never relaxes minValues. */
   admit(claim: OpenClaim, shape: PodShape, confined: readonly ClaimClass[]): Admission | undefined {
     for (const target of confined) {
       if (!holdsMore(target, claim.amounts, shape.amounts)) continue
@@ -241,7 +241,7 @@ export class ClaimAdmission {
     return undefined
   }
 
-  /** As this, which holds the pod, too; undefined when minValues or reservations are against it. */
+  /** The admission as `target`, which has the room; undefined when minValues or reservations do not allow it. */
   #admitted(claim: OpenClaim, shape: PodShape, target: ClaimClass): Admission | undefined {
     if (isPlain(target, claim)) return { class: target, minValuesRelaxed: false, reservations: nothing }
     const amounts = claim.amounts.map((amount, i) => amount + (shape.amounts[i] as number))
@@ -252,7 +252,7 @@ export class ClaimAdmission {
       : undefined
   }
 
-  /** As what a claim is opened for the pod, or why none is. */
+  /** How a new claim is opened for the pod, or why it is refused. */
   open(
     shape: PodShape,
     confined: readonly ClaimClass[],
@@ -299,7 +299,7 @@ export class ClaimAdmission {
   }
 }
 
-/** What is asked again and again of a class about pods of certain amounts, computed once. */
+/** Caches answers about a class and the requests of a pod. */
 class AnswersByClass<T> {
   readonly #known = new Map<Amounts, Map<number, T>>()
 
@@ -325,13 +325,13 @@ function timesIn(amounts: Amounts, room: Amounts): number {
 }
 
 /**
- * How many ways lead to the domains of one. Where several rules settle on a domain, pods that have to go to one
- * domain of one rule may find only few of the other: these are left to them as long as others do.
- * @param counts whether a way is one for such pods at all.
+ * In how many choices the domains of a choice are. If several rules choose a domain each, a pod bound to a domain of one
+ * rule may have few domains of the other rule: other pods avoid them as long as they can.
+ * @param counts whether a choice has room for such pods.
  */
 function sharedDomains(
-  ways: readonly Way[],
-  counts: (way: Way) => boolean,
+  ways: readonly ConfinedClass[],
+  counts: (way: ConfinedClass) => boolean,
 ): (narrowing: Narrowing) => number {
   if ((ways[0]?.narrowing.length ?? 0) < 2) return () => 0
   const leading = new Map<string, Map<string, number>>()
@@ -346,7 +346,7 @@ function sharedDomains(
   return (narrowing) => narrowing.reduce((sum, { key, domains }) => sum + most(key, domains), 0)
 }
 
-/** The list first that is cheaper where they differ; the longer one if they do not. */
+/** The list first that is cheaper at the first difference; else the longer list. */
 function comparePriceLists(a: readonly PricePerHour[], b: readonly PricePerHour[]): number {
   if (a === b) return 0
   const common = Math.min(a.length, b.length)
@@ -357,6 +357,6 @@ function comparePriceLists(a: readonly PricePerHour[], b: readonly PricePerHour[
   return b.length - a.length
 }
 
-/** Whether only room decides. */
+/** Whether neither minValues nor reservations matter. */
 const isPlain = (target: ClaimClass, { reservations }: OpenClaim): boolean =>
   !target.hasMinValues && !target.hasReservations && reservations.size === 0

@@ -1,31 +1,31 @@
 /**
- * Open claims that are alike in everything but their pods share a class: same template, same
- * requirements, same types still allowed. Whatever is computed for one of them serves all.
+ * Open claims with the same template, requirements and allowed types share a class. What is computed for a class serves
+ * all its claims.
  */
 import type { PricePerHour } from '@tenon/api'
 import { allowsAbsence, both, type ValueSet } from '../../requirements/requirement.ts'
 import { compatible, type Requirements } from '../../requirements/requirements.ts'
 import { anything, type RequirementStates, type StateId } from '../../requirements/states.ts'
 import type { SchedulingPolicy } from '../../input/input.ts'
-import type { HostPort } from '../pods/host-ports.ts'
+import type { HostPort } from '../../input/host-ports.ts'
 import { type CompiledOffering, meets, type Sale, unmetMinValues } from '../types/instance-rows.ts'
 import type { Wish } from '../pods/pod-shape.ts'
 import { portsFree, type Template, type TypeRow } from './pool-template.ts'
 import { type Amounts, amountsFit, frontierOf, sumFits } from '../pods/resource-space.ts'
 import { allowsNewHost } from '../topology/node-filter.ts'
-import type { Narrowing } from '../topology/pod-topology.ts'
+import type { Narrowing } from '../topology/domain-choices.ts'
 
 export interface ClaimClass {
   readonly index: number
   readonly template: Template
   readonly state: StateId
-  /** Rows that the limits and the host ports of the pods leave, whatever the requirements. */
+  /** Rows that limits and host ports allow, whatever the requirements. */
   readonly allowed: readonly TypeRow[]
-  /** Rows of `allowed` that meet the requirements and can be bought. */
+  /** Rows of `allowed` that meet the requirements and are available. */
   readonly rows: readonly TypeRow[]
   /**
-   * A claim takes a pod if it fits one of these: of the rows whose price is known no other has more room. Only if no
-   * price is known, they are of all rows.
+   * The rooms that no other row of known price exceeds: a claim accepts a pod that fits one of them. If no price is
+   * known, all rows count.
    */
   readonly frontier: readonly TypeRow[]
   /** Whether the price of some row is known. */
@@ -34,14 +34,14 @@ export interface ClaimClass {
   readonly hasReservations: boolean
 }
 
-/** What a state allows of a sale. */
+/** The offerings of a sale that a state allows. */
 interface Openings {
   /** Of the offerings, cheapest first. */
   readonly indexes: readonly number[]
   readonly capacityTypes: readonly string[]
 }
 
-/** Makes classes and knows how they narrow. */
+/** Creates classes, and narrows them as pods are added. */
 export class ClaimClasses {
   readonly #states: RequirementStates
   readonly #policy: SchedulingPolicy
@@ -51,7 +51,7 @@ export class ClaimClasses {
   readonly #narrowed = new Map<number, ClaimClass | undefined>()
   readonly #sold = new Map<StateId, Map<Sale, Openings>>()
   readonly #unpriced = new Map<number, ClaimClass | undefined>()
-  /** By class: by label, the value that every node of the class has. */
+  /** By class, then by label: the value that every node of the class has. */
   readonly #onlyValues: Map<string, string | undefined>[] = []
 
   constructor(states: RequirementStates, policy: SchedulingPolicy) {
@@ -59,12 +59,12 @@ export class ClaimClasses {
     this.#policy = policy
   }
 
-  /** The class of a claim that is opened now. */
+  /** The class of a new claim. */
   opened(template: Template, affordable: readonly TypeRow[]): ClaimClass {
     return this.#class(template, template.state, affordable, undefined)
   }
 
-  /** The class once a pod with these wishes is in; undefined when its requirements cannot be met. */
+  /** The class with a pod that has these requirements; undefined when they conflict. */
   narrowed(from: ClaimClass, wish: Wish): ClaimClass | undefined {
     if (wish.host !== undefined && !allowsNewHost(wish.host)) return undefined
     if (wish.state === anything) return from
@@ -79,7 +79,7 @@ export class ClaimClasses {
     return result
   }
 
-  /** The class once devices of some of its types are taken that can be reached only where `required` holds. */
+  /** The class with devices of some of its types, which can only be reached from nodes that meet `required`. */
   withDevices(
     from: ClaimClass,
     required: Requirements,
@@ -94,13 +94,13 @@ export class ClaimClasses {
     return allowed.length === placed.allowed.length ? placed : this.restricted(placed, allowed)
   }
 
-  /** The class once topology rules have had their say; undefined when a label would be unknown. */
+  /** The class in these topology domains; undefined when a label would be unknown. */
   confined(from: ClaimClass, narrowing: Narrowing): ClaimClass | undefined {
     let state = from.state
     const known = this.#states.get(from.state)
     for (const { key, domains } of narrowing) {
       const own = known.get(key)
-      // A label that may be absent is not put on the node, so that it cannot gain one either.
+      // A label that may be absent is not set on the node, so the node is in no domain of it.
       if ((own === undefined || allowsAbsence(own)) && !this.#policy.wellKnownLabels.has(key))
         return undefined
       state = this.#states.narrow(state, key, domains)
@@ -110,14 +110,14 @@ export class ClaimClasses {
     return state === from.state ? from : this.#class(from.template, state, from.allowed, from)
   }
 
-  /** The class without the rows on which a daemon has one of these ports. */
+  /** The class without the rows where a daemon pod takes one of these ports. */
   withoutPorts(from: ClaimClass, ports: readonly HostPort[]): ClaimClass {
     if (ports.length === 0 || from.allowed.every((row) => portsFree(row, ports))) return from
     const allowed = from.allowed.filter((row) => portsFree(row, ports))
     return this.#class(from.template, from.state, allowed, undefined)
   }
 
-  /** What is known of the nodes of a class: its requirements, and the labels that all ways to buy them give alike. */
+  /** The requirements of a class with the labels that all its offerings share. */
   located(of: ClaimClass, keys: Iterable<string>): StateId {
     let state = of.state
     for (const key of keys) {
@@ -148,7 +148,7 @@ export class ClaimClasses {
     return only
   }
 
-  /** The class with minValues lowered to what was found. */
+  /** The class with minValues relaxed to what is possible. */
   lowered(from: ClaimClass, found: ReadonlyMap<string, number>): ClaimClass {
     const requirements = new Map(
       [...this.#states.get(from.state)].map(([key, set]): [string, ValueSet] => {
@@ -166,7 +166,7 @@ export class ClaimClasses {
     return this.#class(from.template, from.state, allowed, from)
   }
 
-  /** The class with only those of its rows whose price is not known; undefined when it has none. */
+  /** The class with only its rows of unknown price; undefined when it has none. */
   unpriced(from: ClaimClass): ClaimClass | undefined {
     if (!from.isPriced) return from.rows.length > 0 ? from : undefined
     if (this.#unpriced.has(from.index)) return this.#unpriced.get(from.index)
@@ -176,7 +176,7 @@ export class ClaimClasses {
     return unpriced
   }
 
-  /** Keys whose minValues the rows that hold `amounts` do not reach. */
+  /** Keys whose minValues are not met by the rows that hold `amounts`, with the number of values they have. */
   unmetMinValues(of: ClaimClass, amounts: Amounts): ReadonlyMap<string, number> {
     return unmetMinValues(
       rowsHolding(of, amounts).map((row) => row.type),
@@ -191,7 +191,7 @@ export class ClaimClasses {
     )
   }
 
-  /** Of a row that the class allows: the price of its cheapest offering, and how it is sold. */
+  /** The price of the cheapest offering of a row, and the capacity types of its offerings. */
   bestOffer(
     of: ClaimClass,
     { group }: TypeRow,
@@ -275,13 +275,13 @@ export function rowsHolding(of: ClaimClass, amounts: Amounts): readonly TypeRow[
   return of.rows.filter((row) => amountsFit(amounts, row.room))
 }
 
-/** Whether a row of the frontier holds what a claim has and one more pod. */
+/** Whether some row has room for the claim's pods and one more. */
 export function holdsMore(of: ClaimClass, have: Amounts, more: Amounts): boolean {
   for (const row of of.frontier) if (sumFits(have, more, row.room)) return true
   return false
 }
 
-/** Whether a row of the frontier holds one pod of these amounts. */
+/** Whether some row has room for one pod with these requests. */
 export function holdsAlone({ frontier }: ClaimClass, amounts: Amounts): boolean {
   return frontier.some((row) => amountsFit(amounts, row.room))
 }

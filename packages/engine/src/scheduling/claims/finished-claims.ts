@@ -19,16 +19,16 @@ export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool' | 'taints'
   readonly pods: readonly number[]
 }
 
-/** The longest list allowed does not keep some minValues. */
+/** The claim breaks minValues when its instance types are truncated to the maximum number. */
 export interface Truncated {
   readonly kind: 'truncated'
   readonly missing: ReadonlyMap<string, number>
 }
 
-/** What claims have in common that hold the same rows at the same prices. */
-interface Stock {
+/** What claims share whose pods fit the same rows at the same prices. */
+interface TypeList {
   readonly types: readonly CompiledType[]
-  /** How they are sold, in alphabetical order. */
+  /** Their capacity types in alphabetical order. */
   readonly capacityTypes: readonly string[]
   /** Cheapest first. */
   readonly names: readonly string[]
@@ -38,14 +38,14 @@ interface Stock {
   readonly daemons: Float64Array
 }
 
-/** What claims have in common that hold the same types of a class. */
+/** What claims of one class share whose pods fit the same types. */
 interface Frame {
   readonly labels: Readonly<Record<string, string>>
   readonly requirements: readonly Requirement[]
-  readonly stock: Stock
+  readonly typeList: TypeList
 }
 
-/** A row with what it costs and how it is sold; the rows of a class are priced once. */
+/** A row with its price and capacity types; the rows of a class are priced once. */
 export interface PricedRow {
   readonly row: TypeRow
   readonly pricePerHour: PricePerHour
@@ -59,14 +59,14 @@ export class ClaimFinisher {
   readonly #policy: SchedulingPolicy
   /** By class. */
   readonly #priced: (readonly PricedRow[] | undefined)[] = []
-  /** Classes that are sold alike have the same list. */
+  /** Equal lists are one object. */
   readonly #lists: (readonly PricedRow[])[] = []
-  /** By list and the rows that are held. */
-  readonly #stocks = new Map<readonly PricedRow[], Map<string, Stock>>()
+  /** By list, and by the rows that fit. */
+  readonly #typeLists = new Map<readonly PricedRow[], Map<string, TypeList>>()
   readonly #frames = new Map<string, Frame | Truncated>()
-  /** By class and the reservations that are held. */
+  /** By class and reservations. */
   readonly #special = new Map<string, readonly PricedRow[]>()
-  /** 1 for each row, by its index in its template, that the claim at hand holds. */
+  /** 1 for each row, by its index in the template, that fits the current claim. */
   #held = new Uint8Array(0)
 
   constructor(
@@ -81,7 +81,7 @@ export class ClaimFinisher {
     this.#policy = policy
   }
 
-  /** The rows of a class, cheapest first, ties by name; those without a known price last. */
+  /** The rows of a class, cheapest first, ties by name; rows of unknown price last. */
   priced(of: ClaimClass): readonly PricedRow[] {
     return (this.#priced[of.index] ??= this.#interned(
       of.rows.map((row) => ({ row, ...this.#classes.bestOffer(of, row) })).toSorted(cheapestFirst),
@@ -94,7 +94,7 @@ export class ClaimFinisher {
     return known ?? list
   }
 
-  /** Only what a claim with reservations may launch has a price. */
+  /** Prices of the rows for a claim with reservations; other rows have no price. */
   #pricedReserved(of: ClaimClass, reservations: ReadonlySet<string>): readonly PricedRow[] {
     const label = this.#policy.reservations?.label ?? ''
     const isHeld = ({ capacityType, requirements }: CompiledOffering) => {
@@ -113,7 +113,7 @@ export class ClaimFinisher {
       .toSorted(cheapestFirst)
   }
 
-  /** What the claim costs as the cheapest type that it may be launched as and that holds what it has. */
+  /** The price of the cheapest type that fits the claim. */
   priceOf(claim: OpenClaim): PricePerHour {
     const { amounts } = claim
     const special = this.#specialRows(claim)
@@ -124,20 +124,20 @@ export class ClaimFinisher {
     return priced[claim.cheapest]?.pricePerHour
   }
 
-  /** The room of the cheapest type that the claim may be launched as and that holds what it has; undefined without one. */
+  /** The room of the cheapest type that fits the claim. */
   cheapestRoom(claim: OpenClaim): Amounts | undefined {
     const { amounts } = claim
     const priced = this.#specialRows(claim) ?? this.priced(claim.class)
     return priced.find(({ row }) => amountsFit(amounts, row.room))?.row.room
   }
 
-  /** By how much the claim's price rises with one more pod; pods that ask for the same share their amounts. */
+  /** How much the price of the claim rises with one more pod; pods with equal requests share one `more` object. */
   rise(claim: OpenClaim, more: Amounts): PricePerHour {
     if (claim.rise?.amounts !== more) claim.rise = { amounts: more, pricePerHour: this.#riseOf(claim, more) }
     return claim.rise.pricePerHour
   }
 
-  /** Undefined when no type holds it, or the price before or after is not known. */
+  /** Undefined when no type fits, or the price before or after is unknown. */
   #riseOf(claim: OpenClaim, more: Amounts): PricePerHour {
     const before = this.priceOf(claim)
     const special = this.#specialRows(claim)
@@ -149,8 +149,8 @@ export class ClaimFinisher {
   }
 
   /**
-   * The rows of a class in which reservations are sold, at the prices of what the claim holds of them: reserved
-   * capacity for one that does, all other capacity for one that does not. Undefined for other classes.
+   * The rows of a class with reservations: at the prices of reserved capacity if the claim holds reservations, else at
+   * those of all other capacity. Undefined for other classes.
    */
   #specialRows({
     class: of,
@@ -178,14 +178,14 @@ export class ClaimFinisher {
       .toSorted(cheapestFirst)
   }
 
-  /** Whether the claim, one more pod in it, may still be launched as every type as which it may be now. */
+  /** Whether one more pod still fits on all types that fit the claim now. */
   keepsTypes(claim: OpenClaim, more: Amounts): boolean {
     return claim.class.rows.every(
       ({ room }) => !amountsFit(claim.amounts, room) || sumFits(claim.amounts, more, room),
     )
   }
 
-  /** The types that hold what the claim has. */
+  /** The types that fit the claim. */
   holding(claim: OpenClaim): readonly TypeRow[] {
     return rowsHolding(claim.class, claim.amounts)
   }
@@ -193,7 +193,7 @@ export class ClaimFinisher {
   finish(claim: OpenClaim, poolIndex: number): FinishedClaim | Truncated {
     const frame = this.#frameOf(claim)
     if ('kind' in frame) return frame
-    const { names, pricePerHour, overlaid, daemons } = frame.stock
+    const { names, pricePerHour, overlaid, daemons } = frame.typeList
     const requests = claim.amounts.slice()
     addTo(requests, daemons)
     return {
@@ -247,30 +247,31 @@ export class ClaimFinisher {
   /** @param rows the key of the rows that are marked as held. */
   #makeFrame(of: ClaimClass, reservations: ReadonlySet<string>, rows: string): Frame | Truncated {
     const special = this.#specialRows({ class: of, reservations })
-    const stock = special === undefined ? this.#stockOf(this.priced(of), rows) : this.#makeStock(special)
-    const missing = unmetMinValues(stock.types, this.#states.get(of.state))
+    const typeList =
+      special === undefined ? this.#typeListOf(this.priced(of), rows) : this.#makeTypeList(special)
+    const missing = unmetMinValues(typeList.types, this.#states.get(of.state))
     if (this.#policy.minValues === 'Strict' && missing.size > 0) return { kind: 'truncated', missing }
-    const final = this.#finalRequirements(of, stock, reservations)
+    const final = this.#finalRequirements(of, typeList, reservations)
     return {
       labels: { ...customLabels(final, this.#policy.wellKnownLabels), ...of.template.labels },
-      requirements: withInstanceTypes(final, stock.namesInOrder),
-      stock,
+      requirements: withInstanceTypes(final, typeList.namesInOrder),
+      typeList,
     }
   }
 
-  #stockOf(list: readonly PricedRow[], rows: string): Stock {
-    const known = this.#stocks.get(list) ?? new Map<string, Stock>()
-    this.#stocks.set(list, known)
-    let stock = known.get(rows)
-    if (stock === undefined) {
-      stock = this.#makeStock(list)
-      known.set(rows, stock)
+  #typeListOf(list: readonly PricedRow[], rows: string): TypeList {
+    const known = this.#typeLists.get(list) ?? new Map<string, TypeList>()
+    this.#typeLists.set(list, known)
+    let typeList = known.get(rows)
+    if (typeList === undefined) {
+      typeList = this.#makeTypeList(list)
+      known.set(rows, typeList)
     }
-    return stock
+    return typeList
   }
 
   /** What is marked as held of the list, as far as a claim may name it. */
-  #makeStock(list: readonly PricedRow[]): Stock {
+  #makeTypeList(list: readonly PricedRow[]): TypeList {
     const holders = list.filter(({ row }) => this.#held[row.index] === 1)
     const names = namesOf(holders).slice(0, this.#policy.maxInstanceTypes)
     const isCut = names.length === this.#policy.maxInstanceTypes && names.length < holders.length
@@ -294,7 +295,7 @@ export class ClaimFinisher {
   /** The class's requirements as the claim states them, its instance types apart. */
   #finalRequirements(
     of: ClaimClass,
-    { capacityTypes: offered }: Stock,
+    { capacityTypes: offered }: TypeList,
     reservations: ReadonlySet<string>,
   ): Requirements {
     const final = new Map<string, ValueSet>()

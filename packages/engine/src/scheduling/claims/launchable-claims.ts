@@ -1,4 +1,4 @@
-/** Which claims of a plan are to be created now, and which wait for a later decision (scheduling.md 10, 12). */
+/** Which claims of a plan are created now, and which wait for a later pass (scheduling.md 10, 12). */
 import { type InstanceType, parseResources, type Resources, sum } from '@tenon/api'
 import type { SchedulingInput } from '../../input/input.ts'
 import type { DeferredClaim, NewClaim, SchedulingResult } from '../../input/result.ts'
@@ -6,13 +6,13 @@ import { offeringsOf, scopeKey, scopesOf } from '../types/claim-offerings.ts'
 import { exceededLimit } from './limits.ts'
 import { withTwinsInTurn } from './twin-order.ts'
 
-/** What is known of launches in progress, and the rules of the decision. */
-type Circumstances = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTrial'>
+/** Launches in progress, and the policy. */
+type LaunchInput = Pick<SchedulingInput, 'pools' | 'policy' | 'offeringsOnTrial'>
 
 type Steps<T> = Generator<undefined, T, undefined>
 
-/** Tells in steps which claims are to be created, with the pods that each is to hold. */
-export function* launchableClaims(given: Circumstances, planned: readonly NewClaim[]): Steps<Launchable> {
+/** Returns the claims to create with their pods; yields after each claim. */
+export function* launchableClaims(given: LaunchInput, planned: readonly NewClaim[]): Steps<Launchable> {
   const deferred: DeferredClaim[] = []
   const uncrowded = yield* withoutCrowds(given, planned, deferred)
   const inTurn = given.policy.improvement === 'planned' ? yield* withTwinsInTurn(uncrowded) : uncrowded
@@ -21,7 +21,7 @@ export function* launchableClaims(given: Circumstances, planned: readonly NewCla
 
 type Launchable = Pick<SchedulingResult, 'claims' | 'deferred'>
 
-/** Defers all claims of a group of which one has to wait (gangs.md 7.2). */
+/** Defers all claims of a pod group if one of them is deferred (gangs.md 7.2). */
 function withWholeGroups({ claims, deferred }: Launchable): Launchable {
   const waiting = new Map<string, DeferredClaim['because']>()
   const note = ({ claim, because }: DeferredClaim) => {
@@ -45,10 +45,10 @@ function withWholeGroups({ claims, deferred }: Launchable): Launchable {
 }
 
 /**
- * Of claims that can only be launched with what is on trial the first is kept: the others would all fail with it.
+ * Keeps the first of the claims that need the same offerings on trial: if it fails, all others would fail too.
  */
 function* withoutCrowds(
-  { pools, policy, offeringsOnTrial = [] }: Circumstances,
+  { pools, policy, offeringsOnTrial = [] }: LaunchInput,
   claims: readonly NewClaim[],
   deferred: DeferredClaim[],
 ): Steps<readonly NewClaim[]> {
@@ -72,7 +72,7 @@ function* withoutCrowds(
     )
     const isTrial = trials.length > 0 && trials.every((keys) => keys.length > 0)
     const keys = trials.flat()
-    // A group that has nothing else tries it as a whole: part of it would be of no use.
+    // A pod group that has no other offerings tries them with all its claims, as some of them would be of no use.
     if (isTrial && claim.podGroups === undefined && keys.some((key) => tried.has(key))) {
       deferred.push({ claim, because: { kind: 'offeringsOnTrial' } })
       continue
@@ -83,9 +83,9 @@ function* withoutCrowds(
   return kept
 }
 
-/** Defers claims for which what others have reserved leaves no room below the limits of their NodePool. */
+/** Defers claims that exceed the limits of their NodePool together with what other claims have reserved. */
 function withinLimits(
-  pools: Circumstances['pools'],
+  pools: LaunchInput['pools'],
   claims: readonly NewClaim[],
   deferred: DeferredClaim[],
 ): readonly NewClaim[] {
@@ -94,7 +94,7 @@ function withinLimits(
   const limitsOf = new Map<string, Resources>()
   return claims.filter((claim) => {
     const { largest, nodePool, pool } = claim
-    // Of NodePools without a claim the limits may be unreadable.
+    // Parsed only for NodePools with a claim: the limits of others may be invalid.
     const limits = limitsOf.get(nodePool) ?? parseResources(pool.spec.limits)
     limitsOf.set(nodePool, limits)
     const { usage = {}, reserved = {} } = byName.get(nodePool) ?? {}

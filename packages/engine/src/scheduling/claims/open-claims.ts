@@ -1,21 +1,21 @@
 /**
- * The claims a simulation has opened, in the order in which they are tried: fewest pods first; among
- * equals with one pod the oldest, among others the one that got its pod last (scheduling.md 6.3).
+ * The claims of a simulation, in the order in which they are tried: fewest pods first; of claims with one pod the
+ * oldest first, of others the one that got its last pod most recently (scheduling.md 6.3).
  */
 import type { PricePerHour } from '@tenon/api'
 import type { ClaimClass } from './claim-class.ts'
 import type { Taker } from '../devices/ledger.ts'
-import type { HostPort } from '../pods/host-ports.ts'
+import type { HostPort } from '../../input/host-ports.ts'
 import type { Amounts } from '../pods/resource-space.ts'
-import type { Place } from '../topology/pod-topology.ts'
+import type { NodeView } from '../topology/node-domains.ts'
 
-/** One claim during a simulation. */
-export interface OpenClaim extends Place {
+/** A claim during a simulation. */
+export interface OpenClaim extends NodeView {
   readonly isNode: false
   readonly number: number
   class: ClaimClass
   state: number
-  /** Requests of the pods, daemons apart. */
+  /** Requests of its pods, without daemon pods. */
   readonly amounts: Amounts
   /** Indexes of its pods. */
   readonly pods: number[]
@@ -23,15 +23,15 @@ export interface OpenClaim extends Place {
   minValuesRelaxed: boolean
   /** Reservations held, by id. */
   reservations: ReadonlySet<string>
-  /** As whom it has devices; undefined while no pod of its claims any. */
+  /** Its identity in the ledger of devices; undefined while no pod has ResourceClaims. */
   taker: Taker | undefined
   /** When it got its last pod, counted in placements. */
   arrival: number
-  /** Where it is in the log of its class and number of pods. */
+  /** Its slot in the log of its class and number of pods. */
   slot: number
-  /** Index of the cheapest of its class's priced rows that holds it; it only grows while the class stays. */
+  /** Index of the cheapest row of its class that holds it; it only grows while the class stays. */
   cheapest: number
-  /** What one more pod of these amounts costs, while the pods and the class stay. */
+  /** The price of one more pod with these requests; valid while pods and class stay. */
   rise: Rise | undefined
 }
 
@@ -47,13 +47,13 @@ export function isBefore(a: OpenClaim, b: OpenClaim): boolean {
   return a.pods.length === 1 ? a.number < b.number : a.arrival > b.arrival
 }
 
-/** Claims of one class with the same number of pods, in order of arrival; left slots stay empty. */
+/** Claims of one class with the same number of pods, in order of arrival. Slots of removed claims stay empty. */
 interface Log {
   readonly slots: (OpenClaim | undefined)[]
   live: number
 }
 
-/** What a shape has learnt about one log: slots that will never take it. */
+/** Slots of one log that never accept a shape. */
 interface Knowledge {
   /** Oldest first: everything before this slot is dead. Used where the oldest claim is tried first. */
   head: number
@@ -61,7 +61,7 @@ interface Knowledge {
   readonly dead: { start: number; end: number }[]
 }
 
-/** What a claim says to a pod. */
+/** Whether a claim accepts a pod: `notNow` may change as other pods are placed, `never` does not. */
 export type Answer = 'accepts' | 'notNow' | 'never'
 
 /** The open claims of one class. */
@@ -85,7 +85,7 @@ export class ClaimQueue {
     if (pods < this.#least) this.#least = pods
   }
 
-  /** Takes a claim out, before its pods or its class change. */
+  /** Removes a claim, before its pods or its class change. */
   remove(claim: OpenClaim): void {
     const log = this.#logs[claim.pods.length]
     if (log === undefined) return
@@ -105,15 +105,15 @@ export class ClaimQueue {
     if (pods < this.#least) this.#least = pods
   }
 
-  /** Forgets which claims refused for good: some may have become emptier. */
+  /** Forgets which claims answered `never`: some may have more room now. */
   forget(): void {
     this.#knowledge.clear()
   }
 
   /**
    * The first claim that accepts pods of a shape.
-   * @param shape number of the shape, under which refusals for good are remembered.
-   * @param before claims that are not tried before this one are not wanted.
+   * @param shape index of the shape, whose `never` answers are remembered.
+   * @param before only a claim that is tried before this one is returned.
    */
   first(
     shape: number,

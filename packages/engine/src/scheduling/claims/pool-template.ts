@@ -24,10 +24,10 @@ import {
 } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { DaemonInput, PoolInput, SchedulingPolicy } from '../../input/input.ts'
-import { type HostNames, withHostNames } from '../../input/named-nodes.ts'
+import { type HostNames, withHostNames } from '../problem/named-nodes.ts'
 import { allocatableGroups } from '../types/allocatable.ts'
 import type { Attachments } from '../pods/attachments.ts'
-import { type HostPort, hostPortsOf, portsClash } from '../pods/host-ports.ts'
+import { type HostPort, hostPortsOf, portsClash } from '../../input/host-ports.ts'
 import {
   type CompiledType,
   meets,
@@ -37,7 +37,7 @@ import {
   unmetMinValues,
 } from '../types/instance-rows.ts'
 import { type Amounts, type ResourceSpace, type Room, takeFrom } from '../pods/resource-space.ts'
-import type { SelectablePod } from '../../input/problem.ts'
+import type { SelectablePod } from '../problem/problem.ts'
 import { hardTaints, untolerated } from '../pods/taints.ts'
 
 /** Labels that hold on every node in the end and serve daemon pods that select on them; never emitted. */

@@ -6,7 +6,7 @@ import { allocatableGroups } from '../types/allocatable.ts'
 import { type CompiledType, meets } from '../types/instance-rows.ts'
 import type { PodShape } from '../pods/pod-shape.ts'
 import { type CompiledPool, type DaemonLoad, daemonLoads, type TemplateContext } from './pool-template.ts'
-import { portsClash } from '../pods/host-ports.ts'
+import { portsClash } from '../../input/host-ports.ts'
 import { type Amounts, amountsFit, takeFrom } from '../pods/resource-space.ts'
 
 /** One way to buy a type that is closed at present. */

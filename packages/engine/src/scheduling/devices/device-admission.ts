@@ -1,5 +1,6 @@
 /** Devices in the placing of pods: what nodes and claims have for a pod, and giving it to them (devices.md 3.16). */
 import { type InstanceType, labels } from '@tenon/api'
+import type { DeviceRefusal } from '../../reasons/device-reasons.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates } from '../../requirements/states.ts'
 import type { Admission } from '../claims/claim-admission.ts'
@@ -9,7 +10,7 @@ import type { CompiledProblem } from '../compiled-problem.ts'
 import type { NodeFill } from '../nodes/node-fill.ts'
 import type { PodShape } from '../pods/pod-shape.ts'
 import { addTo } from '../pods/resource-space.ts'
-import type { DeviceOffer, DeviceRefusal, DeviceRoom } from './device-room.ts'
+import type { DeviceOffer, DeviceRoom } from './device-room.ts'
 import type { Taker } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
 

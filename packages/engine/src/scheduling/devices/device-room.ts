@@ -1,9 +1,10 @@
 /** Whether nodes and open claims have the devices that pods claim, and which they give them (devices.md 3.8, 3.15). */
 import { compatible, merged, type Requirements } from '../../requirements/requirements.ts'
+import type { ClaimShortage, DeviceRefusal } from '../../reasons/device-reasons.ts'
 import type { CompiledDevices } from './compiled-devices.ts'
 import { DeviceLedger, type Hold, type Taker } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
-import { type ClaimShortage, type DeviceSupply, shortageOf } from './shortage.ts'
+import { type DeviceSupply, shortageOf } from './shortage.ts'
 import { DeviceSearch, type Finding, type SoughtClaim, type StepBudget, type TakerView } from './search.ts'
 
 /** Devices tried for one pod on all nodes and claims together. */
@@ -19,20 +20,6 @@ export interface DeviceOffer {
   readonly findings: ReadonlyMap<TypeDevices, Finding>
   readonly sought: readonly SoughtClaim[]
   readonly taker: Taker
-}
-
-/** Why a taker has none. */
-export interface DeviceRefusal {
-  readonly kind: 'refused'
-  /** `namespace/name`. */
-  readonly claim: string
-  readonly because:
-    | { readonly kind: 'problem'; readonly problem: string }
-    /** Its devices are elsewhere. */
-    | { readonly kind: 'elsewhere' }
-    /** `shortage`: what is missing, once somebody asks. */
-    | { readonly kind: 'noDevices'; readonly shortage?: ClaimShortage }
-    | { readonly kind: 'tooManySteps' }
 }
 
 /** Who is asked for devices. */

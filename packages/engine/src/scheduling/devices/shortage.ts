@@ -1,39 +1,9 @@
 /** What is missing for a claim that found no devices: which request, and what of it no device meets (ask.md 2). */
 import { consumedCapacity, type DeviceAmount, type DeviceTaint, qualifiedDeviceName } from '@tenon/api'
+import type { ClaimShortage, WayShortage } from '../../reasons/device-reasons.ts'
 import type { CompiledDevice, DevicePool } from './device.ts'
 import type { TypeDevices } from './pools.ts'
 import type { CompiledClaim, CompiledRequest, RequestWay, Suitabilities } from './requests.ts'
-
-/** What no device meets of one way of a request. */
-export type WayShortage =
-  /** No device is of the class. */
-  | { readonly kind: 'class'; readonly deviceClass: string }
-  /** No device of the class meets these selectors; `problem`: why the first cannot be evaluated. */
-  | {
-      readonly kind: 'selectors'
-      readonly deviceClass: string
-      readonly expressions: readonly string[]
-      readonly problem?: string
-    }
-  /** What is selected has these taints. */
-  | { readonly kind: 'taints'; readonly taints: readonly DeviceTaint[] }
-  /** Amounts as quantities; `most` is absent when no device has such a capacity. */
-  | { readonly kind: 'capacity'; readonly name: string; readonly asked: string; readonly most?: string }
-  /** So many devices suit it on the node with the most of them. */
-  | { readonly kind: 'count'; readonly asked: number; readonly most: number }
-  /** All devices cannot be told, as this pool cannot be used. */
-  | { readonly kind: 'pool'; readonly driver: string; readonly pool: string; readonly problem?: string }
-  /** These types have such devices, and do not suit the pod otherwise. */
-  | { readonly kind: 'otherTypes'; readonly instanceTypes: readonly string[] }
-
-export type ClaimShortage =
-  /** None of the ways of a request (`request`, or `request/subrequest`) can be met. */
-  | {
-      readonly kind: 'request'
-      readonly ways: readonly { readonly request: string; readonly why: WayShortage }[]
-    }
-  /** There are devices for each request, and they cannot be had together. */
-  | { readonly kind: 'together' }
 
 /** Where devices could be. */
 export interface DeviceSupply {

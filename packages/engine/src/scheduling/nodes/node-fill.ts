@@ -1,36 +1,37 @@
-/** Existing nodes read for a simulation, grouped by what requirements see of them. */
+/** Existing nodes as a simulation fills them, in classes of equal labels and taints. */
 import { labels, normalizedLabel, type Resources, type Taint, ownValue } from '@tenon/api'
 import { oneOf } from '../../requirements/requirement.ts'
 import { compatible, labelRequirements, type Requirements } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { NodeInput, VolumeUse } from '../../input/input.ts'
 import type { Attachments } from '../pods/attachments.ts'
-import type { Pace } from '../../pace.ts'
-import type { HostPort } from '../pods/host-ports.ts'
+import type { Pace } from '../pace.ts'
+import type { HostPort } from '../../input/host-ports.ts'
 import type { CompiledDaemon } from '../claims/pool-template.ts'
 import { addTo, type Amounts, type ResourceSpace } from '../pods/resource-space.ts'
 import { hardTaints, untolerated } from '../pods/taints.ts'
-import type { Place, PodTopology } from '../topology/pod-topology.ts'
+import type { NodeView } from '../topology/node-domains.ts'
+import type { PodTopology } from '../topology/pod-topology.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
-/** One existing node during a simulation. */
-export interface NodeFill extends Place {
+/** An existing node during a simulation. */
+export interface NodeFill extends NodeView {
   readonly input: NodeInput
-  /** Place in the order in which nodes are tried. */
+  /** Its index in the order in which nodes are tried. */
   readonly order: number
   readonly hostname: string
   readonly remaining: Amounts
-  /** Whether a node has a negative amount, or too many volumes already: it takes nothing. */
+  /** Whether the node is overcommitted, or has too many volumes, so that it accepts no pod. */
   readonly takesNothing: boolean
   readonly pods: number[]
   hostPorts: readonly HostPort[]
   volumes: VolumeUse
-  /** Set while the simulation does without the node. */
+  /** Set while the node is excluded. */
   isExcluded: boolean
 }
 
-/** Nodes with the same taints and the same values for every label that some rule looks at. */
+/** Nodes with equal taints, and equal values of every label that some rule names. */
 export interface NodeClass {
   readonly state: StateId
   readonly requirements: Requirements
@@ -45,28 +46,28 @@ export interface NodeContext {
   readonly topology: PodTopology
   readonly attachments: Attachments
   readonly pace: Pace
-  /** Label keys that some pod, daemon or topology rule looks at. */
+  /** Label keys that some pod, daemon or topology rule names. */
   readonly keys: ReadonlySet<string>
 }
 
-/** What the daemons that belong on a node take there. */
+/** The requests and host ports of the daemons that belong on a node. */
 interface ExpectedDaemons {
   readonly amounts: Amounts
   readonly ports: readonly HostPort[]
   readonly indexes: readonly number[]
 }
 
-/** Reads nodes; what holds for a whole class is computed once. */
+/** Reads nodes; what is equal for a class is computed once. */
 export class NodeReader {
   readonly #context: NodeContext
-  /** What pods may take of each node, in one piece: thousands of small arrays are slow to make. */
+  /** The room of all nodes in one array: thousands of small arrays are slow to create. */
   readonly #rooms: Float64Array
   readonly #classes = new Map<string, NodeClass & { nodes: NodeFill[] }>()
-  /** Keys of classes by what is read of their nodes, in the order in which it is there. */
+  /** Keys of classes by the labels of their nodes, in the order in which the labels occur. */
   readonly #keys = new Map<string, string>()
   readonly #daemons = new Map<string, ExpectedDaemons>()
 
-  /** @param count of the nodes that will be read. */
+  /** @param count the number of nodes that will be read. */
   constructor(context: NodeContext, count: number) {
     this.#context = context
     this.#rooms = new Float64Array(count * context.space.size)
@@ -76,7 +77,7 @@ export class NodeReader {
     return [...this.#classes.values()]
   }
 
-  /** @param order place in the order in which nodes are tried, from 0 on without a gap. */
+  /** @param order index in the order in which nodes are tried, without gaps. */
   read(input: NodeInput, order: number): NodeFill {
     const { space, topology, attachments } = this.#context
     const key = this.#classKey(input)
@@ -102,7 +103,7 @@ export class NodeReader {
       volumes: input.volumesInUse ?? {},
       isExcluded: false,
     }
-    // On a node that has started, only pods that are there count.
+    // On an initialized node only bound pods count.
     if (!input.initialized) topology.expectOnNode(node.host, indexes)
     nodeClass.nodes.push(node)
     return node
@@ -133,7 +134,7 @@ export class NodeReader {
     return nodeClass
   }
 
-  /** Of all daemons that belong on a node, whether or not their pods have come. */
+  /** Of all daemons that belong on a node, whether or not their pods are bound. */
   #expectedDaemons({ requirements, taints }: NodeClass, hostname: string, classKey: string): ExpectedDaemons {
     const { daemons, space } = this.#context
     const arePinned = daemons.some(({ alternatives }) =>
@@ -165,7 +166,7 @@ export function nodeOrder(a: NodeInput, b: NodeInput): number {
   return a.name < b.name ? -1 : 1
 }
 
-/** The labels that some rule looks at. */
+/** The labels that some rule names. */
 export function readLabels(
   all: Readonly<Record<string, string>>,
   keys: ReadonlySet<string>,
@@ -173,13 +174,13 @@ export function readLabels(
   return Object.fromEntries(Object.entries(all).filter(([key]) => isRead(key, keys)))
 }
 
-/** Whether some rule looks at the label; every node has a hostname of its own. */
+/** Whether some rule names the label. Host names are left out, as every node has its own. */
 function isRead(key: string, keys: ReadonlySet<string>): boolean {
   const name = normalizedLabel(key)
   return name !== labels.hostname && keys.has(name)
 }
 
-/** Takes what daemons that are expected on a node and have not come will take there. */
+/** Reserves the requests of daemons that belong on a node and are not bound yet. */
 function takeMissing(remaining: Amounts, expected: Amounts, input: NodeInput, space: ResourceSpace): void {
   const bound = space.lastingVector(input.daemonRequests)
   let offered: Amounts | undefined
@@ -187,7 +188,7 @@ function takeMissing(remaining: Amounts, expected: Amounts, input: NodeInput, sp
     const missing = (expected[i] as number) - (bound[i] as number)
     if (missing <= 0) continue
     offered ??= space.vector(onesOf(input.available))
-    // What a node does not report cannot be promised to its daemons either.
+    // Resources that a node does not report cannot be reserved.
     if (offered[i] === 1) remaining[i] = (remaining[i] as number) - missing
   }
 }

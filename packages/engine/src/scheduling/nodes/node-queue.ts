@@ -5,8 +5,8 @@ import { has } from '../../requirements/requirement.ts'
 import { compatible } from '../../requirements/requirements.ts'
 import type { RequirementStates } from '../../requirements/states.ts'
 import type { NodeInput, VolumeUse } from '../../input/input.ts'
-import type { Pace } from '../../pace.ts'
-import { portsClash } from '../pods/host-ports.ts'
+import type { Pace } from '../pace.ts'
+import { portsClash } from '../../input/host-ports.ts'
 import { type NodeClass, type NodeContext, type NodeFill, nodeOrder, NodeReader } from './node-fill.ts'
 import type { PodShape, Wish } from '../pods/pod-shape.ts'
 import { addTo, amountsFit, takeFrom } from '../pods/resource-space.ts'
@@ -15,12 +15,12 @@ import type { PodTopology } from '../topology/pod-topology.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
-/** What a shape has learnt about a class: wishes of its volumes that suit, and nodes that never will. */
+/** What is known about a shape and a class: suitable choices of volumes, and nodes that never accept it. */
 interface Knowledge {
   readonly volumes: readonly Wish[]
-  /** The class's nodes, those that could not hold the shape from the start apart. */
+  /** The nodes of the class that had room for the shape at the start. */
   readonly nodes: readonly NodeFill[]
-  /** Nodes before this one are dead for the shape. */
+  /** Nodes before this index never accept the shape. */
   head: number
 }
 
@@ -29,7 +29,7 @@ export type HasDevices = (node: NodeFill) => boolean
 
 const always: HasDevices = () => true
 
-/** How to take one change back. */
+/** An undoable change. */
 type Undo = () => void
 
 export class NodeQueue {
@@ -61,7 +61,7 @@ export class NodeQueue {
       for (const node of nodeClass.nodes) this.#classOf.set(node, nodeClass)
   }
 
-  /** The first node that takes a pod of this shape; undefined when none does. */
+  /** The first node that accepts a pod of this shape. */
   first(
     shape: PodShape,
     volumes: VolumeUse | undefined,
@@ -87,7 +87,7 @@ export class NodeQueue {
     return this.#byInput.get(input)
   }
 
-  /** Whether this very node takes a pod of this shape now that is planned for it. */
+  /** Whether this node accepts a pod of this shape that is planned for it. */
   takes(
     node: NodeFill,
     shape: PodShape,
@@ -108,13 +108,13 @@ export class NodeQueue {
     )
   }
 
-  /** Whether the node would take pods of this shape that have no rules about others, had it the room. */
+  /** Whether the node would accept pods of this shape if it had room; only for shapes without topology rules. */
   suits(node: NodeFill, shape: PodShape): boolean {
     if (shape.origin === 'candidate' && node.input.refusesCandidatePods === true) return false
     return this.suitsLater(node, shape)
   }
 
-  /** The same once the node takes pods of candidates, too. */
+  /** The same, once the node is no longer under `consolidateAfter`. */
   suitsLater(node: NodeFill, shape: PodShape): boolean {
     const nodeClass = this.#classOf.get(node)
     if (nodeClass === undefined || node.takesNothing || node.isExcluded) return false
@@ -139,19 +139,19 @@ export class NodeQueue {
     this.#topology.record(shape, node)
   }
 
-  /** From now on what changes can be taken back, to where this was called. */
+  /** Starts to note changes, unless they are noted already. @returns the point that a rollback can return to. */
   mark(): number {
     this.#log ??= []
     return this.#log.length
   }
 
-  /** Takes back everything since the mark. */
+  /** Undoes everything since the mark. */
   rollback(mark: number): void {
     const log = this.#log ?? []
     while (log.length > mark) (log.pop() as Undo)()
   }
 
-  /** Does without a node; call {@link mark} before. */
+  /** Excludes a node; call {@link mark} before. */
   exclude(node: NodeFill): void {
     if (node.isExcluded) return
     node.isExcluded = true
@@ -161,8 +161,8 @@ export class NodeQueue {
   }
 
   /**
-   * Finds out which nodes could hold a shape as things are. Later only these are looked at, so nodes
-   * must only get fuller from here on.
+   * Finds the nodes that have room for a shape now. Later only these are tried, so nodes must only get fuller from here
+   * on.
    */
   prepare(shape: PodShape): void {
     this.#knowledge[shape.index] ??= this.#classes.map((each) => {
@@ -185,7 +185,7 @@ export class NodeQueue {
     known.head = head
   }
 
-  /** Undefined when no node of the class can ever take the shape. */
+  /** Undefined when no node of the class can ever accept the shape. */
   #knowledgeOf(shape: PodShape, { requirements, taints, nodes }: NodeClass): Knowledge | undefined {
     this.#pace.step()
     if (untolerated(taints, shape.tolerations).length > 0) return undefined
@@ -195,7 +195,7 @@ export class NodeQueue {
     return volumes.length === 0 ? undefined : { volumes, nodes, head: 0 }
   }
 
-  /** Whether the rules about domains allow nodes of the class now; daemons that are awaited tell a host apart. */
+  /** Whether topology rules about domains allow nodes of the class now. Hosts differ by the daemon pods they will get. */
   #isSuitable(shape: PodShape, { requirements }: NodeClass, host: number): boolean {
     return !this.#topology.concernsDomains(shape) || this.#topology.allowsNode(shape, requirements, host)
   }
@@ -222,7 +222,7 @@ export class NodeQueue {
         found = node
         break
       }
-      // Devices only become fewer; those of a claim that others use, too, may be there once these have them.
+      // Free devices only become fewer, unless a shared claim is allocated here for another pod.
       const lacksDevices = isSuitable && !shape.sharesClaims
       if (isFull || lacksDevices || (isRefused && !isBound)) {
         if (isDeadSoFar) head = i + 1
@@ -232,7 +232,7 @@ export class NodeQueue {
     return found
   }
 
-  /** Whether the pod fits, rules about other pods apart; once false, it stays false. */
+  /** Whether the pod fits, topology rules apart; once false, it stays false. */
   #holds(node: NodeFill, shape: PodShape, { volumes }: Knowledge): boolean {
     if (node.takesNothing || node.isExcluded || !amountsFit(shape.amounts, node.remaining)) return false
     if (shape.origin === 'candidate' && node.input.refusesCandidatePods === true) return false

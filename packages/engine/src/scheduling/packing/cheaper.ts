@@ -1,6 +1,6 @@
-/** When one plan is preferred to another. */
+/** Which of two plans is cheaper. */
 
-/** What a set of new nodes comes to. */
+/** The cost of a set of new nodes. */
 export interface PlanCost {
   readonly nodes: number
   /** Of the nodes whose price is known. */
@@ -9,14 +9,14 @@ export interface PlanCost {
   readonly unpriced: number
 }
 
-/** More nodes must save at least this part of the price. */
+/** A plan with more nodes must save at least this share of the price. */
 const worthMoreNodes = 0.01
-/** Sums of prices in another order differ by less. */
+/** Sums of the same prices in different order differ by less. */
 export const rounding = 1e-9
 
 /**
- * Whether `plan` costs less than `other`, clearly so if it has more nodes. With fewer nodes of unknown price it
- * does if the others cost no more; with more of them nobody can say.
+ * Whether `plan` costs less than `other`, and clearly less if it has more nodes. A plan with fewer nodes of unknown price is
+ * cheaper if its other nodes cost no more; a plan with more of them is never cheaper.
  */
 export function isCheaper(plan: PlanCost, other: PlanCost): boolean {
   if (plan.unpriced !== other.unpriced)

@@ -1,4 +1,4 @@
-/** Claims that may exchange pods, and what a new plan for them consists of. */
+/** Claims that may exchange pods, and the bins of a new plan for them. */
 import type { ClaimClass } from '../claims/claim-class.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
 import type { BinList } from './known-packings.ts'
@@ -18,7 +18,7 @@ export interface Group extends BinList {
   readonly items: readonly SizedPods[]
 }
 
-/** A bin of a new plan: which pods it gets, and the rows its claim may be launched as. */
+/** A bin of a new plan: its pods, and the class of its claim. */
 export interface PlannedBin {
   readonly pods: readonly number[]
   readonly class: ClaimClass

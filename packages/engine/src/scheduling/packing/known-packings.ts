@@ -1,6 +1,6 @@
 /**
- * Packings that were found before. Looking for cheaper nodes asks about the same few sets of pods again and again:
- * nodes of one workload hold much the same, and stay as they are from one look to the next.
+ * Caches packings. Consolidation packs the same few sets of pods again and again, as most nodes do not change between two
+ * searches.
  */
 import type { PricePerHour } from '@tenon/api'
 import type { TypeRow } from '../claims/pool-template.ts'
@@ -8,31 +8,31 @@ import type { Amounts } from '../pods/resource-space.ts'
 import { type Effort, pack, type Packing } from './packing.ts'
 import type { Bin, Item } from './resource-prices.ts'
 
-/** Of each generation; there are two. */
+/** Packings in each of the two generations of the cache. */
 const mostKept = 10_000
-/** More pods at once are those of a decision about what is launched, which does not come again. */
+/** Larger packings come from provisioning and do not come again, so they are not cached. */
 const mostPods = 200
-/** Prices change now and then, and each set of resources has a list of its own. */
+/** Lists of bins whose ids are kept; a change of prices gives new lists. */
 const mostLists = 200
 
-/** A type with what it costs. */
+/** A type with its price. */
 interface PricedRow {
   readonly row: TypeRow
   readonly pricePerHour: PricePerHour
 }
 
-/** Types as something to fill. */
+/** Types as bins. */
 export interface BinList {
-  /** Equal for lists that say the same. */
+  /** Equal for equal lists. */
   readonly id: number
   readonly bins: readonly Bin[]
   /** The rows behind the bins. */
   readonly rows: readonly TypeRow[]
 }
 
-/** Kept by its owner from one decision to the next; it changes nothing of them. */
+/** Kept from one decision to the next. It never changes a decision. */
 export class KnownPackings {
-  /** By what is packed; those that were not asked for lately go first. */
+  /** By what is packed; the generation that was not used recently is dropped first. */
   #young = new Map<string, Packing | undefined>()
   #old: ReadonlyMap<string, Packing | undefined> = new Map()
   readonly #ids = new Map<string, number>()
@@ -40,7 +40,7 @@ export class KnownPackings {
   #nextId = 0
 
   /**
-   * The rows that have a price and room beside their daemons.
+   * The rows with a price, and with room besides their daemons.
    * @param demanded 1 for each resource that counts.
    */
   binsOf(priced: readonly PricedRow[], demanded: Amounts): BinList {
@@ -76,7 +76,7 @@ export class KnownPackings {
     if (this.#young.has(key)) return this.#young.get(key)
     const isOld = this.#old.has(key)
     const packing = isOld ? this.#old.get(key) : pack(items, bins, effort)
-    // What was found in a hurry is not the last word.
+    // A packing that was cut short by the effort is not cached.
     if (isOld || !effort.isSpent) this.#keep(key, packing)
     return packing
   }
@@ -93,7 +93,7 @@ export class KnownPackings {
     const key = bins.map(({ room, pricePerHour }) => `${pricePerHour} ${room.join(' ')}`).join(';')
     let id = this.#ids.get(key)
     if (id === undefined) {
-      // Numbers are never given twice, so packings for lists that are forgotten are not found any more.
+      // Ids are never reused, so packings of forgotten lists are never found again.
       if (this.#ids.size >= mostLists) this.#ids.clear()
       id = this.#nextId++
       this.#ids.set(key, id)

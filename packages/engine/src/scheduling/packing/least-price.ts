@@ -1,4 +1,4 @@
-/** A bound from below on what claims at known prices cost, found without planning anything. */
+/** A lower bound for the price of claims, without planning them. */
 import { addTo } from '../pods/resource-space.ts'
 import type { ClaimClass } from '../claims/claim-class.ts'
 import type { ClaimFinisher } from '../claims/finished-claims.ts'

@@ -1,33 +1,26 @@
 /**
- * Packs the pods of new claims again where that is cheaper. Only claims whose pods follow no rule about
- * other pods take part, and only claims of one class exchange pods: there, resources alone decide, and
- * any pod may be on any claim.
+ * Packs the pods of new claims again if that is cheaper. Only claims of one class exchange pods, and only if no topology rule
+ * binds their pods: then resources alone decide, and any pod may be on any of these claims.
  */
 import { sumOfPrices } from '@tenon/api'
 import type { SchedulingPolicy } from '../../input/input.ts'
 import type { ClaimClass } from '../claims/claim-class.ts'
 import type { ClaimFinisher } from '../claims/finished-claims.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
-import type { PodShape } from '../pods/pod-shape.ts'
+import type { CompiledProblem } from '../compiled-problem.ts'
 import { addTo } from '../pods/resource-space.ts'
-import type { PoolBudget, Template, TypeRow } from '../claims/pool-template.ts'
+import type { PoolBudget, Template } from '../claims/pool-template.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
 import { isCheaper, type PlanCost } from './cheaper.ts'
 import type { Group, PlannedBin } from './group.ts'
 import { plannedBins } from './planned-bins.ts'
 import { uniformBins } from './uniform-bins.ts'
 import { Effort } from './packing.ts'
-import type { KnownPackings } from './known-packings.ts'
 
-/** What regrouping needs to know of a simulation. */
 export interface RegroupContext {
-  readonly shapeOf: (pod: number) => PodShape
+  readonly compiled: CompiledProblem
   readonly topology: PodTopology
-  readonly finisher: ClaimFinisher
-  readonly budgetOf: (template: Template) => PoolBudget
-  /** The class with only some of its rows. */
-  readonly restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass
-  readonly packings: KnownPackings
+  readonly budgets: ReadonlyMap<Template, PoolBudget>
   readonly improvement: NonNullable<SchedulingPolicy['improvement']>
   readonly shouldStop: () => boolean
 }
@@ -43,10 +36,10 @@ export function regrouped(claims: readonly OpenClaim[], context: RegroupContext)
     if (effort.isSpent) break
     const planned =
       context.improvement === 'planned'
-        ? plannedBins(group, effort, context.packings)
-        : uniformBins(group, effort, context.restricted)
+        ? plannedBins(group, effort, context.compiled.packings)
+        : uniformBins(group, effort, context.compiled.classes)
     if (planned === undefined) continue
-    const renewed = planned.map((bin) => claimOf(bin, group.claims[0] as OpenClaim, context.shapeOf))
+    const renewed = planned.map((bin) => claimOf(bin, group.claims[0] as OpenClaim, context.compiled))
     if (!isAcceptable(renewed, group, context)) continue
     const gone = new Set(group.claims)
     current = [...current.filter((claim) => !gone.has(claim)), ...renewed]
@@ -57,8 +50,8 @@ export function regrouped(claims: readonly OpenClaim[], context: RegroupContext)
 function groupsOf(claims: readonly OpenClaim[], context: RegroupContext): readonly Group[] {
   const byClass = new Map<ClaimClass, OpenClaim[]>()
   for (const claim of claims) {
-    // What a claim of unknown price could be exchanged for at a profit, nobody can say.
-    if (!isMixable(claim, context) || context.finisher.priceOf(claim) === undefined) continue
+    // Without a price it is unknown whether another packing is cheaper.
+    if (!isMixable(claim, context) || context.compiled.finisher.priceOf(claim) === undefined) continue
     const group = byClass.get(claim.class)
     if (group === undefined) byClass.set(claim.class, [claim])
     else group.push(claim)
@@ -75,10 +68,10 @@ export function isMixable(
 ): boolean {
   if (taker !== undefined) return false
   if (ofClass.hasMinValues || ofClass.hasReservations || hostPorts.length > 0) return false
-  return pods.every((pod) => context.topology.isIndifferent(context.shapeOf(pod)))
+  return pods.every((pod) => context.topology.isIndifferent(context.compiled.shapeOf(pod)))
 }
 
-function groupOf(ofClass: ClaimClass, claims: readonly OpenClaim[], context: RegroupContext): Group {
+function groupOf(ofClass: ClaimClass, claims: readonly OpenClaim[], { compiled }: RegroupContext): Group {
   const demanded = (claims[0] as OpenClaim).amounts.map((_, i) =>
     claims.some((claim) => (claim.amounts[i] as number) > 0) ? 1 : 0,
   )
@@ -86,7 +79,7 @@ function groupOf(ofClass: ClaimClass, claims: readonly OpenClaim[], context: Reg
   const items = new Map<string, { amounts: Float64Array; count: number; pods: number[] }>()
   for (const { pods } of claims) {
     for (const pod of pods) {
-      const amounts = reduced(context.shapeOf(pod).amounts)
+      const amounts = reduced(compiled.shapeOf(pod).amounts)
       const key = amounts.join(' ')
       const item = items.get(key)
       if (item === undefined) items.set(key, { amounts, count: 1, pods: [pod] })
@@ -97,15 +90,15 @@ function groupOf(ofClass: ClaimClass, claims: readonly OpenClaim[], context: Reg
     }
   }
   return {
-    ...context.packings.binsOf(context.finisher.priced(ofClass), demanded),
+    ...compiled.packings.binsOf(compiled.finisher.priced(ofClass), demanded),
     class: ofClass,
     claims,
-    pricePerHour: costOf(claims, context.finisher).pricePerHour,
+    pricePerHour: costOf(claims, compiled.finisher).pricePerHour,
     items: [...items.values()].toSorted((a, b) => largerFirst(a.amounts, b.amounts)),
   }
 }
 
-/** What the claims come to, each as its cheapest type. */
+/** The cost of the claims, each as its cheapest type. */
 export function costOf(claims: readonly OpenClaim[], finisher: ClaimFinisher): PlanCost {
   return { nodes: claims.length, ...sumOfPrices(claims.map((claim) => finisher.priceOf(claim))) }
 }
@@ -122,10 +115,10 @@ function largerFirst(a: Float64Array, b: Float64Array): number {
 export function claimOf(
   { pods, class: ofClass }: PlannedBin,
   model: OpenClaim,
-  shapeOf: RegroupContext['shapeOf'],
+  compiled: CompiledProblem,
 ): OpenClaim {
   const amounts = new Float64Array(model.amounts.length)
-  for (const pod of pods) addTo(amounts, shapeOf(pod).amounts)
+  for (const pod of pods) addTo(amounts, compiled.shapeOf(pod).amounts)
   return {
     ...model,
     cheapest: 0,
@@ -141,12 +134,12 @@ export function claimOf(
 function isAcceptable(
   renewed: readonly OpenClaim[],
   group: Group,
-  { finisher, improvement, budgetOf }: RegroupContext,
+  { compiled: { finisher }, improvement, budgets }: RegroupContext,
 ): boolean {
-  const budget = budgetOf(group.class.template)
+  const budget = budgets.get(group.class.template) as PoolBudget
   const held = (claims: readonly OpenClaim[]) => claims.map((claim) => finisher.holding(claim))
   if (budget.isLimited && !budget.isNoMore(held(renewed), held(group.claims))) return false
-  // A plan for free placement was chosen for being safe, and has its own bound on the price.
+  // A plan for free placement may cost more, as it is safe; uniformBins bounds its price.
   if (improvement === 'free') return true
   return isCheaper(costOf(renewed, finisher), costOf(group.claims, finisher))
 }

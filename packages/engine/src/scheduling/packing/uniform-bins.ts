@@ -1,9 +1,8 @@
 /**
- * A plan that holds whatever the Kubernetes scheduler makes of it: nodes of one type, the last of them no larger
- * than it must be, as many as are needed for every order in which pods may be placed (planned-placement.md, gate off).
+ * A plan that holds for any placement that kube-scheduler may choose: nodes of one type, the last one no larger than
+ * necessary, and enough of them for every order of the pods (planned-placement.md, gate off).
  */
-import type { ClaimClass } from '../claims/claim-class.ts'
-import type { TypeRow } from '../claims/pool-template.ts'
+import type { ClaimClass, ClaimClasses } from '../claims/claim-class.ts'
 import { amountsFit } from '../pods/resource-space.ts'
 import { isCheaper, type PlanCost, rounding } from './cheaper.ts'
 import { holdsFreely, holdsInTurn, mixed, ordersOf, spread } from './free-placement.ts'
@@ -11,7 +10,7 @@ import type { Group, PlannedBin } from './group.ts'
 import { type Effort, undominated } from './packing.ts'
 import type { Bin } from './resource-prices.ts'
 
-/** A plan that is sure to hold may cost this much more than one that is not. */
+/** A plan that surely holds may cost this much more than one that may not hold. */
 const safetyFactor = 1.11
 
 /** Numbers of nodes tried for one type, from the fewest that could do to the most that may be paid for. */
@@ -20,7 +19,7 @@ const mostTries = 10
 /** Kinds of pods may come one after the other for so few nodes; more nodes meet them mixed. */
 const mostInTurn = 16
 
-/** So many nodes of one type, the last of them perhaps of a smaller one. */
+/** Nodes of one type; the last one may be of a smaller type. */
 interface UniformPlan extends PlanCost {
   /** Index of the type's bin. */
   readonly bin: number
@@ -28,26 +27,26 @@ interface UniformPlan extends PlanCost {
   readonly last: number
 }
 
-/** A type that holds every pod. */
-interface Candidate {
+/** A type that has room for each of the pods. */
+interface FittingType {
   readonly bin: number
   /** The fewest nodes that could do. */
   readonly least: number
-  /** Price of the parts of nodes that the pods take up: no plan of this type is cheaper. */
+  /** Lower bound of the price: what the pods cost if nodes were sold in parts. */
   readonly bound: number
 }
 
-/** The best such plan; undefined when first fit is as good, or none is cheap enough. */
+/** The best plan; undefined when first fit is as good, or no plan is cheap enough. */
 export function uniformBins(
   group: Group,
   effort: Effort,
-  restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass,
+  classes: ClaimClasses,
 ): readonly PlannedBin[] | undefined {
   if (group.items.length < 2) return undefined
   const orders = ordersOf(group.items)
   const current = roomsOf(group)
   const isSafe = current !== undefined && holdsFreely(group.items, current, orders, effort)
-  // What holds also when few nodes come one by one is not given up for less.
+  // A plan that holds even when its few nodes become ready one by one is only replaced by another such plan.
   const mayComeInTurn =
     isSafe && current.length <= mostInTurn && holdsInTurn(group.items, current, orders, effort)
   const most = isSafe ? group.pricePerHour - rounding : group.pricePerHour * safetyFactor
@@ -64,9 +63,9 @@ export function uniformBins(
     if (effort.isSpent) return undefined
   }
   if (best === undefined) return undefined
-  // More nodes than a plan that is as safe has must be worth it.
+  // A safe plan with more nodes must be clearly cheaper.
   const asIs = { nodes: group.claims.length, pricePerHour: group.pricePerHour, unpriced: 0 }
-  return isSafe && !isCheaper(best, asIs) ? undefined : binsOf(group, best, effort, restricted)
+  return isSafe && !isCheaper(best, asIs) ? undefined : binsOf(group, best, effort, classes)
 }
 
 /** What a plan is measured by. */
@@ -81,7 +80,7 @@ interface Demands {
 /** The plan of one type with the fewest nodes. */
 function planOf(
   group: Group,
-  { bin, least }: Candidate,
+  { bin, least }: FittingType,
   { orders, effort, most, mayComeInTurn }: Demands,
 ): UniformPlan | undefined {
   const { pricePerHour } = group.bins[bin] as Bin
@@ -129,7 +128,7 @@ function roomsFor(
 }
 
 /** Types that hold every pod, by the fewest nodes that could do, then the cheapest first. */
-function candidates(group: Group): readonly Candidate[] {
+function candidates(group: Group): readonly FittingType[] {
   return undominated(group.bins)
     .filter((bin) => group.items.every(({ amounts }) => amountsFit(amounts, (group.bins[bin] as Bin).room)))
     .map((bin) => {
@@ -158,20 +157,20 @@ function binsOf(
   group: Group,
   plan: UniformPlan,
   effort: Effort,
-  restricted: (of: ClaimClass, rows: readonly TypeRow[]) => ClaimClass,
+  classes: ClaimClasses,
 ): readonly PlannedBin[] | undefined {
   const rooms = roomsFor(group, plan)
   const order = mixed(group.items)
   const places = spread(group.items, rooms, order, effort)
   if (places === undefined) return undefined
-  // Whichever of its types a claim is launched as, it must have room for what lands there.
-  const classes = new Map(
+  // Every type of a claim needs room for the pods that land there.
+  const classOfRoom = new Map(
     [plan.bin, plan.last].map((bin) => {
       const { room } = group.bins[bin] as Bin
       const rows = group.rows.flatMap((row, index) =>
         amountsFit(room, (group.bins[index] as Bin).room) ? [row] : [],
       )
-      return [room, restricted(group.class, rows)]
+      return [room, classes.restricted(group.class, rows)]
     }),
   )
   const pods = rooms.map((): number[] => [])
@@ -183,11 +182,11 @@ function binsOf(
   }
   return rooms.flatMap((room, node) => {
     const own = pods[node] as readonly number[]
-    return own.length === 0 ? [] : [{ pods: own, class: classes.get(room) as ClaimClass }]
+    return own.length === 0 ? [] : [{ pods: own, class: classOfRoom.get(room) as ClaimClass }]
   })
 }
 
-/** What the claims have as they are, each launched as its cheapest type. */
+/** The rooms of the current claims, each as its cheapest type. */
 function roomsOf(group: Group): readonly Bin['room'][] | undefined {
   const rooms = group.claims.map(({ amounts }) => {
     const index = group.rows.findIndex(({ room }) => amountsFit(amounts, room))

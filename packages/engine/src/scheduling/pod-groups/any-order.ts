@@ -1,20 +1,20 @@
 /**
- * Whether nodes hold the members of a group in whichever order they come. Kubernetes' scheduler tries those of one
- * priority in the order in which they came into its queue. That is at random, and stays the same for every attempt: a
- * group that does not fit in its order never runs (gangs.md 5.3, 7.4).
+ * Whether the members of a group fit on nodes in any order. kube-scheduler tries pods of one priority in the order in which
+ * they entered its queue. This order is random and the same for every attempt: a group that does not fit in its order never
+ * runs (gangs.md 5.3, 7.4).
  */
 import type { Effort } from '../packing/packing.ts'
 import { mixed, spread } from '../packing/free-placement.ts'
 import type { Item } from '../packing/resource-prices.ts'
 import type { Amounts } from '../pods/resource-space.ts'
 
-/** How many members of a kind come before all others, at most so many numbers are tried. */
+/** Most numbers of members of a kind that come before all others. */
 const mostSplits = 8
-/** Orders in which members are shuffled. */
+/** The number of shuffled orders. */
 const shuffles = 32
 
 /**
- * Whether all members find a place in every order that is tried, each on the node with the most room left.
+ * Whether all members fit in every order that is tried, if each goes to the node with the most room left.
  * @param items members of each size.
  * @param rooms of the nodes.
  */
@@ -26,8 +26,8 @@ export function holdInAnyOrder(items: readonly Item[], rooms: readonly Amounts[]
 }
 
 /**
- * Some of one kind, all others, and the rest of that kind: the last ones find the least room that others can leave.
- * Others come small first, large first, and in turns.
+ * Some members of one kind, all others, and the rest of that kind, which finds the least room that others can leave. The
+ * others come small first, large first, and in turns.
  */
 function extremes(items: readonly Item[]): readonly Int32Array[] {
   const kinds = [...items.keys()]
@@ -56,7 +56,7 @@ const alike = (kind: number, count: number): readonly number[] => Array.from({ l
 const repeated = (kinds: readonly number[], items: readonly Item[]): readonly number[] =>
   kinds.flatMap((kind) => alike(kind, items[kind]?.count ?? 0))
 
-/** Orders that look random and are always the same. */
+/** Pseudo-random orders, which are always the same. */
 function shuffled(items: readonly Item[], count: number): readonly Int32Array[] {
   let state = 1
   const below = (bound: number) => {

@@ -1,23 +1,24 @@
 /** In which order groups are placed (gangs.md 7.2). */
 import { compareText } from '../../input/compare-text.ts'
-import type { GroupSource } from '../../input/problem.ts'
+import type { CompiledProblem } from '../compiled-problem.ts'
+import type { PodPlacing } from '../pod-placing.ts'
+import type { GroupSource } from '../problem/problem.ts'
 
 /**
- * Groups for which nodes are there or on their way come first: what another group took of them would be launched a
- * second time. Then by priority, by what the members ask for together, and the oldest.
- * @param cpuOf what a pod asks for.
+ * Groups with planned members come first: if another group took their nodes, they would be launched twice. Then by
+ * priority, by the CPU that all members request, and the oldest.
  */
 export function groupsInOrder(
   groups: readonly GroupSource[],
-  isPlanned: (pod: number) => boolean,
-  cpuOf: (pod: number) => number,
+  placing: Pick<PodPlacing, 'isPlanned'>,
+  compiled: Pick<CompiledProblem, 'cpuOf'>,
 ): readonly GroupSource[] {
   const ranks = new Map(
     groups.map((group) => [
       group,
       {
-        planned: group.members.some(isPlanned) ? 0 : 1,
-        cpu: group.members.reduce((sum, pod) => sum + cpuOf(pod), 0),
+        planned: group.members.some((pod) => placing.isPlanned(pod)) ? 0 : 1,
+        cpu: group.members.reduce((sum, pod) => sum + compiled.cpuOf(pod), 0),
       },
     ]),
   )

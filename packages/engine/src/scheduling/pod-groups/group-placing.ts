@@ -1,10 +1,10 @@
-/** Places the members of a group all together or not at all (gangs.md 7.2). */
+/** Places the members of a group together or not at all (gangs.md 7.2). */
 import { labels, normalizedLabel, type PriceSum } from '@tenon/api'
-import type { GroupSource } from '../../input/problem.ts'
+import type { GroupSource } from '../problem/problem.ts'
 import type { PodReason } from '../../reasons/reasons.ts'
 import { rounding } from '../packing/cheaper.ts'
 
-/** Where members of a group are tried. */
+/** The domain in which the members of a group are tried. */
 export type GroupDomain =
   /** Anywhere. */
   | { readonly kind: 'any' }
@@ -13,40 +13,40 @@ export type GroupDomain =
   /** One new node of the NodePool with this template. */
   | { readonly kind: 'newNode'; readonly template: number }
 
-/** What became of a group. */
+/** The result for a group. */
 export type GroupOutcome =
-  /** `held`: the members without which no other runs; `domain`: the value of the topology key. */
+  /** `held`: the members that only run together; `domain`: the value of the topology key. */
   | { readonly kind: 'placed'; readonly held: readonly number[]; readonly domain: string | undefined }
   | { readonly kind: 'refused'; readonly reason: PodReason }
 
-/** A group that was placed, and what of it is left to be placed like other pods. */
+/** The result for a group, and members beyond the minimum, which are placed like other pods. */
 export interface Placed {
   readonly outcome: GroupOutcome
   readonly others: readonly number[]
 }
 
-/** What the simulation does for a group that is tried. */
+/** A simulation that tries the members of a group. */
 export interface Trial {
-  /** Where all can be undone that is tried from here on. */
+  /** Starts to note changes, so that they can be undone. */
   begin(): void
-  /** Takes back everything since {@link begin}. */
+  /** Undoes everything since {@link begin}. */
   undo(): void
-  /** Keeps it. */
+  /** Keeps everything since {@link begin}. */
   keep(): void
   /** @param domain the same for all pods between two calls of {@link begin}. */
   place(pod: number, domain: GroupDomain): boolean
-  /** What the claims that were opened or filled since {@link begin} cost more than before, in known prices and in number. */
+  /** How much more the claims that changed since {@link begin} cost, and how many more have an unknown price. */
   rise(): PriceSum
-  /** Why the pod, which found no place, found none. */
+  /** Why the pod did not fit. */
   reasonOf(pod: number): PodReason
   uidOf(pod: number): string
-  /** Values that a label of nodes has or could have, in order. */
+  /** Values of a label that existing nodes have or new ones could have, in order. */
   domainsOf(key: string): readonly string[]
-  /** Templates that could launch a node. */
+  /** The number of templates. */
   readonly templates: number
 }
 
-/** How far members came in one domain. */
+/** The placed members in one domain. */
 interface Attempt {
   readonly domain: GroupDomain
   readonly placed: readonly number[]
@@ -84,7 +84,7 @@ function placeIn(
   trial: Trial,
 ): Placed {
   const { id, need, bound, minCount, topology } = group
-  // Where members choose a domain, all of them do; one at least shows that it is one.
+  // If the domain is open, all members should get the same one, and at least one member must choose it.
   const isOpen = topology !== undefined && topology.domain === undefined
   const sought: Sought = isOpen
     ? { members, least: Math.max(need, 1), most: members.length }
@@ -108,19 +108,19 @@ function placeIn(
   }
 }
 
-/** Members to place: at least so many or none, and no more than `most`. */
+/** Members to place: between `least` and `most`, or none. */
 interface Sought {
   readonly members: readonly number[]
   readonly least: number
   readonly most: number
 }
 
-/** How far members came where they were too few. */
+/** The domain with the most placed members, which are too few. */
 interface Shortage {
   readonly placed: number
   readonly reason: PodReason
   readonly domain: GroupDomain
-  /** The first that found no place. */
+  /** The first member that did not fit. */
   readonly pod: number | undefined
 }
 
@@ -146,7 +146,7 @@ function searched(
       const attempt = { domain, placed, rise: trial.rise() }
       if (best === undefined || isBetter(attempt, best)) {
         best = attempt
-        // Nothing that follows can be better.
+        // No later domain can be better.
         if (domains.length === 1 || (isFree(attempt.rise) && placed.length === sought.most)) {
           trial.keep()
           return { best, furthest }
@@ -164,7 +164,7 @@ function searched(
   return { best: { ...best, placed }, furthest }
 }
 
-/** Tries members one by one until enough have a place; as the scheduler does, in one order only. */
+/** Tries the members one by one until enough are placed; in one order only, as kube-scheduler does. */
 function tried(
   { members, most }: Sought,
   domain: GroupDomain,
@@ -180,7 +180,7 @@ function tried(
   return { placed, failed }
 }
 
-/** Most members, then the least price; the first of equal ones. */
+/** More members first, then the lower price; on a tie the first domain. */
 function isBetter(a: Attempt, b: Attempt): boolean {
   if (a.placed.length !== b.placed.length) return a.placed.length > b.placed.length
   if (a.rise.unpriced !== b.rise.unpriced) return a.rise.unpriced < b.rise.unpriced

@@ -1,18 +1,18 @@
-/** What a simulation changed while something was tried, so that it can be taken back (gangs.md 7.2). */
+/** Undo functions of the changes during a trial (gangs.md 7.2). */
 export class Journal {
   #undos: (() => void)[] | undefined
 
-  /** From now on changes are noted; before, they are not. */
+  /** Notes changes from now on. */
   begin(): void {
     this.#undos ??= []
   }
 
-  /** What was changed stays, and no further change is noted. */
+  /** Keeps the changes and stops noting. */
   end(): void {
     this.#undos = undefined
   }
 
-  /** Notes how to take a change back; called before the change is made, or right after it. */
+  /** Notes how to undo a change; called right before the change, or right after it. */
   note(undo: () => void): void {
     this.#undos?.push(undo)
   }
@@ -25,7 +25,7 @@ export class Journal {
     return this.#undos?.length ?? 0
   }
 
-  /** Takes back everything since the mark, the last change first. */
+  /** Undoes the changes since the mark, the last one first. */
   rollback(mark: number): void {
     const undos = this.#undos ?? []
     while (undos.length > mark) (undos.pop() as () => void)()

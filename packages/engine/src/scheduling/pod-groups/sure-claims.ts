@@ -1,8 +1,9 @@
 /**
- * Claims on which a group of unlike members runs in whichever order the scheduler tries them: where those of the
- * cheapest plan would do in some orders only, a dearer one is taken (gangs.md 7.4).
+ * Plans claims on which a group of different members fits in any order in which kube-scheduler may try them. If the cheapest
+ * claims only suffice in some orders, more expensive ones are planned (gangs.md 7.4).
  */
 import type { ClaimClass } from '../claims/claim-class.ts'
+import type { PoolBudget } from '../claims/pool-template.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
 import type { PlannedBin } from '../packing/group.ts'
 import { mixed, spread } from '../packing/free-placement.ts'
@@ -12,21 +13,21 @@ import type { Bin, Item } from '../packing/resource-prices.ts'
 import { type Amounts, amountsFit } from '../pods/resource-space.ts'
 import { holdInAnyOrder } from './any-order.ts'
 
-/** Members of one group that have a place, and the existing nodes among those. */
+/** The placed members of one group. */
 export interface PlacedGroup {
   /** On new claims. */
   readonly pods: ReadonlySet<number>
-  /** Each existing node with members: what is free there without them, and who they are. */
+  /** Each existing node with members: its room without them, and the members. */
   readonly nodes: readonly { readonly room: Amounts; readonly pods: readonly number[] }[]
 }
 
-/** At most so many nodes are added, and so many plans are tried for one group. */
+/** Most nodes added to a plan, and most plans tried for one group. */
 const mostAdded = 3
 const mostTried = 60
 /** Work for one decision, in comparisons of a size with a room: about a tenth of a second. */
 const effortUnits = 30_000_000
 
-/** The claims with those of each group exchanged for others on which it runs in any order, as far as there are any. */
+/** Exchanges the claims of each group for claims on which it fits in any order, if there are any. */
 export function sureClaims(
   claims: readonly OpenClaim[],
   groups: readonly PlacedGroup[],
@@ -38,7 +39,7 @@ export function sureClaims(
     if (effort.isSpent) break
     const own = current.filter(({ pods }) => pods.some((pod) => group.pods.has(pod)))
     if (own.length === 0) continue
-    const renewed = new GroupPlan(group, own, context, effort).sure()
+    const renewed = new GroupPlanner(group, own, context, effort).sure()
     if (renewed === undefined) continue
     const gone = new Set(own)
     current = [...current.filter((claim) => !gone.has(claim)), ...renewed]
@@ -46,20 +47,20 @@ export function sureClaims(
   return current
 }
 
-/** What a plan consists of: claims as they are, some of them with a type of more room, and claims besides. */
-interface Candidate {
-  /** What it costs more than the claims as they are. */
+/** The current claims, some of them with a larger type, and added claims. */
+interface GroupPlan {
+  /** The extra price over the current claims. */
   readonly pricePerHour: number
-  /** By claim: the least room that it must have. */
+  /** By claim: the room that it needs at least. */
   readonly rooms: readonly Amounts[]
   readonly added: readonly Amounts[]
-  /** One of the claims, of whose class those that change are. */
+  /** One of the claims; changed and added claims get its class. */
   readonly model: OpenClaim
-  /** All members anew on nodes of this room, instead of the claims as they are. */
+  /** If set, nodes of this room replace all current claims. */
   readonly instead?: { readonly room: Amounts; readonly nodes: number }
 }
 
-class GroupPlan {
+class GroupPlanner {
   readonly #group: PlacedGroup
   readonly #claims: readonly OpenClaim[]
   readonly #context: RegroupContext
@@ -74,17 +75,17 @@ class GroupPlan {
     this.#context = context
     this.#effort = effort
     const members = [...group.pods, ...group.nodes.flatMap(({ pods }) => pods)]
-    const asked = members.map((pod) => context.shapeOf(pod).amounts)
+    const asked = members.map((pod) => context.compiled.shapeOf(pod).amounts)
     this.#demanded = (asked[0] ?? new Float64Array()).map((_, i) =>
       asked.some((amounts) => (amounts[i] as number) > 0) ? 1 : 0,
     )
     this.#items = this.#itemsOf(members)
   }
 
-  /** The group's claims of a plan that holds in any order; undefined when there is none, or no need for one. */
+  /** The claims of the cheapest plan that holds in any order; undefined if there is none, or no need for one. */
   sure(): readonly OpenClaim[] | undefined {
-    const { finisher } = this.#context
-    // Which order they come in is all the same.
+    const { finisher } = this.#context.compiled
+    // Members of one size fit in any order.
     if (this.#items.length < 2 || !this.#claims.every((claim) => isMixable(claim, this.#context)))
       return undefined
     const [model] = this.#claims as readonly [OpenClaim, ...OpenClaim[]]
@@ -94,24 +95,24 @@ class GroupPlan {
     })
     if (rooms.length < this.#claims.length) return undefined
     const models = new Map(this.#claims.map((claim) => [claim.class, claim]))
-    const candidates = [
+    const plans = [
       { pricePerHour: 0, rooms, added: [], model },
       ...[...models.values()]
-        .flatMap((each) => this.#candidates(rooms, each, models.size === 1))
+        .flatMap((each) => this.#plans(rooms, each, models.size === 1))
         .toSorted((a, b) => a.pricePerHour - b.pricePerHour),
     ]
-    for (const candidate of candidates.slice(0, mostTried)) {
+    for (const plan of plans.slice(0, mostTried)) {
       if (this.#effort.isSpent) return undefined
-      if (!this.#holds(candidate)) continue
-      const renewed = this.#claimsOf(candidate)
-      if (renewed !== undefined && this.#isBooked(renewed, candidate.model)) return renewed
+      if (!this.#holds(plan)) continue
+      const renewed = this.#claimsOf(plan)
+      if (renewed !== undefined && this.#isBooked(renewed, plan.model)) return renewed
     }
     return undefined
   }
 
   /** Plans that change claims of the model's class. */
-  #candidates(rooms: readonly Amounts[], model: OpenClaim, isOnlyClass: boolean): readonly Candidate[] {
-    const { finisher, packings } = this.#context
+  #plans(rooms: readonly Amounts[], model: OpenClaim, isOnlyClass: boolean): readonly GroupPlan[] {
+    const { finisher, packings } = this.#context.compiled
     const { bins, rows } = packings.binsOf(finisher.priced(model.class), this.#demanded)
     const kinds = undominated(bins).map((index) => ({
       ...(bins[index] as Bin),
@@ -161,7 +162,7 @@ class GroupPlan {
     return [...added, ...larger, ...anew]
   }
 
-  #holds({ rooms, added, instead }: Candidate): boolean {
+  #holds({ rooms, added, instead }: GroupPlan): boolean {
     const { nodes } = this.#group
     const free = [
       ...rooms.map((room, index) => this.#withoutOthers(room, this.#claims[index] as OpenClaim)),
@@ -181,15 +182,14 @@ class GroupPlan {
     const rest = room.slice()
     for (const pod of pods) {
       if (this.#group.pods.has(pod)) continue
-      const { amounts } = this.#context.shapeOf(pod)
+      const { amounts } = this.#context.compiled.shapeOf(pod)
       for (let i = 0; i < rest.length; i++) rest[i] = (rest[i] as number) - (amounts[i] as number)
     }
     return rest
   }
 
   /** Undefined when some claim would have no pod. */
-  #claimsOf({ rooms, added, instead, model }: Candidate): readonly OpenClaim[] | undefined {
-    const { shapeOf } = this.#context
+  #claimsOf({ rooms, added, instead, model }: GroupPlan): readonly OpenClaim[] | undefined {
     const all =
       instead === undefined ? [...rooms, ...added] : Array.from({ length: instead.nodes }, () => instead.room)
     const pods =
@@ -198,13 +198,13 @@ class GroupPlan {
     return all.map((room, index) => {
       const like = instead === undefined ? (this.#claims[index] ?? model) : model
       const bin: PlannedBin = { pods: pods[index] ?? [], class: this.#atLeast(like.class, room) }
-      return claimOf(bin, like, shapeOf)
+      return claimOf(bin, like, this.#context.compiled)
     })
   }
 
   /** The pods of the claims as they are, but for one member on each of the nodes besides. */
   #withSome(added: readonly Amounts[]): readonly (readonly number[])[] | undefined {
-    const { shapeOf } = this.#context
+    const { compiled } = this.#context
     const kept = this.#claims.map(({ pods }) => [...pods])
     const moved: number[][] = []
     for (const room of added) {
@@ -213,7 +213,7 @@ class GroupPlan {
         .map((pods) => ({
           pods,
           at: pods.findLastIndex(
-            (pod) => this.#group.pods.has(pod) && amountsFit(shapeOf(pod).amounts, room),
+            (pod) => this.#group.pods.has(pod) && amountsFit(compiled.shapeOf(pod).amounts, room),
           ),
         }))
         .find(({ at }) => at >= 0)
@@ -239,26 +239,30 @@ class GroupPlan {
     return pods
   }
 
-  /** Whichever of its types a claim is launched as, it has that room. */
+  /** The class with only the types that have that room. */
   #atLeast(of: ClaimClass, room: Amounts): ClaimClass {
     const demanded = this.#reduced(room)
     const rows = of.rows.filter((row) => amountsFit(demanded, this.#reduced(row.room)))
-    return rows.length === of.rows.length ? of : this.#context.restricted(of, rows)
+    return rows.length === of.rows.length ? of : this.#context.compiled.classes.restricted(of, rows)
   }
 
-  /** Books them instead of the claims as they are; those of other NodePools only lose types. */
+  /** Charges the new claims to the limits instead of the current ones; claims of other NodePools only lose types. */
   #isBooked(renewed: readonly OpenClaim[], { class: { template } }: OpenClaim): boolean {
-    const { budgetOf, finisher } = this.#context
+    const { budgets, compiled } = this.#context
     const held = (claims: readonly OpenClaim[]) =>
-      claims.filter((claim) => claim.class.template === template).map((claim) => finisher.holding(claim))
-    return budgetOf(template).exchange(held(renewed), held(this.#claims))
+      claims
+        .filter((claim) => claim.class.template === template)
+        .map((claim) => compiled.finisher.holding(claim))
+    return (budgets.get(template) as PoolBudget).exchange(held(renewed), held(this.#claims))
   }
 
   #itemsOf(pods: readonly number[]): readonly (Item & { readonly pods: readonly number[] })[] {
-    const bySize = Map.groupBy(pods, (pod) => this.#reduced(this.#context.shapeOf(pod).amounts).join(' '))
+    const bySize = Map.groupBy(pods, (pod) =>
+      this.#reduced(this.#context.compiled.shapeOf(pod).amounts).join(' '),
+    )
     return [...bySize.values()]
       .map((alike) => ({
-        amounts: this.#reduced(this.#context.shapeOf(alike[0] as number).amounts),
+        amounts: this.#reduced(this.#context.compiled.shapeOf(alike[0] as number).amounts),
         count: alike.length,
         pods: alike,
       }))

@@ -1,39 +1,37 @@
-/** What a simulation changed while members of a group were tried, so that it can be taken back (gangs.md 7.2). */
+/** The changes of a simulation while it tries the members of a group, so that they can be undone (gangs.md 7.2). */
 import { type PricePerHour, type PriceSum, sumOfPrices } from '@tenon/api'
 import type { ClaimClass } from '../claims/claim-class.ts'
+import type { ClaimFinisher } from '../claims/finished-claims.ts'
 import type { ClaimQueue, OpenClaim } from '../claims/open-claims.ts'
-import type { Ground, GroundMark } from '../ground.ts'
+import type { Reservations } from '../claims/reservations.ts'
+import type { SchedulerState, StateMark } from '../scheduler-state.ts'
 import { Journal } from './journal.ts'
 
-/** What open claims are kept in. */
-interface ClaimPlaces {
-  readonly ground: Pick<Ground, 'mark' | 'rollback'>
-  /** What the claim costs as its cheapest type. */
-  readonly priceOf: (claim: OpenClaim) => PricePerHour
+/** Where a simulation keeps what a trial may change. */
+interface TrialState {
+  readonly state: SchedulerState
+  readonly finisher: ClaimFinisher
   /** By class of their claims. */
   readonly queues: ReadonlyMap<ClaimClass, ClaimQueue>
-  /** Whether any claim may refuse a pod for what others took. */
+  readonly reservations: Reservations | undefined
+  /** Whether any claim may refuse a pod because of what other claims took (devices). */
   readonly areShared: boolean
-  /** Gives back the offerings that a claim reserved, for those that it reserved before. */
-  readonly exchange: (now: OpenClaim['reservations'], before: OpenClaim['reservations']) => void
-  /** Told after changes were taken back. */
-  readonly undone: () => void
 }
 
 interface Marks {
   readonly journal: number
-  readonly ground: GroundMark
+  readonly state: StateMark
 }
 
 export class TrialLog {
-  readonly #places: ClaimPlaces
+  readonly #kept: TrialState
   readonly #journal = new Journal()
-  /** What claims cost that changed during a trial, undefined for those opened in it. */
+  /** Claims that changed during the trial, with their price before; undefined for those opened in it. */
   readonly #touched = new Map<OpenClaim, { readonly before: PricePerHour } | undefined>()
   #marks: Marks | undefined
 
-  constructor(places: ClaimPlaces) {
-    this.#places = places
+  constructor(kept: TrialState) {
+    this.#kept = kept
   }
 
   /** Whether changes are noted. */
@@ -41,57 +39,56 @@ export class TrialLog {
     return this.#journal.isOpen
   }
 
-  /** Changes are noted from now on. */
+  /** Notes all changes from now on. */
   begin(): void {
     this.#journal.begin()
     this.#touched.clear()
-    this.#marks = { journal: this.#journal.mark(), ground: this.#places.ground.mark() }
+    this.#marks = { journal: this.#journal.mark(), state: this.#kept.state.mark() }
   }
 
-  /** What was changed stays, and no further change is noted. */
+  /** Keeps the changes and stops noting. */
   keep(): void {
     this.#journal.end()
     this.#marks = undefined
   }
 
-  /** Takes back all changes since {@link begin}. */
+  /** Undoes all changes since {@link begin}. */
   undo(): void {
     if (this.#marks === undefined) return
-    const { queues, areShared, ground } = this.#places
+    const { queues, areShared, state } = this.#kept
     const changed = new Set([...this.#touched.keys()].map(({ class: of }) => of))
     this.#journal.rollback(this.#marks.journal)
-    ground.rollback(this.#marks.ground)
+    state.rollback(this.#marks.state)
     for (const claim of this.#touched.keys()) changed.add(claim.class)
     if (areShared) for (const queue of queues.values()) queue.forget()
     else for (const of of changed) queues.get(of)?.forget()
     this.#touched.clear()
-    this.#places.undone()
   }
 
-  /** Notes how to take a change back; called before the change is made, or right after it. */
+  /** Notes how to undo a change; called right before the change, or right after it. */
   note(undo: () => void): void {
     this.#journal.note(undo)
   }
 
-  /** Notes what a claim of this queue is before it takes one more pod. */
+  /** Notes the state of a claim of this queue before one more pod is added. */
   noteFilling(claim: OpenClaim, queue: ClaimQueue): void {
     if (!this.isOpen) return
-    if (!this.#touched.has(claim)) this.#touched.set(claim, { before: this.#places.priceOf(claim) })
+    if (!this.#touched.has(claim)) this.#touched.set(claim, { before: this.#kept.finisher.priceOf(claim) })
     this.#noteState(claim, () => queue.restore(claim))
   }
 
   /**
    * Notes that a claim is opened.
-   * @param back takes it from where open claims are kept, once it is out of its queue.
+   * @param back removes it from the open claims, once it is out of its queue.
    */
   noteOpening(claim: OpenClaim, back: () => void): void {
     this.#touched.set(claim, undefined)
     this.#noteState(claim, back)
   }
 
-  /** What the claims that changed since {@link begin} cost more than before. */
+  /** How much more the claims that changed since {@link begin} cost than before. */
   rise(): PriceSum {
-    const after = sumOfPrices([...this.#touched.keys()].map((claim) => this.#places.priceOf(claim)))
+    const after = sumOfPrices([...this.#touched.keys()].map((claim) => this.#kept.finisher.priceOf(claim)))
     const before = sumOfPrices([...this.#touched.values()].flatMap((known) => (known ? [known.before] : [])))
     return {
       pricePerHour: after.pricePerHour - before.pricePerHour,
@@ -104,8 +101,9 @@ export class TrialLog {
     const amounts = claim.amounts.slice()
     const before = claim.pods.length
     this.#journal.note(() => {
-      this.#places.queues.get(claim.class)?.remove(claim)
-      if (claim.reservations !== reservations) this.#places.exchange(claim.reservations, reservations)
+      this.#kept.queues.get(claim.class)?.remove(claim)
+      if (claim.reservations !== reservations)
+        this.#kept.reservations?.exchange(claim.reservations, reservations)
       Object.assign(claim, {
         class: of,
         state,

@@ -1,13 +1,14 @@
-/** Which claims hold so many pods that must spread that the scheduler cannot be told of more (planned-placement.md). */
+/** Claims with as many pods of one spread constraint as can be nominated at a time (planned-placement.md). */
 import { labels, type LabelSelector, matchesSelector, normalizedLabel } from '@tenon/api'
+import type { CompiledProblem } from '../compiled-problem.ts'
 import type { PodShape } from './pod-shape.ts'
 
-/** Pods that count together for a spread that some shape insists on. */
+/** The pods that one DoNotSchedule spread constraint counts. */
 interface Mates {
   readonly selector: LabelSelector
   readonly namespace: string
   readonly maxSkew: number
-  /** Whether a shape is among them, by its index. */
+  /** Whether it counts a shape, by index of the shape. */
   readonly known: (boolean | undefined)[]
 }
 
@@ -16,24 +17,24 @@ interface Mates {
  * allows can be nominated for one node at a time, and nothing keeps the room of the others until it is their turn.
  */
 export class Crowding {
-  readonly #shapeOf: (pod: number) => PodShape
+  readonly #compiled: Pick<CompiledProblem, 'shapeOf'>
   readonly #mates: (readonly Mates[] | undefined)[] = []
 
-  constructor(shapeOf: (pod: number) => PodShape) {
-    this.#shapeOf = shapeOf
+  constructor(compiled: Pick<CompiledProblem, 'shapeOf'>) {
+    this.#compiled = compiled
   }
 
-  /** Whether pods of this shape can be crowded at all. */
+  /** Whether the shape has such a constraint. */
   concerns(shape: PodShape): boolean {
     return this.#matesOf(shape).length > 0
   }
 
-  /** Whether one more pod of the shape would have to wait for those that are there. */
+  /** Whether one more pod of the shape would have to wait until some of these pods are bound. */
   isCrowded(pods: readonly number[], shape: PodShape): boolean {
     return this.#matesOf(shape).some((mates) => {
       let count = 0
       for (const pod of pods) {
-        if (this.#isMate(mates, this.#shapeOf(pod))) count++
+        if (this.#isMate(mates, this.#compiled.shapeOf(pod))) count++
         if (count >= mates.maxSkew) return true
       }
       return false

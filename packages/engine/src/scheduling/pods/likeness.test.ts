@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Pod } from '@tenon/api'
-import { problemOf } from '../../input/problem.ts'
+import { problemOf } from '../problem/problem.ts'
 import { anInput, aPod } from '../../testing/builders.test-support.ts'
 
 test('pods that hold what they ask for are alike, whatever else their status says', () => {

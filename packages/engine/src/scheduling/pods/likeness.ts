@@ -1,12 +1,12 @@
-/** Which pods can take each other's place. */
+/** Which pods are interchangeable. */
 import { controllerOf, type Pod, podRequests } from '@tenon/api'
 
-/** Equal for pods that can take each other's place, whatever others ask of them. */
+/** Equal for pods that may replace each other on a node, whatever rules of other pods say. */
 export function likenessOf(pod: Pod): string {
   return JSON.stringify([controllerOf(pod)?.uid, pod.metadata.labels, demandsOf(pod)])
 }
 
-/** Equal for pods that ask the same of a node. Volumes have names of their own even in pods that are alike. */
+/** Equal for pods with the same demands on a node. Names of volumes differ even between equal pods. */
 export function demandsOf({ metadata, spec, status }: Pod): string {
   return JSON.stringify([
     metadata.namespace,

@@ -1,4 +1,4 @@
-/** What of a pod decides where it can go; pods that are alike in it share one shape. */
+/** The properties of a pod that decide where it may go; pods with equal properties share one shape. */
 import { labels, type PodSpec, type Resources, type Toleration } from '@tenon/api'
 import { oneOf, type ValueSet } from '../../requirements/requirement.ts'
 import {
@@ -11,13 +11,13 @@ import {
 } from '../../requirements/requirements.ts'
 import type { RequirementStates, StateId } from '../../requirements/states.ts'
 import type { PodOrigin } from '../../input/input.ts'
-import type { SelectablePod, ShapeSource } from '../../input/problem.ts'
-import { textOf } from '../../input/spec-reading.ts'
-import { type HostPort, hostPortsOf } from './host-ports.ts'
+import type { SelectablePod, ShapeSource } from '../problem/problem.ts'
+import { textOf } from '../problem/spec-reading.ts'
+import { type HostPort, hostPortsOf } from '../../input/host-ports.ts'
 import { hasOtherTerm, leftTerms, relax } from './relaxation.ts'
 import type { Amounts, ResourceSpace } from './resource-space.ts'
 
-/** Requirements on labels, those on the host name apart: every node and claim has its own. */
+/** Requirements on labels. Those on the host name are separate, as every node and claim has its own. */
 export interface Wish {
   readonly state: StateId
   readonly host: ValueSet | undefined
@@ -32,42 +32,42 @@ export interface PodShape {
   /** What selectors of other pods see. */
   readonly selectable: SelectablePod
   readonly origin: PodOrigin
-  /** One and the same for all shapes that ask for as much. */
+  /** One object for all shapes with equal requests. */
   readonly amounts: Amounts
-  /** Hard rules of the pod itself, preferences and volumes apart; topology domains follow from them. */
+  /** The required rules of the pod, without preferences and volumes; its topology domains follow from them. */
   readonly strict: Wish
-  /** Hard rules and the heaviest preference. */
+  /** The required rules and the heaviest preference. */
   readonly wanted: Wish
-  /** The hard rules of the pod as it was made, one entry for each term of its node affinity. */
+  /** The required rules before relaxation, one entry per term of node affinity. */
   readonly required: () => readonly Wish[]
   readonly tolerations: readonly Toleration[]
   readonly hostPorts: readonly HostPort[]
-  /** What the volumes ask, one of which must hold; never empty. */
+  /** Requirements of the volumes, one of which must be met; never empty. */
   readonly volumes: readonly Wish[]
   readonly hasUnknownVolumes: boolean
   /** Whether it uses ResourceClaims although no devices are known. */
   readonly usesResourceClaims: boolean
   /** ResourceClaims (`namespace/name`) of one of its pods. */
   readonly claims: readonly string[]
-  /** Whether what refuses its claims now may have their devices later. */
+  /** Whether a node without devices for its claims may have them later. */
   readonly sharesClaims: boolean
-  /** Whether {@link relaxed} gives the same pod with the next of the terms of which one must hold. */
+  /** Whether {@link relaxed} only moves on to the next of several node affinity terms. */
   readonly hasOtherTerm: boolean
-  /** The same pod with one wish less; undefined when nothing is left to relax. */
+  /** The pod with one preference less; undefined when nothing is left to relax. */
   readonly relaxed: () => PodShape | undefined
-  /** The same pod where the label has this value; its own rules about other pods stay what they are. */
+  /** The pod on nodes whose label has this value; its topology rules do not change. */
   readonly within: (key: string, value: string) => PodShape
 }
 
-/** What of a shape no relaxation changes. */
+/** The properties of a shape that relaxation keeps. */
 interface Fixed extends Pick<PodShape, 'amounts' | 'hostPorts' | 'volumes' | 'usesResourceClaims'> {
-  /** What is required besides what the spec says. */
+  /** Requirements in addition to the spec. */
   readonly domain: Requirements
 }
 
 const everywhere: Requirements = new Map()
 
-/** Makes shapes; pods that become alike by relaxation get the same object. */
+/** Creates shapes; pods that become equal by relaxation get the same object. */
 export class PodShapes {
   readonly #states: RequirementStates
   readonly #space: ResourceSpace
@@ -173,9 +173,9 @@ export class PodShapes {
         .flat(),
       podAffinity?.requiredDuringSchedulingIgnoredDuringExecution,
       podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution,
-      // Nothing is left after the last one, so that pods share it whose others differ.
+      // Pods that try their last term are equal whatever their earlier terms were.
       from === all.length - 1 ? all[from] : all,
-      // Spreads count by all terms of the pod, also by those that were given up.
+      // Spread constraints count nodes by all terms of the pod, even relaxed ones.
       spec.topologySpreadConstraints && source.spec.affinity?.nodeAffinity,
       source.labels,
       source.volumeAlternatives,
@@ -187,7 +187,7 @@ export class PodShapes {
       [...preferred, spec.topologySpreadConstraints].map((list) => list?.map((each) => this.#textIdOf(each))),
       source.namespace,
       source.origin,
-      // Volumes to attach are no part of the spec.
+      // The spec does not contain the number of volumes to attach.
       [...fixed.amounts],
       [...fixed.domain.values()].map((set) => [set.key, ...set.values]),
     ])
@@ -199,7 +199,7 @@ export class PodShapes {
     return shape
   }
 
-  /** Equal for parts that say the same. */
+  /** Equal for equal parts. */
   #textIdOf(part: unknown): number {
     const text = textOf(part)
     let id = this.#textIds.get(text)

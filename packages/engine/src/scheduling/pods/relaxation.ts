@@ -1,18 +1,18 @@
-/** Giving up a pod's wishes one by one (scheduling.md 6.4). */
+/** Relaxes the preferences of a pod one by one (scheduling.md 6.4). */
 import type { Affinity, NodeSelectorTerm, PodSpec } from '@tenon/api'
 
-/** Of lists with more preferences than this, half are given up at once. */
+/** Lists with more preferences than this lose half of them at once. */
 const mostOneByOne = 64
 
-/** Terms that are left after some were given up: all of them, and from which on. */
+/** The node affinity terms that are left: all terms, and the index of the first that is left. */
 interface LeftTerms {
   readonly all: readonly NodeSelectorTerm[]
   readonly from: number
 }
 
 /**
- * What is left, by the list in a relaxed spec, which holds only the term to be tried: with thousands of terms, lists of
- * all that is left would fill the memory.
+ * The terms that are left, by the list in a relaxed spec, which contains only the next term: with thousands of terms, lists
+ * of all that are left would fill the memory.
  */
 const leftByList = new WeakMap<readonly NodeSelectorTerm[], LeftTerms>()
 
@@ -22,15 +22,15 @@ export function leftTerms(spec: PodSpec): LeftTerms {
   return leftByList.get(list) ?? { all: list, from: 0 }
 }
 
-/** Whether the next thing to give up is the first of several terms. */
+/** Whether the next relaxation drops the first of several terms. */
 export function hasOtherTerm(spec: PodSpec): boolean {
   const { all, from } = leftTerms(spec)
   return from + 1 < all.length
 }
 
 /**
- * The pod with one wish less, or undefined when nothing is left to give up.
- * @param whole the pod with all its wishes.
+ * The spec with one preference less, or undefined when nothing is left to relax.
+ * @param whole the spec before relaxation.
  * @param toleratePreferNoSchedule whether some NodePool has a `PreferNoSchedule` taint.
  */
 export function relax(spec: PodSpec, whole: PodSpec, toleratePreferNoSchedule: boolean): PodSpec | undefined {
@@ -42,11 +42,11 @@ export function relax(spec: PodSpec, whole: PodSpec, toleratePreferNoSchedule: b
   )
 }
 
-/** The terms before the last were tried only beside the wishes, and a preference blocks none of them (reports.md 2). */
+/** The earlier terms were only tried with all preferences, so they are tried again without them (reports.md 2). */
 function withEarlierTerms(spec: PodSpec, whole: PodSpec): PodSpec | undefined {
   if (requiredTerms(whole).length < 2 || withoutOnePreference(whole) === undefined) return undefined
   const last = textOf(requiredTerms(whole).at(-1))
-  // Terms that say the same as the last would lead back to it.
+  // Terms equal to the last one would lead back to it.
   const earlier = requiredTerms(whole).filter((term) => textOf(term) !== last)
   if (earlier.length === 0 || textOf(requiredTerms(spec)[0]) !== last) return undefined
   const nodeAffinity = spec.affinity?.nodeAffinity
@@ -64,7 +64,7 @@ function requiredTerms(spec: PodSpec): readonly NodeSelectorTerm[] {
   return spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? []
 }
 
-/** The pod without every preference, as policy `Ignore` sees it. */
+/** The spec without any preference, for policy `Ignore`. */
 export function withoutPreferences(spec: PodSpec): PodSpec {
   let current = spec
   for (;;) {
@@ -102,7 +102,7 @@ function withoutFirstTerm(spec: PodSpec): PodSpec | undefined {
   })
 }
 
-/** The list less its heaviest entry; among equals the first goes. */
+/** The list without its heaviest entry; on a tie, without the first of them. */
 function lessHeaviest<T extends { readonly weight: number }>(
   list: readonly T[] | undefined,
 ): T[] | undefined {

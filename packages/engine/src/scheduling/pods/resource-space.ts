@@ -10,21 +10,21 @@ interface Layout {
 }
 
 /**
- * Vectors that were made for one decision, for those after it: most nodes are as they were then. Amounts are told
- * apart by identity: what changes has to be a new object.
+ * Caches vectors for later decisions, as most nodes do not change. The key is the identity of the amounts, so changed amounts
+ * must be a new object.
  */
 export class KnownVectors {
   readonly #vectors = new WeakMap<Resources, { readonly layout: Layout; readonly amounts: Amounts }>()
   #layout: Layout = { key: '' }
 
-  /** The layout with these resources: the same object as long as no other one is asked for. */
+  /** The layout with these resources; the same object as long as no other layout is requested. */
   layoutOf(names: Iterable<string>): Layout {
     const key = JSON.stringify([...names])
     if (key !== this.#layout.key) this.#layout = { key }
     return this.#layout
   }
 
-  /** A vector that nobody changes. */
+  /** A vector that must not be changed. */
   vector(resources: Resources, layout: Layout, make: () => Amounts): Amounts {
     const known = this.#vectors.get(resources)
     if (known?.layout === layout) return known.amounts
@@ -34,7 +34,7 @@ export class KnownVectors {
   }
 }
 
-/** The resources that matter to one decision, each with its place in a vector. */
+/** The resources of one decision, each with its index in vectors. */
 export class ResourceSpace {
   readonly #index = new Map<string, number>()
   readonly #known: KnownVectors | undefined
@@ -46,7 +46,7 @@ export class ResourceSpace {
     this.#known = known
   }
 
-  /** Makes resources known; vectors made before do not have them. */
+  /** Adds resources; vectors that were built before do not have them. */
   add(resources: Resources): void {
     for (const name in resources) {
       if (this.#index.has(name)) continue
@@ -59,7 +59,7 @@ export class ResourceSpace {
     return this.#index.size
   }
 
-  /** Place of a resource in vectors; -1 while it is not known. */
+  /** Index of a resource in vectors; -1 if it is unknown. */
   indexOf(name: string): number {
     return this.#index.get(name) ?? -1
   }
@@ -75,8 +75,8 @@ export class ResourceSpace {
   }
 
   /**
-   * As {@link vector}, for amounts that are never changed and that the next decision is likely to read, too. Nobody may
-   * change the vector either.
+   * Like {@link vector}, but cached: for immutable amounts that the next decision probably needs again. The vector must not
+   * be changed either.
    */
   lastingVector(resources: Resources): Amounts {
     if (this.#known === undefined) return this.vector(resources)
@@ -124,7 +124,7 @@ export interface Room {
   readonly room: Amounts
 }
 
-/** Those that no other surpasses in room: a pod fits some of all exactly if it fits one of these. */
+/** The items that no other item exceeds in every resource: a pod fits some item if and only if it fits one of these. */
 export function frontierOf<Offer extends Room>(offers: readonly Offer[]): readonly Offer[] {
   const frontier: Offer[] = []
   for (const offer of offers) {

@@ -1,18 +1,18 @@
-/** Pods that DaemonSets bring to nodes which have none of them yet (reports.md 2). */
-import type { SelectablePod } from '../../input/problem.ts'
+/** Daemon pods that new or starting nodes will run (reports.md 2). */
+import type { SelectablePod } from '../problem/problem.ts'
 import type { TopologyGroup } from './group.ts'
 
 /** DaemonSets by their indexes. */
 export interface TemplateDaemons {
-  /** Those that run on every instance type of the template. */
+  /** DaemonSets that run on every instance type of the template. */
   readonly always: readonly number[]
-  /** Those that run on any of them. */
+  /** DaemonSets that run on some instance type of the template. */
   readonly ever: readonly number[]
 }
 
 const nobody: TemplateDaemons = { always: [], ever: [] }
 
-/** Rules about other pods are met, or broken, by the pods of DaemonSets that a new node is going to run. */
+/** Affinity may be met, and anti-affinity broken, by daemon pods that a new node will run. */
 export class ExpectedPods {
   readonly #daemons: readonly SelectablePod[]
   readonly #templates: readonly TemplateDaemons[]
@@ -21,15 +21,15 @@ export class ExpectedPods {
   readonly #selected = new Map<TopologyGroup, ReadonlySet<number>>()
 
   /**
-   * @param daemons what selectors see of the pods of each DaemonSet.
-   * @param templates what runs on the nodes of each template.
+   * @param daemons the pod of each DaemonSet as selectors see it.
+   * @param templates the DaemonSets of each template.
    */
   constructor(daemons: readonly SelectablePod[], templates: readonly TemplateDaemons[]) {
     this.#daemons = daemons
     this.#templates = templates
   }
 
-  /** Looks for DaemonSets that the group selects; spreads are not about them. */
+  /** Finds the DaemonSets that the group selects; spread constraints do not expect pods. */
   follow(group: TopologyGroup): void {
     if (group.rule.kind === 'spread') return
     const selected = this.#daemons.flatMap((daemon, index) => (group.selects(daemon) ? [index] : []))
@@ -44,25 +44,25 @@ export class ExpectedPods {
     if (daemons.length > 0) this.#onHost.set(host, { always: daemons, ever: daemons })
   }
 
-  /** Whether any host may bring along what an affinity looks for. */
+  /** Whether the group selects some DaemonSet, so that any new host may meet an affinity. */
   mayMeet(group: TopologyGroup): boolean {
     return this.#selected.has(group)
   }
 
-  /** Whether the host is going to run a pod that the group selects. */
+  /** Whether the host will run a daemon pod that the group selects. */
   on(host: number, group: TopologyGroup): boolean {
     const selected = this.#selected.get(group)
     return selected !== undefined && isAmong(this.#onHost.get(host) ?? nobody, group, selected)
   }
 
-  /** Whether each node of a template is going to run a pod that the group selects. */
+  /** Whether nodes of a template will run a daemon pod that the group selects. */
   ofTemplate(template: number, group: TopologyGroup): boolean {
     const selected = this.#selected.get(group)
     return selected !== undefined && isAmong(this.#templates[template] ?? nobody, group, selected)
   }
 }
 
-/** An affinity needs to be sure of such a pod; an anti-affinity keeps away where there may be one. */
+/** Affinity needs a pod that certainly runs; anti-affinity avoids nodes where one may run. */
 function isAmong(
   { always, ever }: TemplateDaemons,
   { rule }: TopologyGroup,

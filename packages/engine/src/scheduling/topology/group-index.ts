@@ -1,21 +1,21 @@
-/** Finds which groups select which pods without trying all of them. */
+/** Indexes of topology groups and pods by label, so that not all pairs must be tried. */
 import { ownValue } from '@tenon/api'
-import type { SelectablePod } from '../../input/problem.ts'
+import type { SelectablePod } from '../problem/problem.ts'
 import type { TopologyGroup } from './group.ts'
 
 /**
- * Groups by one label that their selector demands. Of the thousands of groups in a large cluster most
- * are about one application each, so few of them share a label with a pod.
+ * Groups by one label that their selector requires. Most of the thousands of groups in a large cluster select one application
+ * each, so few groups share a label with a pod.
  */
 export class GroupIndex {
   readonly #all: TopologyGroup[] = []
   /** Positions by namespace and label. */
   readonly #byLabel = new Map<string, number[]>()
-  /** Positions of groups that demand no certain label. */
+  /** Positions of groups that require no certain label. */
   readonly #others: number[] = []
   readonly #known: KnownValues
 
-  /** @param known of all pods that are asked about. */
+  /** @param known the label values of all pods. */
   constructor(known: KnownValues) {
     this.#known = known
   }
@@ -53,7 +53,7 @@ export class GroupIndex {
   }
 }
 
-/** Finds the pods that a group may select without looking at all of them. */
+/** Pods by label. */
 export class PodIndex {
   readonly #count: number
   readonly #byLabel = new Map<string, number[]>()
@@ -72,7 +72,7 @@ export class PodIndex {
     }
   }
 
-  /** Indexes of pods that have what the group's selector demands first; the rest of it is not looked at. */
+  /** Indexes of pods with the label that the group's selector requires; the rest of the selector is not checked. */
   *candidates(group: TopologyGroup): Iterable<number> {
     const keys = demandedLabels(group, this.#known)
     if (keys === undefined) for (let index = 0; index < this.#count; index++) yield index
@@ -80,7 +80,7 @@ export class PodIndex {
   }
 }
 
-/** Labels of which a pod must have one for the group to select it; undefined when it may have any. */
+/** Labels of which a selected pod has at least one; undefined when the group requires no certain label. */
 function demandedLabels({ rule }: TopologyGroup, known: KnownValues): readonly string[] | undefined {
   const { matchLabels = {}, matchExpressions = [] } = rule.selector ?? {}
   const [label] = Object.entries(matchLabels)
@@ -89,7 +89,7 @@ function demandedLabels({ rule }: TopologyGroup, known: KnownValues): readonly s
   if (label !== undefined) return keysOf(label[0], [label[1]])
   const listed = matchExpressions.find(({ operator, values }) => operator === 'In' && values !== undefined)
   if (listed === undefined) return undefined
-  // A list may name thousands of values that no pod has.
+  // A selector may list thousands of values that no pod has.
   const values = known.get(listed.key)
   return keysOf(
     listed.key,
@@ -97,7 +97,7 @@ function demandedLabels({ rule }: TopologyGroup, known: KnownValues): readonly s
   )
 }
 
-/** Values of labels that pods have, by key. */
+/** The label values of pods, by key. */
 export type KnownValues = ReadonlyMap<string, ReadonlySet<string>>
 
 export function knownValues(pods: Iterable<SelectablePod>): KnownValues {

@@ -2,24 +2,24 @@
 import { type LabelSelector, labels, matchesSelector, type Taint } from '@tenon/api'
 import { has, type ValueSet } from '../../requirements/requirement.ts'
 import type { Requirements } from '../../requirements/requirements.ts'
-import type { SelectablePod } from '../../input/problem.ts'
+import type { SelectablePod } from '../problem/problem.ts'
 import type { DomainNames } from './domain-names.ts'
 import { admits, filterIdentity, type NodeFilter } from './node-filter.ts'
 
 type GroupKind = 'spread' | 'affinity' | 'antiAffinity'
 
-/** Which pods a rule is about. */
+/** The pods that a rule counts. */
 export interface PodSelection {
   readonly namespaces: ReadonlySet<string>
   /** Absent: none. */
   readonly selector: LabelSelector | undefined
 }
 
-/** What makes two pods' rules one group. */
+/** A rule. Equal rules of different pods share one group. */
 export interface GroupRule extends PodSelection {
   readonly kind: GroupKind
   readonly key: string
-  /** Further selections that the same pods must be in. */
+  /** Other selections that must include the pods too. */
   readonly also: readonly PodSelection[]
   readonly maxSkew: number
   readonly minDomains: number | undefined
@@ -28,49 +28,49 @@ export interface GroupRule extends PodSelection {
 
 const unknown = -1
 
-/** Domains a pod, and a candidate, may take: a mark for each, undefined = all. */
+/** 1 for each domain that is allowed; undefined = all. */
 type Allowed = Uint8Array | undefined
 
-/** Where a rule would have a pod. */
+/** The domains that a rule proposes for a pod. */
 export interface Proposal {
   /** Domains in order of their names; empty when there is none. */
   readonly domains: readonly number[]
   /**
-   * Set when the placement must settle on one of them: how good each is, in the same order, the lowest
-   * first. Absent when any of them will do in the end.
+   * Set when the placement must settle on one domain: the rank of each, in the same order; the lowest is the best.
+   * Undefined when it may stay open which of them it gets.
    */
   readonly ranks: readonly number[] | undefined
 }
 
-/** What one pod can expect of the domains that a group knows and that have none of its pods. */
+/** Which domains without pods of the group count for a pod. */
 export interface EmptyDomains {
   /** Whether a node is in the domain, or a NodePool could launch one there. */
   exists(domain: number): boolean
   /**
-   * Whether a node is in the domain, or is taken to be launched there, or a NodePool could launch one there with room
+   * Whether a node is in the domain, or is assumed to be launched there, or a NodePool could launch one there with room
    * for the pod.
    */
   canBeFilled(domain: number): boolean
 }
 
-/** Decides between domains with as many pods. */
+/** Breaks ties between domains with equally many pods. */
 const lessThanAPod = 0.5
 const nowhere: Proposal = { domains: [], ranks: undefined }
 
 export class TopologyGroup {
   readonly rule: GroupRule
   readonly domains: DomainNames
-  /** Whether the rule is about single nodes. */
+  /** Whether the domains are hosts. */
   readonly isHost: boolean
-  /** Whether what counts depends on the host name, so that nodes alike otherwise may differ. */
+  /** Whether the node filter names hosts, so that nodes with equal labels may differ. */
   readonly filtersHosts: boolean
   /** Pods by domain, -1 for domains the rule does not know. */
   #counts = new Int32Array(8).fill(unknown)
   readonly #populated = new Set<number>()
   readonly #followers: ValueSet[] = []
-  /** Domains of pods that can be in no other one. */
+  /** Domains that are the only possible domain of some pod. */
   readonly #pinned = new Set<number>()
-  /** Pods on claims that have no domain yet, by host. */
+  /** Pods on claims whose domain is still open, by host. */
   readonly #unlocated = new Map<number, number>()
 
   constructor(rule: GroupRule, domains: DomainNames) {
@@ -80,13 +80,13 @@ export class TopologyGroup {
     this.filtersHosts = rule.filter.alternatives.some((wanted) => wanted.has(labels.hostname))
   }
 
-  /** Makes a domain known, with no pod in it yet. */
+  /** Adds a domain without pods, unless it is known. */
   addDomain(id: number): void {
     this.#reserve(id)
     if (this.#counts[id] === unknown) this.#counts[id] = 0
   }
 
-  /** Counts pods; a negative number takes back what was counted. */
+  /** Counts pods; a negative number removes them from the count. */
   record(id: number, pods = 1): void {
     if (pods === 0) return
     this.addDomain(id)
@@ -96,7 +96,7 @@ export class TopologyGroup {
     else this.#populated.delete(id)
   }
 
-  /** Counts pods on a claim that has no domain yet: whatever it gets, they are there. */
+  /** Counts pods on a claim whose domain is still open. */
   recordUnlocated(host: number, pods: number): void {
     this.#unlocated.set(host, (this.#unlocated.get(host) ?? 0) + pods)
   }
@@ -111,12 +111,12 @@ export class TopologyGroup {
     return (this.#counts[id] ?? unknown) !== unknown
   }
 
-  /** Makes a domain without pods unknown again. */
+  /** Removes a domain without pods. */
   forgetDomain(id: number): void {
     if (this.#counts[id] === 0) this.#counts[id] = unknown
   }
 
-  /** Pods in a domain; 0 for one that is not known. */
+  /** Pods in a domain; 0 if it is unknown. */
   countIn(id: number): number {
     const count = this.#counts[id]
     return count === undefined || count < 0 ? 0 : count
@@ -154,7 +154,7 @@ export class TopologyGroup {
   /**
    * Whether a pod may go to this host.
    * @param wanted host names the pod allows, undefined for all.
-   * @param isExpected whether a pod that the group selects is going to be there, as DaemonSets bring them along.
+   * @param isExpected whether a DaemonSet will put a pod there that the group selects.
    */
   allowsHost(host: number, wanted: ValueSet | undefined, selfSelects: boolean, isExpected: boolean): boolean {
     switch (this.rule.kind) {
@@ -168,27 +168,27 @@ export class TopologyGroup {
     }
   }
 
-  /** Whether a pod that selects itself may be the first one: kube-scheduler lets it where no other is anywhere. */
+  /** Whether a pod that selects itself may be the first: kube-scheduler allows that while no domain has such a pod. */
   get mayBootstrap(): boolean {
     return this.#populated.size === 0
   }
 
   /**
-   * Records that a pod which may start the affinity can be in these domains. The first pod goes where most
-   * of them can follow, as one bound to a zone by its volume cannot choose.
+   * Records the domains of a pod that selects itself by affinity. The first such pod goes to the domain that most of
+   * them can reach: a pod with a zonal volume cannot choose.
    * @param reachable undefined for all.
    */
   addFollower(reachable: ValueSet | undefined): void {
     if (reachable !== undefined) this.#followers.push(reachable)
   }
 
-  /** Records that a pod which is spread can be in this domain only: of domains with as many pods, others go elsewhere. */
+  /** Records that some pod of a spread constraint can only be in this domain: others prefer domains with as many pods. */
   addPinned(domain: number): void {
     this.#pinned.add(domain)
   }
 
   /**
-   * The domains in which a pod may be placed. Not for rules about hosts.
+   * The domains that the rule allows, unless it is about hosts.
    * @param pod values the pod allows for the key, undefined for all.
    * @param node values the candidate may have, undefined for all.
    * @param selfSelects whether the pod counts for its own rule.
@@ -223,7 +223,7 @@ export class TopologyGroup {
     }
   }
 
-  /** Whether a pod may be placed in this domain; as {@link propose}, for a node that is there. */
+  /** Whether {@link propose} would allow this domain, which is that of an existing node. */
   allowsDomain(pod: ValueSet | undefined, name: string, selfSelects: boolean, empty: EmptyDomains): boolean {
     const id = this.domains.idOf(name)
     if (!allows(this.domains.allowedBy(pod), id)) return false
@@ -245,7 +245,7 @@ export class TopologyGroup {
     }
   }
 
-  /** Pods that could not follow into a domain. */
+  /** Followers that cannot reach a domain. */
   #leftBehindIn(id: number): number {
     const name = this.domains.name(id)
     return this.#followers.reduce((left, reachable) => left + (has(reachable, name) ? 0 : 1), 0)
@@ -261,8 +261,8 @@ export class TopologyGroup {
   }
 
   /**
-   * Pods in the emptiest of the domains that count. To kube-scheduler only domains of nodes do; those of nodes
-   * that could be launched are counted beforehand, so that the pods come to be spread over them.
+   * The count of the emptiest domain (the global minimum). kube-scheduler counts only domains of nodes. Domains of nodes
+   * that could be launched count here too, so that pods are spread over them.
    */
   #leastCount(empty: EmptyDomains): number {
     if (this.#populated.size === 0) return 0
@@ -299,7 +299,7 @@ function isIn({ namespaces, selector }: PodSelection, pod: SelectablePod): boole
   return namespaces.has(pod.namespace) && matchesSelector(selector, pod.labels)
 }
 
-/** The same for selections of the same pods in the same words. */
+/** Equal for equal selections. */
 export function selectionIdentity({ namespaces, selector }: PodSelection): string {
   return JSON.stringify([[...namespaces].toSorted(), selector])
 }
@@ -308,12 +308,12 @@ function allows(allowed: Allowed, id: number): boolean {
   return allowed === undefined || allowed[id] === 1
 }
 
-/** Tells which rules share one group. Rules of a pod share long lists, so each of these is read once. */
+/** Finds out which rules share one group. The rules of a pod share long lists, so each list is read once. */
 export class RuleIdentities {
   readonly #numbers = new Map<string, number>()
   readonly #lists = new WeakMap<object, number>()
 
-  /** The same for rules that share one group. */
+  /** Equal for rules that share one group. */
   of(rule: GroupRule): string {
     const { kind, key, also, maxSkew, minDomains, filter } = rule
     const { alternatives, tolerations } = filter

@@ -1,4 +1,4 @@
-/** The topology rules a pod brings along (scheduling.md 9.1). */
+/** The topology rules of a pod (scheduling.md 9.1). */
 import {
   labels as names,
   type LabelSelector,
@@ -11,7 +11,7 @@ import {
 } from '@tenon/api'
 import { valueSet } from '../../requirements/requirement.ts'
 import { merged, requiredAlternatives, requirementsOf } from '../../requirements/requirements.ts'
-import type { SelectablePod } from '../../input/problem.ts'
+import type { SelectablePod } from '../problem/problem.ts'
 import { type GroupRule, type PodSelection, selectionIdentity } from './group.ts'
 import type { NodeFilter } from './node-filter.ts'
 
@@ -23,23 +23,22 @@ export interface PodRules {
   readonly own: readonly GroupRule[]
   /** Those of them that are preferred affinity. */
   readonly preferredAffinity: ReadonlySet<GroupRule>
-  /** Required anti-affinity seen from the other side: keeps selected pods away from this one. */
+  /** Required anti-affinity from the other side: it repels selected pods from this pod. */
   readonly inverse: readonly GroupRule[]
 }
 
 /**
- * The rule that a part of a pod is, made once: relaxed pods have most parts in common. Of pods with the same labels in
- * the same namespace only.
+ * Caches the rule of a part of a spec, as relaxed specs share most parts. Only valid for pods with the same labels and
+ * namespace.
  */
 export type Once = (part: object, make: () => GroupRule) => GroupRule
 
 const noRules: PodRules = { own: [], preferredAffinity: new Set(), inverse: [] }
 
 /**
- * The rules of a pod; `once` keeps them.
- * @param spec what is left of the pod's wishes.
- * @param whole the pod as it was made: to kube-scheduler all its node affinity terms and constraints count,
- *   whichever are met. Rules that are left after relaxation are therefore rules that were there before.
+ * @param spec the spec after relaxation.
+ * @param whole the spec before relaxation: kube-scheduler counts nodes by all node affinity terms and constraints, so a rule
+ *   stays the same when others are relaxed.
  */
 export function podRules(
   spec: PodSpec,
@@ -75,7 +74,7 @@ export function podRules(
   return {
     own: [
       ...spreads.map(spread),
-      // To kube-scheduler a pod meets a required term only if it is selected by all of them.
+      // kube-scheduler counts a pod for required affinity only if all terms select it.
       ...required.map(rule('affinity', required)),
       ...preferredAffinity,
       ...[...requiredAnti, ...preferredAnti.map((each) => each.podAffinityTerm)].map(rule('antiAffinity')),
@@ -115,7 +114,7 @@ function honoredBy(whole: PodSpec): NodeFilter['alternatives'] {
   return honored
 }
 
-/** kube-scheduler counts a node only if it has the keys of all constraints that are as hard as this one. */
+/** kube-scheduler counts only nodes with the keys of all constraints of the same `whenUnsatisfiable`. */
 function otherKeys(
   { topologyKey, whenUnsatisfiable }: TopologySpreadConstraint,
   all: readonly TopologySpreadConstraint[],
@@ -127,7 +126,7 @@ function otherKeys(
   return [...new Set(keys)].filter((key) => key !== normalizedLabel(topologyKey) && key !== names.hostname)
 }
 
-/** What nodes must meet to count, each entry enough; none when every node counts. */
+/** Alternatives of which a node must meet one to count; empty when every node counts. */
 function restrictions(
   alternatives: NodeFilter['alternatives'],
   keys: readonly string[],
@@ -179,7 +178,7 @@ function affinityRule(
   }
 }
 
-/** The namespaces a term looks at: listed, selected, or else the pod's own. */
+/** The namespaces of a term: listed, selected, or else the pod's own. */
 function termNamespaces(
   { namespaces: listed = [], namespaceSelector }: PodAffinityTerm,
   pod: SelectablePod,

@@ -12,7 +12,7 @@ import type { CandidateInput, ConsolidationQuestion } from '../../consolidation/
 import { movingPods, withPodsOf } from '../../consolidation/removal.test-support.ts'
 import { schedule } from '../../scheduling/schedule.ts'
 import type { SchedulingInput, SchedulingPolicy } from '../../input/input.ts'
-import { problemOf } from '../../input/problem.ts'
+import { problemOf } from '../../scheduling/problem/problem.ts'
 import type { NewClaim, SchedulingResult } from '../../input/result.ts'
 import type { Profile } from './arbitrary-pods.test-support.ts'
 import { price, wildCluster } from './arbitrary-prices.test-support.ts'

@@ -1,6 +1,6 @@
 /** ClusterAPINodeClass, the node class of Cluster API (cluster-api.md 2). */
 import type { LabelSelector, NodeClass, ResourceType } from '@tenon/api'
-import { providerDomain } from '../names.ts'
+import { providerDomain } from './names.ts'
 
 /** Which MachineDeployments the nodes of a NodePool come from. */
 export interface ClusterAPINodeClass extends NodeClass {

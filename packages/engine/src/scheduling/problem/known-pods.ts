@@ -1,12 +1,12 @@
-/** What was read of the pods of one problem, for the next one: nearly all of them are the same objects. */
+/** Caches what was read from the pods of one problem for the next problem, as nearly all are the same objects. */
 import type { Pod } from '@tenon/api'
 
-/** So many pods may have gone in one place. */
+/** Pods that are skipped in the previous list when the next pod is not at its position. */
 const mostSkipped = 256
 
 /**
- * Reads pods that never change, and reads none of them again that was in the list before. Looking a pod up by its
- * object would cost more than to read most of them; here it is the next one of the list before, or one soon after it.
+ * Reads each pod once; pods are immutable. A lookup by object would cost more than reading most pods. So this relies on the
+ * order: a pod is the next one of the previous list, or one soon after it.
  */
 export class KnownPods<Value> {
   readonly #read: (pod: Pod) => Value
@@ -17,7 +17,7 @@ export class KnownPods<Value> {
     this.#read = read
   }
 
-  /** @returns what reads the pods of one list, in their order. */
+  /** @returns a function that reads the pods of one list in their order. */
   reading(): (pod: Pod) => Value {
     const [before, known] = [this.#pods, this.#values]
     const pods: Pod[] = []

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Pod } from '@tenon/api'
 import { array, assert as check, constantFrom, integer, property, record } from 'fast-check'
-import { ClusterIndex } from '../cluster/cluster-index.ts'
+import { ClusterIndex } from './cluster-index.ts'
 import { podFacts } from '../pods/pod-facts.ts'
 import { ResourceTable } from '../pods/resource-table.ts'
-import { labelMatcher } from './selectors.ts'
+import { labelMatcher } from '../pods/selectors.ts'
 
 const names = ['app', 'tier', 'constructor'] as const
 const values = ['a', 'b', 'x=y'] as const

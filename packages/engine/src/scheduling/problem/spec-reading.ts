@@ -1,21 +1,21 @@
-/** What of pods decides where they go, read once from each: nearly all are the same objects in the next problem. */
+/** Reads from each pod, once, what decides where it may go: nearly all pods of the next problem are the same objects. */
 import { ownValue, type Pod, type PodSpec, type PodStatus } from '@tenon/api'
-import { hostPortOf } from '../scheduling/pods/host-ports.ts'
+import { hostPortOf } from '../../input/host-ports.ts'
 import { KnownPods } from './known-pods.ts'
-import { problemText } from './problem-text.ts'
+import { problemText } from '../../input/problem-text.ts'
 
 type Held = NonNullable<PodStatus['containerStatuses']>[number]
 
-/** What is kept of the pods of one problem for the next. */
+/** The cache of read pods, kept from one problem to the next. */
 export type KnownSpecs = KnownPods<SpecReading>
 
 export function knownSpecs(): KnownSpecs {
   return new KnownPods(specReading)
 }
 
-/** What of a pod takes time to read; pods that cannot be read come through here, too. */
+/** The parts of a pod that take time to read; invalid pods are read too. */
 export interface SpecReading {
-  /** Tells specs apart that decide differently where a pod goes. */
+  /** Equal for specs that allow a pod the same nodes. */
   readonly key: string | Unreadable
   /** As {@link resized}. */
   readonly status: PodStatus | Unreadable | undefined
@@ -37,10 +37,10 @@ function attempted<T>(read: () => T): T | Unreadable {
   }
 }
 
-/** Texts of parts of specs, which pods of one workload often share and nobody changes. */
+/** JSON of immutable parts of specs, which pods of one workload often share. */
 const texts = new WeakMap<object, string>()
 
-/** The text of a part, made once; a part may be anything where a pod is not what it should be. */
+/** The JSON of a part, built once; of invalid pods a part may have any type. */
 export function textOf(part: unknown): string {
   if (part === undefined) return ''
   if (typeof part !== 'object' || part === null) return JSON.stringify(part)
@@ -54,7 +54,7 @@ export function textOf(part: unknown): string {
 
 /** The parts of a spec that decide where a pod goes, as text. */
 function specKey(spec: PodSpec): string {
-  // Every pod has containers of its own: a table of their texts would grow, all at once, by tens of milliseconds.
+  // Every pod has its own containers; caching their JSON would take tens of milliseconds when the table grows.
   let key = Array.isArray(spec.containers) ? containersKey(spec) : textOf(spec.containers)
   for (const container of spec.initContainers ?? [])
     key += `i${container.restartPolicy}${containerKey(container, spec)}`
@@ -89,8 +89,8 @@ function containerKey({ resources, ports }: PodSpec['containers'][number], spec:
 }
 
 /**
- * What counts of the status of a pod with containers that hold something else than they ask for, as during
- * a resize in place. Nothing else of it: a status is hardly ever the same for two pods.
+ * The relevant part of the status, if some container holds other resources than it requests, as during an in-place resize.
+ * The rest of the status is left out, as it differs between pods.
  */
 function resized({ spec, status }: Pod): PodStatus | undefined {
   const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status ?? {}

@@ -1,11 +1,10 @@
 import type { Pod, Volume } from '@tenon/api'
-import type { Rejection } from '../rules/rejection.ts'
 
 interface Access {
   readonly readOnly?: boolean
 }
 
-/** A volume of the kinds of which Kubernetes still looks after who mounts them. */
+/** A volume of a kind that kube-scheduler's VolumeRestrictions plugin lets one pod of a node mount. */
 export interface Disk {
   readonly gcePersistentDisk?: Access & { readonly pdName: string }
   readonly awsElasticBlockStore?: Access & { readonly volumeID: string }
@@ -17,13 +16,7 @@ export interface Disk {
   }
 }
 
-const rejection: Rejection = {
-  filter: 'VolumeRestrictions',
-  reasons: ['node(s) had no available disk'],
-  helpedByPreemption: true,
-}
-
-/** Volumes that name a disk themselves, without a claim, and can be mounted by one pod of a node. */
+/** The disks that a pod mounts without a claim. */
 export function disksOf(pod: Pod): readonly Disk[] {
   const volumes = (pod.spec.volumes ?? []) as readonly (Volume & Disk)[]
   return volumes.filter(
@@ -32,20 +25,8 @@ export function disksOf(pod: Pod): readonly Disk[] {
   )
 }
 
-/** Keeps a pod off a node where one of `others`, the pods there, mounts one of its disks. */
-export function diskRejection(
-  disks: readonly Disk[],
-  others: Iterable<{ readonly disks: readonly Disk[] }>,
-): Rejection | undefined {
-  if (disks.length === 0) return undefined
-  for (const other of others) {
-    if (disks.some((disk) => other.disks.some((taken) => conflict(disk, taken)))) return rejection
-  }
-  return undefined
-}
-
-/** The rules differ by kind: an EBS volume conflicts even when both only read. */
-function conflict(one: Disk, other: Disk): boolean {
+/** Whether two pods of one node cannot both mount these. An EBS volume conflicts even when both only read. */
+export function disksConflict(one: Disk, other: Disk): boolean {
   const { gcePersistentDisk: gce, awsElasticBlockStore: ebs, iscsi, rbd } = one
   return (
     (gce !== undefined &&

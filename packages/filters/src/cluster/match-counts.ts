@@ -1,7 +1,7 @@
 import { ownValue } from '@tenon/api'
-import type { NodeEntry } from '../cluster/node-entry.ts'
+import type { NodeEntry } from './node-entry.ts'
 import type { PodFacts, PodTerm } from '../pods/pod-facts.ts'
-import type { Labels } from './selectors.ts'
+import type { Labels } from '../pods/selectors.ts'
 
 /** How many pods of interest each node holds; nodes with none are absent. */
 export type CountPerNode = ReadonlyMap<NodeEntry, number>

@@ -1,7 +1,6 @@
 /**
- * What simulations of one problem start from: its existing nodes and what rules about other pods see.
- * A simulation changes it; between marks the changes can be taken back, so that many simulations share
- * what is expensive to build.
+ * The state that simulations of one problem share: existing nodes, topology counts and devices. It is expensive to
+ * build, so a simulation changes it in place, and its changes are rolled back to a mark.
  */
 import type { NodeInput } from '../input/input.ts'
 import { allowsAbsence, anyValue, has } from '../requirements/requirement.ts'
@@ -13,16 +12,18 @@ import { NodeQueue } from './nodes/node-queue.ts'
 import type { PodShape } from './pods/pod-shape.ts'
 import type { CompiledDaemon, Template } from './claims/pool-template.ts'
 import { ExpectedPods, type TemplateDaemons } from './topology/expected-pods.ts'
-import { type Launch, PodTopology, type TopologyMark } from './topology/pod-topology.ts'
+import type { Launch } from './topology/node-domains.ts'
+import type { TopologyMark } from './topology/pod-counts.ts'
+import { PodTopology } from './topology/pod-topology.ts'
 
-/** A state of the ground to which it can return. */
-export interface GroundMark {
+/** A point that {@link SchedulerState.rollback} returns to. */
+export interface StateMark {
   readonly nodes: number
   readonly topology: TopologyMark
   readonly devices: number | undefined
 }
 
-export class Ground {
+export class SchedulerState {
   readonly compiled: CompiledProblem
   readonly nodes: NodeQueue
   readonly topology: PodTopology
@@ -32,8 +33,8 @@ export class Ground {
   #admission: ClaimAdmission | undefined
 
   /**
-   * @param order in which nodes are tried; initialized ones first, then by name, unless given.
-   * @param launches nodes that are taken to be launched, whatever is decided; those on their way unless given.
+   * @param order in which nodes are tried; by default initialized ones first, then by name.
+   * @param launches nodes that are assumed to be launched, whatever is decided; by default those on their way.
    */
   constructor(
     compiled: CompiledProblem,
@@ -70,13 +71,13 @@ export class Ground {
     return node
   }
 
-  /** How claims admit pods where no reservations are counted; what it learns serves every simulation. */
+  /** The admission of claims without reservations. Its caches serve all simulations. */
   get admission(): ClaimAdmission {
     this.#admission ??= new ClaimAdmission(this.compiled, this.topology, undefined)
     return this.#admission
   }
 
-  /** Makes the rules of pods known as they are after any relaxation, so that none comes in late. */
+  /** Registers the topology rules of all relaxed shapes, so that no rule starts to count too late. */
   observeRelaxations(): void {
     for (const shape of this.compiled.shapes) {
       const relaxations: PodShape[] = []
@@ -88,7 +89,7 @@ export class Ground {
     }
   }
 
-  mark(): GroundMark {
+  mark(): StateMark {
     return {
       nodes: this.nodes.mark(),
       topology: this.topology.mark(),
@@ -96,13 +97,13 @@ export class Ground {
     }
   }
 
-  rollback({ nodes, topology, devices }: GroundMark): void {
+  rollback({ nodes, topology, devices }: StateMark): void {
     if (devices !== undefined) this.devices?.rollback(devices)
     this.nodes.rollback(nodes)
     this.topology.rollback(topology)
   }
 
-  /** Does without a node, and without the domains that it alone has; call {@link mark} before. */
+  /** Excludes a node, and the domains that only this node has; call {@link mark} before. */
   exclude(node: NodeFill): void {
     this.nodes.exclude(node)
     const seen = this.compiled.problem.topologyNodes.get(node.input.name)

@@ -1,36 +1,26 @@
-/** Which domains without pods are there all the same, as nodes are or could be. */
+/** Which domains without pods count all the same, as a node is there or could be launched there. */
 import type { TopologyNode } from '../../input/input.ts'
 import type { Amounts } from '../pods/resource-space.ts'
 import type { DomainUniverse } from './domains.ts'
 import type { EmptyDomains, TopologyGroup } from './group.ts'
+import type { NodeDomains } from './node-domains.ts'
 
-export class DomainSight {
+export class EmptyDomainIndex {
   readonly #universe: DomainUniverse
   readonly #nodes: ReadonlyMap<string, TopologyNode>
-  readonly #domainAt: (group: TopologyGroup, node: TopologyNode) => number | undefined
-  readonly #isLaunched: (group: TopologyGroup, domain: number) => boolean
+  readonly #domains: NodeDomains
   readonly #excluded = new Set<TopologyNode>()
-  /** How many nodes are in each domain, those excluded too. */
+  /** The number of nodes in each domain, with excluded nodes. */
   readonly #nodesByDomain = new Map<TopologyGroup, ReadonlyMap<number, number>>()
   readonly #answers = new Map<TopologyGroup, Map<Amounts, EmptyDomains>>()
 
-  /**
-   * @param domainAt the domain in which a group counts a node.
-   * @param isLaunched whether the group counts a node in the domain that is taken to be launched.
-   */
-  constructor(
-    universe: DomainUniverse,
-    nodes: ReadonlyMap<string, TopologyNode>,
-    domainAt: (group: TopologyGroup, node: TopologyNode) => number | undefined,
-    isLaunched: (group: TopologyGroup, domain: number) => boolean,
-  ) {
-    this.#isLaunched = isLaunched
+  constructor(universe: DomainUniverse, nodes: ReadonlyMap<string, TopologyNode>, domains: NodeDomains) {
     this.#universe = universe
     this.#nodes = nodes
-    this.#domainAt = domainAt
+    this.#domains = domains
   }
 
-  /** Counts a node no more. */
+  /** Stops counting a node. */
   exclude(node: TopologyNode): void {
     this.#excluded.add(node)
   }
@@ -40,8 +30,8 @@ export class DomainSight {
     this.#excluded.delete(node)
   }
 
-  /** As a pod sees them that asks for these amounts. */
-  by(group: TopologyGroup, amounts: Amounts): EmptyDomains {
+  /** For a pod with these requests. */
+  of(group: TopologyGroup, amounts: Amounts): EmptyDomains {
     let byAmounts = this.#answers.get(group)
     if (byAmounts === undefined) {
       byAmounts = new Map()
@@ -49,13 +39,13 @@ export class DomainSight {
     }
     let answer = byAmounts.get(amounts)
     if (answer === undefined) {
-      answer = this.#lookOn(group, amounts)
+      answer = this.#answer(group, amounts)
       byAmounts.set(amounts, answer)
     }
     return answer
   }
 
-  /** Whether a node is in the domain, or one with room for these amounts could be launched there. */
+  /** Whether a node is in the domain, or a node with room for these requests could be launched there. */
   isFillable(group: TopologyGroup, domain: number, amounts: Amounts): boolean {
     const { rule, domains } = group
     return (
@@ -64,7 +54,7 @@ export class DomainSight {
     )
   }
 
-  #lookOn(group: TopologyGroup, amounts: Amounts): EmptyDomains {
+  #answer(group: TopologyGroup, amounts: Amounts): EmptyDomains {
     const { rule, domains } = group
     const sold = new Map<number, boolean>()
     const isSold = (id: number): boolean => {
@@ -80,7 +70,7 @@ export class DomainSight {
         this.#excluded.size === 0 ||
         this.#universe.has(rule.key, rule.filter, domains.name(id)) ||
         this.#hasNode(group, id),
-      canBeFilled: (id) => isSold(id) || this.#hasNode(group, id) || this.#isLaunched(group, id),
+      canBeFilled: (id) => isSold(id) || this.#hasNode(group, id) || this.#domains.launched(group).has(id),
     }
   }
 
@@ -89,14 +79,14 @@ export class DomainSight {
     if (nodes === undefined) {
       const counted = new Map<number, number>()
       for (const node of this.#nodes.values()) {
-        const domain = this.#domainAt(group, node)
+        const domain = this.#domains.of(group, node)
         if (domain !== undefined) counted.set(domain, (counted.get(domain) ?? 0) + 1)
       }
       nodes = counted
       this.#nodesByDomain.set(group, nodes)
     }
     let left = nodes.get(id) ?? 0
-    if (left > 0) for (const node of this.#excluded) if (this.#domainAt(group, node) === id) left--
+    if (left > 0) for (const node of this.#excluded) if (this.#domains.of(group, node) === id) left--
     return left > 0
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels, type NodeSelectorTerm, type Pod } from '@tenon/api'
-import { schedule } from '../scheduling/schedule.ts'
+import { schedule } from '../schedule.ts'
 import {
   aCluster,
   aDaemon,
@@ -11,8 +11,8 @@ import {
   aPod,
   failureTexts,
   placedOn,
-} from '../testing/builders.test-support.ts'
-import type { NodeInput } from './input.ts'
+} from '../../testing/builders.test-support.ts'
+import type { NodeInput } from '../../input/input.ts'
 
 /** A term that names a node, or excludes it. */
 const name = (operator: 'In' | 'NotIn', value: string): NodeSelectorTerm => ({

@@ -1,4 +1,4 @@
-/** Ports that pods claim on their node (scheduling.md 7.3, cluster-state.md 3.4). */
+/** Host ports of pods (scheduling.md 7.3, cluster-state.md 3.4). */
 import type { ContainerPort, PodSpec } from '@tenon/api'
 
 export interface HostPort {
@@ -8,8 +8,8 @@ export interface HostPort {
 }
 
 /**
- * Host ports of a pod, those of its sidecars among them; an absent address means every address. With
- * `hostNetwork` every containerPort is a host port, as the API server sets it in pods, but not in templates.
+ * The host ports of a pod and its sidecars; without hostIP a port counts for every address. With `hostNetwork` every
+ * containerPort is a host port: the API server sets that in pods, but not in templates.
  */
 export function hostPortsOf(spec: PodSpec): readonly HostPort[] {
   const sidecars = (spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always')
@@ -29,7 +29,7 @@ export function hostPortsOf(spec: PodSpec): readonly HostPort[] {
   )
 }
 
-/** The port of the node that a container port takes in a pod of this spec; 0 when it takes none. */
+/** The host port of a container port; 0 if it has none. */
 export function hostPortOf(
   { hostPort, containerPort }: ContainerPort,
   { hostNetwork }: Pick<PodSpec, 'hostNetwork'>,
@@ -39,7 +39,7 @@ export function hostPortOf(
 
 const isUnspecified = (ip: string) => ip === '0.0.0.0' || ip === '::'
 
-/** Whether any of `wanted` is taken by `used`. */
+/** Whether `used` takes any of `wanted`. */
 export function portsClash(wanted: readonly HostPort[], used: readonly HostPort[]): boolean {
   return wanted.some((a) =>
     used.some(

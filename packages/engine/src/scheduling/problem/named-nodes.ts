@@ -1,11 +1,11 @@
-/** Nodes that node affinity names by `matchFields`, as requirements on their host names (reports-2.md 8). */
+/** Turns `matchFields` of node affinity, which name nodes, into requirements on host names (reports-2.md 8). */
 import { labels, type NodeSelectorRequirement, type NodeSelectorTerm, type PodSpec } from '@tenon/api'
-import type { NodeInput, TopologyNode } from './input.ts'
+import type { NodeInput, TopologyNode } from '../../input/input.ts'
 
 /** The host name of a node, by its name. */
 export type HostNames = (node: string) => string
 
-/** Of these nodes; a name that no node has is the name of no host either. */
+/** An unknown node name gives a host name that no node has. */
 export function hostNames(
   nodes: readonly NodeInput[],
   topologyNodes: ReadonlyMap<string, TopologyNode>,
@@ -17,7 +17,7 @@ export function hostNames(
   }
 }
 
-/** The spec with host names in the place of node names; the same object for one that names no node. */
+/** The spec with host names instead of node names; the same object if it names no node. */
 export function withHostNames(spec: PodSpec, hostOf: HostNames): PodSpec {
   const nodeAffinity = spec.affinity?.nodeAffinity
   const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution

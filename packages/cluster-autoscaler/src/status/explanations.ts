@@ -3,7 +3,7 @@ import type { Node, Pod } from '@tenon/api'
 import type { NodeGroup } from '@tenon/provider'
 import type { ScaleDownOutcome } from '../scale-down/outcome.ts'
 import { renderReason } from '../scale-down/reasons.ts'
-import type { RunningReport } from '../status/status-report.ts'
+import type { RunningReport } from './status-report.ts'
 
 /** What is asked about. */
 export type Subject =

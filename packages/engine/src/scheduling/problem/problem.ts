@@ -1,7 +1,7 @@
 /**
- * A scheduling input reduced to what a decision can depend on: pods that are alike become one shape,
- * bound pods become counts. Plain data throughout, so that it can be handed to another thread, and
- * made in steps, so that no thread is held for long.
+ * Reduces a scheduling input to what a decision can depend on: equal pods become one shape, and bound pods become counts.
+ * The result is plain data, which can be sent to another thread. It is built in steps, so that the event loop is not
+ * blocked.
  */
 import {
   type LabelSelector,
@@ -12,14 +12,14 @@ import {
   ownValue,
   setOwn,
 } from '@tenon/api'
-import { compareText } from './compare-text.ts'
-import type { DevicesInput } from './devices.ts'
-import { misshapenFields } from '../eligibility/pod-shape.ts'
-import { shapeProblemText } from '../eligibility/pool-shape.ts'
-import { withoutPreferences } from '../scheduling/pods/relaxation.ts'
-import { finished } from '../steps.ts'
+import { compareText } from '../../input/compare-text.ts'
+import type { DevicesInput } from '../../input/devices.ts'
+import { misshapenFields } from '../../eligibility/pod-shape.ts'
+import { shapeProblemText } from '../../eligibility/pool-shape.ts'
+import { withoutPreferences } from '../pods/relaxation.ts'
+import { finished } from '../../steps.ts'
 import { type HostNames, hostNames, withHostNames } from './named-nodes.ts'
-import { problemText } from './problem-text.ts'
+import { problemText } from '../../input/problem-text.ts'
 import { knownSpecs, type KnownSpecs, type SpecReading, textOf } from './spec-reading.ts'
 import type {
   AttachLimits,
@@ -33,32 +33,32 @@ import type {
   SchedulingPolicy,
   TopologyNode,
   VolumeUse,
-} from './input.ts'
+} from '../../input/input.ts'
 
-/** Pods as selectors see them; only labels that some selector looks at. */
+/** A pod as selectors see it, with only the labels that some selector names. */
 export interface SelectablePod {
   readonly namespace: string
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** Pods that are alike in everything that decides where they may go. */
+/** Pods that are equal in everything that decides where they may go. */
 export interface ShapeSource extends SelectablePod {
   readonly spec: PodSpec
   /** Only of pods whose containers were resized in place. */
   readonly status: PodStatus | undefined
   readonly origin: PodOrigin
   readonly volumeAlternatives: PodVolumes['alternatives']
-  /** How many volumes it has of each CSI driver whose attach limit is known. */
+  /** The number of volumes by CSI driver, for drivers with a known attach limit. */
   readonly attachments: Readonly<Record<string, number>>
-  /** Set when the pod's volumes could not be looked up, so that no existing node can be judged. */
+  /** Set when a volume lookup failed, so that no existing node can be judged. */
   readonly hasUnknownVolumes: boolean
-  /** ResourceClaims (`namespace/name`) of one of its pods; those of the others ask for the same. */
+  /** ResourceClaims (`namespace/name`) of one of the pods; the other pods have equal claims. */
   readonly claims: readonly string[]
-  /** Whether some of the claims are other pods', too, or have devices: what refuses it now may take it later. */
+  /** Whether some of the claims are shared with other pods, or allocated: a node without their devices may get them later. */
   readonly sharesClaims: boolean
 }
 
-/** Bound pods that are alike for every rule about other pods. */
+/** Bound pods that are equal for every topology rule. */
 interface BoundShape extends SelectablePod {
   /** The spec, of pods with required anti-affinity only. */
   readonly spec: PodSpec | undefined
@@ -68,19 +68,19 @@ interface BoundShape extends SelectablePod {
 export interface BoundCount {
   readonly shape: number
   readonly node: string
-  /** Pods that count for spreading and affinity: neither ended nor ending. */
+  /** Pods that spread constraints and affinity count: neither ended nor terminating. */
   counted: number
-  /** Pods that keep others away: those that have not ended. */
+  /** Pods whose anti-affinity holds: those that have not ended. */
   present: number
 }
 
-/** A group of pods that run together or not at all, by index. */
+/** A pod group, by indexes. */
 export interface GroupSource extends Omit<PodGroupInput, 'members' | 'bound'> {
-  /** Its place among the groups of the problem. */
+  /** Its index among the groups of the problem. */
   readonly index: number
-  /** Members among the pods of the problem, in the order in which the scheduler tries them. */
+  /** Indexes of its members, in the order in which kube-scheduler tries them. */
   readonly members: readonly number[]
-  /** Members that must get a place for any to get one. */
+  /** The number of members that must be placed together. */
   readonly need: number
   readonly bound: number
 }
@@ -88,20 +88,20 @@ export interface GroupSource extends Omit<PodGroupInput, 'members' | 'bound'> {
 /** Everything a decision depends on, by index. */
 export interface Problem {
   readonly shapes: readonly ShapeSource[]
-  /** Per pod of the input: its shape, or -1 for a pod that could not be read. */
+  /** The shape of each pod; -1 for invalid pods. */
   readonly shapeOf: Int32Array
   readonly uids: readonly string[]
   readonly created: readonly string[]
-  /** Volume claims that count against attach limits, by pod. */
+  /** Volume claims that count towards attach limits, by pod. */
   readonly volumeClaims: ReadonlyMap<number, VolumeUse>
-  /** Claims that no two pods may use at the same time, by pod. */
+  /** ReadWriteOncePod claims, by pod. */
   readonly exclusiveClaims: ReadonlyMap<number, readonly string[]>
   /** ResourceClaims (`namespace/name`), by pod. */
   readonly deviceClaims: ReadonlyMap<number, readonly string[]>
   readonly devices: DevicesInput | undefined
-  /** Index of the node an earlier decision meant for the pod, by pod. */
+  /** Index of the node that an earlier decision planned for the pod, by pod. */
   readonly planned: ReadonlyMap<number, number>
-  /** What is wrong with pods that could not be read. */
+  /** What is wrong with invalid pods. */
   readonly malformed: ReadonlyMap<number, string>
   readonly nodes: readonly NodeInput[]
   readonly pools: readonly PoolInput[]
@@ -124,8 +124,8 @@ const noAttachments: ShapeSource['attachments'] = {}
 const podsPerStep = 500
 
 /**
- * Makes the problem; yields after a bounded amount of work, so that the caller can let others run.
- * @param known kept by the caller from one problem to the next, it spares reading the same pods again.
+ * Yields after a bounded amount of work, so that the event loop can run.
+ * @param known cache of pods that have been read, kept from one problem to the next.
  */
 export function* problemInSteps(
   input: SchedulingInput,
@@ -212,7 +212,7 @@ function isReadable({ metadata, spec }: Pod): boolean {
   return typeof metadata === 'object' && typeof spec === 'object' && Array.isArray(spec.containers)
 }
 
-/** What tells shapes apart beside the pod's own fields. */
+/** What distinguishes shapes besides the fields of the pod. */
 interface ShapeReading {
   readonly specId: number
   readonly keys: readonly string[]
@@ -220,7 +220,7 @@ interface ShapeReading {
 }
 
 class PodReader {
-  /** Label keys that some selector of a pending pod looks at. */
+  /** Label keys that some selector of a pending pod names. */
   readonly selectorKeys = new Set<string>()
   readonly #input: SchedulingInput
   readonly #hostOf: HostNames
@@ -397,7 +397,7 @@ interface ClaimKey {
 
 const noClaims: ClaimKey = { key: '', names: [], areShared: false }
 
-/** What tells pods apart by the devices that they claim. */
+/** What distinguishes the ResourceClaims of pods. */
 class ClaimKeys {
   readonly #input: DevicesInput
   readonly #users = new Map<string, number>()
@@ -417,7 +417,7 @@ class ClaimKeys {
     const keys = names.map((name) => {
       const allocation = this.#allocated.get(name)
       const isOwn = this.#users.get(name) === 1 && new Set(names).size === names.length
-      // What a pod alone holds becomes free with it, so that only what the claim asks for counts.
+      // Devices that only this pod holds become free when it moves, so only the requests of the claim count.
       const isFreed = origin !== 'pending' && allocation?.pods?.every((pod) => pod === uid) === true
       if (isOwn && (allocation === undefined || isFreed)) return textOf(this.#input.claims.get(name)?.spec)
       areShared = true
