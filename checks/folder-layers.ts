@@ -70,10 +70,6 @@ export const upward: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'console -> commands': 3,
     'preflight -> commands': 1,
   },
-  ask: {
-    'play -> cases': 1,
-    'play -> trace': 1,
-  },
   filters: {
     'cluster -> rules': 3,
     'pods -> cluster': 2,
