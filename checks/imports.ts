@@ -166,15 +166,17 @@ function escapes(source: Source): readonly string[] {
   )
 }
 
-/** The folder of a package's `src` that a file is in; undefined for files beside the folders, which compose them. */
-function folderOf(path: string): string | undefined {
-  const [, , , folder, ...rest] = path.split('/')
-  return rest.length > 0 ? folder : undefined
-}
-
-function layerViolations(all: readonly Source[], packageName: string): readonly string[] {
-  const order = layers[packageName] ?? []
-  const left = upward[packageName] ?? {}
+/** @param place a package such as `cli`, or a folder in its `src` such as `cli/commands`. */
+function layerViolations(all: readonly Source[], place: string): readonly string[] {
+  const [packageName = '', ...inside] = place.split('/')
+  const base = join('packages', packageName, 'src', ...inside, '/')
+  /** Undefined for files beside the folders, which compose them, and elsewhere. */
+  const folderOf = (path: string): string | undefined => {
+    const [folder, ...rest] = path.startsWith(base) ? path.slice(base.length).split('/') : []
+    return rest.length > 0 ? folder : undefined
+  }
+  const order = layers[place] ?? []
+  const left = upward[place] ?? {}
   const found = new Map<string, string[]>()
   const product = all.filter((source) => source.packageName === packageName && !source.isTest)
   const folders = new Set(product.map(({ path }) => folderOf(path)).filter((folder) => folder !== undefined))
@@ -189,7 +191,7 @@ function layerViolations(all: readonly Source[], packageName: string): readonly 
   }
   return [
     ...[...folders.symmetricDifference(new Set(order))].map(
-      (folder) => `checks/folder-layers.ts: ${packageName} has no folder ${folder}, or names no layer for it`,
+      (folder) => `checks/folder-layers.ts: ${place} has no folder ${folder}, or names no layer for it`,
     ),
     ...[...found].flatMap(([arrow, imports]) =>
       imports.length > (left[arrow] ?? 0)
@@ -199,7 +201,7 @@ function layerViolations(all: readonly Source[], packageName: string): readonly 
     ...Object.entries(left).flatMap(([arrow, count]) => {
       const now = found.get(arrow)?.length ?? 0
       return now < count
-        ? [`checks/folder-layers.ts: ${packageName} ${arrow} is down to ${now}; lower its number`]
+        ? [`checks/folder-layers.ts: ${place} ${arrow} is down to ${now}; lower its number`]
         : []
     }),
   ]

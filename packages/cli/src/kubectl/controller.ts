@@ -39,6 +39,8 @@ class ControllerPageError extends CliError {
   }
 }
 
+/** The page with all that a decision reads. */
+export const snapshotPath = '/debug/snapshot'
 /** Answered by every controller, quickly. */
 const probePath = '/debug/waiting'
 /** Where the lease stands when nobody tells: the namespaces of usual installations. */
