@@ -75,6 +75,7 @@ const testDoors: ReadonlySet<string> = new Set([
 
 /** Doors beside their own names, which load less, or what the others do without. */
 const smallDoors: ReadonlySet<string> = new Set([
+  '@tenon/api/flags',
   '@tenon/api/unified-diff',
   '@tenon/ask/play',
   '@tenon/ask/record',

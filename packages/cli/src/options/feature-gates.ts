@@ -1,11 +1,10 @@
 /** `--feature-gates`: behaviour that can be enabled and disabled (operations.md 3). */
-import { setOwn } from '@tenon/api'
+import { nearest, setOwn } from '@tenon/api'
+import { booleanWords } from '@tenon/api/flags'
 import { defaultSettings, type Settings } from '@tenon/operator'
 import { CliError, startUpExitCode } from '../errors.ts'
-import { gateDefinitions } from './gates.ts'
-import { nearest } from './nearest.ts'
+import { gateDefinitions } from './definitions.ts'
 import type { OptionWarning } from './read.ts'
-import { booleanWords } from './values.ts'
 
 type FeatureGates = Settings['featureGates']
 

@@ -1,5 +1,6 @@
 /** Finds out what the checks of `tenon preflight` start from: cloud, installation, autoscalers. */
 import { kinds, type Node, parseResources, type Resources } from '@tenon/api'
+import { booleanWords } from '@tenon/api/flags'
 import { type AccessReviews, type KubeClient, withDeadline } from '@tenon/kube'
 import type { RightsSetting } from '@tenon/operator'
 import { isProviderSettingError, type ProviderModule } from '@tenon/provider'
@@ -7,7 +8,6 @@ import { type Clock, silentLogger, type Transport } from '@tenon/runtime'
 import { autoscalerIn, deploymentKind, type RunningAutoscaler } from '../../cluster/autoscalers.ts'
 import { recognizedProvider } from '../../cluster/recognize.ts'
 import type { Providers } from '../../load-provider.ts'
-import { booleanWords } from '../../options/values.ts'
 import { version } from '../../version.ts'
 import type { Cloud, Installation, PreflightContext } from './context.ts'
 

@@ -1,8 +1,8 @@
 /** `tenon schema`: JSON Schemas of what commands print for programs (ask.md 1). */
+import { nearest } from '@tenon/api'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import { tableLines, TableWriter } from '../../kubectl/output/table.ts'
-import { nearest } from '../../options/nearest.ts'
 import { schemas } from './schemas.ts'
 
 /** @throws CliError when no schema has the name. */

@@ -8,6 +8,7 @@ import {
   type Requirement,
   wellKnownLabels,
   ownValue,
+  nearest,
 } from '@tenon/api'
 import {
   allowsAbsence,
@@ -19,7 +20,6 @@ import {
   type Requirements,
 } from '@tenon/engine'
 import type { OfflineTypes } from '@tenon/provider'
-import { nearest } from '../../options/nearest.ts'
 import type { Finding } from './problem.ts'
 
 const listed = 6

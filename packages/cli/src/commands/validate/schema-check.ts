@@ -1,7 +1,6 @@
 /** Checks what the API server would reject: unknown fields, schema, rules (CEL). */
-import type { UnstructuredObject } from '@tenon/api'
+import { nearest, type UnstructuredObject } from '@tenon/api'
 import { type CrdChecker, createCrdChecker, type FieldError, fieldErrorText } from '@tenon/devcluster'
-import { nearest } from '../../options/nearest.ts'
 import { formerField, formerValue } from './former-kinds.ts'
 import type { Finding } from './problem.ts'
 

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { flagValue } from '@tenon/api/flags'
 import { defaultSettings } from '@tenon/operator'
 import { CliError } from '../errors.ts'
-import { parseArguments } from './arguments.ts'
 import { builtInProviders } from '../providers.ts'
-import { optionDefinitionsOf } from './definitions.ts'
-import { gateDefinitions } from './gates.ts'
+import { gateDefinitions, optionDefinitionsOf } from './definitions.ts'
 import { controllerHelp, optionsPage } from './help.ts'
-import { valueOf } from './values.ts'
+import { parseArguments } from './read.ts'
 
 const optionDefinitions = optionDefinitionsOf(builtInProviders)
 
@@ -88,13 +87,13 @@ test('whole numbers of flags may have a base, those of variables may not', () =>
     ['99999999999999999999', undefined, undefined],
   ]
   for (const [text, flag, variable] of cases)
-    assert.deepEqual([valueOf(port, text, 'flag'), valueOf(port, text, 'variable')], [flag, variable], text)
+    assert.deepEqual([flagValue(port, text, 'karpenterFlag'), flagValue(port, text)], [flag, variable], text)
 })
 
 test('each default can be read, and each gate is a setting with the same default', () => {
   for (const definition of optionDefinitions)
     if (definition.fallback !== '')
-      assert.notEqual(valueOf(definition, definition.fallback, 'variable'), undefined, definition.flag)
+      assert.notEqual(flagValue(definition, definition.fallback), undefined, definition.flag)
   const served = gateDefinitions
   assert.deepEqual(
     Object.fromEntries(

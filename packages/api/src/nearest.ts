@@ -1,6 +1,12 @@
-/** The one of `names` that `name` was probably meant to be; undefined when none is near. */
-export function nearest(name: string, names: readonly string[]): string | undefined {
-  const limit = Math.max(1, Math.floor(name.length / 4))
+/**
+ * The one of `names` that `name` was probably meant to be; undefined when none is near.
+ * @param limit letters that may differ.
+ */
+export function nearest(
+  name: string,
+  names: readonly string[],
+  limit: number = Math.max(1, Math.floor(name.length / 4)),
+): string | undefined {
   const near = names
     .map((each) => ({ each, away: distance(name.toLowerCase(), each.toLowerCase()) }))
     .filter(({ away }) => away <= limit)
