@@ -1,38 +1,22 @@
-/** Facts from the objects of a cluster, without its controller (ask.md 1). */
+/** What is for sale in a cluster whose controller cannot be asked (ask.md 1). */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import {
-  apiVersionOf,
   type InstanceType,
-  karpenterKinds,
+  type KubeObject,
   kinds,
   type NodeClass,
   type NodePool,
   type ResourceType,
 } from '@tenon/api'
-import {
-  CatalogueProvider,
-  readSnapshot,
-  type Snapshot,
-  type SnapshotCatalogue,
-  type SnapshotCloud,
-  takeSnapshot,
-  typesOfNodes,
-} from '@tenon/ask'
-import { createCacheRegistry } from '@tenon/kube'
-import { defaultSettings, InlineDecider, Operator } from '@tenon/operator'
-import type { ProviderModule } from '@tenon/provider'
-import { eventLoopTurns, readText, silentLogger, SystemRandom } from '@tenon/runtime'
-import { CliError } from '../errors.ts'
+import { type SnapshotCatalogue, type SnapshotCloud, typesOfNodes } from '@tenon/ask'
+import type { OfflineCatalogue, ProviderModule } from '@tenon/provider'
+import { readText } from '@tenon/runtime'
 import type { Io } from '../io.ts'
 import type { ClusterConnection } from '../kubectl/connection.ts'
 import type { SourceFlags } from '../kubectl/flags.ts'
-import { offlineFacts } from './offline-facts.ts'
 import { builtInProviders } from '../providers.ts'
-import { version } from '../version.ts'
-
-/** A list that takes longer will not come. */
-const listsMs = 60_000
+import { snapshotFile } from './snapshot-file.ts'
 
 /** What is for sale, and how that is known. */
 export interface KnownCatalogue {
@@ -40,59 +24,6 @@ export interface KnownCatalogue {
   readonly catalogues: readonly SnapshotCatalogue[]
   /** For people, such as `built-in list of My Cloud`. */
   readonly origin: string
-}
-
-/** @throws CliError when a kind that decisions read cannot be listed. */
-export async function snapshotOfObjects(
-  io: Io,
-  flags: SourceFlags,
-  connection: ClusterConnection,
-): Promise<Snapshot> {
-  const { client, clock, config } = connection
-  const pools = await client.list<NodePool>(karpenterKinds.nodePool, { signal: io.interrupted })
-  const { cloud, catalogues, origin } = await knownCatalogue(io, flags, connection, pools)
-  const provider = new CatalogueProvider({ cloud, catalogues, objects: pools.map(withKind) })
-  const random = new SystemRandom()
-  const logger = silentLogger
-  const operator = new Operator({
-    kubernetes: {
-      client,
-      registry: createCacheRegistry({ client, clock, logger, random }),
-      events: { record: () => undefined },
-    },
-    provider,
-    runtime: { clock, random, logger },
-    decider: new InlineDecider(clock),
-    settings: { ...defaultSettings, clusterStateObservability: false },
-  })
-  const signal = AbortSignal.any([io.interrupted, AbortSignal.timeout(listsMs)])
-  try {
-    await operator.observe(signal).catch((cause: unknown) => {
-      io.interrupted.throwIfAborted()
-      throw new CliError(
-        `these objects could not be listed: ${operator.waitingFor.join(', ')}; grant the right to list and watch them`,
-        { cause },
-      )
-    })
-    await operator.followGroups(signal)
-    return await takeSnapshot(
-      {
-        operator,
-        provider,
-        origin: { kind: 'objects', server: config.server, catalogue: origin },
-        program: `tenon ${version}`,
-        clock,
-        slicing: { clock, turns: eventLoopTurns, sliceMs: 50 },
-      },
-      io.interrupted,
-    )
-  } finally {
-    await operator.stop()
-  }
-}
-
-function withKind(pool: NodePool): NodePool {
-  return { ...pool, apiVersion: apiVersionOf(karpenterKinds.nodePool), kind: karpenterKinds.nodePool.kind }
 }
 
 /** What is for sale, as far as that is known without the controller. */
@@ -106,19 +37,13 @@ export async function knownCatalogue(
   const module = builtInProviders.find(({ nodeClasses }) =>
     nodeClasses.some(({ group, kind }) => refs.some((ref) => ref.group === group && ref.kind === kind)),
   )
-  if (file !== undefined) return await catalogueOfFile(resolve(io.cwd, file))
+  if (file !== undefined) {
+    const origin = resolve(io.cwd, file)
+    const { cloud, catalogues } = await snapshotFile(io, origin)
+    return { cloud, catalogues, origin }
+  }
   if (module !== undefined) return await catalogueOfModule(io, module, connection, pools)
   return await catalogueOfNodes(connection, pools)
-}
-
-/** The catalogue of a snapshot. */
-async function catalogueOfFile(path: string): Promise<KnownCatalogue> {
-  const read = await readSnapshot(path).catch((cause: unknown) => {
-    throw new CliError(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
-  })
-  if ('problem' in read) throw new CliError(`${path}:${read.problem.line}: ${read.problem.message}`)
-  const { cloud, catalogues } = read.ok
-  return { cloud, catalogues, origin: path }
 }
 
 /** What the provider knows without its cloud. */
@@ -135,6 +60,35 @@ async function catalogueOfModule(
       classes.set(`${type.group}/${type.kind}/${nodeClass.metadata.name}`, nodeClass)
   const facts = offlineFacts(module, offline, pools, classes)
   return { ...facts, origin: `what ${module.title} sells by its built-in list` }
+}
+
+/**
+ * What a provider knows of NodePools without its cloud.
+ * @param classes node classes by `GROUP/KIND/NAME`.
+ */
+export function offlineFacts(
+  module: ProviderModule,
+  offline: OfflineCatalogue,
+  pools: readonly NodePool[],
+  classes: ReadonlyMap<string, KubeObject>,
+): { readonly cloud: SnapshotCloud; readonly catalogues: readonly SnapshotCatalogue[] } {
+  const { wellKnownLabels, restrictedDomains, restrictedLabels, labelAliases } = offline.rules
+  return {
+    cloud: {
+      name: module.name,
+      nodeClasses: module.nodeClasses,
+      wellKnownLabels,
+      repairPolicies: [],
+      ...(restrictedDomains && { restrictedDomains }),
+      ...(restrictedLabels && { restrictedLabels }),
+      ...(labelAliases && { labelAliases }),
+    },
+    catalogues: pools.map(({ metadata, spec }) => {
+      const { group, kind, name } = spec.template.spec.nodeClassRef
+      const { offered } = offline.typesOf(classes.get(`${group}/${kind}/${name}`), [...classes.values()])
+      return { nodePools: [metadata.name], instanceTypes: offered }
+    }),
+  }
 }
 
 /** What the nodes of the cluster are, without prices. */

@@ -5,8 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { createKubeClient, directKubeConfig } from '@tenon/kube'
 import { type HttpRequest, oneChunk, readText, serveHttp, SystemClock, type Transport } from '@tenon/runtime'
 import { annotationsOf } from '../leader-annotations.ts'
-import { type ControllerReach, reachController } from './controller.ts'
-import { isLoopback } from './loopback.ts'
+import { type ControllerReach, isLoopback, reachController } from './controller.ts'
 
 type Answers = (request: HttpRequest) => { readonly status: number; readonly body: object }
 

@@ -2,14 +2,15 @@
  * Reaches the controller's debug port (ask.md 1): by an address that is given, on loopback, or through the API
  * server's port-forward with the user's own rights.
  */
+import { isIPv4 } from 'node:net'
 import { kinds, type Lease } from '@tenon/api'
 import { directKubeConfig, isKubeError, podTransport } from '@tenon/kube'
 import { readText, type Transport } from '@tenon/runtime'
 import { CliError } from '../errors.ts'
 import { leaderAnnotations, leaseName } from '../leader-annotations.ts'
-import type { ClusterConnection } from './connection.ts'
-import type { SourceFlags } from './flags.ts'
-import { isLoopback } from './loopback.ts'
+import type { Io } from '../io.ts'
+import type { ClusterConnection } from '../kubectl/connection.ts'
+import type { SourceFlags } from '../kubectl/flags.ts'
 
 /** A controller that answers. */
 export interface ControllerReach {
@@ -79,6 +80,34 @@ export async function reachController(
   return await reachPod({ namespace, pod, port }, leader, { connection, signal })
 }
 
+/**
+ * Reaches the controller, or says on stderr what an answer lacks without it.
+ * @param lacking what the answer lacks, such as `prices`.
+ */
+export async function reachOrTell(
+  io: Pick<Io, 'err' | 'interrupted'>,
+  flags: SourceFlags,
+  connection: ClusterConnection,
+  lacking: string,
+): Promise<ControllerReach | undefined> {
+  const reached = await reachController(flags, connection, io.interrupted)
+  if (reached.kind === 'reached') return reached.reach
+  io.err(`note: without ${lacking}: ${whyNot(reached)}\n`)
+  return undefined
+}
+
+/** One sentence. */
+export function whyNot(reached: Exclude<Reached, { kind: 'reached' }>): string {
+  switch (reached.kind) {
+    case 'noController':
+      return 'no Tenon leads this cluster'
+    case 'forbidden':
+      return `the right is missing: ${reached.right} (${reached.message})`
+    case 'unreachable':
+      return reached.message
+  }
+}
+
 /** The namespace of the controller that leads; undefined when there is none, or no right to see it. */
 export async function controllerNamespace(connection: ClusterConnection): Promise<string | undefined> {
   const found = await findLease(connection, undefined)
@@ -116,6 +145,13 @@ async function findLease(
 function isTenons({ metadata, spec }: Lease): boolean {
   const holder = spec?.holderIdentity ?? ''
   return holder !== '' && metadata.annotations?.[leaderAnnotations.leader] === holder
+}
+
+/** Whether a URL leads to this host. */
+export function isLoopback(url: string): boolean {
+  const host = URL.parse(url)?.hostname.replace(/^\[|\]$/g, '')
+  if (host === undefined) return false
+  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 }
 
 async function reachOn(url: string, leader: string, signal: AbortSignal | undefined): Promise<Reached> {

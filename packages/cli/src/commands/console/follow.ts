@@ -4,7 +4,7 @@ import type { Clock } from '@tenon/runtime'
 import type { Io } from '../../io.ts'
 import { type ClusterConnection, hasCluster, onCluster } from '../../kubectl/connection.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
-import { snapshotFile } from '../../source/source.ts'
+import { snapshotFile } from '../../source/snapshot-file.ts'
 import { snapshotFrom } from '../../source/snapshot.ts'
 import { followLive } from './live.ts'
 

@@ -1,14 +1,13 @@
 /** A running cluster as the source of the viewer and of the page: objects with the user's rights, and what the controller tells (console.md 1). */
 import { karpenterKinds } from '@tenon/api'
 import { followCluster, followController, type SourceEvent } from '@tenon/console'
-import { knownCatalogue } from '../../source/objects.ts'
+import { knownCatalogue } from '../../source/catalogue.ts'
 import type { Io } from '../../io.ts'
 import { entriesIn } from '../journal/entries.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
-import { reachController } from '../../kubectl/controller.ts'
+import { reachController, whyNot } from '../../source/controller.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
 import { labelSelectorOf } from '../../kubectl/selectors.ts'
-import { whyNot } from '../../source/source.ts'
 
 interface LiveFlags extends SourceFlags {
   /** Of the nodes that are looked at; all without it. */

@@ -7,7 +7,7 @@ import { servePage } from './serve.ts'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
-import { snapshotFile } from '../../source/source.ts'
+import { snapshotFile } from '../../source/snapshot-file.ts'
 
 export interface ConsoleFlags extends SourceFlags {
   readonly port: number

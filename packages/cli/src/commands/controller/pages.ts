@@ -1,6 +1,6 @@
 /** Additional pages of the debug port: log level, profiles, snapshot, and catalogue. */
 import { type HttpHandler, type HttpResponse, type LogLevel, oneChunk, readText } from '@tenon/runtime'
-import { snapshotPath } from '../../kubectl/controller.ts'
+import { snapshotPath } from '../../source/controller.ts'
 import { cataloguePath } from './catalogue-page.ts'
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'error']

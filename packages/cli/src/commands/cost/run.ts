@@ -16,12 +16,13 @@ import { costObject, costLines, spentLines, spentObject } from './print.ts'
 import { CliError, KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import { onCluster } from '../../kubectl/connection.ts'
-import { type ControllerReach, reachController } from '../../kubectl/controller.ts'
+import { type ControllerReach, reachController, whyNot } from '../../source/controller.ts'
 import type { OutputFlags, SourceFlags } from '../../kubectl/flags.ts'
 import { formatOf, type ObjectFormat } from '../../kubectl/output/format.ts'
 import { printObjects } from '../../kubectl/output/objects.ts'
 import { TableWriter } from '../../kubectl/output/table.ts'
-import { controllerSnapshot, snapshotFile, whyNot } from '../../source/source.ts'
+import { controllerSnapshot } from '../../source/snapshot.ts'
+import { snapshotFile } from '../../source/snapshot-file.ts'
 
 export interface CostFlags extends SourceFlags, OutputFlags {
   readonly by: CostDimension

@@ -26,7 +26,7 @@ import {
   shownMisses,
   Study,
 } from '@tenon/ask'
-import { type KubeObject, matchesSelector, type Pod } from '@tenon/api'
+import type { KubeObject, Pod } from '@tenon/api'
 import { isProvisionable } from '@tenon/operator'
 import { snapshotFrom } from '../../source/snapshot.ts'
 import { KubectlError } from '../../errors.ts'
@@ -46,7 +46,7 @@ import {
 } from '../../kubectl/kinds.ts'
 import { formatOf } from '../../kubectl/output/format.ts'
 import { printObjects } from '../../kubectl/output/objects.ts'
-import { fieldMatch, labelSelectorOf } from '../../kubectl/selectors.ts'
+import { selects } from '../../kubectl/selectors.ts'
 import { type NamedTarget, type Targets, targetsOf } from '../../kubectl/targets.ts'
 
 export interface ExplainFlags extends SourceFlags, SelectionFlags, OutputFlags {
@@ -268,14 +268,12 @@ class Explaining {
   }
 
   #selected<T extends KubeObject>(objects: readonly T[]): readonly T[] {
-    const { allNamespaces, fieldSelector, namespace, selector } = this.#flags
-    const labelled = selector === undefined ? undefined : labelSelectorOf(selector)
-    const matches = fieldSelector === undefined ? undefined : fieldMatch(fieldSelector)
+    const { allNamespaces, namespace } = this.#flags
+    const isSelected = selects(this.#flags)
     return objects.filter(
       (object) =>
         (allNamespaces === true || [undefined, namespace].includes(object.metadata.namespace)) &&
-        (labelled === undefined || matchesSelector(labelled, object.metadata.labels ?? {})) &&
-        (matches === undefined || matches(object)),
+        isSelected(object),
     )
   }
 }

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { KubeObject } from '@tenon/api'
 import { type Snapshot, writeSnapshot } from '@tenon/ask'
 import { type CommandOutcome, runCommand } from '../../testing/command.test-support.ts'
-import { podStatus } from './pod-table.ts'
+import { podStatus } from './tables.ts'
 import { aPod, snapshot } from '../../testing/snapshot.test-support.ts'
 
 let folder: string

@@ -1,13 +1,6 @@
 /** `tenon get`: nodes, NodeClaims, NodePools and pods as kubectl lists them, with prices and reasons (ask.md 11). */
 import type { KubeObject } from '@tenon/api'
 import { KubectlError } from '../../errors.ts'
-import { bufferTable } from './buffer-table.ts'
-import { claimTable } from './claim-table.ts'
-import type { Facts } from './facts.ts'
-import { nodeTable } from './node-table.ts'
-import { podTable } from './pod-table.ts'
-import { poolTable } from './pool-table.ts'
-import { liveSource, snapshotSource, type Source } from './source.ts'
 import type { Io } from '../../io.ts'
 import { onCluster } from '../../kubectl/connection.ts'
 import type { ListFlags, SelectionFlags, SourceFlags, WatchFlags } from '../../kubectl/flags.ts'
@@ -25,8 +18,11 @@ import { type Format, formatOf } from '../../kubectl/output/format.ts'
 import { printObjects } from '../../kubectl/output/objects.ts'
 import { sortedBy } from '../../kubectl/output/sort.ts'
 import { type Column, tableLines, TableWriter } from '../../kubectl/output/table.ts'
-import { snapshotFile } from '../../source/source.ts'
 import { type Targets, targetsOf } from '../../kubectl/targets.ts'
+import { type ClusterObjects, objectsOfCluster, objectsOfSnapshot } from '../../source/cluster-objects.ts'
+import { snapshotFile } from '../../source/snapshot-file.ts'
+import { type Facts, liveFacts, snapshotFacts } from './facts.ts'
+import { bufferTable, claimTable, nodeTable, podTable, poolTable } from './tables.ts'
 
 export interface GetFlags extends SourceFlags, SelectionFlags, ListFlags, WatchFlags {}
 
@@ -43,21 +39,34 @@ export async function runGet(io: Io, args: readonly string[], flags: GetFlags): 
   const { snapshot } = flags
   if (snapshot !== undefined) {
     const read = await snapshotFile(io, snapshot)
-    await answer(io, flags, { format, targets, source: snapshotSource(read, flags) })
+    await answer(io, flags, {
+      format,
+      targets,
+      objects: objectsOfSnapshot(read, flags),
+      factsFor: () => Promise.resolve(snapshotFacts(read)),
+    })
   } else
     await onCluster(io, flags, (connection) =>
-      answer(io, flags, { format, targets, source: liveSource(io, flags, connection) }),
+      answer(io, flags, {
+        format,
+        targets,
+        objects: objectsOfCluster(connection, flags, io.interrupted),
+        factsFor: (kinds) => liveFacts(io, flags, connection, kinds),
+      }),
     )
 }
 
 interface Question {
   readonly format: Format
   readonly targets: Targets
-  readonly source: Source
+  readonly objects: ClusterObjects
+  /** For tables of these kinds. */
+  readonly factsFor: (kinds: ReadonlySet<NamedKind>) => Promise<Facts>
 }
 
-async function answer(io: Io, flags: GetFlags, { format, targets, source }: Question): Promise<void> {
-  const { found, missing } = await gathered(source, targets)
+async function answer(io: Io, flags: GetFlags, question: Question): Promise<void> {
+  const { format, targets } = question
+  const { found, missing } = await gathered(question)
   const sorted = found.map(({ kind, objects }) => ({ kind, objects: inOrder(objects, flags) }))
   const isEmpty = sorted.every(({ objects }) => objects.length === 0)
   if (format.kind !== 'plain') {
@@ -72,15 +81,19 @@ async function answer(io: Io, flags: GetFlags, { format, targets, source }: Ques
         noHeaders: flags.headers === false,
       })
   } else if (isEmpty && missing.length === 0) io.err('No resources found\n')
-  else await printTables(io, flags, { found: sorted, source, isWide: format.isWide })
+  else await printTables(io, flags, question, sorted)
   const [first, ...others] = missing
   for (const error of others) io.err(`${error.line}\n`)
   if (first !== undefined) throw first
-  if (flags.watch === true) await watch(io, flags, { format, targets, source })
+  if (flags.watch === true) await watch(io, flags, question)
 }
 
 /** Prints each object as it changes, until Ctrl-C. */
-async function watch(io: Io, flags: GetFlags, { format, targets, source }: Question): Promise<void> {
+async function watch(
+  io: Io,
+  flags: GetFlags,
+  { format, targets, objects, factsFor }: Question,
+): Promise<void> {
   const kinds = targets.kind === 'all' ? targets.kinds : [...new Set(targets.targets.map(({ kind }) => kind))]
   const [kind] = kinds
   if (kind === undefined || kinds.length > 1)
@@ -88,11 +101,10 @@ async function watch(io: Io, flags: GetFlags, { format, targets, source }: Quest
   const names = targets.kind === 'all' ? undefined : new Set(targets.targets.map(({ name }) => name))
   const writer = new TableWriter(io.out)
   const isWide = format.kind === 'plain' && format.isWide
-  for await (const object of source.changes(kind)) {
+  for await (const object of objects.changes(kind)) {
     if (names?.has(object.metadata.name) === false) continue
     if (format.kind === 'plain') {
-      const facts = await source.facts(new Set([kind]))
-      const columns = withFlags(await columnsOf(kind, facts, source), kind, flags)
+      const columns = withFlags(columnsOf(kind, await factsFor(new Set([kind]))), kind, flags)
       writer.write(tableLines(columns, [object], { isWide, noHeaders: true }))
     } else
       printObjects(io.out, format, {
@@ -104,10 +116,10 @@ async function watch(io: Io, flags: GetFlags, { format, targets, source }: Quest
   }
 }
 
-async function gathered(
-  source: Source,
-  targets: Targets,
-): Promise<{ readonly found: readonly Found[]; readonly missing: readonly KubectlError[] }> {
+async function gathered({
+  objects: source,
+  targets,
+}: Question): Promise<{ readonly found: readonly Found[]; readonly missing: readonly KubectlError[] }> {
   if (targets.kind === 'all') {
     const found: Found[] = []
     for (const kind of targets.kinds) found.push({ kind, objects: await source.list(kind) })
@@ -132,17 +144,15 @@ function inOrder(objects: readonly KubeObject[], { sortBy }: GetFlags): readonly
 async function printTables(
   io: Io,
   flags: GetFlags,
-  {
-    found,
-    source,
-    isWide,
-  }: { readonly found: readonly Found[]; readonly source: Source; readonly isWide: boolean },
+  { factsFor, format }: Question,
+  found: readonly Found[],
 ): Promise<void> {
+  const isWide = format.kind === 'plain' && format.isWide
   const shown = found.filter(({ objects }) => objects.length > 0)
-  const facts = await source.facts(new Set(shown.map(({ kind }) => kind)))
+  const facts = await factsFor(new Set(shown.map(({ kind }) => kind)))
   for (const [at, { kind, objects }] of shown.entries()) {
     if (at > 0) io.out('\n')
-    const columns = withFlags(await columnsOf(kind, facts, source), kind, flags)
+    const columns = withFlags(columnsOf(kind, facts), kind, flags)
     const options = { isWide, noHeaders: flags.headers === false }
     new TableWriter(io.out).write(tableLines(columns, objects, options))
   }
@@ -150,7 +160,7 @@ async function printTables(
 
 type AnyColumn = Column<KubeObject>
 
-async function columnsOf(kind: NamedKind, facts: Facts, source: Source): Promise<readonly AnyColumn[]> {
+function columnsOf(kind: NamedKind, facts: Facts): readonly AnyColumn[] {
   // Each list holds objects of its own kind alone.
   switch (kind) {
     case bufferKind:
@@ -160,7 +170,7 @@ async function columnsOf(kind: NamedKind, facts: Facts, source: Source): Promise
     case nodeKind:
       return nodeTable(facts)
     case nodePoolKind:
-      return poolTable(await source.claims())(facts) as readonly AnyColumn[]
+      return poolTable(facts) as readonly AnyColumn[]
     default:
       return claimTable(facts) as readonly AnyColumn[]
   }

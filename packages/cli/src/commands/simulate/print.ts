@@ -4,7 +4,7 @@ import type { AddedNodes, LeavingNode, SimulatedPrice, Simulation, SnapshotPlayR
 import { type KubeObject, type PricePerHour, priceText } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import { tableLines, TableWriter } from '../../kubectl/output/table.ts'
-import { originText } from '../../source/origin-text.ts'
+import { originText } from '../../source/snapshot.ts'
 
 /** Two plays over the same time. */
 export interface Plays {

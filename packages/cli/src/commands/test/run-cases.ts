@@ -6,14 +6,14 @@ import {
   type CaseFailure,
   type CaseStep,
   changedSnapshot,
-  readSnapshot,
   type Snapshot,
 } from '@tenon/ask'
 import { runCase } from '@tenon/ask/play'
 import { karpenterKinds, type KubeObject, type NodePool, type UnstructuredObject } from '@tenon/api'
 import { defaultSettings, emptyMemory } from '@tenon/operator'
 import type { ProviderModule } from '@tenon/provider'
-import { offlineFacts } from '../../source/offline-facts.ts'
+import { offlineFacts } from '../../source/catalogue.ts'
+import { snapshotFile } from '../../source/snapshot-file.ts'
 import { objectNameOf } from '../../kubectl/object-names.ts'
 import { CliError } from '../../errors.ts'
 import { readManifests } from '../../manifests.ts'
@@ -110,7 +110,7 @@ async function givenSnapshot(
           ...objects,
           ...steps.flatMap((step) => (step.kind === 'apply' ? step.objects : [])),
         ])
-      : await snapshotOf(resolve(folder, given.snapshot))
+      : await snapshotFile({ cwd: folder }, resolve(folder, given.snapshot))
   const ordered = [...objects.filter((object) => !isPool(object)), ...objects.filter(isPool)]
   const filled = changedSnapshot(
     base,
@@ -118,14 +118,6 @@ async function givenSnapshot(
   )
   if ('problem' in filled) throw new CliError(filled.problem)
   return filled.ok
-}
-
-async function snapshotOf(path: string): Promise<Snapshot> {
-  const read = await readSnapshot(path).catch((cause: unknown) => {
-    throw new CliError(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
-  })
-  if ('ok' in read) return read.ok
-  throw new CliError(`${path}:${read.problem.line}: ${read.problem.message}`)
 }
 
 /** @param objects those of the case, whose NodePools need types. */

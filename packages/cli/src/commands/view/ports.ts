@@ -1,13 +1,15 @@
 /** What the viewer asks: explanations, objects, actions. */
-import { apiVersionOf, karpenterKinds, type KubeObject, kinds, matchesSelector } from '@tenon/api'
-import { ofKind, type Snapshot } from '@tenon/ask'
+import { apiVersionOf, type KubeObject, matchesSelector } from '@tenon/api'
+import type { Snapshot } from '@tenon/ask'
 import type { LabelMatcher, Target, Timeline, ToldReason, ViewerPorts } from '@tenon/console'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
+import { nodeClaimKind, nodeKind, nodePoolKind, podKind } from '../../kubectl/kinds.ts'
 import { formatOf } from '../../kubectl/output/format.ts'
 import { printObjects } from '../../kubectl/output/objects.ts'
 import { labelSelectorOf } from '../../kubectl/selectors.ts'
+import { objectsOfCluster, objectsOfSnapshot } from '../../source/cluster-objects.ts'
 import { commandOf } from '../console/action-command.ts'
 import { carriedOut } from '../console/actions.ts'
 import { actionFlagsOf, type ViewFlags } from './flags.ts'
@@ -18,12 +20,7 @@ export type ViewSource =
   | { readonly kind: 'snapshot'; readonly snapshot: Snapshot }
   | { readonly kind: 'trace'; readonly timeline: Timeline }
 
-const types = {
-  node: kinds.node,
-  nodeclaim: karpenterKinds.nodeClaim,
-  nodepool: karpenterKinds.nodePool,
-  pod: kinds.pod,
-}
+const namedKinds = { node: nodeKind, nodeclaim: nodeClaimKind, nodepool: nodePoolKind, pod: podKind }
 
 export const matchLabels: LabelMatcher = (text) => {
   const selector = labelSelectorOf(text)
@@ -42,7 +39,7 @@ export function viewerPorts(io: Io, flags: ViewFlags, source: ViewSource): Viewe
       return out.trimEnd().split('\n')
     },
     yaml: async (target) => {
-      const object = await objectOf(target, source)
+      const object = await objectOf(io, target, source)
       if (object === undefined) throw new CliError(`${target.kind} ${target.name} is gone`)
       let text = ''
       const format = formatOf('yaml')
@@ -101,18 +98,24 @@ function sourceArguments({
   return Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
 }
 
-async function objectOf({ kind, ...key }: Target, source: ViewSource): Promise<KubeObject | undefined> {
-  const type = types[kind]
-  if (source.kind === 'live') {
-    const object = await source.connection.client.get<KubeObject>(type, key)
-    return object && { ...object, apiVersion: apiVersionOf(type), kind: type.kind }
+async function objectOf(
+  io: Pick<Io, 'interrupted'>,
+  { kind, name, namespace }: Target,
+  source: ViewSource,
+): Promise<KubeObject | undefined> {
+  const named = namedKinds[kind]
+  const { type } = named
+  const flags = namespace === undefined ? {} : { namespace }
+  switch (source.kind) {
+    case 'live': {
+      const object = await objectsOfCluster(source.connection, flags, io.interrupted).get(named, name)
+      return object && { ...object, apiVersion: apiVersionOf(type), kind: type.kind }
+    }
+    case 'snapshot':
+      return await objectsOfSnapshot(source.snapshot, flags).get(named, name)
+    case 'trace':
+      return source.timeline.object(type, name)
   }
-  if (source.kind === 'trace') return source.timeline.object(type, key.name)
-  const all: readonly KubeObject[] = ofKind<KubeObject>(source.snapshot, type)
-  return all.find(
-    ({ metadata }) =>
-      metadata.name === key.name && (key.namespace === undefined || metadata.namespace === key.namespace),
-  )
 }
 
 function withoutManagedFields(object: KubeObject): KubeObject {
