@@ -19,7 +19,7 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'composition',
   ],
   engine: ['requirements', 'eligibility', 'reasons', 'input', 'scheduling', 'overlay', 'consolidation'],
-  cli: ['options', 'cluster', 'junit', 'kubectl', 'source', 'embedded', 'commands'],
+  cli: ['options', 'junit', 'kubectl', 'source', 'embedded', 'commands'],
   'cli/commands': [
     'completion',
     'crds',

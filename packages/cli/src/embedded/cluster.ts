@@ -21,7 +21,7 @@ import {
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { callWebhook } from './call-webhook.ts'
-import { defaultPorts } from './default-ports.ts'
+import { defaultPorts } from './flags.ts'
 import type { ChosenCloud } from './simulated-cloud.ts'
 
 const host = '127.0.0.1'

@@ -1,12 +1,19 @@
 /** Facts and answers of the page, from where every command has them. */
-import { type CostDimension, costReport, hoursPerMonth, pricedInstances, type Snapshot } from '@tenon/ask'
-import type { ConsoleFacts } from '@tenon/console'
-import { snapshotFrom } from '../../source/snapshot.ts'
-import { simulationText } from '../simulate/print.ts'
-import { costObject } from '../cost/print.ts'
+import {
+  type CostDimension,
+  costReport,
+  hoursPerMonth,
+  type PlayReport,
+  pricedInstances,
+  type Snapshot,
+} from '@tenon/ask'
+import type { ConsoleFacts, ReplayAnswer, ReplayedVariant } from '@tenon/console'
 import type { Io } from '../../io.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
-import { replayedRecording } from './replayed.ts'
+import { snapshotFrom } from '../../source/snapshot.ts'
+import { costObject } from '../cost/print.ts'
+import { playedVariants } from '../replay/run.ts'
+import { simulationText } from '../simulate/print.ts'
 import { manifestText, nodePoolFields, readTypedManifests } from './manifests.ts'
 
 /** Whom the page asks. */
@@ -78,4 +85,51 @@ function costOf(snapshot: Snapshot, by: CostDimension): object {
     },
     hoursPerMonth,
   )
+}
+
+/**
+ * Plays the recording, and once more for each file.
+ * @throws CliError when a file cannot be read.
+ */
+async function replayedRecording(io: Io, file: string, filename: readonly string[]): Promise<ReplayAnswer> {
+  const { recording, variants } = await playedVariants(io, file, {
+    filename,
+    priceFile: [],
+    nodeBoot: 60_000,
+    podStart: 5_000,
+    seed: 1,
+    output: 'json',
+  })
+  const { endMs, figures, gaps, hours, source, startMs } = recording
+  return {
+    source,
+    fromMs: startMs,
+    toMs: endMs,
+    gaps,
+    variants: [
+      {
+        name: 'as recorded',
+        ...(figures.unpricedNodes === 0 && { price: figures.cost }),
+        launches: figures.launches,
+        evictions: figures.evictions,
+        peakNodes: figures.peakNodes,
+        hours,
+      },
+      ...variants.map(({ report, variant }) => variantOf(variant.name, report)),
+    ],
+  }
+}
+
+function variantOf(name: string, report: PlayReport): ReplayedVariant {
+  const { cost, evictions, hours, launches, peakInstances, pending, unpricedInstances } = report
+  return {
+    name,
+    ...(unpricedInstances === 0 && { price: cost }),
+    launches,
+    evictions,
+    peakNodes: peakInstances,
+    ...(pending.medianMs !== undefined && { pendingMedianMs: pending.medianMs }),
+    ...(pending.p99Ms !== undefined && { pendingP99Ms: pending.p99Ms }),
+    hours,
+  }
 }

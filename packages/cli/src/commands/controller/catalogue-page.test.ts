@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { InstanceType, NodePool } from '@tenon/api'
-import { cataloguePage } from './catalogue-page.ts'
+import { cataloguePage } from './pages.ts'
 
 const instanceTypes = Array.from(
   { length: 200 },

@@ -2,10 +2,10 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { entryFrom, type Journal } from '@tenon/operator'
 import type { Logger } from '@tenon/runtime'
-import { linesOf } from '../journal/lines-of.ts'
-import { sealed, unsealed } from './sealed-line.ts'
+import { linesOf } from '../journal/entries.ts'
 
 const mebibyte = 1024 * 1024
 /** What a line may take; entries are far shorter. */
@@ -233,3 +233,28 @@ async function endsWithLine(file: FileHandle, bytes: number): Promise<boolean> {
 }
 
 function ignored(): undefined {}
+
+const sealPattern = /,"crc32":"([0-9a-f]{8})"\}$/
+
+/**
+ * The line with a checksum of what is before it as its last field.
+ * @param line a JSON object.
+ */
+function sealed(line: string): string {
+  const body = line.slice(0, -1)
+  return `${body},"crc32":"${checksum(body)}"}`
+}
+
+/** @returns the line without its checksum; undefined when it is not the one that was written. */
+function unsealed(bytes: Uint8Array): string | undefined {
+  const text = new TextDecoder().decode(bytes)
+  const seal = sealPattern.exec(text)
+  if (seal === null) return undefined
+  const body = text.slice(0, seal.index)
+  // Of a text with a broken character the checksum is another one.
+  return checksum(body) === seal[1] ? `${body}}` : undefined
+}
+
+function checksum(text: string): string {
+  return crc32(text).toString(16).padStart(8, '0')
+}

@@ -1,7 +1,25 @@
-/** Additional pages of the debug port: log level, profiles, snapshot, and catalogue. */
-import { type HttpHandler, type HttpResponse, type LogLevel, oneChunk, readText } from '@tenon/runtime'
+/** Additional pages of the debug port: log level, profiles, snapshot (ask.md 1, 4) and catalogue (console.md 1). */
+import {
+  type CatalogueSource,
+  snapshotLines,
+  takeCatalogues,
+  type TakenCatalogues,
+  takeSnapshot,
+} from '@tenon/ask/snapshot'
+import type { Operator } from '@tenon/operator'
+import {
+  type Clock,
+  eventLoopTurns,
+  type HttpHandler,
+  type HttpResponse,
+  inTurns,
+  jsonParts,
+  type LogLevel,
+  oneChunk,
+  readText,
+} from '@tenon/runtime'
 import { snapshotPath } from '../../source/controller.ts'
-import { cataloguePath } from './catalogue-page.ts'
+import { version } from '../../version.ts'
 
 const levels: readonly LogLevel[] = ['debug', 'info', 'error']
 const logLevelPath = '/debug/log-level'
@@ -58,4 +76,77 @@ export function textPage(
     headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },
     body: oneChunk(text),
   }
+}
+
+/** Cut so that decisions go on beside it. */
+const sliceMs = 5
+const chunkLength = 64 * 1024
+
+/** Who answers. */
+export interface SnapshotAnswerer {
+  readonly operator: Operator
+  readonly identity: string
+  readonly isLeading: () => boolean
+  readonly clock: Clock
+}
+
+/** Answers every request with a snapshot of this moment. */
+export function snapshotPage({ operator, identity, isLeading, clock }: SnapshotAnswerer): HttpHandler {
+  return async (_request, signal = new AbortController().signal) => {
+    const slicing = { clock, turns: eventLoopTurns, sliceMs }
+    const snapshot = await takeSnapshot(
+      {
+        operator,
+        provider: operator.provider,
+        origin: { kind: 'controller', identity, isLeading: isLeading() },
+        program: `tenon ${version}`,
+        clock,
+        slicing,
+      },
+      signal,
+    )
+    return {
+      status: 200,
+      headers: { 'content-type': 'application/jsonl' },
+      body: chunks(snapshotLines(snapshot)),
+    }
+  }
+}
+
+async function* chunks(lines: Iterable<string>): AsyncGenerator<string, void, undefined> {
+  let chunk = ''
+  for (const line of lines) {
+    chunk += `${line}\n`
+    if (chunk.length < chunkLength) continue
+    yield chunk
+    chunk = ''
+    await eventLoopTurns.next()
+  }
+  if (chunk !== '') yield chunk
+}
+
+/** Path of the page. */
+const cataloguePath = '/debug/catalogue'
+
+/** Answers every request with the offerings of this moment, their prices, and which of them launches avoid. */
+export function cataloguePage(source: CatalogueSource): HttpHandler {
+  return async (_request, signal = new AbortController().signal) => {
+    const taken = await takeCatalogues(source, signal)
+    return {
+      status: 200,
+      headers: { 'content-type': 'application/json' },
+      body: inTurns(partsOf(taken)),
+    }
+  }
+}
+
+/** A list of instance types may be large: decisions go on while it is written. */
+function* partsOf({ catalogues, priceUnit }: TakenCatalogues): Generator<string, void, undefined> {
+  const unit = priceUnit === undefined ? '' : `"priceUnit":${JSON.stringify(priceUnit)},`
+  yield `{${unit}"catalogues":[`
+  for (const [at, catalogue] of catalogues.entries()) {
+    if (at > 0) yield ','
+    yield* jsonParts({ ...catalogue })
+  }
+  yield ']}'
 }

@@ -23,30 +23,28 @@ import {
   JsonLogger,
   type LogLevel,
   openLogOutputs,
+  serveHttp,
   type SocketServer,
   SystemClock,
   SystemRandom,
-  serveHttp,
   type Transport,
   uuid,
 } from '@tenon/runtime'
-import { cataloguePage } from './catalogue-page.ts'
-import { snapshotPage } from './snapshot-page.ts'
 import { CliError, startUpExitCode } from '../../errors.ts'
 import type { Io } from '../../io.ts'
-import { loadProviders, providerAsked } from '../../load-provider.ts'
 import { annotationsOf } from '../../leader-annotations.ts'
+import { loadProviders, providerAsked } from '../../load-provider.ts'
 import { controllerHelp } from '../../options/help.ts'
+import { version } from '../../version.ts'
 import { composeOperator } from './compose-operator.ts'
+import { keepJournal } from './journal.ts'
 import { type Elect, Leadership, leasePace } from './leadership.ts'
 import { guardMemory } from './memory.ts'
 import { type ControllerOptions, controllerOptions } from './options.ts'
-import { controllerPages } from './pages.ts'
-import { keepJournal } from './journal.ts'
+import { cataloguePage, controllerPages, snapshotPage } from './pages.ts'
 import type { RecordingParts } from './recording.ts'
 import { commitOf, podNamespace } from './surroundings.ts'
 import { ThreadedElector } from './threaded-elector.ts'
-import { version } from '../../version.ts'
 
 /** A probe that asks the API server does not wait longer. */
 const discoveryTimeoutMs = 5000

@@ -1,9 +1,14 @@
 import type { Command } from 'commander'
-import type { DevClusterFlags } from './run.ts'
-import type { Io } from '../../io.ts'
-import { defaultPorts } from '../../embedded/default-ports.ts'
 import { collect, duration, examples, port } from '../../command-line.ts'
-import { type CloudFlag, simulatedProvider, usually, withProvider } from '../../embedded/cloud-flags.ts'
+import {
+  type CloudFlag,
+  defaultPorts,
+  simulatedProvider,
+  usually,
+  withProvider,
+} from '../../embedded/flags.ts'
+import type { Io } from '../../io.ts'
+import type { DevClusterFlags } from './run.ts'
 
 export function addDevCluster(program: Command, io: Io): void {
   program

@@ -1,14 +1,13 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { JsonLogger, SystemClock, SystemRandom } from '@tenon/runtime'
-import type { Io } from '../../io.ts'
-import { readManifests } from '../../manifests.ts'
 import { applyManifests } from '../../embedded/apply.ts'
 import { aligned, type ClusterPorts, startCluster } from '../../embedded/cluster.ts'
 import { display } from '../../embedded/display.ts'
 import { figuresOf } from '../../embedded/figures.ts'
-import { settingsText } from './settings-file.ts'
 import { simulatedCloud } from '../../embedded/simulated-cloud.ts'
+import type { Io } from '../../io.ts'
+import { readManifests } from '../../manifests.ts'
 
 export interface DevClusterFlags extends ClusterPorts {
   /** A built-in cloud, a module file or a package; the default cloud when absent. */
@@ -56,4 +55,17 @@ async function writeSettings(io: Io, values: Readonly<Record<string, string>>): 
   await mkdir(resolve(io.cwd, '.tenon'), { recursive: true })
   await writeFile(resolve(io.cwd, path), settingsText(values), { mode: 0o600 })
   return path
+}
+
+const plain = /^[\w@%+=:,./-]+$/
+
+/** Lines of `NAME=value`, quoted where a shell would make something else of a value. */
+export function settingsText(values: Readonly<Record<string, string>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => `${name}=${plain.test(value) ? value : quoted(value)}\n`)
+    .join('')
+}
+
+function quoted(value: string): string {
+  return `'${value.replaceAll("'", "'\\''")}'`
 }

@@ -11,7 +11,7 @@ import type { CloudProvider, ProviderDependencies, ProviderModule, SimulatedProv
 import { openExoscale, readExoscaleOptions, surveyModuleOver } from '@tenon/provider-exoscale'
 import { exoscaleSimulator } from '@tenon/simulator-exoscale'
 import { Secret, SeededRandom, silentLogger, type Transport, VirtualClock } from '@tenon/runtime'
-import { recognizedProvider } from '../../cluster/recognize.ts'
+import { recognizedProvider } from '../../load-provider.ts'
 import { allCrds } from '../../crds.ts'
 import { type CommandOutcome, runCommand } from '../../testing/command.test-support.ts'
 import { parseManifests } from '../../manifests.ts'

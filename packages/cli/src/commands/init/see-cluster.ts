@@ -14,7 +14,7 @@ import {
 import type { KubeClient } from '@tenon/kube'
 import type { ExistingGroup, OfflineCatalogue, ProviderModule, Survey, SurveyModule } from '@tenon/provider'
 import { type Clock, silentLogger } from '@tenon/runtime'
-import { autoscalerIn, deploymentKind } from '../../cluster/autoscalers.ts'
+import { autoscalerIn, deploymentKind } from '../../source/autoscalers.ts'
 import { version } from '../../version.ts'
 import type { GroupBounds, SeenCluster } from './model.ts'
 

@@ -5,11 +5,10 @@ import { type AccessReviews, type KubeClient, withDeadline } from '@tenon/kube'
 import type { RightsSetting } from '@tenon/operator'
 import { isProviderSettingError, type ProviderModule } from '@tenon/provider'
 import { type Clock, silentLogger, type Transport } from '@tenon/runtime'
-import { autoscalerIn, deploymentKind, type RunningAutoscaler } from '../../cluster/autoscalers.ts'
-import { recognizedProvider } from '../../cluster/recognize.ts'
-import type { Providers } from '../../load-provider.ts'
+import { autoscalerIn, deploymentKind, type RunningAutoscaler } from '../../source/autoscalers.ts'
+import { type Providers, recognizedProvider } from '../../load-provider.ts'
 import { version } from '../../version.ts'
-import type { Cloud, Installation, PreflightContext } from './context.ts'
+import type { Cloud, Installation, PreflightContext } from './check.ts'
 
 /** What the user has said. */
 export interface PreflightSettings {

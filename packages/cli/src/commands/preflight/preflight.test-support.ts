@@ -1,5 +1,5 @@
 /** A cluster in a simulated Exoscale zone in which Tenon runs and nothing is wrong, and `tenon preflight` for it. */
-import { type KubeObject, kinds, labels, type Node, type ResourceType } from '@tenon/api'
+import { kinds, type KubeObject, labels, type Node, type ResourceType } from '@tenon/api'
 import { createCredentials, type LocalApi, startDevCluster } from '@tenon/devcluster'
 import { createAccessReviews, createKubeClient } from '@tenon/kube'
 import { clusterRights, leaseRights } from '@tenon/operator'
@@ -16,13 +16,12 @@ import {
   type Transport,
   VirtualClock,
 } from '@tenon/runtime'
+import { deploymentKind } from '../../source/autoscalers.ts'
 import { allCrds } from '../../crds.ts'
-import { deploymentKind } from '../../cluster/autoscalers.ts'
-import { checks } from './checks/all.ts'
+import type { CheckResult } from './check.ts'
 import { definitionKind } from './checks/crds.ts'
 import { openContext, type PreflightSettings } from './open-context.ts'
-import { type CheckResult } from './result.ts'
-import { runChecks } from './run-checks.ts'
+import { checks, runChecks } from './run-checks.ts'
 
 const zone = 'ch-gva-2'
 const clusterId = 'f1b5a3c2-6d0e-4c57-9a8b-2f4e6d8c0a11'

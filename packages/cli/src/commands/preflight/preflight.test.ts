@@ -5,8 +5,8 @@ import { test, type TestContext } from 'node:test'
 import { karpenterKinds, kinds, type ResourceType } from '@tenon/api'
 import { identityAnnotation } from '@tenon/kube'
 import { oneChunk, type Transport } from '@tenon/runtime'
-import { deploymentKind } from '../../cluster/autoscalers.ts'
-import { checks } from './checks/all.ts'
+import { deploymentKind } from '../../source/autoscalers.ts'
+import { checks } from './run-checks.ts'
 import { definitionKind } from './checks/crds.ts'
 import {
   addNode,
@@ -21,7 +21,7 @@ import {
   type StandOptions,
 } from './preflight.test-support.ts'
 import { render } from './render.ts'
-import { type CheckResult, statusOf } from './result.ts'
+import { type CheckResult, statusOf } from './check.ts'
 
 /** A fault, how it is planted, and what is told. */
 interface Fault {

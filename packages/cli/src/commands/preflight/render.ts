@@ -1,6 +1,6 @@
 /** How results of `tenon preflight` are printed. */
 import { junitXml } from '../../junit/report.ts'
-import { type CheckResult, type CheckStatus, type Finding, statusOf } from './result.ts'
+import { type CheckResult, type CheckStatus, type Finding, statusOf } from './check.ts'
 
 /** Values of `-o`. */
 export type PreflightFormat = 'text' | 'json' | 'junit'

@@ -1,7 +1,16 @@
 /** Runs checks side by side, each within its time. A check that goes wrong is a failed check. */
 import { isKubeError, withDeadline } from '@tenon/kube'
-import type { Check, PreflightContext } from './context.ts'
-import type { CheckOutcome, CheckResult } from './result.ts'
+import type { Check, CheckOutcome, CheckResult, PreflightContext } from './check.ts'
+import { clockSkew } from './checks/clock-skew.ts'
+import { cloudDns, cloudRights, credentials } from './checks/cloud.ts'
+import { crds } from './checks/crds.ts'
+import { disruptionBudgets } from './checks/disruption-budgets.ts'
+import { identity } from './checks/identity.ts'
+import { otherAutoscalers } from './checks/other-autoscalers.ts'
+import { rights } from './checks/rights.ts'
+import { room } from './checks/room.ts'
+import { serverVersion } from './checks/server-version.ts'
+import { webhooks } from './checks/webhooks.ts'
 
 /** @returns in the order of the checks. */
 export async function runChecks(
@@ -57,3 +66,19 @@ function failure(error: unknown): CheckOutcome {
 function failed(message: string, fix: string): CheckOutcome {
   return { summary: '', findings: [{ status: 'fail', message, fix }] }
 }
+
+/** Every check of `tenon preflight`, in the order of its report. */
+export const checks: readonly Check[] = [
+  serverVersion,
+  clockSkew,
+  identity,
+  crds,
+  rights,
+  credentials,
+  cloudRights,
+  cloudDns,
+  otherAutoscalers,
+  webhooks,
+  room,
+  disruptionBudgets,
+]

@@ -6,12 +6,11 @@ import type { Io } from '../../io.ts'
 import { onCluster } from '../../kubectl/connection.ts'
 import type { ClusterFlags } from '../../kubectl/flags.ts'
 import { loadProviders } from '../../load-provider.ts'
-import { checks } from './checks/all.ts'
+import { version } from '../../version.ts'
+import { statusOf } from './check.ts'
 import { openContext } from './open-context.ts'
 import { type PreflightFormat, render } from './render.ts'
-import { statusOf } from './result.ts'
-import { runChecks } from './run-checks.ts'
-import { version } from '../../version.ts'
+import { checks, runChecks } from './run-checks.ts'
 
 export interface PreflightFlags extends ClusterFlags {
   readonly namespace?: string

@@ -1,7 +1,7 @@
 /** What `tenon preflight` prints (ask.md 10). */
 import { count, document, type JsonSchema, list, object, optional, text, words } from '@tenon/ask/schema'
 import type { PrintedPreflight } from './render.ts'
-import type { Finding } from './result.ts'
+import type { Finding } from './check.ts'
 
 const status = { ok: '', warn: '', fail: 'keeps an installation from working' }
 

@@ -1,10 +1,15 @@
 import { type Command, Option } from 'commander'
-import type { UpOptions } from './run.ts'
+import { collect, duration, examples, port } from '../../command-line.ts'
+import {
+  type CloudFlag,
+  defaultPorts,
+  simulatedProvider,
+  usually,
+  withProvider,
+} from '../../embedded/flags.ts'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
-import { defaultPorts } from '../../embedded/default-ports.ts'
-import { collect, duration, examples, port } from '../../command-line.ts'
-import { type CloudFlag, simulatedProvider, usually, withProvider } from '../../embedded/cloud-flags.ts'
+import type { UpOptions } from './run.ts'
 
 export function addUp(program: Command, io: Io): void {
   program

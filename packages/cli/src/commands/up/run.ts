@@ -1,5 +1,8 @@
+import { resolve } from 'node:path'
 import { kinds } from '@tenon/api'
-import { metricsHandler, type Operator, probesHandler, defaultSettings } from '@tenon/operator'
+import type { ConsoleServer } from '@tenon/console'
+import { defaultSettings, metricsHandler, type Operator, probesHandler } from '@tenon/operator'
+import type { GuidedTour } from '@tenon/provider'
 import {
   type Clock,
   type HttpHandler,
@@ -11,27 +14,22 @@ import {
   SystemClock,
   SystemRandom,
 } from '@tenon/runtime'
-import type { GuidedTour } from '@tenon/provider'
-import { resolve } from 'node:path'
-import type { ConsoleServer } from '@tenon/console'
-import { servePage } from '../console/serve.ts'
+import { allCrds } from '../../crds.ts'
+import { applyManifests } from '../../embedded/apply.ts'
+import { aligned, type ClusterPorts, type RunningCluster, startCluster } from '../../embedded/cluster.ts'
+import { display } from '../../embedded/display.ts'
+import { figuresOf } from '../../embedded/figures.ts'
+import { type ChosenCloud, simulatedCloud } from '../../embedded/simulated-cloud.ts'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import { leaderAnnotations, leaseName } from '../../leader-annotations.ts'
 import { parseManifests, readManifests } from '../../manifests.ts'
 import { providerDefaults } from '../../options/read.ts'
-import { cataloguePage } from '../controller/catalogue-page.ts'
-import { snapshotPage } from '../controller/snapshot-page.ts'
-import { controllerPages } from '../controller/pages.ts'
-import { allCrds } from '../../crds.ts'
+import { servePage } from '../console/serve.ts'
 import { composeOperator } from '../controller/compose-operator.ts'
-import { applyManifests } from '../../embedded/apply.ts'
-import { aligned, type ClusterPorts, startCluster, type RunningCluster } from '../../embedded/cluster.ts'
+import { cataloguePage, controllerPages, snapshotPage } from '../controller/pages.ts'
 import { demoPace, playDemo } from './demo/demo.ts'
 import { Narrator } from './demo/narrator.ts'
-import { display } from '../../embedded/display.ts'
-import { figuresOf } from '../../embedded/figures.ts'
-import { type ChosenCloud, simulatedCloud } from '../../embedded/simulated-cloud.ts'
 
 export interface UpOptions extends ClusterPorts {
   /** A built-in cloud, a module file or a package; the default cloud when absent. */

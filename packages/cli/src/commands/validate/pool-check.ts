@@ -1,6 +1,11 @@
 /** Fields of a NodePool that are accepted but have no effect or cannot work. */
 import { type Budget, type NodePool, ownValue, parseDuration } from '@tenon/api'
-import { unreadableBudget } from '@tenon/engine'
+import {
+  type OverlayOutcome,
+  renderOverlayConflict,
+  renderOverlayProblems,
+  unreadableBudget,
+} from '@tenon/engine'
 import {
   pauseAnnotations,
   poolProblems,
@@ -89,6 +94,29 @@ function ignoredFields({ spec, status }: Partial<NodePool>, gates: Gates): reado
   for (const field of ['consolidateAfter', 'consolidationPolicy'] as const) {
     if (spec.disruption?.[field] !== undefined)
       ignored(`spec.disruption.${field}`, 'is ignored on a static pool')
+  }
+  return findings
+}
+
+/** Findings about an overlay that its schema admits. */
+export function overlayFindings(outcome: OverlayOutcome | undefined, gates: Gates): readonly Finding[] {
+  const findings: Finding[] = []
+  if (!gates.nodeOverlay) {
+    const fix = 'start the controller with --feature-gates NodeOverlay=true'
+    findings.push({
+      severity: 'warning',
+      field: '',
+      message: 'is ignored while feature gate NodeOverlay is off',
+      fix,
+    })
+  }
+  if (outcome?.kind === 'conflict')
+    findings.push({ severity: 'error', field: 'spec.weight', message: renderOverlayConflict(outcome) })
+  if (outcome?.kind === 'invalid') {
+    for (const problem of outcome.problems) {
+      const message = renderOverlayProblems([problem]).slice(`${problem.field}: `.length)
+      findings.push({ severity: 'error', field: problem.field, message })
+    }
   }
   return findings
 }

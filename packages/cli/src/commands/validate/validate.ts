@@ -3,12 +3,11 @@ import { karpenterKinds, type KubeObject, type NodeOverlay, type NodePool, wellK
 import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
 import { nameProblem } from '@tenon/operator'
 import { catalogueFindings } from './catalogue-check.ts'
-import { type PlacedObject, placed, readText } from './documents.ts'
+import { placed, type PlacedObject, readText } from './documents.ts'
 import { replacementOf } from './former-kinds.ts'
 import { type OfflineProvider, serves } from './offline-provider.ts'
-import { type Gates, poolFindings } from './pool-check.ts'
-import { overlayFindings } from './overlay-check.ts'
-import { inOrder, type Finding, type Problem } from './problem.ts'
+import { type Gates, overlayFindings, poolFindings } from './pool-check.ts'
+import { type Finding, inOrder, type Problem } from './problem.ts'
 import { SchemaChecker } from './schema-check.ts'
 
 /** A text to check; `file` stands before every problem. */

@@ -1,8 +1,6 @@
 /** The API server's clock against the one here, by the Date of an answer. */
-import type { HttpResponse } from '@tenon/runtime'
-import { readText } from '@tenon/runtime'
-import type { Check } from '../context.ts'
-import type { CheckOutcome } from '../result.ts'
+import { type HttpResponse, readText } from '@tenon/runtime'
+import type { Check, CheckOutcome } from '../check.ts'
 
 /** More than this is told; the Date has whole seconds, and an answer takes its time. */
 const toleratedMs = 5_000

@@ -1,9 +1,7 @@
 /** The cloud: credentials, rights of the credentials, names of hosts. */
 import type { CloudAccess, CloudOperation, OperationAnswer } from '@tenon/provider'
-import type { Check, PreflightContext } from '../context.ts'
+import { type Check, type CheckOutcome, few, type Finding, type PreflightContext } from '../check.ts'
 import { inParallel } from '../in-parallel.ts'
-import type { CheckOutcome, Finding } from '../result.ts'
-import { few } from '../result.ts'
 
 const atOnce = 4
 

@@ -2,8 +2,7 @@
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { allCrds } from '../../../crds.ts'
 import { builtInProviders } from '../../../providers.ts'
-import type { Check, PreflightContext } from '../context.ts'
-import { type CheckOutcome, few, type Finding } from '../result.ts'
+import { type Check, type CheckOutcome, few, type Finding, type PreflightContext } from '../check.ts'
 
 /** A definition, as far as it is looked at. */
 export interface Definition extends KubeObject {

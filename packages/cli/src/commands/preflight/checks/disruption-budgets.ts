@@ -1,7 +1,6 @@
 /** PodDisruptionBudgets that let no pod go, however healthy all are: their nodes cannot be drained. */
 import { kinds, matchesSelector, type Pod, type PodDisruptionBudget } from '@tenon/api'
-import type { Check } from '../context.ts'
-import { type CheckOutcome, few, type Finding } from '../result.ts'
+import { type Check, type CheckOutcome, few, type Finding } from '../check.ts'
 
 export const disruptionBudgets: Check = {
   name: 'disruption-budgets',

@@ -1,7 +1,7 @@
 /** Whether the cluster is the one that the Lease knows. */
 import { kinds } from '@tenon/api'
 import { identityAnnotation, identityNamespace } from '@tenon/kube'
-import type { Check } from '../context.ts'
+import type { Check } from '../check.ts'
 
 export const identity: Check = {
   name: 'identity',

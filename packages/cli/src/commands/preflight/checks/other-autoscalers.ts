@@ -1,8 +1,7 @@
 /** Whether something else adds and removes nodes: Deployments that run it, leases that are held. */
 import { kinds, type Lease } from '@tenon/api'
-import type { RunningAutoscaler } from '../../../cluster/autoscalers.ts'
-import type { Check, Installation } from '../context.ts'
-import type { CheckOutcome, Finding } from '../result.ts'
+import type { RunningAutoscaler } from '../../../source/autoscalers.ts'
+import type { Check, CheckOutcome, Finding, Installation } from '../check.ts'
 
 const clusterAutoscalerLease = 'cluster-autoscaler'
 

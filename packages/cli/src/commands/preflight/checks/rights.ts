@@ -2,9 +2,8 @@
 import { type AccessReviews, type AccessRight as Right, type AccessSubject, isKubeError } from '@tenon/kube'
 import { clusterRights, leaseRights } from '@tenon/operator'
 import { type AccessRule, clusterRulesOf } from '@tenon/provider'
-import type { Check, Cloud, Installation } from '../context.ts'
+import type { Check, CheckOutcome, Cloud, Finding, Installation } from '../check.ts'
 import { inParallel } from '../in-parallel.ts'
-import type { CheckOutcome, Finding } from '../result.ts'
 
 /** Reviews that are asked for at the same time. */
 const atOnce = 8

@@ -10,8 +10,7 @@ import {
   type Resources,
   untoleratedTaint,
 } from '@tenon/api'
-import type { Check, Installation } from '../context.ts'
-import { type CheckOutcome, few } from '../result.ts'
+import { type Check, type CheckOutcome, few, type Installation } from '../check.ts'
 
 /** As in the chart's values. */
 const tolerations = [{ key: 'CriticalAddonsOnly', operator: 'Exists' as const }]

@@ -1,6 +1,5 @@
 /** The version of the API server. */
-import type { Check } from '../context.ts'
-import type { CheckOutcome } from '../result.ts'
+import type { Check, CheckOutcome } from '../check.ts'
 
 /** Minor versions that Tenon is tested with. */
 const oldest = 30

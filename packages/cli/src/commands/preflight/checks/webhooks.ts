@@ -1,8 +1,7 @@
 /** Webhooks that nobody answers: what Tenon writes would be refused. */
-import { karpenterKinds, type KubeObject, kinds, type ResourceType } from '@tenon/api'
+import { karpenterKinds, kinds, type KubeObject, type ResourceType } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
-import type { Check, Cloud } from '../context.ts'
-import type { Finding } from '../result.ts'
+import type { Check, Cloud, Finding } from '../check.ts'
 import { type Definition, definitionKind, type ServiceReference } from './crds.ts'
 
 interface Webhook {

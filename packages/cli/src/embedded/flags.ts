@@ -1,4 +1,4 @@
-/** The options that choose the simulated cloud of `tenon up` and `tenon devcluster`. */
+/** What the command lines of `tenon up` and `tenon devcluster` share. */
 import { CliError } from '../errors.ts'
 import { builtInProviders } from '../providers.ts'
 
@@ -26,3 +26,6 @@ export function withProvider<O extends CloudFlag>({ cloud, ...options }: O): Omi
 export function usually(number: number): string {
   return `default: ${number}, or a free one if that is in use`
 }
+
+/** Default ports of the embedded cluster. */
+export const defaultPorts = { api: 16_443, cloud: 16_080 } as const

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { settingsText } from './settings-file.ts'
+import { settingsText } from './run.ts'
 
 test('a shell reads every directory name back as it is', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tenon-settings-'))
