@@ -27,8 +27,8 @@ export async function bundleProgram(outdir: string, hasMaps: boolean): Promise<B
     entryPoints: {
       tenon: 'packages/cli/src/main.ts',
       'scheduling-thread': 'packages/operator/src/decide/scheduling-thread.ts',
-      'lease-thread': 'packages/cli/src/commands/lease-thread.ts',
-      'answer-thread': 'packages/cli/src/console/answer-thread.ts',
+      'lease-thread': 'packages/cli/src/commands/controller/lease-thread.ts',
+      'answer-thread': 'packages/cli/src/commands/console/answer-thread.ts',
     },
     outdir,
     outExtension: { '.js': '.mjs' },

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ProviderModule } from '@tenon/provider'
-import { crdDocuments } from '../packages/cli/src/commands/crds.ts'
+import { crdDocuments } from '../packages/cli/src/crds.ts'
 import {
   type ChartedProvider,
   providerFile,

@@ -1,6 +1,6 @@
 /** What the modules of clouds add to the chart: its values, their schema, and the data its templates read. */
 import { clusterRulesOf, type FormerChart, type ProviderChart, type ProviderModule } from '@tenon/provider'
-import { yamlDocument } from '../packages/cli/src/commands/crds.ts'
+import { yamlDocument } from '../packages/cli/src/crds.ts'
 
 /** A cloud that can be installed with the chart. */
 export interface ChartedProvider {

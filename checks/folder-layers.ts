@@ -1,4 +1,4 @@
-/** Folders of packages as layers, lowest first: a folder imports those before it, types included. */
+/** Folders of packages, and folders in them, as layers, lowest first: a folder imports those before it, types included. */
 export const layers: Readonly<Record<string, readonly string[]>> = {
   operator: [
     'state',
@@ -19,25 +19,30 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'composition',
   ],
   engine: ['requirements', 'reasons', 'input', 'eligibility', 'scheduling', 'overlay', 'consolidation'],
-  cli: [
-    'up',
-    'options',
-    'cluster',
-    'validate',
-    'junit',
-    'kubectl',
-    'preflight',
+  cli: ['options', 'junit', 'kubectl', 'source', 'embedded', 'commands'],
+  'cli/commands': [
     'completion',
-    'ask',
-    'cases',
-    'cost',
+    'crds',
+    'devcluster',
+    'explain',
+    'get',
+    'init',
+    'preflight',
+    'record',
+    'snapshot',
+    'pause',
+    'rollout',
     'journal',
+    'cost',
+    'validate',
+    'test',
+    'simulate',
+    'replay',
     'console',
     'view',
-    'init',
-    'get',
-    'commands',
-    'program',
+    'controller',
+    'cluster-autoscaler',
+    'up',
     'schema',
   ],
   ask: ['snapshot', 'cost', 'play', 'study', 'misses', 'explain', 'simulate', 'cases', 'trace', 'schema'],
@@ -56,18 +61,4 @@ export const layers: Readonly<Record<string, readonly string[]>> = {
     'process',
   ],
   'provider-cluster-api': ['hub', 'catalogue', 'machines', 'nodeclass'],
-}
-
-/** Imports against the layers, by the number of them that are left. Numbers only go down, and then the line goes. */
-export const upward: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  cli: {
-    'commands -> program': 2,
-    'commands -> schema': 1,
-    'console -> commands': 3,
-    'preflight -> commands': 1,
-  },
-  ask: {
-    'play -> cases': 1,
-    'play -> trace': 1,
-  },
 }

@@ -8,7 +8,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { parseSync } from 'oxc-parser'
-import { layers, upward } from './folder-layers.ts'
+import { layers } from './folder-layers.ts'
 
 const root = resolve(import.meta.dirname, '..')
 
@@ -76,6 +76,7 @@ const testDoors: ReadonlySet<string> = new Set([
 
 /** Doors beside their own names, which load less, or what the others do without. */
 const smallDoors: ReadonlySet<string> = new Set([
+  '@tenon/api/flags',
   '@tenon/api/unified-diff',
   '@tenon/ask/play',
   '@tenon/ask/record',
@@ -167,42 +168,29 @@ function escapes(source: Source): readonly string[] {
   )
 }
 
-/** The folder of a package's `src` that a file is in; undefined for files beside the folders, which compose them. */
-function folderOf(path: string): string | undefined {
-  const [, , , folder, ...rest] = path.split('/')
-  return rest.length > 0 ? folder : undefined
-}
-
-function layerViolations(all: readonly Source[], packageName: string): readonly string[] {
-  const order = layers[packageName] ?? []
-  const left = upward[packageName] ?? {}
-  const found = new Map<string, string[]>()
+/** @param place a package such as `cli`, or a folder in its `src` such as `cli/commands`. */
+function layerViolations(all: readonly Source[], place: string): readonly string[] {
+  const [packageName = '', ...inside] = place.split('/')
+  const base = join('packages', packageName, 'src', ...inside, '/')
+  /** Undefined for files beside the folders, which compose them, and elsewhere. */
+  const folderOf = (path: string): string | undefined => {
+    const [folder, ...rest] = path.startsWith(base) ? path.slice(base.length).split('/') : []
+    return rest.length > 0 ? folder : undefined
+  }
+  const order = layers[place] ?? []
   const product = all.filter((source) => source.packageName === packageName && !source.isTest)
   const folders = new Set(product.map(({ path }) => folderOf(path)).filter((folder) => folder !== undefined))
-  for (const source of product) {
-    const from = folderOf(source.path)
-    for (const target of relativeTargets(source)) {
-      const to = folderOf(target)
-      if (from === undefined || to === undefined || order.indexOf(to) <= order.indexOf(from)) continue
-      const arrow = `${from} -> ${to}`
-      found.set(arrow, [...(found.get(arrow) ?? []), `${source.path}: ${target}`])
-    }
-  }
+  const isUpward = (from: string | undefined, to: string | undefined) =>
+    from !== undefined && to !== undefined && order.indexOf(to) > order.indexOf(from)
   return [
     ...[...folders.symmetricDifference(new Set(order))].map(
-      (folder) => `checks/folder-layers.ts: ${packageName} has no folder ${folder}, or names no layer for it`,
+      (folder) => `checks/folder-layers.ts: ${place} has no folder ${folder}, or names no layer for it`,
     ),
-    ...[...found].flatMap(([arrow, imports]) =>
-      imports.length > (left[arrow] ?? 0)
-        ? imports.map((each) => `${each} is of a higher layer (${arrow}, ${left[arrow] ?? 0} allowed)`)
-        : [],
+    ...product.flatMap((source) =>
+      relativeTargets(source)
+        .filter((target) => isUpward(folderOf(source.path), folderOf(target)))
+        .map((target) => `${source.path}: ${target} is of a higher layer`),
     ),
-    ...Object.entries(left).flatMap(([arrow, count]) => {
-      const now = found.get(arrow)?.length ?? 0
-      return now < count
-        ? [`checks/folder-layers.ts: ${packageName} ${arrow} is down to ${now}; lower its number`]
-        : []
-    }),
   ]
 }
 

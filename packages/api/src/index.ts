@@ -124,6 +124,7 @@ export {
 export { defaultStorageClass, storageClassNameOf } from './storage-classes.ts'
 export { admitsValue } from './requirement-values.ts'
 export { isRecord } from './is-record.ts'
+export { nearest } from './nearest.ts'
 export { ownValue, setOwn } from './own.ts'
 export { controllerOf } from './owners.ts'
 export { compareResourceVersions } from './resource-version.ts'

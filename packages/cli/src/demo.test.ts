@@ -8,14 +8,14 @@ import { createCacheRegistry, createEventRecorder, createKubeClient } from '@ten
 import { defaultSettings, InlineDecider, Operator } from '@tenon/operator'
 import { openExoscale, readExoscaleOptions } from '@tenon/provider-exoscale'
 import { SeededRandom, silentLogger, VirtualClock } from '@tenon/runtime'
-import { allCrds } from './commands/crds.ts'
+import { allCrds } from './crds.ts'
 import type { Io } from './io.ts'
 import { parseManifests } from './manifests.ts'
 import { cleverCloud, clusterApi, exoscale } from './providers.ts'
 import { eventually, runTenon, startTenon, temporaryDirectory } from './testing/tenon-process.test-support.ts'
-import { applyManifests } from './up/apply.ts'
-import { demoPace, playDemo } from './up/demo/demo.ts'
-import { Narrator } from './up/demo/narrator.ts'
+import { applyManifests } from './embedded/apply.ts'
+import { demoPace, playDemo } from './commands/up/demo/demo.ts'
+import { Narrator } from './commands/up/demo/narrator.ts'
 
 const apiPort = 6443
 

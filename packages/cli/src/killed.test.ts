@@ -10,8 +10,8 @@ import { readTraceFile, TraceFile, type TraceRecord, writeSnapshot } from '@teno
 import { aNode, aPending, aPool, aSnapshot, aType } from '@tenon/ask/test-clusters'
 import { Journal } from '@tenon/operator'
 import { integerBetween, JsonLogger, SeededRandom, SystemClock } from '@tenon/runtime'
-import { runCommand } from './commands/command.test-support.ts'
-import { JournalFiles } from './journal/journal-files.ts'
+import { runCommand } from './testing/command.test-support.ts'
+import { JournalFiles } from './commands/controller/journal-files.ts'
 import { eventually, startTenon, temporaryDirectory } from './testing/tenon-process.test-support.ts'
 
 const tries = 3

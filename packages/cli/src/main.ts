@@ -11,7 +11,7 @@ if (directory !== undefined) process.env['NODE_COMPILE_CACHE'] ??= directory
 const { CommanderError } = await import('commander')
 const { CliError } = await import('./errors.ts')
 const { createProgram } = await import('./program.ts')
-const { processTerminal } = await import('./view/terminal.ts')
+const { processTerminal } = await import('./commands/view/terminal.ts')
 
 const interrupted = new AbortController()
 /** Ends a shutdown that hangs: sooner for who waits at a terminal than for who hands over a lease. */

@@ -31,7 +31,7 @@ test('the controller starts without the embedded cluster, other providers and ge
     '/nowhere',
     '--disable-leader-election',
   )
-  assert.ok(loaded.some((url) => url.endsWith('/commands/controller.ts')))
+  assert.ok(loaded.some((url) => url.endsWith('/commands/controller/run.ts')))
   // What a module tells of its cloud is for help and for options that are of another provider.
   const superfluous =
     /\/devcluster\/src\/|\/provider-(exoscale|clever-cloud|cluster-api)\/src\/(?!(module|names|nodeclass\/types)\.ts)|\/client-node\/dist\/(gen|index)/

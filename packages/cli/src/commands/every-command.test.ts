@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { TraceFile, writeSnapshot } from '@tenon/ask'
 import type { Command } from 'commander'
-import { snapshot } from '../get/snapshot.test-support.ts'
+import { snapshot } from '../testing/snapshot.test-support.ts'
 import type { Io } from '../io.ts'
 import { createProgram } from '../program.ts'
 import { aPoolCluster } from '../testing/pool-cluster.test-support.ts'
-import { runCommand } from './command.test-support.ts'
+import { runCommand } from '../testing/command.test-support.ts'
 
 interface Row {
   /** A name that does not exist, and what is said of it. */

@@ -1,9 +1,17 @@
 /** The cluster that a command asks. */
-import { createKubeClient, type LoadedKubeConfig, loadKubeConfig, type WatchingKubeClient } from '@tenon/kube'
+import {
+  createKubeClient,
+  isKubeError,
+  KubeConfigError,
+  type KubeError,
+  type LoadedKubeConfig,
+  loadKubeConfig,
+  type WatchingKubeClient,
+} from '@tenon/kube'
 import { type Clock, SystemClock } from '@tenon/runtime'
+import { CliError, KubectlError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import type { ClusterFlags, NamespaceFlags, SourceFlags } from './flags.ts'
-import { commandError } from './server-errors.ts'
 
 /** A cluster, and how it is asked. */
 export interface ClusterConnection {
@@ -91,4 +99,20 @@ export function chosenNamespace(
   } finally {
     config?.close()
   }
+}
+
+/** The failure that ends a command; a bug stays itself. */
+function commandError(cause: unknown, server: string): unknown {
+  if (cause instanceof CliError) return cause
+  if (cause instanceof KubeConfigError) return new KubectlError(`error: ${cause.message}`, { cause })
+  if (!isKubeError(cause)) return cause
+  return new KubectlError(serverText(cause, server), { cause })
+}
+
+function serverText(error: KubeError, server: string): string {
+  const { kind, reason, serverMessage, message } = error
+  if (kind === 'transport') return `Unable to connect to the server: ${server}: ${message}`
+  if (kind === 'unauthorized') return 'error: You must be logged in to the server (Unauthorized)'
+  const why = reason === undefined || reason === '' ? '' : ` (${reason})`
+  return `Error from server${why}: ${serverMessage ?? message}`
 }

@@ -3,10 +3,12 @@ import {
   type KubeObject,
   type LabelSelector,
   type LabelSelectorRequirement,
+  matchesSelector,
   ownValue,
   parseSelector,
 } from '@tenon/api'
 import { KubectlError } from '../errors.ts'
+import type { SelectionFlags } from './flags.ts'
 
 /** @throws KubectlError naming the part that cannot be read. */
 export function labelSelectorOf(text: string): LabelSelector {
@@ -27,14 +29,26 @@ function unreadable(part: string): KubectlError {
   )
 }
 
-/** Whether an object of a file is one that the server would select by `text`. */
-export type FieldMatch = (object: KubeObject) => boolean
+/**
+ * Whether the server would select an object by these flags, whatever its namespace.
+ * @throws KubectlError naming the part that cannot be read.
+ */
+export function selects({
+  fieldSelector,
+  selector,
+}: Pick<SelectionFlags, 'fieldSelector' | 'selector'>): (object: KubeObject) => boolean {
+  const labelled = selector === undefined ? undefined : labelSelectorOf(selector)
+  const matches = fieldSelector === undefined ? undefined : fieldMatch(fieldSelector)
+  return (object) =>
+    (labelled === undefined || matchesSelector(labelled, object.metadata.labels ?? {})) &&
+    (matches === undefined || matches(object))
+}
 
 /**
  * A field selector (`status.phase=Running,spec.nodeName!=a`) for objects that no server selects.
  * @throws KubectlError naming the part that cannot be read.
  */
-export function fieldMatch(text: string): FieldMatch {
+export function fieldMatch(text: string): (object: KubeObject) => boolean {
   const terms = text
     .split(',')
     .filter((part) => part !== '')

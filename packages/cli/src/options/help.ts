@@ -1,10 +1,13 @@
 /** Help of `tenon controller`, and docs/options.md: both from the definitions. */
+import { wrapped } from '@tenon/api/flags'
 import type { ProviderModule } from '@tenon/provider'
-import { type OptionDefinition, optionDefinitionsOf, retiredOptions, unreadVariables } from './definitions.ts'
-import { gateDefinitions } from './gates.ts'
-
-const usualIndent = ' '.repeat(6)
-const columns = 100
+import {
+  gateDefinitions,
+  type OptionDefinition,
+  optionDefinitionsOf,
+  retiredOptions,
+  unreadVariables,
+} from './definitions.ts'
 
 /** The whole text of `tenon controller --help`. */
 export function controllerHelp(providers: readonly ProviderModule[]): string {
@@ -52,18 +55,6 @@ function helpLines(definition: OptionDefinition): readonly string[] {
 function meaningOf({ meaning, choices = [] }: OptionDefinition): string {
   const named = choices.filter((each) => each !== '')
   return named.length === 0 ? meaning : `${meaning} One of ${named.join(', ')}.`
-}
-
-function wrapped(text: string, indent = usualIndent): readonly string[] {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    if (line !== '' && indent.length + line.length + word.length + 1 > columns) {
-      lines.push(indent + line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
-  }
-  return [...lines, indent + line]
 }
 
 /** The text of docs/options.md. */

@@ -1,10 +1,9 @@
 /** Options from the command line and the environment: a flag beats its variable, which beats the default. */
-import { ownValue } from '@tenon/api'
+import { nearest, ownValue } from '@tenon/api'
+import { argumentsOf, flagValue } from '@tenon/api/flags'
 import type { ProviderOption } from '@tenon/provider'
 import { CliError, startUpExitCode } from '../errors.ts'
-import { parseArguments } from './arguments.ts'
 import { type OptionDefinition, retiredOptions } from './definitions.ts'
-import { expected, valueOf } from './values.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -60,6 +59,44 @@ export function readOptions(
   }
 }
 
+/** Texts by flag, or that help is wanted. Of a flag given twice the last one is used. */
+type Given = ReadonlyMap<string, string> | 'help'
+
+/**
+ * Reads a command line as Go's `flag` package does: one or two dashes, `=` or a space (operations.md 2).
+ * @throws CliError for what is no option, naming the fix.
+ */
+export function parseArguments(args: readonly string[], definitions: readonly OptionDefinition[]): Given {
+  const known = new Map(definitions.map((definition) => [definition.flag, definition]))
+  const given = new Map<string, string>()
+  const twoDashes = (arg: string) => arg.replace(/^-(?=[^-])/, '--')
+  for (const each of argumentsOf(args, twoDashes, (name) => known.get(name))) {
+    if (each.kind !== 'flag' || !/^[^-=]/.test(each.name)) throw stray(args[each.at] ?? '', args[each.at - 1])
+    const { definition, name, value } = each
+    if (name === 'h' || name === 'help') return 'help'
+    if (definition === undefined) throw unknown(name, [...known.keys()])
+    if (value === undefined) throw refusal(`--${name} needs a value: --${name}=${definition.takes}`)
+    given.set(name, value)
+  }
+  return given
+}
+
+/** Karpenter would pass over everything from here on without a word. */
+function stray(arg: string, before = ''): CliError {
+  const isForBoolean = /^(?:true|false)$/i.test(arg) && before.startsWith('-')
+  const fix = isForBoolean ? `write ${before}=${arg.toLowerCase()}` : 'options begin with --'
+  return refusal(`"${arg}" is not an option: ${fix}`)
+}
+
+function unknown(name: string, flags: readonly string[]): CliError {
+  const retired = retiredOptions.find((each) => each.flag === name)
+  if (retired !== undefined) return refusal(`--${name} is no longer an option: ${retired.advice}`)
+  const near = nearest(name, flags)
+  return refusal(
+    `unknown option --${name}${near === undefined ? '' : `, did you mean --${near}?`} (see --help)`,
+  )
+}
+
 function readOne(
   definition: OptionDefinition,
   flagText: string | undefined,
@@ -67,15 +104,15 @@ function readOne(
 ): { readonly value: string | number | boolean; readonly warning?: OptionWarning } {
   const { flag, variable = '', kind, fallback } = definition
   if (flagText !== undefined) {
-    const value = valueOf(definition, flagText, 'flag')
-    if (value === undefined) throw refusal(`--${flag}=${flagText}`, definition)
+    const value = flagValue(definition, flagText, 'karpenterFlag')
+    if (value === undefined) throw misread(`--${flag}=${flagText}`, definition)
     return { value }
   }
   const otherwise = defaultOf(definition)
   if (variableText === undefined) return { value: otherwise }
-  const value = valueOf(definition, variableText, 'variable')
+  const value = flagValue(definition, variableText)
   if (value !== undefined) return { value }
-  if (!forgivingKinds.has(kind)) throw refusal(`${variable}=${variableText}`, definition)
+  if (!forgivingKinds.has(kind)) throw misread(`${variable}=${variableText}`, definition)
   return {
     value: otherwise,
     warning: {
@@ -90,7 +127,7 @@ function defaultOf(
   definition: Pick<OptionDefinition, 'kind' | 'choices' | 'fallback'>,
 ): string | number | boolean {
   const { fallback } = definition
-  return valueOf(definition, fallback, 'variable') ?? fallback
+  return flagValue(definition, fallback) ?? fallback
 }
 
 /** The values of a provider's options where none is given, by their variables. */
@@ -98,8 +135,38 @@ export function providerDefaults(options: readonly ProviderOption[]): Readonly<R
   return Object.fromEntries(options.map((option) => [option.variable, String(defaultOf(option))]))
 }
 
-function refusal(what: string, definition: OptionDefinition): CliError {
-  return new CliError(`${what}: ${expected(definition)}`, { exitCode: startUpExitCode })
+/** What a value of the kind looks like, for messages. */
+function expected({ kind, choices = [] }: OptionDefinition): string {
+  switch (kind) {
+    case 'commas':
+    case 'text':
+    case 'texts':
+      return 'use a non-empty value'
+    case 'name':
+      return 'give a name'
+    case 'choice':
+      return `give ${choices.filter((each) => each !== '').join(' or ')}`
+    case 'list':
+      return 'use stdout, stderr or file paths, separated by commas'
+    case 'integer':
+      return 'use an integer'
+    case 'number':
+      return 'use a number'
+    case 'boolean':
+      return 'use true or false'
+    case 'booleanOrAuto':
+      return 'use true, false or auto'
+    case 'duration':
+      return 'use a duration such as 10s or 1m30s'
+  }
+}
+
+function misread(what: string, definition: OptionDefinition): CliError {
+  return refusal(`${what}: ${expected(definition)}`)
+}
+
+function refusal(message: string): CliError {
+  return new CliError(message, { exitCode: startUpExitCode })
 }
 
 function retiredVariables(env: Env): OptionWarning[] {

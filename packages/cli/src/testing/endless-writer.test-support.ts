@@ -2,7 +2,7 @@
 import { TraceFile, readTraceFile } from '@tenon/ask'
 import { Journal } from '@tenon/operator'
 import { silentLogger, SystemClock } from '@tenon/runtime'
-import { JournalFiles } from '../journal/journal-files.ts'
+import { JournalFiles } from '../commands/controller/journal-files.ts'
 
 const [what, path = '', writer = ''] = process.argv.slice(2)
 /** Small ones are rotated while the process lives. */

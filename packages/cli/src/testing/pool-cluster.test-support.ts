@@ -16,7 +16,7 @@ import {
 } from '@tenon/api'
 import { createApiServer, createCredentials, type Credentials, kubeconfigYaml } from '@tenon/devcluster'
 import { rfc3339, serveHttps, silentLogger, SystemClock, SystemRandom } from '@tenon/runtime'
-import { runCommand } from '../commands/command.test-support.ts'
+import { runCommand } from './command.test-support.ts'
 
 const crdKind: ResourceType = {
   group: 'apiextensions.k8s.io',

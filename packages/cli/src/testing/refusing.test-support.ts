@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { type KubeObject, kinds, type Pod } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
-import { aPod } from '../get/snapshot.test-support.ts'
+import { aPod } from './snapshot.test-support.ts'
 import type { ServedApi } from './served-api.test-support.ts'
 
 const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1', namespaced: false }

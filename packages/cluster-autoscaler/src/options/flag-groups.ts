@@ -1,4 +1,4 @@
-import type { FlagDefinition, FlagGroup } from './flag.ts'
+import type { AutoscalerFlag, FlagGroup } from './flag.ts'
 import { cloudFlags, healthFlags, kubernetesFlags, leaderFlags, loopFlags } from './flags/cluster-flags.ts'
 import { logFlags, statusFlags } from './flags/process-flags.ts'
 import { requestFlags, scaleDownFlags, scaleUpFlags } from './flags/scaling-flags.ts'
@@ -17,4 +17,4 @@ export const flagGroups: readonly FlagGroup[] = [
   logFlags,
 ]
 
-export const allFlags: readonly FlagDefinition[] = flagGroups.flatMap(({ flags }) => flags)
+export const allFlags: readonly AutoscalerFlag[] = flagGroups.flatMap(({ flags }) => flags)

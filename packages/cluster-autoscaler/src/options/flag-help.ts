@@ -1,9 +1,7 @@
 /** Help of `tenon cluster-autoscaler`, from the definitions. */
-import type { FlagClass, FlagDefinition } from './flag.ts'
+import { wrapped } from '@tenon/api/flags'
+import type { AutoscalerFlag, FlagClass } from './flag.ts'
 import { flagGroups } from './flag-groups.ts'
-
-const columns = 100
-const indent = ' '.repeat(6)
 
 const classWords: Readonly<Record<FlagClass, string>> = {
   S: '',
@@ -25,25 +23,13 @@ export function flagHelp(program: string, clouds: readonly string[]): string {
   ].join('\n')
 }
 
-function linesOf({ name, kind, fallback, class: flagClass, meaning }: FlagDefinition): readonly string[] {
+function linesOf({ flag, kind, fallback, class: flagClass, meaning }: AutoscalerFlag): readonly string[] {
   const value = kind === 'boolean' ? '' : ` ${kind === 'texts' ? 'text, repeatable' : kind}`
   const notes = [fallback === '' ? '' : `default ${fallback}`, classWords[flagClass]].filter(
     (note) => note !== '',
   )
   const note = notes.length === 0 ? '' : `  (${notes.join('; ')})`
-  return [`  ${name === 'v' ? '-v, ' : ''}--${name}${value}${note}`, ...wrapped(meaning)]
-}
-
-function wrapped(text: string): readonly string[] {
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(' ')) {
-    if (line !== '' && indent.length + line.length + word.length + 1 > columns) {
-      lines.push(indent + line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
-  }
-  return [...lines, indent + line]
+  return [`  ${flag === 'v' ? '-v, ' : ''}--${flag}${value}${note}`, ...wrapped(meaning)]
 }
 
 /** The text of docs/cluster-autoscaler/flags.md. */
@@ -66,8 +52,8 @@ export function flagsPage(): string {
       '',
       '| flag | kind | default | class | meaning |',
       '|---|---|---|---|---|',
-      ...flags.map(({ name, kind, fallback, class: flagClass, meaning }) => {
-        const shown = name === 'v' ? '`-v`, `--v`' : `\`--${name}\``
+      ...flags.map(({ flag, kind, fallback, class: flagClass, meaning }) => {
+        const shown = flag === 'v' ? '`-v`, `--v`' : `\`--${flag}\``
         const initial = fallback === '' ? '' : `\`${fallback}\``
         return `| ${shown} | ${kind} | ${initial} | ${flagClass} | ${meaning} |`
       }),

@@ -1,6 +1,6 @@
 /** Reading a command line as Cluster Autoscaler does (cluster-autoscaler.md 8). */
-import { parseDuration } from '@tenon/api'
-import type { FlagDefinition, FlagKind } from './flag.ts'
+import { nearest } from '@tenon/api'
+import { argumentsOf, booleanWords, type FlagDefinition, flagValue } from '@tenon/api/flags'
 
 /** The flags that were given, or what is wrong with them. */
 export type ParsedFlags =
@@ -15,7 +15,7 @@ export class FlagValues {
   readonly #given: ReadonlyMap<string, readonly string[]>
 
   constructor(definitions: readonly FlagDefinition[], given: ReadonlyMap<string, readonly string[]>) {
-    this.#definitions = new Map(definitions.map((each) => [each.name, each]))
+    this.#definitions = new Map(definitions.map((each) => [each.flag, each]))
     this.#given = given
   }
 
@@ -40,24 +40,24 @@ export class FlagValues {
   }
 
   isOn(name: string): boolean {
-    return booleans.get(this.text(name)) === true
+    return booleanWords.get(this.text(name)) === true
   }
 
   integer(name: string): number {
-    return this.#number(name, integerOf)
+    return this.#number(name, 'integer')
   }
 
   number(name: string): number {
-    return this.#number(name, numberOf)
+    return this.#number(name, 'number')
   }
 
   durationMs(name: string): number {
-    return this.#number(name, parseDuration)
+    return this.#number(name, 'duration')
   }
 
-  #number(name: string, read: (text: string) => number | undefined): number {
-    const value = read(this.text(name))
-    if (value === undefined) throw new Error(`--${name} was read as another kind`)
+  #number(name: string, kind: 'integer' | 'number' | 'duration'): number {
+    const value = flagValue({ kind }, this.text(name))
+    if (typeof value !== 'number') throw new Error(`--${name} was read as another kind`)
     return value
   }
 
@@ -71,102 +71,61 @@ export class FlagValues {
 /** Reads arguments; those that are no flags are passed over, as are all after `--`. */
 export function parseFlags(args: readonly string[], definitions: readonly FlagDefinition[]): ParsedFlags {
   const given = new Map<string, string[]>()
-  for (let at = 0; at < args.length; at++) {
-    const arg = args[at] ?? ''
-    if (arg === '--') break
-    if (!arg.startsWith('-') || arg === '-') continue
-    const { name, value: attached } = partsOf(arg)
-    if (name === 'help' || name === 'h') return { kind: 'help' }
-    const definition = definitionOf(name, definitions)
+  const find = (name: string) =>
+    definitions.find(({ flag }) => (flag.endsWith('*') ? name.startsWith(flag.slice(0, -1)) : flag === name))
+  for (const each of argumentsOf(args, spelled, find)) {
+    if (each.kind !== 'flag') continue
+    const { definition, name, value } = each
+    const arg = args[each.at] ?? ''
+    const isLong = spelled(arg).startsWith('--')
+    if (isLong && (name === 'help' || name === 'h')) return { kind: 'help' }
     if (definition === undefined)
-      return usage(`unknown flag ${arg.split('=')[0]}${suggestion(name, definitions)}`)
-    const takesNext = attached === undefined && definition.kind !== 'boolean'
-    const value = attached ?? (takesNext ? args[++at] : 'true')
+      return usage(`unknown flag ${arg.split('=')[0]}${isLong ? suggestion(name, definitions) : ''}`)
     if (value === undefined) return usage(`--${name} needs a value`)
-    if (!isValue(definition.kind, value))
-      return usage(`--${name}=${value}: give ${expected[definition.kind]}`)
-    given.set(definition.name, [...(given.get(definition.name) ?? []), value])
+    if (flagValue(definition, value) === undefined)
+      return usage(`--${name}=${value}: give ${expected(definition)}`)
+    given.set(definition.flag, [...(given.get(definition.flag) ?? []), value])
   }
   return { kind: 'values', values: new FlagValues(definitions, given) }
 }
 
-/** `-v` alone may be short, and have its value right behind it. */
-function partsOf(arg: string): { readonly name: string; readonly value: string | undefined } {
-  const [, short] = /^-v(?!=)(.+)$/s.exec(arg) ?? []
-  if (short !== undefined) return { name: 'v', value: short }
-  const isLong = arg.startsWith('--')
-  const text = arg.slice(isLong ? 2 : 1)
-  const equals = text.indexOf('=')
-  const name = (equals === -1 ? text : text.slice(0, equals)).replaceAll('_', '-')
-  const isKnownForm = isLong || name === 'v' || name === 'h'
-  return { name: isKnownForm ? name : '', value: equals === -1 ? undefined : text.slice(equals + 1) }
+/** Names may have underscores. `-v` and `-h` alone may be short, and `-v` may have its value right behind it. */
+function spelled(arg: string): string {
+  const [, level] = /^-v(?!=)(.+)$/s.exec(arg) ?? []
+  if (level !== undefined) return `--v=${level}`
+  if (/^-[vh](=|$)/.test(arg)) return `-${arg}`
+  return arg.replace(/^--[^=]+/, (name) => name.replaceAll('_', '-'))
 }
 
-function definitionOf(name: string, definitions: readonly FlagDefinition[]): FlagDefinition | undefined {
-  return definitions.find((each) =>
-    each.name.endsWith('*') ? name.startsWith(each.name.slice(0, -1)) : each.name === name,
-  )
-}
-
+/** A slip of the finger is one letter; nearly every short name is that near to another. */
 function suggestion(name: string, definitions: readonly FlagDefinition[]): string {
-  const near = definitions.find((each) => isNear(name, each.name))
-  return near === undefined ? '' : `, did you mean --${near.name}?`
-}
-
-/** Whether two names have the same letters but for one, as after a slip of the finger. */
-function isNear(a: string, b: string): boolean {
-  if (a.length < 4 || Math.abs(a.length - b.length) > 1) return false
-  const start = Array.from(a).findIndex((letter, at) => letter !== b[at])
-  if (start === -1) return true
-  return [
-    [1, 1],
-    [1, 0],
-    [0, 1],
-  ].some(([skipA = 0, skipB = 0]) => a.slice(start + skipA) === b.slice(start + skipB))
+  const names = definitions.map(({ flag }) => flag)
+  const near = name.length < 4 ? undefined : nearest(name, names, 1)
+  return near === undefined ? '' : `, did you mean --${near}?`
 }
 
 function usage(message: string): ParsedFlags {
   return { kind: 'usage', message }
 }
 
-const booleans: ReadonlyMap<string, boolean> = new Map([
-  ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((word) => [word, true] as const),
-  ...['0', 'f', 'F', 'false', 'FALSE', 'False'].map((word) => [word, false] as const),
-])
-
-function isValue(kind: FlagKind, text: string): boolean {
+function expected({ kind }: FlagDefinition): string {
   switch (kind) {
     case 'boolean':
-      return booleans.has(text)
+      return 'true or false'
     case 'integer':
-      return integerOf(text) !== undefined
+      return 'a whole number'
     case 'number':
-      return numberOf(text) !== undefined
+      return 'a number'
     case 'duration':
-      return parseDuration(text) !== undefined
+      return 'a duration such as 10s or 1m30s'
+    case 'commas':
+      return 'a list with commas'
+    case 'booleanOrAuto':
+    case 'choice':
+    case 'list':
+    case 'name':
     case 'text':
     case 'texts':
-    case 'commas':
-      return true
+      return 'some text'
   }
-}
-
-const expected: Readonly<Record<FlagKind, string>> = {
-  boolean: 'true or false',
-  integer: 'a whole number',
-  number: 'a number',
-  duration: 'a duration such as 10s or 1m30s',
-  text: 'some text',
-  texts: 'some text',
-  commas: 'a list with commas',
-}
-
-function integerOf(text: string): number | undefined {
-  if (!/^[+-]?\d+$/.test(text)) return undefined
-  const value = Number(text)
-  return Number.isSafeInteger(value) ? value : undefined
-}
-
-function numberOf(text: string): number | undefined {
-  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? Number(text) : undefined
 }

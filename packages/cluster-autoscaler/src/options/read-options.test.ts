@@ -44,7 +44,7 @@ function flagsOfSheet(): readonly string[] {
 test('every flag of the sheet is known', () => {
   const names = flagsOfSheet()
   assert.ok(names.length > 140, `${names.length} names`)
-  const known = allFlags.map(({ name }) => name)
+  const known = allFlags.map(({ flag }) => flag)
   const unknown = names.filter((name) => {
     const ending = name.replace(/^…/, '').replace(/\*$/, '')
     return !known.some(
@@ -332,7 +332,7 @@ test('help names every flag with what it does here', () => {
   assert.equal(asked('--scan-interval=x', '--help').kind, 'usage')
   assert.equal(asked('--help').kind, 'help')
   const text = flagHelp('tenon cluster-autoscaler', clouds)
-  for (const { name } of allFlags) assert.ok(text.includes(`--${name}`), name)
+  for (const { flag } of allFlags) assert.ok(text.includes(`--${flag}`), flag)
   assert.match(text, /--scan-interval duration {2}\(default 10s\)\n {6}pause between two loops\n/)
   assert.match(text, /--cluster-name text {2}\(accepted, changes nothing\)/)
   assert.match(text, /--parallel-drain {2}\(default true; accepted with a warning, no effect\)/)

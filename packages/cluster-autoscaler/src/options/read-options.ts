@@ -42,12 +42,12 @@ export function readOptions(args: readonly string[], clouds: readonly string[]):
 
 function warningsOf(values: FlagValues): readonly string[] {
   const idle = allFlags.filter(
-    ({ name, class: flagClass, warns = 'given', fallback }) =>
+    ({ flag, class: flagClass, warns = 'given', fallback }) =>
       flagClass === 'W' &&
-      values.isGiven(name) &&
-      (warns === 'given' || values.isOn(name) !== (fallback === 'true')),
+      values.isGiven(flag) &&
+      (warns === 'given' || values.isOn(flag) !== (fallback === 'true')),
   )
-  return [...idle.map(({ name, meaning }) => `--${name} has no effect: ${meaning}`), ...oddities(values)]
+  return [...idle.map(({ flag, meaning }) => `--${flag} has no effect: ${meaning}`), ...oddities(values)]
 }
 
 function oddities(values: FlagValues): readonly string[] {

@@ -1,5 +1,0 @@
-/** What plays clusters on virtual time; the embedded cluster is loaded with it. */
-export { runCase } from '../cases/run.ts'
-export { replay } from '../trace/replay.ts'
-export { defaultPlayTimes, Play } from './play.ts'
-export { playSnapshot } from './play-snapshot.ts'

@@ -1,0 +1,6 @@
+/** What a controller needs to record; nothing of the embedded cluster is loaded with it. */
+export { priceOfLabels } from './play/catalogue.ts'
+export type { SnapshotCatalogue } from './snapshot/snapshot.ts'
+export { sharedCatalogues } from './snapshot/take.ts'
+export { Recorder } from './trace/recorder.ts'
+export { resumedFile, TraceFile } from './trace/trace-file.ts'

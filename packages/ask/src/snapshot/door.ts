@@ -1,3 +1,0 @@
-/** What a controller needs to answer with a snapshot; nothing of the embedded cluster is loaded with it. */
-export { snapshotLines } from './lines.ts'
-export { type CatalogueSource, takeCatalogues, type TakenCatalogues, takeSnapshot } from './take.ts'

@@ -1,6 +1,0 @@
-/** What a controller needs to record; nothing of the embedded cluster is loaded with it. */
-export { priceOfLabels } from '../play/catalogue.ts'
-export type { SnapshotCatalogue } from '../snapshot/snapshot.ts'
-export { sharedCatalogues } from '../snapshot/take.ts'
-export { Recorder } from './recorder.ts'
-export { resumedFile, TraceFile } from './trace-file.ts'

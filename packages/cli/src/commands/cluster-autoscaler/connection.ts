@@ -1,0 +1,52 @@
+/** How `tenon cluster-autoscaler` reaches the API server (cluster-autoscaler.md 2.1). */
+import type { KubernetesConnection, ProcessOptions } from '@tenon/cluster-autoscaler'
+import {
+  directKubeConfig,
+  KubeConfigError,
+  type KubeConfigOptions,
+  loadKubeConfig,
+  type ServerAddress,
+} from '@tenon/kube'
+import { CliError } from '../../errors.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** An API server, and what another thread needs to reach it. */
+export interface AutoscalerConnection extends KubernetesConnection {
+  readonly config: KubeConfigOptions | ServerAddress
+}
+
+/**
+ * The server of the options.
+ * @throws CliError naming the file or flag and the fix.
+ */
+export function connectionOf(options: ProcessOptions, env: Env): AutoscalerConnection {
+  const config = configOf(options, env)
+  try {
+    const { transport, server } = 'url' in config ? directKubeConfig(config) : loadKubeConfig(config)
+    return { transport, server, config }
+  } catch (cause) {
+    if (!(cause instanceof KubeConfigError)) throw cause
+    throw new CliError(cause.message, { cause })
+  }
+}
+
+function configOf({ kubeconfig, kubernetes }: ProcessOptions, env: Env): AutoscalerConnection['config'] {
+  if (kubeconfig !== '') return { env, kubeconfig }
+  if (kubernetes?.kubeconfig !== undefined) return { env, kubeconfig: kubernetes.kubeconfig }
+  const server = kubernetes?.server
+  if (server === undefined) return { env }
+  const url = new URL(server)
+  const hasAccount = kubernetes?.isInCluster === true || kubernetes?.usesServiceAccount === true
+  // The pod's own credentials, sent to the address that is named; never over plain HTTP.
+  if (hasAccount && url.protocol === 'https:') return { env: podEnv(url) }
+  return { url: server, source: '--kubernetes' }
+}
+
+/** What a pod is given, for another address of the server. */
+function podEnv({ hostname, port }: URL): Env {
+  return {
+    KUBERNETES_SERVICE_HOST: hostname.replace(/^\[(.*)\]$/, '$1'),
+    KUBERNETES_SERVICE_PORT: port === '' ? '443' : port,
+  }
+}

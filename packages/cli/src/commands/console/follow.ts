@@ -1,0 +1,55 @@
+/** What the page shows, as it changes: of a snapshot, of a controller alone, or of a cluster that is watched (console.md 1). */
+import { ConsoleModel, followSnapshots, type LiveView, snapshotView } from '@tenon/console'
+import type { Clock } from '@tenon/runtime'
+import type { Io } from '../../io.ts'
+import { type ClusterConnection, hasCluster, onCluster } from '../../kubectl/connection.ts'
+import type { SourceFlags } from '../../kubectl/flags.ts'
+import { snapshotFile } from '../../source/snapshot-file.ts'
+import { snapshotFrom } from '../../source/snapshot.ts'
+import { followLive } from './live.ts'
+
+/** So long the first picture waits for all lists; after that it shows what there is, and grows. */
+const firstPictureMs = 10_000
+const lookMs = 50
+
+/**
+ * Begins to follow, until `signal` aborts.
+ * @throws CliError or KubectlError when there is nothing to follow.
+ */
+export async function followedView(
+  io: Io,
+  flags: SourceFlags,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<LiveView> {
+  const { controller, snapshot } = flags
+  const own = { ...io, err: () => undefined, interrupted: AbortSignal.any([io.interrupted, signal]) }
+  if (snapshot !== undefined) return await snapshotView(await snapshotFile(io, snapshot), clock)
+  if (controller !== undefined && !hasCluster(io, flags))
+    return await followSnapshots(async () => await snapshotFrom(own, flags), clock, signal)
+  return await new Promise((resolve, reject) => {
+    onCluster(own, flags, async (connection) => {
+      const model = new ConsoleModel()
+      await followLive(own, flags, { connection, tell: (event) => model.apply(event) }, own.interrupted)
+      await filled(model, connection, own.interrupted)
+      resolve(model)
+      await aborted(own.interrupted)
+    }).catch(reject)
+  })
+}
+
+async function filled(
+  model: ConsoleModel,
+  { clock }: Pick<ClusterConnection, 'clock'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const endMs = clock.monotonic() + firstPictureMs
+  while (!model.isFilled && clock.monotonic() < endMs) await clock.sleep(lookMs, signal)
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return
+  await new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

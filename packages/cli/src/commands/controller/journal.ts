@@ -1,0 +1,27 @@
+/** `--journal-path`: the journal of a controller that outlives it. */
+import type { Journal } from '@tenon/operator'
+import type { Logger } from '@tenon/runtime'
+import type { JournalFiles } from './journal-files.ts'
+
+/**
+ * Reads the journal of the directory, and goes on with it. Where that cannot be, the log says so, and the controller
+ * works without: its nodes are worth more than its journal.
+ * @param path empty for none.
+ */
+export async function keepJournal(
+  path: string,
+  journal: Journal,
+  logger: Logger,
+): Promise<JournalFiles | undefined> {
+  if (path === '') return undefined
+  const files = await import('./journal-files.ts')
+  try {
+    return await files.JournalFiles.attach(path, journal, logger)
+  } catch (error) {
+    logger.error('the journal is kept in memory only; fix the directory, or set --journal-path to another', {
+      directory: path,
+      error,
+    })
+    return undefined
+  }
+}

@@ -1,0 +1,184 @@
+/** The options of `tenon controller`, from its command line and its environment (operations.md 2 to 4). */
+import { defaultSettings, defaultSpreadOf, type Settings } from '@tenon/operator'
+import type { ProviderModule } from '@tenon/provider'
+import type { LogLevel } from '@tenon/runtime'
+import { parseDocument } from 'yaml'
+import { CliError, startUpExitCode } from '../../errors.ts'
+import type { Providers } from '../../load-provider.ts'
+import { optionDefinitionsOf } from '../../options/definitions.ts'
+import { type OptionWarning, type ReadOptions, readOptions } from '../../options/read.ts'
+import { featureGates, karpenterGates } from '../../options/feature-gates.ts'
+
+export interface ControllerOptions {
+  readonly provider: ProviderModule
+  /** The values of its options, by their variables. */
+  readonly providerEnv: Env
+  readonly kubeconfig: string
+  readonly context: string
+  /** Absent when requests are not to be held back. */
+  readonly rate: { readonly perSecond: number; readonly burst: number } | undefined
+  readonly metricsPort: number
+  readonly healthProbePort: number
+  /** 0 for none. */
+  readonly debugPort: number
+  /** Empty for none. */
+  readonly journalPath: string
+  /** Empty for none. */
+  readonly recordPath: string
+  readonly maxConnections: number
+  readonly isProfiling: boolean
+  readonly logLevel: LogLevel
+  /** Comma lists. */
+  readonly logOutputs: string
+  readonly logErrorOutputs: string
+  /** 0 for no limit. */
+  readonly memoryLimitBytes: number
+  readonly leaderElection: { readonly namespace: string; readonly name: string } | undefined
+  readonly settings: Settings
+  readonly warnings: readonly OptionWarning[]
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads the options.
+ * @param providers those whose options count.
+ * @param podNamespace the namespace of the pod this runs in; undefined outside of one.
+ * @returns `help` when that is asked for.
+ * @throws CliError with exit code 2, naming the flag or variable and what it takes.
+ */
+export function controllerOptions(
+  args: readonly string[],
+  env: Env,
+  { all, chosen }: Providers,
+  podNamespace: string | undefined,
+): ControllerOptions | 'help' {
+  const read = readOptions(args, env, optionDefinitionsOf(all), chosen?.name)
+  if (read === 'help') return 'help'
+  if (chosen === undefined) {
+    const names = all.map(({ name }) => `--provider=${name}`).join(' or ')
+    throw refusal(`set the cloud provider: ${names}`)
+  }
+  const { settings, warnings } = settingsOf(read)
+  const brakeNamespace = read.text('leader-election-namespace') || podNamespace
+  const lease = read.isOn('disable-leader-election') ? undefined : leaseOf(read, podNamespace)
+  const identity = {
+    isAccepted: read.isOn('accept-cluster-identity'),
+    ...(lease !== undefined && { lease }),
+  }
+  return {
+    provider: chosen,
+    providerEnv: Object.fromEntries(chosen.options.map(({ flag, variable }) => [variable, read.text(flag)])),
+    kubeconfig: read.text('kubeconfig'),
+    context: read.text('context'),
+    rate: rateOf(read.number('kube-client-qps'), read.number('kube-client-burst')),
+    metricsPort: port(read, 'metrics-port'),
+    healthProbePort: port(read, 'health-probe-port'),
+    debugPort: port(read, 'debug-port'),
+    journalPath: read.text('journal-path'),
+    recordPath: read.text('record-path'),
+    maxConnections: Math.max(1, read.number('max-connections')),
+    isProfiling: read.isOn('enable-profiling'),
+    logLevel: logLevel(read.text('log-level')),
+    logOutputs: read.text('log-output-paths'),
+    logErrorOutputs: read.text('log-error-output-paths'),
+    memoryLimitBytes: Math.max(0, read.number('memory-limit')),
+    leaderElection: lease,
+    settings: { ...settings, identity, ...(brakeNamespace !== undefined && { brakeNamespace }) },
+    warnings: [...read.warnings, ...warnings],
+  }
+}
+
+function settingsOf(read: ReadOptions): {
+  readonly settings: Settings
+  readonly warnings: readonly OptionWarning[]
+} {
+  const readGates = featureGates(read.nameOf('feature-gates'), read.text('feature-gates'))
+  const { gates, own, warnings } = readGates
+  const isCompatible = read.text('compatibility') === 'karpenter'
+  const cpuRequestsMillis = read.number('cpu-requests')
+  const qps = read.number('kube-client-qps')
+  return {
+    settings: {
+      ...defaultSettings,
+      batchMaxMs: read.number('batch-max-duration'),
+      batchIdleMs: read.number('batch-idle-duration'),
+      initializationTimeoutMs: isCompatible
+        ? Number.POSITIVE_INFINITY
+        : read.number('initialization-timeout'),
+      preferences: read.text('preference-policy') === 'Ignore' ? 'Ignore' : 'Respect',
+      minValues: read.text('min-values-policy') === 'BestEffort' ? 'BestEffort' : 'Strict',
+      defaultSpread: defaultSpread(read.nameOf('scheduler-config'), read.text('scheduler-config')),
+      ignoreDraRequests: ignoresDevices(read.text('ignore-dra-requests'), isCompatible),
+      requestBookingMs: read.number('provisioning-request-booking-duration'),
+      vpaPredictions: !isCompatible && read.isOn('vpa-predictions'),
+      featureGates: isCompatible ? karpenterGates(readGates) : gates,
+      clusterStateObservability: !read.isOn('disable-cluster-state-observability'),
+      metricsDetail: read.text('metrics-detail') === 'reduced' ? 'reduced' : 'full',
+      observeOnly: read.isOn('observe-only'),
+      compatibility: isCompatible ? 'karpenter' : 'none',
+      autoBrake: read.isOn('auto-brake'),
+      cpuRequestsMillis: cpuRequestsMillis > 0 ? cpuRequestsMillis : defaultSettings.cpuRequestsMillis,
+      ...(qps > 0 && { maxNominations: Math.floor((qps * defaultSettings.nominationHoldMs) / 1000) }),
+    },
+    warnings: isCompatible && own.length > 0 ? [...warnings, overruled(own)] : warnings,
+  }
+}
+
+/** Karpenter ignores them unless it is told otherwise. */
+function ignoresDevices(text: string, isCompatible: boolean): Settings['ignoreDraRequests'] {
+  if (text === 'auto') return isCompatible || 'auto'
+  return text === 'true'
+}
+
+function overruled(gates: readonly string[]): OptionWarning {
+  return {
+    message: 'feature gates stay off because of the compatibility mode',
+    fields: { gates, fix: 'remove --compatibility=karpenter, or the gates' },
+  }
+}
+
+/** As in Kubernetes' own client, 0 stands for its defaults. */
+function rateOf(qps: number, burst: number): ControllerOptions['rate'] {
+  if (qps < 0) return undefined
+  return { perSecond: qps === 0 ? 5 : qps, burst: burst <= 0 ? 10 : burst }
+}
+
+function leaseOf(
+  read: ReadOptions,
+  podNamespace: string | undefined,
+): { readonly namespace: string; readonly name: string } {
+  const namespace = read.text('leader-election-namespace') || podNamespace
+  if (namespace === undefined || namespace === '') {
+    throw refusal(
+      'leader election needs a namespace outside of a pod: set --leader-election-namespace (LEADER_ELECTION_NAMESPACE), or disable it with --disable-leader-election',
+    )
+  }
+  return { namespace, name: read.text('leader-election-name') }
+}
+
+function port(read: ReadOptions, flag: string): number {
+  const number = read.number(flag)
+  if (number < 0 || number > 65_535)
+    throw refusal(`${read.nameOf(flag)}=${number}: use a port from 0 to 65535`)
+  return number
+}
+
+/** The constraints of the scheduler configuration, which is given as text. */
+function defaultSpread(name: string, text: string): Settings['defaultSpread'] {
+  const document = parseDocument(text)
+  const [error] = document.errors
+  if (error !== undefined)
+    throw refusal(`${name}: not valid YAML or JSON: ${error.message.split('\n')[0] ?? ''}`)
+  const read = defaultSpreadOf(document.toJS())
+  if ('error' in read) throw refusal(`${name}: ${read.error}`)
+  return read.ok
+}
+
+function logLevel(text: string): LogLevel {
+  return text === 'debug' || text === 'error' ? text : 'info'
+}
+
+function refusal(message: string): CliError {
+  return new CliError(message, { exitCode: startUpExitCode })
+}

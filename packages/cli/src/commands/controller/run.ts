@@ -1,0 +1,271 @@
+/** `tenon controller`: the autoscaler against a cluster. */
+import { hostname } from 'node:os'
+import { argv, memoryUsage } from 'node:process'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import {
+  fencedTransport,
+  KubeConfigError,
+  type KubeConfigOptions,
+  type LoadedKubeConfig,
+  loadKubeConfig,
+} from '@tenon/kube'
+import {
+  addProcessMetrics,
+  crdProblem,
+  metricsHandler,
+  type Operator,
+  probesHandler,
+  scrapeHandler,
+} from '@tenon/operator'
+import {
+  type HttpHandler,
+  JsonLogger,
+  type LogLevel,
+  openLogOutputs,
+  serveHttp,
+  type SocketServer,
+  SystemClock,
+  SystemRandom,
+  type Transport,
+  uuid,
+} from '@tenon/runtime'
+import { CliError, startUpExitCode } from '../../errors.ts'
+import type { Io } from '../../io.ts'
+import { annotationsOf } from '../../leader-annotations.ts'
+import { loadProviders, providerAsked } from '../../load-provider.ts'
+import { controllerHelp } from '../../options/help.ts'
+import { version } from '../../version.ts'
+import { composeOperator } from './compose-operator.ts'
+import { keepJournal } from './journal.ts'
+import { type Elect, Leadership, leasePace } from './leadership.ts'
+import { guardMemory } from './memory.ts'
+import { type ControllerOptions, controllerOptions } from './options.ts'
+import { cataloguePage, controllerPages, snapshotPage } from './pages.ts'
+import type { RecordingParts } from './recording.ts'
+import { commitOf, podNamespace } from './surroundings.ts'
+import { ThreadedElector } from './threaded-elector.ts'
+
+/** A probe that asks the API server does not wait longer. */
+const discoveryTimeoutMs = 5000
+/** Metrics and probes are asked for without a body, and at once. */
+const longestBodyBytes = 64
+const longestRequestMs = 10_000
+/** Of requests about the lease, which must not be late. */
+const leaseRequestTimeoutMs = 5000
+/** Of pages that people and commands ask for. */
+const debugGuard = { connections: 50, bodyBytes: 64 * 1024, requestMs: 10_000 }
+
+/** Runs until the process is asked to end, or loses its lease. */
+export async function runController(io: Io, args: readonly string[]): Promise<void> {
+  const providers = await loadProviders(providerAsked(args, io.env), io.cwd).catch(asStartUpError)
+  const options = controllerOptions(args, io.env, providers, podNamespace())
+  if (options === 'help') {
+    io.out(controllerHelp(providers.all))
+    return
+  }
+  const outputs = openOutputs(io, options)
+  const clock = new SystemClock()
+  const random = new SystemRandom()
+  const level: { value: LogLevel } = { value: options.logLevel }
+  const commit = commitOf(io.env)
+  const logger = new JsonLogger(clock, outputs.log.write, level, {
+    ...(commit !== undefined && { commit }),
+    onBroken: outputs.errors.write,
+  })
+  for (const { message, fields } of options.warnings) logger.warn(message, fields)
+  const identity = `${hostname()}_${uuid(random)}`
+  const leadership = new Leadership({ election: options.leaderElection, identity, clock, random, logger })
+  // A process that only observes sends nothing but what is about its lease, whatever is wrong with the rest of it.
+  const mayAct = () => !options.settings.observeOnly && leadership.mayAct()
+  const config = clusterOf(io, options)
+  const operator = await composeOperator({
+    cloud: { module: options.provider, env: { ...io.env, ...options.providerEnv } },
+    api: {
+      server: config.server,
+      transport: fencedTransport(config.transport, mayAct),
+      ...(options.rate && { rate: options.rate }),
+    },
+    mayAct,
+    settings: options.settings,
+    commit: commit ?? '',
+    runtime: { clock, random, logger },
+  }).catch(asStartUpError)
+  addProcessMetrics(operator.metrics.registry)
+  const profileHandler = await profiles(options, clock)
+  const pages = controllerPages(level, {
+    ...(profileHandler && { profiles: profileHandler }),
+    snapshot: snapshotPage({ operator, identity, isLeading: mayAct, clock }),
+    catalogue: cataloguePage({ operator, provider: operator.provider }),
+  })
+  const journalFiles = await keepJournal(options.journalPath, operator.journal, logger)
+  const servers = [...(await listen(options, scrapeHandler(operator), probes(operator, config.transport)))]
+  const ended = new AbortController()
+  const ending = AbortSignal.any([io.interrupted, ended.signal])
+  const recording = recorded(options, { operator, config, runtime: { clock, random, logger } }, ending)
+  try {
+    const [metricsPort, healthProbePort] = servers.map(({ port }) => port)
+    const debug = await listenForDebugging(options, metricsHandler(operator, pages), logger)
+    if (debug !== undefined) servers.push(debug)
+    const ports = { metricsPort, healthProbePort, debugPort: debug?.port ?? 'off' }
+    logger.info('starting', {
+      provider: options.provider.name,
+      server: config.server,
+      identity,
+      ...ports,
+      ...settingsOf(options),
+    })
+    const { defaultSpread } = options.settings
+    if (defaultSpread.length > 0) logger.info('spreading pods by default', { constraints: defaultSpread })
+    if (options.memoryLimitBytes > 0) {
+      const memory = { limitBytes: options.memoryLimitBytes, ...processMemory(), clock, logger }
+      void guardMemory(memory, io.interrupted)
+    }
+    const place = debug && { port: debug.port, isInPod: podNamespace() !== undefined }
+    const annotations = annotationsOf(identity, place)
+    const elect: Elect = (election, hooks) =>
+      new ThreadedElector({
+        ...hooks,
+        data: {
+          config: configOf(io, options),
+          election: { ...election, ...leasePace, identity, annotations },
+          requestTimeoutMs: leaseRequestTimeoutMs,
+          userAgent: `karpenter/${version}`,
+        },
+        logger,
+      })
+    await leadership.run(operator, elect, io.interrupted)
+  } finally {
+    ended.abort()
+    await Promise.all([recording, journalFiles?.close(), ...servers.map((server) => server.close())])
+    outputs.log.close()
+    outputs.errors.close()
+  }
+}
+
+/** Records if that is asked for: what it needs is loaded then only. */
+async function recorded(
+  { recordPath }: ControllerOptions,
+  {
+    operator,
+    config,
+    runtime,
+  }: Pick<RecordingParts, 'operator' | 'runtime'> & { readonly config: LoadedKubeConfig },
+  signal: AbortSignal,
+): Promise<void> {
+  if (recordPath === '') return
+  const { keepRecording } = await import('./recording.ts')
+  const { server, transport } = config
+  await keepRecording({ path: recordPath, server, transport, operator, runtime }, signal)
+}
+
+/** Of errors at the start: the exit code tells that a setting is wrong. */
+function asStartUpError(cause: unknown): never {
+  if (!(cause instanceof CliError)) throw cause
+  throw new CliError(cause.message, { cause, exitCode: startUpExitCode })
+}
+
+/** What a log line at the start tells of the options, so that it need not be guessed from what follows. */
+function settingsOf({ settings, leaderElection }: ControllerOptions): Readonly<Record<string, unknown>> {
+  const { featureGates, compatibility, cpuRequestsMillis, observeOnly } = settings
+  return {
+    featureGates,
+    compatibility,
+    observeOnly,
+    cpuRequestsMillis,
+    leaderElection: leaderElection ?? 'off',
+  }
+}
+
+function openOutputs(io: Io, { logOutputs, logErrorOutputs }: ControllerOptions) {
+  const open = (flag: string, list: string) => {
+    try {
+      return openLogOutputs(list, io)
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause)
+      throw new CliError(`--${flag}=${list}: ${why}`, { cause, exitCode: startUpExitCode })
+    }
+  }
+  return {
+    log: open('log-output-paths', logOutputs),
+    errors: open('log-error-output-paths', logErrorOutputs),
+  }
+}
+
+function configOf(io: Io, { kubeconfig, context }: ControllerOptions): KubeConfigOptions {
+  return {
+    env: io.env,
+    ...(kubeconfig !== (io.env['KUBECONFIG'] ?? '') && { kubeconfig }),
+    ...(context !== '' && { context }),
+  }
+}
+
+function clusterOf(io: Io, options: ControllerOptions): LoadedKubeConfig {
+  try {
+    return loadKubeConfig(configOf(io, options))
+  } catch (cause) {
+    if (!(cause instanceof KubeConfigError)) throw cause
+    throw new CliError(cause.message, { cause, exitCode: startUpExitCode })
+  }
+}
+
+/** The handler of profiles, if they are asked for: what they need is loaded then only. */
+async function profiles(
+  { isProfiling }: ControllerOptions,
+  clock: SystemClock,
+): Promise<HttpHandler | undefined> {
+  if (!isProfiling) return undefined
+  const { openProfiles } = await import('./profiles.ts')
+  return await openProfiles(clock, argv)
+}
+
+function probes(operator: Operator, transport: Transport): HttpHandler {
+  return probesHandler(operator, {
+    crdProblem: async (signal) => {
+      const timeout = AbortSignal.timeout(discoveryTimeoutMs)
+      return await crdProblem(transport, signal === undefined ? timeout : AbortSignal.any([signal, timeout]))
+    },
+  })
+}
+
+/** A port that only serves people never stops the controller: without it, it runs all the same. */
+async function listenForDebugging(
+  { debugPort }: ControllerOptions,
+  pages: HttpHandler,
+  logger: JsonLogger,
+): Promise<SocketServer | undefined> {
+  if (debugPort === 0) return undefined
+  try {
+    return await serveHttp(pages, { host: '127.0.0.1', port: debugPort, guard: debugGuard })
+  } catch (error) {
+    logger.warn('/debug is not served; choose another port with --debug-port', { error })
+    return undefined
+  }
+}
+
+/** What this process holds, and how it releases what it does not use. */
+function processMemory(): { readonly usedBytes: () => number; readonly collect: () => void } {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  return { usedBytes: () => memoryUsage.rss(), collect }
+}
+
+async function listen(
+  { metricsPort, healthProbePort, maxConnections }: ControllerOptions,
+  metricsPages: HttpHandler,
+  probePages: HttpHandler,
+): Promise<readonly SocketServer[]> {
+  const guard = { connections: maxConnections, bodyBytes: longestBodyBytes, requestMs: longestRequestMs }
+  const open = async (flag: string, port: number, handler: HttpHandler) =>
+    await serveHttp(handler, { host: '0.0.0.0', port, guard }).catch((cause: Error) => {
+      const message = `${cause.message}; choose another with --${flag}`
+      throw new CliError(message, { cause, exitCode: startUpExitCode })
+    })
+  const metrics = await open('metrics-port', metricsPort, metricsPages)
+  try {
+    return [metrics, await open('health-probe-port', healthProbePort, probePages)]
+  } catch (error) {
+    await metrics.close()
+    throw error
+  }
+}

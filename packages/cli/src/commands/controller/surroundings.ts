@@ -1,0 +1,48 @@
+/** The environment of the controller: the namespace of its pod, and its revision. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace'
+
+/** The namespace of the pod this runs in; undefined outside of one. */
+export function podNamespace(file: string = namespaceFile): string | undefined {
+  return textOf(file)?.trim()
+}
+
+const revision = /^[0-9a-f]{7,40}(-dirty)?$/
+
+/**
+ * The revision of this program in seven characters: of an image from `TENON_COMMIT`, else of the checkout it
+ * runs from; undefined when neither tells.
+ */
+export function commitOf(
+  env: Readonly<Record<string, string | undefined>>,
+  root: string = join(import.meta.dirname, '../../../../..'),
+): string | undefined {
+  const told = env['TENON_COMMIT'] ?? ''
+  const commit = told === '' ? checkedOut(join(root, '.git')) : told
+  if (commit === undefined || !revision.test(commit)) return undefined
+  return commit.slice(0, 7) + (commit.endsWith('-dirty') ? '-dirty' : '')
+}
+
+function checkedOut(folder: string): string | undefined {
+  const head = textOf(join(folder, 'HEAD'))?.trim()
+  const [, name] = /^ref: (.+)$/.exec(head ?? '') ?? []
+  if (name === undefined) return head
+  const loose = textOf(join(folder, name))?.trim()
+  if (loose !== undefined) return loose
+  const packed = textOf(join(folder, 'packed-refs')) ?? ''
+  return packed
+    .split('\n')
+    .find((line) => line.endsWith(` ${name}`))
+    ?.split(' ')[0]
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    // Not there, or not ours to read: the same to whoever asks.
+    return undefined
+  }
+}

@@ -1,0 +1,211 @@
+/** Reports of cost as tables and as objects. Printed parts add up to the printed total. */
+import type { KubeObject } from '@tenon/api'
+import { type CostGroup, type CostReport, roundedParts, type SpentReport } from '@tenon/ask'
+import type { Cells } from '../../kubectl/output/table.ts'
+
+/** A report, and the currency of its prices; absent when nobody names it. */
+interface Told<R> {
+  readonly report: R
+  readonly currency?: string
+}
+
+const perHourDigits = 4
+const centDigits = 2
+
+/** Amounts of each group, then of what is idle and in no group, then the total. */
+interface Rounded {
+  readonly requested: readonly number[]
+  readonly idle: readonly number[]
+  readonly idleApart: number
+  readonly total: number
+}
+
+/** @param hours what an amount is for. */
+function rounded(report: CostReport, hours: number, digits: number): Rounded {
+  const { groups, idlePerHour, totalPerHour } = report
+  const amounts = [
+    ...groups.map((group) => group.requestedPerHour),
+    ...groups.map((group) => group.idlePerHour),
+    idlePerHour,
+  ].map((amount) => amount * hours)
+  const { parts, total } = roundedParts(amounts, totalPerHour * hours, digits)
+  return {
+    requested: parts.slice(0, groups.length),
+    idle: parts.slice(groups.length, -1),
+    idleApart: parts.at(-1) ?? 0,
+    total,
+  }
+}
+
+const isByPods = ({ by }: CostReport): boolean => by === 'namespace' || by === 'owner'
+
+/** A line for each group, for what is idle, and for the total. */
+export function costLines(
+  { report, currency = 'PRICE' }: Told<CostReport>,
+  hoursPerMonth: number,
+): readonly Cells[] {
+  const [hour, month] = [rounded(report, 1, perHourDigits), rounded(report, hoursPerMonth, centDigits)]
+  const byPods = isByPods(report)
+  const title = report.by.toUpperCase()
+  const counted = byPods ? 'PODS' : 'INSTANCES'
+  const lines = report.groups.map((group, at): Cells => {
+    const hours = [hour.requested[at] ?? 0, hour.idle[at] ?? 0]
+    const months = sum(month.requested[at], month.idle[at])
+    const amounts = isUnknown(group, byPods)
+      ? ['<unknown>', '<unknown>', '<unknown>', '<unknown>']
+      : [...hours.map(perHour), perHour(sum(...hours)), cents(months)]
+    return [
+      group.name ?? '<none>',
+      String(byPods ? group.pods : group.instances),
+      ...amounts,
+      String(group.unpriced),
+    ]
+  })
+  const idle: Cells = [
+    '<idle>',
+    '',
+    perHour(0),
+    perHour(hour.idleApart),
+    perHour(hour.idleApart),
+    cents(month.idleApart),
+    '0',
+  ]
+  const pods = report.groups.reduce((all, group) => all + group.pods, 0)
+  const total: Cells = [
+    'TOTAL',
+    String(byPods ? pods : report.instances),
+    perHour(sum(...hour.requested)),
+    perHour(sum(...hour.idle, hour.idleApart)),
+    perHour(hour.total),
+    cents(month.total),
+    String(byPods ? report.groups.reduce((all, group) => all + group.unpriced, 0) : report.unpriced.length),
+  ]
+  return [
+    [title, counted, 'REQUESTED', 'IDLE', `${currency}/HOUR`, `${currency}/MONTH`, 'UNPRICED'],
+    ...lines,
+    ...(byPods ? [idle] : []),
+    total,
+  ]
+}
+
+/** Nothing in it has a price that is known. */
+function isUnknown({ unpriced, pods, instances }: CostGroup, byPods: boolean): boolean {
+  return unpriced > 0 && unpriced === (byPods ? pods : instances)
+}
+
+const perHour = (amount: number): string => amount.toFixed(perHourDigits)
+const cents = (amount: number): string => amount.toFixed(centDigits)
+const sum = (...amounts: readonly (number | undefined)[]): number =>
+  amounts.reduce<number>((all, amount) => all + (amount ?? 0), 0)
+
+/** A line of a report for programs; amounts are absent where no price of it is known. */
+interface PrintedCostGroup {
+  readonly name?: string
+  readonly instances?: number
+  readonly pods: number
+  readonly unpriced: number
+  readonly requestedPerHour?: number | undefined
+  readonly idlePerHour?: number | undefined
+  readonly requestedPerMonth?: number | undefined
+  readonly idlePerMonth?: number | undefined
+}
+
+export interface PrintedCost {
+  readonly takenAt: string
+  readonly by: CostReport['by']
+  readonly currency?: string
+  readonly groups: readonly PrintedCostGroup[]
+  readonly idle: { readonly perHour: number; readonly perMonth: number }
+  readonly total: { readonly perHour: number; readonly perMonth: number; readonly instances: number }
+  readonly unpriced: CostReport['unpriced']
+}
+
+/** For programs: kind `CostReport`. */
+export function costObject(
+  { report, currency, atMs }: Told<CostReport> & { readonly atMs: number },
+  hoursPerMonth: number,
+): KubeObject & PrintedCost {
+  const [hour, month] = [rounded(report, 1, perHourDigits), rounded(report, hoursPerMonth, centDigits)]
+  const byPods = isByPods(report)
+  return withFields('CostReport', {
+    takenAt: new Date(atMs).toISOString(),
+    by: report.by,
+    ...(currency !== undefined && { currency }),
+    groups: report.groups.map((group, at) => ({
+      ...(group.name !== undefined && { name: group.name }),
+      ...(!byPods && { instances: group.instances }),
+      pods: group.pods,
+      unpriced: group.unpriced,
+      ...(!isUnknown(group, byPods) && {
+        requestedPerHour: hour.requested[at],
+        idlePerHour: hour.idle[at],
+        requestedPerMonth: month.requested[at],
+        idlePerMonth: month.idle[at],
+      }),
+    })),
+    idle: { perHour: hour.idleApart, perMonth: month.idleApart },
+    total: { perHour: hour.total, perMonth: month.total, instances: report.instances },
+    unpriced: report.unpriced,
+  })
+}
+
+/** A line for each NodePool, and for the total. */
+export function spentLines({ report, currency = 'PRICE' }: Told<SpentReport>): readonly Cells[] {
+  const { groups, spent } = report
+  const amounts = roundedParts(
+    groups.map((group) => group.spent),
+    spent,
+    centDigits,
+  )
+  const hours = (amount: number) => amount.toFixed(1)
+  return [
+    ['NODEPOOL', 'INSTANCE-HOURS', currency, 'UNPRICED'],
+    ...groups.map(
+      (group, at): Cells => [
+        group.nodePool ?? '<none>',
+        hours(group.instanceHours),
+        cents(amounts.parts[at] ?? 0),
+        String(group.unpriced),
+      ],
+    ),
+    [
+      'TOTAL',
+      hours(sum(...groups.map((group) => group.instanceHours))),
+      cents(amounts.total),
+      String(report.unpriced.length),
+    ],
+  ]
+}
+
+export interface PrintedSpent {
+  readonly from: string
+  readonly to: string
+  readonly journalFrom?: string
+  readonly currency?: string
+  readonly groups: SpentReport['groups']
+  readonly spent: number
+  readonly unpriced: SpentReport['unpriced']
+}
+
+/** For programs: kind `SpentReport`. */
+export function spentObject({ report, currency }: Told<SpentReport>): KubeObject & PrintedSpent {
+  const { groups, spent, fromMs, toMs, journalFromMs, unpriced } = report
+  const amounts = roundedParts(
+    groups.map((group) => group.spent),
+    spent,
+    centDigits,
+  )
+  return withFields('SpentReport', {
+    from: new Date(fromMs).toISOString(),
+    to: new Date(toMs).toISOString(),
+    ...(journalFromMs !== undefined && { journalFrom: new Date(journalFromMs).toISOString() }),
+    ...(currency !== undefined && { currency }),
+    groups: groups.map((group, at) => ({ ...group, spent: amounts.parts[at] ?? 0 })),
+    spent: amounts.total,
+    unpriced,
+  })
+}
+
+function withFields<T extends object>(kind: string, fields: T): KubeObject & T {
+  return { apiVersion: 'tenon.sh/v1alpha1', kind, metadata: { name: 'cost' }, ...fields }
+}

@@ -1,0 +1,158 @@
+/** `tenon cost`: what the cluster costs, and whom it serves (ask.md 11). */
+import { karpenterKinds, parseDuration } from '@tenon/api'
+import {
+  type CostDimension,
+  costReport,
+  hoursPerMonth,
+  ofKind,
+  pricedInstances,
+  PriceList,
+  type Snapshot,
+  spentReport,
+} from '@tenon/ask'
+import { entryFrom, type JournalEntry } from '@tenon/operator'
+import { readText } from '@tenon/runtime'
+import { costObject, costLines, spentLines, spentObject } from './print.ts'
+import { CliError, KubectlError } from '../../errors.ts'
+import type { Io } from '../../io.ts'
+import { onCluster } from '../../kubectl/connection.ts'
+import { type ControllerReach, reachController, whyNot } from '../../source/controller.ts'
+import type { OutputFlags, SourceFlags } from '../../kubectl/flags.ts'
+import { formatOf, type ObjectFormat } from '../../kubectl/output/format.ts'
+import { printObjects } from '../../kubectl/output/objects.ts'
+import { TableWriter } from '../../kubectl/output/table.ts'
+import { controllerSnapshot } from '../../source/snapshot.ts'
+import { snapshotFile } from '../../source/snapshot-file.ts'
+
+export interface CostFlags extends SourceFlags, OutputFlags {
+  readonly by: CostDimension
+  /** A duration. */
+  readonly since?: string
+}
+
+/** @throws CliError when nobody tells what instances cost. */
+export async function runCost(io: Io, flags: CostFlags): Promise<void> {
+  const format = formatOf(flags.output)
+  const sinceMs = sinceOf(flags)
+  if (sinceMs !== undefined) {
+    await onController(io, flags, async (reach) => {
+      const snapshot = await controllerSnapshot(reach, io.interrupted)
+      const entries = await journalOf(reach, sinceMs, io)
+      printSpent(io, format, spentIn(snapshot, entries, sinceMs))
+    })
+    return
+  }
+  const print = (snapshot: Snapshot) => {
+    printCost(io, format, snapshot, flags.by)
+  }
+  if (flags.snapshot !== undefined) print(await snapshotFile(io, flags.snapshot))
+  else
+    await onController(io, flags, async (reach) => {
+      print(await controllerSnapshot(reach, io.interrupted))
+    })
+}
+
+function sinceOf({ by, since, snapshot }: CostFlags): number | undefined {
+  if (since === undefined) return undefined
+  const ms = parseDuration(since)
+  if (ms === undefined || ms <= 0)
+    throw new KubectlError(`error: --since ${since}: use a duration such as 24h or 1h30m`)
+  if (by !== 'nodepool')
+    throw new KubectlError(
+      `error: --since adds up what the journal has, which knows NodePools and no ${by}: leave out --by, or --since`,
+    )
+  if (snapshot !== undefined)
+    throw new KubectlError('error: a snapshot has no journal: leave out --since, or --snapshot')
+  return ms
+}
+
+async function onController(
+  io: Io,
+  flags: CostFlags,
+  work: (reach: ControllerReach) => Promise<void>,
+): Promise<void> {
+  const reached =
+    flags.controller === undefined ? undefined : await reachController(flags, undefined, io.interrupted)
+  if (reached?.kind === 'reached') return await work(reached.reach)
+  if (reached !== undefined) throw new CliError(whyNot(reached))
+  await onCluster(io, flags, async (connection) => {
+    const found = await reachController(flags, connection, io.interrupted)
+    if (found.kind !== 'reached')
+      throw new CliError(`prices come from the controller or a snapshot (--snapshot): ${whyNot(found)}`)
+    await work(found.reach)
+  })
+}
+
+function spentIn(snapshot: Snapshot, entries: readonly JournalEntry[], sinceMs: number) {
+  const prices = new PriceList(snapshot)
+  const present = ofKind(snapshot, karpenterKinds.nodeClaim).map((claim) => ({
+    claim,
+    pricePerHour: prices.of(claim),
+  }))
+  const toMs = snapshot.takenAtMs
+  return { ...currencyOf(snapshot), report: spentReport(present, entries, { fromMs: toMs - sinceMs, toMs }) }
+}
+
+async function journalOf(reach: ControllerReach, sinceMs: number, io: Io): Promise<readonly JournalEntry[]> {
+  const seconds = Math.ceil(sinceMs / 1000)
+  const text = await readText(await reach.get(`/debug/journal?since=${seconds}s`, io.interrupted))
+  return text.split('\n').flatMap((line) => {
+    const read = line === '' ? undefined : entryFrom(line)
+    return read !== undefined && 'entry' in read ? [read.entry] : []
+  })
+}
+
+function currencyOf({ cloud }: Snapshot): { readonly currency?: string } {
+  return cloud.priceUnit === undefined ? {} : { currency: cloud.priceUnit }
+}
+
+function printCost(io: Io, format: ReturnType<typeof formatOf>, snapshot: Snapshot, by: CostDimension): void {
+  const told = {
+    ...currencyOf(snapshot),
+    report: costReport(pricedInstances(snapshot), by),
+    atMs: snapshot.takenAtMs,
+  }
+  if (format.kind !== 'plain') printOne(io, format, costObject(told, hoursPerMonth))
+  else {
+    new TableWriter(io.out).write(costLines(told, hoursPerMonth))
+    tellUnpriced(
+      io,
+      told.report.unpriced.map(({ name, type }) => `${name} (${type ?? 'unknown type'})`),
+    )
+  }
+}
+
+function printSpent(io: Io, format: ReturnType<typeof formatOf>, told: ReturnType<typeof spentIn>): void {
+  if (format.kind !== 'plain') printOne(io, format, spentObject(told))
+  else {
+    new TableWriter(io.out).write(spentLines(told))
+    const { journalFromMs, fromMs, unpriced } = told.report
+    if (journalFromMs === undefined || journalFromMs > fromMs + 60_000)
+      io.err(
+        `note: the journal ${journalFromMs === undefined ? 'is empty' : `begins at ${new Date(journalFromMs).toISOString()}`}; instances that were gone before are not counted\n`,
+      )
+    tellUnpriced(io, unpriced)
+  }
+}
+
+function printOne(
+  io: Io,
+  format: ObjectFormat,
+  object: Parameters<typeof printObjects>[2]['objects'][number],
+): void {
+  printObjects(io.out, format, {
+    objects: [object],
+    isList: false,
+    nameOf: ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
+  })
+}
+
+const shownNames = 5
+
+function tellUnpriced(io: Io, names: readonly string[]): void {
+  if (names.length === 0) return
+  const more = names.length > shownNames ? ` and ${names.length - shownNames} more` : ''
+  io.err(
+    `note: the price of ${names.length} instance(s) is not known, and in no sum: ${names.slice(0, shownNames).join(', ')}${more}\n`,
+  )
+}

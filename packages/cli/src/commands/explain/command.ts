@@ -1,0 +1,36 @@
+import type { Command } from 'commander'
+import type { ExplainFlags } from './run.ts'
+import type { Io } from '../../io.ts'
+import { withOutputFlags, withSelectionFlags, withSourceFlags } from '../../kubectl/flags.ts'
+import { examples } from '../../command-line.ts'
+
+export function addExplain(program: Command, io: Io): void {
+  const command = program
+    .command('explain')
+    .summary('Say why a pod or a gang waits, why a node is still there, what a NodePool waits for')
+    .description(
+      'Answers from the controller, or from the objects of the cluster if no controller can be asked. With a type and no name, pods that wait are gathered by their reasons. -o patch prints the changes that would let pods run as commands of kubectl; apply one of them, not all.',
+    )
+    .argument(
+      '<type>',
+      'TYPE or TYPE/NAME; types are pod (po), node (no), nodeclaim, nodepool, podgroup (pg), provisioningrequest (provreq)',
+    )
+    .argument('[names...]', 'names, or more of TYPE/NAME')
+    .option('--all', 'every change that would let a pod run; otherwise the three cheapest')
+  withOutputFlags(withSelectionFlags(withSourceFlags(command)))
+    .addHelpText(
+      'after',
+      examples(
+        'tenon explain pod web-0 -n shop',
+        'tenon explain pods -A',
+        'tenon explain podgroup train -n ml',
+        'tenon explain node/node-1 nodepool/web',
+        'tenon explain nodepool web -s cluster.jsonl.gz -o yaml',
+        'tenon explain pod web-0 -o patch',
+      ),
+    )
+    .action(async (type: string, names: readonly string[], flags: ExplainFlags) => {
+      const { runExplain } = await import('./run.ts')
+      await runExplain(io, [type, ...names], flags)
+    })
+}

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { writeSnapshot } from '@tenon/ask'
+import { aNode, aPending, aPool, aSnapshot, aType } from '@tenon/ask/test-clusters'
+import { chosenNamespace } from '../../kubectl/connection.ts'
+import { runCommand } from '../../testing/command.test-support.ts'
+
+async function saved(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tenon-explain-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'cluster.jsonl')
+  const pods = ['a', 'b', 'c'].map((name) => aPending(name, { cpu: '9' }, {}, 'web'))
+  await writeSnapshot(path, aSnapshot([aPool('blue'), aNode('alone', '1'), ...pods], [aType('small', 1)]))
+  return path
+}
+
+test('EXP-4 pods of all namespaces are one entry where they wait for one reason', async (t) => {
+  const { code, out } = await runCommand(['explain', 'pods', '-A', '-s', await saved(t)])
+  assert.equal(code, 0)
+  assert.match(out, /^3 pods of 1 ReplicaSet: No NodePool can launch a node for it/)
+  assert.match(out, /✗ NodePool blue: no instance type has enough resources/)
+})
+
+test('pods, nodes and NodePools are explained by name, as text and for programs', async (t) => {
+  const path = await saved(t)
+  const pool = await runCommand(['explain', 'nodepool/blue', '-s', path])
+  assert.match(pool.out, /^nodepool\/blue: It launches nodes\n/)
+  const node = await runCommand(['explain', 'no', 'alone', '-s', path])
+  assert.match(node.out, /^node\/alone: It has no NodeClaim/)
+  const pod = await runCommand(['explain', 'po/a', '-o', 'json', '-s', path])
+  const answer: unknown = JSON.parse(pod.out)
+  assert.ok(typeof answer === 'object' && answer !== null && 'kind' in answer && 'apiVersion' in answer)
+  assert.deepEqual([answer.apiVersion, answer.kind], ['tenon.sh/v1alpha1', 'PodExplanation'])
+})
+
+test('EXP-29 a name that is unknown is an error in the words of kubectl', async (t) => {
+  const path = await saved(t)
+  for (const [type, plural] of [
+    ['pod', 'pods'],
+    ['node', 'nodes'],
+    ['nodeclaim', 'nodeclaims.karpenter.sh'],
+    ['nodepool', 'nodepools.karpenter.sh'],
+  ] as const) {
+    const { code, err } = await runCommand(['explain', type, 'nobody', '-s', path])
+    assert.equal(code, 1)
+    assert.equal(err, `Error from server (NotFound): ${plural} "nobody" not found\n`)
+  }
+})
+
+test('EXP-1 three changes are shown, all with --all, and -o patch prints them as commands of kubectl', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tenon-explain-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const taint = { key: 'team', value: 'a', effect: 'NoSchedule' } as const
+  const pool = aPool('blue', { limits: { cpu: '1' } })
+  const pod = aPending(
+    'a',
+    { cpu: '4', memory: '1Gi' },
+    { nodeSelector: { 'topology.kubernetes.io/zone': 'zone-b' } },
+    'web',
+  )
+  const others = ['red', 'green'].map((name) =>
+    aPool(
+      name,
+      {},
+      { requirements: [{ key: 'topology.kubernetes.io/zone', operator: 'In', values: ['zone-a'] }] },
+    ),
+  )
+  const tainted = aPool('tainted', {}, { taints: [taint] })
+  const path = join(folder, 'cluster.jsonl')
+  await writeSnapshot(path, aSnapshot([pool, ...others, tainted, pod], [aType('large', 8)]))
+  const shownOf = async (...flags: string[]) =>
+    (await runCommand(['explain', 'pod', 'a', '-s', path, ...flags])).out
+      .split('\n')
+      .filter((line) => line.startsWith('+ '))
+  const shown = await shownOf()
+  const all = await shownOf('--all')
+  assert.equal(shown.length, 3)
+  assert.ok(all.length > 3)
+  assert.deepEqual(all.slice(0, 3), shown)
+  const { out } = await runCommand(['explain', 'pod', 'a', '-s', path, '-o', 'patch'])
+  const lines = out.trimEnd().split('\n')
+  assert.equal(lines.filter((line) => line.startsWith('# ')).length, 3)
+  for (const line of lines.filter((each) => !each.startsWith('#')))
+    assert.match(line, /^kubectl patch \S+\/\S+( -n default)? --type=json -p '\[\{"op":/)
+  const wrong = await runCommand(['explain', 'nodepool', 'blue', '-s', path, '-o', 'patch'])
+  assert.deepEqual([wrong.code, wrong.err], [1, 'error: -o patch is for pods: name pods, or use -o json\n'])
+})
+
+test('explain looks into the namespace of the context, unless -n names another one', async (t) => {
+  const path = await saved(t)
+  const missing = await runCommand(['explain', 'pod', 'a', '-n', 'shop', '-s', path])
+  assert.equal(missing.err, 'Error from server (NotFound): pods "a" not found\n')
+  const config = join(path, '..', 'kubeconfig')
+  const context = { name: 'c', context: { cluster: 'c', user: 'u', namespace: 'shop' } }
+  const cluster = { name: 'c', cluster: { server: 'https://127.0.0.1:1' } }
+  const user = { name: 'u', user: {} }
+  await writeFile(
+    config,
+    JSON.stringify({ 'current-context': 'c', contexts: [context], clusters: [cluster], users: [user] }),
+  )
+  assert.equal(chosenNamespace({ env: { KUBECONFIG: config } }, {}), 'shop')
+  assert.equal(chosenNamespace({ env: { KUBECONFIG: config } }, { namespace: 'web' }), 'web')
+  assert.equal(chosenNamespace({ env: { KUBECONFIG: '/nowhere' } }, { snapshot: path }), 'default')
+})

@@ -1,0 +1,279 @@
+/** `tenon explain`: why a pod waits, why a node is still there, what a NodePool or ProvisioningRequest waits for (ask.md 2). */
+import {
+  type ExplainedPod,
+  explainNode,
+  explainNodePool,
+  explainRequest,
+  gathered,
+  groupsText,
+  nodeDocument,
+  nodePoolDocument,
+  nodePoolText,
+  nodeText,
+  podDocument,
+  PodExplainer,
+  podGroupApis,
+  podGroupDocument,
+  PodGroupExplainer,
+  podGroupText,
+  type PodExplanation,
+  patchCommand,
+  patchOf,
+  podText,
+  requestDocument,
+  requestsOf,
+  requestText,
+  shownMisses,
+  Study,
+} from '@tenon/ask'
+import type { KubeObject, Pod } from '@tenon/api'
+import { isProvisionable } from '@tenon/operator'
+import { snapshotFrom } from '../../source/snapshot.ts'
+import { KubectlError } from '../../errors.ts'
+import type { Io } from '../../io.ts'
+import { chosenNamespace } from '../../kubectl/connection.ts'
+import type { OutputFlags, SelectionFlags, SourceFlags } from '../../kubectl/flags.ts'
+import {
+  explainedKinds,
+  type NamedKind,
+  nodeClaimKind,
+  nodeKind,
+  nodePoolKind,
+  notFound,
+  podGroupNamedKinds,
+  podKind,
+  requestKind,
+} from '../../kubectl/kinds.ts'
+import { formatOf } from '../../kubectl/output/format.ts'
+import { printObjects } from '../../kubectl/output/objects.ts'
+import { selects } from '../../kubectl/selectors.ts'
+import { type NamedTarget, type Targets, targetsOf } from '../../kubectl/targets.ts'
+
+export interface ExplainFlags extends SourceFlags, SelectionFlags, OutputFlags {
+  /** Every change that would help, and not the cheapest ones alone. */
+  readonly all?: true
+}
+
+/** With the namespace that they, or the context, choose. */
+interface ChosenFlags extends ExplainFlags {
+  readonly namespace: string
+}
+
+/** One answer, for people and for programs. */
+interface Answer {
+  readonly lines: readonly string[]
+  readonly object: KubeObject
+  /** Of a pod, for a shell. */
+  readonly patches?: readonly string[]
+  /** Of a pod, changes that there was no time to try. */
+  readonly untried?: number
+}
+
+/** Milliseconds for what would let pods run, for all of an answer; where pods are gathered nothing is tried. */
+const missesMs = 5000
+
+/** @throws KubectlError when an object is not there. */
+export async function runExplain(io: Io, args: readonly string[], flags: ExplainFlags): Promise<void> {
+  const isPatch = flags.output === 'patch'
+  const format = formatOf(isPatch ? undefined : flags.output)
+  const targets = targetsOf(args, flags, explainedKinds)
+  const namespace = chosenNamespace(io, flags)
+  const study = await Study.open(await snapshotFrom(io, flags))
+  try {
+    const explaining = new Explaining(study, { ...flags, namespace }, io.interrupted)
+    if (isPatch) {
+      await printPatches(io, explaining, targets)
+      return
+    }
+    const isList = targets.kind === 'all' || targets.targets.length > 1
+    if (targets.kind === 'all' && format.kind === 'plain' && targets.kinds.includes(podKind))
+      io.out(`${groupsText(gathered(await explaining.waitingPods())).join('\n')}\n`)
+    const asked =
+      targets.kind === 'named'
+        ? targets.targets
+        : targets.kinds
+            .filter((kind) => format.kind !== 'plain' || kind !== podKind)
+            .flatMap((kind) => explaining.all(kind))
+    const answers: Answer[] = []
+    for (const target of asked) answers.push(await explaining.answer(target))
+    if (format.kind !== 'plain')
+      printObjects(io.out, format, {
+        objects: answers.map(({ object }) => object),
+        isList,
+        nameOf: ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
+      })
+    else if (answers.length > 0) io.out(`${answers.map(({ lines }) => lines.join('\n')).join('\n\n')}\n`)
+    if (isList) warnOfUntried(io, answers)
+  } finally {
+    await study.close()
+  }
+}
+
+/** What was not tried is not known not to help. */
+function warnOfUntried(io: Io, answers: readonly Answer[]): void {
+  const cut = answers.filter(({ untried = 0 }) => untried > 0).length
+  if (cut > 0)
+    io.err(
+      `Warning: after ${missesMs / 1000} s no more changes were tried that might let pods run; that concerns ${cut} of ${answers.length} objects (pending.untried). Ask about fewer pods\n`,
+    )
+}
+
+/** The changes that would let pods run, as commands of kubectl. @throws KubectlError for other objects. */
+async function printPatches(io: Io, explaining: Explaining, targets: Targets): Promise<void> {
+  const pods = targets.kind === 'named' ? targets.targets : explaining.all(podKind)
+  const kinds = targets.kind === 'named' ? pods.map(({ kind }) => kind) : targets.kinds
+  if (kinds.some((kind) => kind !== podKind))
+    throw new KubectlError('error: -o patch is for pods: name pods, or use -o json')
+  for (const pod of pods) {
+    const { patches = [], lines, untried = 0 } = await explaining.answer(pod)
+    if (patches.length === 0) io.err(`No change is known that would help. ${lines[0] ?? ''}\n`)
+    if (untried > 0) io.err(`${untried} changes were not tried, as time was up: pod/${pod.name}\n`)
+    for (const line of patches) io.out(`${line}\n`)
+  }
+}
+
+/** A comment and a command for each change; what no patch achieves is a comment alone. */
+function patchLines(pod: Pod, { pending }: PodExplanation, all: boolean): readonly string[] {
+  const misses = pending?.misses ?? []
+  return misses.slice(0, all ? undefined : shownMisses).flatMap(({ change }) => {
+    const patch = patchOf(change, pod)
+    const comment = `# ${change.words.replaceAll(/\s+/g, ' ')}`
+    return patch === undefined ? [comment] : [comment, patchCommand(patch)]
+  })
+}
+
+/** The word for PodGroups of Kubernetes means those of others as well. */
+function apisOf({ type }: NamedKind): readonly string[] {
+  return type.group === podGroupApis[0] ? podGroupApis : [type.group]
+}
+
+/** Answers about the objects of one study. */
+class Explaining {
+  readonly #study: Study
+  readonly #flags: ChosenFlags
+  readonly #signal: AbortSignal
+  readonly #pods: PodExplainer
+  readonly #groups: PodGroupExplainer
+
+  constructor(study: Study, flags: ChosenFlags, signal: AbortSignal) {
+    this.#study = study
+    this.#flags = flags
+    this.#signal = signal
+    this.#pods = new PodExplainer(study)
+    this.#groups = new PodGroupExplainer(study)
+  }
+
+  /** Objects of a kind that the flags select; of pods those that wait for a node. */
+  all(kind: NamedKind): readonly NamedTarget[] {
+    if (podGroupNamedKinds.includes(kind)) return this.#allGroups(kind)
+    const { nodeClaims, nodePools, nodes } = this.#study.operator.caches
+    const objects: readonly KubeObject[] =
+      kind === podKind
+        ? this.#waiting()
+        : kind === nodeKind
+          ? nodes.list()
+          : kind === nodeClaimKind
+            ? nodeClaims.list()
+            : kind === requestKind
+              ? requestsOf(this.#study)
+              : nodePools.list()
+    return this.#selected(objects).map(({ metadata: { name, namespace } }) => ({
+      kind,
+      name,
+      ...(namespace !== undefined && { namespace }),
+    }))
+  }
+
+  async waitingPods(): Promise<readonly ExplainedPod[]> {
+    const explained: ExplainedPod[] = []
+    for (const pod of this.#selected(this.#waiting()))
+      explained.push({ pod, explanation: await this.#pods.explain(pod, { missesMs: 0 }) })
+    return explained
+  }
+
+  async answer(target: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
+    const { kind, name } = target
+    if (kind === podKind) return await this.#pod(target)
+    if (kind === nodePoolKind) return await this.#nodePool(name)
+    if (kind === requestKind) return await this.#request(target)
+    if (podGroupNamedKinds.includes(kind)) return await this.#podGroup(target)
+    const isNode = kind === nodeKind
+    const found = await explainNode(this.#study, isNode ? 'node' : 'nodeClaim', name, this.#signal)
+    if (found === undefined) throw notFound(kind, name)
+    const word = isNode ? 'NodeExplanation' : 'NodeClaimExplanation'
+    return { lines: nodeText(found), object: nodeDocument(word, name, found) }
+  }
+
+  async #pod({ name, namespace }: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
+    const space = namespace ?? this.#flags.namespace
+    const pod = this.#study.operator.caches.pods.get({ namespace: space, name })
+    if (pod === undefined) throw notFound(podKind, name)
+    const found = await this.#pods.explain(pod, { missesMs })
+    return {
+      lines: podText(found, { all: this.#flags.all === true }),
+      object: podDocument(found),
+      patches: patchLines(pod, found, this.#flags.all === true),
+      untried: found.pending?.untried ?? 0,
+    }
+  }
+
+  async #request({ name, namespace }: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
+    const key = { namespace: namespace ?? this.#flags.namespace, name }
+    const found = await explainRequest(this.#study, key, { missesMs })
+    if (found === undefined) throw notFound(requestKind, name)
+    const blocked = found.blocked ?? []
+    return {
+      lines: requestText(found, { all: this.#flags.all === true }),
+      object: requestDocument(found),
+      untried: blocked.reduce((sum, { pending }) => sum + pending.untried, 0),
+    }
+  }
+
+  #allGroups(kind: NamedKind): readonly NamedTarget[] {
+    const { allNamespaces, namespace } = this.#flags
+    return this.#groups
+      .all()
+      .filter(([api, space]) => apisOf(kind).includes(api) && (allNamespaces === true || space === namespace))
+      .map(([api, space, name]) => ({
+        kind: podGroupNamedKinds.find(({ type }) => type.group === api) ?? kind,
+        name,
+        namespace: space,
+      }))
+  }
+
+  async #podGroup({ kind, name, namespace }: NamedTarget & { readonly namespace?: string }): Promise<Answer> {
+    const space = namespace ?? this.#flags.namespace
+    for (const api of apisOf(kind)) {
+      const found = await this.#groups.explain(api, space, name, { missesMs })
+      if (found === undefined) continue
+      const all = this.#flags.all === true
+      return {
+        lines: podGroupText(found, { all }),
+        object: podGroupDocument(found),
+        untried: found.pending?.untried ?? 0,
+      }
+    }
+    throw notFound(kind, name)
+  }
+
+  async #nodePool(name: string): Promise<Answer> {
+    const decision = await this.#study.decide()
+    const found = await explainNodePool(this.#study, name, this.#signal, decision)
+    if (found === undefined) throw notFound(nodePoolKind, name)
+    return { lines: nodePoolText(found), object: nodePoolDocument(found) }
+  }
+
+  #waiting(): readonly Pod[] {
+    return this.#study.operator.caches.pods.list().filter(isProvisionable)
+  }
+
+  #selected<T extends KubeObject>(objects: readonly T[]): readonly T[] {
+    const { allNamespaces, namespace } = this.#flags
+    const isSelected = selects(this.#flags)
+    return objects.filter(
+      (object) =>
+        (allNamespaces === true || [undefined, namespace].includes(object.metadata.namespace)) &&
+        isSelected(object),
+    )
+  }
+}

@@ -1,0 +1,169 @@
+/** What `tenon get` knows beside the objects: prices, and why nodes are kept. */
+import {
+  karpenterKinds,
+  type KubeObject,
+  kinds,
+  labels,
+  type NodeClaim,
+  type Pod,
+  type PricePerHour,
+} from '@tenon/api'
+import { costReport, ofKind, pricedInstances, PriceList, type Snapshot } from '@tenon/ask'
+import { isKubeError } from '@tenon/kube'
+import type { ClaimPrices, NodeDecision } from '@tenon/operator'
+import { readText } from '@tenon/runtime'
+import type { Io } from '../../io.ts'
+import type { ClusterConnection } from '../../kubectl/connection.ts'
+import type { SourceFlags } from '../../kubectl/flags.ts'
+import { type NamedKind, nodeKind } from '../../kubectl/kinds.ts'
+import { reachOrTell } from '../../source/controller.ts'
+
+/** Facts of one moment. */
+export interface Facts {
+  /** Unix milliseconds. */
+  readonly nowMs: number
+  /** Unit of the prices; absent when it is not known. */
+  readonly currency?: string
+  /** All NodeClaims of the cluster. */
+  readonly claims: readonly NodeClaim[]
+  /** Price per hour of a Node or NodeClaim. */
+  priceOf(object: KubeObject): PricePerHour
+  /** Why a Node or NodeClaim is still there; undefined when nobody has told. */
+  decisionOn(object: KubeObject): NodeDecision | undefined
+  /** The room that a CapacityBuffer keeps; undefined when nobody has told. */
+  roomOf(object: KubeObject): Room | undefined
+  /** The pods bound to a Node; undefined when they could not be read. */
+  podsOn(node: string): readonly Pod[] | undefined
+}
+
+/** Pods that there is room for, and what it costs an hour as far as that is known. */
+interface Room {
+  readonly kept: number
+  readonly pricePerHour?: PricePerHour
+}
+
+/** The facts of a snapshot. */
+export function snapshotFacts(snapshot: Snapshot): Facts {
+  const prices = new PriceList(snapshot)
+  const { priceUnit } = snapshot.cloud
+  return {
+    nowMs: snapshot.takenAtMs,
+    ...(priceUnit !== undefined && { currency: priceUnit }),
+    claims: ofKind(snapshot, karpenterKinds.nodeClaim),
+    priceOf: (object) => prices.of(object),
+    decisionOn: decisionsBy(snapshot.nodeDecisions),
+    roomOf: roomsIn(snapshot),
+    podsOn: podsBy(ofKind(snapshot, kinds.pod)),
+  }
+}
+
+/** The facts of a live cluster and its controller, for tables of these kinds. */
+export async function liveFacts(
+  io: Io,
+  flags: SourceFlags,
+  connection: ClusterConnection,
+  asked: ReadonlySet<NamedKind>,
+): Promise<Facts> {
+  const reach = await reachOrTell(io, flags, connection, 'prices and reasons')
+  const pods = asked.has(nodeKind) ? await podsOf(io, connection) : undefined
+  const page = async <T>(path: string): Promise<T | undefined> =>
+    reach && (JSON.parse(await readText(await reach.get(path, io.interrupted))) as T)
+  const prices = await page<ClaimPrices>('/debug/prices')
+  const decided = await page<{ readonly decisions: readonly NodeDecision[] }>('/debug/decisions')
+  const nowMs = connection.clock.now()
+  const claims = await claimsOf(connection, io.interrupted)
+  const byClaim = new Map(prices?.nodeClaims.map(({ name, pricePerHour }) => [name, pricePerHour]))
+  const claimOf = new Map(claims.map((claim) => [providerIdOf(claim), claim.metadata.name]))
+  return {
+    nowMs,
+    ...(prices?.currency !== undefined && { currency: prices.currency }),
+    claims,
+    priceOf: (object) =>
+      byClaim.get(
+        object.kind === karpenterKinds.nodeClaim.kind
+          ? object.metadata.name
+          : (claimOf.get(providerIdOf(object)) ?? ''),
+      ),
+    decisionOn: decisionsBy(decided?.decisions ?? []),
+    roomOf: ({ metadata }) =>
+      prices?.capacityBuffers?.find(
+        ({ namespace, name }) => namespace === metadata.namespace && name === metadata.name,
+      ),
+    podsOn: pods === undefined ? () => undefined : podsBy(pods),
+  }
+}
+
+/** Requests of a pod, and what it takes to know whether it counts. */
+const podFields = {
+  members: {
+    metadata: true,
+    spec: true,
+    status: { members: { phase: true, conditions: true }, others: false },
+  },
+  others: false,
+}
+
+/** Whoever may not list pods sees nodes all the same. */
+async function podsOf(
+  { err, interrupted }: Io,
+  { client }: ClusterConnection,
+): Promise<readonly Pod[] | undefined> {
+  try {
+    return await client.list(kinds.pod, {
+      fields: podFields,
+      fieldSelector: 'spec.nodeName!=',
+      signal: interrupted,
+    })
+  } catch (error) {
+    if (!isKubeError(error, 'forbidden')) throw error
+    err(`note: without requests: the right is missing: list pods (${error.serverMessage ?? error.message})\n`)
+    return undefined
+  }
+}
+
+/** Without the definition, or the right, there are no claims to tell of. */
+async function claimsOf({ client }: ClusterConnection, signal: AbortSignal): Promise<readonly NodeClaim[]> {
+  try {
+    return await client.list(karpenterKinds.nodeClaim, { signal })
+  } catch (error) {
+    if (isKubeError(error, 'notFound', 'other', 'forbidden')) return []
+    throw error
+  }
+}
+
+function roomsIn(snapshot: Snapshot): Facts['roomOf'] {
+  const { groups } = costReport(pricedInstances(snapshot), 'owner')
+  const byName = new Map(groups.map((group) => [group.name, group]))
+  return ({ metadata }) => {
+    const group = byName.get(`${metadata.namespace ?? ''}/capacitybuffer/${metadata.name}`)
+    if (group === undefined) return { kept: 0, pricePerHour: 0 }
+    const { pods: kept, requestedPerHour, unpriced } = group
+    return { kept, ...(unpriced === 0 && { pricePerHour: requestedPerHour }) }
+  }
+}
+
+function decisionsBy(decisions: readonly NodeDecision[]): Facts['decisionOn'] {
+  const byClaim = new Map(decisions.map((each) => [each.nodeClaim, each]))
+  const byNode = new Map(decisions.map((each) => [each.node, each]))
+  return ({ kind, metadata }) =>
+    (kind === karpenterKinds.nodeClaim.kind ? byClaim : byNode).get(metadata.name)
+}
+
+function podsBy(pods: readonly Pod[]): Facts['podsOn'] {
+  const byNode = Map.groupBy(pods, ({ spec }) => spec.nodeName ?? '')
+  return (node) => byNode.get(node) ?? []
+}
+
+/** A Node has it in its spec, a NodeClaim in its status. */
+function providerIdOf(object: KubeObject): string | undefined {
+  const { spec, status } = object as {
+    readonly spec?: { readonly providerID?: string }
+    readonly status?: { readonly providerID?: string }
+  }
+  return spec?.providerID ?? status?.providerID
+}
+
+/** The NodePool that an object names in its labels; empty without one. */
+export function poolOf({ metadata }: KubeObject): string {
+  return metadata.labels?.[labels.nodePool] ?? ''
+}

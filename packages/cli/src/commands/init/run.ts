@@ -1,0 +1,75 @@
+/** `tenon init`: NodePools and node classes for the node groups that a cluster has. It writes nothing but its output. */
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { kinds } from '@tenon/api'
+import { isProviderSettingError, type ProviderModule } from '@tenon/provider'
+import { CliError } from '../../errors.ts'
+import type { Io } from '../../io.ts'
+import { type ClusterConnection, onCluster } from '../../kubectl/connection.ts'
+import type { ClusterFlags } from '../../kubectl/flags.ts'
+import { loadProviders, recognizedProvider } from '../../load-provider.ts'
+import { manifestsOf } from './manifests.ts'
+import { planOf } from './plan.ts'
+import { seeCluster } from './see-cluster.ts'
+
+export interface InitFlags extends ClusterFlags {
+  readonly provider?: string
+}
+
+/**
+ * Prints the manifests.
+ * @throws CliError when the cluster cannot be read, or nothing tells the provider.
+ */
+export async function runInit(io: Io, flags: InitFlags): Promise<void> {
+  const { all, chosen } = await loadProviders(flags.provider ?? io.env['TENON_PROVIDER'] ?? '', io.cwd)
+  await onCluster(io, flags, async (connection) => {
+    try {
+      io.out(await manifests(io, connection, all, chosen))
+    } catch (cause) {
+      if (isProviderSettingError(cause)) throw new CliError(cause.message, { cause })
+      throw cause
+    }
+  })
+}
+
+async function manifests(
+  io: Io,
+  { client, config, clock }: ClusterConnection,
+  all: readonly ProviderModule[],
+  chosen: ProviderModule | undefined,
+): Promise<string> {
+  const nodes = await client.list(kinds.node, { signal: io.interrupted })
+  const module = chosen ?? (await recognizedProvider(all, nodes))
+  const surveyModule = await module?.survey?.()
+  if (module === undefined || surveyModule === undefined)
+    throw new CliError(unknownText(all, chosen, nodes.length))
+  const seen = await seeCluster(
+    {
+      kube: client,
+      clock,
+      env: io.env,
+      module,
+      surveyModule,
+      nodes,
+      readText: (path) => readFile(resolve(io.cwd, path), 'utf8'),
+    },
+    io.interrupted,
+  )
+  const plan = planOf(seen)
+  if (plan.pools.length === 0)
+    throw new CliError(
+      `there is no node group, no node and no pending pod to write a NodePool for${seen.remarks.map((each) => `; ${each}`).join('')}`,
+    )
+  return manifestsOf(plan, config.server)
+}
+
+function unknownText(
+  all: readonly ProviderModule[],
+  chosen: ProviderModule | undefined,
+  nodes: number,
+): string {
+  const known = all.filter(({ survey }) => survey !== undefined).map(({ name }) => name)
+  if (chosen !== undefined)
+    return `--provider=${chosen.name}: its module lacks survey, which tells node groups; use one of ${known.join(', ')}`
+  return `none of ${nodes} nodes has a provider ID of ${known.join(', ')}: name the provider with --provider`
+}

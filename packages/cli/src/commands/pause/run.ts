@@ -1,0 +1,189 @@
+/** `tenon pause` and `tenon resume`: the brake, in the objects that kubectl could write as well (ask.md 8). */
+import { type ConfigMap, conditionOf, karpenterKinds, kinds, type NodePool, ownValue } from '@tenon/api'
+import {
+  brakeKeys,
+  brakeName,
+  type Included,
+  includable,
+  pauseAnnotations,
+  pauseText,
+  type PauseValue,
+  readPause,
+} from '@tenon/operator'
+import { rfc3339 } from '@tenon/runtime'
+import { KubectlError } from '../../errors.ts'
+import type { Io } from '../../io.ts'
+import { type ClusterConnection, onCluster } from '../../kubectl/connection.ts'
+import { controllerNamespace } from '../../source/controller.ts'
+import { nodePoolKind, notFound, qualifiedName } from '../../kubectl/kinds.ts'
+import { targetsOf } from '../../kubectl/targets.ts'
+import { type ChangeFlags, dryRunSuffix } from '../../kubectl/dry-run.ts'
+
+export interface ResumeFlags extends ChangeFlags {
+  readonly namespace?: string
+}
+
+export interface PauseFlags extends ResumeFlags {
+  /** Milliseconds. */
+  readonly for?: number
+  readonly reason?: string
+  readonly all?: true
+  /** With commas between. */
+  readonly including?: string
+}
+
+/** The controller notices within a second; a busy API server may take longer. */
+const noticeMs = 5_000
+const pollMs = 250
+
+export async function runPause(io: Io, targets: readonly string[], flags: PauseFlags): Promise<void> {
+  const including = includedIn(flags.including ?? '')
+  await onCluster(io, flags, async (connection) => {
+    const { all, reason } = flags
+    const nowMs = connection.clock.now()
+    const value: PauseValue = {
+      ...(flags.for !== undefined && { untilMs: nowMs + flags.for, sinceMs: nowMs }),
+      ...(reason !== undefined && reason !== '' && { reason }),
+      includes: [...new Set([...(all ? (['launches'] as const) : []), ...including])],
+    }
+    const end = value.untilMs === undefined ? '' : ` until ${rfc3339(value.untilMs)}`
+    const text = pauseText(value)
+    const names = namesOf(targets)
+    for (const name of names ?? []) {
+      await poolNamed(connection, name)
+      await annotate(connection, name, { [pauseAnnotations.person]: text }, flags)
+      io.out(`${qualifiedName(nodePoolKind, name)} paused${end}${dryRunSuffix(flags.dryRun)}\n`)
+    }
+    if (names === undefined) {
+      const namespace = await namespaceOfBrake(connection, flags)
+      await writeBrake(connection, namespace, { [brakeKeys.person]: text }, flags)
+      io.out(`configmap/${brakeName} paused${end}${dryRunSuffix(flags.dryRun)}\n`)
+    }
+    if (flags.dryRun === 'none') await confirm(io, connection, names)
+  })
+}
+
+export async function runResume(io: Io, targets: readonly string[], flags: ResumeFlags): Promise<void> {
+  await onCluster(io, flags, async (connection) => {
+    const names = namesOf(targets)
+    if (names === undefined) {
+      await resumeCluster(io, connection, flags)
+      return
+    }
+    for (const name of names) {
+      const { metadata } = await poolNamed(connection, name)
+      const keys = Object.values(pauseAnnotations)
+      if (keys.every((key) => ownValue(metadata.annotations, key) === undefined))
+        throw new KubectlError(`error: nodepools.karpenter.sh "${name}" is not paused`)
+      await annotate(connection, name, Object.fromEntries(keys.map((key) => [key, null])), flags)
+      io.out(`${qualifiedName(nodePoolKind, name)} resumed${dryRunSuffix(flags.dryRun)}\n`)
+    }
+  })
+}
+
+async function resumeCluster(io: Io, connection: ClusterConnection, flags: ResumeFlags): Promise<void> {
+  const namespace = await namespaceOfBrake(connection, flags)
+  const { client, clock } = connection
+  const stored = await client.get(kinds.configMap, { namespace, name: brakeName })
+  const data = stored?.data ?? {}
+  if (Object.keys(data).length === 0)
+    throw new KubectlError(`error: configmaps "${brakeName}" is not there, so that the cluster is not paused`)
+  const cleared = Object.fromEntries(Object.keys(data).map((key) => [key, null]))
+  await writeBrake(connection, namespace, { ...cleared, ...endedByNow(data, clock.now()) }, flags)
+  io.out(`configmap/${brakeName} resumed${dryRunSuffix(flags.dryRun)}\n`)
+  for (const pool of await client.list(karpenterKinds.nodePool)) {
+    const { annotations, name } = pool.metadata
+    const isPaused = Object.values(pauseAnnotations).some((key) => ownValue(annotations, key) !== undefined)
+    if (isPaused) io.err(`nodepool/${name} has a pause of its own: tenon resume nodepool/${name}\n`)
+  }
+}
+
+/** The pause of the controller is kept, with its end now: it does not begin another one for the same cause. */
+function endedByNow(data: Readonly<Record<string, string>>, nowMs: number): Readonly<Record<string, string>> {
+  const text = ownValue(data, brakeKeys.automatic)
+  const reading = text === undefined ? undefined : readPause(text)
+  if (reading?.kind !== 'paused') return {}
+  return { [brakeKeys.automatic]: pauseText({ sinceMs: nowMs, ...reading.value, untilMs: nowMs }) }
+}
+
+function includedIn(list: string): readonly Included[] {
+  const given = list.split(',').flatMap((each) => (each.trim() === '' ? [] : [each.trim()]))
+  const unknown = given.find((each) => !(includable as readonly string[]).includes(each))
+  if (unknown !== undefined)
+    throw new KubectlError(
+      `error: --including: "${unknown}" is unknown; possible are ${includable.join(', ')}`,
+    )
+  return includable.filter((each) => given.includes(each))
+}
+
+/** Names of NodePools; undefined for the whole cluster. */
+function namesOf(targets: readonly string[]): readonly string[] | undefined {
+  if (targets.length === 0) return undefined
+  const read = targetsOf(targets, {}, [nodePoolKind])
+  if (read.kind === 'all') throw new KubectlError('error: name the nodepools, such as nodepool/web')
+  return read.targets.map(({ name }) => name)
+}
+
+export async function poolNamed({ client }: ClusterConnection, name: string): Promise<NodePool> {
+  const pool = await client.get(karpenterKinds.nodePool, { name })
+  if (pool === undefined) throw notFound(nodePoolKind, name)
+  return pool
+}
+
+/** Sets annotations of a NodePool; null takes one away. */
+export async function annotate(
+  { client }: ClusterConnection,
+  name: string,
+  annotations: Readonly<Record<string, string | null>>,
+  { dryRun }: Pick<ChangeFlags, 'dryRun'>,
+): Promise<void> {
+  if (dryRun === 'client') return
+  const patch = { metadata: { annotations } }
+  await client.patch(karpenterKinds.nodePool, { name }, patch, { isDryRun: dryRun === 'server' })
+}
+
+async function namespaceOfBrake(
+  connection: ClusterConnection,
+  { namespace }: Pick<ResumeFlags, 'namespace'>,
+): Promise<string> {
+  const found = namespace ?? (await controllerNamespace(connection))
+  if (found !== undefined) return found
+  throw new KubectlError('error: no controller leads here: name the namespace of the controller with -n')
+}
+
+async function writeBrake(
+  { client }: ClusterConnection,
+  namespace: string,
+  data: Readonly<Record<string, string | null>>,
+  { dryRun }: Pick<ChangeFlags, 'dryRun'>,
+): Promise<void> {
+  if (dryRun === 'client') return
+  const options = { isDryRun: dryRun === 'server' }
+  const key = { namespace, name: brakeName }
+  if ((await client.get(kinds.configMap, key)) !== undefined) {
+    await client.patch(kinds.configMap, key, { data }, options)
+    return
+  }
+  const given = Object.entries(data).flatMap(([name, text]) => (text === null ? [] : [[name, text] as const]))
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: key, data: Object.fromEntries(given) }
+  await client.create<ConfigMap>(kinds.configMap, object, options)
+}
+
+/** Warns when the controller does not say that it has noticed the pause. */
+async function confirm(
+  io: Io,
+  { client, clock }: ClusterConnection,
+  names: readonly string[] | undefined,
+): Promise<void> {
+  const deadlineMs = clock.monotonic() + noticeMs
+  for (;;) {
+    const pools = await client.list(karpenterKinds.nodePool)
+    const asked = names === undefined ? pools : pools.filter(({ metadata }) => names.includes(metadata.name))
+    if (asked.every((pool) => conditionOf(pool, 'Paused')?.status === 'True')) return
+    if (clock.monotonic() >= deadlineMs) break
+    await clock.sleep(pollMs, io.interrupted)
+  }
+  io.err(
+    `warning: no controller has said within ${noticeMs / 1000} s that it is paused (condition Paused): is one running, and may it read the pause?\n`,
+  )
+}

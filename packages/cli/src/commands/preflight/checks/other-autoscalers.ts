@@ -1,0 +1,95 @@
+/** Whether something else adds and removes nodes: Deployments that run it, leases that are held. */
+import { kinds, type Lease } from '@tenon/api'
+import type { RunningAutoscaler } from '../../../source/autoscalers.ts'
+import type { Check, CheckOutcome, Finding, Installation } from '../check.ts'
+
+const clusterAutoscalerLease = 'cluster-autoscaler'
+
+export const otherAutoscalers: Check = {
+  name: 'other-autoscalers',
+  run: async ({ kube, clock, autoscalers, installation }, signal) => {
+    if (autoscalers instanceof Error) throw autoscalers
+    const leases = (await kube.list(kinds.lease, { signal })).filter((lease) => isHeld(lease, clock.now()))
+    return judge(autoscalers, leases, installation)
+  },
+}
+
+/** Whether its holder has renewed it in time. */
+function isHeld({ spec }: Lease, nowMs: number): boolean {
+  const { holderIdentity = '', renewTime = '', leaseDurationSeconds = 15 } = spec ?? {}
+  return holderIdentity !== '' && nowMs - Date.parse(renewTime) <= leaseDurationSeconds * 1000
+}
+
+function judge(
+  running: readonly RunningAutoscaler[],
+  held: readonly Lease[],
+  installation: Installation,
+): CheckOutcome {
+  const others = running.filter(({ kind }) => kind !== 'tenon')
+  const findings = [
+    ...others.map((other) => deploymentFinding(other, installation)),
+    ...running
+      .filter(({ kind, namespace }) => kind === 'tenon' && namespace !== installation.namespace)
+      .map((other) => secondTenon(other, installation)),
+    ...held.flatMap((lease) => leaseFinding(lease, running, installation)),
+  ]
+  return { summary: 'no other autoscaler is at work', findings }
+}
+
+function deploymentFinding({ kind, namespace, name }: RunningAutoscaler, own: Installation): Finding {
+  const stop = `kubectl --namespace ${namespace} scale deployment ${name} --replicas=0`
+  if (kind === 'clusterAutoscaler')
+    return {
+      status: 'warn',
+      message: `Deployment ${namespace}/${name} runs Cluster Autoscaler, which launches nodes for the same pods`,
+      fix: `keep their pods apart (docs/cluster-autoscaler/to-nodepools.md), or stop it: ${stop}`,
+    }
+  if (namespace === own.namespace)
+    return {
+      status: 'warn',
+      message: `Deployment ${namespace}/${name} runs Karpenter; both use the lease ${own.leaseName}, so that one of them waits`,
+      fix: `upgrade its release in place (docs/install.md), or stop it: ${stop}`,
+    }
+  return {
+    status: 'fail',
+    message: `Deployment ${namespace}/${name} runs Karpenter on the same NodePools`,
+    fix: `install Tenon in namespace ${namespace} (-n ${namespace}), or stop Karpenter: ${stop}`,
+  }
+}
+
+function secondTenon({ namespace, name }: RunningAutoscaler, own: Installation): Finding {
+  return {
+    status: 'fail',
+    message: `Deployment ${namespace}/${name} runs Tenon in another namespace than ${own.namespace}`,
+    fix: `check with -n ${namespace}, or remove one of the two`,
+  }
+}
+
+/** A lease whose holder no Deployment explains: it runs outside the cluster, or as a static pod. */
+function leaseFinding(
+  { metadata, spec }: Lease,
+  running: readonly RunningAutoscaler[],
+  own: Installation,
+): readonly Finding[] {
+  const { name, namespace = '' } = metadata
+  const holder = spec?.holderIdentity ?? ''
+  const isExplained = (kind: RunningAutoscaler['kind']) =>
+    running.some((each) => each.kind === kind && each.namespace === namespace)
+  if (name === clusterAutoscalerLease && !isExplained('clusterAutoscaler'))
+    return [
+      {
+        status: 'warn',
+        message: `lease ${namespace}/${name} is held by ${holder}: Cluster Autoscaler runs, and launches nodes for the same pods`,
+        fix: 'stop it where it runs, perhaps on the control plane, or keep its pods apart',
+      },
+    ]
+  if (name !== own.leaseName || namespace === own.namespace) return []
+  if (isExplained('karpenter') || isExplained('tenon')) return []
+  return [
+    {
+      status: 'fail',
+      message: `lease ${namespace}/${name} is held by ${holder}: a controller of the same NodePools runs`,
+      fix: `install Tenon in namespace ${namespace} (-n ${namespace}), or stop the holder`,
+    },
+  ]
+}

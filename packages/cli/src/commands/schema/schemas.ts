@@ -1,0 +1,24 @@
+/** The schema of each form for programs, by kind (ask.md 1). */
+import { askSchemas, type JsonSchema } from '@tenon/ask/schema'
+import { costSchema, spentSchema } from '../cost/schema.ts'
+import { preflightSchema } from '../preflight/schema.ts'
+import { replaySchema } from '../replay/schema.ts'
+import { simulationSchema } from '../simulate/schema.ts'
+import { testSchema } from '../test/schema.ts'
+import { validationSchema } from '../validate/schema.ts'
+import { viewSchema } from '../view/schema.ts'
+
+/** In the order of names. */
+export const schemas: ReadonlyMap<string, JsonSchema> = new Map(
+  Object.entries<JsonSchema>({
+    ...askSchemas,
+    ClusterView: viewSchema,
+    CostReport: costSchema,
+    PreflightReport: preflightSchema,
+    ReplayReport: replaySchema,
+    Simulation: simulationSchema,
+    SpentReport: spentSchema,
+    TestReport: testSchema,
+    ValidationReport: validationSchema,
+  }).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+)

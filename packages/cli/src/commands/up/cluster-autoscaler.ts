@@ -1,0 +1,99 @@
+/** `tenon up --mode cluster-autoscaler`: node groups that grow and shrink, in one process. */
+import { readOptions, runAutoscaler } from '@tenon/cluster-autoscaler'
+import {
+  eventLoopTurns,
+  type HttpHandler,
+  JsonLogger,
+  oneChunk,
+  SystemClock,
+  SystemRandom,
+} from '@tenon/runtime'
+import { CliError } from '../../errors.ts'
+import type { Io } from '../../io.ts'
+import { parseManifests, readManifests } from '../../manifests.ts'
+import { builtInProviders } from '../../providers.ts'
+import { applyManifests } from '../../embedded/apply.ts'
+import { aligned, startCluster } from '../../embedded/cluster.ts'
+import { display } from '../../embedded/display.ts'
+import { figuresOf } from '../../embedded/figures.ts'
+import { simulatedCloud } from '../../embedded/simulated-cloud.ts'
+import { version } from '../../version.ts'
+import type { UpOptions } from './run.ts'
+
+/** Nobody waits ten minutes for a demonstration. */
+const pace = [
+  '--leader-elect=false',
+  '--scale-down-delay-after-add=30s',
+  '--scale-down-unneeded-time=30s',
+  '--scale-down-unready-time=1m',
+]
+
+/** Runs until it is asked to end. */
+export async function runUpClusterAutoscaler(io: Io, options: UpOptions): Promise<void> {
+  const cloud = await simulatedCloud(options.provider, io.cwd)
+  const { nodeGroups } = cloud.simulator
+  const openModule = cloud.module.nodeGroups
+  const clouds = builtInProviders.flatMap(({ name, nodeGroups: has }) => (has ? [name] : [])).join(' or ')
+  if (nodeGroups === undefined || openModule === undefined)
+    throw new CliError(
+      `--mode=cluster-autoscaler: the simulator of ${cloud.title} has no node groups; use ${clouds}`,
+    )
+  const warn = (message: string) => io.err(`warning: ${message}\n`)
+  const given = await readManifests(options.filename, io.cwd, warn)
+  const manifests = given.length === 0 ? parseManifests('demonstration', nodeGroups.demonstration) : given
+  const clock = new SystemClock()
+  const random = new SystemRandom()
+  const logger = new JsonLogger(clock, io.err, { value: 'error' })
+  let pages: HttpHandler = () =>
+    Promise.resolve({ status: 503, headers: { 'content-type': 'text/plain' }, body: oneChunk('starting\n') })
+  const extra: HttpHandler = (request, signal) => pages(request, signal)
+  const ports = { ...options, hasNodeGroups: true }
+  const running = await startCluster(io, cloud, ports, { clock, random, logger }, extra)
+  try {
+    if (options.apply) await applyManifests(running.cluster, manifests, clock, warn)
+    const flags = [...nodeGroups.specs.map((spec) => `--nodes=${spec}`), ...pace]
+    const read = readOptions(flags, [cloud.module.name])
+    if (read.kind !== 'options')
+      throw new CliError(`the flags of the demonstration are refused: ${flags.join(' ')}`)
+    const { transport } = running.cluster
+    const scaling = runAutoscaler(
+      {
+        options: read.autoscaler,
+        process: read.process,
+        warnings: read.warnings,
+        cloud: await openModule(),
+        env: running.settings,
+        kubernetes: { transport, server: running.apiUrl },
+        serve: (handler) => {
+          pages = handler
+          return Promise.resolve({ port: 0, url: '', close: () => Promise.resolve() })
+        },
+        identity: 'tenon-up',
+        userAgent: `tenon/${version}`,
+        clock,
+        random,
+        turns: eventLoopTurns,
+        logger,
+      },
+      io.interrupted,
+    )
+    const header = aligned([
+      ['Kubernetes API', running.apiUrl],
+      ['kubeconfig', `${running.kubeconfig}    (export KUBECONFIG=${running.kubeconfig})`],
+      ...running.whereabouts,
+      ['node groups', nodeGroups.specs.join('  ')],
+    ])
+    if (!io.isTerminal) io.out(`${header}\n`)
+    const showing = display(
+      io,
+      clock,
+      () => header,
+      () => figuresOf(running.cluster),
+      io.interrupted,
+    )
+    await Promise.race([scaling, showing])
+    await scaling
+  } finally {
+    await running.stop()
+  }
+}

@@ -1,0 +1,38 @@
+import {
+  capacityBufferCrd,
+  nodeClaimCrd,
+  nodeOverlayCrd,
+  nodePoolCrd,
+  provisioningRequestCrd,
+} from '@tenon/api'
+import type { ProviderModule } from '@tenon/provider'
+import { stringify } from 'yaml'
+import { builtInProviders } from './providers.ts'
+
+/** Every CustomResourceDefinition that Tenon serves with these providers. */
+export async function allCrds(
+  providers: readonly ProviderModule[] = builtInProviders,
+): Promise<readonly object[]> {
+  const own = await Promise.all(providers.map((provider) => provider.crds()))
+  return [nodePoolCrd, nodeClaimCrd, nodeOverlayCrd, capacityBufferCrd, provisioningRequestCrd, ...own.flat()]
+}
+
+/** The definitions as one YAML stream, ready for `kubectl apply -f -`. */
+export async function crdsYaml(providers: readonly ProviderModule[] = builtInProviders): Promise<string> {
+  return (await crdDocuments(providers)).map(({ yaml }) => `---\n${yaml}`).join('')
+}
+
+/** Each definition as a YAML document of its own, with its name. */
+export async function crdDocuments(
+  providers: readonly ProviderModule[] = builtInProviders,
+): Promise<readonly { readonly name: string; readonly yaml: string }[]> {
+  return (await allCrds(providers)).map((crd) => ({
+    name: (crd as { readonly metadata: { readonly name: string } }).metadata.name,
+    yaml: yamlDocument(crd),
+  }))
+}
+
+/** YAML with every text on one line and nothing named twice. */
+export function yamlDocument(value: unknown): string {
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
+}

@@ -1,0 +1,270 @@
+/** Brings the embedded cluster onto sockets and disk for `tenon up` and `tenon devcluster`. */
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, relative, resolve } from 'node:path'
+import {
+  type DataDirectory,
+  type DevCluster,
+  kubeconfigYaml,
+  openDataDirectory,
+  startDevCluster,
+} from '@tenon/devcluster'
+import type { SimulatedProvider, SimulationPlace } from '@tenon/provider'
+import {
+  type Clock,
+  type HttpHandler,
+  type Logger,
+  type Random,
+  type SocketServer,
+  serveHttp,
+  serveHttps,
+} from '@tenon/runtime'
+import { CliError } from '../errors.ts'
+import type { Io } from '../io.ts'
+import { callWebhook } from './call-webhook.ts'
+import { defaultPorts } from './flags.ts'
+import type { ChosenCloud } from './simulated-cloud.ts'
+
+const host = '127.0.0.1'
+
+/** An embedded cluster in a simulated cloud. */
+export type Cluster = DevCluster<SimulatedProvider>
+
+export interface ClusterPorts {
+  /** Absent: the usual port, or a free one when it is taken; so for {@link apiPort}. */
+  readonly port?: number
+  readonly apiPort?: number
+  readonly dataDir?: string
+  /** Milliseconds that every simulated instance takes to boot; some seconds, drawn again, when absent. */
+  readonly bootDelay?: number
+  /** See {@link SimulationPace.isHurried}. */
+  readonly isHurried?: boolean
+  /** See {@link SimulationPace.hasNodeGroups}. */
+  readonly hasNodeGroups?: boolean
+}
+
+/** What something is, and where it is found. */
+export type Whereabouts = readonly [what: string, place: string]
+
+/** One line for each, places below each other. */
+export function aligned(rows: readonly Whereabouts[]): string {
+  const width = Math.max(...rows.map(([what]) => what.length)) + 2
+  return rows.map(([what, place]) => `${what.padEnd(width)}${place}`).join('\n')
+}
+
+/** A cluster that answers on sockets. */
+export interface RunningCluster {
+  readonly cluster: Cluster
+  readonly apiUrl: string
+  /** Where other pages than the API are served, if anywhere. */
+  readonly pagesUrl?: string
+  /** Path to show to the user. */
+  readonly kubeconfig: string
+  /** Where the cloud is, and other pages: what it is, and its place. */
+  readonly whereabouts: readonly Whereabouts[]
+  /** Variables for the provider. */
+  readonly settings: Readonly<Record<string, string>>
+  stop(): Promise<void>
+}
+
+/**
+ * Starts the cluster, its sockets and its kubeconfig.
+ * @param extra answers paths besides the cloud's on the same port, such as `/metrics`.
+ * @throws CliError naming the port or the directory that cannot be used.
+ */
+export async function startCluster(
+  io: Io,
+  { title, simulator }: Pick<ChosenCloud, 'title' | 'simulator'>,
+  options: ClusterPorts,
+  deps: { readonly clock: Clock; readonly random: Random; readonly logger: Logger },
+  extra?: HttpHandler,
+): Promise<RunningCluster> {
+  const stopped: (() => Promise<void> | void)[] = []
+  const stop = async () => {
+    for (const end of stopped.toReversed()) await end()
+  }
+  try {
+    const data = await openDataDirectory({
+      ...deps,
+      ...(options.dataDir !== undefined && { path: resolve(io.cwd, options.dataDir) }),
+    }).catch((cause: Error) => {
+      throw new CliError(`${cause.message}; choose another with --data-dir`, { cause })
+    })
+    const { credentials } = data
+    const cluster = startDevCluster({
+      ...deps,
+      credentials,
+      ...(data.initial && { initial: data.initial }),
+      callWebhook,
+      keepsInstances: options.dataDir !== undefined,
+      simulator: simulator.cloud({
+        ...(options.bootDelay !== undefined && { bootDelayMs: options.bootDelay }),
+        ...(options.isHurried !== undefined && { isHurried: options.isHurried }),
+        ...(options.hasNodeGroups !== undefined && { hasNodeGroups: options.hasNodeGroups }),
+      }),
+    })
+    stopped.push(
+      () => data.close(),
+      () => cluster.stop(),
+    )
+    data.follow(cluster.server.store)
+    const api = await listenApi(
+      answeringWhenSaved(cluster.server.handle, data),
+      credentials,
+      options.apiPort,
+      io,
+    )
+    stopped.push(() => api.close())
+    cluster.announce(host, api.port)
+    const what = cluster.cloud.api === undefined ? 'metrics and probes' : `simulated ${title}`
+    const pages = await listenPages(pagesOf(cluster, data, extra), what, options.port, io)
+    if (pages !== undefined) stopped.push(() => pages.close())
+    const cloudUrl = announceCloud(cluster, pages)
+    const kubeconfig = await writeKubeconfig(io, kubeconfigYaml({ server: api.url, credentials }))
+    const place: SimulationPlace = {
+      apiUrl: api.url,
+      kubeconfig: resolve(io.cwd, kubeconfig),
+      ...(cloudUrl !== undefined && { cloudUrl }),
+    }
+    return {
+      cluster,
+      apiUrl: api.url,
+      ...(pages !== undefined && { pagesUrl: pages.url }),
+      kubeconfig,
+      whereabouts: whereaboutsOf(title, cloudUrl, pages),
+      settings: simulator.settings(place),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Whoever is answered that something was written finds it again, even if the process is killed at once. */
+function answeringWhenSaved(handler: HttpHandler, { saved }: Pick<DataDirectory, 'saved'>): HttpHandler {
+  return async (request, signal) => {
+    const response = await handler(request, signal)
+    if (request.method !== 'GET' && request.method !== 'HEAD') await saved()
+    return response
+  }
+}
+
+async function listenApi(
+  handler: HttpHandler,
+  credentials: Parameters<typeof startDevCluster>[0]['credentials'],
+  port: number | undefined,
+  io: Io,
+): Promise<SocketServer> {
+  const listen = (on: number) =>
+    serveHttps(handler, {
+      host,
+      port: on,
+      certificate: credentials.server.certificate,
+      privateKey: credentials.server.privateKey,
+      certificateAuthority: credentials.certificateAuthority.certificate,
+    })
+  return await listenOn(
+    { what: 'Kubernetes API', port, usual: defaultPorts.api, option: '--api-port' },
+    listen,
+    io,
+  )
+}
+
+/** The cloud's API, if it has one, and what `extra` answers besides. */
+function pagesOf(
+  { cloud: { api } }: Cluster,
+  data: Pick<DataDirectory, 'saved'>,
+  extra: HttpHandler | undefined,
+): HttpHandler | undefined {
+  if (api === undefined) return extra
+  const { handle, path } = api
+  const answerCloud = answeringWhenSaved(handle, data)
+  return (request, signal) => {
+    const isForCloud = request.path.startsWith(`${path}/`)
+    return (isForCloud ? answerCloud : (extra ?? notFound))(request, signal)
+  }
+}
+
+/** One port for all pages; undefined where there are none. */
+async function listenPages(
+  handler: HttpHandler | undefined,
+  what: string,
+  port: number | undefined,
+  io: Io,
+): Promise<SocketServer | undefined> {
+  if (handler === undefined) return undefined
+  const listen = (on: number) => serveHttp(handler, { host, port: on })
+  return await listenOn({ what, port, usual: defaultPorts.cloud, option: '--port' }, listen, io)
+}
+
+function announceCloud({ cloud }: Cluster, pages: SocketServer | undefined): string | undefined {
+  if (cloud.api === undefined || pages === undefined) return undefined
+  const url = `${pages.url}${cloud.api.path}`
+  cloud.api.announce(url)
+  return url
+}
+
+function whereaboutsOf(
+  title: string,
+  cloudUrl: string | undefined,
+  pages: SocketServer | undefined,
+): readonly Whereabouts[] {
+  const name = `simulated ${title}`
+  if (cloudUrl !== undefined) return [[name, cloudUrl]]
+  const within: Whereabouts = [name, 'in the cluster itself']
+  return pages === undefined ? [within] : [within, ['metrics and probes', pages.url]]
+}
+
+interface Listener {
+  readonly what: string
+  /** The port asked for, if any. */
+  readonly port: number | undefined
+  readonly usual: number
+  readonly option: string
+}
+
+/** A port that was asked for has to be free; in place of the usual one a free one is taken. */
+async function listenOn(
+  { what, port, usual, option }: Listener,
+  listen: (port: number) => Promise<SocketServer>,
+  io: Io,
+): Promise<SocketServer> {
+  try {
+    try {
+      return await listen(port ?? usual)
+    } catch (cause) {
+      if (port !== undefined || !isTaken(cause)) throw cause
+      const server = await listen(0)
+      io.err(
+        `note: port ${usual} is in use; the ${what} listens on port ${server.port} (choose with ${option})\n`,
+      )
+      return server
+    }
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new CliError(`${what}: ${why}; choose another with ${option}`, { cause })
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  const { cause } = error as { readonly cause?: { readonly code?: string } }
+  return cause?.code === 'EADDRINUSE'
+}
+
+const notFound: HttpHandler = () =>
+  Promise.resolve({ status: 404, headers: {}, body: (async function* () {})() })
+
+/** @returns the path to show to the user. */
+async function writeKubeconfig(io: Io, text: string): Promise<string> {
+  const path = resolve(io.cwd, '.tenon', 'kubeconfig')
+  try {
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, text, { mode: 0o600 })
+    await chmod(path, 0o600)
+  } catch (cause) {
+    throw new CliError(`cannot write ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    })
+  }
+  return relative(io.cwd, path)
+}

@@ -1,0 +1,31 @@
+/** What the command lines of `tenon up` and `tenon devcluster` share. */
+import { CliError } from '../errors.ts'
+import { builtInProviders } from '../providers.ts'
+
+const simulatedNames = builtInProviders
+  .filter(({ simulator }) => simulator !== undefined)
+  .map(({ name }) => name)
+
+export const simulatedProvider = `cloud to simulate: ${[...simulatedNames, 'a provider module or package'].join(', ')} (default: ${simulatedNames[0] ?? 'none'})`
+
+export interface CloudFlag {
+  readonly provider?: string
+  readonly cloud?: string
+}
+
+/** Reads `--cloud` as `--provider`. */
+export function withProvider<O extends CloudFlag>({ cloud, ...options }: O): Omit<O, 'cloud'> {
+  if (cloud === undefined) return options
+  const { provider = cloud } = options
+  if (provider !== cloud)
+    throw new CliError(`--cloud=${cloud} and --provider=${provider} are different; use one of them`)
+  return { ...options, provider }
+}
+
+/** What help says of a port that is left open. */
+export function usually(number: number): string {
+  return `default: ${number}, or a free one if that is in use`
+}
+
+/** Default ports of the embedded cluster. */
+export const defaultPorts = { api: 16_443, cloud: 16_080 } as const

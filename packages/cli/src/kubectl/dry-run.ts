@@ -1,0 +1,24 @@
+/** Flags of commands that change a cluster. */
+import { type Command, Option } from 'commander'
+import type { ClusterFlags } from './flags.ts'
+
+/** Whether a change is made: not at all with `client`, checked by the server with `server`. */
+export type DryRun = 'none' | 'client' | 'server'
+
+export interface ChangeFlags extends ClusterFlags {
+  readonly dryRun: DryRun
+}
+
+/** Adds `--dry-run`. */
+export function withDryRun(command: Command): Command {
+  return command.addOption(
+    new Option('--dry-run <strategy>', 'client changes nothing; server lets the API server check the change')
+      .choices(['none', 'client', 'server'])
+      .default('none'),
+  )
+}
+
+/** What stands after a line about a change that was not made. */
+export function dryRunSuffix(dryRun: DryRun): string {
+  return dryRun === 'none' ? '' : dryRun === 'client' ? ' (dry run)' : ' (server dry run)'
+}

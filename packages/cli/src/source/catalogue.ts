@@ -1,0 +1,143 @@
+/** What is for sale in a cluster whose controller cannot be asked (ask.md 1). */
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import {
+  type InstanceType,
+  type KubeObject,
+  kinds,
+  type NodeClass,
+  type NodePool,
+  type ResourceType,
+} from '@tenon/api'
+import { type SnapshotCatalogue, type SnapshotCloud, typesOfNodes } from '@tenon/ask'
+import type { OfflineCatalogue, ProviderModule } from '@tenon/provider'
+import { readText } from '@tenon/runtime'
+import type { Io } from '../io.ts'
+import type { ClusterConnection } from '../kubectl/connection.ts'
+import type { SourceFlags } from '../kubectl/flags.ts'
+import { builtInProviders } from '../providers.ts'
+import { snapshotFile } from './snapshot-file.ts'
+
+/** What is for sale, and how that is known. */
+export interface KnownCatalogue {
+  readonly cloud: SnapshotCloud
+  readonly catalogues: readonly SnapshotCatalogue[]
+  /** For people, such as `built-in list of My Cloud`. */
+  readonly origin: string
+}
+
+/** What is for sale, as far as that is known without the controller. */
+export async function knownCatalogue(
+  io: Io,
+  { catalogue: file }: SourceFlags,
+  connection: ClusterConnection,
+  pools: readonly NodePool[],
+): Promise<KnownCatalogue> {
+  const refs = pools.map(({ spec }) => spec.template.spec.nodeClassRef)
+  const module = builtInProviders.find(({ nodeClasses }) =>
+    nodeClasses.some(({ group, kind }) => refs.some((ref) => ref.group === group && ref.kind === kind)),
+  )
+  if (file !== undefined) {
+    const origin = resolve(io.cwd, file)
+    const { cloud, catalogues } = await snapshotFile(io, origin)
+    return { cloud, catalogues, origin }
+  }
+  if (module !== undefined) return await catalogueOfModule(io, module, connection, pools)
+  return await catalogueOfNodes(connection, pools)
+}
+
+/** What the provider knows without its cloud. */
+async function catalogueOfModule(
+  io: Io,
+  module: ProviderModule,
+  { client }: ClusterConnection,
+  pools: readonly NodePool[],
+): Promise<KnownCatalogue> {
+  const offline = await module.offline(io.env, async (path) => await readFile(resolve(io.cwd, path), 'utf8'))
+  const classes = new Map<string, NodeClass>()
+  for (const type of module.nodeClasses)
+    for (const nodeClass of await client.list<NodeClass>(type, { signal: io.interrupted }))
+      classes.set(`${type.group}/${type.kind}/${nodeClass.metadata.name}`, nodeClass)
+  const facts = offlineFacts(module, offline, pools, classes)
+  return { ...facts, origin: `what ${module.title} sells by its built-in list` }
+}
+
+/**
+ * What a provider knows of NodePools without its cloud.
+ * @param classes node classes by `GROUP/KIND/NAME`.
+ */
+export function offlineFacts(
+  module: ProviderModule,
+  offline: OfflineCatalogue,
+  pools: readonly NodePool[],
+  classes: ReadonlyMap<string, KubeObject>,
+): { readonly cloud: SnapshotCloud; readonly catalogues: readonly SnapshotCatalogue[] } {
+  const { wellKnownLabels, restrictedDomains, restrictedLabels, labelAliases } = offline.rules
+  return {
+    cloud: {
+      name: module.name,
+      nodeClasses: module.nodeClasses,
+      wellKnownLabels,
+      repairPolicies: [],
+      ...(restrictedDomains && { restrictedDomains }),
+      ...(restrictedLabels && { restrictedLabels }),
+      ...(labelAliases && { labelAliases }),
+    },
+    catalogues: pools.map(({ metadata, spec }) => {
+      const { group, kind, name } = spec.template.spec.nodeClassRef
+      const { offered } = offline.typesOf(classes.get(`${group}/${kind}/${name}`), [...classes.values()])
+      return { nodePools: [metadata.name], instanceTypes: offered }
+    }),
+  }
+}
+
+/** What the nodes of the cluster are, without prices. */
+async function catalogueOfNodes(
+  { client, config }: ClusterConnection,
+  pools: readonly NodePool[],
+): Promise<KnownCatalogue> {
+  const nodes = await client.list(kinds.node)
+  const instanceTypes: readonly InstanceType[] = typesOfNodes(nodes)
+  const refs = new Map(
+    pools.map(({ spec }) => {
+      const { group, kind } = spec.template.spec.nodeClassRef
+      return [`${group}/${kind}`, { group, kind }]
+    }),
+  )
+  const nodeClasses: ResourceType<NodeClass>[] = []
+  for (const { group, kind } of refs.values()) {
+    const found = await discovered(config, group, kind)
+    if (found !== undefined) nodeClasses.push(found)
+  }
+  return {
+    cloud: { name: 'unknown', nodeClasses, wellKnownLabels: [], repairPolicies: [] },
+    catalogues: [{ nodePools: pools.map(({ metadata }) => metadata.name), instanceTypes }],
+    origin: 'those of the nodes that exist, without prices; give --catalogue for others',
+  }
+}
+
+/** How the API server serves a kind of node class. */
+async function discovered(
+  { transport }: ClusterConnection['config'],
+  group: string,
+  kind: string,
+): Promise<ResourceType<NodeClass> | undefined> {
+  const get = async (path: string): Promise<unknown> => {
+    const { status, body } = await transport.send({
+      method: 'GET',
+      path,
+      headers: { accept: 'application/json' },
+    })
+    const text = await readText(body)
+    return status === 200 ? JSON.parse(text) : undefined
+  }
+  const groups = (await get(`/apis/${group}`)) as { preferredVersion?: { version?: string } } | undefined
+  const preferred = groups?.preferredVersion?.version
+  if (preferred === undefined) return undefined
+  const list = (await get(`/apis/${group}/${preferred}`)) as
+    | { resources?: readonly { name?: string; kind?: string; namespaced?: boolean }[] }
+    | undefined
+  const served = list?.resources?.find((each) => each.kind === kind && each.name?.includes('/') === false)
+  if (served?.name === undefined) return undefined
+  return { group, version: preferred, kind, plural: served.name, namespaced: served.namespaced === true }
+}
