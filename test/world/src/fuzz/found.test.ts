@@ -57,6 +57,10 @@ const found: ReadonlyMap<string, string> = new Map([
     'a value that only a NodePool out of reach lists would not have helped the pod that waits',
   ],
   [
+    'term-before-toleration.json',
+    'a pod whose last node affinity term nothing meets runs on a NodePool with a PreferNoSchedule taint',
+  ],
+  [
     'refused-group-going.json',
     'a refused NodeGroup that is still being deleted says nothing about the other flavors',
   ],

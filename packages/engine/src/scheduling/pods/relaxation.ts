@@ -42,9 +42,14 @@ export function relax(spec: PodSpec, whole: PodSpec, toleratePreferNoSchedule: b
   )
 }
 
-/** The earlier terms were only tried with all preferences, so they are tried again without them (reports.md 2). */
+/**
+ * The earlier terms were only tried with all preferences and without the toleration, so they are tried again
+ * (reports.md 2).
+ */
 function withEarlierTerms(spec: PodSpec, whole: PodSpec): PodSpec | undefined {
-  if (requiredTerms(whole).length < 2 || withoutOnePreference(whole) === undefined) return undefined
+  const isRelaxed =
+    withoutOnePreference(whole) !== undefined || spec.tolerations?.length !== whole.tolerations?.length
+  if (requiredTerms(whole).length < 2 || !isRelaxed) return undefined
   const last = textOf(requiredTerms(whole).at(-1))
   // Terms equal to the last one would lead back to it.
   const earlier = requiredTerms(whole).filter((term) => textOf(term) !== last)

@@ -12,6 +12,7 @@ import {
   failureTexts,
   placedOn,
   preferring,
+  requiring,
   requirementsOn,
   strictPolicy,
   typesIn,
@@ -166,6 +167,19 @@ describe('NodePools with a PreferNoSchedule taint', () => {
     assert.deepEqual(
       tainted.claims.map((claim) => [claim.nodePool, requirementsOn(claim, labels.zone)]),
       [['soft', []]],
+    )
+  })
+
+  test('a pod whose last node affinity term nothing meets is placed by an earlier one', () => {
+    const earlier = anExpression(labels.arch, 'NotIn', 'arm64')
+    const spec = requiring([earlier], [anExpression('rack', 'In', 'blue')])
+    const { claims, failures } = schedule(
+      anInput({ pods: [aPod({}, spec)], pools: [aPoolInput(aPool('soft', {}, soft))] }),
+    )
+    assert.deepEqual(failures, [])
+    assert.deepEqual(
+      claims.map((claim) => claim.nodePool),
+      ['soft'],
     )
   })
 
