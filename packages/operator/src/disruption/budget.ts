@@ -1,4 +1,4 @@
-/** What the budgets of the NodePools leave for now (disruption.md 6). */
+/** Disruption budgets of NodePools: how many nodes may be disrupted now, and how many are (disruption.md 6). */
 import type { EventRecorder } from '@tenon/kube'
 import {
   type DisruptionReason,
@@ -31,26 +31,25 @@ const eventDedupeMs = 60_000
 interface BudgetState {
   readonly allowed: number
   readonly disrupting: number
-  /** Whatever is paused. */
+  /** What budgets alone allow, without pauses and rollouts. */
   readonly byBudgets: number
-  /** What pauses voluntary disruption of the pool; then nothing is allowed. */
+  /** Set while voluntary disruption of the NodePool is paused: then nothing is allowed. */
   readonly pause: Pause | undefined
-  /** What holds its rollout up; then no drifted node may go. */
+  /** Set while its rollout is held: then no drifted node may go. */
   readonly rollout: RolloutHold | undefined
-  /** Nodes of the NodePool that count. */
+  /** Initialized nodes of the NodePool. */
   readonly total: number
 }
 
 const noNodes: Count = { total: 0, disrupting: 0 }
 
 interface Count {
-  /** Nodes that count. */
+  /** Initialized nodes. */
   readonly total: number
-  /** Those of them that are gone, going or not Ready. */
+  /** Those that are deleted, being deleted or not Ready. */
   readonly disrupting: number
 }
 
-/** What budgets allow, and what of that is used up. */
 export class DisruptionBudgets {
   readonly #deps: Dependencies
   readonly #counts = new Tally<StateNode, Map<string, Count>>({
@@ -63,14 +62,13 @@ export class DisruptionBudgets {
   }
 
   /**
-   * How many more nodes of each NodePool may be disrupted now, by its name. Nodes that are gone, going or not
-   * Ready use budgets up. Shows the figures, and tells of budgets that allow nothing.
+   * How many more nodes of each NodePool may be disrupted now, by its name. Nodes that are deleted, being deleted or
+   * not Ready use up budgets. Sets the metrics, and records an event where a budget allows nothing.
    */
   remaining(reason: DisruptionReason): Map<string, number> {
     return remainingDisruptions(this.#deps, this.#counted(), reason)
   }
 
-  /** By NodePool. */
   #counted(): ReadonlyMap<string, Count> {
     return this.#counts.of(this.#deps.state.stateNodes())
   }
@@ -87,20 +85,20 @@ export class DisruptionBudgets {
     return { allowed, byBudgets, disrupting, total, pause, rollout }
   }
 
-  /** How many may be disrupted at a time from now on, one window after the other. */
+  /** How many may be disrupted at a time, window after window from now on. */
   windows(pool: NodePool, reason: DisruptionReason): Generator<BudgetWindow, undefined, undefined> {
     const { clock } = this.#deps
     const { total } = this.#counted().get(pool.metadata.name) ?? noNodes
     return budgetWindows(pool.spec.disruption?.budgets ?? defaultBudgets, reason, total, clock.now())
   }
 
-  /** When the next node may be disrupted, in Unix milliseconds, if only time is in the way. */
+  /** When a budget next allows a disruption, in Unix milliseconds; undefined if time alone does not help. */
   opensMs(pool: NodePool, reason: DisruptionReason): number | undefined {
     const { disrupting } = this.stateOf(pool, reason)
     return this.windows(pool, reason).find(({ allowed }) => allowed > disrupting)?.fromMs
   }
 
-  /** Says of every NodePool with a budget that cannot be read which one it is. */
+  /** Logs an error for each NodePool with an invalid budget. */
   logUnreadable(): void {
     const { caches, clock, logger, state } = this.#deps
     for (const pool of caches.nodePools.list()) {
@@ -145,7 +143,7 @@ function remainingDisruptions(
   return remaining
 }
 
-/** What holds disruption of the pool up beside its budgets, as a clause; undefined when nothing does. */
+/** The pause or rollout that holds disruption of the NodePool, a clause without a full stop. */
 function heldText(
   { state }: Pick<Dependencies, 'state'>,
   pool: NodePool,
@@ -158,15 +156,14 @@ function heldText(
   return hold && rolloutText(pool, hold)
 }
 
-/** Why drifted nodes of the NodePool stay. */
 export function rolloutText({ metadata }: NodePool, { because }: RolloutHold): string {
   return `Drifted nodes of NodePool ${metadata.name} are not replaced now: ${because}`
 }
 
-/** Counts an instance among those of its NodePool, or takes it off again. */
+/** Adds an instance to the counts of its NodePool, or removes it. */
 function count(counts: Map<string, Count>, stateNode: StateNode, by: 1 | -1): void {
   const { node, claim, isInitialized, isMarkedForDeletion } = stateNode
-  // A Node that drains had a claim, and keeps using the budget up where a wrong view lost that.
+  // A draining Node had a claim, and uses up the budget even if a wrong view has lost the claim.
   const isManaged =
     claim === undefined
       ? isMarkedForDeletion && node?.metadata.finalizers?.includes(terminationFinalizer) === true

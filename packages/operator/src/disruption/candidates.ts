@@ -1,4 +1,4 @@
-/** Which nodes may be disrupted at all, whatever the reason (disruption.md 3, 4). */
+/** Candidates: nodes that may be disrupted, whatever the reason (disruption.md 3, 4). */
 import { type Clock, perObject } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
 import type { PoolRules } from '@tenon/provider'
@@ -42,44 +42,43 @@ interface Dependencies {
   readonly clock: Clock
 }
 
-/** Whether nodes with pods of a group that must run together are looked at one by one, or only as a whole. */
+/** Whether nodes with pods of a group that must run together are examined one by one, or only as a whole. */
 export type GroupScope = 'alone' | 'together'
 
-/** Which nodes are looked for. */
+/** Which nodes a method asks for. */
 export interface Scope {
   readonly disruptionClass: DisruptionClass
-  /** Whether what their groups say against disrupting each of them alone counts. Absent = `alone`. */
+  /** With `alone`, the default, groups of pods can prevent that one of their nodes goes alone. */
   readonly groups?: GroupScope
-  /** Of all instances, those to look at. Absent = all. */
+  /** The instances to examine; undefined: all. */
   readonly among?: (all: readonly StateNode[]) => readonly StateNode[]
 }
 
-/** Instances looked at between two questions whether others are to run. */
+/** Instances examined between two yields to the event loop. */
 const nodesPerStep = 16
-/** Nothing stays unlooked at for longer. */
+/** Longest time until a candidate is examined again. */
 const nextLookMs = 5 * 60_000
 
-/** A node that may go, with what decisions need to know of it. */
+/** A node that may be disrupted, with what decisions need. */
 export type Candidate = StateNode & {
   readonly node: Node
   readonly claim: NodeClaim
   readonly pool: NodePool
-  /** Undefined when the NodePool does not sell the type that the node says it is. */
+  /** Undefined if the NodePool does not offer the node's instance type. */
   readonly type: InstanceType | undefined
-  /** Pods that need another place when the node goes. */
+  /** Pods to reschedule if the node goes. */
   readonly pods: readonly Pod[]
-  /** Those of them that nothing keeps where they are. */
+  /** Those of `pods` that may move. */
   readonly movable: readonly Pod[]
-  /** What each of the movable ones asks for when it is made again. */
+  /** Requests that each movable pod will have when it is created again. */
   readonly requests: readonly Resources[]
   readonly pricePerHour: PricePerHour
-  /** What moving its pods costs; 1 when nothing on it costs anything. */
+  /** Cost of evicting its pods; at least 1. */
   readonly disruptionCost: number
-  /** Whether it has become consolidatable so lately that others may soon be quiet and take its pods. */
+  /** Whether it became consolidatable so lately that nodes still under `consolidateAfter` may soon take its pods. */
   readonly waitsForBusyNodes: boolean
 }
 
-/** Finds nodes that may be disrupted. */
 export class CandidateFinder {
   readonly #deps: Dependencies
 
@@ -88,8 +87,8 @@ export class CandidateFinder {
   }
 
   /**
-   * Finds in steps the nodes that may be disrupted, in order of name; for the others an event says why not.
-   * @param isWanted whether an instance is looked at at all.
+   * Finds the nodes that may be disrupted, in steps and in order of name; events say why others may not.
+   * @param isWanted whether an instance is examined at all.
    */
   find(
     catalogue: Catalogue,
@@ -99,7 +98,7 @@ export class CandidateFinder {
     return findCandidates(this.#deps, catalogue, scope, isWanted)
   }
 
-  /** Why a node does not go together with the others of its unit; a clause. Undefined when nothing is in the way. */
+  /** Why a node cannot go together with the others of its unit, a clause; undefined if it can. */
   unitObstacle(
     nodeName: string,
     unit: GroupUnit,
@@ -115,7 +114,7 @@ export class CandidateFinder {
     })
   }
 
-  /** All that keeps a node with a claim from graceful disruption, in the order in which it is asked. */
+  /** Everything that prevents graceful disruption of a node with a claim, in the order of the checks. */
   *obstacles(stateNode: StateNode, catalogue: Catalogue): Generator<Obstacle, undefined, undefined> {
     const { clock, state } = this.#deps
     if (stateNode.claim === undefined) return
@@ -131,7 +130,7 @@ export class CandidateFinder {
     }
   }
 
-  /** The node as a candidate, whatever is in its way; undefined where no NodePool can be asked about it. */
+  /** The node as a candidate, whatever prevents its disruption; undefined if its NodePool is unknown. */
   described(stateNode: StateNode, catalogue: Catalogue): Candidate | undefined {
     return describedBy(this.#deps, stateNode, catalogue)
   }
@@ -175,7 +174,7 @@ function candidateOf(
   return describedBy(deps, stateNode, catalogue)
 }
 
-/** Pods that must not be touched, unless the claim's own time limit sees to it that the node goes. */
+/** Pods that prevent disruption, unless a termination grace period of the claim ends them anyway. */
 function* heldByPods(
   { clock, state }: Dependencies,
   { claim, node }: StateNode,
@@ -187,17 +186,17 @@ function* heldByPods(
   yield* podObstacles(found, found.blocking === undefined ? [] : [found.blocking], clock.now())
 }
 
-/** As they were described last: most are the same at the next look, and who compares them sees that at once. */
+/** Candidates as they were described last. Most stay the same object, which makes comparing them cheap. */
 const described = new WeakMap<
   StateNode,
   {
     readonly candidate: Candidate
-    /** Of what its pods are made again as. */
+    /** Version of the predicted requests. */
     readonly predictions: number
   }
 >()
 
-/** @returns undefined for a node that no NodePool can be asked about. */
+/** @returns undefined if the NodePool of the node is unknown. */
 function describedBy(deps: Dependencies, stateNode: StateNode, catalogue: Catalogue): Candidate | undefined {
   const { node, claim } = stateNode
   const tags = labelsOf(stateNode)

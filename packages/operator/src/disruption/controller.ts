@@ -16,7 +16,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { CatalogueReader } from './catalogue.ts'
 import type { RemovalGround, RemovalSimulation } from './simulation.ts'
 
-/** What passes before this one, or processes before this one, may have left undone. */
+/** Work that an earlier pass, or an earlier process, did not finish. */
 interface Leftover {
   settle(signal: AbortSignal): Promise<void>
 }
@@ -25,7 +25,7 @@ interface Dependencies {
   readonly state: Pick<ClusterState, 'decidable' | 'waitingFor'>
   readonly passAges: PassAges
   readonly budgets: Pick<DisruptionBudgets, 'logUnreadable'>
-  /** Seen to in this order before anything is decided. */
+  /** Finished in this order before anything is decided. */
   readonly leftovers: readonly Leftover[]
   readonly turns: MethodTurns
   readonly settings: Pick<Settings, 'disruptionPollMs'>
@@ -33,7 +33,7 @@ interface Dependencies {
 
 const unsyncedMs = 1000
 
-/** Begins what the first method wants that wants anything; the next pass goes on from there. */
+/** Runs the methods in order and begins the commands of the first that finds some; the next pass starts over. */
 export class Disruption implements SingletonSpec {
   readonly name = 'disruption'
   readonly #deps: Dependencies
@@ -79,7 +79,7 @@ export class Disruption implements SingletonSpec {
         // One method that fails does not keep the others from their turn.
         failures.push(error)
       }
-      // Methods may take their time.
+      // A method may take minutes.
       if (!state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
     }
     if (failures.length > 0) throw failures[0]
@@ -87,19 +87,19 @@ export class Disruption implements SingletonSpec {
   }
 }
 
-/** A method, and what reads for it. */
+/** A method, and the reader of its candidates. */
 export interface MethodTurn {
   readonly method: DisruptionMethod
   readonly reader: PassReader
 }
 
-/** What becomes of decisions. */
+/** Who carries out commands: the queue, or the journal where NodePools are only observed. */
 export interface Orders {
-  /** Whether decisions may be about the instance now. */
+  /** Whether a command may be about the instance now. */
   mayTake(stateNode: StateNode): boolean
-  /** As Commands.whyNoLaunch. */
+  /** Why no replacement of this NodePool is launched now; undefined if one may be. */
   whyNoLaunch(pool: string): Unavailability | undefined
-  /** As Commands.begin. */
+  /** @returns why the command was not begun, as the cluster has changed; undefined if it was. */
   begin(command: Command, signal: AbortSignal): Promise<Overtaken | undefined>
 }
 
@@ -113,9 +113,9 @@ interface MethodTurnsParts {
   readonly methods: readonly MethodTurn[]
 }
 
-/** What the methods of one pass have from each other. */
+/** What the methods of one pass share. */
 interface Round {
-  /** What the method before has read, and of which state of the cluster. */
+  /** What the method before has read, and when. */
   last?: {
     readonly by: DisruptionMethod
     readonly since: Moment
@@ -123,11 +123,11 @@ interface Round {
   }
 }
 
-/** Instances looked at between two questions whether others are to run. */
+/** Instances examined between two yields to the event loop. */
 const nodesPerStep = 64
-/** What one search has read is good for the next for so long. */
+/** How long the next search may use what one has read. */
 const seenLastsMs = 1000
-/** Several moves are looked at once more with what was read so lately: pods may be protected at any moment. */
+/** How long moves may be validated with the same candidates: a pod may become protected at any moment. */
 const foundLastsMs = 100
 
 export class MethodTurns {
@@ -137,12 +137,11 @@ export class MethodTurns {
     this.#deps = deps
   }
 
-  /** In their order. */
   get methods(): readonly MethodTurn[] {
     return this.#deps.methods
   }
 
-  /** Reads what the methods ask for at a stretch, in steps. */
+  /** Reads the pods of all nodes in steps; methods ask for them all at once. */
   prepare(): Promise<void> {
     const { slicing, state } = this.#deps
     return inSlices(state.podsOnNodes.reading(state.stateNodes()), slicing)
@@ -197,7 +196,7 @@ export class MethodTurns {
     }
   }
 
-  /** What another search for consolidation has just read, if nothing has changed since. */
+  /** What the method before has just read, if both may share it and nothing has changed since. */
   #seenFor(method: DisruptionMethod, { last }: Round): Round['last'] {
     if (last === undefined || last.by.sharesReading !== true || method.sharesReading !== true)
       return undefined
@@ -213,7 +212,6 @@ export class MethodTurns {
     }
   }
 
-  /** Whether what was read then is good still. */
   #isFresh(then: Moment, lastsMs: number): boolean {
     const { atMs, instances, version } = this.#moment()
     return version === then.version && instances === then.instances && atMs - then.atMs < lastsMs
@@ -241,7 +239,7 @@ interface PassReaderParts {
   readonly slicing: Slicing
 }
 
-/** What a pass is about. */
+/** The part of a pass that is read from the cluster. */
 type Seen = Pick<Pass, 'candidates' | 'all' | 'catalogue' | 'ground'>
 
 export class PassReader {
@@ -251,7 +249,7 @@ export class PassReader {
     this.#deps = deps
   }
 
-  /** @param isWanted whether an instance is looked at at all. */
+  /** @param isWanted whether an instance is examined at all. */
   async read(
     method: DisruptionMethod,
     isWanted: (stateNode: StateNode) => boolean,
@@ -281,10 +279,9 @@ export class PassReader {
   }
 }
 
-/** Candidates looked at between two questions whether others are to run. */
+/** Candidates examined between two yields to the event loop. */
 const candidatesPerStep = 16
 
-/** Of the candidates, in steps, those that a method is about. */
 function* acceptedBy(
   method: DisruptionMethod,
   all: readonly Candidate[],

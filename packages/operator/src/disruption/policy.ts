@@ -1,4 +1,4 @@
-/** What speaks against consolidation of a node: its NodePool, its labels (disruption.md 8), or a move in vain. */
+/** Why a node is not consolidated: its NodePool, its labels (disruption.md 8), or pods that were moved lately. */
 import { type Clock, perObject } from '@tenon/runtime'
 import { isConditionTrue, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import { consolidateAfterMs } from '../state/nodes/consolidate-after.ts'
@@ -18,21 +18,21 @@ interface Dependencies {
   readonly settings: Pick<Settings, 'compatibility'>
 }
 
-/** What speaks against it, for how long. */
+/** A reason against consolidation. */
 export interface Objection {
   /** A clause without a full stop. */
   readonly text: string
-  /** When it ends by itself; Unix milliseconds. Absent when it does not. */
+  /** When it ends by itself, in Unix milliseconds; undefined if it does not. */
   readonly untilMs?: number
 }
 
-/** From pass to pass most candidates are the same objects. */
+/** Memoized by object: from pass to pass most candidates are the same objects. */
 const firstShortcoming = perObject((candidate: Candidate): string | null => {
   const { value } = shortcomings(candidate).next()
   return value ?? null
 })
 
-/** Why a node is not consolidated that users are told of; empty ones are left to emptiness. */
+/** Why a node is not consolidated, as its event says. Empty nodes are left to method emptiness. */
 export function unconsolidatable(candidate: Candidate): string | undefined {
   return firstShortcoming(candidate) ?? undefined
 }
@@ -57,7 +57,6 @@ function disabledText(pool: NodePool): string | undefined {
     : `consolidation is disabled (NodePool=${pool.metadata.name})`
 }
 
-/** Why a node stays on which there is room for pods of CapacityBuffers. */
 export function keptRoomText(room: readonly KeptRoom[]): string {
   const parts = room.map(({ buffer, pods }) => `${pods.length} pod(s) of CapacityBuffer ${buffer}`)
   return `room is kept on it for ${parts.toSorted().join(', ')}`
@@ -65,13 +64,12 @@ export function keptRoomText(room: readonly KeptRoom[]): string {
 
 const isConsolidatable = perObject((claim: NodeClaim) => isConditionTrue(claim, 'Consolidatable'))
 
-/** When pods last came to the node or left it. */
+/** When a pod last came to the node or left it, in Unix milliseconds. */
 function lastPodEventMs({ claim }: Pick<Candidate, 'claim'>): number | undefined {
   const { lastPodEventTime } = claim.status ?? {}
   return lastPodEventTime === undefined ? transitionMs(claim, 'Initialized') : Date.parse(lastPodEventTime)
 }
 
-/** What NodePools and settings say of a node. */
 export class ConsolidationPolicy {
   readonly #deps: Dependencies
 
@@ -79,7 +77,7 @@ export class ConsolidationPolicy {
     this.#deps = deps
   }
 
-  /** Why the node's pods are let alone for a while. */
+  /** Set while pods of the node are left alone, because moving their workload needed a new node. */
   restOf({ pods }: Candidate): Objection | undefined {
     const { clock, state } = this.#deps
     const backingOff = state.movedPods.backingOff(pods)
@@ -89,7 +87,7 @@ export class ConsolidationPolicy {
     return { text, untilMs: clock.now() + backingOff.forMs }
   }
 
-  /** Why the node is not consolidated yet though its NodePool would have it: its pods have just started. */
+  /** Set while pods that were placed on the node have just started, beyond `consolidateAfter`. */
   freshnessOf(candidate: Candidate): string | undefined {
     return this.#freshness(candidate)?.text
   }
@@ -107,21 +105,21 @@ export class ConsolidationPolicy {
     return { text, untilMs: nowMs + leftMs }
   }
 
-  /** Whether it is known what pods will ask for once they have moved. */
+  /** Whether the requests that pods will have after a move are known (VerticalPodAutoscalers). */
   get isInformed(): boolean {
     return !this.#deps.state.predictions.isAwaited
   }
 
   /**
-   * Whether the node has been left alone for as long as its NodePool asks. A pod that has just come or gone counts
-   * from when it is seen, as it may take long until the claim tells of it: while writes of other claims hang.
+   * Whether no pod came or went for `consolidateAfter`. An event counts from when it is seen, as the condition of the
+   * claim may follow late.
    */
   isAtRest({ node, claim }: Pick<Candidate, 'node' | 'claim'>): boolean {
     const { unnotedPodEvents } = this.#deps.state
     return isConsolidatable(claim) && !unnotedPodEvents.has(node.metadata.name)
   }
 
-  /** Why the NodePool wants the node as it is, or wants it so for now; drift is another matter. */
+  /** All reasons against consolidation of the node that NodePool, buffers and pods give. */
   *against(candidate: Candidate): Generator<Objection, undefined, undefined> {
     const { pool } = candidate
     const { name } = pool.metadata
@@ -138,7 +136,7 @@ export class ConsolidationPolicy {
       const fresh = this.#freshness(candidate)
       if (fresh !== undefined) yield fresh
     }
-    // It never comes to rest where consolidation is disabled, nor where replicas are fixed.
+    // Without consolidation, or with fixed replicas, condition Consolidatable is never True.
     if (disabled === undefined && pool.spec.replicas === undefined && !this.isAtRest(candidate))
       yield this.#unrest(candidate)
   }

@@ -1,8 +1,8 @@
 import type { Clock } from '@tenon/runtime'
 
 /**
- * Collects triggers into a batch: it closes when nothing new came for the idle time, or at the
- * latest after the longest time (scheduling.md 3).
+ * Collects triggers into a batch, which ends when none came for the idle time, at the latest after the maximum time
+ * (scheduling.md 3).
  */
 export class Batcher {
   readonly #clock: Clock
@@ -18,7 +18,7 @@ export class Batcher {
     this.#idleMs = idleMs
   }
 
-  /** Adds an element; one that is in the batch already does not extend the window. */
+  /** Adds an element. One that is already in the batch does not extend it. */
   trigger(id: string): void {
     if (this.#elements.has(id)) return
     this.#elements.add(id)
@@ -33,7 +33,7 @@ export class Batcher {
   async wait(signal: AbortSignal): Promise<void> {
     if (this.#elements.size === 0) await this.#first(signal)
     const openedMs = this.#clock.monotonic()
-    // Asked at the end of a window how far it has moved, as a timer for each of thousands of triggers costs more.
+    // One timer per window: thousands of triggers would be thousands of timers.
     for (;;) {
       const idleMs = Math.max(openedMs, this.#lastAddedMs) + this.#idleMs
       const leftMs = Math.min(idleMs, openedMs + this.#maxMs) - this.#clock.monotonic()

@@ -1,4 +1,4 @@
-/** Keeps what a decision planned. */
+/** Stores which pods a decision planned for which nodes. */
 import { isRequestPod, type NewObject, type NodeClaim, type Pod } from '@tenon/api'
 import { demandsOf, type NewClaim, type SchedulingResult } from '@tenon/engine'
 import { inSlices, type Slicing } from '@tenon/runtime'
@@ -20,7 +20,6 @@ interface Dependencies {
   readonly settings: Pick<Settings, 'batchMaxMs'>
 }
 
-/** Makes plans of decisions. */
 export class Planner {
   readonly #deps: Dependencies
 
@@ -28,12 +27,12 @@ export class Planner {
     this.#deps = deps
   }
 
-  /** Resolves when it is known whether the scheduler follows plans. */
+  /** Resolves once it is known whether kube-scheduler follows nominations. */
   settled(): Promise<void> {
     return this.#deps.placementGate.settled()
   }
 
-  /** Keeps the nodes for pods that are to go there. */
+  /** Protects the nodes that pods are placed on from disruption. */
   keepNodes(
     { stateNodes, origins }: Pick<GatheredInput, 'stateNodes' | 'origins'>,
     { placements }: SchedulingResult,
@@ -46,7 +45,7 @@ export class Planner {
     for (const name of new Set(placements.map(({ node }) => node))) {
       const target = stateNodes.get(name)
       if (target === undefined) continue
-      // Pods that have a node yet may go anywhere; a drifted node need not wait for them.
+      // Pods that still have a node may go anywhere; a drifted node need not wait for them.
       if (awaited.has(name) || !isDrifted(target)) state.nominate(target.providerID, nominationMs)
       if (target.claim !== undefined) state.recentlyFilledNodes.fill(target.claim.metadata.name)
     }
@@ -61,7 +60,7 @@ export class Planner {
 /** The plan of one decision, while it is carried out. */
 export class DecisionPlan {
   readonly #deps: Dependencies
-  /** When it is a pod's turn to be told about to the scheduler; absent when it does not matter where pods go. */
+  /** Order of nominations, by pod; undefined if it does not matter where pods go. */
   readonly #turns: ReadonlyMap<string, number> | undefined
   /** Names of the claims launched so far. */
   readonly #batch = new Set<string>()
@@ -78,10 +77,10 @@ export class DecisionPlan {
     result: SchedulingResult,
   ): Promise<DecisionPlan> {
     const { placementGate, slicing } = deps
-    // A plan that holds wherever pods land, as one for too many pods does, is not told to anybody.
+    // A plan that holds wherever pods land, as one for very many pods does, needs no nominations.
     const isTight = !placementGate.isOn || policy.improvement === 'planned'
     const matters = placementGate.keepsPlans && isTight && (await inSlices(needsSteering(result), slicing))
-    // Nobody is told while the gate is off; what each node is for is noted all the same.
+    // While the gate is off nothing is nominated; what each node is for is stored all the same.
     const order = async (): Promise<ReadonlyMap<string, number>> =>
       placementGate.isOn ? await inSlices(nominationOrder(result), slicing) : new Map()
     const plan = new DecisionPlan(deps, matters ? await order() : undefined)
@@ -102,7 +101,7 @@ export class DecisionPlan {
     claim: NewObject<NodeClaim>,
     { pods, podGroups, roomPods = [] }: Pick<NewClaim, 'podGroups' | 'pods' | 'roomPods'>,
   ): NewObject<NodeClaim> {
-    // Of a group it matters to a restart who has a node on its way.
+    // After a restart a group must know which of its members have a node on its way.
     return this.#turns === undefined && podGroups === undefined
       ? claim
       : withPlannedPods(claim, [...pods, ...roomPods.filter(isRequestPod)])
@@ -127,7 +126,7 @@ export class DecisionPlan {
     const { state, caches, placementGate } = this.#deps
     if (!placementGate.keepsPlans) return
     const { uid = '', name, namespace } = pod.metadata
-    // What happened to the pod while it was decided about is known here already.
+    // Changes of the pod during the decision are known here already.
     const current = caches.pods.get(namespace === undefined ? { name } : { name, namespace })
     if (current?.metadata.uid !== uid || nodeNameOf(current) !== nodeNameOf(pod)) return
     // The scheduler clears nominations of members while their group is refused (gangs.md 7.4).
@@ -145,8 +144,8 @@ export class DecisionPlan {
 const nodeNameOf = ({ spec }: Pod) => spec.nodeName ?? ''
 
 /**
- * Tells in steps whether the Kubernetes scheduler could spoil the plan. It cannot when there is only
- * one node to go to, or when all pods are alike: then any pod may take the place of any other.
+ * Whether kube-scheduler could spoil the plan, found out in steps. It cannot if there is only one node, or if all pods
+ * are alike: then any pod may take the room of any other.
  */
 function* needsSteering({
   placements,

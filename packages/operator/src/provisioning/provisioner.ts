@@ -11,7 +11,7 @@ import { karpenterKinds } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import { isWhole } from '../state/readable.ts'
 
-/** What has to be known before a decision. */
+/** Knowledge that a decision needs first. */
 interface Preparation {
   settle(signal: AbortSignal): Promise<void>
 }
@@ -27,7 +27,7 @@ interface Dependencies {
   /** In order. */
   readonly preparations: readonly Preparation[]
   readonly state: Pick<ClusterState, 'decidable'>
-  /** In order; after one that was overtaken none follows. */
+  /** In order; after one whose decision was overtaken, the rest is skipped. */
   readonly passes: readonly Pass[]
   readonly framework: FrameworkMetrics
   readonly passAges: PassAges
@@ -83,7 +83,7 @@ export class Provisioner implements LoopSpec {
   async #pass(signal: AbortSignal): Promise<LaunchOutcome> {
     const { clock, passes, preparations, state } = this.#deps
     for (const preparation of preparations) await preparation.settle(signal)
-    // Before every created claim is launched or gone, capacity on its way is unknown. Those that are stuck only hold up
+    // Until every created claim is launched or gone, the capacity on its way is unknown. Claims that are stuck delay only
     // their own NodePool.
     while (!state.decidable()) await clock.sleep(statePollMs, signal)
     for (const pass of passes) if ((await pass.run(signal)) === 'overtaken') return 'overtaken'
@@ -110,7 +110,7 @@ export class KnownClaims {
     this.#deps = deps
   }
 
-  /** Asks once: a cache that follows late may not show what another process made. */
+  /** Lists once: a late cache may not show claims of the process before. */
   async settle(signal: AbortSignal): Promise<void> {
     if (this.#hasLearned) return
     const { client, state } = this.#deps

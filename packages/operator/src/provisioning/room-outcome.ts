@@ -1,29 +1,29 @@
-/** What becomes of pods that only stand for room: those of CapacityBuffers and of ProvisioningRequests. */
+/** What a decision says about placeholder pods, those of CapacityBuffers and ProvisioningRequests. */
 import type { Pod } from '@tenon/api'
 import type { SchedulingResult } from '@tenon/engine'
 import type { GatheredInput } from './input/scheduling-input.ts'
 
-/** What became in one pass of pods that only stand for room. */
+/** What one pass decided about placeholder pods. */
 export interface RoomOutcome {
-  /** All of them that the pass was about. */
+  /** All placeholder pods of the pass. */
   readonly pods: readonly Pod[]
-  /** Absent where nothing was decided. */
+  /** Undefined if nothing was decided. */
   readonly decided?: {
     readonly result: Pick<SchedulingResult, 'claims' | 'deferred' | 'podGroups' | 'room'>
     readonly stateNodes: GatheredInput['stateNodes']
-    /** Pods that were not decided about. */
+    /** Placeholder pods that were excluded before the decision. */
     readonly refused: readonly Pod[]
   }
 }
 
-/** Who is told of each pass. */
+/** Reports each pass to those who keep room. */
 export interface RoomReport {
   tell(outcome: RoomOutcome, signal: AbortSignal): Promise<void>
 }
 
 /**
- * By UID of a pod that stands for room, the provider ID of the instance that is there with room for it.
- * @param isOwn whether a pod is asked about.
+ * By UID of a placeholder pod, the provider ID of the existing instance that has room for it.
+ * @param isOwn which pods are asked about.
  */
 export function roomHosts(
   { result, stateNodes }: NonNullable<RoomOutcome['decided']>,

@@ -22,7 +22,7 @@ interface Dependencies extends PreferenceWarningParts {
   readonly refused: RefusedClaims
   readonly decider: PassDecider
   readonly report: SchedulingReport
-  /** Those of CapacityBuffers and ProvisioningRequests, where they are served. */
+  /** For CapacityBuffers and ProvisioningRequests, if they are served. */
   readonly roomReports: readonly RoomReport[]
   readonly planner: Planner
   readonly outcome: OutcomeReport
@@ -61,7 +61,7 @@ export class SchedulingPass {
     return await launches.create(result, { plan, placement }, signal)
   }
 
-  /** Beside the decision itself, passes count that have nothing to decide (operations.md 9.1). */
+  /** Passes without a decision are measured, too (operations.md 9.1). */
   async #measured<T>(run: () => Promise<T>): Promise<T> {
     const { metrics, slicing } = this.#deps
     const start = slicing.clock.monotonic()
@@ -88,7 +88,7 @@ export class SchedulingPass {
     }
     if (!input.hasEligiblePool) {
       await this.#withoutPools(pods)
-      // Room on nodes that are there is found without NodePools.
+      // Room on existing nodes is found without NodePools.
       const requested = onlyRequests(all)
       const room =
         requested.pods.length === 0
@@ -165,7 +165,7 @@ interface PreferenceWarningParts {
 
 const warningPauseMs = 24 * 3_600_000
 
-/** Preferences about other pods keep nodes apart that could be one: users may not expect that. */
+/** Preferences about other pods can cost nodes, which users may not expect. */
 function warnOfPreferences(
   { clock, logger, settings, state }: PreferenceWarningParts,
   pods: readonly Pod[],

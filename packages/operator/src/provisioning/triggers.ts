@@ -1,4 +1,4 @@
-/** What opens a batch: pods that wait and nodes that go away (scheduling.md 3, "Triggers"). */
+/** Triggers a batch: pending pods, and nodes that are deleted (scheduling.md 3, "Triggers"). */
 import type { Clock } from '@tenon/runtime'
 import { isConditionTrue, type Node, type Pod } from '@tenon/api'
 import type { ObjectKey } from '@tenon/kube'
@@ -20,15 +20,15 @@ interface Dependencies {
   readonly settings: Pick<Settings, 'pendingRetryMs'>
 }
 
-/** One object that is looked at again later. */
+/** An object to check again later. */
 interface Recheck {
   readonly uid: string
   readonly atMs: number
-  /** Whether the object still asks for a decision. */
+  /** Whether the object still needs a decision. */
   readonly isDue: () => boolean
 }
 
-/** Triggers for every object as long as it asks for a decision: at each change, and every so often. */
+/** Triggers for each object as long as it needs a decision: at each change, and periodically. */
 export class Triggers {
   readonly #deps: Dependencies
   /** In order of time: every recheck is the same time away from its trigger. */
@@ -57,13 +57,13 @@ export class Triggers {
         if (kind === 'deleted' || object.metadata.deletionTimestamp !== undefined) this.#seeGone(object)
         if (kind !== 'deleted') this.#seeNode(object)
       }),
-      // Pods that were on their way to a node that will not come need another one at once.
+      // The pods of a node that will not come need another one at once.
       state.plans.onDropped((uids) => {
         for (const uid of uids)
           if (state.pods.unplaced(uid) !== undefined || state.requests.has(uid))
             this.#deps.batcher.trigger(uid)
       }),
-      // A pool that has just become usable may serve pods that wait: they are not left to wait longer.
+      // A NodePool that has just become usable may serve pending pods at once.
       caches.nodePools.onChange(() => {
         if (this.#waiting.size > 0) this.#deps.batcher.trigger('nodepools')
       }),
@@ -90,12 +90,12 @@ export class Triggers {
     const isDue = () => state.pods.unplaced(uid) !== undefined
     const isWaiting = state.pods.isWaiting(pod)
     if (isWaiting) state.podDecisions.acknowledge(uid, clock.now())
-    // What is kept for a pod may come to nothing, which is looked at later.
+    // The node planned for the pod may not come, so the pod is checked again later.
     if (isWaiting && !this.#isOnItsWay(pod, old)) this.#trigger(uid, isDue)
     else this.#remember(uid, isDue)
   }
 
-  /** Room that a pod has taken is bought anew; the scheduler may be so quick that nobody has seen the pod wait. */
+  /** Triggers for the room of a buffer that a pod has taken; the pod may have been bound before it was seen pending. */
   #seeRoomTaken({ spec }: Pod, old: Pod | undefined): void {
     const { batcher, caches, state } = this.#deps
     const node = (spec as Partial<Pod['spec']>).nodeName ?? ''
@@ -104,14 +104,14 @@ export class Triggers {
     if (state.buffers.keptOn(host).length > 0) batcher.trigger(`room on ${node}`)
   }
 
-  /** Whether there is nothing to decide: the pod has a plan and asks for what it asked before. */
+  /** Whether the pod needs no decision: it has a plan and unchanged requests. */
   #isOnItsWay(pod: Pod, old: Pod | undefined): boolean {
     const { state } = this.#deps
     if (old === undefined || state.plans.get(pod.metadata.uid ?? '') === undefined) return false
     return state.pods.isUnplaced(old) && isSameValue(pod.spec, old.spec)
   }
 
-  /** Whether the pod waits for an instance of its own that has yet to come; it will be meant for that again. */
+  /** Whether the pod waits for an instance that was launched for it and has not joined. */
   #awaitsItsInstance(uid: string): boolean {
     const { state, caches } = this.#deps
     const target = state.plans.get(uid)?.target
@@ -120,7 +120,7 @@ export class Triggers {
     return claim !== undefined && !isConditionTrue(claim, 'Initialized')
   }
 
-  /** Whoever kept room on this node for a pod keeps it no longer. */
+  /** Gives back the room that was kept on the node for a pod. */
   #seeGone({ metadata }: Node): void {
     for (const pod of this.#deps.state.pods.nominatedTo(metadata.name))
       this.#deps.batcher.trigger(pod.metadata.uid ?? '')
@@ -153,7 +153,7 @@ export class Triggers {
     if (this.#rechecks.length === 1) this.#arm()
   }
 
-  /** One timer serves all: it waits for the first of them. */
+  /** One timer for all, until the first is due. */
   #arm(): void {
     const { clock } = this.#deps
     const [first] = this.#rechecks
@@ -168,18 +168,18 @@ export class Triggers {
     const split = this.#rechecks.findIndex(({ atMs }) => atMs > now)
     const due = split < 0 ? this.#rechecks : this.#rechecks.slice(0, split)
     this.#rechecks = split < 0 ? [] : this.#rechecks.slice(split)
-    // Those that stay may not arm a timer of their own: the next one is armed below.
+    // No timer is set here: the next one is set below.
     const { settings } = this.#deps
     for (const { uid, isDue } of due) {
       if (!isDue()) {
         this.#waiting.delete(uid)
         continue
       }
-      // Thousands that wait for the same instances, each due at a time of its own, are one reason to look again.
+      // Thousands of pods that wait for the same instances trigger one pass together.
       this.#deps.batcher.trigger(this.#awaitsItsInstance(uid) ? 'arrivals' : uid)
       this.#rechecks.push({ uid, atMs: now + settings.pendingRetryMs, isDue })
     }
-    // One last pass tells the metrics that nothing waits any more.
+    // One last pass updates the metrics: nothing is pending any more.
     if (this.#waiting.size === 0) this.#deps.batcher.trigger('nothing')
     this.#arm()
   }

@@ -1,4 +1,7 @@
-/** `disruption.queue`: begins what was decided, and sees it through (disruption.md 14, 15). */
+/**
+ * `disruption.queue`: carries out commands. It taints the nodes, creates replacements, waits until these are initialized,
+ * and deletes the claims of the nodes (disruption.md 14, 15).
+ */
 import { isConditionTrue, labels, type NodeClaim, type Unavailability } from '@tenon/api'
 import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
 import { type Clock, Listeners } from '@tenon/runtime'
@@ -6,11 +9,9 @@ import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import { FailureBackoff } from '../../state/failure-backoff.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 import type { Command, Replacement } from './command.ts'
-import type { CommandEnd, UnderWay } from './command-end.ts'
+import type { CommandEnd, CommandTraces, PodMoves, UnderWay } from './command-end.ts'
 import type { CommandStart } from './command-start.ts'
-import type { CommandTraces } from './command-end.ts'
 import type { Replacements } from './replacements.ts'
-import type { PodMoves } from './command-end.ts'
 
 interface Dependencies {
   readonly start: CommandStart
@@ -25,26 +26,26 @@ const pollMs = 1000
 /** While pods move in waves. */
 const wavePollMs = 250
 const perNodeMs = 80
-/** The first time a command comes to nothing its nodes may be tried again at once. */
+/** Backoff of nodes whose commands failed; after the first failure they may be tried again at once. */
 const retreatBackoff = { freeFailures: 1, baseMs: 60_000, capMs: 16 * 60_000, memoryMs: 60 * 60_000 } as const
 const leastTimeoutMs = 10 * 60_000
 const longestTimeoutMs = 60 * 60_000
 
-/** After which time a command is given up; longer the more nodes are in the queue (disruption.md 1). */
+/** Timeout of a command; it grows with the number of nodes in the queue (disruption.md 1). */
 export function commandTimeoutMs(queuedNodes: number): number {
   return Math.min(longestTimeoutMs, Math.max(leastTimeoutMs, perNodeMs * queuedNodes))
 }
 
-/** Commands under way. */
 export class Commands implements ControllerSpec {
   readonly name = 'disruption.queue'
   readonly concurrency = { least: 100, most: 1000 }
   readonly #deps: Dependencies
-  /** Nodes whose commands came to nothing, by provider ID. */
+  /** Nodes whose commands failed, by provider ID. */
   readonly #retreats: FailureBackoff
   readonly #underWay = new Map<string, UnderWay>()
+  /** Ids of commands, by provider ID of their nodes. */
   readonly #queued = new Map<string, string>()
-  /** Ids of commands that are to be looked at now. */
+  /** Ids of commands to reconcile now. */
   readonly #due = new Listeners<string>()
 
   constructor(deps: Dependencies) {
@@ -62,7 +63,7 @@ export class Commands implements ControllerSpec {
     })
   }
 
-  /** A claim goes: a command that counts on it is looked at before anybody decides on what is left. */
+  /** A claim is being deleted: reconciles the command that it is a replacement of before the next decision. */
   #missReplacement(claim: string): void {
     for (const [id, { successors }] of this.#underWay)
       if (successors.some(({ metadata }) => metadata.name === claim)) this.#due.notify(id)
@@ -73,15 +74,12 @@ export class Commands implements ControllerSpec {
     return this.#queued.has(providerID)
   }
 
-  /** Whether the node's last commands came to nothing, and it is not yet time to try again. */
+  /** Whether the last command of the node failed a short while ago. */
   isBackingOff(providerID: string): boolean {
     return this.#retreats.leftMs(providerID) > 0
   }
 
-  /**
-   * Why no node of the pool is launched in place of others for now: the last one did not come up, and it is
-   * not yet time for the next one, or not yet known what becomes of it.
-   */
+  /** Why no replacement of the NodePool is launched now: the last one did not become a node; undefined if one may be. */
   whyNoLaunch(pool: string): Unavailability | undefined {
     return this.#deps.replacements.whyNone(pool, () => this.#isAwaited(pool))
   }
@@ -97,10 +95,10 @@ export class Commands implements ControllerSpec {
   }
 
   /**
-   * Marks the nodes, creates what comes in their place, and takes the command on.
-   * @returns undefined when that is done, or no node may go any more; else why it cannot be done.
-   * @throws KubeError. Then, as when it cannot be done, the marks are taken off, by the next pass of the loop if need
-   * be; claims that were created stay.
+   * Taints the nodes, creates the replacements, and queues the command.
+   * @returns undefined if that was done, or if no node may go any more; else what has changed since the decision.
+   * @throws KubeError. Then, as after a change, the taints are removed, if need be by the next pass; NodeClaims that were
+   * created stay.
    */
   async begin(command: Command, signal: AbortSignal): Promise<Overtaken | undefined> {
     const { start } = this.#deps
@@ -123,7 +121,7 @@ export class Commands implements ControllerSpec {
     }
   }
 
-  /** @param untried as {@link CommandStart.create} takes it. */
+  /** @param untried replacements that nobody has tried to create; what is left in it is abandoned. */
   async #start(
     command: Command,
     untried: Set<Replacement>,
@@ -134,12 +132,12 @@ export class Commands implements ControllerSpec {
     const paused = start.pausedBy(command)
     if (paused !== undefined) return paused
     const marked = await start.mark(command)
-    // The marks took time to write.
+    // Writing the taints took time.
     const pausedNow = start.pausedBy(command)
     if (pausedNow !== undefined) return pausedNow
     const successors = await start.create(command, untried, signal)
     if ('kind' in successors) return successors
-    // Not before: the provisioner would launch nodes for the same pods.
+    // Not earlier: the provisioner would launch nodes for the same pods.
     const going = { ...command, candidates: marked }
     traces.begun(going, successors)
     for (const { providerID } of marked) this.#queued.set(providerID, id)
@@ -159,13 +157,12 @@ export class Commands implements ControllerSpec {
     return undefined
   }
 
-  /** @param isNoFailure whether an object has changed meanwhile, or a pause has begun: the nodes may be tried at once. */
+  /** @param isNoFailure whether an object changed, or a pause began: then the nodes need no backoff. */
   async #retreat(command: Command, isNoFailure = false): Promise<void> {
     if (!isNoFailure) this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
     await this.#deps.start.retreat(command)
   }
 
-  /** Looks at one command. */
   async reconcile(id: string, signal: AbortSignal): Promise<ReconcileResult> {
     const underWay = this.#underWay.get(id)
     if (underWay === undefined) return done
@@ -183,8 +180,7 @@ export class Commands implements ControllerSpec {
       const current = traces.known(successor)
       const wasReady = initialized.has(name)
       if ((current?.status?.providerID ?? '') !== '') underWay.launched.add(name)
-      // Also one that is on its way out: its room is free for others already, and so is that of the nodes that go.
-      // Once a node has gone for it there is no way back.
+      // A replacement that is being deleted counts as gone. Once a node was deleted for it there is no way back.
       if (
         (current === undefined || current.metadata.deletionTimestamp !== undefined) &&
         underWay.deleted.size === 0
@@ -214,7 +210,7 @@ export class Commands implements ControllerSpec {
   }
 
   /**
-   * Looks at the nodes for as long as none of their pods has moved; last, and freshly, once all else is ready.
+   * Checks until the first pod moves whether the nodes may still go; the last time by fresh reads.
    * @returns whether nothing is left of the command.
    */
   async #lookAgain(id: string, underWay: UnderWay, isReady: boolean, signal: AbortSignal): Promise<boolean> {
@@ -227,8 +223,8 @@ export class Commands implements ControllerSpec {
   }
 
   /**
-   * Lets nodes stay of which pods do not allow otherwise any more: empty ones each by itself, others with all of their
-   * command. @returns whether nothing is left of the command.
+   * Keeps nodes whose pods do not allow them to go any more: empty ones one by one, others with their whole command.
+   * @returns whether nothing is left of the command.
    */
   async #letStay(
     id: string,
@@ -263,7 +259,7 @@ export class Commands implements ControllerSpec {
     return false
   }
 
-  /** Lets the nodes stay that do not drain yet: nobody has failed. */
+  /** Ends a command because of a pause. Nodes that do not drain yet stay, without backoff. */
   async #takeBack(id: string, underWay: UnderWay, paused: Overtaken): Promise<ReconcileResult> {
     await this.#release(underWay)
     this.#deps.end.tookBack(id, underWay.command, paused)
@@ -273,21 +269,21 @@ export class Commands implements ControllerSpec {
 
   async #release({ command, deleted }: UnderWay): Promise<void> {
     const { end, traces } = this.#deps
-    // What drains already must not take pods again.
+    // A node that drains must not receive pods again.
     const staying = command.candidates.filter(({ claim }) => !deleted.has(claim.metadata.name))
-    // First, as nodes that are marked count as gone where limits are kept.
+    // First, as limits count tainted nodes as gone.
     traces.released(staying)
     for (const candidate of staying) await end.takeOff(candidate)
   }
 
-  /** Lets the nodes stay. Replacements that exist stay too, and serve pods. */
+  /** Ends a command that failed. Its nodes and the replacements that exist stay, and take pods. */
   async #giveUp(id: string, underWay: UnderWay, because: string, isLate = false): Promise<ReconcileResult> {
     const { end, replacements } = this.#deps
     const { command, successors, launched, initialized } = underWay
     await this.#release(underWay)
     this.#retreats.note(command.candidates.map(({ providerID }) => providerID))
     const late = successors.filter(({ metadata }) => !initialized.has(metadata.name))
-    // One that had an instance and is gone by now was taken away by somebody.
+    // A replacement that had an instance and is gone was deleted by somebody else.
     const failed = late.filter(({ metadata }) => isLate || !launched.has(metadata.name))
     replacements.failed(failed.map(nodePoolOf))
     end.gaveUp(id, command, { late: late.length, because })

@@ -22,7 +22,7 @@ interface Dependencies {
 
 const parallelCreates = 20
 
-/** Whether the decision was carried out, or something has changed since it was made. */
+/** Whether the decision was carried out, or the cluster changed after it. */
 export type LaunchOutcome = 'done' | 'overtaken'
 
 export class ClaimLaunches {
@@ -33,8 +33,8 @@ export class ClaimLaunches {
   }
 
   /**
-   * @returns `overtaken` when some could not be created any more, so that a new decision is due.
-   * @throws AggregateError of those whose creation failed, after all were tried.
+   * @returns `overtaken` if some may not be created any more: a new decision is due.
+   * @throws AggregateError of the creations that failed, after all were tried.
    */
   async create(
     { claims, deferred }: Pick<SchedulingResult, 'claims' | 'deferred'>,

@@ -1,4 +1,4 @@
-/** Reserves the room that claims of a decision take below the limits of their NodePools. */
+/** Reserves the share of NodePool limits that the claims of a decision take. */
 import { type NodePool, parseResources, type Resources } from '@tenon/api'
 import { type DeferredClaim, exceededLimit, type NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
@@ -18,12 +18,12 @@ interface Dependencies {
 
 export interface ReservedClaim {
   readonly claim: NewClaim
-  /** What its NodePool had when the reservation was made. */
+  /** The NodePool at that time. */
   readonly usage: Resources
   readonly reservation: LimitReservation
 }
 
-/** A claim that is not created any more, and why. */
+/** A claim that may not be created any more, and why. */
 export interface OvertakenClaim {
   readonly claim: NewClaim
   readonly by: Overtaken
@@ -48,8 +48,7 @@ export class ClaimReservations {
   }
 
   /**
-   * The claims there is room for below the limits of their NodePools, for all at once: meanwhile others may be
-   * launched.
+   * Reserves for all claims at once, as others may be launched meanwhile. @returns those within the limits.
    */
   reserve(claims: readonly NewClaim[]): Reservations {
     const { plannedClaims, state } = this.#deps
@@ -72,8 +71,8 @@ export class ClaimReservations {
   }
 
   /**
-   * Has pods wait whose claims are deferred as others have reserved what is left below a limit.
-   * @returns those of which it is known already what became of the others.
+   * Lets the pods of deferred claims wait: other claims have reserved what is left of a limit.
+   * @returns pods whose wait is over, as the other claims have ended.
    */
   wait(deferred: readonly DeferredClaim[]): readonly OvertakenClaim[] {
     return deferred.flatMap(({ claim, because }) =>
@@ -81,7 +80,7 @@ export class ClaimReservations {
     )
   }
 
-  /** The pods are decided about again once it is known what becomes of the nodes on their way. */
+  /** Decides about the pods again once the claims on their way are launched or gone. */
   #waiting(claim: NewClaim, limit: string): readonly OvertakenClaim[] {
     const { logger, state } = this.#deps
     const { nodePool, pods } = claim

@@ -1,17 +1,17 @@
-/** Decisions that cannot be carried out any more, as something has changed since they were made. Nobody is at fault. */
+/** Decisions that may not be carried out because the cluster changed after them. That is no error: the next pass decides anew. */
 
-/** What has changed since a decision was made. */
+/** What has changed since the decision. */
 export type Overtaken =
   | { readonly kind: 'poolGone'; readonly nodePool: string }
-  /** The NodePool has more than its limit for this resource allows. */
+  /** The NodePool exceeds its limit for this resource. */
   | { readonly kind: 'limitExceeded'; readonly nodePool: string; readonly limit: string }
-  /** The NodePool has less left below its limit for this resource than the claim may take. */
+  /** Less of the NodePool's limit for this resource is left than the claim may take. */
   | { readonly kind: 'limitReached'; readonly nodePool: string; readonly limit: string }
   /** The NodePool has been paused since. */
   | { readonly kind: 'paused'; readonly nodePool: string; readonly because: string }
   /** Another command is about this Node. */
   | { readonly kind: 'commandUnderWay'; readonly node: string }
-  /** It is only noted. */
+  /** The NodePool is only observed. */
   | { readonly kind: 'observed' }
 
 export function overtakenText(overtaken: Overtaken): string {

@@ -1,4 +1,4 @@
-/** Creates the claims of decisions, each once, and finds out about those whose creation had no answer. */
+/** Creates the claims of decisions, each once, and resolves creations without an answer. */
 import type { Clock, Random } from '@tenon/runtime'
 import type { KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
@@ -17,13 +17,12 @@ interface Dependencies {
   readonly random: Random
 }
 
-/** A creation without an answer is taken to have ended, one way or the other, after this long. */
+/** After this long, a creation without an answer has ended one way or the other. */
 const lateCreationMs = 60_000
-/** A creation without an answer is asked for again at once, which makes no second claim. */
+/** A creation without an answer is repeated at once under the same name, which makes no second claim. */
 const creationAttempts = 3
 const creationPauseMs = 500
 
-/** Creates claims, and keeps account of those that may exist. */
 export class PlannedClaims {
   readonly #deps: Dependencies
 
@@ -31,15 +30,14 @@ export class PlannedClaims {
     this.#deps = deps
   }
 
-  /** The NodePool of a decision; undefined when it is gone by now. */
+  /** The NodePool of a decision; undefined if it is gone. */
   pool(name: string): NodePool | undefined {
     return this.#deps.caches.nodePools.get({ name })
   }
 
   /**
-   * Creates a claim under a name of its own, which is held while it is not known whether it exists: its
-   * NodePool launches nothing more before that is settled.
-   * @param reservation given back when there is no claim.
+   * Creates a claim under a name chosen before. Until it is known whether it exists, its NodePool launches nothing more.
+   * @param reservation given back if there is no claim.
    */
   async create(
     pool: NodePool,
@@ -72,7 +70,7 @@ export class PlannedClaims {
     }
   }
 
-  /** Finds out what became of creations without an answer; those that may still be carried out stay held. */
+  /** Resolves creations without an answer; those that may still take effect stay held. */
   async settle(signal: AbortSignal): Promise<void> {
     const { caches, client, clock, state } = this.#deps
     const lateMs = clock.monotonic() - lateCreationMs

@@ -1,4 +1,4 @@
-/** Pods of claims that the API server refuses: those at fault are found out, and the others go on. */
+/** Finds the pods whose claims the API server refuses, so that the others get their nodes. */
 import type { Pod } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
@@ -20,7 +20,7 @@ export class RefusedClaims {
     this.#deps = deps
   }
 
-  /** The input with those pods that are decided about now: some for whom claims were refused have to wait. */
+  /** The input without pods that have to wait because their claims were refused. */
   inTurn(input: GatheredInput): GatheredInput {
     const { pods, refused, hasMore } = this.#deps.refusals.turn(input.pods)
     if (hasMore) this.#deps.batcher.trigger('refused claims')
@@ -29,7 +29,7 @@ export class RefusedClaims {
     return { ...input, pods, refused: [...input.refused, ...more] }
   }
 
-  /** The API server will not have the claim, however often it is asked: its pods are found out about. */
+  /** Notes that the API server refuses the claim for good. */
   note({ nodePool: name, pods: own, roomPods = [] }: NewClaim, message: string): void {
     const pods = [...own, ...roomPods]
     const atFault = this.#deps.refusals.note(pods, `the API server rejects its NodeClaim: ${message}`)
@@ -42,7 +42,7 @@ export class RefusedClaims {
     this.#deps.batcher.trigger('refused claims')
   }
 
-  /** These pods have a claim now. */
+  /** Notes that these pods have a claim. */
   forget(pods: readonly Pod[]): void {
     this.#deps.refusals.forget(pods)
   }

@@ -1,4 +1,4 @@
-/** What the engine is told of the cluster as it is: nodes, plans, DaemonSets, and where pods are. */
+/** The cluster part of the engine's input: nodes, plans, DaemonSets, and where pods run. */
 import { type CsiNode, labels, type Node, type Pod } from '@tenon/api'
 import {
   attachedClaims,
@@ -55,25 +55,25 @@ export class ClusterInput {
 
   /**
    * One instance that stays.
-   * @param left the pods that will be there when others have gone; all that are there unless given.
+   * @param left the pods that will be left on it; default: all that are there.
    */
   node(stateNode: StateNode, lookups: VolumeLookups, left?: readonly Pod[]): NodeInput {
     return nodeInputOf(this.#deps, stateNode, lookups, left)
   }
 
-  /** The pods that stay, by node where pods of lower priority than the groups were preempted and have not gone. */
+  /** The pods that stay, by node, where preempted pods of lower priority than the groups are still terminating. */
   withoutPreempted(groups: readonly PodGroupInput[]): ReadonlyMap<string, readonly Pod[]> {
     return withoutPreempted(this.#deps.state, groups, this.#deps.clock.now())
   }
 
-  /** By pod UID the instance that an earlier decision launched, or kept, for the pod. */
+  /** By pod UID, the instance that an earlier decision planned for the pod. */
   planned(staying: readonly StateNode[], pending: readonly Pod[]): ReadonlyMap<string, string> {
     return plannedNodes(this.#deps, staying, pending)
   }
 
   /**
-   * The pods that need a place because their node goes. Where PDBs hold up a drain, what they do not let go now is
-   * left out: room for it would stay empty, be taken away, and be bought once more.
+   * The pods to reschedule because their node is being deleted. Pods that a PodDisruptionBudget holds are excluded while
+   * the drain is stuck: room for them would stay empty, be removed, and be bought again.
    */
   leavingPods(stateNodes: readonly StateNode[]): readonly PlacedPod[] {
     return podsOfLeavingNodes(this.#deps, stateNodes)
@@ -86,12 +86,12 @@ export class ClusterInput {
   }
 
   /**
-   * Where the pods of the cluster are, as far as rules about other pods need it.
-   * @param all the instances, of which these stay; the same list as long as no instance has changed.
+   * Where pods run, as topology rules need it.
+   * @param all all instances; the same list as long as no instance has changed.
    */
   topology(staying: readonly StateNode[], all: readonly StateNode[]): TopologyInput {
     const { caches, state } = this.#deps
-    // What Nodes there are, and which of their instances stay, changes with the instances only.
+    // Depends on the list of instances only.
     if (this.#topologyNodes?.of !== all)
       this.#topologyNodes = { of: all, nodes: topologyNodes(caches.nodes.list(), staying) }
     return {
@@ -104,12 +104,12 @@ export class ClusterInput {
   }
 }
 
-/** Of instances those whose pods need another place; the list is the same as long as no instance has changed. */
+/** Instances whose pods must be rescheduled; memoized by the list of instances. */
 export const leavingAmong = perObject((all: readonly StateNode[]): readonly StateNode[] =>
   all.filter(({ isMarkedForDeletion, node }) => isMarkedForDeletion && node !== undefined),
 )
 
-/** Those that have registered and do not take pods yet. */
+/** Instances that are registered and not initialized. */
 const startingAmong = perObject((all: readonly StateNode[]): readonly StateNode[] =>
   all.filter(({ isRegistered, isInitialized }) => isRegistered && !isInitialized),
 )
@@ -139,7 +139,7 @@ function plannedNodes(
   return planned
 }
 
-/** Pods for which a node was launched stay with it where nothing else is planned for them. */
+/** A pod without a plan keeps the node that was launched for it. */
 function stayWithTheirNodes(
   nodes: readonly StateNode[],
   pending: readonly Pod[],
@@ -157,17 +157,17 @@ function stayWithTheirNodes(
   }
 }
 
-/** An input with what it was made of. */
+/** A memoized input with what it was made of. */
 interface KnownInput {
   readonly use: NodeUse
   readonly csiNode: CsiNode | undefined
-  /** Less what is attached. */
+  /** Attach limits less what is attached. */
   readonly bare: NodeInput
   /** As it is as long as nothing that has volumes runs there. */
   readonly input: NodeInput
 }
 
-/** Most instances are as they were the last time. */
+/** Memo of inputs: most instances have not changed since the last pass. */
 const inputs = new WeakMap<StateNode, KnownInput>()
 
 function nodeInputOf(
@@ -200,7 +200,7 @@ function nodeInputOf(
     known = { use, csiNode, bare, input: withStorage(bare, nodeStorage(csiNode, [], lookups)) }
     inputs.set(state, known)
   }
-  // Who compares inputs sees at once that the node is as it was.
+  // The same object tells comparisons at once that nothing has changed.
   if (state.isInitialized && use.podsWithVolumes.length === 0) return known.input
   const expected = state.isInitialized ? {} : attachLimits.expectedOf(typeOf(state))
   const input = withStorage(known.bare, nodeStorage(csiNode, use.podsWithVolumes, lookups, expected))
@@ -258,9 +258,8 @@ function topologyNodes(
 type State = Pick<ClusterState, 'isWellFormed' | 'pods'>
 
 /**
- * The pods of each node that stay, of nodes where others were preempted by the scheduler and have not gone yet: once
- * they are gone a group of higher priority has their room, and needs no other node. After their grace period nobody
- * knows whether they go.
+ * The pods that stay, by node, where kube-scheduler preempted others that are still terminating: a group of higher
+ * priority will get their room and needs no other node. After their grace period nobody knows whether they end.
  */
 function withoutPreempted(
   state: State,
@@ -287,7 +286,7 @@ function isPreempted({ metadata, status }: Pod, nowMs: number): boolean {
   )
 }
 
-/** What tells of volumes, and of nodes that attach them. */
+/** Lookups of volumes, and of the nodes that attach them. */
 type VolumeCaches = Pick<
   Caches,
   'csiNodes' | 'nodes' | 'persistentVolumeClaims' | 'persistentVolumes' | 'pods' | 'storageClasses'
@@ -309,7 +308,7 @@ function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes'>): VolumeLookups {
 
 /**
  * Volumes of a node's pods and how many of each driver it can attach; `pods` must be well-formed.
- * @param expected limits that count as long as the node does not tell its own.
+ * @param expected limits that hold until the node's CSINode has its own.
  */
 function nodeStorage(
   csiNode: CsiNode | undefined,
@@ -318,7 +317,7 @@ function nodeStorage(
   expected: Readonly<Record<string, number>> = {},
 ): NodeStorage {
   const volumeLimits = csiNode === undefined ? expected : { ...expected, ...limitsOf(csiNode) }
-  // Without a limit nobody asks what is attached.
+  // Without a limit attached volumes do not matter.
   if (Object.keys(volumeLimits).length === 0) return {}
   const inUse = new Map<string, Set<string>>()
   for (const pod of pods) {

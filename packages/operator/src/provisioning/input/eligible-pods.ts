@@ -1,4 +1,4 @@
-/** Which of the pods that need a place are decided about, and what their volumes ask (scheduling.md 2, 8). */
+/** Which pods are part of a decision, and what their volumes require (scheduling.md 2, 8). */
 import { type Pod, type SelectorLookups, type Service, withDefaultSpread } from '@tenon/api'
 import {
   type DevicesInput,
@@ -39,24 +39,24 @@ interface Dependencies {
   readonly groups: GroupInputs
 }
 
-/** Pods looked at between two questions whether others are to run. */
+/** Pods checked between two yields to the event loop. */
 const podsPerStep = 16
 
-/** A pending pod that is left out of this round. */
+/** A pending pod that is left out of the decision. */
 export interface IgnoredPod {
   readonly pod: Pod
   readonly reason: string
-  /** It does not want a managed node: nobody needs to be told. */
+  /** Set for pods that want no managed node: no event is recorded. */
   readonly isSilent: boolean
 }
 
-/** A pod that cannot be placed whatever nodes there are. */
+/** A pod that no node can help. */
 export interface RefusedPod {
   readonly pod: Pod
   readonly reason: string
 }
 
-/** A pod that is not pending as others are: it has a place now and needs another one, or stands for room. */
+/** A pod that is not pending: it has to leave its node, or is a placeholder. */
 export interface PlacedPod {
   readonly pod: Pod
   readonly origin: Exclude<PodOrigin, 'pending'>
@@ -67,13 +67,12 @@ export interface EligiblePods {
   readonly pods: readonly Pod[]
   readonly origins: ReadonlyMap<string, PodOrigin>
   readonly volumes: ReadonlyMap<string, PodVolumes>
-  /** Absent where pods with ResourceClaims are not served. */
+  /** Undefined if pods with ResourceClaims are not served. */
   readonly devices?: DevicesInput
   readonly ignored: readonly IgnoredPod[]
   readonly refused: readonly RefusedPod[]
 }
 
-/** Finds out which pods are decided about. */
 export class PodEligibility {
   readonly #deps: Dependencies
 
@@ -81,7 +80,7 @@ export class PodEligibility {
     this.#deps = deps
   }
 
-  /** Pods that wait, with all members of their groups that may get a node. */
+  /** Pending pods, with all members of their groups that may get a node. */
   grouped(waiting: readonly Pod[]): GroupedPods {
     return this.#deps.groups.complete(waiting)
   }
@@ -91,12 +90,12 @@ export class PodEligibility {
     return this.#deps.groups.moving(pods)
   }
 
-  /** A pod that can be read, as decisions read it. */
+  /** A well-formed pod as decisions read it. */
   read(pod: Pod): Pod {
     return podReader(this.#deps)(pod)
   }
 
-  /** Pods that stand for the room of CapacityBuffers and of ProvisioningRequests. */
+  /** Placeholder pods of CapacityBuffers and ProvisioningRequests. */
   forRoom(): readonly PlacedPod[] {
     const { buffers, podGroups, requests } = this.#deps.state
     const isHeld = ({ isBooked, request }: ServedRequest) =>
@@ -112,7 +111,7 @@ export class PodEligibility {
     ]
   }
 
-  /** Where pods are planned to go, with the room that is kept, which stays where it is while it can. */
+  /** Plans of pods, with those of placeholder pods, whose room stays where it is if it can. */
   withKeptRoom(
     planned: ReadonlyMap<string, string>,
     staying: readonly StateNode[],
@@ -131,8 +130,8 @@ export class PodEligibility {
   }
 
   /**
-   * Sorts pods in steps by what becomes of them. Pending pods are validated; of pods on leaving nodes and pods that
-   * stand for room only what is needed to read them is checked.
+   * Sorts pods, in steps, into those to decide about, ignored and refused ones. Pending pods are validated; pods on
+   * deleted nodes and placeholder pods only as far as they must be read.
    */
   sorted(
     pending: readonly Pod[],
@@ -143,7 +142,7 @@ export class PodEligibility {
   }
 }
 
-/** Reads pods as decisions do: with what is known of their nodes, and with the spread that is the default. */
+/** Reads pods as decisions do: with canonical label keys and the default spread. */
 function podReader({ provider, settings, caches, state }: Dependencies): (pod: Pod) => Pod {
   const applications = caches.applications === undefined ? undefined : applicationLookups(caches.applications)
   const { labelAliases } = provider
@@ -210,7 +209,7 @@ function* eligiblePods(
         continue
       }
       origins.set(pod.metadata.uid ?? '', origin)
-      // What takes its place may ask for something else.
+      // Its replacement may ask for something else.
       const isMade = origin !== 'buffer' && origin !== 'request' && origin !== 'check'
       take(isMade ? state.predictions.remade(pod) : pod)
     } catch (error) {
@@ -222,7 +221,7 @@ function* eligiblePods(
   return { pods, origins, volumes, ignored, refused, ...(devices && { devices }) }
 }
 
-/** One pod that nobody foresaw keeps no others from being decided about. */
+/** An unexpected error costs only the pod it is about. */
 function unreadable(pod: Pod, error: unknown): RefusedPod {
   return { pod, reason: `the pod, or an object that it references, is invalid: ${problemText(error)}` }
 }

@@ -1,4 +1,4 @@
-/** NodePools that decisions may launch nodes of, with what they sell. */
+/** NodePools that may launch nodes, with the instance types that they offer. */
 import type { InstanceType, LaunchScope, NodePool } from '@tenon/api'
 import type { PoolInput } from '@tenon/engine'
 import { type CloudProvider, isProviderError, type PoolRules } from '@tenon/provider'
@@ -14,7 +14,7 @@ import type { PoolChoice } from '../../state/nodepools/observed-pools.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
 interface Dependencies {
-  /** Those that this decision may choose from. */
+  /** The NodePools of this decision. */
   readonly pools: PoolChoice
   readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'readinessPauses' | 'stuckPools'>
   readonly provider: Pick<
@@ -26,7 +26,7 @@ interface Dependencies {
   readonly logger: Logger
 }
 
-/** A NodePool with what it sells. */
+/** A NodePool with its instance types. */
 export type Listing = Pick<PoolInput, 'nodePool' | 'instanceTypes' | 'defaults'>
 
 export class EligiblePools {
@@ -36,30 +36,30 @@ export class EligiblePools {
     this.#deps = deps
   }
 
-  /** Pools that may launch: managed, dynamic, ready, valid and staying (scheduling.md 3), not stuck and not paused. */
+  /** NodePools that may launch: managed, dynamic, ready, valid, not being deleted (scheduling.md 3), not stuck or paused. */
   list(): readonly NodePool[] {
     return eligiblePools(this.#deps)
   }
 
   /**
-   * A pool with the types its provider lists; none when it cannot list them now. Undefined while overlays
-   * are not evaluated for the pool: then nothing is known of its types.
+   * A NodePool with the types that its provider lists; none if it cannot list them now. Undefined until overlays are
+   * evaluated for it: its types are unknown.
    */
   offered(pool: NodePool, signal: AbortSignal): Promise<Listing | undefined> {
     return listTypes(this.#deps, pool, signal, offeredTypes)
   }
 
-  /** As {@link offered}, with no more than is to be expected of each type. */
+  /** As {@link offered}, with each type no larger than its instances turned out to be. */
   expected(pool: NodePool, signal: AbortSignal): Promise<Listing | undefined> {
     return listTypes(this.#deps, pool, signal, expectedTypes)
   }
 
-  /** What launches failed for lately, and one launch tries each. */
+  /** Offerings that failed lately; one launch at a time tries each. */
   offeringsOnTrial(): readonly LaunchScope[] {
     return this.#deps.launchGuard.onTrial()
   }
 
-  /** The pools that cannot launch, and what each waits for; in the order of the cache. */
+  /** NodePools that cannot launch, and why, in the order of the cache. */
   unready(): readonly UnreadyPool[] {
     return unreadyPools(this.#deps)
   }
@@ -80,7 +80,7 @@ function eligiblePools(deps: Dependencies): readonly NodePool[] {
     .filter((pool) => deps.state.isManaged(pool) && obstacle(deps, stuck, pool) === undefined)
 }
 
-/** What keeps a NodePool of this provider from launching; undefined when nothing does. */
+/** Why a NodePool of this provider cannot launch; undefined if it can. */
 function obstacle(
   { pools, provider, state }: Dependencies,
   stuck: ReadonlySet<string>,
@@ -130,7 +130,7 @@ async function listTypes(
   }
 }
 
-/** The types of a pool as they can be bought. */
+/** The types of a NodePool with their prices and availability. */
 type TypeSource = (
   deps: Dependencies,
   pool: NodePool,
@@ -140,7 +140,7 @@ type TypeSource = (
 const offeredTypes: TypeSource = async ({ provider }, pool, signal) =>
   await provider.getInstanceTypes(pool, signal)
 
-/** With no more than is to be expected of each: a pod that runs must not move to where it has no room. */
+/** Limits types to what their instances turned out to have: a running pod must not move to a node without room. */
 const expectedTypes: TypeSource = async (deps, pool, signal) => {
   const { learning } = deps
   const types = await offeredTypes(deps, pool, signal)

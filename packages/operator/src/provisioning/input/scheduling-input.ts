@@ -24,20 +24,19 @@ interface Dependencies extends SchedulingPolicyParts {
   readonly slicing: Slicing
 }
 
-/** The engine's input with what the engine needs not know. */
+/** The engine's input, with what the operator needs beside it. */
 export interface GatheredInput extends SchedulingInput {
   readonly stateNodes: ReadonlyMap<string, StateNode>
-  /** Pending pods that are left out of this round. */
+  /** Pending pods that are left out of the decision. */
   readonly ignored: readonly IgnoredPod[]
-  /** Pods that fail without being decided about. */
+  /** Pods that no node can help. */
   readonly refused: readonly RefusedPod[]
   /** Whether any NodePool may launch at all. */
   readonly hasEligiblePool: boolean
-  /** Eligible pools for which the provider lists no types. */
+  /** Eligible NodePools whose types the provider cannot list now. */
   readonly poolsWithoutListing: readonly NodePool[]
 }
 
-/** Gathers inputs. */
 export class SchedulingInputs {
   readonly #deps: Dependencies
 
@@ -46,8 +45,8 @@ export class SchedulingInputs {
   }
 
   /**
-   * Pods to place, with the instances that stay and the pools that may launch. Without pods nothing
-   * else is gathered.
+   * The pending pods, with the instances that stay and the NodePools that may launch. Without pods nothing else is
+   * gathered.
    */
   forPending(signal: AbortSignal): Promise<GatheredInput> {
     return gatherSchedulingInput(this.#deps, signal)
@@ -71,9 +70,8 @@ export class SchedulingInputs {
   }
 
   /**
-   * The same for a question about removing some of the instances: their pods are among those to place, and they
-   * are among the nodes.
-   * @param refusing names of instances that are not to receive pods of candidates.
+   * The input of a question about removing instances: these are among the nodes, and their pods among the pods.
+   * @param refusing names of instances that may not receive pods of candidates.
    */
   forRemoval(
     removable: readonly RemovableNode[],
@@ -91,14 +89,14 @@ async function gatherSchedulingInput(deps: Dependencies, signal: AbortSignal): P
     deps.pods.forRoom().length > 0 ||
     leavingAmong(state.stateNodes()).length > 0
   const eligible = hasPods ? pools.list() : []
-  // The provider is asked before anything is read, so that what is read is of one moment.
+  // The provider is asked first, so that everything else is read at one moment.
   const listed = await Promise.all(eligible.map((pool) => pools.offered(pool, signal)))
   const listings = listed.filter((listing) => listing !== undefined)
   if (hasPods) {
-    // Most of the work there is for nodes nobody has asked about: done before the moment that counts.
+    // Most of the work, done before that moment.
     await inSlices(state.pods.readUses(state.stateNodes()), slicing)
   }
-  // What is read from here on is in this decision; all of it is read before anything else can happen.
+  // From here on everything is read without a pause, so that it is consistent.
   state.pods.decided()
   const offeringsOnTrial = pools.offeringsOnTrial()
   const input = await inSlices(gathering(deps, hasPods, listings), slicing)
@@ -142,7 +140,7 @@ async function gatherRemovalInput(
   }
 }
 
-/** What a pool has and will have of its limits. */
+/** Usage of a NodePool's limits, with claims on their way. */
 function limitsOf(
   state: Dependencies['state'],
   { metadata: { name } }: NodePool,
@@ -154,7 +152,7 @@ function limitsOf(
   }
 }
 
-/** What the list of instances alone tells; it is the same as long as no instance has changed. */
+/** Derived from the list of instances; memoized by it. */
 const sortedOut = perObject((all: readonly StateNode[]) => {
   const staying = all.filter(
     ({ isMarkedForDeletion, node }) =>
@@ -163,13 +161,13 @@ const sortedOut = perObject((all: readonly StateNode[]) => {
   return { staying, withoutNode: staying.filter(({ node }) => node === undefined) }
 })
 
-/** Instances that take pods and stay. */
+/** Instances that stay and may receive pods. */
 function stayingAmong(
   all: readonly StateNode[],
   state: Pick<ClusterState, 'unreadableNodeText'>,
 ): readonly StateNode[] {
   const { staying, withoutNode } = sortedOut(all)
-  // A Node that cannot be read may not say whose it is.
+  // An unreadable Node may not say which NodePool it belongs to.
   const unreadable = withoutNode.filter((stateNode) => state.unreadableNodeText(stateNode) !== undefined)
   return unreadable.length === 0 ? staying : staying.filter((stateNode) => !unreadable.includes(stateNode))
 }
@@ -179,7 +177,7 @@ const byName = perObject(
     new Map(stateNodes.map((stateNode) => [stateNode.name, stateNode])),
 )
 
-/** Reads everything in its first step; what becomes of each pod is worked out in those after it. */
+/** Reads everything in its first step, and sorts the pods in the next ones. */
 function* gathering(
   deps: Dependencies,
   hasPods: boolean,
@@ -195,7 +193,7 @@ function* gathering(
   const waiting = new Set(pendingGroups.map(({ id }) => id))
   const movingGroups = pods
     .movingGroups(moving.map(({ pod }) => pod))
-    // Nodes of a group do not move as long as members of it wait for theirs.
+    // The nodes of a group do not move while members of it wait for theirs.
     .filter(({ id }) => !waiting.has(id))
   const podGroups = [...pendingGroups, ...movingGroups]
   const left = cluster.withoutPreempted(pendingGroups)
@@ -239,7 +237,7 @@ interface SchedulingPolicyParts {
 
 const maxInstanceTypes = 600
 
-/** @param waiting number of pods that are decided about. */
+/** @param waiting number of pods in the decision. */
 function schedulingPolicy(
   { placementGate, provider, settings }: SchedulingPolicyParts,
   waiting: number,

@@ -1,4 +1,4 @@
-/** Remembers what was decided about each pod, for as long as it waits. */
+/** Remembers what was decided about each pending pod. */
 import { isConditionTrue, type NodePool, type Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { Caches } from '../../state/caches.ts'
@@ -19,7 +19,7 @@ export class DecisionMemory {
     this.#deps = deps
   }
 
-  /** A pod has a place; pods that move off a leaving node were decided about long ago. */
+  /** Notes that a pod has a place. Pods of deleted nodes are bound, so they are skipped. */
   placed(pod: Pod, pool: NodePool | undefined, nodeClaim: string | undefined): void {
     if (!this.#isWaiting(pod)) return
     const { state, clock } = this.#deps
@@ -28,14 +28,14 @@ export class DecisionMemory {
     this.#observe(state.podDecisions.placed(pod.metadata.uid ?? '', place, clock.now()))
   }
 
-  /** A pod has no place. */
+  /** Notes that a pod has no place. */
   failed(pod: Pod, reason: string): void {
     if (!this.#isWaiting(pod)) return
     const { state, clock } = this.#deps
     this.#observe(state.podDecisions.failed(pod.metadata.uid ?? '', reason, clock.now()))
   }
 
-  /** A pod that went, or began to serve, while it was decided about is forgotten already, and stays so. */
+  /** A pod that ended or started during the decision is forgotten already. */
   #isWaiting(pod: Pod): boolean {
     const { name, namespace, uid } = pod.metadata
     const key = namespace === undefined ? { name } : { name, namespace }
@@ -50,7 +50,7 @@ export class DecisionMemory {
   }
 }
 
-/** Pods that move off a leaving node are bound still. */
+/** Pods of deleted nodes are still bound. */
 export function isUnbound(pod: Pod): boolean {
   const spec = pod.spec as Partial<Pod['spec']> | null | undefined
   return (spec?.nodeName ?? '') === ''

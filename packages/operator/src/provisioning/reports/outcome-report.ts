@@ -1,4 +1,4 @@
-/** Tells in steps what a scheduling pass decided. */
+/** Reports what a scheduling pass decided, in steps. */
 import { labels } from '@tenon/api'
 import type { Deferral, NewClaim, SchedulingResult } from '@tenon/engine'
 import { inSlices, type Logger, type Slicing } from '@tenon/runtime'
@@ -37,7 +37,7 @@ export class OutcomeReport {
       report.placed(pod, pool, target.claim?.metadata.name)
       report.nominated(pod, target.claim, target.node?.metadata.name)
     }
-    // A pod whose claim waits for room below a limit is decided about all the same.
+    // A pod whose claim waits for a limit has a decision all the same.
     for (const { nodePool, pods } of [...result.claims, ...deferredFor('limitReserved', result)]) {
       const current = caches.nodePools.get({ name: nodePool })
       for (const pod of pods) report.placed(pod, current, undefined)
@@ -54,7 +54,7 @@ export class OutcomeReport {
     for (const object of result.malformed) logger.error('ignored an invalid object', { ...object })
   }
 
-  /** Tells of pods for which nothing is launched yet. */
+  /** Logs pods for which nothing is launched yet. */
   #tellWaiting(result: SchedulingResult): void {
     const { logger } = this.#deps
     const podsOf = (kind: Deferral['kind']) => deferredFor(kind, result).flatMap(({ pods }) => pods)

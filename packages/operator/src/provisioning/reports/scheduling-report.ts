@@ -1,4 +1,4 @@
-/** Tells what a scheduling pass decided: events, metrics, and the state's memory of pods (scheduling.md 12). */
+/** Events, metrics and remembered outcomes of a scheduling pass (scheduling.md 12). */
 import type { Logger } from '@tenon/runtime'
 import type { EventRecorder } from '@tenon/kube'
 import type { NodeClaim, NodePool, Pod } from '@tenon/api'
@@ -38,7 +38,7 @@ export class SchedulingReport {
     this.#deps = deps
   }
 
-  /** Pods that were left out before the decision. */
+  /** Pods that were left out of the decision. */
   ignored(pods: readonly IgnoredPod[]): void {
     this.#deps.metrics.ignoredPods.set(pods.length)
     for (const { pod, reason, isSilent } of pods) {
@@ -47,7 +47,7 @@ export class SchedulingReport {
     }
   }
 
-  /** @param waiting NodePools with what they wait for. */
+  /** @param waiting NodePools that cannot launch, with the reason. */
   noPools(waiting: readonly string[]): void {
     this.#deps.logger.info('no nodepool can launch', { waiting })
   }
@@ -60,7 +60,7 @@ export class SchedulingReport {
     })
   }
 
-  /** There is nothing to place: what the last pass measured no longer holds. */
+  /** Resets the metrics of the last pass: nothing is pending. */
   nothingToDo(): void {
     const { unschedulablePods, pendingPodsByZone } = this.#deps.metrics
     unschedulablePods.set({ controller }, 0)
@@ -68,8 +68,8 @@ export class SchedulingReport {
   }
 
   /**
-   * No pool may launch: every pod stays where it is, in steps. The pools' conditions explain it; pods that a
-   * pool which is not valid would serve are told, as that does not pass by itself.
+   * No NodePool may launch. Their conditions say why; only pods that an invalid NodePool would serve get an event, as that
+   * does not pass by itself. In steps.
    */
   *withoutPools(pods: readonly Pod[]): Generator<undefined, void, undefined> {
     this.#deps.metrics.unschedulablePods.set({ controller }, pods.length)
@@ -83,7 +83,7 @@ export class SchedulingReport {
     }
   }
 
-  /** Counts pending pods by the zone they can use, in steps. */
+  /** Counts pending pods by the zones they can use, in steps. */
   *pendingZones(
     { pods, volumes }: Pick<SchedulingInput, 'pods' | 'volumes'>,
     { validZones }: Pick<SchedulingResult, 'validZones'>,
@@ -101,16 +101,16 @@ export class SchedulingReport {
     this.#zones = [...counts.keys()]
   }
 
-  /** Tells in steps of pods that found no place. Those that wait for a reservation are only remembered. */
+  /** Events of pods without a place, in steps. Pods that wait for a reservation are only remembered. */
   *failures(
     result: Pick<SchedulingResult, 'failures' | 'undecided'>,
     refused: readonly RefusedPod[],
   ): Generator<undefined, void, undefined> {
-    // Pods that are alike have one reason, which is rendered once.
+    // Pods that are alike share one reason, which is rendered once.
     const texts = new Map<PodReason, string>()
     const failures = [...refused]
     for (const { pod, reason } of result.failures) {
-      // A group is told as a whole.
+      // A group gets one event as a whole.
       const isQuiet = reason.kind === 'reservationDeferred' || reason.kind.startsWith('podGroup')
       const text = texts.get(reason) ?? renderPodReason(reason)
       texts.set(reason, text)
@@ -139,7 +139,7 @@ export class SchedulingReport {
       })
   }
 
-  /** Tells of pools that pods wait for because of their limits. */
+  /** Events of NodePools whose limits keep pods pending. */
   #limitsReached(reasons: Iterable<PodReason>): void {
     const names = new Set<string>()
     for (const reason of reasons) {
