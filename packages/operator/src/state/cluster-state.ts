@@ -47,85 +47,77 @@ import { SchedulerWords } from './pods/scheduler-words.ts'
 import { ownNode } from './nodes/twin-nodes.ts'
 import { isDeleted, isTracked, joined, type StateNode } from './nodes/state-node.ts'
 
-/** Whether decisions can be made. */
+/** An answer of {@link ClusterState.synced}. */
 export interface SyncAnswer {
   readonly isSynced: boolean
-  /** How long it has not been so, as far as somebody asked; 0 when it is. */
+  /** How long it has not been synced, since the first question; 0 if it is. */
   readonly unsyncedMs: number
-  /** What is waited for, as `nodeclaim/NAME` and `node/NAME`. */
+  /** Objects that the state waits for, as `nodeclaim/NAME` and `node/NAME`. */
   readonly waitingFor: readonly string[]
 }
 
-/** Joins what the caches hold and remembers what no object tells: marks, nominations, fresh claims. */
+/** Joins cached objects, and remembers what no object says: marks, nominations, claims that were just created. */
 export class ClusterState {
   readonly #caches: Caches
   readonly #provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels' | 'startupTaints'>
   readonly #clock: Clock
   readonly #marked = new Set<string>()
   readonly #nominatedUntil = new Map<string, number>()
-  /** Claims this process created that its cache has not shown yet. */
+  /** Claims that this process created and the cache does not show yet, by name. */
   readonly #seeded = new Map<string, NodeClaim>()
-  /** UIDs of claims that this process has deleted, until the cache shows that they are gone. */
+  /** UIDs of claims that this process deleted, until the cache shows it. */
   readonly #deletedClaims = new Set<string>()
-  /** Claims of the cache that are not launched yet, by name: asked for all the time, and mostly none. */
+  /** Cached claims without an instance, by name. */
   readonly #unlaunched = new Map<string, NodeClaim>()
   readonly #stateNodes: StateNodes
-  /** Objects of a cache never change, so that each is read only once. */
+  /** Parsed amounts by list: cached objects never change. */
   readonly #amounts = new WeakMap<ResourceList, Resources>()
   readonly #sharedAmounts = new SharedParts()
   readonly pods: PodIndex
-  /** What the pods of each node are to those who would take it away. */
+  /** The pods of each node as disruption needs them. */
   readonly podsOnNodes: PodsOnNodes
-  /** Names of claims that no cache has shown yet. */
+  /** Notified with the names of claims that the cache does not show yet. */
   readonly seeds: Listeners<string> = new Listeners()
   /** Every answer of {@link synced}. */
   readonly syncAnswers: Listeners<SyncAnswer> = new Listeners()
   readonly #policy: Policy
   #hasSynced = false
   #unsyncedSinceMs: number | undefined
-  /** When pods last came to or left a node whose claim does not tell of it yet, by Node name; Unix milliseconds. */
+  /** When a pod last came to or left a node, until its claim says so; Unix milliseconds by Node name. */
   readonly unnotedPodEvents = new Map<string, number>()
-  /** What was decided about pods, and when. */
   readonly podDecisions: PodDecisions = new PodDecisions()
-  /** How the last launches of each NodePool ended. */
   readonly registrationHealth: RegistrationHealth
-  /** The room that CapacityBuffers keep. */
   readonly buffers: BufferPods = new BufferPods()
-  /** Pods that were resized in place. */
   readonly resized: ResizedPods = new ResizedPods()
-  /** What pods will ask for when they are made again. */
+  /** Requests that pods will have when they are created again (VerticalPodAutoscalers). */
   readonly predictions: Predictions = new Predictions(this.resized)
-  /** Where pods are meant to go. */
   readonly plans: PodPlans
   /** Groups of pods that run together or not at all. */
   readonly podGroups: PodGroups
-  /** Room that ProvisioningRequests ask for. */
+  /** Placeholder pods of ProvisioningRequests. */
   readonly requests: RequestPods
   readonly nominations: NominatedPods
-  /** Nodes that proved useless for the pods they were launched for. */
+  /** Nodes that ended without having run the pods they were launched for. */
   readonly evidence: NodeEvidence
   /** When the scheduler last said something about a pod. */
   readonly words: SchedulerWords
-  /** The claims of each NodePool, and room set aside for more. */
+  /** The claims of each NodePool, and names held for more. */
   readonly poolClaims: PoolClaims
-  /** Room below the limits of NodePools that is taken by what is on its way. */
+  /** Shares of NodePool limits that claims on their way have reserved. */
   readonly limitReservations: LimitReservations
-  /** What the instances of each NodePool cost. */
   readonly poolCosts: PoolCosts
-  /** Whether it may be worth to look for nodes to consolidate again. */
+  /** A version that changes with everything that consolidation depends on. */
   readonly consolidation: ConsolidationState
-  /** Workloads that consolidation has moved in vain. */
+  /** Workloads whose pods needed a new node after they were moved. */
   readonly movedPods: MovedPods
-  /** How many volumes nodes attach. */
   readonly attachLimits: AttachLimits
   readonly recentlyFilledNodes: RecentlyFilledNodes
-  /** What is paused. */
   readonly brake: Brake
   /** Replacements of drifted nodes. */
   readonly rollouts: Rollouts
-  /** By NodePool what its last launch failed with; gone once one succeeds. */
+  /** Error of the last launch, by NodePool; removed once one succeeds. */
   readonly launchFailures = new Map<string, string>()
-  /** NodePools for which nothing is launched, as their nodes do not take pods. */
+  /** NodePools that launch nothing because their nodes do not become ready. */
   readonly readinessPauses: ReadinessPauses
 
   /** @param planAgeMs how long a plan is held on to that is not carried out. */
@@ -139,7 +131,7 @@ export class ClusterState {
     this.#provider = provider
     this.#clock = clock
     this.#policy = policyOf(settings)
-    // First of all that listens, so that nobody who hears of a change is answered from before it.
+    // The first listener, so that later ones see the state after a change.
     this.#stateNodes = new StateNodes(caches, {
       isManaged: (claim) => this.isManaged(claim),
       isMarked: (providerID) => this.#marked.has(providerID),
@@ -217,9 +209,9 @@ export class ClusterState {
     return this.#provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind)
   }
 
-  /** Tells the state about a claim that was just created, so that no pass launches for its pods again. */
+  /** Adds a claim that was just created, so that no pass launches for its pods again. */
   seed(claim: NodeClaim): void {
-    // Nothing is known of one that cannot be read, and nothing waits for it.
+    // An unreadable claim says nothing, and nothing waits for it.
     if (!isWhole(karpenterKinds.nodeClaim.kind, claim)) return
     if (this.#caches.nodeClaims.get({ name: claim.metadata.name }) === undefined) {
       this.#seeded.set(claim.metadata.name, claim)
@@ -227,7 +219,7 @@ export class ClusterState {
     }
   }
 
-  /** Drops a seed whose claim turned out to be gone from the API. */
+  /** Removes a seed whose claim is gone from the API server. */
   dropSeed(name: string): void {
     this.#seeded.delete(name)
     this.poolClaims.unmark(name)
@@ -240,7 +232,7 @@ export class ClusterState {
     return this.#seeded.get(name)
   }
 
-  /** Claims that are not launched yet; while there are any, decisions would be made blind. */
+  /** Claims that are not launched yet: their capacity is unknown, so decisions wait for them. */
   unlaunched(): readonly NodeClaim[] {
     return [...this.#seeded.values(), ...this.#unlaunched.values()]
   }
@@ -253,8 +245,8 @@ export class ClusterState {
   }
 
   /**
-   * Whether decisions can be made: no claim is on its way and, until that was so once, no node keeps back
-   * what it is.
+   * Whether decisions can be made: every claim is launched and, until that was true once, every managed node has its
+   * provider ID and instance type.
    */
   synced(): boolean {
     const waitingFor = this.waitingFor()
@@ -266,7 +258,7 @@ export class ClusterState {
     return isSynced
   }
 
-  /** What keeps the state from being complete, as `nodeclaim/NAME` and `node/NAME`. */
+  /** Objects that {@link synced} waits for, as `nodeclaim/NAME` and `node/NAME`. */
   waitingFor(): readonly string[] {
     const claims = this.unlaunched().map(({ metadata }) => `nodeclaim/${metadata.name}`)
     return [...claims, ...this.#untracked().map(({ metadata }) => `node/${metadata.name}`)]
@@ -278,7 +270,7 @@ export class ClusterState {
       : this.#caches.nodes.list().filter((node) => !isTracked(node) && !isUnreadable(node))
   }
 
-  /** Whether decisions can be made, if need be without the {@link stuckPools}. */
+  /** Whether decisions can be made, without the {@link stuckPools} if there are any. */
   decidable(): boolean {
     if (this.synced()) return true
     if (!this.#policy.isolates) return false
@@ -291,8 +283,8 @@ export class ClusterState {
   }
 
   /**
-   * NodePools with a claim that cannot be launched, or of which it is not known whether it exists, by name.
-   * Decisions leave them out: what is on its way there is not known, and another claim would likely fail too.
+   * Names of NodePools with a claim that cannot be launched, or may or may not exist. Decisions leave them out: their
+   * capacity on the way is unknown, and another claim would likely fail, too.
    */
   stuckPools(): ReadonlySet<string> {
     const unsettled = this.poolClaims.unsettledPools()
@@ -302,17 +294,17 @@ export class ClusterState {
     return new Set([...stuck.map(({ metadata }) => metadata.labels?.[labels.nodePool] ?? ''), ...unsettled])
   }
 
-  /** Whether there was a moment when the state was complete: all that earlier processes left was known. */
+  /** Whether the state was complete once, so that everything is known that earlier processes left. */
   get hasSynced(): boolean {
     return this.#hasSynced || this.synced()
   }
 
-  /** Every node and every launched claim, in order of name. Nodes that do not say yet what they are count not. */
+  /** Every node and every launched claim, in order of name, without nodes that lack their provider ID or type. */
   stateNodes(): readonly StateNode[] {
     return this.#stateNodes.all()
   }
 
-  /** The Node of a claim; undefined while there is none, or when nobody can tell which of several it is. */
+  /** The Node of a claim; undefined if there is none, or if it is unclear which of several it is. */
   nodeOf(claim: NodeClaim): Node | undefined {
     const providerID = claim.status?.providerID ?? ''
     const nodes = providerID === '' ? [] : this.#caches.nodes.byIndex(indexes.byProviderId, providerID)
@@ -320,14 +312,14 @@ export class ClusterState {
   }
 
   /**
-   * The API server has accepted the deletion of a claim, whose instance counts as going from now on, however late the
-   * cache is.
-   * @returns whether nobody noted that before.
+   * Notes that the API server accepted the deletion of a claim: its instance counts as being deleted from now on, even if
+   * the cache is late.
+   * @returns whether that is new.
    */
   noteDeletion({ metadata: { name, uid = name } }: NodeClaim): boolean {
     if (this.#deletedClaims.has(uid)) return false
     const known = this.#caches.nodeClaims.get({ name })
-    // One that is gone already is not found again.
+    // A claim that is gone is not added again.
     if (known?.metadata.uid !== uid) return true
     this.#deletedClaims.add(uid)
     const providerID = known.status?.providerID ?? ''
@@ -335,7 +327,7 @@ export class ClusterState {
     return true
   }
 
-  /** What is wrong with an instance's Node that cannot be read, which may not even say whose it is. */
+  /** What is wrong with an unreadable Node of an instance. */
   unreadableNodeText({ node, claim }: StateNode): string | undefined {
     const named = node ?? this.#caches.nodes.get({ name: claim?.status?.nodeName ?? '' })
     return named && unreadableText(named)
@@ -358,13 +350,14 @@ export class ClusterState {
     return managed.length === 1 ? managed[0] : undefined
   }
 
-  /** Whether every field of the pod that a decision reads is what the API promises. */
+  /** Whether all fields that decisions read have the types that the API promises. */
   isWellFormed(pod: Pod): boolean {
     return this.pods.isWellFormed(pod)
   }
 
   /**
-   * `parseResources` for lists of cached objects, which decisions read over and over. Equal amounts are one object.
+   * `parseResources` with a memo, as decisions read the lists of cached objects again and again. Equal amounts are the
+   * same object.
    */
   readonly parsed = (list: ResourceList | undefined): Resources => {
     if (list === undefined) return {}
@@ -380,7 +373,7 @@ export class ClusterState {
     return this.#caches.pods.byIndex(indexes.byNode, nodeName)
   }
 
-  /** Provider IDs of the instances that are to be removed. */
+  /** Provider IDs of instances that are marked for deletion. */
   marked(): Iterable<string> {
     return this.#marked
   }
@@ -390,7 +383,7 @@ export class ClusterState {
     return this.#seeded.values()
   }
 
-  /** Marks an instance as going away, before any object says so. */
+  /** Marks an instance for deletion, before any object says so. */
   mark(providerID: string): void {
     this.#marked.add(providerID)
     this.#stateNodes.see(providerID)
@@ -408,7 +401,7 @@ export class ClusterState {
       this.poolClaims.unmark(metadata.name)
   }
 
-  /** Keeps an instance from being disrupted while pods are on their way to it. */
+  /** Protects an instance from disruption while pods are on their way to it. */
   nominate(providerID: string, durationMs: number): void {
     const until = this.#clock.now() + durationMs
     this.#nominatedUntil.set(providerID, Math.max(until, this.#nominatedUntil.get(providerID) ?? 0))
@@ -430,19 +423,19 @@ export class ClusterState {
   }
 }
 
-/** A claim whose launch has failed, and a node that does not say what it is, are waited for this long. */
+/** How long decisions wait for a claim whose launch failed, and for a node without its provider ID or type. */
 const failingMs = 30_000
-/** A launch that has not ended yet may still. */
+/** How long decisions wait for a launch that has not failed. */
 const slowMs = 2 * 60_000
 
-/** Whether a claim without an instance has been so for too long. */
+/** Whether a claim has been without an instance for too long. */
 function isStuckClaim(claim: NodeClaim, nowMs: number): boolean {
   const { status, reason = '' } = conditionOf(claim, 'Launched') ?? {}
   const hasFailed = status === 'Unknown' && reason !== '' && reason !== 'AwaitingReconciliation'
   return isOlder(claim.metadata, hasFailed ? failingMs : slowMs, nowMs)
 }
 
-/** Whether a node that does not say what it is has been so for too long. */
+/** Whether a node has been without its provider ID or type for too long. */
 function isStuckNode({ metadata }: { readonly metadata: ObjectMeta }, nowMs: number): boolean {
   return isOlder(metadata, failingMs, nowMs)
 }

@@ -1,4 +1,4 @@
-/** What is paused, and until when: the answer for all that disrupt or launch (ask.md 8). */
+/** Pauses of disruption and launches, by people and by the controller itself (ask.md 8). */
 import { type ConfigMap, type NodePool, ownValue } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import { type Clock, Listeners, rfc3339 } from '@tenon/runtime'
@@ -6,34 +6,33 @@ import { type Holdable, type PauseReading, type PauseValue, pauseText, readPause
 
 /** Name of the ConfigMap in the namespace of the controller. */
 export const brakeName = 'tenon-brake'
-/** Keys of its data: what a person orders, and what the controller does by itself. */
+/** Keys of its data: pauses by people, and by the controller itself. */
 export const brakeKeys = { person: 'paused', automatic: 'auto-brake' } as const
 /** The same for one NodePool. */
 export const pauseAnnotations = { person: 'tenon.sh/paused', automatic: 'tenon.sh/auto-brake' } as const
-/** A ConfigMap that cannot be read, for want of a right, holds nothing up for longer. */
+/** How long disruption waits for a ConfigMap that may not be readable, for lack of a right. */
 const unknownMs = 60_000
-/** The longest time from a write to the caches. */
+/** Longest expected delay from a write to the cache. */
 const lagMs = 5_000
 
 type PausedBy = keyof typeof brakeKeys
 
-/** One pause that holds now. */
+/** One pause in force. */
 export interface Pause {
   readonly by: PausedBy
-  /** Absent when it is of the whole cluster. */
+  /** Undefined for a pause of the whole cluster. */
   readonly nodePool?: string
   /** Where it is written, for example `annotation tenon.sh/paused of NodePool web`. */
   readonly source: string
   readonly holds: ReadonlySet<Holdable>
-  /** As it was given; empty when there is none. */
+  /** Empty if none was given. */
   readonly reason: string
   /** Unix milliseconds; undefined when it has no end. */
   readonly untilMs: number | undefined
-  /** What cannot be read of it, a clause without a full stop. */
+  /** What is wrong with its text, a clause without a full stop. */
   readonly problem?: string
 }
 
-/** What {@link Brake} reads. */
 interface Sources {
   readonly nodePools: Pick<Cache<NodePool>, 'get' | 'list' | 'onChange'>
   /** Absent where the namespace of the controller is not known. */
@@ -44,11 +43,11 @@ export class Brake {
   readonly #sources: Sources
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   readonly #openedMs: number
-  /** Pauses of the controller that the caches do not show yet, by NodePool. */
+  /** Pauses that the controller began and the caches do not show yet, by NodePool. */
   readonly #begun = new Map<string, PauseValue>()
   /** Their texts, once they are stored. */
   readonly #written = new Map<string, string>()
-  /** Names of NodePools whose pauses may be others now; the empty name is the whole cluster. */
+  /** Notified with names of NodePools whose pauses may have changed; the empty name is the whole cluster. */
   readonly changes: Listeners<string> = new Listeners()
 
   constructor(sources: Sources, clock: Pick<Clock, 'now' | 'monotonic'>) {
@@ -68,13 +67,13 @@ export class Brake {
     })
   }
 
-  /** A pause that the controller begins by itself; it holds before it is written. @param pool as {@link stateOf}. */
+  /** Begins a pause of the controller, which holds before it is stored. @param pool as in {@link stateOf}. */
   begin(pool: string, value: PauseValue): void {
     this.#begun.set(pool, value)
     this.changes.notify(pool)
   }
 
-  /** The pause is stored, from where others may take it back; the caches will show it in a moment. */
+  /** Notes that the pause is stored, where people may end it; the caches will show it in a moment. */
   written(pool: string): void {
     const value = this.#begun.get(pool)
     if (value === undefined) return
@@ -91,7 +90,7 @@ export class Brake {
   }
 
   /**
-   * The pauses that hold for a NodePool at a moment, those of the whole cluster first.
+   * The pauses in force for a NodePool at a time, those of the whole cluster first.
    * @param pool name; empty for the cluster alone.
    */
   stateOf(pool: string, nowMs: number): readonly Pause[] {
@@ -101,13 +100,13 @@ export class Brake {
     )
   }
 
-  /** The pause that holds something for the NodePool now; of several the one that ends last. */
+  /** The pause that holds `what` for the NodePool now; of several, the one that ends last. */
   holding(pool: string, what: Holdable): Pause | undefined {
     const pauses = this.stateOf(pool, this.#clock.now()).filter(({ holds }) => holds.has(what))
     return pauses.toSorted((a, b) => (b.untilMs ?? Infinity) - (a.untilMs ?? Infinity))[0]
   }
 
-  /** Whether the ConfigMap cannot be read: then only the annotations of NodePools pause anything. */
+  /** Whether the ConfigMap cannot be read: then only annotations of NodePools pause anything. */
   isUnreadable(): boolean {
     return this.#isUnknown() && this.#clock.monotonic() - this.#openedMs >= unknownMs
   }
@@ -140,12 +139,12 @@ export class Brake {
   }
 }
 
-/** When to look again at what a pause holds, in milliseconds from now. */
+/** When to check a pause again, in milliseconds from now. */
 export function leftOf({ untilMs }: Pause, nowMs: number, longestMs: number): number {
   return Math.min(longestMs, Math.max(1, (untilMs ?? Infinity) - nowMs))
 }
 
-/** How a pause is told to people: since when does not matter, until when and why does. */
+/** A pause in words for people: what, until when and why. */
 export function pauseSentence({ by, holds, reason, source, untilMs, problem }: Pause): string {
   const what = [...holds].map((each) => words[each]).join(', ')
   const end = untilMs === undefined ? 'without an end' : `until ${rfc3339(untilMs)}`

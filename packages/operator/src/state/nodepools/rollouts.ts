@@ -7,18 +7,17 @@ import type { Caches } from '../caches.ts'
 import { FailureBackoff } from '../failure-backoff.ts'
 
 const minute = 60_000
-/** Drift that is found later than this has a cause of its own. */
+/** A replacement found drifted later than this has drifted for a cause of its own. */
 const bornMs = 30 * minute
-/** After a failure one node is replaced at a time, and the next one once this has shown what became of it. */
+/** After a failure, how long one replacement is watched before the next node is replaced. */
 const probeMs = 15 * minute
-/** The disruption loop looks at drifted nodes several times in so long. */
+/** How long a limit found by the disruption loop is remembered; the loop checks several times within it. */
 const limitMs = minute
 const backoff = { freeFailures: 0, baseMs: 30 * minute, capMs: 60 * minute, memoryMs: 360 * minute } as const
 
 /**
- * To replace a node by one that is drifted from the start changes nothing, whatever the reason, and would go on
- * without end: the rollout of such a pool pauses, for longer each time. A change of the NodePool or of its node
- * class may be the remedy, and ends the pause.
+ * Replacing a drifted node by one that is drifted from the start changes nothing and would never end, so the rollout of
+ * such a NodePool pauses, longer each time. A change of the NodePool or of its node class ends the pause.
  */
 export class Rollouts {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
@@ -26,9 +25,9 @@ export class Rollouts {
   readonly #failures: FailureBackoff
   /** When claims were launched in place of drifted ones, by name. */
   readonly #replacements = new Map<string, number>()
-  /** Until when it is waited for what becomes of a replacement, by NodePool. */
+  /** End of the time in which a replacement is watched, by NodePool; monotonic milliseconds. */
   readonly #probes = new Map<string, number>()
-  /** Since when nodes of a NodePool are replaced, by its name; Unix milliseconds. */
+  /** When the first node of the rollout was replaced, by NodePool; Unix milliseconds. */
   readonly #beganMs = new Map<string, number>()
   /** NodePools whose limits keep their drifted nodes. */
   readonly #limits = new Map<string, { readonly because: string; readonly untilMs: number }>()
@@ -57,7 +56,7 @@ export class Rollouts {
     })
   }
 
-  /** Nodes of the pool are replaced by these claims because they have drifted. @param pods of the nodes that go. */
+  /** Notes that drifted nodes are replaced by these claims. @param pods of the drifted nodes. */
   replace(pool: string, claims: readonly NodeClaim[], pods: readonly Pod[]): void {
     this.canaries.begun(pool, claims, pods)
     const now = this.#clock.monotonic()
@@ -70,26 +69,26 @@ export class Rollouts {
     this.changes.notify(pool)
   }
 
-  /** Takes up a pause that an earlier process began. @param sinceMs Unix milliseconds. */
+  /** Restores a pause of an earlier process. @param sinceMs Unix milliseconds. */
   restore(pool: string, sinceMs: number): void {
     const leftMs = sinceMs + backoff.baseMs - this.#clock.now()
     if (!this.#failures.hasFailed(pool) && leftMs > 0) this.#failures.restore(pool, 1, leftMs)
   }
 
-  /** For how many milliseconds no drifted node of the pool is replaced. */
+  /** Milliseconds until the next drifted node of the NodePool may be replaced. */
   leftMs(pool: string): number {
     const probeLeftMs = (this.#probes.get(pool) ?? 0) - this.#clock.monotonic()
     return Math.max(this.#failures.leftMs(pool), probeLeftMs, 0)
   }
 
-  /** The pool's limits keep its drifted nodes: holds for a minute, unless it is found again. */
+  /** Notes that limits of the NodePool keep its drifted nodes; forgotten after a minute unless repeated. */
   limit(pool: string, because: string): void {
     const isNew = this.limitOf(pool)?.because !== because
     this.#limits.set(pool, { because, untilMs: this.#clock.monotonic() + limitMs })
     if (isNew) this.changes.notify(pool)
   }
 
-  /** Which limit keeps drifted nodes of the pool, and for how long that holds. */
+  /** The limit that keeps drifted nodes of the NodePool, and for how long it is remembered. */
   limitOf(pool: string): { readonly because: string; readonly leftMs: number } | undefined {
     const known = this.#limits.get(pool)
     const leftMs = (known?.untilMs ?? 0) - this.#clock.monotonic()
@@ -113,7 +112,7 @@ export class Rollouts {
     this.changes.notify(pool)
   }
 
-  /** Whether the claim was launched while nodes of its pool are replaced, for pods that had to leave theirs. */
+  /** Whether the claim was created during the rollout, for pods of drained nodes. */
   #cameInPlace(pool: string, { metadata }: NodeClaim): boolean {
     const createdMs = Date.parse(metadata.creationTimestamp ?? '')
     return createdMs >= (this.#beganMs.get(pool) ?? Infinity) && this.#clock.now() - createdMs < bornMs
@@ -126,7 +125,7 @@ export class Rollouts {
     })
   }
 
-  /** What was launched before is drifted because of the change, and says nothing about what comes. */
+  /** Claims launched before the change are drifted because of it, which says nothing about later ones. */
   #restart(pools: readonly NodePool[]): void {
     this.#replacements.clear()
     this.#beganMs.clear()
