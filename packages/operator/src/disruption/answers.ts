@@ -1,8 +1,7 @@
-/** Why each node is still there, for whoever asks: what is known, and what searches said last. */
+/** Why each node is still there: its current state, and the verdicts of the last searches. */
 import type { ConsolidationRemark, NodeRefusal } from '@tenon/engine'
 import { type ClaimOf, refusalText, sentence } from './refusals.ts'
 
-/** What keeps a node from being touched at all. */
 export type ObstacleCause = 'node' | 'annotation' | 'nodePool' | 'pod' | 'podDisruptionBudget'
 
 /**
@@ -24,37 +23,36 @@ export type DecisionCause =
   | 'possible'
   | 'unknown'
 
-/** One thing that keeps a node where it is. */
+/** One reason why a node stays. */
 export interface NodeObstacle {
   readonly cause: DecisionCause
   readonly message: string
-  /** When it ends by itself, RFC 3339; absent when it does not, or nobody knows. */
+  /** When it ends by itself, RFC 3339; undefined if it does not, or if that is unknown. */
   readonly until?: string
 }
 
-/** The answer for one node. */
 export interface NodeDecision {
-  /** Name of the Node; absent until there is one. */
+  /** Name of the Node; undefined until there is one. */
   readonly node?: string
   readonly nodeClaim: string
   readonly nodePool: string
   readonly cause: DecisionCause
   readonly message: string
   readonly until?: string
-  /** What else is in its way, in the order in which it would count. */
+  /** Further reasons, in order. */
   readonly others?: readonly NodeObstacle[]
-  /** When this was found out, RFC 3339. */
+  /** When this was decided, RFC 3339. */
   readonly at: string
 }
 
-/** An answer without the node it is about; found out just now when there is no time. */
+/** A verdict without its node; without a time it is of now. */
 export interface Verdict extends NodeObstacle {
   readonly atMs?: number
 }
 
-/** Keeps what searches said of nodes; everything else is looked up when somebody asks. */
+/** The verdicts of searches on nodes; everything else is looked up on demand. */
 export class DisruptionAnswers {
-  /** By name of the node. */
+  /** Verdicts by name of the node. */
   readonly #verdicts = new Map<string, Verdict>()
 
   keep(node: string, verdict: Verdict & { readonly atMs: number }): void {
@@ -62,8 +60,8 @@ export class DisruptionAnswers {
   }
 
   /**
-   * Keeps what a search for consolidation said of single nodes.
-   * @param claimOf names the claims of instances.
+   * Stores the verdicts of a search on single nodes.
+   * @param claimOf name of the claim of an instance.
    */
   keepRemarks(remarks: readonly ConsolidationRemark[], claimOf: ClaimOf, atMs: number): void {
     for (const remark of remarks) {
@@ -81,7 +79,7 @@ export class DisruptionAnswers {
     return this.#verdicts.get(node)
   }
 
-  /** Forgets nodes that are not among these. */
+  /** Forgets all other nodes. */
   retain(names: ReadonlySet<string>): void {
     for (const name of this.#verdicts.keys()) if (!names.has(name)) this.#verdicts.delete(name)
   }

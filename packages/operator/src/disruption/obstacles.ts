@@ -1,4 +1,4 @@
-/** What keeps a node from being disrupted, whatever the reason (disruption.md 3). */
+/** What prevents the disruption of a node, whatever the reason (disruption.md 3). */
 import { annotations, labels, type NodeClaim } from '@tenon/api'
 import type { PoolRules } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
@@ -21,17 +21,16 @@ interface Dependencies {
   readonly clock: Clock
 }
 
-/** What keeps a node from being disrupted. */
 export interface Obstacle {
   readonly by: ObstacleCause
   readonly text: string
-  /** When it ends by itself; Unix milliseconds. Absent when it does not, or nobody knows. */
+  /** When it ends by itself, in Unix milliseconds; undefined if it does not, or if that is unknown. */
   readonly untilMs?: number
 }
 
 /**
- * How pods count that must not be touched: always, or (`eventual`) not once the claim's own
- * terminationGracePeriod sees to it that the node goes in the end.
+ * Whether protected pods prevent disruption: always (`graceful`), or not if a terminationGracePeriod ends them in the end
+ * (`eventual`).
  */
 export type DisruptionClass = 'graceful' | 'eventual'
 
@@ -39,7 +38,7 @@ type Obstacles = Generator<Obstacle, undefined, undefined>
 
 const blocked = (by: Obstacle['by'], text: string): Obstacle => ({ by, text })
 
-/** What the node itself and its NodePool say against it, in the order in which it counts. */
+/** Obstacles of the node and its NodePool, in the order of the checks. */
 export function* nodeObstacles(
   deps: Dependencies,
   stateNode: StateNode,
@@ -58,7 +57,7 @@ export function* nodeObstacles(
   yield* poolObstacles(deps, stateNode, catalogue)
 }
 
-/** What the state of a node says against it, whatever is on it. */
+/** Obstacles of the node's state, whatever runs on it. */
 function* stateObstacles(
   deps: Dependencies,
   stateNode: StateNode,
@@ -87,7 +86,7 @@ function* stateObstacles(
   if (requests.isUndecided || requests.areServed) yield* roomObstacles(deps, stateNode)
 }
 
-/** Its pods may be told of nodes by name once there is room for them (gangs.md 8, trap 17). */
+/** Pending pods may be nominated to the node once there is room for them (gangs.md 8, trap 17). */
 function* roomObstacles({ state }: Dependencies, stateNode: StateNode): Obstacles {
   const { requests } = state.podGroups
   if (requests.isUndecided)
@@ -110,8 +109,8 @@ function* poolObstacles({ provider }: Dependencies, stateNode: StateNode, catalo
 }
 
 /**
- * Pods that must not be touched.
- * @param blocking what PDBs hold.
+ * Pods that prevent disruption.
+ * @param blocking pods held by PodDisruptionBudgets.
  */
 export function* podObstacles(
   { annotated }: Pick<PodsToMove, 'annotated'>,

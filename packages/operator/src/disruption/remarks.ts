@@ -1,4 +1,4 @@
-/** What users are told of a search for consolidation (disruption.md 10, 12, 18). */
+/** Events and metrics of disruption decisions (disruption.md 10, 12, 18). */
 import type { Clock, Logger } from '@tenon/runtime'
 import type { DisruptionReason, KubeObject } from '@tenon/api'
 import { balancedThreshold, type ConsolidationRemark, type RemovalResult, type Verdict } from '@tenon/engine'
@@ -22,7 +22,7 @@ interface Dependencies {
   readonly logger: Logger
 }
 
-/** Why a node is left alone is not told again within this time. */
+/** The reason why a node is left alone is not repeated within this time. */
 export const unconsolidatableMs = 15 * 60_000
 /** Doubles the threshold to one: what a move must save per share of the disruption (disruption.md 1). */
 const balancedFactor = 2
@@ -33,7 +33,7 @@ interface CommandSummary {
   readonly savings: number
 }
 
-/** Says on objects what keeps nodes where they are, counts it, and keeps it for who asks later. */
+/** Records why nodes stay: as events, in metrics, and for later questions. */
 export class DisruptionRemarks {
   readonly #deps: Dependencies
 
@@ -41,7 +41,7 @@ export class DisruptionRemarks {
     this.#deps = deps
   }
 
-  /** Says on the Node and its claim why consolidation leaves them alone. */
+  /** Records on the Node and its claim why consolidation leaves them alone. */
   unconsolidatable({ node, claim }: Candidate, reason: string): void {
     this.#tell([node, claim], {
       reason: 'Unconsolidatable',
@@ -51,36 +51,36 @@ export class DisruptionRemarks {
     })
   }
 
-  /** Says on the Node and its claim why they stay. */
+  /** Records on the Node and its claim why they stay. */
   blocked(stateNode: StateNode, reason: string): void {
     tellBlocked(this.#deps.kubernetes.events, stateNode, reason)
   }
 
-  /** The pods of a drifted node have no other place. */
+  /** Records that the pods of a drifted node have no other place. */
   stranded(candidate: Candidate, failures: RemovalResult['stranded']): void {
     this.stays(candidate, strandedText(failures, this.#claimNames()))
   }
 
-  /** A drifted node stays for the sake of its pods. */
+  /** Records why a drifted node stays. */
   stays(candidate: Candidate, reason: string): void {
     const { answers, clock } = this.#deps
     this.blocked(candidate, reason)
     answers.keep(candidate.name, { cause: 'pods', message: sentence(reason), atMs: clock.now() })
   }
 
-  /** Nothing can be said about nodes that may go for this reason. */
+  /** Logs that no NodePool can launch, so that the method cannot decide. */
   noPools(reason: DisruptionReason): void {
     this.#deps.logger.info('no nodepool is ready to launch nodes, so replacements cannot be evaluated', {
       reason,
     })
   }
 
-  /** A search for consolidation did not come to an end in its time. */
+  /** Counts a search that ran out of time. */
   timedOut(type: string): void {
     this.#deps.metrics.consolidationTimeouts.inc({ consolidation_type: type })
   }
 
-  /** What a search for consolidation came across. */
+  /** Records the verdicts of a search on single nodes. */
   found(remarks: readonly ConsolidationRemark[], candidates: ReadonlyMap<string, Candidate>): void {
     const { answers, clock } = this.#deps
     const claimOf = this.#claimNames()
@@ -99,15 +99,15 @@ export class DisruptionRemarks {
   }
 
   /**
-   * Says on every node of a command that was decided and then not begun why that is.
-   * @param type as in metric `karpenter_voluntary_disruption_failed_validations_total`, where it counts.
+   * Records on every node of a move why it was rejected after the decision.
+   * @param type label of metric `karpenter_voluntary_disruption_failed_validations_total`, if it counts there.
    */
   rejected(nodes: readonly Candidate[], command: CommandSummary, because: string, type?: string): void {
     this.#tellCommand('ConsolidationRejected', nodes, command, because)
     if (type !== undefined) this.unvalidated(type, nodes.length)
   }
 
-  /** So many nodes may not go any more, although it was decided that they do. */
+  /** Counts nodes whose decision was rejected. */
   unvalidated(type: string, nodes: number): void {
     this.#deps.metrics.failedValidations.inc({ consolidation_type: type }, nodes)
   }
@@ -181,7 +181,7 @@ export class DisruptionRemarks {
       })
   }
 
-  /** Looks the claims of instances up, all of them when the first is asked for. */
+  /** Looks up claims of instances; indexes all at the first question. */
   #claimNames(): ClaimOf {
     let names: ReadonlyMap<string, string | undefined> | undefined
     return (instance) => {

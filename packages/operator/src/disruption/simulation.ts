@@ -1,4 +1,4 @@
-/** Asks the engine what becomes of the pods without some nodes (disruption.md 11). */
+/** Simulates the removal of nodes: where their pods go, and which replacements they need (disruption.md 11). */
 import { type Clock, perObject } from '@tenon/runtime'
 import { isConditionTrue, labels, type NodePool } from '@tenon/api'
 import type { CandidateInput, DisruptionQuestion, RemovalResult } from '@tenon/engine'
@@ -20,16 +20,15 @@ interface Dependencies {
   readonly settings: Pick<Settings, 'solveTimeoutMs'>
 }
 
-/** The cluster as it is, with the pods of candidates that may have to move. */
+/** The input of simulations: the cluster, with the pods of candidates among those to place. */
 export interface RemovalGround {
   readonly input: GatheredInput
-  /** Candidates that questions can be about; one whose pods cannot be judged is none. */
+  /** Candidates by name, without those whose pods cannot be read. */
   readonly candidates: ReadonlyMap<string, Candidate>
-  /** The same for the engine; one list for all questions on this ground, which lets them share work. */
+  /** The same for the engine; the same list for all questions, which lets them share work. */
   readonly described: readonly CandidateInput[]
 }
 
-/** Asks what becomes of pods without the nodes they are on. */
 export class RemovalSimulation {
   readonly #deps: Dependencies
 
@@ -38,8 +37,8 @@ export class RemovalSimulation {
   }
 
   /**
-   * @param sparesBusyNodes whether nodes under `consolidateAfter` are not to receive pods: for consolidation.
-   * @returns undefined when no NodePool can launch anything: then nothing can be said about replacements.
+   * @param sparesBusyNodes whether nodes under `consolidateAfter` receive no pods, as consolidation wants it.
+   * @returns undefined if no NodePool can launch anything, so that replacements are unknown.
    */
   ground(
     candidates: readonly Candidate[],
@@ -50,9 +49,9 @@ export class RemovalSimulation {
   }
 
   /**
-   * What becomes of the pods without all of these nodes.
-   * @param plan where pods are to go if they can; they find other places if not.
-   * @returns undefined when there was no time.
+   * Simulates the removal of all these nodes.
+   * @param plan where pods should go if they can.
+   * @returns undefined if there was no time.
    */
   without(
     ground: RemovalGround,
@@ -79,7 +78,7 @@ async function removalGround(
     ({ name, movable }) =>
       input.stateNodes.has(name) && !movable.some(({ metadata }) => unjudged.has(metadata.uid ?? '')),
   )
-  // Pods of nodes that nothing is asked about stay where they are.
+  // Pods of the other nodes stay where they are.
   if (judged.length < candidates.length) return await removalGround(deps, judged, sparesBusyNodes, signal)
   return {
     input,
@@ -100,7 +99,7 @@ async function withoutNodes(
     candidates: ground.described,
     gone: candidates.map(({ name }) => name),
   }
-  // Questions on the same ground are about the same input, which need not be read again.
+  // The same object for all questions on this ground: the engine reads it once.
   const input = plan.length === 0 ? ground.input : withPlan(ground.input, plan)
   const { solveTimeoutMs } = deps.settings
   const result = await deps.decider.examine(input, question, { deadlineMs: solveTimeoutMs, signal })
@@ -113,7 +112,6 @@ function withPlan(input: GatheredInput, plan: RemovalResult['placements']): Gath
   return { ...input, planned }
 }
 
-/** Nodes that take pods. */
 export function destinationsOf(
   { input }: RemovalGround,
   placements: RemovalResult['placements'],
@@ -122,7 +120,6 @@ export function destinationsOf(
   return [...names].flatMap((name) => input.stateNodes.get(name) ?? [])
 }
 
-/** What the engine is told of candidates. */
 const inputs = new WeakMap<Candidate, CandidateInput>()
 
 function describedTo(deps: Dependencies, candidate: Candidate): CandidateInput {
@@ -152,7 +149,7 @@ function describe({ state }: Dependencies, candidate: Candidate): CandidateInput
   }
 }
 
-/** What tells of an instance whether it is busy; null of those that never are. */
+/** What decides whether an instance is busy; null for those that never are. */
 const activityOf = perObject(
   (stateNode: StateNode): { readonly pool: string; readonly sinceMs: number } | null => {
     const { claim, isMarkedForDeletion } = stateNode
@@ -164,10 +161,10 @@ const activityOf = perObject(
   },
 )
 
-/** Names of the nodes on which something happened less than their NodePool's `consolidateAfter` ago. */
+/** Names of nodes to which a pod came, or from which one left, less than `consolidateAfter` ago. */
 function busyNodes({ state, caches, clock }: Dependencies): ReadonlySet<string> {
   const now = clock.now()
-  /** For how long nodes of a NodePool are busy, by its name. */
+  /** `consolidateAfter` in milliseconds, by NodePool. */
   const lasts = new Map(
     caches.nodePools
       .list()
@@ -184,7 +181,6 @@ function busyNodes({ state, caches, clock }: Dependencies): ReadonlySet<string> 
   return busy
 }
 
-/** Whether nodes of the NodePool may be busy. */
 function isAnyBusy(pool: NodePool): boolean {
   const afterMs = consolidateAfterMs(pool)
   return (

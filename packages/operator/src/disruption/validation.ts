@@ -1,4 +1,4 @@
-/** The second look: whether a move of consolidation still holds after a while (disruption.md 13). */
+/** Validates moves of consolidation a while after the decision (disruption.md 13). */
 import type { CloudProvider } from '@tenon/provider'
 import { labels, wellKnownLabels } from '@tenon/api'
 import { isCheaper, isConfirmed, type PlannedMove } from '@tenon/engine'
@@ -15,21 +15,18 @@ interface Dependencies {
   readonly catalogue: CatalogueReader
 }
 
-/** Why a move does not hold any more. */
 type Rejection = 'budget' | 'scheduling' | 'churn' | 'price' | 'unknown'
 
-/** What a move is looked at with. */
 interface Now extends Pick<Pass, 'find' | 'budgets'> {
   /**
-   * Whether the move was packed otherwise than a simulation would by itself: then its pods only have to find places,
-   * where it says or elsewhere, for less.
+   * Whether the move was found by packing all nodes together, which a simulation would not find by itself: then its pods
+   * must only find places, planned or not, for less.
    */
   readonly isPacked: boolean
-  /** Moves that are about to be carried out as well; their nodes count against budgets. */
+  /** Moves validated before, whose nodes use up budgets. */
   readonly confirmed: readonly PlannedMove[]
 }
 
-/** Looks at moves once more. */
 export class MoveValidation {
   readonly #deps: Dependencies
 
@@ -37,7 +34,7 @@ export class MoveValidation {
     this.#deps = deps
   }
 
-  /** @returns why the move is not to be carried out; undefined when it is. */
+  /** @returns why the move is rejected; undefined if it is still valid. */
   rejectionOf(move: PlannedMove, now: Now, signal: AbortSignal): Promise<Rejection | undefined> {
     return rejectionOf(this.#deps, move, now, signal)
   }
@@ -66,7 +63,7 @@ async function rejectionOf(
   return typeof again === 'string' ? again : undefined
 }
 
-/** Whether the new nodes cost less than the old ones as prices are now. */
+/** Whether the new nodes cost less than the old ones at current prices. */
 async function isStillCheaper(
   deps: Dependencies,
   { claims }: PlannedMove,
@@ -80,7 +77,7 @@ async function isStillCheaper(
   return isCheaper(claims, before, catalogue, wellKnown)
 }
 
-/** The move's nodes as they are by now, if all of them may still go. */
+/** The current candidates of the move, if all of them may still go. */
 async function stillThere(
   deps: Dependencies,
   { candidates }: PlannedMove,

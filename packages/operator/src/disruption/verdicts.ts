@@ -1,4 +1,4 @@
-/** What stands against the disruption of a node now, or has been found out about it. */
+/** Why a node is not disrupted now, from its state and from the last searches. */
 import { type DisruptionReason, isConditionTrue, type NodePool } from '@tenon/api'
 import { pauseSentence } from '../state/pause.ts'
 import { rfc3339 } from '@tenon/runtime'
@@ -17,7 +17,7 @@ interface Dependencies {
   readonly answers: Pick<DisruptionAnswers, 'verdictOn'>
 }
 
-/** The first thing in the way of a node, and what is behind it. */
+/** The first obstacle of a node, and those behind it. */
 export interface FullVerdict extends Verdict {
   readonly others?: readonly NodeObstacle[]
 }
@@ -36,7 +36,7 @@ export class NodeVerdicts {
     this.#deps = deps
   }
 
-  /** Answers for nodes, as things are now: each budget is looked up once. */
+  /** Verdicts on nodes for the current state; each budget is looked up once. */
   now(catalogue: Catalogue): (stateNode: StateNode) => FullVerdict {
     const { budgets, candidates } = this.#deps
     const obstaclesOf = budgetObstacles(budgets)
@@ -53,7 +53,7 @@ export class NodeVerdicts {
     }
   }
 
-  /** What its NodePool and searches have against it, in the order in which it counts. */
+  /** Objections of its NodePool and of searches, in order. */
   *#against(candidate: Candidate, obstaclesOf: BudgetObstacles): Generator<Verdict, undefined, undefined> {
     const { answers, policy } = this.#deps
     const reason = reasonFor(candidate)
@@ -68,7 +68,6 @@ export class NodeVerdicts {
   }
 }
 
-/** What the node would be disrupted for. */
 export function reasonFor(candidate: Candidate): DisruptionReason {
   if (isConditionTrue(candidate.claim, 'Drifted')) return 'Drifted'
   return isEmpty(candidate) ? 'Empty' : 'Underutilized'
@@ -93,7 +92,7 @@ function withoutTime({ cause, message, until: end }: Verdict): NodeObstacle {
   return { cause, message, ...(end !== undefined && { until: end }) }
 }
 
-/** Says where a budget is used up, or disruption is paused; each is looked up once. */
+/** Looks up once per NodePool and reason whether a budget is used up or disruption is paused. */
 function budgetObstacles(budgets: DisruptionBudgets): BudgetObstacles {
   const known = new Map<string, readonly NodeObstacle[]>()
   return (pool, reason) => {

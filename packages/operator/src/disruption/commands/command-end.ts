@@ -1,4 +1,4 @@
-/** How a command goes on and ends: replacements come up, and the claims of its nodes go (disruption.md 15). */
+/** How a command goes on and ends: replacements become ready, then the claims of its nodes are deleted (disruption.md 15). */
 import { isConditionTrue, type NodeClaim, type Pod } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
@@ -38,7 +38,7 @@ export interface UnderWay {
   readonly launched: Set<string>
   readonly initialized: Set<string>
   readonly deleted: Set<string>
-  /** Whether its nodes were looked at freshly, which is the last thing before they go. */
+  /** Whether the pods of its nodes were read freshly, the last check before they go. */
   isLookedAt: boolean
   readonly sinceMs: number
   readonly waves: Waves
@@ -51,18 +51,16 @@ export class CommandEnd {
     this.#deps = deps
   }
 
-  /** A replacement is being launched. */
   launching(claim: NodeClaim, { reason }: Command): void {
     this.#deps.report.tell(claim, 'DisruptionLaunching', `Launching NodeClaim: ${reason}`, reason)
   }
 
-  /** A replacement cannot take pods yet. */
   waiting(claim: NodeClaim): void {
     const { report } = this.#deps
     report.tell(claim, 'DisruptionWaitingReadiness', 'Waiting until the replacement can run pods', '')
   }
 
-  /** Why a node stays by what the caches show, or (`fresh`) the API server says; undefined when it goes. */
+  /** Why a node must stay, by the caches or (`fresh`) by the API server; undefined if it may go. */
   async whyStays(
     command: Command,
     candidate: Candidate,
@@ -71,7 +69,7 @@ export class CommandEnd {
   ): Promise<string | undefined> {
     const { client, clock, state } = this.#deps
     if (command.reason === 'Empty') {
-      // Its room may have been taken while the taint was on its way.
+      // A pod may have been bound while the taint was being written.
       if (state.buffers.keptOn(candidate.providerID).length > 0)
         return 'its room is kept for a CapacityBuffer'
       if (state.nominations.holdOn(candidate.node.metadata.name) !== undefined)
@@ -88,18 +86,17 @@ export class CommandEnd {
     }
   }
 
-  /** A node of a command stays. */
   blocked(candidate: Candidate, because: string): void {
     const message = `Disruption is taken back: ${because}`
     for (const object of [candidate.node, candidate.claim])
       this.#deps.report.tell(object, 'DisruptionBlocked', message, because)
   }
 
-  /** Deletes the claims of the nodes that go, unless others have. */
+  /** Deletes the claims of the nodes, unless others have. */
   async finish({ command, deleted, waves }: UnderWay): Promise<boolean> {
     const { deleter, moves, report, traces } = this.#deps
     const { reason, candidates } = command
-    // Replacements may have taken long.
+    // Replacements may have taken minutes.
     moves.moved(command)
     const outcomes = await Promise.all(
       candidates.map(async ({ claim, node, pool }) => {
@@ -125,7 +122,7 @@ export class CommandEnd {
     return outcomes.every(Boolean)
   }
 
-  /** Takes the marks of a node off that stays. */
+  /** Removes the taint of a node that stays. */
   takeOff({ node, claim }: Candidate): Promise<void> {
     return this.#deps.marks.takeOff(node, claim)
   }
@@ -144,9 +141,9 @@ export class CommandEnd {
 }
 
 /**
- * Why a node stays, although a command wants it gone: a pod must not be disrupted, or came after the decision, which
- * knows no place for it. A PDB that holds a pod of the decision does not count: its drain waits for that.
- * @param pods what runs on the node; undefined for what the cache shows.
+ * Why a node of a command must stay: a pod is protected, or came after the decision, which has no place for it. A
+ * PodDisruptionBudget that holds a pod of the decision does not count: the drain waits for it.
+ * @param pods the pods on the node; default: those that the cache shows.
  */
 function whyNodeStays(
   { podsOnNodes, clock }: { readonly podsOnNodes: PodsOnNodes; readonly clock: Pick<Clock, 'now'> },
@@ -165,7 +162,7 @@ function whyNodeStays(
     if (obstacle !== undefined) return obstacle.text
   }
   const [newcomer] = newcomers
-  // Pods of a drifted node are placed while it drains; every other decision depends on which pods there are.
+  // New pods of a drifted node are placed while it drains; other decisions depend on the pods that they knew.
   if (newcomer === undefined || reason === 'Drifted') return undefined
   return `pod ${keyOf(newcomer.metadata)} was bound to the node after the decision`
 }
@@ -183,7 +180,7 @@ export class CommandTraces {
     this.#deps = deps
   }
 
-  /** Calls back with the name of each claim that goes or is gone. */
+  /** Calls back with the name of each claim that is being deleted or is gone. */
   onLeaving(listener: (claim: string) => void): void {
     this.#deps.caches.nodeClaims.onChange(({ kind, object: { metadata } }) => {
       if (kind === 'deleted' || metadata.deletionTimestamp !== undefined) listener(metadata.name)
@@ -191,8 +188,8 @@ export class CommandTraces {
   }
 
   /**
-   * The nodes of a command are about to go.
-   * @param successors claims in their place.
+   * Marks the nodes of a command in the state.
+   * @param successors their replacements.
    */
   begun(command: Command, successors: readonly NodeClaim[]): void {
     const { settings, state } = this.#deps
@@ -209,7 +206,6 @@ export class CommandTraces {
       if (!this.#isDrifted(providerID)) state.nominate(providerID, nominationMs)
   }
 
-  /** The nodes stay. */
   released(staying: readonly Candidate[]): void {
     const { state } = this.#deps
     for (const { claim, providerID } of staying) {
@@ -218,13 +214,13 @@ export class CommandTraces {
     }
   }
 
-  /** A drifted node goes next, and pods that still have a node may go elsewhere. */
+  /** Frees the plans of the pods of a drifted node: they may go elsewhere. */
   #isDrifted(providerID: string): boolean {
     const claims = this.#deps.caches.nodeClaims.byIndex(indexes.byProviderId, providerID)
     return claims.some((claim) => isConditionTrue(claim, 'Drifted'))
   }
 
-  /** A claim as it is by now; the state knows new ones before the caches show them. */
+  /** The current claim; the state knows new ones before the cache does. */
   known({ metadata }: NodeClaim): NodeClaim | undefined {
     const { caches, state } = this.#deps
     const current = caches.nodeClaims.get({ name: metadata.name }) ?? state.seedOf(metadata.name)
@@ -247,7 +243,7 @@ export class PodMoves {
     this.#deps = deps
   }
 
-  /** The pods of these nodes, wave by wave; a node that could not be marked stays, and so do its pods. */
+  /** The waves of these nodes; pods of nodes that could not be tainted stay. */
   of(going: readonly Pick<Candidate, 'node'>[], waves: readonly (readonly Pod[])[] = []): Waves {
     const names = new Set(going.map(({ node }) => node.metadata.name))
     const moving = waves.map((wave) => wave.filter(({ spec }) => names.has(spec.nodeName ?? '')))
@@ -255,8 +251,8 @@ export class PodMoves {
   }
 
   /**
-   * Pods that are moved are moved once: where they come to they are left alone for a while.
-   * @param successors claims in place of the nodes of the command.
+   * Notes where the pods go, so that they are left alone there for a while.
+   * @param successors the replacements of the command.
    */
   begun(command: Command, successors: readonly NodeClaim[]): void {
     const { recentlyFilledNodes } = this.#deps.state
@@ -265,7 +261,7 @@ export class PodMoves {
     this.moved(command)
   }
 
-  /** Remembers whose pods are moved, where that is to have consequences. */
+  /** Remembers the workloads whose pods are moved. */
   moved({ reason, candidates }: Command): void {
     const { state, settings } = this.#deps
     if (!policyOf(settings).remembersPods) return

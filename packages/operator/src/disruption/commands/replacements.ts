@@ -1,4 +1,4 @@
-/** NodePools of which a node that was to replace others did not come up (disruption.md 14). */
+/** NodePools whose last replacement did not become a node (disruption.md 14). */
 import type { Clock } from '@tenon/runtime'
 import type { Unavailability } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
@@ -6,9 +6,9 @@ import { FailureBackoff } from '../../state/failure-backoff.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-/** Hears what becomes of replacements, such as to pause disruption by itself. */
+/** Notified how replacements end; the automatic brake is one. */
 export interface ReplacementObserver {
-  /** Nodes in place of others, all of this NodePool, have not become nodes. */
+  /** Replacements of this NodePool did not become nodes. */
   replacementFailed(pool: string): void
   replacementSucceeded(pool: string): void
 }
@@ -16,7 +16,7 @@ export interface ReplacementObserver {
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'launchFailures'>
-  /** Undefined where nothing pauses by itself. */
+  /** Undefined if disruption does not pause by itself. */
   readonly autoBrake?: ReplacementObserver
   readonly events: EventRecorder
   readonly clock: Clock
@@ -26,14 +26,13 @@ const minute = 60_000
 const backoff = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 120 * minute } as const
 
 /**
- * Whatever kept a replacement from coming up keeps the next one, too, be it for other nodes: a quota that is used
- * up, a cloud that refuses, instances that never join. The NodePool replaces nothing for a while, for longer each
- * time, and then tries with one node.
+ * What kept a replacement from becoming a node keeps the next one, too: a quota that is used up, a cloud that refuses,
+ * instances that never join. The NodePool replaces nothing for a while, longer each time, and then tries one node.
  */
 export class Replacements {
   readonly #deps: Dependencies
   readonly #failures: FailureBackoff
-  /** By NodePool, in Unix milliseconds. */
+  /** End of the pause by NodePool, in Unix milliseconds. */
   readonly #until = new Map<string, number>()
 
   constructor(deps: Dependencies) {
@@ -41,9 +40,9 @@ export class Replacements {
     this.#failures = new FailureBackoff(deps.clock, backoff)
   }
 
-  /** Replacements of these NodePools have not become nodes. */
+  /** Notes that replacements of these NodePools did not become nodes. */
   failed(pools: Iterable<string>): void {
-    // Those that fail together are one failure.
+    // Replacements that fail together are one failure.
     for (const pool of new Set(pools)) {
       if (this.leftMs(pool) > 0) continue
       this.#failures.note([pool])
@@ -60,9 +59,9 @@ export class Replacements {
   }
 
   /**
-   * Why the NodePool replaces nothing for now: the last node did not come up, and it is not yet time for the next one,
-   * or not yet known what becomes of it.
-   * @param isAwaited whether a node of the NodePool is on its way in place of others.
+   * Why no replacement of the NodePool is launched now: the last one failed lately, or the one that tries again is still on
+   * its way.
+   * @param isAwaited whether a replacement of the NodePool is on its way.
    */
   whyNone(pool: string, isAwaited: () => boolean): Unavailability | undefined {
     const untilMs = this.leftMs(pool) > 0 ? this.#until.get(pool) : undefined
@@ -72,7 +71,7 @@ export class Replacements {
     return this.#failures.hasFailed(pool) && isAwaited() ? { because } : undefined
   }
 
-  /** For how many milliseconds the NodePool replaces nothing. */
+  /** Milliseconds until the NodePool may replace nodes again. */
   leftMs(pool: string): number {
     return this.#failures.leftMs(pool)
   }

@@ -19,19 +19,19 @@ interface Dependencies {
   readonly settings: Pick<Settings, 'featureGates'>
 }
 
-/** What is asked of one ground. */
+/** The parts of a question that differ from search to search. */
 type Question = Pick<
   ConsolidationQuestion,
   'budgets' | 'leastSavings' | 'unchanged' | 'settled' | 'roomier' | 'together'
 >
 
-/** Where pods of candidates may go, and whether others wait for a place as well. */
+/** The nodes that may receive pods, and whether other pods are pending. */
 export function placesOf({ input, described }: RemovalGround): Pick<SearchInput, 'nodes' | 'othersWait'> {
   const own = described.reduce((sum, { pods }) => sum + pods.length, 0)
   return { nodes: input.nodes, othersWait: input.pods.length > own }
 }
 
-/** A move waits to be confirmed; one that saves this much more by then is decided for anew. */
+/** While a move waits for validation, one that saves this many times as much outdoes it. */
 const outdoneBy = 2
 const limitsMs = { global: 60_000, multi: 60_000, single: 3 * 60_000, together: 60_000 } as const
 
@@ -41,7 +41,7 @@ export class ConsolidationSearch {
   /** NodePools that the last search did not reach. */
   #unseenPools: readonly string[] = []
 
-  /** @param kind nodes all together, several of them, one, or those that go as a whole. */
+  /** @param kind all nodes, several, one, or nodes that go together. */
   constructor(deps: Dependencies, kind: keyof typeof limitsMs) {
     this.#deps = deps
     this.kind = kind
@@ -49,7 +49,7 @@ export class ConsolidationSearch {
 
   /**
    * @param all every node that may be disrupted.
-   * @returns undefined when there was no time at all.
+   * @returns undefined if there was no time at all.
    */
   async find(
     ground: RemovalGround,
@@ -75,16 +75,15 @@ export class ConsolidationSearch {
     return result?.kind === 'consolidation' ? result : undefined
   }
 
-  /** The next search begins with the NodePools that this one did not reach. */
+  /** Lets the next search begin with the NodePools that this one did not reach. */
   reached({ unseenPools }: ConsolidationResult): void {
     this.#unseenPools = unseenPools
   }
 
   /**
-   * Whether the cluster has changed so much in the meantime that the move stands in the way of a far better one:
-   * while a workload is being scaled down, each look finds more to save, and nodes that receive pods are no
-   * candidates for a while.
-   * @param then what the move was found in: what is as it was has no better one.
+   * Whether the cluster has changed so much that a far better move is possible: while a workload is scaled down each
+   * search finds more to save, and nodes that receive pods are no candidates for a while.
+   * @param then the input in which the move was found: what has not changed since has no better one.
    */
   async isOutdone(
     { savings }: PlannedMove,
@@ -105,14 +104,14 @@ export class ConsolidationSearch {
       ...placesOf(ground),
       nowMs: 0,
     })
-    // Groups of what is as it was are not packed again either: that is most of the work in a large cluster.
+    // Groups of unchanged candidates are left out, too: packing them is most of the work in a large cluster.
     const question = { budgets, leastSavings, unchanged: settled, settled, ...(roomier && { roomier }) }
     const result = await this.find(ground, all, question, signal)
     const best = result?.moves[0]
     return best !== undefined && best.savings >= leastSavings
   }
 
-  /** What moves of Balanced NodePools are weighed against (disruption.md 12). */
+  /** Total cost and disruption per NodePool, for policy Balanced (disruption.md 12). */
   #totals(all: Pass['all']): ReadonlyMap<string, PoolTotals> {
     const { state } = this.#deps
     const totals = new Map<string, { cost: number; disruption: number }>()

@@ -44,7 +44,7 @@ const rejectionTexts = {
 
 export class Consolidation implements DisruptionMethod {
   readonly reason = reason
-  /** Metrics count what a search finds that is not for one node as `multi`. */
+  /** Label of metrics: everything but single is `multi`. */
   readonly type: 'multi' | 'single'
   readonly disruptionClass = 'graceful'
   readonly sharesReading = true
@@ -57,7 +57,7 @@ export class Consolidation implements DisruptionMethod {
     this.groups = deps.admission.groups
   }
 
-  /** There is nothing to look at, or nothing has changed since there was nothing to do. */
+  /** There are no candidates of this kind, or nothing has changed since a search found nothing. */
   isQuiet(budgets: Pass['budgets']): boolean {
     const { admission, memory } = this.#deps
     return admission.isIdle || memory.isQuiet(budgets)
@@ -108,7 +108,7 @@ export class Consolidation implements DisruptionMethod {
     }
     const [best, ...others] = this.#worthwhile(result.moves, ground)
     if (best === undefined) {
-      // What was found is worth it later, by time alone.
+      // The moves pay back later, by time alone.
       memory.pause(input)
       return 'nothing'
     }
@@ -116,7 +116,7 @@ export class Consolidation implements DisruptionMethod {
     if (isGlobal && since.version !== memory.now().version) {
       if (await search.isOutdone(best, pass, input, signal)) {
         this.#tellRejected(best, ground, 'outdone')
-        // The better move is looked for at once.
+        // The next pass searches the better move at once.
         return 'begun'
       }
     }
@@ -149,7 +149,7 @@ export class Consolidation implements DisruptionMethod {
     return confirmed.length > 0 ? 'begun' : 'nothing'
   }
 
-  /** Those that save more than what their evictions are worth; nodes of the others are told. */
+  /** Moves that save more than their evictions cost; nodes of the others get an event. */
   #worthwhile(moves: readonly PlannedMove[], ground: RemovalGround): readonly PlannedMove[] {
     const { payBack, remarks } = this.#deps
     return moves.filter((move) => {
@@ -177,7 +177,6 @@ export class Consolidation implements DisruptionMethod {
   }
 }
 
-/** Of the move's nodes, those that were candidates. */
 function nodesOf({ candidates }: PlannedMove, ground: RemovalGround): readonly Candidate[] {
   return candidates.flatMap((name) => ground.candidates.get(name) ?? [])
 }
@@ -188,14 +187,14 @@ interface PayBackDependencies {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** To evict what runs on nodes is worth so much of their price. */
+/** Evicting the pods of nodes costs as much as the nodes in this time. */
 const evictionMs = 15 * 60_000
 
 /**
- * When a move that launches nodes begins to be worth it: pods are expected to live on for as long as they have lived,
- * and so long it has to save what a quarter of an hour of its nodes costs. Nodes that pods have left, and prices that
- * are not known, do not count.
- * @returns Unix milliseconds; undefined when it is worth it now.
+ * When a move that launches nodes pays back: pods are expected to live on for as long as they have lived, and in that time
+ * the move must save a quarter of an hour of the price of its nodes. Nodes that pods have left, and unknown prices, do not
+ * count.
+ * @returns Unix milliseconds; undefined if it pays back now.
  */
 function worthFromMs(
   { clock, settings, state }: PayBackDependencies,
@@ -219,13 +218,13 @@ interface ConsolidationAdmissionParts {
   readonly policy: ConsolidationPolicy
   readonly remarks: Pick<DisruptionRemarks, 'unconsolidatable'>
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Given where nodes are consolidated of which none goes without the others of its unit. */
+  /** Set for nodes that go together with others. */
   readonly units?: WholeUnits
 }
 
 export class ConsolidationAdmission {
   readonly #deps: ConsolidationAdmissionParts
-  /** What was told last of each claim, as it is now. */
+  /** The last event of each claim. */
   readonly #told = new WeakMap<NodeClaim, { readonly because: string; readonly atMs: number }>()
 
   constructor(deps: ConsolidationAdmissionParts) {
@@ -236,22 +235,22 @@ export class ConsolidationAdmission {
     return this.#deps.units === undefined ? 'alone' : 'together'
   }
 
-  /** Whether there is no instance of the sort that is looked at. */
+  /** Whether there is no instance of this kind. */
   get isIdle(): boolean {
     return this.#deps.units?.isEmpty ?? false
   }
 
-  /** Whether the instance is of the sort that is looked at, told from little. */
+  /** A cheap test whether the instance is of this kind. */
   concerns(stateNode: StateNode): boolean {
     return this.#deps.units?.has(stateNode) ?? true
   }
 
-  /** Of those that are accepted, the nodes that may go. */
+  /** The accepted candidates that may go. */
   whole(accepted: readonly Candidate[], catalogue: Catalogue): readonly Candidate[] {
     return this.#deps.units?.complete(accepted, catalogue, 'graceful') ?? accepted
   }
 
-  /** Sets of names of candidates that go together. */
+  /** Names of candidates, by sets that go together. */
   sets(candidates: Iterable<Candidate>): readonly (readonly string[])[] | undefined {
     return this.#deps.units?.setsOf([...candidates])
   }
@@ -266,7 +265,7 @@ export class ConsolidationAdmission {
     return false
   }
 
-  /** From pass to pass the same is true of nearly all nodes, and has been told. */
+  /** Records the reason, unless it was recorded lately: from pass to pass most reasons stay the same. */
   #tellWhyNot(candidate: Candidate, because: string): void {
     const { clock, remarks } = this.#deps
     const { claim } = candidate

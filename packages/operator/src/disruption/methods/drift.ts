@@ -65,7 +65,7 @@ export class Drift implements DisruptionMethod {
   }
 }
 
-/** Nodes without pods to move first; among equals the one that has drifted for longest. */
+/** Empty nodes first, then those that drifted first. */
 function emptyFirst([a]: readonly Candidate[], [b]: readonly Candidate[]): number {
   if (a === undefined || b === undefined) return 0
   const since = ({ claim }: Candidate) => transitionMs(claim, 'Drifted') ?? 0
@@ -88,7 +88,7 @@ export class DriftTogether implements DisruptionMethod {
   readonly disruptionClass = 'eventual'
   readonly groups = 'together'
   readonly #deps: DriftTogetherParts
-  /** Units with a node that has drifted, as of the last {@link isQuiet}. */
+  /** Units with a drifted node, as of the last {@link isQuiet}. */
   #drifted: ReadonlySet<GroupUnit> = new Set()
 
   constructor(deps: DriftTogetherParts) {
@@ -136,7 +136,7 @@ export class DriftTogether implements DisruptionMethod {
     return await replaceFirst(this.#deps, sets, pass, signal)
   }
 
-  /** Whether budgets allow all of the nodes; if not, it is told on each of them. */
+  /** Whether budgets allow all of the nodes; if not, each of them gets an event. */
   #isWithin(members: readonly Candidate[], remaining: ReadonlyMap<string, number>): boolean {
     const refusal = overdrawnBudget(
       members.map(({ pool }) => pool.metadata.name),
@@ -149,7 +149,7 @@ export class DriftTogether implements DisruptionMethod {
   }
 }
 
-/** Those first of which a node has drifted for longest. */
+/** The set first whose first node drifted first. */
 function longestFirst(a: readonly Candidate[], b: readonly Candidate[]): number {
   const since = (members: readonly Candidate[]) =>
     Math.min(...members.filter(isDrifted).map(({ claim }) => transitionMs(claim, 'Drifted') ?? 0))
@@ -166,15 +166,15 @@ interface ReplaceFirstParts extends NodeLimitParts {
 type DriftedSet = readonly Candidate[]
 
 interface DriftedSets {
-  /** Those that budgets allow. */
+  /** The sets that budgets allow. */
   readonly allowed: readonly DriftedSet[]
-  /** Which of them is tried first. */
+  /** The order in which they are tried. */
   readonly inOrder: (a: DriftedSet, b: DriftedSet) => number
-  /** Says on a node that nothing may be launched in place of it now. */
+  /** Records on a node that no replacement may be launched now. */
   readonly tellHeld: (candidate: Candidate, text: string) => void
 }
 
-/** Begins the replacement of one of the sets. */
+/** Replaces the first set whose pods all find a place. */
 async function replaceFirst(
   deps: ReplaceFirstParts,
   { allowed, inOrder, tellHeld }: DriftedSets,
@@ -200,7 +200,7 @@ async function replaceFirst(
       for (const candidate of set) remarks.stranded(candidate, removal.stranded)
       continue
     }
-    // Nodes for other pods are launched by the provisioner; these nodes need not wait for them.
+    // Nodes for other pods are the provisioner's; this command does not wait for them.
     const held = removal.replacements.find(({ nodePool }) => mayNotLaunch(nodePool))
     if (held !== undefined) {
       const text = tellFull(deps, held.nodePool) ?? heldBackText(held.nodePool)
@@ -220,7 +220,7 @@ async function replaceFirst(
   return 'nothing'
 }
 
-/** What becomes of the pods without the nodes; `failed` costs only these nodes their turn. */
+/** Simulates the removal of the nodes; after a failure the next set is tried. */
 async function without(
   { remarks, simulation }: ReplaceFirstParts,
   ground: RemovalGround,
@@ -237,14 +237,13 @@ async function without(
   }
 }
 
-/** Whether the instance's claim says that it has drifted. */
 export function isDrifted({ claim }: Pick<StateNode, 'claim'>): boolean {
   return claim !== undefined && isConditionTrue(claim, 'Drifted')
 }
 
 const hasDrifted = perObject((stateNode: StateNode) => isDrifted(stateNode))
 
-/** Those that have; worked out once for each list, which is the same as long as no instance has changed. */
+/** Drifted instances; memoized by the list, which is the same as long as no instance has changed. */
 export const driftedAmong = perObject((stateNodes: readonly StateNode[]) => stateNodes.filter(hasDrifted))
 
 interface RolloutPauseParts {
@@ -276,7 +275,6 @@ export function isRolloutPaused({ events, state }: RolloutPauseParts, candidate:
   return true
 }
 
-/** Why a node stays whose replacement would be of this NodePool. */
 export function heldBackText(pool: string): string {
   return `no NodeClaim of NodePool ${pool} is created as a replacement for now, because the last one did not become a node`
 }

@@ -17,10 +17,10 @@ interface Dependencies {
   readonly logger: Logger
 }
 
-/** Nodes that hold no pod, or room that is kept, and what that was worked out of. */
+/** Memo of empty nodes, with what it was made of. */
 interface Found {
   readonly all: readonly StateNode[]
-  /** Of the pods on nodes. */
+  /** Version of the pods on nodes. */
   readonly version: number
   readonly kept: ReturnType<BufferPods['kept']>
   readonly concerned: readonly StateNode[]
@@ -34,7 +34,7 @@ export class Emptiness implements DisruptionMethod {
   readonly type = type
   readonly disruptionClass = 'graceful'
   readonly #deps: Dependencies
-  /** What was found the last time, and when; most nodes hold pods from pass to pass. */
+  /** The last memo: from pass to pass most nodes hold pods. */
   #found: Found | undefined
 
   constructor(deps: Dependencies) {
@@ -74,7 +74,7 @@ export class Emptiness implements DisruptionMethod {
       this.#deps.remarks.unconsolidatable(candidate, keptRoomText(room))
       return false
     }
-    // It may be the one that has room for them.
+    // The node may be the one that has room for pending pods.
     if (buffers.isUndecided || buffers.isAwaited(candidate.claim.metadata.name)) return false
     return isEmpty(candidate) && this.#deps.policy.isAtRest(candidate)
   }
@@ -102,7 +102,7 @@ export class Emptiness implements DisruptionMethod {
     return overtaken === undefined ? 'begun' : 'again'
   }
 
-  /** Takes candidates while their pool's budget lasts. */
+  /** Takes candidates as long as the budget of their NodePool allows. */
   #within(budgets: ReadonlyMap<string, number>, empty: readonly Candidate[]): readonly Candidate[] {
     const remaining = new Map(budgets)
     const inOrder = empty.toSorted((a, b) => savingsOrder(a, b) || (a.name < b.name ? -1 : 1))

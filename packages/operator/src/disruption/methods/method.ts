@@ -1,4 +1,4 @@
-/** What the ways to find nodes that may go have in common (disruption.md 2). */
+/** The interface of disruption methods, and what a pass gives them (disruption.md 2). */
 import type { DisruptionReason } from '@tenon/api'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { Candidate, GroupScope } from '../candidates.ts'
@@ -8,9 +8,9 @@ import type { Command, ConsolidationType } from '../commands/command.ts'
 import type { RemovalGround } from '../simulation.ts'
 import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
 
-/** A state of the cluster. */
+/** The state of the cluster at a time. */
 export interface Moment {
-  /** Another one after every change that consolidation might depend on. */
+  /** Changes with everything that consolidation may depend on. */
   readonly version: number
   /** The same list as long as no instance has changed. */
   readonly instances: readonly StateNode[]
@@ -18,7 +18,7 @@ export interface Moment {
   readonly atMs: number
 }
 
-/** What a method is given to work with. */
+/** One pass, as a method sees it. */
 export interface Pass {
   /** The state of the cluster before anything was read. */
   readonly since: Moment
@@ -27,50 +27,50 @@ export interface Pass {
   readonly all: readonly Candidate[]
   readonly catalogue: Catalogue
   /**
-   * What can be asked about removing candidates, nodes that are busy spared; the same for all who ask. Undefined when no
-   * NodePool can launch anything.
+   * The input for questions about removing candidates, in which busy nodes receive no pods; shared by all questions.
+   * Undefined if no NodePool can launch anything.
    */
   readonly ground: () => Promise<RemovalGround | undefined>
-  /** The method's candidates as they are by now. */
+  /** The method's candidates, read again. */
   readonly find: () => Promise<readonly Candidate[]>
-  /** How many more nodes of each NodePool may go for the method's reason now, by its name. */
+  /** How many more nodes of each NodePool may be disrupted for the method's reason now, by its name. */
   readonly budgets: () => ReadonlyMap<string, number>
-  /** Resolves when it is time to look once more at what was decided. */
+  /** Resolves when a decision is to be validated. */
   readonly delay: () => Promise<void>
-  /** Whether no node of the NodePool is launched in place of others now. */
+  /** Whether no replacement of the NodePool may be launched now. */
   readonly mayNotLaunch: (pool: string) => boolean
   /**
-   * Marks the nodes of a command and creates its replacements.
-   * @returns undefined when it was begun, or none of its nodes may go any more; else why it cannot be.
-   * @throws as Commands.begin does.
+   * Taints the nodes of a command and creates its replacements.
+   * @returns undefined if it was begun, or if none of its nodes may go any more; else what has changed.
+   * @throws KubeError.
    */
   readonly begin: (command: Command) => Promise<Overtaken | undefined>
 }
 
 /**
- * How a pass of a method ended: it has begun something, there was nothing to begin, or it can say or do nothing as things
- * are and is to be tried again after a back-off.
+ * How a pass of a method ended: it began a command, there was nothing to do, or it could not decide and is repeated after a
+ * backoff.
  */
 export type PassOutcome = 'begun' | 'nothing' | 'again'
 
-/** One way to find nodes that may go. */
+/** One way to find nodes to remove or replace. */
 export interface DisruptionMethod {
   readonly reason: DisruptionReason
   readonly type: ConsolidationType
   readonly disruptionClass: DisruptionClass
   /** Whether what one such method has just read serves the next one, if nothing has changed since. */
   readonly sharesReading?: boolean
-  /** `together`: about nodes of which none goes without the others of its unit (gangs.md 7.5). Absent = `alone`. */
+  /** `together`: only about nodes that go together with others (gangs.md 7.5). Default: `alone`. */
   readonly groups?: GroupScope
-  /** Whether there is no use in looking at the nodes now. Absent = there may always be. */
+  /** Whether the pass can be skipped without examining nodes. Default: never. */
   readonly isQuiet?: (budgets: Pass['budgets']) => boolean
-  /** Of all instances, those that the method may be about, where that is known without asking each. Absent = any. */
+  /** The instances that the method may be about, if that is known without examining each. Default: all. */
   readonly among?: (all: readonly StateNode[]) => readonly StateNode[]
-  /** Whether the method may be about this instance, told from little; nothing more is worked out for others. */
+  /** A cheap test whether the method may be about this instance; others are not described. */
   readonly concerns: (stateNode: StateNode) => boolean
-  /** Whether the method is about this node; it may tell why not. */
+  /** Whether the method is about this candidate; it may record an event why not. */
   readonly accepts: (candidate: Candidate) => boolean
-  /** Of what it accepts, the nodes that may go; it tells why not of the others. Absent = all. */
+  /** The accepted candidates that may go; events say why others may not. Default: all. */
   readonly whole?: (accepted: readonly Candidate[], catalogue: Catalogue) => readonly Candidate[]
   readonly pass: (pass: Pass, signal: AbortSignal) => Promise<PassOutcome>
 }

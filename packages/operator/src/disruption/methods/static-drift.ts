@@ -27,7 +27,7 @@ export class StaticDrift implements DisruptionMethod {
   readonly type = ''
   readonly disruptionClass = 'eventual'
   readonly #deps: Dependencies
-  /** Names whose creation had no clear answer, with their NodePool. */
+  /** Names of claims that may or may not exist, with their NodePool. */
   readonly #unclear = new Map<string, string>()
 
   constructor(deps: Dependencies) {
@@ -49,7 +49,7 @@ export class StaticDrift implements DisruptionMethod {
   }
 
   /**
-   * @throws AggregateError of the replacements that could not be begun, after all were tried.
+   * @throws AggregateError of the replacements that failed to begin, after all were tried.
    */
   async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<PassOutcome> {
     const { pools, remarks } = this.#deps
@@ -78,10 +78,10 @@ export class StaticDrift implements DisruptionMethod {
     return isOvertaken ? 'again' : commands.length > 0 ? 'begun' : 'nothing'
   }
 
-  /** What to do about the nodes of a pool now, each with a name that is reserved for its successor. */
+  /** The nodes of a NodePool to replace now, each with a name reserved for its successor. */
   #commands(pool: StaticPool, nodes: readonly Candidate[], remaining: number): readonly Command[] {
     const { active, pendingDisruption } = this.#deps.state.poolClaims.of(pool.metadata.name)
-    // There are nodes too many: those that go first may be these.
+    // The NodePool has too many nodes: deprovisioning may remove these.
     if (active.length + pendingDisruption.length > pool.spec.replicas) return []
     const wanted = Math.min(nodes.length, remaining)
     const names = this.#deps.claims.reserve(pool, wanted)
@@ -94,7 +94,7 @@ export class StaticDrift implements DisruptionMethod {
     })
   }
 
-  /** Of a limit that has room for no successor, ever; else some nodes are on their way out. */
+  /** Records a limit that never has room for a successor. */
   #tellFull(pool: StaticPool, nodes: readonly Candidate[]): void {
     const { remarks } = this.#deps
     const { replicas } = pool.spec
@@ -137,7 +137,7 @@ export class StaticDrift implements DisruptionMethod {
     }
   }
 
-  /** Looks up claims that may have been created although nobody said so, and gives their room back. */
+  /** Finds out whether claims without an answer exist, and releases the names of those that do not. */
   async #settle(signal: AbortSignal): Promise<void> {
     const { claims, state } = this.#deps
     for (const [name, pool] of this.#unclear) {
