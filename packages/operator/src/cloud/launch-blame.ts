@@ -1,4 +1,4 @@
-/** What a failed launch says of the launches after it (scheduling.md 13.3, reports-2.md 4). */
+/** What a failed launch means for later launches (scheduling.md 13.3, reports-2.md 4). */
 import type { LaunchScope, OfferingRef } from '@tenon/api'
 import { type LaunchPlace, scopesOf } from '@tenon/engine'
 import { isProviderError, type ProviderError } from '@tenon/provider'
@@ -11,17 +11,17 @@ type Verdict =
       readonly scopes: readonly RefusedScope[]
       /** The same claim may be launched with something else at once. */
       readonly isShort: boolean
-      /** The type is a guess: a second one that fails alike shows that it is the node class. */
+      /** The instance type is a guess: a second type that fails shows that it is the node class. */
       readonly isGuess: boolean
     }
   /** It may have been chance, or the cloud; the claim tries again. */
   | { readonly kind: 'unclear' }
-  /** The launch goes on. */
+  /** The launch is not over. */
   | { readonly kind: 'underWay' }
 
 /**
- * @param choice what was to be launched: undefined while the types are not known, `none` when the claim allows nothing
- * that the NodePool has, which says nothing of other claims.
+ * @param choice the offering: undefined while the types are unknown, `none` if the claim allows none of the NodePool's,
+ * which says nothing about other claims.
  */
 export function verdictOn(
   error: unknown,
@@ -34,7 +34,7 @@ export function verdictOn(
   if (choice === 'none' && error.blames === undefined)
     return { kind: 'refused', scopes: [], isShort: false, isGuess: false }
   const { what: told, ...pause } = error.blames ?? {}
-  // A claim that is given up tells nothing more: what it failed for has to be told now.
+  // The claim is given up, so this is the last chance to blame something.
   const isGivenUp = isShort || error.kind === 'nodeClassNotReady'
   const what = told === undefined || (isGivenUp && told === 'cloud') ? whatOf(error.kind) : told
   if (what === 'nothing') return { kind: 'underWay' }
@@ -48,17 +48,17 @@ export function verdictOn(
   }
 }
 
-/** Whether the cloud named what it refused. */
+/** Whether the cloud named the offerings that it refused. */
 export function isOfOfferings(error: unknown): error is ProviderError {
   return isProviderError(error) && error.offerings.length > 0
 }
 
-/** What is launched of a type with the node class of a place. */
+/** The scope of one instance type with the node class of a place. */
 export function typeScope(place: LaunchPlace, choice: OfferingRef): LaunchScope {
   return scopeOf('instanceType', place, choice)
 }
 
-/** Everything that is launched with the node class of a place. */
+/** The scope of the node class of a place. */
 export function classScope(place: LaunchPlace): LaunchScope {
   return scopeOf('nodeClass', place, undefined)
 }

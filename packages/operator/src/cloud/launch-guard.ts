@@ -27,29 +27,28 @@ import { classScope, isOfOfferings, typeScope, verdictOn } from './launch-blame.
 import { LaunchWindows } from './launch-windows.ts'
 import { OfferingHealth, type RefusedScope } from './offering-health.ts'
 
-/** What one launch tries in vain before its claim is given up. */
+/** Attempts of one launch before its claim is given up. */
 const attempts = 5
-/** Types of a node class that fail alike before it is the node class that fails. */
+/** After so many instance types of a node class failed, the node class itself is taken to fail. */
 const typesOfOneClass = 2
-/** Launches of a node class that fail for so long without a clear reason are no chance. */
+/** After so long of unclear failures, the node class is taken to fail. */
 const unclearMs = 10_000
-/** Unclear failures so far apart have nothing to do with each other. */
+/** Unclear failures further apart than this are unrelated. */
 const unrelatedMs = 2 * 60_000
-/** Of what another launch is to try. */
+/** The reason of offerings that another launch is trying. */
 const leftToOthers: Unavailability = { because: 'failed lately' }
 
 type Create = (instanceTypes: readonly InstanceType[]) => Promise<ProviderInstance>
 
-/** How far a {@link LaunchGuard} goes. */
 export interface LaunchGuardOptions {
-  /** False to heed only what the provider itself says about how long it refuses. */
+  /** False to use only the pauses that the provider itself gives. */
   readonly learns?: boolean
 }
 
-/** What was refused, to whom and with which words. */
+/** A refused launch. */
 export interface RefusedLaunch {
   readonly scope: LaunchScope
-  /** Absent for what was found out outside launches. */
+  /** Undefined if the refusal was found outside launches. */
   readonly nodePool?: string
   readonly because: string
 }
@@ -61,18 +60,18 @@ export class LaunchGuard {
   readonly #wellKnown: ReadonlySet<string>
   readonly #windows: LaunchWindows
   readonly #learns: boolean
-  /** What another process had on trial. */
+  /** Offerings that another process had on trial. */
   #recalled: readonly LaunchScope[] = []
   readonly #reduced = new ReducedTypes()
-  /** Launches that failed without a clear reason, since the last that succeeded; by node class. */
+  /** Unclear failures since the last success, by node class. */
   readonly #unclear = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>()
-  /** When a launch last succeeded, by node class. */
+  /** Time of the last success, by node class. */
   readonly #succeededMs = new Map<string, number>()
-  /** Claims that may have an instance by now, by UID: each goes on whatever fails beside it. Until when, at most. */
+  /** Claims that may have an instance, by UID, with the end of that time: they go on whatever else fails. */
   readonly #begun = new Map<string, number>()
-  /** Everything that was refused. */
+  /** Notified of each refusal. */
   readonly refused: Listeners<RefusedLaunch> = new Listeners()
-  /** Told when something may be launched again before its time. */
+  /** Notified when something may be launched again before its pause ends. */
   readonly opened: Listeners<undefined> = new Listeners()
 
   constructor(
@@ -91,7 +90,7 @@ export class LaunchGuard {
     })
   }
 
-  /** The types without what decisions should not count on for the NodePool now. */
+  /** The types without offerings that decisions for the NodePool should not count on now. */
   usable(types: readonly InstanceType[], pool: NodePool): readonly InstanceType[] {
     const nowMs = this.#clock.now()
     this.health.sweep(nowMs)
@@ -99,7 +98,7 @@ export class LaunchGuard {
     return this.#usable(types, placeOfPool(pool))
   }
 
-  /** What the NodePool's own requirements allow and could be launched now, cheapest first. */
+  /** Offerings that the NodePool's requirements allow and that could be launched now, cheapest first. */
   offeringsFor({ spec }: NodePool, usable: readonly InstanceType[]): readonly ClaimOffering[] {
     return offeringsOf(spec.template.spec.requirements, usable, this.#wellKnown)
   }
@@ -118,7 +117,7 @@ export class LaunchGuard {
   ): Promise<ProviderInstance> {
     const choices = offeringsOf(claim.spec.requirements, types, this.#wellKnown)
     const place = placeOf(claim)
-    // What the core knows nothing of, the provider may. What may be there already is found whatever else fails.
+    // The provider may know types that the core does not; and an instance that may exist is found whatever fails.
     if (!this.#learns) return await this.#untaught(claim, undefined, () => create(this.#usable(types, place)))
     if (choices.length === 0 || this.#begun.has(claim.metadata.uid ?? ''))
       return await this.#untaught(claim, choices[0]?.ref ?? (types.length > 0 ? 'none' : undefined), () =>
@@ -135,7 +134,7 @@ export class LaunchGuard {
     }
   }
 
-  /** What failed lately: one launch tries each of it before decisions count on it again. */
+  /** What failed lately: one launch tries each before decisions count on it again. */
   onTrial(): readonly LaunchScope[] {
     return this.#learns ? [...this.health.troubles(this.#clock.now()), ...this.#recalled] : []
   }
@@ -146,7 +145,7 @@ export class LaunchGuard {
     return this.#learns && !scopesOf(offering, place).every((scope) => this.health.isTrusted(scope))
   }
 
-  /** Takes over what another process has on trial. */
+  /** Takes over the trials of another process. */
   putOnTrial(offerings: readonly LaunchScope[]): void {
     this.#recalled = offerings
   }
@@ -163,7 +162,7 @@ export class LaunchGuard {
     if (isForgiven) this.opened.notify(undefined)
   }
 
-  /** Launches as the provider wants it; what it is refused is remembered all the same. */
+  /** Launches without choosing an offering; refusals are remembered all the same. */
   async #untaught(
     claim: NodeClaim,
     choice: OfferingRef | 'none' | undefined,
@@ -236,7 +235,7 @@ export class LaunchGuard {
     return troubles.filter((each) => each.nodeClass === nodeClass && each.instanceType !== '').length
   }
 
-  /** @param beganMs when the launch began: one that takes long and fails has tried for long. */
+  /** @param beganMs when the launch began: a launch that takes long counts for as long. */
   #noteUnclear(place: LaunchPlace, error: unknown, beganMs: number): void {
     const scope = classScope(place)
     const { nodeClass = '' } = scope
@@ -251,7 +250,7 @@ export class LaunchGuard {
     if (nowMs - sinceMs >= unclearMs) this.#refuse([scope], error, place.nodePool)
   }
 
-  /** Waits for the turn of a launch and answers with what it may try. */
+  /** Waits for the turn of a launch. @returns the offering that it may try. */
   async #turn(
     claim: NodeClaim,
     choices: readonly ClaimOffering[],
@@ -301,7 +300,7 @@ export class LaunchGuard {
   > {
     const key = offeringKey(choice)
     const place = placeOf(claim)
-    // Beside the one whose turn it is, the provider chooses only among what nothing is known against.
+    // Beside that offering, the provider may choose only among those without known failures.
     const offered = this.#without(types, (offering) =>
       offeringKey(offering) === key ||
       scopesOf(offering, place).every((scope) => this.health.isTrusted(scope))
@@ -318,7 +317,7 @@ export class LaunchGuard {
       return { instance }
     } catch (error) {
       const isShort = this.#failed(claim, error, choice, beganMs)
-      // Offerings that the claim does not allow are not what it was refused for.
+      // The cloud named offerings that the claim does not allow: they are not the reason.
       if (isOfOfferings(error) && !isAmong(choices, error.offerings))
         this.#refuse([typeScope(place, choice)], error, place.nodePool)
       const nowMs = this.#clock.now()
@@ -373,7 +372,7 @@ function offeringOf({ labels: tags }: ProviderInstance): OfferingRef {
   }
 }
 
-/** Answers that are kept per type: they differ by what is short and until when. */
+/** Memoized results per type. */
 const kept = 16
 
 /** Types without some of their offerings. The same answer for the same type is the same object: decisions keep types. */

@@ -1,20 +1,20 @@
 /**
- * What launches have failed for: offerings, types of a node class, node classes and NodePools. It is left
- * alone for a time that doubles with every failure; then one launch tries it, and the others follow only
- * when that one has succeeded. A cloud that says itself how long it refuses is believed.
+ * Offerings, instance types of a node class, node classes and NodePools for which launches failed. Each is left alone for a
+ * time that doubles with every failure; then one launch tries it, and the others follow only after its success. A cloud
+ * that says itself how long it refuses is believed.
  */
 import type { LaunchScope, Unavailability } from '@tenon/api'
 import { scopeKey } from '@tenon/engine'
 import type { RefusedOffering } from '@tenon/provider'
 import type { OfferingTrouble } from '../metrics/figures.ts'
 
-/** How long something is left alone after its first failure, and at most. */
+/** Pause after the first failure, and the longest pause. */
 const firstPauseMs = 3 * 60_000
 const longestPauseMs = 30 * 60_000
-/** A failure so long ago says nothing about the next one. */
+/** After this time a failure is forgotten. */
 const forgetMs = 2 * 60 * 60_000
 
-/** What was refused, for a time that grows with every refusal unless one is given. */
+/** A refused scope; its pause grows with every refusal unless one is given. */
 export type RefusedScope = LaunchScope & Pick<RefusedOffering, 'pauseMs' | 'endsOnRelease'>
 
 interface Entry {
@@ -27,7 +27,7 @@ interface Entry {
   readonly firmUntilMs?: number
 }
 
-/** Pure bookkeeping: all times are those of the caller's clock, in Unix milliseconds. */
+/** All times are those of the caller's clock, in Unix milliseconds. */
 export class OfferingHealth {
   readonly #entries = new Map<string, Entry>()
 

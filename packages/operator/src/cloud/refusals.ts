@@ -1,4 +1,4 @@
-/** What is told of refused launches, and what ends a refusal before its time. */
+/** Events and metrics of refused launches, and what ends a refusal before its time. */
 import { conditionOf, type LaunchScope, type NodeClass } from '@tenon/api'
 import type { Change, EventRecorder } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
@@ -7,7 +7,7 @@ import type { Caches } from '../state/caches.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { LaunchGuard } from './launch-guard.ts'
 
-/** Tells each refusal in a metric, and on the NodePool that was to launch. */
+/** Counts each refusal, and records an event on the NodePool of the launch. */
 export function tellRefusals({
   guard,
   caches,
@@ -41,7 +41,7 @@ function scopeText({ nodePool, nodeClass, instanceType, zone, capacityType }: La
   return instanceType === '' ? `A node of ${nodeClass}` : `${instanceType} with ${nodeClass}`
 }
 
-/** Whoever changes a node class or a NodePool has probably changed what its launches failed for. */
+/** A change of a node class or a NodePool has probably removed the cause of its failures. */
 export function forgiveChanged(guard: LaunchGuard, { nodeClasses, nodePools }: Caches): void {
   nodePools.onChange((change) => {
     if (isChanged(change)) guard.changed({ nodePool: change.object.metadata.name })

@@ -1,4 +1,4 @@
-/** A decision that fails is made again without what makes it fail, so that one bad object holds up nobody. */
+/** Repeats a decision that fails without the objects that make it fail, so that one bad object delays nobody else. */
 import type {
   CandidateInput,
   ConsolidationQuestion,
@@ -19,15 +19,15 @@ import { type Attempt, isolate } from './isolate.ts'
 import { PodError } from './pod-watch.ts'
 
 const minute = 60_000
-/** What was set aside is tried again after a minute, then after twice as long each time. */
+/** Objects set aside are tried again after a minute, then after twice as long each time. */
 const backoff = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 6 * 60 * minute }
-/** Attempts of one decision; what was not judged by then is judged with the next. */
+/** Most attempts of one decision; the search goes on with the next decision. */
 const mostAttempts = 400
-/** What an attempt without some objects may take of the time of a decision. */
+/** Share of the decision's time that an attempt without some objects may take. */
 const attemptShare = 0.1
-/** A decision with less time than this says nothing about its pods when it decides about none. */
+/** A decision with less time than this may decide about no pod without being a failure. */
 const leastJudgedMs = 5000
-/** Pods left out one after the other because attempts failed at them, before something else is suspected. */
+/** Pods left out one by one because attempts failed at them, before other objects are suspected. */
 const mostSuspects = 10
 /** Objects of each kind that are remembered as set aside. */
 const mostTold = 10_000
@@ -54,7 +54,7 @@ type ObjectList = 'pools' | 'daemons' | 'nodes'
 export class IsolatingDecider implements SchedulingDecider {
   readonly #options: IsolatingDeciderOptions
   readonly #failures: FailureBackoff
-  /** By key, what each object that was set aside failed with. */
+  /** Errors of objects that were set aside, by key. */
   readonly #problems = new Map<string, string>()
   /** UIDs of the pods of the last decision that succeeded. */
   #good: ReadonlySet<string> = new Set()
@@ -190,7 +190,7 @@ export class IsolatingDecider implements SchedulingDecider {
         attempt: (items) => attempt({ ...input, [list]: items }),
         mayGoOn: budget.mayGoOn,
       })
-      // What fails with any of them is not their fault.
+      // If it fails with any of them, they are not the cause.
       if (culprits.size > 1 && culprits.size === input[list].length) continue
       for (const [item, cause] of culprits) this.#setAsideObject(list, item as Named, cause)
       return { ...(value ?? none.value), setAside: [] }
@@ -241,7 +241,7 @@ export class IsolatingDecider implements SchedulingDecider {
     return left.length === 0 ? result : asTimedOut(result)
   }
 
-  /** The decision with what it was made without. */
+  /** The result, with the pods that it was made without. */
   #told(input: SchedulingInput, result: SchedulingResult, failures: readonly Failure[]): SchedulingResult {
     for (const fault of result.faults) this.#options.faults.note(fault.part, fault)
     const left = new Set([...result.undecided, ...failures.map(({ pod }) => pod)])
@@ -259,7 +259,7 @@ export class IsolatingDecider implements SchedulingDecider {
     }
   }
 
-  /** The input less what is set aside, and the pods among that. */
+  /** The input without objects that are set aside, and failures for the pods among them. */
   #withoutSetAside(input: SchedulingInput): {
     readonly input: SchedulingInput
     readonly failures: readonly Failure[]
@@ -340,7 +340,7 @@ export class IsolatingDecider implements SchedulingDecider {
     return { pod, reason: { kind: 'undecidable', problem: this.#problems.get(key) ?? 'unknown' } }
   }
 
-  /** What the search for those to blame may take: as long again as the decision that failed. */
+  /** Bounds the search for the cause: as long again as the failed decision. */
   #budget({ deadlineMs, signal }: DecisionOptions): Budget {
     const { clock } = this.#options
     const attemptMs = Math.max(1, deadlineMs * attemptShare)
@@ -352,7 +352,7 @@ export class IsolatingDecider implements SchedulingDecider {
       spend: async (run) => {
         const start = clock.monotonic()
         const outcome = await run()
-        // How long it takes to end one that hangs says nothing about the next.
+        // The time to end an attempt that hangs does not count.
         spentMs += Math.min(attemptMs, clock.monotonic() - start)
         return outcome
       },
@@ -361,13 +361,13 @@ export class IsolatingDecider implements SchedulingDecider {
 }
 
 interface Budget {
-  /** What one attempt may take. */
+  /** Deadline of one attempt. */
   readonly attemptMs: number
   readonly mayGoOn: () => boolean
   readonly spend: <T>(run: () => Promise<T>) => Promise<T>
 }
 
-/** What is known of a decision that failed. */
+/** A failed decision, and the means to repeat it. */
 interface Search {
   readonly input: SchedulingInput
   readonly error: unknown
@@ -375,7 +375,7 @@ interface Search {
   readonly attempt: (input: SchedulingInput) => Promise<Attempt<SchedulingResult>>
 }
 
-/** A decision without those to blame, and why these pods are not part of it. */
+/** A decision without the objects that make it fail; `setAside` are failures of pods among them. */
 interface Found extends SchedulingResult {
   readonly setAside: readonly Failure[]
 }

@@ -30,9 +30,9 @@ interface Dependencies {
 }
 
 const backoff: ReconcileResult = { kind: 'backoff' }
-/** Pause after a pass that wrote something, unless a change wakes the claim before. */
+/** When a claim is reconciled again after a pass that wrote, unless a change comes first. */
 const settleMs = 1000
-/** The cache shows within this time what a pass wrote, or it is not waited for any longer. */
+/** How long a pass waits for the cache to show the last write. */
 const catchUpMs = 10_000
 
 /** Reconciles one NodeClaim through its stages. */
@@ -42,7 +42,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
   readonly backoff = { baseMs: 1000, capMs: 60_000 }
   readonly perSecond = 10
   readonly #deps: Dependencies
-  /** What passes wrote last, by claim name, until the cache shows it. */
+  /** Claims as passes wrote them last, by name, until the cache shows it. */
   readonly #written = new Map<string, { readonly claim: NodeClaim; readonly untilMs: number }>()
 
   constructor(deps: Dependencies) {
@@ -76,10 +76,10 @@ export class NodeClaimLifecycle implements ControllerSpec {
     const cached = caches.nodeClaims.get({ name })
     const settlingMs = this.#settlingMs(name, cached)
     if (cached === undefined || !state.isManaged(cached)) return done
-    // An older claim would lead to the same writes again, and to conflicts.
+    // An old claim would lead to the same writes again, and to conflicts.
     if (settlingMs > 0) return { kind: 'after', delayMs: settlingMs }
     if (cached.metadata.deletionTimestamp !== undefined) return await finalize(cached, signal)
-    // Of a Node that cannot be read nobody knows what it lacks; its claim must not end for it.
+    // An unreadable Node does not say what it lacks; its claim must not end for that.
     if (nodesOf(caches, cached).some((node) => isUnreadable(node))) return done
     const claim = await this.#withFinalizer(cached)
     return claim === undefined ? backoff : await this.#advance(claim, signal)
@@ -111,7 +111,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
         { metadata: { finalizers: [...finalizers, terminationFinalizer] } },
         { resourceVersion: claim.metadata.resourceVersion ?? '' },
       )
-      // An older answer about the claim says nothing of this write.
+      // An old answer does not show this write.
       return stored.metadata.finalizers?.includes(terminationFinalizer) === true ? stored : undefined
     } catch (error) {
       if (isKubeError(error, 'conflict', 'notFound')) return undefined
@@ -188,7 +188,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 }
 
-/** Also the one the claim had before, should the Node not say any more whose it is. */
+/** With the Node that the claim had before, even if it has lost its provider ID. */
 function nodesOf({ nodes }: Pick<Caches, 'nodes'>, { status }: NodeClaim): readonly Node[] {
   const { providerID = '', nodeName = '' } = status ?? {}
   const named = nodeName === '' ? undefined : nodes.get({ name: nodeName })

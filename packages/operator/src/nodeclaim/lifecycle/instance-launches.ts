@@ -1,4 +1,4 @@
-/** Asks the cloud for the instances of claims, once for each, and not again at once where that failed. */
+/** Asks the cloud for the instance of each claim, once, and with pauses after failures. */
 import { labels, type NodeClaim } from '@tenon/api'
 import { withDeadline } from '@tenon/kube'
 import { type CloudProvider, isProviderError, type ProviderInstance } from '@tenon/provider'
@@ -19,7 +19,7 @@ interface Dependencies {
   readonly observed: Pick<ObservedPools, 'has'>
 }
 
-/** A claim of a NodePool that is only observed is looked at again after this long. */
+/** When a claim of an observed NodePool is checked again. */
 const observedMs = 60_000
 const resultTtlMs = 60 * 60_000
 const messageLimitBytes = 300
@@ -27,7 +27,7 @@ const messageLimitBytes = 300
 const retry = { baseMs: 1000, capMs: 60_000 }
 /** A launch that begins when it should be over has this long to find the instance of an earlier one. */
 const overdueLaunchMs = 60_000
-/** Until it is looked at again whether launches are still paused. */
+/** When it is checked again whether launches are still paused. */
 const heldMs = 5_000
 
 type LaunchOutcome =
@@ -46,12 +46,12 @@ export class InstanceLaunches {
     this.#deps = deps
   }
 
-  /** The claim tells of its instance by itself now. */
+  /** Forgets the answer: the claim has it stored now. */
   forget({ metadata }: NodeClaim): void {
     this.#results.delete(metadata.uid ?? '')
   }
 
-  /** @throws what the provider throws once `signal` aborts; before that a failure is an outcome. */
+  /** @throws what the provider throws once `signal` aborts; otherwise a failure is an outcome. */
   async launch(draft: ClaimDraft, signal: AbortSignal): Promise<LaunchOutcome> {
     const { claimJournal, clock, deadlines, observed, state } = this.#deps
     const { claim } = draft

@@ -26,10 +26,10 @@ interface Dependencies {
   readonly logger: Logger
 }
 
-/** What the CRD takes for a reason; anything else would have the whole status refused. */
+/** Reasons that the CRD allows; with any other the whole status would be refused. */
 const validReason = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/
 
-/** Has the cloud launch claims, and tells what came of it. */
+/** Launches claims and records the outcome. */
 export class Launcher implements LifecycleStage {
   readonly #deps: Dependencies
 
@@ -71,7 +71,7 @@ export class Launcher implements LifecycleStage {
     }
   }
 
-  /** An instance whose names cannot be label values would never register; none is launched. */
+  /** A node whose names cannot be label values would never register, so none is launched. */
   #refused(draft: ClaimDraft, problems: readonly string[]): StageResult {
     const { events, clock } = this.#deps
     const message = problems.join('; ')
@@ -121,7 +121,7 @@ export class Launcher implements LifecycleStage {
     return { kind: 'continue', draft: { ...draft, conditions }, error }
   }
 
-  /** The claim with no more than its instance will have, as far as that is known. */
+  /** The claim with amounts no larger than its instance is known to have. */
   #estimated(claim: NodeClaim): NodeClaim {
     const { learning } = this.#deps
     if (learning === undefined) return claim
@@ -149,7 +149,7 @@ function nameProblems({ metadata, spec }: NodeClaim): readonly string[] {
   ].map(({ field, message, fix }) => `${field}: ${message}; ${fix}`)
 }
 
-/** The claim with what the cloud answered; labels of the claim win, annotations of the cloud do. */
+/** The claim with the cloud's answer; its own labels win, and so do annotations of the cloud. */
 function withInstance(claim: NodeClaim, instance: ProviderInstance): NodeClaim {
   return {
     ...claim,

@@ -70,7 +70,7 @@ function noteOverdue(
   tellLaunchesPaused(kubernetes, state, claim, `Nodes of this NodePool register but do not run pods: ${why}`)
 }
 
-/** Tells the NodePool of a claim that nothing is launched for now, if that is so. @param why a sentence without a full stop. */
+/** Records on the NodePool of a claim that its launches are paused, if they are. @param why a sentence without a full stop. */
 export function tellLaunchesPaused(
   { caches, events }: Pick<Kubernetes<'nodePools'>, 'caches' | 'events'>,
   { readinessPauses }: Pick<ClusterState, 'readinessPauses'>,
@@ -89,7 +89,7 @@ export function tellLaunchesPaused(
   })
 }
 
-/** What the NodePool is told: a launch that failed says more than a node that did not come. */
+/** Reason and message for the NodePool: a failed launch says more than a node that did not join. */
 function failureOf(conditions: ConditionSet): RegistrationFailure {
   const launched = conditions.get('Launched')
   return launched === undefined || launched.status === 'True'

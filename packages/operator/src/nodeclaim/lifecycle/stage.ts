@@ -1,8 +1,8 @@
-/** What the stages of a claim's life have in common (lifecycle.md 3). */
+/** The interface of the stages of a NodeClaim (lifecycle.md 3). */
 import type { ConditionSet, Node, NodeClaim } from '@tenon/api'
 import type { Listeners } from '@tenon/runtime'
 
-/** What the stages work on: the claim with its changes so far, and its conditions. */
+/** The claim with the changes of this pass so far, and its conditions. */
 export interface ClaimDraft {
   readonly claim: NodeClaim
   readonly conditions: ConditionSet
@@ -19,9 +19,9 @@ export type StageResult =
       /** Asks for another pass with growing pauses. */
       readonly isBackingOff?: boolean
       readonly error?: unknown
-      /** Told once the draft is stored, so that a pass that has to be repeated counts nothing twice. */
+      /** Called once the draft is stored, so that a repeated pass counts nothing twice. */
       readonly afterStore?: () => Promise<void> | void
-      /** Later stages have to wait for another pass: this one worked on old data. */
+      /** Later stages wait for the next pass, as this one saw old data. */
       readonly isLast?: boolean
     }
   /** The claim is being deleted; nothing more to do in this pass. */
@@ -29,8 +29,8 @@ export type StageResult =
 
 /** One stage. */
 export interface LifecycleStage {
-  /** Claims to look at again after so long, or earlier; absent where nothing but objects wakes the stage. */
+  /** Notified with claims to reconcile again after so long; undefined if changes of objects are enough. */
   readonly due?: Listeners<{ readonly name: string; readonly afterMs: number }>
-  /** A rejection means that the cloud or the API server did not do as asked; the stages after it are run all the same. */
+  /** A rejection means that the cloud or the API server failed; later stages run all the same. */
   run(draft: ClaimDraft, signal: AbortSignal): Promise<StageResult>
 }

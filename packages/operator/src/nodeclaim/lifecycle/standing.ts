@@ -18,9 +18,9 @@ export interface StandingParts {
 
 export type Standing =
   | { readonly kind: 'holds' }
-  /** The cache is behind: the API server shows the Node as it should be. */
+  /** The cache is late: by the API server the Node is as it should be. */
   | { readonly kind: 'unseen' }
-  /** There is no Node, or one that lacks what registration puts on it. */
+  /** There is no Node, or it lacks what registration adds. */
   | { readonly kind: 'lost'; readonly reason: string; readonly message: string }
   /** The Node with the claim's Node name belongs to another instance. */
   | { readonly kind: 'replaced'; readonly node: Node }
@@ -31,8 +31,7 @@ export function wasRegistered(claim: NodeClaim): boolean {
 }
 
 /**
- * Compares a registered claim with its Node. What the cache shows is believed only where it agrees with the claim:
- * otherwise the API server is asked.
+ * Compares a registered claim with its Node. If the cache does not agree with the claim, the API server is asked.
  */
 export async function standingOf(
   { kubernetes: { caches, client }, provider }: StandingParts,
@@ -53,7 +52,7 @@ export async function standingOf(
   if (nodes.some(isWhole)) return { kind: 'holds' }
   const name = own?.metadata.name ?? nodes[0]?.metadata.name ?? former
   const stored = name === '' ? undefined : await client.get(kinds.node, { name })
-  // An ID that denotes no instance tells nothing about whose the Node is.
+  // An ID that is no instance's does not say whose the Node is.
   if (!provider.ownsProviderID(providerID) && !isForeign(providerID, stored)) return { kind: 'holds' }
   if (isWhole(stored)) {
     caches.nodes.relist(`Node ${name} is as it should be, though the cache does not show it`)
@@ -82,7 +81,7 @@ function lost(name: string, isThere: boolean): Standing {
       }
 }
 
-/** Another Node with the provider ID counts by now; the cache alone is not believed. */
+/** Another Node has the provider ID by the cache; both are read freshly. */
 async function takenBy(
   client: Kubernetes<'nodes'>['client'],
   { metadata: { name } }: Node,
@@ -107,7 +106,7 @@ function isForeign(providerID: string, node: Node | undefined): boolean {
   return scheme !== undefined && own !== undefined && scheme !== own
 }
 
-/** What stands before `://`; undefined where nothing does, or nothing follows. */
+/** The scheme of a provider ID; undefined if it has none, or nothing after it. */
 function schemeOf(providerID: string): string | undefined {
   return /^([a-z][-a-z0-9+.]*):\/\/./.exec(providerID)?.[1]
 }
