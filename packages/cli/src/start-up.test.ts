@@ -34,7 +34,7 @@ test('the controller starts without the embedded cluster, other providers and ge
   assert.ok(loaded.some((url) => url.endsWith('/commands/controller/run.ts')))
   // What a module tells of its cloud is for help and for options that are of another provider.
   const superfluous =
-    /\/devcluster\/src\/|\/provider-(exoscale|clever-cloud|cluster-api)\/src\/(?!(module|names|nodeclass\/types)\.ts)|\/client-node\/dist\/(gen|index)/
+    /\/devcluster\/src\/|\/provider-(exoscale|clever-cloud|cluster-api)\/src\/(?!(module|names|node-class|nodeclass\/types)\.ts)|\/client-node\/dist\/(gen|index)/
   assert.deepEqual(
     loaded.filter((url) => superfluous.test(url)),
     [],
@@ -43,7 +43,7 @@ test('the controller starts without the embedded cluster, other providers and ge
 
 test('the version is told without loading what other commands are made of', () => {
   const files = loadedBy('version').flatMap((url) => /\/packages\/([^/]+\/src\/.*)/.exec(url)?.[1] ?? [])
-  const light = /^(api|cli)\/|^provider-[a-z-]+\/src\/(module|names|nodeclass(\/types)?)\.ts$/
+  const light = /^(api|cli)\/|^provider-[a-z-]+\/src\/(module|names|node-?class(\/types)?)\.ts$/
   assert.deepEqual(
     files.filter((file) => !light.test(file)),
     [],
