@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { SystemClock } from '@tenon/runtime'
 import { aDeployment, Cluster, elapsed, sharedControlPlane, type TestObject, until } from './cluster.ts'
-import { Controller, crdsYaml, noController } from './tenon.ts'
+import { Controller, crdsYaml } from './tenon.ts'
 
 const karpenter = 'karpenter.sh/v1'
 const autoscaling = 'autoscaling.x-k8s.io/v1beta1'
@@ -70,7 +70,7 @@ function aBuffer(name: string, pool: string, replicas: number): TestObject {
   }
 }
 
-describe('capacity buffers', { skip: noController }, () => {
+describe('capacity buffers', () => {
   let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
   let cluster: Cluster
   let controller: Controller

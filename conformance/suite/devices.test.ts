@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { execFileSync } from 'node:child_process'
 import { Cluster, elapsed, sharedControlPlane, type TestObject, until } from './cluster.ts'
-import { Controller, crdsYaml, noController } from './tenon.ts'
+import { Controller, crdsYaml } from './tenon.ts'
 
 const karpenter = 'karpenter.sh/v1'
 const resource = 'resource.k8s.io/v1'
@@ -94,7 +94,7 @@ interface Result {
   readonly device: string
 }
 
-describe('pods that claim devices', { skip: noController }, () => {
+describe('pods that claim devices', () => {
   let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
   let cluster: Cluster
   let controller: Controller

@@ -13,7 +13,7 @@ import { ExoscaleMirror } from '../src/exoscale-mirror.ts'
 import { Cluster, sharedControlPlane, type TestObject, until } from './cluster.ts'
 import { annotationKeys, checkClass, installWorkloads, KueueWorkload } from './kueue-stand-in.ts'
 import { freePort } from './prometheus-server.ts'
-import { Controller, crdsYaml, noController } from './tenon.ts'
+import { Controller, crdsYaml } from './tenon.ts'
 
 const karpenter = 'karpenter.sh/v1'
 const poolLabel = 'karpenter.sh/nodepool'
@@ -60,7 +60,7 @@ async function leftOf(name: string): Promise<readonly string[]> {
   )
 }
 
-describe('in the Karpenter mode', { skip: noController }, () => {
+describe('in the Karpenter mode', () => {
   let controller: Controller
   const logOf = (): string => readFileSync(join(folder, 'controller.log'), 'utf8')
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { aDeployment, Cluster, conditionOf, sharedControlPlane, type TestObject, until } from './cluster.ts'
-import { Controller, crdsYaml, noController } from './tenon.ts'
+import { Controller, crdsYaml } from './tenon.ts'
 
 const karpenter = 'karpenter.sh/v1'
 const kwok = 'karpenter.kwok.sh/v1alpha1'
@@ -42,7 +42,7 @@ const nodePool: TestObject = {
   },
 }
 
-describe('tenon controller --provider kwok', { skip: noController }, () => {
+describe('tenon controller --provider kwok', () => {
   let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
   let cluster: Cluster
   let controller: Controller

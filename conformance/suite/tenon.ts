@@ -1,15 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const cli = fileURLToPath(new URL('../../packages/cli/', import.meta.url))
 const main = join(cli, 'src', 'main.ts')
-
-/** A reason to skip tests of the controller, or false when this checkout has the command. */
-export const noController: string | false = existsSync(join(cli, 'src', 'commands', 'controller.ts'))
-  ? false
-  : 'this checkout has no `tenon controller` command'
 
 /** What `tenon crds` prints. */
 export function crdsYaml(): string {

@@ -14,7 +14,7 @@ import {
   until,
   untilInitialized,
 } from './cluster.ts'
-import { Controller, crdsYaml, noController } from './tenon.ts'
+import { Controller, crdsYaml } from './tenon.ts'
 
 const karpenter = 'karpenter.sh/v1'
 const kwok = 'karpenter.kwok.sh/v1alpha1'
@@ -67,7 +67,7 @@ function withPodSpec(deployment: TestObject, more: object, annotations: object =
   }
 }
 
-describe('an upstream-style suite', { skip: noController }, () => {
+describe('an upstream-style suite', () => {
   let controlPlane: Awaited<ReturnType<typeof sharedControlPlane>>
   let cluster: Cluster
   let controller: Controller
