@@ -43,7 +43,7 @@ export interface MachineDeploymentParts {
 export const fleet = 'fleet'
 const defaultCapacity = { cpu: '2', memory: '4Gi', pods: '110', 'ephemeral-storage': '20Gi' }
 const pollMs = 100
-const waitMs = 60_000
+const waitMs = 120_000
 
 export class ClusterApiHub {
   readonly client: KubeClient
@@ -153,7 +153,7 @@ export class ClusterApiHub {
     return machines
   }
 
-  /** Polls until the probe holds. @throws Error naming `what` after a minute. */
+  /** Polls until the probe holds. @throws Error naming `what` after two minutes: three control planes may share two processors. */
   async until(what: string, probe: () => Promise<boolean>): Promise<void> {
     const deadline = this.clock.monotonic() + waitMs
     while (!(await probe())) {
