@@ -46,7 +46,7 @@ export interface Blame {
   /**
    * What fails again if it is tried again: the type that was chosen, whatever the zone; whatever is launched with the
    * node class; or for the NodePool. `cloud`: nobody knows, the cloud did not answer clearly. `nothing`: the launch has
-   * not failed, it takes longer than one call of `create`.
+   * not failed, it takes longer than one call of `create`; or, of a claim that is given up, it says nothing about others.
    */
   readonly what: 'instanceType' | 'nodeClass' | 'nodePool' | 'cloud' | 'nothing'
   /** As in {@link RefusedOffering}. */

@@ -45,3 +45,15 @@ test('RPB-11 what is remembered of each kind of failed launch is what the table 
   )
   assert.deepEqual(new Set(rows.map(([kind]) => kind)), new Set(Object.keys(kinds)))
 })
+
+test('a failure that blames nothing leaves the launch under way, or gives the claim up and remembers nothing', () => {
+  const blaming = (kind: ProviderErrorKind) =>
+    verdictOn(new ProviderError(kind, 'no', { blames: { what: 'nothing' } }), place, choice)
+  assert.deepEqual(blaming('create'), { kind: 'underWay' })
+  assert.deepEqual(blaming('insufficientCapacity'), {
+    kind: 'refused',
+    scopes: [],
+    isShort: false,
+    isGuess: false,
+  })
+})

@@ -37,7 +37,9 @@ export function verdictOn(
   // The claim is given up, so this is the last chance to blame something.
   const isGivenUp = isShort || error.kind === 'nodeClassNotReady'
   const what = told === undefined || (isGivenUp && told === 'cloud') ? whatOf(error.kind) : told
-  if (what === 'nothing') return { kind: 'underWay' }
+  // A claim that is given up has no launch to go on with; that says nothing about later ones.
+  if (what === 'nothing')
+    return isGivenUp ? { kind: 'refused', scopes: [], isShort: false, isGuess: false } : { kind: 'underWay' }
   if (what === 'cloud') return { kind: 'unclear' }
   const scope = scopeOf(what, place, choice === 'none' ? undefined : choice)
   return {

@@ -44,7 +44,7 @@ function lookInVain(memo: ConsolidationMemo, input: SearchInput, isLimited = fal
 const allNew = { unchanged: [], settled: [] }
 const allKnown = { unchanged: ['a'], settled: ['a'] }
 
-test('candidates that are as they were need not be memo at again', () => {
+test('unchanged candidates are left out of the next search', () => {
   const memo = new ConsolidationMemo()
   const then = [seen('a', 'p'), seen('b', 'qr'), seen('c', ''), seen('d', 's'), seen('e', 't')]
   assert.deepEqual(lookInVain(memo, at(0, { candidates: then })), allNew)
@@ -52,7 +52,7 @@ test('candidates that are as they were need not be memo at again', () => {
   assert.deepEqual(lookInVain(memo, at(minute, { candidates: [...now, seen('new', '')] })), allKnown)
 })
 
-test('ASK-29 a node is memo at again once its pods will ask for much more or less', () => {
+test('ASK-29 a node is searched again once its pods will request much more or less', () => {
   const memo = new ConsolidationMemo()
   const asking = (cpu: number) => [seen('a', 'p', 1, 1, cpu)]
   lookInVain(memo, at(0, { candidates: asking(1000) }))
@@ -71,7 +71,7 @@ const roomOf = (cpu: number): NonNullable<SearchInput['nodes']>[number] => ({
   available: { cpu },
 })
 
-/** When each was memo at, and all of them together, in minutes; each step something is memo at in vain. */
+/** Minutes at which candidates were searched alone, and all together; each search finds nothing. */
 function timesOf(changesAt: (step: number) => Partial<SearchInput>) {
   const memo = new ConsolidationMemo()
   const looks: number[] = []
@@ -88,7 +88,7 @@ function timesOf(changesAt: (step: number) => Partial<SearchInput>) {
 const everyMinutes = (minutes: number) =>
   Array.from({ length: 120 / minutes + 1 }, (_, each) => minutes * each)
 
-test('each is memo at after ten minutes, and all together after an hour', () => {
+test('each is searched again after ten minutes, and all together after an hour', () => {
   for (const each of [1, -1])
     for (const othersWait of [true, false]) {
       const { looks, exchanges } = timesOf((step) => ({ nodes: [roomOf(1000 + each * step)], othersWait }))
@@ -97,7 +97,7 @@ test('each is memo at after ten minutes, and all together after an hour', () => 
     }
 })
 
-test('among many each is memo at later, after half an hour at the latest', () => {
+test('among many each is searched again later, after half an hour at the latest', () => {
   for (const [count, minutes] of [
     [500, 15],
     [3000, 30],
@@ -109,7 +109,7 @@ test('among many each is memo at later, after half an hour at the latest', () =>
   }
 })
 
-test('what is forked knows the same, and was memo at just now', () => {
+test('a copy knows the same, as if the full search had been now', () => {
   const memo = new ConsolidationMemo()
   lookInVain(memo, at(0, { nodes: [roomOf(1000)] }))
   const forked = memo.forked(5 * minute)
@@ -120,7 +120,7 @@ test('what is forked knows the same, and was memo at just now', () => {
   assert.deepEqual(lookInVain(memo, at(10 * minute)).unchanged, [])
 })
 
-test('a search is in vain as long as all is as at the last one, with no more room', () => {
+test('a search would find nothing as long as nothing has changed and no node has more room', () => {
   const memo = new ConsolidationMemo()
   const b = seen('b', 'q')
   const isInVain = (nowMs: number, cpu: number, changes: Partial<SearchInput> = {}) => {
@@ -162,7 +162,7 @@ test('larger budgets count where smaller ones have kept something from being fou
   assert.deepEqual(lookInVain(limited, at(4, { budgets: others }), true), allKnown)
 })
 
-test('all are memo at again once something is to be had for less, but not when it comes back as dear as it was', () => {
+test('all are searched again once an offering is cheaper, but not when it comes back at its old price', () => {
   const memo = new ConsolidationMemo()
   lookInVain(memo, at(0, { catalogue: sold(2, 1) }))
   assert.deepEqual(lookInVain(memo, at(1, { catalogue: sold(2, undefined) })), allKnown)
@@ -171,7 +171,7 @@ test('all are memo at again once something is to be had for less, but not when i
   assert.deepEqual(lookInVain(memo, at(4, { catalogue: sold(1.5, 1) })), allKnown)
 })
 
-test('a search is in vain again while neither candidates nor budgets are others, and nothing is cheaper', () => {
+test('a limited search is the same as long as candidates, budgets and prices are', () => {
   const then = at(0, { candidates: [seen('a', 'p'), seen('b', 'q')] })
   const isAgain = (changes: Parameters<typeof at>[1]) =>
     isSameSearch({ ...then, ...at(0, { candidates: then.candidates, ...changes }) }, then)
@@ -196,7 +196,7 @@ test('what a move was found in has no better one', () => {
   )
 })
 
-test('nodes that have more room than when nothing was found are told, whatever was memo at in between', () => {
+test('nodes with more room than at the last full search are named, whatever was searched in between', () => {
   const memo = new ConsolidationMemo()
   const place = (cpu: number, more: Partial<NonNullable<SearchInput['nodes']>[number]> = {}) => ({
     name: 'n',
@@ -216,7 +216,7 @@ test('nodes that have more room than when nothing was found are told, whatever w
   assert.equal(roomier(0, place(4)), undefined)
   assert.deepEqual(roomier(1, place(4)), [])
   assert.deepEqual(roomier(2, place(2)), [])
-  // What was memo at while it had less was not found room for then.
+  // Candidates searched while it had less room found none there.
   assert.deepEqual(roomier(3, place(4)), ['n'])
   assert.deepEqual(roomier(10 * minute, place(4)), ['n'])
   assert.deepEqual(roomier(10 * minute + 1, place(4)), [])
@@ -227,7 +227,7 @@ test('nodes that have more room than when nothing was found are told, whatever w
     'new',
   ])
   const later = [place(1), other, { ...place(1), name: 'new' }]
-  assert.deepEqual(roomier(10 * minute + 5, place(1), later), ['n', 'new'], 'until all are memo at')
+  assert.deepEqual(roomier(10 * minute + 5, place(1), later), ['n', 'new'], 'until the next full search')
   assert.deepEqual(roomier(20 * minute, place(1), later), ['n', 'new'])
   assert.deepEqual(roomier(20 * minute + 1, place(1), later), [])
 })

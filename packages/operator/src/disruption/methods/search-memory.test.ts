@@ -60,7 +60,7 @@ test('after nothing was found there is nothing to look at until something change
   )
 })
 
-test('what changes while candidates are being read is memo at in the next pass', () => {
+test('a change while candidates are being read is seen by the next pass', () => {
   const { memory, now } = remembering('global')
   const before = memory.now()
   now.version++

@@ -136,17 +136,17 @@ class Hunt {
   }
 
   #judged({ count = 1, ...asked }: Task, { findings, pods, nodes, seed = asked.seed }: Verdict): void {
+    // On a busy host a case may get too little CPU to end in time.
+    if (findings[0]?.oracle === 'noHang' && asked.isRepeated !== true) {
+      this.#queue.push({ ...asked, count, isRepeated: true })
+      return
+    }
     const task = { ...asked, seed }
     this.#counts.set(task.part, (this.#counts.get(task.part) ?? 0) + count)
     this.#pods += pods
     this.#nodes += nodes
     const [finding] = findings
     if (finding === undefined) return
-    // On a busy host a case may get too little CPU to end in time.
-    if (finding.oracle === 'noHang' && asked.isRepeated !== true) {
-      this.#queue.push({ ...asked, count, isRepeated: true })
-      return
-    }
     const key = kindOf(finding)
     const known = this.#kinds.get(key)
     if (known !== undefined) {
