@@ -26,7 +26,6 @@ import { Drift, DriftTogether } from '../disruption/methods/drift.ts'
 import { Emptiness } from '../disruption/methods/emptiness.ts'
 import { SearchMemory } from '../disruption/methods/search-memory.ts'
 import { StaticDrift } from '../disruption/methods/static-drift.ts'
-import { PassReader } from '../disruption/controller.ts'
 import { ConsolidationPolicy } from '../disruption/policy.ts'
 import { whyFull } from '../disruption/node-limits.ts'
 import { DisruptionRemarks } from '../disruption/remarks.ts'
@@ -148,7 +147,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
     new ConsolidationAdmission({ policy, remarks, clock: parts.clock, ...(units && { units }) })
   const validation = new MoveValidation({ ...parts, ...cheaper })
   const consolidation = (scope: 'global' | 'multi' | 'single' | 'together'): MethodTurn => ({
-    reader: cheaper.reader,
+    sources: cheaper.sources,
     method: new Consolidation({
       admission: admission(scope === 'together' ? cheaper.units : undefined),
       memory: new SearchMemory(parts, scope),
@@ -171,11 +170,11 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   const staticDrift = { ...drift, pools: shared.staticPools, claims: shared.staticClaims }
   const movesGroups = parts.state.podGroups.isOn
   const methods: readonly MethodTurn[] = [
-    { method: new Emptiness({ ...parts, policy, remarks }), reader: any.reader },
-    { method: new StaticDrift(staticDrift), reader: any.reader },
-    { method: new Drift(drift), reader: any.reader },
+    { method: new Emptiness({ ...parts, policy, remarks }), sources: any.sources },
+    { method: new StaticDrift(staticDrift), sources: any.sources },
+    { method: new Drift(drift), sources: any.sources },
     ...(movesGroups
-      ? [{ method: new DriftTogether({ ...drift, units: any.units }), reader: any.reader }]
+      ? [{ method: new DriftTogether({ ...drift, units: any.units }), sources: any.sources }]
       : []),
     ...(settings.featureGates.globalConsolidation && policyOf(settings).consolidatesGlobally
       ? [consolidation('global')]
@@ -210,6 +209,6 @@ export function readersOf(parts: Assembly, budgets: DisruptionBudgets, kind?: Po
   const candidates = new CandidateFinder(parts)
   const simulation = new RemovalSimulation({ ...parts, inputs: inputsOf(parts, kind) })
   const units = new WholeUnits({ ...parts, candidates })
-  const reader = new PassReader({ ...parts, catalogue, candidates, budgets, simulation })
-  return { catalogue, candidates, simulation, units, reader }
+  const sources = { ...parts, catalogue, candidates, budgets, simulation }
+  return { catalogue, candidates, simulation, units, sources }
 }

@@ -87,10 +87,10 @@ export class Disruption implements SingletonSpec {
   }
 }
 
-/** A method, and the reader of its candidates. */
+/** A method, and where its candidates come from. */
 export interface MethodTurn {
   readonly method: DisruptionMethod
-  readonly reader: PassReader
+  readonly sources: MethodSources
 }
 
 /** Who carries out commands: the queue, or the journal where NodePools are only observed. */
@@ -147,21 +147,21 @@ export class MethodTurns {
     return inSlices(state.podsOnNodes.reading(state.stateNodes()), slicing)
   }
 
-  async take({ method, reader }: MethodTurn, round: Round, signal: AbortSignal): Promise<PassOutcome> {
+  async take({ method, sources }: MethodTurn, round: Round, signal: AbortSignal): Promise<PassOutcome> {
     const { metrics, orders, settings, slicing } = this.#deps
     const { clock } = slicing
     const { reason, type } = method
     const series = { reason: reason.toLowerCase(), consolidation_type: type }
     const start = clock.monotonic()
     const isWanted = (stateNode: StateNode) => method.concerns(stateNode) && orders.mayTake(stateNode)
-    const budgets = () => reader.budgetsOf(method)
+    const budgets = () => sources.budgets.remaining(reason)
     if (method.isQuiet?.(budgets) === true) return 'nothing'
     if (!(await inSlices(this.#isAnyOf(method, isWanted), slicing))) {
       metrics.disruptionEligibleNodes.set({ reason: reason.toLowerCase() }, 0)
       metrics.disruptionEvaluation.observe(series, (clock.monotonic() - start) / 1000)
       return 'nothing'
     }
-    const read = () => reader.read(method, isWanted, signal)
+    const read = () => readFor(method, sources, isWanted, signal)
     try {
       let last = this.#seenFor(method, round)
       if (last === undefined) {
@@ -230,7 +230,8 @@ export class MethodTurns {
   }
 }
 
-interface PassReaderParts {
+/** What the candidates of a method are read from; consolidation sees a catalogue without what may not be launched now. */
+interface MethodSources {
   readonly catalogue: CatalogueReader
   readonly candidates: CandidateFinder
   readonly budgets: DisruptionBudgets
@@ -242,40 +243,27 @@ interface PassReaderParts {
 /** The part of a pass that is read from the cluster. */
 type Seen = Pick<Pass, 'candidates' | 'all' | 'catalogue' | 'ground'>
 
-export class PassReader {
-  readonly #deps: PassReaderParts
-
-  constructor(deps: PassReaderParts) {
-    this.#deps = deps
-  }
-
-  /** @param isWanted whether an instance is examined at all. */
-  async read(
-    method: DisruptionMethod,
-    isWanted: (stateNode: StateNode) => boolean,
-    signal: AbortSignal,
-  ): Promise<Seen> {
-    const { candidates: finder, metrics, simulation, slicing } = this.#deps
-    const { disruptionClass, groups } = method
-    const among = (instances: readonly StateNode[]) => method.among?.(instances) ?? instances
-    const scope = { disruptionClass, among, ...(groups && { groups }) }
-    const catalogue = await this.#deps.catalogue.read(signal)
-    const all = await inSlices(finder.find(catalogue, scope, isWanted), slicing)
-    const accepted = await inSlices(acceptedBy(method, all), slicing)
-    const candidates = method.whole?.(accepted, catalogue) ?? accepted
-    metrics.disruptionEligibleNodes.set({ reason: method.reason.toLowerCase() }, candidates.length)
-    let ground: Promise<RemovalGround | undefined> | undefined
-    return {
-      catalogue,
-      all,
-      candidates,
-      ground: () => (ground ??= simulation.ground(candidates, true, signal)),
-    }
-  }
-
-  /** How many more nodes of each NodePool may go for the method's reason now. */
-  budgetsOf({ reason }: DisruptionMethod): ReadonlyMap<string, number> {
-    return this.#deps.budgets.remaining(reason)
+/** @param isWanted whether an instance is examined at all. */
+async function readFor(
+  method: DisruptionMethod,
+  { candidates: finder, catalogue: types, metrics, simulation, slicing }: MethodSources,
+  isWanted: (stateNode: StateNode) => boolean,
+  signal: AbortSignal,
+): Promise<Seen> {
+  const { disruptionClass, groups } = method
+  const among = (instances: readonly StateNode[]) => method.among?.(instances) ?? instances
+  const scope = { disruptionClass, among, ...(groups && { groups }) }
+  const catalogue = await types.read(signal)
+  const all = await inSlices(finder.find(catalogue, scope, isWanted), slicing)
+  const accepted = await inSlices(acceptedBy(method, all), slicing)
+  const candidates = method.whole?.(accepted, catalogue) ?? accepted
+  metrics.disruptionEligibleNodes.set({ reason: method.reason.toLowerCase() }, candidates.length)
+  let ground: Promise<RemovalGround | undefined> | undefined
+  return {
+    catalogue,
+    all,
+    candidates,
+    ground: () => (ground ??= simulation.ground(candidates, true, signal)),
   }
 }
 

@@ -102,6 +102,7 @@ interface KnownClaimsParts {
   readonly state: Pick<ClusterState, 'isManaged' | 'seed'>
 }
 
+/** Adds every NodeClaim to the cluster state before the first decision. */
 export class KnownClaims {
   readonly #deps: KnownClaimsParts
   #hasLearned = false
