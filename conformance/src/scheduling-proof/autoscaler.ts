@@ -221,12 +221,15 @@ function text(fields: LogFields | undefined): string {
 }
 
 interface Definition extends KubeObject {
-  readonly status?: {
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[] | null
+  readonly spec: {
+    readonly group: string
+    readonly scope: string
+    readonly names: { readonly kind: string; readonly plural: string }
+    readonly versions: readonly { readonly name: string; readonly served: boolean }[]
   }
 }
 
-/** Serves Tenon's kinds; those that are served already stay. */
+/** Installs the CRDs, and waits until each kind is served; those that are installed already stay. */
 export async function applyCrds(
   client: KubeClient,
   clock: Clock,
@@ -240,12 +243,24 @@ export async function applyCrds(
       if (!isKubeError(error, 'alreadyExists')) throw error
     })
   }
-  const isServed = async (name: string): Promise<boolean> => {
-    const { conditions } = (await client.get(type, { name }))?.status ?? {}
-    // A definition that nobody has looked at yet has null there.
-    return (conditions ?? []).some((each) => each.type === 'Established' && each.status === 'True')
+  // Only an answer proves it: a CRD is Established a moment before its kind is served.
+  for (const served of definitions.flatMap(servedTypes)) {
+    while (!(await isServed(client, served))) await clock.sleep(100)
   }
-  for (const { metadata } of definitions) {
-    while (!(await isServed(metadata.name))) await clock.sleep(100)
+}
+
+function servedTypes({ spec: { group, scope, names, versions } }: Definition): ResourceType[] {
+  return versions
+    .filter(({ served }) => served)
+    .map(({ name }) => ({ ...names, group, version: name, namespaced: scope === 'Namespaced' }))
+}
+
+async function isServed(client: KubeClient, type: ResourceType): Promise<boolean> {
+  try {
+    await client.list(type)
+    return true
+  } catch (error) {
+    if (isKubeError(error) && error.status === 404) return false
+    throw error
   }
 }
