@@ -17,7 +17,7 @@ import { Replacements } from '../disruption/commands/replacements.ts'
 import { PodMoves } from '../disruption/commands/command-end.ts'
 import { Disruption } from '../disruption/controller.ts'
 import { NodeExplainer } from '../disruption/explain.ts'
-import { LeftMarks } from '../disruption/left-marks.ts'
+import { LeftMarks } from '../disruption/commands/marks.ts'
 import { type MethodTurn, MethodTurns, type Orders } from '../disruption/controller.ts'
 import { Consolidation, ConsolidationAdmission } from '../disruption/methods/consolidation.ts'
 
@@ -32,7 +32,7 @@ import { DisruptionRemarks } from '../disruption/remarks.ts'
 import { RemovalSimulation } from '../disruption/simulation.ts'
 import { WholeUnits } from '../disruption/whole-units.ts'
 import { MoveValidation } from '../disruption/validation.ts'
-import { NodeVerdicts } from '../disruption/verdicts.ts'
+import { NodeVerdicts } from '../disruption/explain.ts'
 import type { AutoBrake } from '../extensions/brake/auto-brake.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { noEvents } from '../extensions/observe/fences.ts'
@@ -47,7 +47,7 @@ import { KeptPlans } from '../placement/kept-plans.ts'
 import type { LimitReport } from '../nodepool/limit-report.ts'
 import type { ClaimCreations } from '../nodeclaim/creation/claim-creations.ts'
 import { ClaimObjects } from '../nodeclaim/creation/claim-objects.ts'
-import type { PlannedClaims } from '../provisioning/claims/planned-claims.ts'
+import type { PlannedClaims } from '../provisioning/planned-claims.ts'
 import type { Assembly } from './parts.ts'
 import { inputsOf } from './provisioning.ts'
 
@@ -88,7 +88,10 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
     begin: (command, signal) => commands.begin(command, signal),
   }
   const { any, budgets, methods, policy } = methodsOf(parts, shared, orders, 'acting')
-  const leftovers = [shared.plannedClaims, new LeftMarks({ ...parts, commands, marks })]
+  const leftovers = [
+    shared.plannedClaims,
+    new LeftMarks(parts.state, marks, (providerID) => commands.has(providerID)),
+  ]
   const turns = new MethodTurns({ ...parts, orders, methods })
   const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy })
   return {

@@ -8,29 +8,19 @@ import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import { ObservedLaunches } from '../extensions/observe/observed-launches.ts'
 import type { PoolKind } from '../state/nodepools/observed-pools.ts'
 import { ObservedScheduling } from '../extensions/observe/observed-scheduling.ts'
-import { Planner } from '../provisioning/planner.ts'
 import { Batcher } from '../provisioning/batcher.ts'
 import type { ClaimCreations } from '../nodeclaim/creation/claim-creations.ts'
-import { ClaimLaunches } from '../provisioning/claims/claim-launches.ts'
 import { ClaimObjects } from '../nodeclaim/creation/claim-objects.ts'
-import { ClaimReservations } from '../provisioning/claims/claim-reservations.ts'
-import { ClusterInput } from '../provisioning/input/cluster-input.ts'
-import { DecisionMemory } from '../provisioning/reports/decision-memory.ts'
-import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
-import { DeviceInputs } from '../provisioning/input/device-input.ts'
-import { GroupInputs } from '../provisioning/input/group-input.ts'
-import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
+import { DecisionMemory } from '../provisioning/decision-memory.ts'
 import { KnownClaims } from '../provisioning/provisioner.ts'
-import { LaunchReport } from '../provisioning/claims/launch-report.ts'
 import type { LimitReport } from '../nodepool/limit-report.ts'
-import { OutcomeReport } from '../provisioning/reports/outcome-report.ts'
-import { PendingClaimObjects } from '../provisioning/claims/pending-claim-objects.ts'
-import type { PlannedClaims } from '../provisioning/claims/planned-claims.ts'
+import type { PlannedClaims } from '../provisioning/planned-claims.ts'
+import { Launcher } from '../provisioning/launcher.ts'
 import { Provisioner } from '../provisioning/provisioner.ts'
-import { RefusedClaims } from '../provisioning/claims/refused-claims.ts'
+import { RefusedClaims } from '../provisioning/refused-claims.ts'
 import { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { SchedulingPass } from '../provisioning/scheduling-pass.ts'
-import { SchedulingReport } from '../provisioning/reports/scheduling-report.ts'
+import { SchedulingReport } from '../provisioning/scheduling-report.ts'
 import { PassDecider } from '../decide/decider.ts'
 import { Triggers } from '../provisioning/triggers.ts'
 import { GroupReport } from '../extensions/podgroup/report.ts'
@@ -54,16 +44,7 @@ export function inputsOf(
   parts: Assembly,
   kind: PoolKind = parts.observed.isAll ? 'any' : 'acting',
 ): SchedulingInputs {
-  return new SchedulingInputs({
-    ...parts,
-    cluster: new ClusterInput(parts),
-    pools: new EligiblePools({ ...parts, pools: parts.observed.choice(kind) }),
-    pods: new PodEligibility({
-      ...parts,
-      devices: new DeviceInputs(parts),
-      groups: new GroupInputs(parts),
-    }),
-  })
+  return new SchedulingInputs({ ...parts, choice: parts.observed.choice(kind) })
 }
 
 /** Looks at what becomes of nodes. */
@@ -105,7 +86,7 @@ export function observingProvisionerOf(parts: Assembly, hydration: BufferHydrati
 }
 
 export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
-  const { clock, logger, settings, slicing } = parts
+  const { clock, logger, settings } = parts
   const { plannedClaims, creations, hydration, limits } = shared
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
   const judge = policyOf(settings).learns ? judgeOf(parts) : undefined
@@ -114,6 +95,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     ...parts,
     limits,
     memory: new DecisionMemory(parts),
+    groups: new GroupReport(parts),
   })
   const { buffers, groupKinds } = parts.caches
   const pass = new SchedulingPass({
@@ -127,15 +109,13 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
       ...(buffers === undefined ? [] : [new BufferReport({ ...parts, buffers })]),
       ...(groupKinds === undefined ? [] : [new RequestReport({ ...parts, keptPlans: new KeptPlans(parts) })]),
     ],
-    planner: new Planner({ ...parts, slicing }),
-    outcome: new OutcomeReport({ ...parts, report, groups: new GroupReport(parts), slicing }),
-    launches: new ClaimLaunches({
-      reservations: new ClaimReservations({ ...parts, plannedClaims }),
+    launcher: new Launcher({
+      ...parts,
       plannedClaims,
-      objects: new PendingClaimObjects({ ...parts, objects: new ClaimObjects(parts) }),
+      objects: new ClaimObjects(parts),
       refused,
-      report: new LaunchReport({ ...parts, report, creations }),
-      logger,
+      creations,
+      report,
     }),
   })
   return new Provisioner({

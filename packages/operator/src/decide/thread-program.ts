@@ -3,10 +3,10 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { type examine, KnownPackings, type SchedulingControl, type solve, TypeReader } from '@tenon/engine'
 import { SystemClock } from '@tenon/runtime'
-import { type Part, partsOf, PieceSize } from './parts.ts'
+import { type Part, partsOf, PieceSize } from './thread-messages.ts'
 import { PodError, PodWatch } from './pod-watch.ts'
-import { ProblemReader, type ToThread } from './problem-parts.ts'
-import { solutionParts } from './solution-parts.ts'
+import { ProblemReader, type ToThread } from './thread-messages.ts'
+import { solutionParts } from './thread-messages.ts'
 import { ThreadState } from './thread-state.ts'
 
 /** What the thread is started with. */

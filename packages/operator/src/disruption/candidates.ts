@@ -19,7 +19,7 @@ import { isActive } from '../state/pods/pods.ts'
 import type { PodsToMove } from '../state/pods/pods-to-move.ts'
 import { labelsOf, type StateNode, transitionMs } from '../state/nodes/state-node.ts'
 import { type Catalogue, nodePrice } from './catalogue.ts'
-import { groupObstacles } from './group-obstacles.ts'
+import { groupObstacles } from './group-units.ts'
 import { type GroupUnit, groupUnits, unitObstacle } from './group-units.ts'
 import { type DisruptionClass, nodeObstacles, type Obstacle, podObstacles } from './obstacles.ts'
 import type { Caches } from '../state/caches.ts'
@@ -90,12 +90,22 @@ export class CandidateFinder {
    * Finds the nodes that may be disrupted, in steps and in order of name; events say why others may not.
    * @param isWanted whether an instance is examined at all.
    */
-  find(
+  *find(
     catalogue: Catalogue,
     scope: Scope,
     isWanted: (stateNode: StateNode) => boolean,
   ): Generator<undefined, readonly Candidate[], undefined> {
-    return findCandidates(this.#deps, catalogue, scope, isWanted)
+    const { events, state } = this.#deps
+    const candidates: Candidate[] = []
+    const all = state.stateNodes()
+    for (const [at, stateNode] of (scope.among?.(all) ?? all).entries()) {
+      if (at % nodesPerStep === 0) yield
+      const found = isWanted(stateNode) ? candidateOf(this.#deps, stateNode, catalogue, scope) : undefined
+      if (found === undefined) continue
+      if ('by' in found) reportBlocked(events, stateNode, found.text)
+      else candidates.push(found)
+    }
+    return candidates
   }
 
   /** Why a node cannot go together with the others of its unit, a clause; undefined if it can. */
@@ -136,24 +146,6 @@ export class CandidateFinder {
   }
 }
 
-function* findCandidates(
-  deps: Dependencies,
-  catalogue: Catalogue,
-  scope: Scope,
-  isWanted: (stateNode: StateNode) => boolean,
-): Generator<undefined, readonly Candidate[], undefined> {
-  const candidates: Candidate[] = []
-  const all = deps.state.stateNodes()
-  for (const [at, stateNode] of (scope.among?.(all) ?? all).entries()) {
-    if (at % nodesPerStep === 0) yield
-    const found = isWanted(stateNode) ? candidateOf(deps, stateNode, catalogue, scope) : undefined
-    if (found === undefined) continue
-    if ('by' in found) tellBlocked(deps.events, stateNode, found.text)
-    else candidates.push(found)
-  }
-  return candidates
-}
-
 function candidateOf(
   deps: Dependencies,
   stateNode: StateNode,
@@ -164,7 +156,7 @@ function candidateOf(
   const { value: against } = nodeObstacles(deps, stateNode, catalogue, disruptionClass).next()
   if (against !== undefined) return against
   const name = stateNode.node?.metadata.name ?? ''
-  if (!goesInTheEnd(stateNode.claim, disruptionClass)) tellProtected(deps, deps.state.podsOnNodes.of(name))
+  if (!endsByItself(stateNode.claim, disruptionClass)) reportProtected(deps, deps.state.podsOnNodes.of(name))
   const { value: held } = heldByPods(deps, stateNode, disruptionClass).next()
   if (held !== undefined) return held
   if (groups === 'alone') {
@@ -180,7 +172,7 @@ function* heldByPods(
   { claim, node }: StateNode,
   disruptionClass: DisruptionClass,
 ): Generator<Obstacle, undefined, undefined> {
-  if (claim === undefined || goesInTheEnd(claim, disruptionClass)) return
+  if (claim === undefined || endsByItself(claim, disruptionClass)) return
   const found = state.podsOnNodes.of(node?.metadata.name ?? '')
   if (found.annotated.length === 0 && found.blocking === undefined) return
   yield* podObstacles(found, found.blocking === undefined ? [] : [found.blocking], clock.now())
@@ -238,20 +230,20 @@ const byNodeName = perObject(
     ),
 )
 
-/** Whether the claim's own time limit sees to it that pods do not keep the node for good. */
-export function goesInTheEnd({ spec }: NodeClaim, disruptionClass: DisruptionClass): boolean {
+/** Whether the claim's termination grace period ends its pods, so that none can hold the node for good. */
+export function endsByItself({ spec }: NodeClaim, disruptionClass: DisruptionClass): boolean {
   return disruptionClass === 'eventual' && spec.terminationGracePeriod !== undefined
 }
 
-/** Users are told of annotations that say until when. */
-function tellProtected({ clock, events }: Dependencies, { annotated }: PodsToMove): void {
+/** Events about annotations that protect a pod until a given time. */
+function reportProtected({ clock, events }: Dependencies, { annotated }: PodsToMove): void {
   for (const pod of annotated) {
     const notice = isActive(pod) ? protectionNotice(pod, clock.now()) : undefined
     if (notice !== undefined) events.record({ object: pod, ...notice })
   }
 }
 
-/** Null while the claim does not say. */
+/** When the claim became consolidatable, Unix milliseconds; null if it is not. */
 const consolidatableSinceMs = perObject((claim: NodeClaim) => transitionMs(claim, 'Consolidatable') ?? null)
 
 /** Whether the node has been consolidatable for no longer than it takes busy nodes of its NodePool to get there. */
@@ -266,10 +258,10 @@ export function isEmpty({ pods }: Candidate): boolean {
 }
 
 /**
- * Says on the Node and its claim why they stay.
- * @param repeats when the same is told again; after two minutes, whatever is told, unless given.
+ * Records a DisruptionBlocked event on a Node and its claim.
+ * @param repeats when such an event is recorded again; by default after two minutes, whatever the reason.
  */
-export function tellBlocked(
+export function reportBlocked(
   events: EventRecorder,
   { node, claim }: StateNode,
   reason: string,

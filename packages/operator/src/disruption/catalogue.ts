@@ -1,4 +1,4 @@
-/** NodePools and what they sell, read once for a pass of the disruption loop. */
+/** NodePools and their instance types, read once for a pass of the disruption loop. */
 import type { Logger } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import {
@@ -28,7 +28,6 @@ interface ListedPool {
 
 export type Catalogue = ReadonlyMap<string, ListedPool>
 
-/** Reads what NodePools sell. */
 export class CatalogueReader {
   readonly #deps: Dependencies
 
@@ -37,43 +36,39 @@ export class CatalogueReader {
   }
 
   /** Every NodePool that this provider serves, by name, ready or not. */
-  read(signal: AbortSignal): Promise<Catalogue> {
-    return readCatalogue(this.#deps, signal)
+  async read(signal: AbortSignal): Promise<Catalogue> {
+    const { caches, state, provider, logger } = this.#deps
+    const pools = caches.nodePools.list().filter((pool) => state.isManaged(pool))
+    const listed = await Promise.all(
+      pools.map(async (pool): Promise<readonly [string, ListedPool]> => {
+        const { name } = pool.metadata
+        try {
+          const types = await provider.getInstanceTypes(pool, signal)
+          return [name, { pool, types: new Map(types.map((type) => [type.name, type])) }]
+        } catch (error) {
+          if (signal.aborted) throw error
+          const fields = { NodePool: { name }, error }
+          if (isExpectedFailure(error)) logger.warn('listing instance types failed', fields)
+          else logger.error('listing instance types failed', fields)
+          return [name, { pool, types: new Map() }]
+        }
+      }),
+    )
+    return new Map(listed)
   }
 }
 
-async function readCatalogue(deps: Dependencies, signal: AbortSignal): Promise<Catalogue> {
-  const { caches, state, provider, logger } = deps
-  const pools = caches.nodePools.list().filter((pool) => state.isManaged(pool))
-  const listed = await Promise.all(
-    pools.map(async (pool): Promise<readonly [string, ListedPool]> => {
-      const { name } = pool.metadata
-      try {
-        const types = await provider.getInstanceTypes(pool, signal)
-        return [name, { pool, types: new Map(types.map((type) => [type.name, type])) }]
-      } catch (error) {
-        if (signal.aborted) throw error
-        const fields = { NodePool: { name }, error }
-        if (isExpectedFailure(error)) logger.warn('listing instance types failed', fields)
-        else logger.error('listing instance types failed', fields)
-        return [name, { pool, types: new Map() }]
-      }
-    }),
-  )
-  return new Map(listed)
-}
-
 /**
- * What a node costs per hour: the price of the first offering of its type in its zone and with its capacity
- * type, available or not. Not known when there is none (disruption.md 4).
+ * Price of a node per hour: that of the first offering of its type in its zone and with its capacity type, available or
+ * not. Undefined if there is none (disruption.md 4).
  */
 export function nodePrice(
   type: InstanceType | undefined,
   nodeLabels: Readonly<Record<string, string>>,
 ): PricePerHour {
-  const says = (requirements: readonly Requirement[], key: string) =>
+  const has = (requirements: readonly Requirement[], key: string) =>
     requirements.some((each) => each.key === key && each.values?.[0] === ownValue(nodeLabels, key))
   return type?.offerings.find(
-    ({ requirements }) => says(requirements, labels.zone) && says(requirements, labels.capacityType),
+    ({ requirements }) => has(requirements, labels.zone) && has(requirements, labels.capacityType),
   )?.pricePerHour
 }

@@ -1,12 +1,16 @@
 /** Explains for every node why it is still there (`GET /debug/decisions`). */
-import { labels } from '@tenon/api'
+import { type DisruptionReason, isConditionTrue, labels, type NodePool } from '@tenon/api'
 import { type Clock, inSlices, rfc3339, type Slicing } from '@tenon/runtime'
 import { labelsOf, type StateNode } from '../state/nodes/state-node.ts'
-import type { DisruptionAnswers, NodeDecision } from './answers.ts'
+import type { DisruptionAnswers, NodeDecision, NodeObstacle, Verdict } from './answers.ts'
 import type { Catalogue, CatalogueReader } from './catalogue.ts'
 import type { Commands } from './commands/commands.ts'
-import type { FullVerdict, NodeVerdicts } from './verdicts.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
+import { pauseSentence } from '../state/pause.ts'
+import { type DisruptionBudgets, rolloutText } from './budget.ts'
+import { type Candidate, type CandidateFinder, isEmpty } from './candidates.ts'
+import type { ConsolidationPolicy, Objection } from './policy.ts'
+import { sentence } from './refusals.ts'
 
 interface Dependencies {
   readonly state: Pick<ClusterState, 'stateNodes'>
@@ -17,7 +21,6 @@ interface Dependencies {
   readonly slicing: Slicing & { readonly clock: Pick<Clock, 'now'> }
 }
 
-/** Answers for every node. */
 export class NodeExplainer {
   readonly #deps: Dependencies
 
@@ -26,45 +29,44 @@ export class NodeExplainer {
   }
 
   /** Answers for every node with a claim, as things are now; only verdicts of searches may be older. */
-  explain(signal: AbortSignal): Promise<readonly NodeDecision[]> {
-    return explainNodes(this.#deps, signal)
+  async explain(signal: AbortSignal): Promise<readonly NodeDecision[]> {
+    const { answers, catalogue, slicing, state } = this.#deps
+    const listed = await catalogue.read(signal)
+    const stateNodes = state.stateNodes()
+    answers.retain(new Set(stateNodes.map(({ name }) => name)))
+    return await inSlices(this.#decisions(stateNodes, listed), slicing)
+  }
+
+  /** In steps: decisions do not wait until thousands of nodes are examined. Each answer is of its own moment. */
+  *#decisions(
+    stateNodes: readonly StateNode[],
+    catalogue: Catalogue,
+  ): Generator<undefined, readonly NodeDecision[], undefined> {
+    const { commands, slicing, verdicts } = this.#deps
+    const verdictOn = verdicts.now(catalogue)
+    const decisions: NodeDecision[] = []
+    for (const stateNode of stateNodes) {
+      yield
+      const { claim, node } = stateNode
+      if (claim === undefined) continue
+      const { atMs = slicing.clock.now(), ...verdict } = withCommands(
+        stateNode,
+        commands,
+        verdictOn(stateNode),
+      )
+      decisions.push({
+        ...(node !== undefined && { node: node.metadata.name }),
+        nodeClaim: claim.metadata.name,
+        nodePool: labelsOf(stateNode)[labels.nodePool] ?? '',
+        ...verdict,
+        at: rfc3339(atMs),
+      })
+    }
+    return decisions
   }
 }
 
-async function explainNodes(deps: Dependencies, signal: AbortSignal): Promise<readonly NodeDecision[]> {
-  const { answers, slicing, state } = deps
-  const catalogue = await deps.catalogue.read(signal)
-  const stateNodes = state.stateNodes()
-  answers.retain(new Set(stateNodes.map(({ name }) => name)))
-  // Decisions do not wait until thousands of nodes are looked at.
-  return await inSlices(decisionsOn(deps, stateNodes, catalogue), slicing)
-}
-
-/** Looks at node after node, in steps; each answer is of its own moment. */
-function* decisionsOn(
-  { commands, slicing, verdicts }: Dependencies,
-  stateNodes: readonly StateNode[],
-  catalogue: Catalogue,
-): Generator<undefined, readonly NodeDecision[], undefined> {
-  const verdictOn = verdicts.now(catalogue)
-  const decisions: NodeDecision[] = []
-  for (const stateNode of stateNodes) {
-    yield
-    const { claim, node } = stateNode
-    if (claim === undefined) continue
-    const { atMs = slicing.clock.now(), ...verdict } = withCommands(stateNode, commands, verdictOn(stateNode))
-    decisions.push({
-      ...(node !== undefined && { node: node.metadata.name }),
-      nodeClaim: claim.metadata.name,
-      nodePool: labelsOf(stateNode)[labels.nodePool] ?? '',
-      ...verdict,
-      at: rfc3339(atMs),
-    })
-  }
-  return decisions
-}
-
-/** A command under way comes before all that stood in its way; one that came to nothing waits before the rest. */
+/** A command under way comes before all obstacles, and so does the back-off after one that failed. */
 function withCommands(
   { providerID }: StateNode,
   commands: Dependencies['commands'],
@@ -74,8 +76,118 @@ function withCommands(
     return { cause: 'command', message: 'It will be disrupted once its replacement is ready' }
   if (!commands.isBackingOff(providerID)) return verdict
   const { cause, message, until, others = [] } = verdict
-  const isInTheWay = cause !== 'possible' && cause !== 'unknown'
-  const behind = isInTheWay ? [{ cause, message, ...(until !== undefined && { until }) }, ...others] : []
+  const isObstacle = cause !== 'possible' && cause !== 'unknown'
+  const behind = isObstacle ? [{ cause, message, ...(until !== undefined && { until }) }, ...others] : []
   const failed = { cause: 'failedCommand', message: 'Commands for it failed; it is retried later' } as const
   return behind.length === 0 ? failed : { ...failed, others: behind }
+}
+
+interface NodeVerdictsParts {
+  readonly candidates: CandidateFinder
+  readonly budgets: DisruptionBudgets
+  readonly policy: ConsolidationPolicy
+  readonly answers: Pick<DisruptionAnswers, 'verdictOn'>
+}
+
+/** The first obstacle of a node, and those behind it. */
+interface FullVerdict extends Verdict {
+  readonly others?: readonly NodeObstacle[]
+}
+
+type BudgetObstacles = (pool: NodePool, reason: DisruptionReason) => readonly NodeObstacle[]
+
+const unknown: Verdict = {
+  cause: 'unknown',
+  message: 'The placement of its pods elsewhere has not been evaluated yet',
+}
+
+export class NodeVerdicts {
+  readonly #deps: NodeVerdictsParts
+
+  constructor(deps: NodeVerdictsParts) {
+    this.#deps = deps
+  }
+
+  /** Verdicts on nodes for the current state; each budget is looked up once. */
+  now(catalogue: Catalogue): (stateNode: StateNode) => FullVerdict {
+    const { budgets, candidates } = this.#deps
+    const obstaclesOf = budgetObstacles(budgets)
+    return (stateNode) => {
+      const candidate = candidates.described(stateNode, catalogue)
+      const found: Verdict[] = []
+      for (const { by, text, untilMs } of candidates.obstacles(stateNode, catalogue))
+        found.push({ cause: by, message: sentence(text), ...endOf(untilMs) })
+      if (candidate !== undefined) found.push(...this.#against(candidate, obstaclesOf))
+      const [first, ...others] = found
+      if (first !== undefined)
+        return others.length === 0 ? first : { ...first, others: others.map(withoutTime) }
+      return candidate === undefined ? unknown : unopposed(candidate)
+    }
+  }
+
+  /** Objections of its NodePool and of searches, in order. */
+  *#against(candidate: Candidate, obstaclesOf: BudgetObstacles): Generator<Verdict, undefined, undefined> {
+    const { answers, policy } = this.#deps
+    const reason = reasonFor(candidate)
+    const isDrifted = reason === 'Drifted'
+    if (!isDrifted) for (const objection of policy.against(candidate)) yield obstacleOf('policy', objection)
+    yield* obstaclesOf(candidate.pool, reason)
+    if (reason === 'Empty') return
+    const rest = isDrifted ? undefined : policy.restOf(candidate)
+    if (rest !== undefined) yield obstacleOf('failedCommand', rest)
+    const found = answers.verdictOn(candidate.name)
+    if (found !== undefined) yield found
+  }
+}
+
+export function reasonFor(candidate: Candidate): DisruptionReason {
+  if (isConditionTrue(candidate.claim, 'Drifted')) return 'Drifted'
+  return isEmpty(candidate) ? 'Empty' : 'Underutilized'
+}
+
+function unopposed(candidate: Candidate): Verdict {
+  const reason = reasonFor(candidate)
+  return reason === 'Underutilized'
+    ? unknown
+    : { cause: 'possible', message: `It can be disrupted (reason=${reason})` }
+}
+
+function obstacleOf(cause: NodeObstacle['cause'], { text, untilMs }: Objection): NodeObstacle {
+  return { cause, message: sentence(text), ...endOf(untilMs) }
+}
+
+function endOf(untilMs: number | undefined): Pick<NodeObstacle, 'until'> {
+  return untilMs === undefined ? {} : { until: rfc3339(untilMs) }
+}
+
+function withoutTime({ cause, message, until: end }: Verdict): NodeObstacle {
+  return { cause, message, ...(end !== undefined && { until: end }) }
+}
+
+/** Looks up once per NodePool and reason whether a budget is used up or disruption is paused. */
+function budgetObstacles(budgets: DisruptionBudgets): BudgetObstacles {
+  const known = new Map<string, readonly NodeObstacle[]>()
+  return (pool, reason) => {
+    const key = `${pool.metadata.name}/${reason}`
+    const found = known.get(key) ?? [...poolObstacles(budgets, pool, reason)]
+    known.set(key, found)
+    return found
+  }
+}
+
+function* poolObstacles(
+  budgets: DisruptionBudgets,
+  pool: NodePool,
+  reason: DisruptionReason,
+): Generator<NodeObstacle, undefined, undefined> {
+  const { byBudgets, disrupting, pause, rollout } = budgets.stateOf(pool, reason)
+  if (pause !== undefined) yield { cause: 'brake', message: pauseSentence(pause), ...endOf(pause.untilMs) }
+  if (rollout !== undefined) yield { cause: 'brake', message: rolloutText(pool, rollout) }
+  if (byBudgets > disrupting) return
+  const details = `NodePool=${pool.metadata.name}, allowed=${byBudgets}, disrupted=${disrupting}`
+  yield {
+    cause: 'budget',
+    message: `No budget is left for reason ${reason} (${details})`,
+    ...endOf(budgets.opensMs(pool, reason)),
+  }
 }

@@ -3,7 +3,7 @@ import type { Clock, Logger } from '@tenon/runtime'
 import type { DisruptionReason, KubeObject } from '@tenon/api'
 import { balancedThreshold, type ConsolidationRemark, type RemovalResult, type Verdict } from '@tenon/engine'
 import type { DisruptionAnswers } from './answers.ts'
-import { type Candidate, tellBlocked } from './candidates.ts'
+import { type Candidate, reportBlocked } from './candidates.ts'
 import { type ClaimOf, refusalText, sentence, strandedText } from './refusals.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { StateNode } from '../state/nodes/state-node.ts'
@@ -53,7 +53,7 @@ export class DisruptionRemarks {
 
   /** Records on the Node and its claim why they stay. */
   blocked(stateNode: StateNode, reason: string): void {
-    tellBlocked(this.#deps.kubernetes.events, stateNode, reason)
+    reportBlocked(this.#deps.kubernetes.events, stateNode, reason)
   }
 
   /** Records that the pods of a drifted node have no other place. */

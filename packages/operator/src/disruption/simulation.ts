@@ -40,12 +40,27 @@ export class RemovalSimulation {
    * @param sparesBusyNodes whether nodes under `consolidateAfter` receive no pods, as consolidation wants it.
    * @returns undefined if no NodePool can launch anything, so that replacements are unknown.
    */
-  ground(
+  async ground(
     candidates: readonly Candidate[],
     sparesBusyNodes: boolean,
     signal: AbortSignal,
   ): Promise<RemovalGround | undefined> {
-    return removalGround(this.#deps, candidates, sparesBusyNodes, signal)
+    const removable = candidates.map(({ name, movable: pods }) => ({ name, pods }))
+    const busy = sparesBusyNodes ? busyNodes(this.#deps) : new Set<string>()
+    const input = await this.#deps.inputs.forRemoval(removable, busy, signal)
+    if (!input.hasEligiblePool) return undefined
+    const unjudged = new Set(input.refused.map(({ pod }) => pod.metadata.uid ?? ''))
+    const judged = candidates.filter(
+      ({ name, movable }) =>
+        input.stateNodes.has(name) && !movable.some(({ metadata }) => unjudged.has(metadata.uid ?? '')),
+    )
+    // Pods of the other nodes stay where they are.
+    if (judged.length < candidates.length) return await this.ground(judged, sparesBusyNodes, signal)
+    return {
+      input,
+      candidates: new Map(judged.map((candidate) => [candidate.name, candidate])),
+      described: judged.map((candidate) => describedTo(this.#deps, candidate)),
+    }
   }
 
   /**
@@ -53,57 +68,23 @@ export class RemovalSimulation {
    * @param plan where pods should go if they can.
    * @returns undefined if there was no time.
    */
-  without(
+  async without(
     ground: RemovalGround,
     candidates: readonly Candidate[],
     signal: AbortSignal,
     plan: RemovalResult['placements'] = [],
   ): Promise<RemovalResult | undefined> {
-    return withoutNodes(this.#deps, ground, candidates, signal, plan)
+    const { decider, settings } = this.#deps
+    const question: DisruptionQuestion = {
+      kind: 'remove',
+      candidates: ground.described,
+      gone: candidates.map(({ name }) => name),
+    }
+    // The same object for all questions on this ground: the engine reads it once.
+    const input = plan.length === 0 ? ground.input : withPlan(ground.input, plan)
+    const result = await decider.examine(input, question, { deadlineMs: settings.solveTimeoutMs, signal })
+    return result?.kind === 'removal' && result.isComplete ? result : undefined
   }
-}
-
-async function removalGround(
-  deps: Dependencies,
-  candidates: readonly Candidate[],
-  sparesBusyNodes: boolean,
-  signal: AbortSignal,
-): Promise<RemovalGround | undefined> {
-  const removable = candidates.map(({ name, movable: pods }) => ({ name, pods }))
-  const busy = sparesBusyNodes ? busyNodes(deps) : new Set<string>()
-  const input = await deps.inputs.forRemoval(removable, busy, signal)
-  if (!input.hasEligiblePool) return undefined
-  const unjudged = new Set(input.refused.map(({ pod }) => pod.metadata.uid ?? ''))
-  const judged = candidates.filter(
-    ({ name, movable }) =>
-      input.stateNodes.has(name) && !movable.some(({ metadata }) => unjudged.has(metadata.uid ?? '')),
-  )
-  // Pods of the other nodes stay where they are.
-  if (judged.length < candidates.length) return await removalGround(deps, judged, sparesBusyNodes, signal)
-  return {
-    input,
-    candidates: new Map(judged.map((candidate) => [candidate.name, candidate])),
-    described: judged.map((candidate) => describedTo(deps, candidate)),
-  }
-}
-
-async function withoutNodes(
-  deps: Dependencies,
-  ground: RemovalGround,
-  candidates: readonly Candidate[],
-  signal: AbortSignal,
-  plan: RemovalResult['placements'],
-): Promise<RemovalResult | undefined> {
-  const question: DisruptionQuestion = {
-    kind: 'remove',
-    candidates: ground.described,
-    gone: candidates.map(({ name }) => name),
-  }
-  // The same object for all questions on this ground: the engine reads it once.
-  const input = plan.length === 0 ? ground.input : withPlan(ground.input, plan)
-  const { solveTimeoutMs } = deps.settings
-  const result = await deps.decider.examine(input, question, { deadlineMs: solveTimeoutMs, signal })
-  return result?.kind === 'removal' && result.isComplete ? result : undefined
 }
 
 function withPlan(input: GatheredInput, plan: RemovalResult['placements']): GatheredInput {

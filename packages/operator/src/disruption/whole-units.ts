@@ -2,7 +2,7 @@
 import type { EventRecorder } from '@tenon/kube'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { StateNode } from '../state/nodes/state-node.ts'
-import { type Candidate, type CandidateFinder, tellBlocked } from './candidates.ts'
+import { type Candidate, type CandidateFinder, reportBlocked } from './candidates.ts'
 import type { Catalogue } from './catalogue.ts'
 import { type GroupUnit, groupUnits, togetherText } from './group-units.ts'
 import type { DisruptionClass } from './obstacles.ts'
@@ -58,7 +58,7 @@ export class WholeUnits {
 
   /** Says on a node and its claim why they stay. */
   tell(candidate: Candidate, text: string): void {
-    tellBlocked(this.#deps.events, candidate, text, { values: [text], dedupeTtlMs: toldForMs })
+    reportBlocked(this.#deps.events, candidate, text, { values: [text], dedupeTtlMs: toldForMs })
   }
 
   #obstacle(

@@ -1,21 +1,29 @@
-/** One scheduling pass: gather the input, decide, report, plan, launch. */
+/** One scheduling pass: gathers the input, decides, reports, and launches. */
 import { isRequestPod, type Pod } from '@tenon/api'
 import type { SchedulingResult } from '@tenon/engine'
 import { type Clock, inSlices, type Logger, type Slicing } from '@tenon/runtime'
 import type { PassDecider } from '../decide/decider.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { NodeEvidenceJudge } from '../node/evidence/judge.ts'
-import type { Planner } from './planner.ts'
-import type { ClaimLaunches, LaunchOutcome } from './claims/claim-launches.ts'
-import type { RefusedClaims } from './claims/refused-claims.ts'
+import type { PlacementGate } from '../placement/gate.ts'
+import type { Caches } from '../state/caches.ts'
+import { DecisionPlan, nominateNodes } from './decision-plan.ts'
+import type { Launcher, LaunchOutcome } from './launcher.ts'
+import type { RefusedClaims } from './refused-claims.ts'
 import type { GatheredInput, SchedulingInputs } from './input/scheduling-input.ts'
-import type { OutcomeReport } from './reports/outcome-report.ts'
-import type { SchedulingReport } from './reports/scheduling-report.ts'
+import type { SchedulingReport } from './scheduling-report.ts'
 import type { RoomOutcome, RoomReport } from './room-outcome.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { Settings } from '../settings.ts'
 
-interface Dependencies extends PreferenceWarningParts {
+interface Dependencies {
+  readonly caches: Pick<Caches, 'pods'>
+  readonly state: Pick<
+    ClusterState,
+    'nominate' | 'plans' | 'podDecisions' | 'podGroups' | 'recentlyFilledNodes' | 'requests'
+  >
+  readonly settings: Pick<Settings, 'batchMaxMs' | 'preferences'>
+  readonly logger: Logger
   /** Undefined in compatibility mode: no node evidence is kept. */
   readonly judge: Pick<NodeEvidenceJudge, 'decided' | 'run'> | undefined
   readonly inputs: SchedulingInputs
@@ -24,9 +32,8 @@ interface Dependencies extends PreferenceWarningParts {
   readonly report: SchedulingReport
   /** For CapacityBuffers and ProvisioningRequests, if they are served. */
   readonly roomReports: readonly RoomReport[]
-  readonly planner: Planner
-  readonly outcome: OutcomeReport
-  readonly launches: ClaimLaunches
+  readonly placementGate: PlacementGate
+  readonly launcher: Launcher
   readonly metrics: Pick<Metrics, 'schedulingDuration'>
   readonly slicing: Slicing & { readonly clock: Clock }
 }
@@ -45,8 +52,9 @@ export class SchedulingPass {
   }
 
   async run(signal: AbortSignal): Promise<LaunchOutcome> {
-    const { judge, launches, outcome, planner } = this.#deps
-    await planner.settled()
+    const { judge, launcher, placementGate, report, settings, slicing, state } = this.#deps
+    // Whether kube-scheduler follows nominations.
+    await placementGate.settled()
     const decided = await this.#measured(async () => {
       await judge?.run(signal)
       return await this.#decide(signal)
@@ -54,11 +62,11 @@ export class SchedulingPass {
     if (decided === undefined) return 'done'
     const { input, result } = decided
     judge?.decided(result)
-    planner.keepNodes(input, result)
-    const plan = await planner.plan(input, result)
-    await outcome.tell(input, result)
+    nominateNodes(state, input, result, Math.max(2 * settings.batchMaxMs, 10_000))
+    const plan = await DecisionPlan.of(this.#deps, input, result)
+    await inSlices(report.outcome(input, result), slicing)
     const placement = input.policy.improvement === 'planned' ? 'planned' : 'free'
-    return await launches.create(result, { plan, placement }, signal)
+    return await launcher.create(result, { plan, placement }, signal)
   }
 
   /** Passes without a decision are measured, too (operations.md 9.1). */
@@ -97,7 +105,7 @@ export class SchedulingPass {
       await this.#reportRoom(room, signal)
       return undefined
     }
-    warnOfPreferences(this.#deps, input.pods)
+    warnOfPreferences(this.#deps, slicing.clock.now(), input.pods)
     const result = await this.#result(all, signal)
     await inSlices(report.pendingZones(input, result), slicing)
     if (pods.length > 0) report.decided(input.pods, slicing.clock.monotonic() - start)
@@ -156,25 +164,19 @@ function roomOf(input: GatheredInput, result: SchedulingResult, pods: readonly P
   return { pods, decided: { result, stateNodes: input.stateNodes, refused } }
 }
 
-interface PreferenceWarningParts {
-  readonly state: Pick<ClusterState, 'podDecisions'>
-  readonly settings: Pick<Settings, 'preferences'>
-  readonly clock: Pick<Clock, 'now'>
-  readonly logger: Logger
-}
-
 const warningPauseMs = 24 * 3_600_000
 
 /** Preferences about other pods can cost nodes, which users may not expect. */
 function warnOfPreferences(
-  { clock, logger, settings, state }: PreferenceWarningParts,
+  { logger, settings, state }: Pick<Dependencies, 'logger' | 'settings' | 'state'>,
+  nowMs: number,
   pods: readonly Pod[],
 ): void {
   if (settings.preferences !== 'Respect') return
   for (const pod of pods) {
     const preferences = costlyPreferences(pod)
     if (preferences.length === 0) continue
-    if (!state.podDecisions.mayWarn(pod.metadata.uid ?? '', clock.now(), warningPauseMs)) continue
+    if (!state.podDecisions.mayWarn(pod.metadata.uid ?? '', nowMs, warningPauseMs)) continue
     logger.info('pod has preferences that can keep nodes from being consolidated', {
       Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
       preferences: preferences.join(', '),

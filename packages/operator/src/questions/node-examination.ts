@@ -10,7 +10,7 @@ import {
 import { type Candidate, isEmpty } from '../disruption/candidates.ts'
 import type { ConsolidationSearch } from '../disruption/methods/consolidation-search.ts'
 import type { RemovalGround, RemovalSimulation } from '../disruption/simulation.ts'
-import { reasonFor } from '../disruption/verdicts.ts'
+import { reasonFor } from '../disruption/explain.ts'
 
 interface Dependencies {
   readonly simulation: RemovalSimulation

@@ -6,7 +6,7 @@ import { labelsOf, type StateNode } from '../state/nodes/state-node.ts'
 import { DisruptionAnswers, type NodeDecision } from '../disruption/answers.ts'
 import type { CandidateFinder } from '../disruption/candidates.ts'
 import type { CatalogueReader } from '../disruption/catalogue.ts'
-import type { NodeVerdicts } from '../disruption/verdicts.ts'
+import type { NodeVerdicts } from '../disruption/explain.ts'
 import type { Examined, NodeExamination, Saving } from './node-examination.ts'
 
 interface Dependencies {

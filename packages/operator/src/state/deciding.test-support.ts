@@ -11,11 +11,6 @@ import {
 import { schedule } from '@tenon/engine'
 import { eventLoopTurns, silentLogger } from '@tenon/runtime'
 import { sliceMs } from '../slice.ts'
-import { ClusterInput } from '../provisioning/input/cluster-input.ts'
-import { PodEligibility } from '../provisioning/input/eligible-pods.ts'
-import { GroupInputs } from '../provisioning/input/group-input.ts'
-import { DeviceInputs } from '../provisioning/input/device-input.ts'
-import { EligiblePools } from '../provisioning/input/eligible-pools.ts'
 import { type GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { defaultSettings } from '../settings.ts'
 import { aPod, aPool } from './nodes/nodes.test-support.ts'
@@ -85,17 +80,8 @@ export async function gathered(
   const inputs = new SchedulingInputs({
     ...observed,
     placementGate,
-    cluster: new ClusterInput(observed),
-    pools: new EligiblePools({
-      ...observed,
-      launchGuard,
-      pools: new ObservedPools(observed).choice('acting'),
-    }),
-    pods: new PodEligibility({
-      ...observed,
-      groups: new GroupInputs(observed),
-      devices: new DeviceInputs(observed),
-    }),
+    launchGuard,
+    choice: new ObservedPools(observed).choice('acting'),
     slicing: { clock, turns: eventLoopTurns, sliceMs },
   })
   return await inputs.forPending(new AbortController().signal)

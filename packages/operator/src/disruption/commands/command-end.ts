@@ -5,8 +5,8 @@ import type { Clock } from '@tenon/runtime'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { podsOnNode } from '../../state/pods/fresh-pods.ts'
 import type { ClaimDeleter } from '../../nodeclaim/lifecycle/delete-claim.ts'
-import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
-import { type Candidate, goesInTheEnd } from '../candidates.ts'
+import type { Overtaken } from '../../provisioning/overtaken.ts'
+import { type Candidate, endsByItself } from '../candidates.ts'
 import { type Command, policyLabel, poolsOf } from './command.ts'
 import type { CommandReport } from './command-report.ts'
 import type { DisruptionMarks } from './marks.ts'
@@ -156,7 +156,7 @@ function whyNodeStays(
   const now = clock.now()
   const known = new Set(decided.map(({ metadata }) => metadata.uid))
   const newcomers = found.pods.filter(({ metadata }) => !known.has(metadata.uid))
-  if (!goesInTheEnd(claim, reason === 'Drifted' ? 'eventual' : 'graceful')) {
+  if (!endsByItself(claim, reason === 'Drifted' ? 'eventual' : 'graceful')) {
     const held = blockingBudgets(newcomers, podsOnNodes.budgets(), now)
     const { value: obstacle } = podObstacles(found, held, now).next()
     if (obstacle !== undefined) return obstacle.text

@@ -9,7 +9,7 @@ import {
 } from '@tenon/api'
 import type { LogFields } from '@tenon/runtime'
 import { labelsOf, type StateNode } from '../../state/nodes/state-node.ts'
-import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
+import type { Overtaken } from '../../provisioning/overtaken.ts'
 import type { Candidate } from '../candidates.ts'
 
 /** A claim that was created. */

@@ -1,9 +1,9 @@
 /** What a disrupted node carries for others to see: the taint, and the reason on its claim (disruption.md 14). */
-import type { Clock } from '@tenon/runtime'
+import { type Clock, Tally } from '@tenon/runtime'
 import {
   ConditionSet,
-  type DisruptionReason,
   disruptedTaint,
+  type DisruptionReason,
   isConditionTrue,
   karpenterKinds,
   kinds,
@@ -13,6 +13,8 @@ import {
 } from '@tenon/api'
 import { isKubeError, type KubeClient, mergePatchOf } from '@tenon/kube'
 import { nodeClaimConditions } from '../../state/conditions.ts'
+import { isDisrupted, type StateNode } from '../../state/nodes/state-node.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'get' | 'patch'>
@@ -119,3 +121,48 @@ async function writeLatest<T>(
     }
   }
 }
+
+/** Finds the marks of commands that did not finish (disruption.md 2, step 3). */
+export class LeftMarks {
+  readonly #state: Pick<ClusterState, 'stateNodes'>
+  readonly #marks: DisruptionMarks
+  /** Whether a command is about the instance. */
+  readonly #hasCommand: (providerID: string) => boolean
+  /** Instances with marks; those of commands that are under way among them. */
+  readonly #marked = new Tally<StateNode, Set<StateNode>>({
+    begin: () => new Set(),
+    count: (marked, stateNode, by) => {
+      if (by === -1) marked.delete(stateNode)
+      else if (isMarked(stateNode)) marked.add(stateNode)
+    },
+  })
+
+  constructor(
+    state: Pick<ClusterState, 'stateNodes'>,
+    marks: DisruptionMarks,
+    hasCommand: (providerID: string) => boolean,
+  ) {
+    this.#state = state
+    this.#marks = marks
+    this.#hasCommand = hasCommand
+  }
+
+  /** Takes them off. */
+  async settle(): Promise<void> {
+    for (const { node, claim, isInitialized, providerID } of this.#marked.of(this.#state.stateNodes())) {
+      if (this.#hasCommand(providerID)) continue
+      if (node !== undefined && hasLeftTaint(node)) await this.#marks.taint(node, false)
+      if (claim !== undefined && isInitialized) await this.#marks.clearReason(claim)
+    }
+  }
+}
+
+function isMarked({ node, claim, isInitialized, isMarkedForDeletion }: StateNode): boolean {
+  if (isMarkedForDeletion || claim === undefined) return false
+  const hasReason = isInitialized && isConditionTrue(claim, 'DisruptionReason')
+  return hasReason || (node !== undefined && hasLeftTaint(node))
+}
+
+/** Whether the node has the taint of a command and is not on its way out. */
+const hasLeftTaint = (node: Node): boolean =>
+  isDisrupted(node) && node.metadata.deletionTimestamp === undefined

@@ -3,16 +3,18 @@ import { type DisruptionReason, parseResources, type Pod } from '@tenon/api'
 import { exceededLimit, type NewClaim } from '@tenon/engine'
 import type { ClaimCreations } from '../../nodeclaim/creation/claim-creations.ts'
 import type { ClaimObjects } from '../../nodeclaim/creation/claim-objects.ts'
-import type { PlannedClaims } from '../../provisioning/claims/planned-claims.ts'
+import type { PlannedClaims } from '../../provisioning/planned-claims.ts'
 import { poolUsage } from '../../state/nodepools/pool-usage.ts'
 import { shortened } from '../../text.ts'
 import type { KeptPlans } from '../../placement/kept-plans.ts'
 import type { Replacement } from './command.ts'
 import { predecessorsAnnotation } from '../predecessors.ts'
+import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { isBufferPod } from '../../state/pods/buffer-pods.ts'
 
 interface Dependencies {
+  readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'parsed' | 'stateNodes'>
   readonly claims: PlannedClaims
   readonly objects: ClaimObjects
@@ -39,8 +41,8 @@ export class PlannedReplacements {
       instanceTypes,
       pricePerHour,
       create: async (replaced, signal) => {
-        const { claims, creations, objects, plans, state } = this.#deps
-        const pool = claims.pool(nodePool)
+        const { caches, claims, creations, objects, plans, state } = this.#deps
+        const pool = caches.nodePools.get({ name: nodePool })
         if (pool === undefined) return { kind: 'poolGone', nodePool }
         // Here the nodes that go still count (disruption.md 14); what is to come takes their share.
         const present = poolUsage(nodePool, state.stateNodes(), state.parsed)

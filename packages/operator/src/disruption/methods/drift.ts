@@ -1,6 +1,6 @@
 /** `disruption`, method Drift: replaces drifted nodes, one after the other (disruption.md 8). */
 import { type StateNode, transitionMs } from '../../state/nodes/state-node.ts'
-import { type Candidate, tellBlocked } from '../candidates.ts'
+import { type Candidate, reportBlocked } from '../candidates.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import type { PlannedReplacements } from '../commands/planned-replacement.ts'
 import { type NodeLimitParts, tellFull } from '../node-limits.ts'
@@ -263,7 +263,7 @@ export function isRolloutPaused({ events, state }: RolloutPauseParts, candidate:
   const leftMs = state.rollouts.leftMs(name)
   if (leftMs === 0) return false
   const because = `drifted nodes of NodePool ${name} are not replaced for now, because a replacement was drifted itself`
-  tellBlocked(events, candidate, because)
+  reportBlocked(events, candidate, because)
   events.record({
     object: pool,
     type: 'Warning',

@@ -6,7 +6,7 @@ import type { DisruptionClass } from '../obstacles.ts'
 import type { Catalogue } from '../catalogue.ts'
 import type { Command, ConsolidationType } from '../commands/command.ts'
 import type { RemovalGround } from '../simulation.ts'
-import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
+import type { Overtaken } from '../../provisioning/overtaken.ts'
 
 /** The state of the cluster at a time. */
 export interface Moment {

@@ -6,7 +6,7 @@ import { labelsOf, type StateNode } from '../../state/nodes/state-node.ts'
 import type { DisruptionAnswers } from '../../disruption/answers.ts'
 import type { Command } from '../../disruption/commands/command.ts'
 import type { CommandJournal } from '../../disruption/commands/command-journal.ts'
-import type { Overtaken } from '../../provisioning/claims/overtaken.ts'
+import type { Overtaken } from '../../provisioning/overtaken.ts'
 import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
 
 interface Dependencies {

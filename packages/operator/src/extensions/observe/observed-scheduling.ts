@@ -1,8 +1,8 @@
 /** Decides which nodes of observed NodePools would be launched, and launches none. */
 import type { NewClaim } from '@tenon/engine'
-import type { LaunchOutcome } from '../../provisioning/claims/claim-launches.ts'
+import type { LaunchOutcome } from '../../provisioning/launcher.ts'
 import type { SchedulingInputs } from '../../provisioning/input/scheduling-input.ts'
-import type { DecisionMemory } from '../../provisioning/reports/decision-memory.ts'
+import type { DecisionMemory } from '../../provisioning/decision-memory.ts'
 import { shortened } from '../../text.ts'
 import type { PassDecider } from '../../decide/decider.ts'
 import type { ObservedLaunches } from './observed-launches.ts'

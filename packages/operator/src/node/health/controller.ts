@@ -66,7 +66,7 @@ export class NodeHealth implements ControllerSpec {
     const scope = this.#scopeOf(node, claim)
     const unhealthy = scope.nodes.filter((each) => ailmentOf(each, provider.repairPolicies) !== undefined)
     if (unhealthy.length > Math.ceil(mostUnhealthy * scope.nodes.length)) {
-      this.#tellBlocked(node, scope, unhealthy.length)
+      this.#reportBlocked(node, scope, unhealthy.length)
       return { kind: 'after', delayMs: blockedMs }
     }
     await repair.run(node, claim, ailment.conditionType)
@@ -98,7 +98,7 @@ export class NodeHealth implements ControllerSpec {
     }
   }
 
-  #tellBlocked(node: Node, { nodes, name, uids = [] }: Scope, unhealthy: number): void {
+  #reportBlocked(node: Node, { nodes, name, uids = [] }: Scope, unhealthy: number): void {
     for (const uid of uids) {
       this.#deps.events.record({
         object: node,

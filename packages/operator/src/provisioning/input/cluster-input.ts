@@ -2,10 +2,8 @@
 import { type CsiNode, labels, type Node, type Pod } from '@tenon/api'
 import {
   attachedClaims,
-  type DaemonInput,
   type NodeInput,
   type PodGroupInput,
-  type TopologyInput,
   type TopologyNode,
   type VolumeLookups,
 } from '@tenon/engine'
@@ -18,14 +16,12 @@ import { type NodeUse, useOf, useWith } from '../../state/pods/pod-index.ts'
 import { isCurrentlyReschedulable, isPausedByBudget, isTerminal } from '../../state/pods/pods.ts'
 import { workloadOf } from '../../state/pods/workloads.ts'
 import { workloadsOf } from '../../node/evidence/launched-for.ts'
-import { daemonInputs } from './daemon-inputs.ts'
-import { LastDaemonPods } from './last-daemon-pods.ts'
 import type { PlacedPod } from './eligible-pods.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { policyOf, type Settings } from '../../settings.ts'
 import { limitsOf } from '../../state/nodes/attach-limits.ts'
 
-interface Dependencies {
+export interface ClusterSources {
   readonly caches: VolumeCaches &
     Pick<Caches, 'daemonSets' | 'limitRanges' | 'namespaces' | 'podDisruptionBudgets'> &
     Parameters<typeof servesDevices>[0]
@@ -35,73 +31,6 @@ interface Dependencies {
   >
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'compatibility' | 'initializationTimeoutMs'>
-}
-
-export class ClusterInput {
-  readonly #deps: Dependencies
-  readonly #lastDaemonPods: LastDaemonPods
-  #topologyNodes:
-    | { readonly of: readonly StateNode[]; readonly nodes: ReadonlyMap<string, TopologyNode> }
-    | undefined
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-    this.#lastDaemonPods = new LastDaemonPods(deps.caches, deps.state)
-  }
-
-  volumeLookups(): VolumeLookups {
-    return volumeLookups(this.#deps.caches)
-  }
-
-  /**
-   * One instance that stays.
-   * @param left the pods that will be left on it; default: all that are there.
-   */
-  node(stateNode: StateNode, lookups: VolumeLookups, left?: readonly Pod[]): NodeInput {
-    return nodeInputOf(this.#deps, stateNode, lookups, left)
-  }
-
-  /** The pods that stay, by node, where preempted pods of lower priority than the groups are still terminating. */
-  withoutPreempted(groups: readonly PodGroupInput[]): ReadonlyMap<string, readonly Pod[]> {
-    return withoutPreempted(this.#deps.state, groups, this.#deps.clock.now())
-  }
-
-  /** By pod UID, the instance that an earlier decision planned for the pod. */
-  planned(staying: readonly StateNode[], pending: readonly Pod[]): ReadonlyMap<string, string> {
-    return plannedNodes(this.#deps, staying, pending)
-  }
-
-  /**
-   * The pods to reschedule because their node is being deleted. Pods that a PodDisruptionBudget holds are excluded while
-   * the drain is stuck: room for them would stay empty, be removed, and be bought again.
-   */
-  leavingPods(stateNodes: readonly StateNode[]): readonly PlacedPod[] {
-    return podsOfLeavingNodes(this.#deps, stateNodes)
-  }
-
-  /** One pod per DaemonSet. */
-  daemons(): readonly DaemonInput[] {
-    const { caches, state } = this.#deps
-    return daemonInputs(caches, state, this.#lastDaemonPods)
-  }
-
-  /**
-   * Where pods run, as topology rules need it.
-   * @param all all instances; the same list as long as no instance has changed.
-   */
-  topology(staying: readonly StateNode[], all: readonly StateNode[]): TopologyInput {
-    const { caches, state } = this.#deps
-    // Depends on the list of instances only.
-    if (this.#topologyNodes?.of !== all)
-      this.#topologyNodes = { of: all, nodes: topologyNodes(caches.nodes.list(), staying) }
-    return {
-      pods: [...state.pods.bound(), ...state.nominations.allArriving()],
-      nodes: this.#topologyNodes.nodes,
-      namespaces: new Map(
-        caches.namespaces.list().map(({ metadata }) => [metadata.name, metadata.labels ?? {}]),
-      ),
-    }
-  }
 }
 
 /** Instances whose pods must be rescheduled; memoized by the list of instances. */
@@ -114,8 +43,9 @@ const startingAmong = perObject((all: readonly StateNode[]): readonly StateNode[
   all.filter(({ isRegistered, isInitialized }) => isRegistered && !isInitialized),
 )
 
-function plannedNodes(
-  { clock, settings, state }: Dependencies,
+/** By pod UID, the instance that an earlier decision planned for the pod. */
+export function plannedNodes(
+  { clock, settings, state }: ClusterSources,
   nodes: readonly StateNode[],
   pending: readonly Pod[],
 ): ReadonlyMap<string, string> {
@@ -170,8 +100,12 @@ interface KnownInput {
 /** Memo of inputs: most instances have not changed since the last pass. */
 const inputs = new WeakMap<StateNode, KnownInput>()
 
-function nodeInputOf(
-  deps: Dependencies,
+/**
+ * One instance that stays.
+ * @param left the pods that will be left on it; undefined: all that are there.
+ */
+export function nodeInputOf(
+  deps: ClusterSources,
   state: StateNode,
   lookups: VolumeLookups,
   left: readonly Pod[] | undefined,
@@ -220,7 +154,11 @@ function withLimits(volumeLimits: Readonly<Record<string, number>>): NodeStorage
   return isEmpty(volumeLimits) ? {} : { volumeLimits }
 }
 
-function podsOfLeavingNodes(deps: Dependencies, nodes: readonly StateNode[]): readonly PlacedPod[] {
+/**
+ * The pods to reschedule because their node is being deleted. Pods that a PodDisruptionBudget holds are excluded while the
+ * drain is stuck: room for them would stay empty, be removed, and be bought again.
+ */
+export function podsOfLeavingNodes(deps: ClusterSources, nodes: readonly StateNode[]): readonly PlacedPod[] {
   const { caches, clock, settings, state } = deps
   const budgets = caches.podDisruptionBudgets.list()
   const now = clock.now()
@@ -242,6 +180,21 @@ function topologyNode({ metadata, spec }: Node, isCandidate: boolean): TopologyN
   return { hostname: own[labels.hostname] ?? name, labels: own, taints: spec?.taints ?? [], isCandidate }
 }
 
+/** Nodes as topology rules need them. Depends on the list of instances only, so it is memoized by it. */
+export class TopologyNodes {
+  #last: { readonly of: readonly StateNode[]; readonly nodes: ReadonlyMap<string, TopologyNode> } | undefined
+
+  /** @param all all instances; the same list as long as no instance has changed. */
+  of(
+    nodes: Pick<Caches['nodes'], 'list'>,
+    staying: readonly StateNode[],
+    all: readonly StateNode[],
+  ): ReadonlyMap<string, TopologyNode> {
+    if (this.#last?.of !== all) this.#last = { of: all, nodes: topologyNodes(nodes.list(), staying) }
+    return this.#last.nodes
+  }
+}
+
 function topologyNodes(
   all: readonly Node[],
   staying: readonly StateNode[],
@@ -255,14 +208,12 @@ function topologyNodes(
   return nodes
 }
 
-type State = Pick<ClusterState, 'isWellFormed' | 'pods'>
-
 /**
  * The pods that stay, by node, where kube-scheduler preempted others that are still terminating: a group of higher
  * priority will get their room and needs no other node. After their grace period nobody knows whether they end.
  */
-function withoutPreempted(
-  state: State,
+export function withoutPreempted(
+  state: Pick<ClusterState, 'isWellFormed' | 'pods'>,
   groups: readonly PodGroupInput[],
   nowMs: number,
 ): ReadonlyMap<string, readonly Pod[]> {
@@ -292,7 +243,7 @@ type VolumeCaches = Pick<
   'csiNodes' | 'nodes' | 'persistentVolumeClaims' | 'persistentVolumes' | 'pods' | 'storageClasses'
 >
 
-function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes'>): VolumeLookups {
+export function volumeLookups(caches: Omit<VolumeCaches, 'csiNodes'>): VolumeLookups {
   return {
     claim: (namespace, name) => caches.persistentVolumeClaims.get({ namespace, name }),
     volume: (name) => caches.persistentVolumes.get({ name }),

@@ -4,7 +4,7 @@ import type { DeviceAllocation, DevicesInput } from '@tenon/engine'
 import { type Caches, servesDevices } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-interface Dependencies {
+export interface DeviceSources {
   readonly caches: Pick<
     Caches,
     'deviceClasses' | 'deviceTaintRules' | 'deviceTaintRulesBeta' | 'resourceClaims' | 'resourceSlices'
@@ -17,93 +17,83 @@ export type PodClaims = { readonly names: readonly string[] } | { readonly probl
 
 const none: PodClaims = { names: [] }
 
-/** Reads claims and devices; there are none where pods with claims are not served. */
-export class DeviceInputs {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  /** Whether pods with claims are served. */
-  get isServing(): boolean {
-    return servesDevices(this.#deps.caches)
-  }
-
-  /** The claims (`namespace/name`) that a pod uses; those that its status says it does not need are left out. */
-  claimsOf({ metadata, spec, status }: Pod): PodClaims {
-    const { resourceClaims } = this.#deps.caches
-    const references = spec.resourceClaims ?? []
-    if (references.length === 0 || resourceClaims === undefined || !this.isServing) return none
-    const namespace = metadata.namespace ?? ''
-    const names: string[] = []
-    for (const { name, resourceClaimName } of references) {
-      let claimName = resourceClaimName
-      if (claimName === undefined) {
-        const made = status?.resourceClaimStatuses?.find((each) => each.name === name)
-        if (made === undefined)
-          return {
-            problem: `the ResourceClaim for ${name} (spec.resourceClaims) is not created yet; wait for it`,
-          }
-        claimName = made.resourceClaimName
-        if (claimName === undefined) continue
-      }
-      if (resourceClaims.get({ namespace, name: claimName }) === undefined)
-        return { problem: `ResourceClaim ${namespace}/${claimName} does not exist; create it` }
-      names.push(`${namespace}/${claimName}`)
+/** The claims (`namespace/name`) that a pod uses; those that its status says it does not need are left out. */
+export function claimsOfPod(caches: DeviceSources['caches'], { metadata, spec, status }: Pod): PodClaims {
+  const { resourceClaims } = caches
+  const references = spec.resourceClaims ?? []
+  if (references.length === 0 || resourceClaims === undefined || !servesDevices(caches)) return none
+  const namespace = metadata.namespace ?? ''
+  const names: string[] = []
+  for (const { name, resourceClaimName } of references) {
+    let claimName = resourceClaimName
+    if (claimName === undefined) {
+      const made = status?.resourceClaimStatuses?.find((each) => each.name === name)
+      if (made === undefined)
+        return {
+          problem: `the ResourceClaim for ${name} (spec.resourceClaims) is not created yet; wait for it`,
+        }
+      claimName = made.resourceClaimName
+      if (claimName === undefined) continue
     }
-    return { names }
+    if (resourceClaims.get({ namespace, name: claimName }) === undefined)
+      return { problem: `ResourceClaim ${namespace}/${claimName} does not exist; create it` }
+    names.push(`${namespace}/${claimName}`)
   }
+  return { names }
+}
 
-  /**
-   * @param claimsOf claims by UID of the pods that use some.
-   * @param leaving UIDs of pods whose node goes.
-   * @returns undefined where pods with claims are not served.
-   */
-  read(
-    claimsOf: ReadonlyMap<string, readonly string[]>,
-    leaving: ReadonlySet<string>,
-  ): DevicesInput | undefined {
-    const { deviceClasses, resourceClaims, resourceSlices } = this.#deps.caches
-    if (deviceClasses === undefined || resourceClaims === undefined || resourceSlices === undefined)
-      return undefined
-    if (!this.isServing) return undefined
-    if (claimsOf.size === 0)
-      return { slices: [], classes: [], claims: new Map(), claimsOf, allocations: [], leaving }
-    const used = new Set([...claimsOf.values()].flat())
-    const all = resourceClaims.list()
-    return {
-      slices: this.#usableSlices(resourceSlices.list()),
-      classes: deviceClasses.list(),
-      taintRules: this.#taintRules(),
-      claims: new Map(
-        all.flatMap((claim) => (used.has(keyOf(claim)) ? [[keyOf(claim), claim] as const] : [])),
-      ),
-      claimsOf,
-      allocations: all.flatMap(allocationOf),
-      leaving,
-    }
+/**
+ * @param claimsOf claims by UID of the pods that use some.
+ * @param leaving UIDs of pods whose node goes.
+ * @returns undefined where pods with claims are not served.
+ */
+export function devicesInput(
+  { caches, state }: DeviceSources,
+  claimsOf: ReadonlyMap<string, readonly string[]>,
+  leaving: ReadonlySet<string>,
+): DevicesInput | undefined {
+  const { deviceClasses, resourceClaims, resourceSlices } = caches
+  if (deviceClasses === undefined || resourceClaims === undefined || resourceSlices === undefined)
+    return undefined
+  if (!servesDevices(caches)) return undefined
+  if (claimsOf.size === 0)
+    return { slices: [], classes: [], claims: new Map(), claimsOf, allocations: [], leaving }
+  const used = new Set([...claimsOf.values()].flat())
+  const all = resourceClaims.list()
+  return {
+    slices: usableSlices(state, resourceSlices.list()),
+    classes: deviceClasses.list(),
+    taintRules: taintRules(caches),
+    claims: new Map(all.flatMap((claim) => (used.has(keyOf(claim)) ? [[keyOf(claim), claim] as const] : []))),
+    claimsOf,
+    allocations: all.flatMap(allocationOf),
+    leaving,
   }
+}
 
-  /** A server with both versions of rules has each of them in both. */
-  #taintRules(): readonly DeviceTaintRule[] {
-    const { deviceTaintRules, deviceTaintRulesBeta } = this.#deps.caches
-    const rules = [...(deviceTaintRulesBeta?.list() ?? []), ...(deviceTaintRules?.list() ?? [])]
-    return [...new Map(rules.map((rule) => [rule.metadata.name, rule])).values()]
-  }
+/** A server with both versions of rules has each of them in both. */
+function taintRules({
+  deviceTaintRules,
+  deviceTaintRulesBeta,
+}: DeviceSources['caches']): readonly DeviceTaintRule[] {
+  const rules = [...(deviceTaintRulesBeta?.list() ?? []), ...(deviceTaintRules?.list() ?? [])]
+  return [...new Map(rules.map((rule) => [rule.metadata.name, rule])).values()]
+}
 
-  /** Without those of nodes that go, or have not told yet all that they have. */
-  #usableSlices(slices: readonly ResourceSlice[]): readonly ResourceSlice[] {
-    const ready = new Set(
-      this.#deps.state
-        .stateNodes()
-        .filter(({ isInitialized, isMarkedForDeletion }) => isInitialized && !isMarkedForDeletion)
-        .flatMap(({ node }) => node?.metadata.name ?? []),
-    )
-    return slices.filter(({ metadata }) =>
-      (metadata.ownerReferences ?? []).every(({ kind, name }) => kind !== 'Node' || ready.has(name)),
-    )
-  }
+/** Without those of nodes that go, or have not published all of their devices yet. */
+function usableSlices(
+  state: DeviceSources['state'],
+  slices: readonly ResourceSlice[],
+): readonly ResourceSlice[] {
+  const ready = new Set(
+    state
+      .stateNodes()
+      .filter(({ isInitialized, isMarkedForDeletion }) => isInitialized && !isMarkedForDeletion)
+      .flatMap(({ node }) => node?.metadata.name ?? []),
+  )
+  return slices.filter(({ metadata }) =>
+    (metadata.ownerReferences ?? []).every(({ kind, name }) => kind !== 'Node' || ready.has(name)),
+  )
 }
 
 function keyOf({ metadata }: ResourceClaim): string {

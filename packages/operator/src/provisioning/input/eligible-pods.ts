@@ -4,7 +4,6 @@ import {
   type DevicesInput,
   FreeVolumes,
   noteFreeVolumes,
-  type PodGroupInput,
   type PodOrigin,
   type PodProblems,
   type PodVolumes,
@@ -16,8 +15,7 @@ import {
   validatePod,
   type VolumeLookups,
 } from '@tenon/engine'
-import type { DeviceInputs } from './device-input.ts'
-import type { GroupedPods, GroupInputs } from './group-input.ts'
+import { claimsOfPod, type DeviceSources, devicesInput } from './device-input.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import { uselessText } from '../../state/nodes/useless-text.ts'
 import { eligibilityPolicy, type PodRules } from '../../decide/eligibility-policy.ts'
@@ -27,16 +25,12 @@ import type { ServedRequest } from '../../state/pods/request-pods.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Settings } from '../../settings.ts'
 
-interface Dependencies {
-  readonly caches: Pick<Caches, 'applications'>
-  readonly state: Pick<
-    ClusterState,
-    'buffers' | 'evidence' | 'isWellFormed' | 'podGroups' | 'predictions' | 'requests'
-  >
+export interface PodSources extends DeviceSources {
+  readonly caches: DeviceSources['caches'] & Pick<Caches, 'applications'>
+  readonly state: DeviceSources['state'] &
+    Pick<ClusterState, 'buffers' | 'evidence' | 'isWellFormed' | 'podGroups' | 'predictions' | 'requests'>
   readonly provider: PodRules
   readonly settings: Pick<Settings, 'defaultSpread'>
-  readonly devices: DeviceInputs
-  readonly groups: GroupInputs
 }
 
 /** Pods checked between two yields to the event loop. */
@@ -73,77 +67,45 @@ export interface EligiblePods {
   readonly refused: readonly RefusedPod[]
 }
 
-export class PodEligibility {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  /** Pending pods, with all members of their groups that may get a node. */
-  grouped(waiting: readonly Pod[]): GroupedPods {
-    return this.#deps.groups.complete(waiting)
-  }
-
-  /** Groups of pods that move from their nodes to others. */
-  movingGroups(pods: readonly Pod[]): readonly PodGroupInput[] {
-    return this.#deps.groups.moving(pods)
-  }
-
-  /** A well-formed pod as decisions read it. */
-  read(pod: Pod): Pod {
-    return podReader(this.#deps)(pod)
-  }
-
-  /** Placeholder pods of CapacityBuffers and ProvisioningRequests. */
-  forRoom(): readonly PlacedPod[] {
-    const { buffers, podGroups, requests } = this.#deps.state
-    const isHeld = ({ isBooked, request }: ServedRequest) =>
-      !isBooked && podGroups.roundOf(request.metadata.uid ?? '') !== undefined
-    return [
-      ...buffers.all().map((pod): PlacedPod => ({ pod, origin: 'buffer' })),
-      ...requests
-        .all()
-        .filter((served) => !isHeld(served))
-        .flatMap(({ pods, class: of }) =>
-          pods.map((pod): PlacedPod => ({ pod, origin: of === 'check' ? 'check' : 'request' })),
-        ),
-    ]
-  }
-
-  /** Plans of pods, with those of placeholder pods, whose room stays where it is if it can. */
-  withKeptRoom(
-    planned: ReadonlyMap<string, string>,
-    staying: readonly StateNode[],
-  ): ReadonlyMap<string, string> {
-    const { buffers, requests } = this.#deps.state
-    const hosts = [...requests.hosts()].filter(([uid]) => !planned.has(uid) && requests.has(uid))
-    hosts.push(...buffers.hosts())
-    if (hosts.length === 0) return planned
-    const present = new Map(staying.map(({ name, providerID }) => [providerID, name]))
-    const all = new Map(planned)
-    for (const [uid, host] of hosts) {
-      const name = present.get(host)
-      if (name !== undefined) all.set(uid, name)
-    }
-    return all
-  }
-
-  /**
-   * Sorts pods, in steps, into those to decide about, ignored and refused ones. Pending pods are validated; pods on
-   * deleted nodes and placeholder pods only as far as they must be read.
-   */
-  sorted(
-    pending: readonly Pod[],
-    leaving: readonly PlacedPod[],
-    lookups: VolumeLookups,
-  ): Generator<undefined, EligiblePods, undefined> {
-    return eligiblePods(this.#deps, pending, leaving, lookups)
-  }
+/** Placeholder pods of CapacityBuffers and ProvisioningRequests. */
+export function placeholderPods({
+  buffers,
+  podGroups,
+  requests,
+}: Pick<ClusterState, 'buffers' | 'podGroups' | 'requests'>): readonly PlacedPod[] {
+  const isHeld = ({ isBooked, request }: ServedRequest) =>
+    !isBooked && podGroups.roundOf(request.metadata.uid ?? '') !== undefined
+  return [
+    ...buffers.all().map((pod): PlacedPod => ({ pod, origin: 'buffer' })),
+    ...requests
+      .all()
+      .filter((served) => !isHeld(served))
+      .flatMap(({ pods, class: of }) =>
+        pods.map((pod): PlacedPod => ({ pod, origin: of === 'check' ? 'check' : 'request' })),
+      ),
+  ]
 }
 
-/** Reads pods as decisions do: with canonical label keys and the default spread. */
-function podReader({ provider, settings, caches, state }: Dependencies): (pod: Pod) => Pod {
+/** Adds the plans of placeholder pods, whose room stays where it is if it can. */
+export function withKeptRoom(
+  { buffers, requests }: Pick<ClusterState, 'buffers' | 'requests'>,
+  planned: ReadonlyMap<string, string>,
+  staying: readonly StateNode[],
+): ReadonlyMap<string, string> {
+  const hosts = [...requests.hosts()].filter(([uid]) => !planned.has(uid) && requests.has(uid))
+  hosts.push(...buffers.hosts())
+  if (hosts.length === 0) return planned
+  const present = new Map(staying.map(({ name, providerID }) => [providerID, name]))
+  const all = new Map(planned)
+  for (const [uid, host] of hosts) {
+    const name = present.get(host)
+    if (name !== undefined) all.set(uid, name)
+  }
+  return all
+}
+
+/** Reads well-formed pods as decisions do: with canonical label keys and the default spread. */
+export function podReader({ provider, settings, caches, state }: PodSources): (pod: Pod) => Pod {
   const applications = caches.applications === undefined ? undefined : applicationLookups(caches.applications)
   const { labelAliases } = provider
   return (pod) => {
@@ -154,24 +116,28 @@ function podReader({ provider, settings, caches, state }: Dependencies): (pod: P
   }
 }
 
-function* eligiblePods(
-  deps: Dependencies,
+/**
+ * Sorts pods, in steps, into those to decide about, ignored and refused ones. Pending pods are validated; pods on deleted
+ * nodes and placeholder pods only as far as they must be read.
+ */
+export function* eligiblePods(
+  sources: PodSources,
   pending: readonly Pod[],
   leaving: readonly PlacedPod[],
   lookups: VolumeLookups,
 ): Generator<undefined, EligiblePods, undefined> {
-  const { provider, state } = deps
+  const { caches, provider, state } = sources
   const policy = eligibilityPolicy(provider)
   const ignored: IgnoredPod[] = []
   const refused: RefusedPod[] = []
   const pods: Pod[] = []
   const origins = new Map<string, PodOrigin>()
   const volumes = new Map<string, PodVolumes>()
-  const read = podReader(deps)
+  const read = podReader(sources)
   const freeVolumes = new FreeVolumes(lookups)
   const claimsOf = new Map<string, readonly string[]>()
   const take = (pod: Pod): void => {
-    const claims = deps.devices.claimsOf(pod)
+    const claims = claimsOfPod(caches, pod)
     if ('problem' in claims) {
       refused.push({ pod, reason: claims.problem })
       return
@@ -209,7 +175,7 @@ function* eligiblePods(
         continue
       }
       origins.set(pod.metadata.uid ?? '', origin)
-      // Its replacement may ask for something else.
+      // The pod that replaces it may request something else.
       const isMade = origin !== 'buffer' && origin !== 'request' && origin !== 'check'
       take(isMade ? state.predictions.remade(pod) : pod)
     } catch (error) {
@@ -217,7 +183,7 @@ function* eligiblePods(
     }
   }
   const gone = leaving.filter(({ origin }) => origin === 'deleting')
-  const devices = deps.devices.read(claimsOf, new Set(gone.map(({ pod }) => pod.metadata.uid ?? '')))
+  const devices = devicesInput(sources, claimsOf, new Set(gone.map(({ pod }) => pod.metadata.uid ?? '')))
   return { pods, origins, volumes, ignored, refused, ...(devices && { devices }) }
 }
 

@@ -1,10 +1,9 @@
 /** NodePools that may launch nodes, with the instance types that they offer. */
-import type { InstanceType, LaunchScope, NodePool } from '@tenon/api'
+import type { InstanceType, NodePool } from '@tenon/api'
 import type { PoolInput } from '@tenon/engine'
 import { type CloudProvider, isProviderError, type PoolRules } from '@tenon/provider'
 import type { Logger } from '@tenon/runtime'
 import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
-import type { LaunchGuard } from '../../cloud/launch-guard.ts'
 import { isExpectedFailure } from '../../cloud/expected-failures.ts'
 import { validatePool } from '../../state/nodepools/pool-problems.ts'
 import { canonicalPool } from '../../decide/canonical-keys.ts'
@@ -13,57 +12,20 @@ import { pauseSentence } from '../../state/pause.ts'
 import type { PoolChoice } from '../../state/nodepools/observed-pools.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
-interface Dependencies {
+export interface PoolSources {
   /** The NodePools of this decision. */
-  readonly pools: PoolChoice
+  readonly choice: PoolChoice
   readonly state: Pick<ClusterState, 'brake' | 'isManaged' | 'readinessPauses' | 'stuckPools'>
   readonly provider: Pick<
     CloudProvider,
     'getInstanceTypes' | 'labelAliases' | 'nodeClasses' | 'nodeDefaults' | keyof PoolRules
   >
   readonly learning?: CapacityLearning
-  readonly launchGuard: Pick<LaunchGuard, 'onTrial'>
   readonly logger: Logger
 }
 
 /** A NodePool with its instance types. */
 export type Listing = Pick<PoolInput, 'nodePool' | 'instanceTypes' | 'defaults'>
-
-export class EligiblePools {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  /** NodePools that may launch: managed, dynamic, ready, valid, not being deleted (scheduling.md 3), not stuck or paused. */
-  list(): readonly NodePool[] {
-    return eligiblePools(this.#deps)
-  }
-
-  /**
-   * A NodePool with the types that its provider lists; none if it cannot list them now. Undefined until overlays are
-   * evaluated for it: its types are unknown.
-   */
-  offered(pool: NodePool, signal: AbortSignal): Promise<Listing | undefined> {
-    return listTypes(this.#deps, pool, signal, offeredTypes)
-  }
-
-  /** As {@link offered}, with each type no larger than its instances turned out to be. */
-  expected(pool: NodePool, signal: AbortSignal): Promise<Listing | undefined> {
-    return listTypes(this.#deps, pool, signal, expectedTypes)
-  }
-
-  /** Offerings that failed lately; one launch at a time tries each. */
-  offeringsOnTrial(): readonly LaunchScope[] {
-    return this.#deps.launchGuard.onTrial()
-  }
-
-  /** NodePools that cannot launch, and why, in the order of the cache. */
-  unready(): readonly UnreadyPool[] {
-    return unreadyPools(this.#deps)
-  }
-}
 
 /** A NodePool that launches nothing now. */
 export interface UnreadyPool {
@@ -73,16 +35,26 @@ export interface UnreadyPool {
   readonly because: string
 }
 
-function eligiblePools(deps: Dependencies): readonly NodePool[] {
-  const stuck = deps.state.stuckPools()
-  return deps.pools
-    .list()
-    .filter((pool) => deps.state.isManaged(pool) && obstacle(deps, stuck, pool) === undefined)
+/** NodePools that may launch: managed, dynamic, ready, valid, not being deleted (scheduling.md 3), not stuck or paused. */
+export function eligiblePools(sources: PoolSources): readonly NodePool[] {
+  const { choice, state } = sources
+  const stuck = state.stuckPools()
+  return choice.list().filter((pool) => state.isManaged(pool) && obstacle(sources, stuck, pool) === undefined)
+}
+
+/** NodePools that cannot launch, and why, in the order of the cache. */
+export function unreadyPools(sources: PoolSources): readonly UnreadyPool[] {
+  const { choice, state } = sources
+  const stuck = state.stuckPools()
+  return choice.list().flatMap((pool) => {
+    const found = state.isManaged(pool) ? obstacle(sources, stuck, pool) : undefined
+    return found === undefined ? [] : [{ nodePool: pool.metadata.name, ...found }]
+  })
 }
 
 /** Why a NodePool of this provider cannot launch; undefined if it can. */
 function obstacle(
-  { pools, provider, state }: Dependencies,
+  { choice, provider, state }: PoolSources,
   stuck: ReadonlySet<string>,
   pool: NodePool,
 ): Omit<UnreadyPool, 'nodePool'> | undefined {
@@ -94,7 +66,7 @@ function obstacle(
     return { code: 'paused', because: 'its last nodes did not take pods' }
   const pause = state.brake.holding(name, 'launches')
   if (pause !== undefined) return { code: 'paused', because: pauseSentence(pause) }
-  const aside = pools.aside(pool)
+  const aside = choice.aside(pool)
   if (aside !== undefined) return aside
   if (deletionTimestamp !== undefined) return { code: 'deleting', because: 'it is being deleted' }
   if (pool.spec.replicas !== undefined)
@@ -102,15 +74,43 @@ function obstacle(
   return undefined
 }
 
-async function listTypes(
-  deps: Dependencies,
+/**
+ * A NodePool with the types that its provider offers; none if it cannot list them now. Undefined until overlays are
+ * evaluated for it: its types are unknown.
+ */
+export function offeredTypes(
+  sources: PoolSources,
+  pool: NodePool,
+  signal: AbortSignal,
+): Promise<Listing | undefined> {
+  return listed(sources, pool, signal, () => sources.provider.getInstanceTypes(pool, signal))
+}
+
+/**
+ * As {@link offeredTypes}, with each type no larger than its instances turned out to be: a running pod must not move to a
+ * node without room.
+ */
+export function expectedTypes(
+  sources: PoolSources,
+  pool: NodePool,
+  signal: AbortSignal,
+): Promise<Listing | undefined> {
+  return listed(sources, pool, signal, async () => {
+    const { learning, provider } = sources
+    const types = await provider.getInstanceTypes(pool, signal)
+    if (learning?.capacity.knowsInstances !== true) return types
+    return learning.capacity.expected(pool, types, await learning.provider.getInstanceTypes(pool, signal))
+  })
+}
+
+async function listed(
+  { logger, provider }: PoolSources,
   nodePool: NodePool,
   signal: AbortSignal,
-  typesOf: TypeSource,
+  list: () => Promise<readonly InstanceType[]>,
 ): Promise<Listing | undefined> {
-  const { provider, logger } = deps
   try {
-    const instanceTypes = await typesOf(deps, nodePool, signal)
+    const instanceTypes = await list()
     const defaults = nodeDefaults(provider, nodePool)
     return {
       nodePool: canonicalPool(nodePool, provider.labelAliases),
@@ -128,31 +128,4 @@ async function listTypes(
     else logger.error('skipping nodepool, listing its instance types failed', details)
     return { nodePool, instanceTypes: [] }
   }
-}
-
-/** The types of a NodePool with their prices and availability. */
-type TypeSource = (
-  deps: Dependencies,
-  pool: NodePool,
-  signal: AbortSignal,
-) => Promise<readonly InstanceType[]>
-
-const offeredTypes: TypeSource = async ({ provider }, pool, signal) =>
-  await provider.getInstanceTypes(pool, signal)
-
-/** Limits types to what their instances turned out to have: a running pod must not move to a node without room. */
-const expectedTypes: TypeSource = async (deps, pool, signal) => {
-  const { learning } = deps
-  const types = await offeredTypes(deps, pool, signal)
-  if (learning?.capacity.knowsInstances !== true) return types
-  return learning.capacity.expected(pool, types, await learning.provider.getInstanceTypes(pool, signal))
-}
-
-function unreadyPools(deps: Dependencies): readonly UnreadyPool[] {
-  const { pools, state } = deps
-  const stuck = state.stuckPools()
-  return pools.list().flatMap((pool) => {
-    const found = state.isManaged(pool) ? obstacle(deps, stuck, pool) : undefined
-    return found === undefined ? [] : [{ nodePool: pool.metadata.name, ...found }]
-  })
 }

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { NodePool } from '@tenon/api'
 import { silentLogger } from '@tenon/runtime'
-import { DecisionMemory } from '../../provisioning/reports/decision-memory.ts'
+import { DecisionMemory } from '../../provisioning/decision-memory.ts'
 import { LimitReport } from '../../nodepool/limit-report.ts'
-import { SchedulingReport } from '../../provisioning/reports/scheduling-report.ts'
+import { SchedulingReport } from '../../provisioning/scheduling-report.ts'
 import { Metrics } from '../../metrics/metrics.ts'
 import { defaultSettings } from '../../settings.ts'
 import { aPod, aPool } from '../nodes/nodes.test-support.ts'
@@ -46,6 +46,7 @@ function reporting() {
     state,
     provider,
     memory: new DecisionMemory({ caches, state, metrics, clock }),
+    groups: { decided: () => undefined },
   })
   const fail = () => {
     const refused = [{ pod: waiting, reason: 'no room' }]

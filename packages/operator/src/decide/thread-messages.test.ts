@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { InstanceType } from '@tenon/api'
-import { Assembly, partsOf, PieceSize } from './parts.ts'
-import { SentTypes } from './problem-parts.ts'
+import { Reassembly, partsOf, PieceSize } from './thread-messages.ts'
+import { SentTypes } from './thread-messages.ts'
 
 const aType = (name: string): InstanceType => ({
   name,
@@ -72,7 +72,7 @@ describe('records in parts', () => {
   }
 
   test('a record put together from copies of its parts is equal', () => {
-    const assembly = new Assembly()
+    const assembly = new Reassembly()
     for (const part of partsOf(record, new PieceSize())) assembly.add(structuredClone(part))
     assert.deepEqual(assembly.record(), record)
   })

@@ -1,4 +1,4 @@
-/** Decisions that may not be carried out because the cluster changed after them. That is no error: the next pass decides anew. */
+/** Decisions that may not be carried out because the cluster changed after them. That is no error: the next pass decides again. */
 
 /** What has changed since the decision. */
 export type Overtaken =

@@ -9,11 +9,11 @@ import {
   requiredAlternatives,
   type Requirements,
 } from '@tenon/engine'
-import { validatePool } from '../../state/nodepools/pool-problems.ts'
-import { isObserved } from '../../state/nodepools/mode.ts'
-import { observedText } from '../../state/nodepools/observed-pools.ts'
-import type { Caches } from '../../state/caches.ts'
-import type { ClusterState } from '../../state/cluster-state.ts'
+import { validatePool } from '../state/nodepools/pool-problems.ts'
+import { isObserved } from '../state/nodepools/mode.ts'
+import { observedText } from '../state/nodepools/observed-pools.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 export interface PoolsAsideParts {
   readonly caches: Pick<Caches, 'nodePools'>
@@ -44,8 +44,8 @@ export function poolsAside(deps: PoolsAsideParts): (pod: Pod) => string | undefi
   if (aside.length === 0) return () => undefined
   const wellKnown = new Set([...wellKnownLabels, ...provider.wellKnownLabels])
   return ({ spec }) => {
-    const told = aside.filter((each) => mayServe(each, spec, wellKnown)).map(({ text }) => text)
-    return told.length === 0 ? undefined : told.join('; ')
+    const texts = aside.filter((each) => mayServe(each, spec, wellKnown)).map(({ text }) => text)
+    return texts.length === 0 ? undefined : texts.join('; ')
   }
 }
 

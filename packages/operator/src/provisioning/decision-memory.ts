@@ -1,9 +1,9 @@
 /** Remembers what was decided about each pending pod. */
 import { isConditionTrue, type NodePool, type Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
-import type { Caches } from '../../state/caches.ts'
-import type { ClusterState } from '../../state/cluster-state.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'pods'>

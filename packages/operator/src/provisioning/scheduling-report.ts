@@ -1,9 +1,9 @@
 /** Events, metrics and remembered outcomes of a scheduling pass (scheduling.md 12). */
-import type { Logger } from '@tenon/runtime'
-import type { EventRecorder } from '@tenon/kube'
-import type { NodeClaim, NodePool, Pod } from '@tenon/api'
+import { labels, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import {
+  type Deferral,
   effectiveZone,
+  type NewClaim,
   type PodReason,
   type PoolWithoutTypes,
   renderPodReason,
@@ -11,12 +11,16 @@ import {
   type SchedulingInput,
   type SchedulingResult,
 } from '@tenon/engine'
-import { podList } from '../../text.ts'
+import type { EventRecorder } from '@tenon/kube'
+import type { Logger } from '@tenon/runtime'
+import { podList } from '../text.ts'
 import { type DecisionMemory, isUnbound } from './decision-memory.ts'
 import { poolsAside, type PoolsAsideParts } from './pools-aside.ts'
-import type { LimitReport } from '../../nodepool/limit-report.ts'
-import type { IgnoredPod, RefusedPod } from '../input/eligible-pods.ts'
-import type { Metrics } from '../../metrics/metrics.ts'
+import type { LimitReport } from '../nodepool/limit-report.ts'
+import type { IgnoredPod, RefusedPod } from './input/eligible-pods.ts'
+import type { GatheredInput } from './input/scheduling-input.ts'
+import { labelsOf } from '../state/nodes/state-node.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 
 interface Dependencies extends PoolsAsideParts {
   readonly events: EventRecorder
@@ -24,6 +28,8 @@ interface Dependencies extends PoolsAsideParts {
   readonly logger: Logger
   readonly limits: LimitReport
   readonly memory: DecisionMemory
+  /** Reports on groups of pods. */
+  readonly groups: { readonly decided: (result: SchedulingResult) => void }
 }
 
 const controller = 'provisioner'
@@ -101,6 +107,38 @@ export class SchedulingReport {
     this.#zones = [...counts.keys()]
   }
 
+  /** Reports what a decision says of each pod and NodePool, in steps. */
+  *outcome(input: GatheredInput, result: SchedulingResult): Generator<undefined, void, undefined> {
+    const { caches, groups, logger } = this.#deps
+    for (const { pod, node } of result.placements) {
+      yield
+      const target = input.stateNodes.get(node)
+      if (target === undefined) continue
+      const pool = caches.nodePools.get({ name: labelsOf(target)[labels.nodePool] ?? '' })
+      this.placed(pod, pool, target.claim?.metadata.name)
+      this.nominated(pod, target.claim, target.node?.metadata.name)
+    }
+    // A pod whose claim waits for a limit has a decision all the same.
+    for (const { nodePool, pods } of [...result.claims, ...deferredFor('limitReserved', result)]) {
+      const current = caches.nodePools.get({ name: nodePool })
+      for (const pod of pods) this.placed(pod, current, undefined)
+      yield
+    }
+    const waitingForTrial = deferredFor('offeringsOnTrial', result).flatMap(({ pods }) => pods)
+    if (waitingForTrial.length > 0)
+      logger.info('pods wait for one launch that tests whether there is capacity again', {
+        Pods: podList(waitingForTrial),
+      })
+    groups.decided(result)
+    yield* this.failures(result, input.refused)
+    for (const pool of input.poolsWithoutListing) this.#poolWithoutTypes(pool, { becauseOfMinValues: false })
+    for (const { nodePool: name, ...why } of result.poolsWithoutTypes) {
+      const pool = caches.nodePools.get({ name })
+      if (pool !== undefined) this.#poolWithoutTypes(pool, why)
+    }
+    for (const object of result.malformed) logger.error('ignored an invalid object', { ...object })
+  }
+
   /** Events of pods without a place, in steps. Pods that wait for a reservation are only remembered. */
   *failures(
     result: Pick<SchedulingResult, 'failures' | 'undecided'>,
@@ -172,7 +210,7 @@ export class SchedulingReport {
     })
   }
 
-  poolWithoutTypes(pool: NodePool, why: Omit<PoolWithoutTypes, 'nodePool'>): void {
+  #poolWithoutTypes(pool: NodePool, why: Omit<PoolWithoutTypes, 'nodePool'>): void {
     this.#deps.events.record({
       object: pool,
       type: 'Warning',
@@ -200,4 +238,8 @@ function withoutTypes({ becauseOfMinValues, unavailable }: Omit<PoolWithoutTypes
     return 'No set of available instance types satisfies minValues of this NodePool; lower minValues or widen its requirements'
   if (unavailable === undefined) return 'No available instance type meets the requirements of this NodePool'
   return `What meets the requirements of this NodePool is unavailable now (${renderShortage(unavailable)}); it is retried automatically`
+}
+
+function deferredFor(kind: Deferral['kind'], { deferred }: SchedulingResult): readonly NewClaim[] {
+  return deferred.flatMap(({ claim, because }) => (because.kind === kind ? [claim] : []))
 }

@@ -10,50 +10,30 @@ import { nominationOrder } from '../placement/nomination-order.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { PlacementGate } from '../placement/gate.ts'
-import type { Settings } from '../settings.ts'
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'pods'>
-  readonly state: Pick<ClusterState, 'nominate' | 'plans' | 'podGroups' | 'recentlyFilledNodes' | 'requests'>
+  readonly state: Pick<ClusterState, 'plans' | 'podGroups' | 'requests'>
   readonly placementGate: PlacementGate
   readonly slicing: Slicing
-  readonly settings: Pick<Settings, 'batchMaxMs'>
 }
 
-export class Planner {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  /** Resolves once it is known whether kube-scheduler follows nominations. */
-  settled(): Promise<void> {
-    return this.#deps.placementGate.settled()
-  }
-
-  /** Protects the nodes that pods are placed on from disruption. */
-  keepNodes(
-    { stateNodes, origins }: Pick<GatheredInput, 'stateNodes' | 'origins'>,
-    { placements }: SchedulingResult,
-  ): void {
-    const { settings, state } = this.#deps
-    const nominationMs = Math.max(2 * settings.batchMaxMs, 10_000)
-    const awaited = new Set(
-      placements.filter(({ pod }) => origins?.has(pod.metadata.uid ?? '') !== true).map(({ node }) => node),
-    )
-    for (const name of new Set(placements.map(({ node }) => node))) {
-      const target = stateNodes.get(name)
-      if (target === undefined) continue
-      // Pods that still have a node may go anywhere; a drifted node need not wait for them.
-      if (awaited.has(name) || !isDrifted(target)) state.nominate(target.providerID, nominationMs)
-      if (target.claim !== undefined) state.recentlyFilledNodes.fill(target.claim.metadata.name)
-    }
-  }
-
-  /** Keeps the placements of the decision; its claims are kept as they are launched. */
-  plan(input: Pick<GatheredInput, 'stateNodes' | 'policy'>, result: SchedulingResult): Promise<DecisionPlan> {
-    return DecisionPlan.of(this.#deps, input, result)
+/** Protects the nodes that pods are placed on from disruption. @param nominationMs for how long. */
+export function nominateNodes(
+  state: Pick<ClusterState, 'nominate' | 'recentlyFilledNodes'>,
+  { stateNodes, origins }: Pick<GatheredInput, 'stateNodes' | 'origins'>,
+  { placements }: SchedulingResult,
+  nominationMs: number,
+): void {
+  const awaited = new Set(
+    placements.filter(({ pod }) => origins?.has(pod.metadata.uid ?? '') !== true).map(({ node }) => node),
+  )
+  for (const name of new Set(placements.map(({ node }) => node))) {
+    const target = stateNodes.get(name)
+    if (target === undefined) continue
+    // Pods that still have a node may go anywhere; a drifted node need not wait for them.
+    if (awaited.has(name) || !isDrifted(target)) state.nominate(target.providerID, nominationMs)
+    if (target.claim !== undefined) state.recentlyFilledNodes.fill(target.claim.metadata.name)
   }
 }
 

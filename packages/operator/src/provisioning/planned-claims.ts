@@ -3,10 +3,10 @@ import type { Clock, Random } from '@tenon/runtime'
 import type { KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, type NewObject, type NodeClaim, type NodePool } from '@tenon/api'
-import type { LimitReservation } from '../../state/nodepools/limit-reservations.ts'
-import { createOrAdopt, freshClaimName, isUnclear } from '../../nodeclaim/creation/create-or-adopt.ts'
-import type { Caches } from '../../state/caches.ts'
-import type { ClusterState } from '../../state/cluster-state.ts'
+import type { LimitReservation } from '../state/nodepools/limit-reservations.ts'
+import { createOrAdopt, freshClaimName, isUnclear } from '../nodeclaim/creation/create-or-adopt.ts'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
 
 interface Dependencies {
   readonly provider: Pick<CloudProvider, 'claimNameLimit'>
@@ -28,11 +28,6 @@ export class PlannedClaims {
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-  }
-
-  /** The NodePool of a decision; undefined if it is gone. */
-  pool(name: string): NodePool | undefined {
-    return this.#deps.caches.nodePools.get({ name })
   }
 
   /**

@@ -2,10 +2,10 @@
 import type { Pod } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
 import type { Logger } from '@tenon/runtime'
-import type { ClaimRefusals } from '../../state/pods/claim-refusals.ts'
-import type { Batcher } from '../batcher.ts'
-import type { GatheredInput } from '../input/scheduling-input.ts'
-import { podList } from '../../text.ts'
+import type { ClaimRefusals } from '../state/pods/claim-refusals.ts'
+import type { Batcher } from './batcher.ts'
+import type { GatheredInput } from './input/scheduling-input.ts'
+import { podList } from '../text.ts'
 
 interface Dependencies {
   readonly refusals: ClaimRefusals

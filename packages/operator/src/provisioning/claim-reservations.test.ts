@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type NewClaim, schedule } from '@tenon/engine'
 import { silentLogger } from '@tenon/runtime'
-import { aWaitingPod, gathered, readyPool } from '../../state/deciding.test-support.ts'
-import { aClaim, aNode } from '../../state/nodes/nodes.test-support.ts'
-import { ObservedCluster } from '../../state/observed-cluster.test-support.ts'
-import { ClaimReservations } from './claim-reservations.ts'
+import { aWaitingPod, gathered, readyPool } from '../state/deciding.test-support.ts'
+import { aClaim, aNode } from '../state/nodes/nodes.test-support.ts'
+import { ObservedCluster } from '../state/observed-cluster.test-support.ts'
+import { poolWithinLimits, reserveLimits } from './claim-reservations.ts'
 
 const withLimits = (limits: Readonly<Record<string, string>>) => ({
   ...readyPool,
@@ -19,53 +19,48 @@ async function decidedCluster(limits: Readonly<Record<string, string>> = { cpu: 
   const { claims } = schedule(await gathered(cluster))
   const [claim] = claims
   assert.ok(claim !== undefined && claims.length === 1)
-  const pools = { pool: (name: string) => cluster.caches.nodePools.get({ name }) }
-  const reservations = new ClaimReservations({
-    plannedClaims: pools,
-    state: cluster.state,
-    logger: silentLogger,
-  })
-  return { cluster, claim, reservations }
+  const pools = { caches: cluster.caches, state: cluster.state, logger: silentLogger }
+  return { cluster, claim, pools }
 }
 
 /** Why claims are not created any more. */
-const reasons = (reservations: ClaimReservations, claims: readonly NewClaim[]) =>
-  reservations.reserve(claims).overtaken.map(({ by }) => by)
+const reasons = (pools: Parameters<typeof reserveLimits>[0], claims: readonly NewClaim[]) =>
+  reserveLimits(pools, claims).overtaken.map(({ by }) => by)
 
 test('a claim of a NodePool that is gone by then is overtaken', async () => {
-  const { cluster, claim, reservations } = await decidedCluster()
+  const { cluster, claim, pools } = await decidedCluster()
   cluster.miss(readyPool)
-  assert.deepEqual(reasons(reservations, [claim]), [{ kind: 'poolGone', nodePool: 'default' }])
+  assert.deepEqual(reasons(pools, [claim]), [{ kind: 'poolGone', nodePool: 'default' }])
 })
 
 test('a claim is overtaken when a node that came meanwhile leaves too little below the limit', async () => {
-  const { cluster, claim, reservations } = await decidedCluster()
+  const { cluster, claim, pools } = await decidedCluster()
   cluster.see(aNode('a', { providerID: 'a', pool: 'default' }), aClaim('a', { providerID: 'a' }))
-  assert.deepEqual(reservations.reserve([claim]).reserved.length, 1, '4 and 16 of the 20 cores')
-  const { cluster: other, claim: late, reservations: few } = await decidedCluster({ cpu: '16' })
+  assert.deepEqual(reserveLimits(pools, [claim]).reserved.length, 1, '4 and 16 of the 20 cores')
+  const { cluster: other, claim: late, pools: few } = await decidedCluster({ cpu: '16' })
   other.see(aNode('a', { providerID: 'a', pool: 'default' }), aClaim('a', { providerID: 'a' }))
   assert.deepEqual(reasons(few, [late]), [{ kind: 'limitReached', nodePool: 'default', limit: 'cpu' }])
 })
 
 test('where a claim on its way has reserved the rest, the pods wait: nothing is overtaken', async () => {
-  const { cluster, claim, reservations } = await decidedCluster()
+  const { cluster, claim, pools } = await decidedCluster()
   const freed: string[] = []
   cluster.state.limitReservations.freed.add((pool) => freed.push(pool))
-  const [first] = reservations.reserve([claim]).reserved
+  const [first] = reserveLimits(pools, [claim]).reserved
   assert.ok(first !== undefined)
-  assert.deepEqual(reservations.reserve([claim]), { reserved: [], overtaken: [] })
+  assert.deepEqual(reserveLimits(pools, [claim]), { reserved: [], overtaken: [] })
   cluster.state.limitReservations.giveBack(first.reservation)
   assert.deepEqual(freed, ['default'], 'who waits is told')
 })
 
 test('a limit that was lowered below what there is stops a claim, and gives its reservation back', async () => {
-  const { cluster, claim, reservations } = await decidedCluster()
+  const { cluster, claim, pools } = await decidedCluster()
   cluster.see(aNode('a', { providerID: 'a', pool: 'default' }), aClaim('a', { providerID: 'a' }))
-  const [reserved] = reservations.reserve([claim]).reserved
+  const [reserved] = reserveLimits(pools, [claim]).reserved
   assert.ok(reserved !== undefined)
-  assert.equal(reservations.poolWithin(reserved).kind, 'within')
+  assert.equal(poolWithinLimits(pools, reserved).kind, 'within')
   cluster.see(withLimits({ cpu: '2' }))
-  assert.deepEqual(reservations.poolWithin(reserved), {
+  assert.deepEqual(poolWithinLimits(pools, reserved), {
     kind: 'limitExceeded',
     nodePool: 'default',
     limit: 'cpu',

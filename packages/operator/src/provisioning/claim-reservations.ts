@@ -1,0 +1,95 @@
+/** Reserves the share of NodePool limits that the claims of a decision take. */
+import { type NodePool, parseResources, type Resources } from '@tenon/api'
+import { type DeferredClaim, exceededLimit, type NewClaim } from '@tenon/engine'
+import type { Logger } from '@tenon/runtime'
+import type { Caches } from '../state/caches.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import type { LimitReservation } from '../state/nodepools/limit-reservations.ts'
+import { poolUsage } from '../state/nodepools/pool-usage.ts'
+import { pauseSentence } from '../state/pause.ts'
+import { podList } from '../text.ts'
+import type { Overtaken } from './overtaken.ts'
+
+interface Pools {
+  readonly caches: Pick<Caches, 'nodePools'>
+  readonly state: Pick<ClusterState, 'brake' | 'limitReservations' | 'parsed' | 'stateNodes'>
+  readonly logger: Logger
+}
+
+export interface ReservedClaim {
+  readonly claim: NewClaim
+  /** The NodePool at that time. */
+  readonly usage: Resources
+  readonly reservation: LimitReservation
+}
+
+/** A claim that may not be created any more. That is no error: the next pass decides again. */
+export interface OvertakenClaim {
+  readonly claim: NewClaim
+  readonly by: Overtaken
+}
+
+interface Reservations {
+  readonly reserved: readonly ReservedClaim[]
+  readonly overtaken: readonly OvertakenClaim[]
+}
+
+/** Reserves for all claims at once, as others may be launched meanwhile. @returns those within the limits. */
+export function reserveLimits(pools: Pools, claims: readonly NewClaim[]): Reservations {
+  const { caches, state } = pools
+  const nodes = state.stateNodes()
+  const reserved: ReservedClaim[] = []
+  const overtaken: OvertakenClaim[] = []
+  for (const claim of claims) {
+    const { largest, nodePool } = claim
+    const pool = caches.nodePools.get({ name: nodePool })
+    if (pool === undefined) {
+      overtaken.push({ claim, by: { kind: 'poolGone', nodePool } })
+      continue
+    }
+    const usage = poolUsage(nodePool, nodes, state.parsed)
+    const reservation = state.limitReservations.take({ pool, usage, largest })
+    if (typeof reservation !== 'string') reserved.push({ claim, usage, reservation })
+    else overtaken.push(...waiting(pools, claim, reservation))
+  }
+  return { reserved, overtaken }
+}
+
+/**
+ * Lets the pods of deferred claims wait: other claims have reserved what is left of a limit.
+ * @returns claims whose wait is over, as the other claims have ended.
+ */
+export function waitForLimits(pools: Pools, deferred: readonly DeferredClaim[]): readonly OvertakenClaim[] {
+  return deferred.flatMap(({ claim, because }) =>
+    because.kind === 'limitReserved' ? waiting(pools, claim, because.limit) : [],
+  )
+}
+
+/** The pods are scheduled again once the claims on their way are launched or gone. */
+function waiting({ logger, state }: Pools, claim: NewClaim, limit: string): readonly OvertakenClaim[] {
+  const { nodePool, pods } = claim
+  if (!state.limitReservations.want(nodePool))
+    return [{ claim, by: { kind: 'limitReached', nodePool, limit } }]
+  logger.info('nodes that are being launched use the limit of a nodepool; the pods wait', {
+    NodePool: { name: nodePool },
+    limit,
+    Pods: podList(pods),
+  })
+  return []
+}
+
+/** The NodePool of a claim; its reservation is given back if limits were lowered or the NodePool was paused meanwhile. */
+export function poolWithinLimits(
+  { caches, state }: Pools,
+  { claim: { nodePool }, usage, reservation }: ReservedClaim,
+): { readonly kind: 'within'; readonly pool: NodePool } | Overtaken {
+  const pool = caches.nodePools.get({ name: nodePool })
+  const exceeded = pool && exceededLimit(parseResources(pool.spec.limits), [usage])
+  const pause = state.brake.holding(nodePool, 'launches')
+  if (pool !== undefined && exceeded === undefined && pause === undefined) return { kind: 'within', pool }
+  state.limitReservations.giveBack(reservation)
+  if (pause !== undefined) return { kind: 'paused', nodePool, because: pauseSentence(pause) }
+  return exceeded === undefined
+    ? { kind: 'poolGone', nodePool }
+    : { kind: 'limitExceeded', nodePool, limit: exceeded }
+}
