@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Node, NodeClaim, NodePool, Pod } from '@tenon/api'
 import { rfc3339, VirtualClock } from '@tenon/runtime'
-import { consolidateAfterKept } from './pools.ts'
+import { consolidateAfterKept, limitsKept } from './pools.ts'
 import type { ApiWrite, Scene } from './scene.ts'
 
 const minute = 60_000
@@ -67,5 +67,60 @@ describe('the rest of an empty node', () => {
   test('begins at what is written down when nobody has led since the last pod left', async () => {
     assert.deepEqual(await saidOf(minute, 20 * minute), [])
     assert.deepEqual(await saidOf(minute, 3 * minute), ['consolidateAfterKept'])
+  })
+})
+
+describe('limits of a NodePool', () => {
+  const limited = { ...pool, spec: { limits: { cpu: '10' } } } as unknown as NodePool
+  const condition = {
+    type: 'DisruptionReason',
+    status: 'True',
+    reason: 'Underutilized',
+    message: '',
+  } as const
+  const launched = (name: string, createdMs: number, isDisrupted: boolean): NodeClaim => ({
+    apiVersion: 'karpenter.sh/v1',
+    kind: 'NodeClaim',
+    metadata: { name, labels, creationTimestamp: rfc3339(createdMs) },
+    spec: { nodeClassRef: { group: 'test', kind: 'TestClass', name: 'default' }, requirements: [] },
+    status: {
+      capacity: { cpu: '8' },
+      conditions: isDisrupted ? [{ ...condition, lastTransitionTime: rfc3339(createdMs) }] : [],
+    },
+  })
+
+  /**
+   * Launches a second claim of eight cores in the room of one that a command is about.
+   * @param takenBackMs when that command is taken back; the second claim is created after a minute.
+   */
+  async function violations(takenBackMs: number): Promise<readonly string[]> {
+    const clock = new VirtualClock()
+    const said: string[] = []
+    const claims = [launched('old', clock.now(), true)]
+    const scene = {
+      clock,
+      blindMs: 5000,
+      violate: (invariant: string) => said.push(invariant),
+      world: { claims: () => claims },
+    }
+    const rule = limitsKept(scene as unknown as Scene)
+    rule.pool?.(limited, undefined)
+    await clock.advance(takenBackMs)
+    const [old] = claims as [NodeClaim]
+    claims[0] = launched('old', 0, false)
+    rule.claim?.(claims[0], old)
+    await clock.advance(minute + 3000 - takenBackMs)
+    const created = launched('new', clock.now() - 3000, false)
+    claims.push(created)
+    rule.claim?.(created, undefined)
+    return said
+  }
+
+  test('do not count a node whose command was taken back after the claim was created', async () => {
+    assert.deepEqual(await violations(minute + 2000), [])
+  })
+
+  test('count a node whose command was taken back long before', async () => {
+    assert.deepEqual(await violations(10_000), ['limitsKept'])
   })
 })

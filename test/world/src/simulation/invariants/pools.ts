@@ -39,12 +39,14 @@ function histories<T>(): (key: string) => History<T> {
 }
 
 /**
- * What a pool's instances have together stays within the limits that held when the last was asked for. Nodes
- * that are about to be replaced count no more, and what replaces them is there before they go.
+ * The instances of a pool stay within the limits that held when the last NodeClaim was created. Nodes that were about to
+ * be removed at that time do not count, even if their command was taken back since.
  */
 export const limitsKept: Invariant = ({ world, clock, blindMs, violate }) => {
   const limitsOf = histories<Readonly<Record<string, string>> | undefined>()
-  // Asked of all claims for each that comes.
+  /** When the last command about a claim was taken back, by name. */
+  const takenBackMs = new Map<string, number>()
+  // All claims are summed up for each that comes.
   const cpuIn = new WeakMap<object, number>()
   const cpuOf = ({ status }: NodeClaim): number => {
     const { capacity } = status ?? {}
@@ -58,17 +60,21 @@ export const limitsKept: Invariant = ({ world, clock, blindMs, violate }) => {
       if (now !== undefined) limitsOf(now.metadata.name).set(clock.monotonic(), now.spec.limits)
     },
     claim(now, before) {
+      if (now !== undefined && before !== undefined && isVoluntary(before) && !isVoluntary(now))
+        takenBackMs.set(now.metadata.name, clock.monotonic())
       if (now?.status?.capacity === undefined || before?.status?.capacity !== undefined) return
       if (predecessorsOf(now).length > 0) return
       const pool = poolOf(now)
       const ageMs = clock.now() - Date.parse(now.metadata.creationTimestamp ?? '')
-      const held = limitsOf(pool).from(clock.monotonic() - ageMs - blindMs)
+      const createdMs = clock.monotonic() - ageMs - blindMs
+      const held = limitsOf(pool).from(createdMs)
       if (held.length === 0 || held.some((limits) => limits?.['cpu'] === undefined)) return
       const most = Math.max(...held.map((limits) => parseResources(limits)['cpu'] ?? 0))
       const used = world
         .claims()
         .filter((claim) => poolOf(claim) === pool && claim.metadata.deletionTimestamp === undefined)
         .filter((claim) => !isVoluntary(claim))
+        .filter(({ metadata }) => (takenBackMs.get(metadata.name) ?? Number.NEGATIVE_INFINITY) < createdMs)
         .reduce((sum, claim) => sum + cpuOf(claim), 0)
       if (used > most)
         violate(
