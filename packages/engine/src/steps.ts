@@ -1,6 +1,4 @@
-/**
- * Runs all steps without a pause and returns their result: for callers that do not block an event loop.
- */
+/** Runs all steps without a pause, for callers that need not share an event loop. */
 export function finished<T>(steps: Iterator<unknown, T, undefined>): T {
   for (;;) {
     const step = steps.next()

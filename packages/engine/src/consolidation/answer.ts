@@ -72,7 +72,7 @@ export function disruptionResult(
     Array.from({ length: pairs.length / 2 }, (_, i) => i).flatMap((i) => {
       const pod = pods[pairs[2 * i] as number]
       const node = nodes[pairs[2 * i + 1] as number]?.name
-      // Nothing moves for room: where it is kept then is for the next scheduling pass to say.
+      // Placeholder pods do not move: the next scheduling pass places them anew.
       return pod === undefined || node === undefined || isRoom(pod, origins) ? [] : [{ pod, node }]
     })
   const failuresOf = (reasons: ReadonlyMap<number, PodReason>): readonly Failure[] =>

@@ -6,7 +6,7 @@ import type { Candidate, WhatIf } from './what-if.ts'
 export interface Repacking {
   readonly nodes: readonly Candidate[]
   readonly move: Move
-  /** Its savings, minus a share for each launch. */
+  /** Its savings per hour, minus a share for each launch. */
   readonly worth: number
 }
 
@@ -16,9 +16,9 @@ interface Budget {
 }
 
 /**
- * The most valuable move, and other moves that are independent of it and of each other: they share no node, their pods are
- * placed by resources alone, and they neither launch nodes for pending pods nor use room that these need. Each move keeps
- * the limits of NodePools by itself, not all of them together.
+ * The most valuable move, and other moves that are independent of it and of each other: they share no node, their pods
+ * are placed by resources alone, and they neither launch nodes for pending pods nor use room that these need. Each move
+ * keeps the limits of NodePools by itself, not all of them together.
  * @param most moves at most.
  */
 export function apart(

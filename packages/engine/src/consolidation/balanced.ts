@@ -29,8 +29,8 @@ export function verdictsOn(
 }
 
 /**
- * Whether the removal of a node without a replacement would be approved; if not, no move of it is. The removal of a node of
- * unknown price counts as saving nothing.
+ * Whether the policy would approve the removal of the node without a replacement. If not, it approves no move
+ * of the node. A node of unknown price counts as saving nothing.
  */
 export function mayPass(candidate: CandidateInput, totals: ReadonlyMap<string, PoolTotals>): boolean {
   const total = totals.get(candidate.nodePool)
@@ -51,7 +51,7 @@ function scoreOf({ savingsFraction, disruptionFraction }: Fractions): number {
   return disruptionFraction === 0 ? Number.POSITIVE_INFINITY : savingsFraction / disruptionFraction
 }
 
-/** What its removal certainly saves. */
+/** What its removal saves at least. */
 const knownPrice = ({ pricePerHour }: CandidateInput): number => pricePerHour ?? 0
 
 function sumOf<T>(items: readonly T[], amount: (item: T) => number): number {

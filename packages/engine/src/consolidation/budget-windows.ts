@@ -4,21 +4,21 @@ import { allowedDisruptions } from './budgets.ts'
 
 /** A time in which a NodePool allows the same number of disruptions. */
 export interface BudgetWindow {
-  /** Unix milliseconds; that of the question for the first one. */
+  /** Unix milliseconds; the first window begins at the time of the question. */
   readonly fromMs: number
-  /** Undefined when nothing is known to change it. */
+  /** Undefined when no known change ends it. */
   readonly untilMs: number | undefined
-  /** As of {@link allowedDisruptions}. */
+  /** See {@link allowedDisruptions}. */
   readonly allowed: number
 }
 
-/** What is looked at ahead; a schedule may be due on 29 February only. */
+/** How far ahead windows are computed. A schedule may name 29 February, so it covers a leap year. */
 const horizonMs = 5 * 366 * 24 * 3_600_000
-/** Budgets that begin and end all the time are followed for so many of their beginnings and ends. */
+/** The maximum number of changes that are followed, for budgets that change all the time. */
 const mostChanges = 500
 
 /**
- * Windows from now on, one after the other; the number of nodes is taken to stay.
+ * Windows from now on, in order. The number of nodes is assumed to stay the same.
  * @param total nodes of the pool that count.
  */
 export function* budgetWindows(

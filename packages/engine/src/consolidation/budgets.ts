@@ -1,12 +1,12 @@
 /** How many nodes of a pool may be disrupted now (disruption.md 6, api.md 3.7). */
 import { type Budget, type DisruptionReason, parseDuration, parseSchedule } from '@tenon/api'
 
-/** No budget applies. */
+/** What a pool allows to which no budget applies. */
 export const unlimited = 2_147_483_647
 
 /**
- * Nodes that may be disrupted for `reason` at the same time, those being disrupted now included.
- * A budget that cannot be read closes the pool for every reason.
+ * How many nodes may be disrupted for `reason` at the same time, including those that are being disrupted now. An
+ * unreadable budget blocks the pool for every reason.
  * @param total nodes of the pool that count.
  */
 export function allowedDisruptions(
@@ -24,7 +24,7 @@ export function allowedDisruptions(
   return allowed
 }
 
-/** The first budget that cannot be read now, which closes its pool. */
+/** The first budget that cannot be read. It blocks its pool. */
 export function unreadableBudget(budgets: readonly Budget[], nowMs: number): Budget | undefined {
   return budgets.find((budget) => budgetValue(budget, 100, nowMs) === undefined)
 }
@@ -38,7 +38,7 @@ function budgetValue(budget: Budget, total: number, nowMs: number): number | und
   return /^\d{1,15}$/.test(budget.nodes) ? Math.min(unlimited, Number(budget.nodes)) : undefined
 }
 
-/** @returns undefined when schedule or duration cannot be read. */
+/** @returns undefined when the schedule or the duration cannot be read. */
 function isActive({ schedule, duration }: Budget, nowMs: number): boolean | undefined {
   if (schedule === undefined && duration === undefined) return true
   const durationMs = parseDuration(duration ?? '')

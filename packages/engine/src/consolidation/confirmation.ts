@@ -8,8 +8,8 @@ import type { PlannedMove, RemovalResult } from './answer.ts'
 /**
  * Whether the pods of the removed nodes still fit as planned.
  * @param removal the result of a new simulation.
- * @param moving the pods that must move, if the move was not packed by first fit: then it suffices that they fit
- * anywhere.
+ * @param moving the pods that must move, for a move that first fit cannot reproduce: it is enough that they fit
+ * anywhere. Undefined for other moves.
  */
 export function isConfirmed(
   move: Pick<PlannedMove, 'claims'>,
@@ -29,8 +29,8 @@ function isSame(now: readonly NewClaim[], planned: readonly NewClaim[]): boolean
 }
 
 /**
- * Whether the pods need no new node where none was planned, and else whether only those pods need one that it was
- * planned for. How a simulation by itself packs them, and for which price, says nothing about the plan.
+ * Whether the simulation launches nodes only for pods for which the plan launches them. How it packs these
+ * pods, and at which price, does not matter.
  */
 function isCovered(
   now: readonly NewClaim[],
@@ -47,11 +47,12 @@ function uidsOf(claims: readonly NewClaim[]): readonly string[] {
   return claims.flatMap(({ pods }) => pods.map(({ metadata }) => metadata.uid ?? ''))
 }
 
-/** What NodePools sell now, by name of the NodePool and of the type. */
+/** What NodePools offer now, by name of the NodePool and of the type. */
 export type SoldTypes = ReadonlyMap<string, { readonly types: ReadonlyMap<string, InstanceType> }>
 
 /**
- * Whether the claims cost less than the removed nodes, whichever of their types is launched. False when a price is unknown.
+ * Whether the claims cost less than the removed nodes, whichever of their types is launched. False when a price is
+ * unknown.
  * @param before the price per hour of the removed nodes.
  */
 export function isCheaper(

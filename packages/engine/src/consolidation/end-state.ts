@@ -27,7 +27,7 @@ interface EndStates {
 /** Nodes that stay, nodes that are removed, and types that are launched, by index. */
 interface Draft {
   readonly kept: readonly number[]
-  /** In ascending order. */
+  /** Ascending. */
   readonly gone: readonly number[]
   readonly launched: readonly number[]
 }
@@ -35,21 +35,27 @@ interface Draft {
 /** The removal of a node must save this share of its price, and a launch this share of its own price. */
 const shareOfGone = 0.03
 const shareOfLaunch = 0.01
-/** Work for one search, in hosts compared for a pod: some tenths of a second. */
+/** Work limit of one search, in hosts compared for a pod: a few tenths of a second. */
 const effortUnits = 20_000_000
 const roundsPerNode = 300
-/** Nodes are only exchanged if more than this share of the current price could be saved, so that a good state is left alone. */
+/**
+ * Nodes are only exchanged if this share of the current price could be saved, so that a good state is left
+ * alone.
+ */
 const leastPromise = 0.04
 /** The most launches of one search, and the number of nodes for each further launch. */
 const mostLaunches = 5
 const nodesPerLaunch = 20
-/** Drafts with a price close to the best one are compared by how well they tolerate other choices of kube-scheduler. */
+/** How many drafts with a price close to the best one are compared for stability. */
 const mostRivals = 12
 const rivalShare = 0.004
 const trials = 8
-/** Noise in points of kube-scheduler's score, of 400. */
+/** Noise that is added to kube-scheduler's score of 400 points, to test how stable a draft is. */
 const disorder = 20
-/** The price of pods that do not fit, as a multiple of their worth, as a node of their own costs more. */
+/**
+ * The cost of pods that do not fit, as a multiple of their worth: a node launched for them alone is
+ * expensive.
+ */
 const missingFactor = 3
 const tiny = 1e-9
 
@@ -66,13 +72,13 @@ export function cheapestStates(
 
 /** Budgets and types that decide whether a draft is allowed, by index. */
 interface Rules {
-  /** Nodes that may still be disrupted, by NodePool. */
+  /** How many nodes may still be disrupted, by NodePool. */
   readonly left: readonly number[]
-  /** NodePool of each instance that may go; -1 of the others. */
+  /** NodePool of each instance that may be removed; -1 for others. */
   readonly poolOf: Int32Array
-  /** Instance type of each instance, by index of the first type to launch of that name; -1 of the others. */
+  /** Instance type of each instance, as the index of the first launchable with that type; -1 for others. */
   readonly typeOf: Int32Array
-  /** The same of each type to launch. */
+  /** The same for each launchable. */
   readonly firstOf: Int32Array
 }
 
@@ -94,7 +100,7 @@ function rulesOf({ instances, types }: Fleet, budgets: ReadonlyMap<string, numbe
   }
 }
 
-/** The numbers with one more, in ascending order. */
+/** The numbers and `one`, ascending. */
 function withOne(numbers: readonly number[], one: number): readonly number[] {
   const place = numbers.findIndex((each) => each > one)
   return place < 0 ? [...numbers, one] : numbers.toSpliced(place, 0, one)
@@ -219,7 +225,8 @@ class Search {
       const heat = price * (0.007 * (1 - done) + 0.0002)
       const next = this.#varied(current)
       if (next === undefined || !this.#isAllowed(next)) continue
-      // A draft that is not cheaper is accepted with a probability that falls with the difference; drawn in advance.
+      // A worse draft is accepted with a probability that falls with the difference. Drawing it before the costs
+      // are computed lets bad drafts end early.
       const most = cost - heat * Math.log(this.#random())
       const least = this.#costOf(next)
       const mostMissing = (most - least) / missingFactor
@@ -236,7 +243,7 @@ class Search {
     return this.#steadiest(rivals, best.cost)
   }
 
-  /** Among drafts of about the same price, the one that tolerates other choices of kube-scheduler best. */
+  /** Of drafts with about the same price, the one that depends least on what kube-scheduler chooses. */
   #steadiest(rivals: readonly { readonly draft: Draft; readonly cost: number }[], least: number): Draft {
     const close = rivals
       .filter(({ cost }) => cost <= least * (1 + rivalShare))
@@ -316,7 +323,7 @@ class Search {
     return this.#model.place(this.#hostsOf(draft), this.#movingOf(draft), options)
   }
 
-  /** Indexes of the hosts, of which launchable types come after the instances. */
+  /** Indexes of the hosts; launchables come after the instances. */
   #hostsOf({ kept, launched }: Draft): readonly number[] {
     if (launched.length === 0) return kept
     const { length } = this.#all
@@ -361,7 +368,7 @@ class Search {
     return this.#costOf(draft) + missingFactor * this.#missing(draft)
   }
 
-  /** The price of an instance beyond the worth of its pods. */
+  /** The price of an instance minus the worth of its pods. */
   #lossOf({ pricePerHour, moving }: Instance): number {
     return this.#fleet.kinds.reduce(
       (loss, { worth }, kind) => loss - worth * (moving[kind] as number),
@@ -399,12 +406,15 @@ class Search {
     }
   }
 
-  /** An index below `count`; -1 when there is none. */
+  /** A random index below `count`; -1 when `count` is 0. */
   #below(count: number): number {
     return count === 0 ? -1 : Math.floor(this.#random() * count)
   }
 
-  /** Between 0 and 1; the same sequence in every search, so that equal questions have equal answers. */
+  /**
+   * A pseudo-random number from 0 to 1. Each search gets the same sequence, so that equal questions have
+   * equal answers.
+   */
   #random(): number {
     this.#seed = (Math.imul(this.#seed, 1_664_525) + 1_013_904_223) >>> 0
     return this.#seed / 4_294_967_296
@@ -414,7 +424,7 @@ class Search {
 /** For each kind of pod, the instances with room for one more. */
 class Takers {
   readonly #fleet: Fleet
-  /** By kind and instance: 1 for those that could. */
+  /** By kind and instance: 1 if the instance has room. */
   readonly #takes: readonly Uint8Array[]
   readonly #counts: Int32Array
 

@@ -21,7 +21,7 @@ interface SharedState {
   readonly problem: Problem
   readonly candidates: RemovalQuestion['candidates']
   readonly whatIf: WhatIf
-  /** The control of the current question. */
+  /** The control of the question that is being answered. */
   control: SchedulingControl
 }
 
@@ -30,14 +30,14 @@ export class Examiner {
   #shared: SharedState | undefined
 
   /**
-   * @param problem its pods are the pending ones and those of the candidates, its policy is for disruption, and its nodes
-   * include the candidates with the pods that run there.
+   * @param problem its pods are the pending ones and those of the candidates, its policy is for disruption, and its
+   * nodes include the candidates with the pods that run there.
    */
   examine(problem: Problem, question: DisruptionQuestion, control: SchedulingControl): DisruptionAnswer {
     try {
       return this.#answer(problem, question, control)
     } catch (error) {
-      // The simulation has not undone its changes.
+      // If this question throws, the state is left with changes that were not undone.
       this.#shared = undefined
       if (!(error instanceof Interrupted)) throw error
       return unanswered(question)
@@ -53,7 +53,7 @@ export class Examiner {
     }
   }
 
-  /** A global search tries nodes in an order of its own. */
+  /** A simulator for the question; a global search tries nodes in its own order. */
   #whatIfFor(problem: Problem, question: ConsolidationQuestion, control: SchedulingControl): WhatIf {
     const { candidates } = question
     if (question.search !== 'global') return this.#sharedFor(problem, candidates, control).whatIf
@@ -72,7 +72,7 @@ export class Examiner {
     return whatIf.without(gone, (simulation) => ({ ending: 'undo', value: whatIf.removal(simulation) }))
   }
 
-  /** @param candidates never changed after they were given. */
+  /** @param candidates must not be changed later: the state is reused for the same list. */
   #sharedFor(
     problem: Problem,
     candidates: RemovalQuestion['candidates'],

@@ -146,17 +146,15 @@ export function fleetOf(whatIf: WhatIf): Fleet | undefined {
   }
 }
 
-/**
- * The price per hour of unused room: the price times the free share of the fullest resource.
- */
+/** The price per hour of unused room: the price times the free share of the resource that is used most. */
 export function wasteOf({ input, node }: Candidate): number {
   return (input.pricePerHour ?? 0) * (1 - usedShare(input.capacity, node.input.available))
 }
 
-/** A node keeps its amounts object from search to search as long as its pods do not change. */
+/** A node keeps its amounts object between searches as long as its pods do not change. */
 const usedShares = new WeakMap<Resources, { readonly capacity: Resources; readonly used: number }>()
 
-/** The share of the fullest resource that is in use, from 0 to 1. */
+/** The used share of the resource that is used most, from 0 to 1. */
 function usedShare(capacity: Resources, available: Resources): number {
   const known = usedShares.get(available)
   if (known?.capacity === capacity) return known.used
@@ -170,7 +168,7 @@ function usedShare(capacity: Resources, available: Resources): number {
   return used
 }
 
-/** The class of claims for all these shapes, if they share one without minValues and reservations. */
+/** The claim class that all these shapes have in common, if it has neither minValues nor reservations. */
 function commonClass(whatIf: WhatIf, shapes: readonly PodShape[]): ClaimClass | undefined {
   const classes = whatIf.without([], (simulation) => ({
     ending: 'undo',

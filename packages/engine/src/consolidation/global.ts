@@ -18,21 +18,21 @@ import { survey } from './single.ts'
 import { type Candidate, bySavings, type WhatIf } from './what-if.ts'
 import type { SchedulingControl } from '../scheduling/pace.ts'
 
-/** Sizes of the groups that are packed again. */
+/** Sizes of the groups that are repacked. */
 const groupSizes = [1, 2, 3, 4, 6, 8, 12, 16]
-/** Groups of each size that are tried, the most wasteful nodes first; single nodes are all tried. */
+/** How many groups of each size are tried, the most wasteful nodes first. Single nodes are all tried. */
 const groupsOfSize = 12
-/** The share of its price that packing a group again must save, as moving pods has a cost too. */
+/** The share of its price that repacking a group must save, as moving pods has a cost too. */
 const leastShare = 0.03
 /** Each new node must save this share more of the price that it replaces. */
 const sharePerLaunch = 0.01
-/** Most moves of one search, and the share of the best move's savings that each must reach. */
+/** Maximum moves of one search. */
 const mostMoves = 32
 const leastOfBest = 0.25
 
 const noCheaper: MoveOutcome = { kind: 'refused', refusal: { kind: 'noCheaper' } }
 
-/** Nodes with the lowest price per disruption cost come first, so that pods gather on the nodes worth keeping. */
+/** Nodes with the lowest price per disruption cost first, so that pods gather on the nodes worth keeping. */
 export function keepersFirst(candidates: readonly CandidateInput[]): (a: NodeInput, b: NodeInput) => number {
   const ratios = new Map(
     candidates.map(({ node, pricePerHour = 0, disruptionCost }) => [node, pricePerHour / disruptionCost]),
@@ -66,7 +66,7 @@ class GlobalSearch {
   #examined = 0
   /** Groups of several nodes that were tried. */
   readonly #groups = new Map<string, readonly string[]>()
-  /** Settled candidates that a change elsewhere may concern. */
+  /** Settled candidates that a change elsewhere may affect. */
   readonly #concerned: ReadonlySet<Candidate>
 
   constructor(whatIf: WhatIf, question: ConsolidationQuestion, control: SchedulingControl) {
@@ -122,7 +122,8 @@ class GlobalSearch {
       ofClass === undefined
         ? []
         : launches.map(({ type, pods }) => {
-            // kube-scheduler chooses the node of each pod, so every type of the claim needs the room of the planned one.
+            // kube-scheduler chooses the node of each pod, so every type of the claim needs as much room as the
+            // planned one.
             const rows = ofClass.rows.filter(({ room }) => amountsFit(type.free, room))
             return { pods, class: classes.restricted(ofClass, rows) }
           })
@@ -165,13 +166,16 @@ class GlobalSearch {
     return 'noneCanGo'
   }
 
-  /** Nodes that can be removed one after the other. @param homes is filled with the nodes that their pods go to. */
+  /**
+   * Nodes that can be removed one after the other.
+   * @param homes receives the nodes that their pods go to.
+   */
   #oneByOne(sorted: readonly Candidate[], homes: Map<number, number>): readonly Candidate[] {
     const budget = this.#budget()
     const gone: Candidate[] = []
     for (const candidate of sorted) {
       if (this.#control.shouldStop()) break
-      // A node stays if a removed node's pods go there.
+      // A node stays if the pods of a removed node go there.
       if (candidate.node.pods.length > 0 || !budget.allows([candidate])) continue
       this.#examined++
       const isGone = this.#whatIf.without([candidate], (simulation) => {
@@ -210,7 +214,7 @@ class GlobalSearch {
     )
   }
 
-  /** Packs groups of nodes again: the one that saves the most, and others that are independent of it. */
+  /** Repacks groups of nodes. Returns the move that saves the most, and others that are independent of it. */
   #cheapest(sorted: readonly Candidate[]): readonly Move[] {
     const budget = this.#budget()
     const wasteful = sorted
@@ -245,9 +249,10 @@ class GlobalSearch {
     return moves
   }
 
-  /** Reports why each node stays. A node that could be replaced alone does not save enough. */
+  /** Reports why each node stays. A node that could be replaced alone is reported as not saving enough. */
   #reportRefusals(): void {
-    // `unchanged` decides, not `settled`: reasons are repeated now and then, even if nothing could have changed.
+    // Candidates in `settled` are reported too, so that their reasons do not expire; only `unchanged` ones are
+    // left out.
     const candidates = this.#whatIf.candidates.filter((candidate) => !this.#isUnchanged([candidate]))
     const { remarks } = survey(this.#whatIf, this.#question, this.#control, candidates)
     for (const remark of remarks) {
@@ -271,7 +276,7 @@ class GlobalSearch {
   #isKnownToFail(group: readonly Candidate[]): boolean {
     const { settled, roomier, inVain } = this.#question
     if (settled === undefined || roomier === undefined) return false
-    // An unknown group may never have been tried as a group.
+    // A group that is not in the memo may never have been tried as a group.
     if (group.length > 1 && inVain?.has(keyOf(group)) !== true) return false
     return group.every((candidate) => settled.has(candidate.input.node) && !this.#concerned.has(candidate))
   }
@@ -281,7 +286,7 @@ class GlobalSearch {
       this.#remarks.push({ kind: 'possible', nodes, replacements: claims.length, savings })
   }
 
-  /** @param least the savings that it must reach; a plan that cannot reach them is not computed. */
+  /** @param least the savings that the move must reach. Plans that cannot reach them are not computed. */
   #packedAnew(group: readonly Candidate[], least: number): MoveOutcome {
     const { improvement } = this.#question
     const most = priceOf(group) - least
@@ -318,7 +323,7 @@ class GlobalSearch {
 }
 
 /**
- * Groups of nodes to pack again. A quarter of the nodes of each group is new: large groups that share more nodes would give
+ * Groups of nodes to repack. A quarter of the nodes of each group is new: large groups that share more nodes would give
  * almost the same result.
  * @param wasteful the most wasteful first.
  */

@@ -17,11 +17,11 @@ import { compatible, type Requirements } from '../requirements/requirements.ts'
 export interface LaunchPrice {
   readonly name: string
   readonly type: CompiledType
-  /** Undefined when the claim allows none of its offerings of a known price. */
+  /** The lowest known price; undefined when no allowed offering has a known price. */
   readonly cheapest: PricePerHour
   /**
-   * The most a launch may cost: it takes reserved capacity if there is any, else spot, else on-demand. Undefined
-   * when it may be an offering whose price is not known, or none.
+   * The most a launch may cost: reserved capacity is used first, then spot, then on-demand. Undefined when it
+   * may use an offering of unknown price, or none.
    */
   readonly worst: PricePerHour
 }
@@ -36,7 +36,7 @@ export class LaunchPrices {
     this.#compiled = compiled
   }
 
-  /** The types that a claim names, cheapest first, those that cannot be launched last. */
+  /** The types that a claim lists, cheapest first, those that cannot be launched last. */
   of(
     { nodePool, instanceTypes, requests }: FinishedClaim,
     requirements: Requirements,
@@ -84,7 +84,7 @@ function pricesOf(
   let cheapest: PricePerHour
   const sold = new Map<string, PricePerHour[]>()
   for (const { offerings, sale, allocatable } of groups) {
-    // Not every way to buy a type leaves as much for pods.
+    // Overrides of offerings may leave less for pods than the type.
     if (groups.length > 1 && !fits(requests, allocatable)) continue
     for (const index of openOf(sale)) {
       const { pricePerHour, capacityType = '' } = offerings[index] ?? {}

@@ -18,7 +18,7 @@ import type { Move, Refusal } from './question.ts'
 import { Shortages } from './shortages.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
-/** The fewest cheaper spot types for which a spot node is replaced by another spot node. */
+/** A spot node is only replaced by a spot node if at least so many cheaper spot types fit. */
 const spotToSpotTypes = 15
 
 /** A move, or why there is none. */
@@ -50,7 +50,7 @@ export class MoveFinder {
     this.#shortages = new Shortages(whatIf)
   }
 
-  /** The move that a simulation without the candidates gives. */
+  /** The move that a simulation without the candidates leads to. */
   judge(candidates: readonly Candidate[], simulation: Simulation): MoveOutcome {
     const outcome = this.#judge(candidates, simulation)
     const [candidate, ...others] = candidates
@@ -71,7 +71,7 @@ export class MoveFinder {
     const price = priceOf(candidates)
     const least = simulation.cost
     const isAllSpot = candidates.every(({ input }) => input.capacityType === capacityTypes.spot)
-    // No launch costs less than the cheapest offerings, so the claims need not be finished.
+    // The cheapest offerings are a lower bound of the price, so the claims need not be finished.
     const isNoCheaper = least.unpriced > 0 || least.pricePerHour >= price
     if (claims.length > 0 && isNoCheaper && !isAllSpot) return refused({ kind: 'noCheaper' })
     const { stranded, ...removal } = this.#whatIf.removal(simulation)
@@ -109,7 +109,7 @@ export class MoveFinder {
     return slack > 0 ? least.map((each) => each + slack / claims.length) : undefined
   }
 
-  /** The claim with only the types that cost less than `price` even as their most expensive offering. */
+  /** The claim with only the types whose most expensive allowed offering costs less than `price`. */
   #affordable(
     claim: FinishedClaim,
     candidates: readonly Candidate[],
@@ -145,7 +145,7 @@ export class MoveFinder {
   ): Refusal | readonly LaunchPrice[] {
     const requirements = parseRequirements(claim.requirements)
     const narrowed = isSpotToSpot ? withOnly(capacityTypes.spot, requirements) : requirements
-    // The types stay in the order that they have before the claim is restricted to spot.
+    // Sorted before the claim is restricted to spot, as that changes prices.
     const sorted = this.#prices.of(claim, requirements)
     const known = new Map(
       (isSpotToSpot ? this.#prices.of(claim, narrowed) : sorted).map((each) => [each.name, each]),
@@ -202,7 +202,7 @@ function unmet(types: readonly LaunchPrice[], requirements: Requirements): Reado
   )
 }
 
-/** How many of the cheapest types a spot node keeps: fifteen, or as many as minValues need. */
+/** How many of the cheapest types a spot replacement keeps: fifteen, or as many as minValues need. */
 function leastPrefix(types: readonly LaunchPrice[], requirements: Requirements): number {
   let length = spotToSpotTypes
   while (length < types.length && unmet(types.slice(0, length), requirements).size > 0) length++
@@ -226,7 +226,7 @@ function withOnly(capacityType: string, requirements: Requirements): Requirement
   return new Map([...requirements, ...only])
 }
 
-/** @param capacityType the only one that is left, whatever its minValues; as before when there is none. */
+/** @param capacityType the only one that is kept, whatever its minValues; undefined keeps all. */
 function restricted(
   requirements: readonly Requirement[],
   types: readonly string[],

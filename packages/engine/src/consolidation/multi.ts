@@ -78,7 +78,7 @@ export function searchMulti(
   }
 }
 
-/** The next size of the binary search, which counts nodes beyond the first. */
+/** The next size in the binary search, in nodes beyond the first. */
 function prefixBetween(low: number, high: number): number {
   return ((low - 1 + high - 1) >> 1) + 1
 }

@@ -15,20 +15,20 @@ export interface CandidateInput {
   readonly instanceType: string
   /** Of its offering. */
   readonly pricePerHour: PricePerHour
-  /** What moving its pods costs: 1, and more for each pod (disruption.md 4). */
+  /** The cost of moving its pods: 1, plus an amount per pod (disruption.md 4). */
   readonly disruptionCost: number
-  /** What it uses of the limits of its NodePool, with `nodes`. */
+  /** What it adds to the usage of its NodePool; `nodes` is 1. */
   readonly capacity: Resources
   /**
-   * Whether no node is launched for its pods while nodes under `consolidateAfter` have room for them; only in a global
-   * search. By default false.
+   * Whether no node is launched for its pods while nodes under `consolidateAfter` have room for them. Only
+   * read by a global search. By default false.
    */
   readonly waitsForBusyNodes?: boolean
   /** UIDs of the pods that must move; the input contains them. */
   readonly pods: readonly string[]
 }
 
-/** Names of the nodes of each group, by a key of these names in their order. */
+/** Names of the nodes of each group, by these names joined in their order. */
 type KnownGroups = ReadonlyMap<string, readonly string[]>
 
 /** Totals of a NodePool, which Balanced weighs moves against (disruption.md 12). */
@@ -64,29 +64,32 @@ export interface ConsolidationQuestion {
   readonly totals: ReadonlyMap<string, PoolTotals>
   /** Whether spot nodes may be replaced by cheaper spot nodes. */
   readonly spotToSpot: boolean
-  /** NodePools that the last search did not reach; this search begins with them. */
+  /** NodePools that the last search did not reach. This search begins with them. */
   readonly unseenPools: readonly string[]
   /**
-   * Names of candidates that have not changed since such a search found nothing for them. They are not packed again,
-   * alone or with each other, and their reasons are not reported again. A search for single nodes tries again those
-   * with pods that may fit on a node of `roomier`.
+   * Candidates, by node name, that have not changed since this search last found nothing for them. They are
+   * not repacked, alone or with each other, and their reasons are not reported again. A search for single
+   * nodes retries those with pods that may fit on a node of `roomier`.
    */
   readonly unchanged?: ReadonlySet<string>
   /**
-   * Names of candidates that have not changed since a global search found no cheaper end state for all nodes. The more
-   * candidates are settled, the shorter the search for such a state.
+   * Candidates, by node name, that have not changed since a global search found no cheaper end state for all
+   * nodes. The more candidates are settled, the shorter the search for such a state.
    */
   readonly settled?: ReadonlySet<string>
   /**
-   * Names of nodes that may have more room, or accept other pods, than when the search found nothing for settled
-   * candidates. Candidates whose pods fit on none of these nodes are not packed again. Absent = any node.
+   * Nodes, by name, that may have more room, or accept other pods, than when the search found nothing for
+   * settled candidates. Settled candidates whose pods fit on none of them are not repacked. Absent = any
+   * node.
    */
   readonly roomier?: ReadonlySet<string>
   /** Groups of settled candidates for which an earlier search found no cheaper packing. */
   readonly inVain?: KnownGroups
-  /** Least savings per hour of a move in a global search. If set, reasons of nodes that stay are not reported. */
+  /**
+   * Minimum savings per hour of a move of a global search. If set, the search does not report why nodes stay.
+   */
   readonly leastSavings?: number
-  /** How several replacements are packed, as in a scheduling policy. */
+  /** How several replacements are packed; see `SchedulingPolicy.improvement`. */
   readonly improvement?: NonNullable<SchedulingPolicy['improvement']>
 }
 
@@ -95,7 +98,7 @@ export type DisruptionQuestion = RemovalQuestion | ConsolidationQuestion
 /** Where pods go when some nodes are removed, by indexes of the problem. */
 export interface Removal {
   readonly claims: readonly FinishedClaim[]
-  /** Pods that go to a node, each followed by the index of its node. */
+  /** Pairs of a pod and the index of its node. */
   readonly placements: Int32Array
   /** Pods that run now and would not fit anywhere. */
   readonly stranded: ReadonlyMap<number, PodReason>

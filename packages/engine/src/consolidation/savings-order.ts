@@ -1,9 +1,9 @@
 import type { PricePerHour } from '@tenon/api'
 
-/** What the order of candidates depends on. */
+/** The figures by which candidates are ordered. */
 interface Saving {
   readonly pricePerHour: PricePerHour
-  /** What moving its pods costs; 1 or more. */
+  /** The cost of moving its pods; 1 or more. */
   readonly disruptionCost: number
 }
 

@@ -1,32 +1,35 @@
 /**
- * Where the Kubernetes scheduler puts pods that nobody steers: on the node with the most room, its use in
- * balance, among few of their kind (plugins NodeResourcesFit, NodeResourcesBalancedAllocation and
- * PodTopologySpread with the constraints and weights of the default profile).
+ * Models where kube-scheduler puts pods without a nomination: on the node with the most free and the most
+ * balanced resources, among few pods of their kind (plugins NodeResourcesFit, NodeResourcesBalancedAllocation
+ * and PodTopologySpread with the constraints and weights of the default profile).
  */
 import type { Amounts } from '../scheduling/pods/resource-space.ts'
 
-/** Pods that ask for the same and belong together. */
+/** Pods with equal requests that count as one application for spreading. */
 export interface PodKind {
   readonly amounts: Amounts
-  /** What the room for one of them costs at least, per hour. */
+  /** The least that room for one pod costs, per hour. */
   readonly worth: number
 }
 
 /** A node as the scheduler sees it. */
 export interface Host {
   readonly free: Amounts
-  /** CPU and memory that pods may ask for in all. */
+  /** Allocatable CPU and memory. */
   readonly total: readonly [cpu: number, memory: number]
   /** Index of the zone. */
   readonly zone: number
-  /** How many pods of each kind run there and stay. */
+  /** Pods of each kind that run there and stay. */
   readonly counts: Int32Array
-  /** Its {@link resourceScore} for the first pod of each kind; minus infinity where rules forbid the node, too. */
+  /**
+   * Its {@link resourceScore} for the first pod of each kind; minus infinity where the pod does not fit or
+   * may not run.
+   */
   readonly scores: Float64Array
 }
 
 export interface Layout {
-  /** Where CPU and memory are in amounts. */
+  /** Positions of CPU and memory in amounts. */
   readonly cpu: number
   readonly memory: number
   readonly zones: number
@@ -35,9 +38,9 @@ export interface Layout {
 const most = 100
 
 /**
- * What the scheduler thinks of the resources of a node for one pod: more is better.
- * @param free from `at` on, what is free on the node, in the order of the amounts.
- * @returns minus infinity when there is no room.
+ * kube-scheduler's resource score of a node for one pod; higher is better.
+ * @param free holds what is free on the node, from index `at` on.
+ * @returns minus infinity when the pod does not fit.
  */
 export function resourceScore(
   amounts: Amounts,
@@ -54,19 +57,19 @@ export function resourceScore(
 }
 
 const spreadWeight = 2
-/** `maxSkew` less one of the default constraints, for zones and hosts. */
+/** `maxSkew` minus one of the default constraints, for zones and hosts. */
 const zoneSlack = 4
 const hostSlack = 2
 
-/** The hosts as columns, each by host: they are asked for the same things repeatedly. */
+/** Facts about hosts, one array per fact, as they are read again and again. */
 interface Columns {
   readonly zones: Int32Array
   /** By kind. */
   readonly counts: readonly Int32Array[]
   readonly scores: readonly Float64Array[]
-  /** By kind, the hosts that rules allow and that have room for a first pod of it. */
+  /** By kind: the hosts that may run it and have room for a first pod of it. */
   readonly roomy: readonly Int32Array[]
-  /** By kind, then by zone, its pods on all hosts. */
+  /** By kind, then by zone: pods on all hosts. */
   readonly inZone: readonly Float64Array[]
 }
 
@@ -77,7 +80,7 @@ function columnsOf(kinds: readonly PodKind[], { zones }: Layout, hosts: readonly
   const scores: Float64Array[] = []
   const roomy: Int32Array[] = []
   const inZone: Float64Array[] = []
-  // Tables of all kinds on all hosts, made for each search: loops, as what makes arrays of lists takes ten times as long.
+  // Plain loops: building arrays from lists takes ten times as long, and this runs for each search.
   for (let kind = 0; kind < kinds.length; kind++) {
     const ownCounts = new Int32Array(hosts.length)
     const ownScores = new Float64Array(hosts.length)
@@ -102,23 +105,23 @@ function columnsOf(kinds: readonly PodKind[], { zones }: Layout, hosts: readonly
 }
 
 export interface PlaceOptions {
-  /** How much the scheduler may see otherwise: added to the score of a host. */
+  /** Random differences from kube-scheduler's score, to test how stable a plan is. */
   readonly noise?: (() => number) | undefined
-  /** Takes for each kind the places in `hosts` of where its pods go. */
+  /** Receives for each kind the positions in `hosts` of the nodes that its pods go to. */
   readonly homes?: number[][]
-  /** Once more than this is known to find no place, the rest is not looked at. */
+  /** Stop once pods of more than this worth do not fit. */
   readonly mostMissing?: number
 }
 
 export class SchedulerModel {
   readonly #kinds: readonly PodKind[]
   readonly #round: Round
-  /** Work done so far: hosts compared for pods. */
+  /** Work done so far, in hosts compared for a pod. */
   spent = 0
 
   /**
-   * @param kinds in the order in which their pods come.
-   * @param hosts all there may be.
+   * @param kinds in the order in which their pods are placed.
+   * @param hosts every host that may occur.
    */
   constructor(kinds: readonly PodKind[], layout: Layout, hosts: readonly Host[]) {
     this.#kinds = kinds
@@ -126,9 +129,9 @@ export class SchedulerModel {
   }
 
   /**
-   * Places so many pods of each kind, one kind after the other.
-   * @param hosts those that are there, by index; one may be there several times.
-   * @returns worth of the pods that found no place.
+   * Places a number of pods of each kind, one kind after the other.
+   * @param hosts indexes of the hosts that exist; an index may occur several times.
+   * @returns the worth of the pods that do not fit.
    */
   place(
     hosts: readonly number[],
@@ -160,38 +163,38 @@ export class SchedulerModel {
 }
 
 /**
- * One round after the other, in each of which the pods of all kinds find places. Arrays are by place of the host
- * unless they say otherwise.
+ * Places pods on one set of hosts; reused for set after set. "Position" is an index in that set, "index" one
+ * in the list of all hosts.
  */
 class Round {
-  /** By index. */
+  /** All hosts, by index. */
   readonly #known: readonly Host[]
   readonly #columns: Columns
   readonly #layout: Layout
-  /** Amounts of a host. */
+  /** Length of a host's amounts. */
   readonly #size: number
   #hosts: readonly number[] = []
-  /** By index, how often the host is there, and the first of its places; -1 when it is not there. */
+  /** By index: how often the host occurs in the set, and its first position or -1. */
   readonly #times: Int32Array
   readonly #firsts: Int32Array
-  /** The next place of the same host; -1 after the last. */
+  /** The next position of the same host; -1 after the last. */
   #nexts = new Int32Array(0)
-  /** Hosts with pods that are not there exactly once. */
+  /** Hosts that got pods and occur more than once. */
   #odd: number[] = []
-  /** By index, whether any pod is there and stays. */
+  /** By index: whether any pod that stays runs there. */
   readonly #hasPods: Uint8Array
-  /** What is still free on hosts that have got pods, one after the other. */
+  /** What is free on hosts that got pods, one host after the other. */
   #free = new Float64Array(0)
-  /** Place there of each host; -1 of those that have got none. */
+  /** By position: offset in `#free`; -1 for hosts that got no pod. */
   #slots = new Int32Array(0)
   #slotted = 0
   #resources = new Float64Array(0)
   #alike = new Float64Array(0)
   #crowds = new Float64Array(0)
-  /** Hosts with room for one more of the kind, in order. */
+  /** Positions with room for one more pod of the kind, in order. */
   #open = new Int32Array(0)
   #opened = 0
-  /** By zone. */
+  /** By zone: pods of the kind. */
   readonly #inZone: Float64Array
   readonly #zoneTerms: Float64Array
   readonly #zoneWeight: number
@@ -212,7 +215,7 @@ class Round {
     this.#zoneWeight = Math.log(layout.zones + 2)
   }
 
-  /** These hosts are there, and none has got pods. */
+  /** Starts with another set of hosts, none of which has got pods. */
   reset(hosts: readonly number[]): void {
     const { length } = hosts
     if (this.#slots.length < length) this.#grow(2 * length)
@@ -247,7 +250,7 @@ class Round {
     this.#open = new Int32Array(hosts)
   }
 
-  /** Pods of this kind come next. */
+  /** The next pods are of this kind. */
   begin(kind: PodKind, kindIndex: number): void {
     const counts = this.#columns.counts[kindIndex] as Int32Array
     this.#countInZones(counts, kindIndex)
@@ -282,7 +285,10 @@ class Round {
     }
   }
 
-  /** Puts one pod of the kind on a host. @returns its place; -1 when there is no place. */
+  /**
+   * Places one pod of the kind.
+   * @returns the position of its host; -1 if no host has room.
+   */
   place(kind: PodKind, noise: (() => number) | undefined): number {
     this.#crowd()
     const place = this.#bestPlace(noise)
@@ -305,7 +311,7 @@ class Round {
     return best
   }
 
-  /** How crowded each host is by pods of the kind. */
+  /** Computes the spreading score of each host for the kind. */
   #crowd(): void {
     const { zones } = this.#columns
     for (let zone = 0; zone < this.#zoneTerms.length; zone++)
@@ -324,7 +330,7 @@ class Round {
     this.#greatest = greatest
   }
 
-  /** Place among the open hosts of the one with the highest score. */
+  /** Index in `#open` of the host with the highest score. */
   #bestPlace(noise: (() => number) | undefined): number {
     const greatest = this.#greatest
     const sum = greatest + this.#least

@@ -13,7 +13,7 @@ import { compatible } from '../requirements/requirements.ts'
 import type { StateId } from '../requirements/states.ts'
 import type { Candidate, WhatIf } from './what-if.ts'
 
-/** Finds unavailable offerings of which one node would hold all pods that need a new node. */
+/** Finds unavailable offerings that could hold all pods that need a new node on one node. */
 export class Shortages {
   readonly #whatIf: WhatIf
   /** NodePools with unavailable offerings. */
@@ -31,7 +31,7 @@ export class Shortages {
 
   /**
    * @param price per hour of the candidate: offerings that cost as much, or have no known price, are not returned.
-   * @param spotToSpot whether a spot node may be replaced by another.
+   * @param spotToSpot whether spot may replace spot.
    */
   of(
     candidate: Candidate,
@@ -58,7 +58,7 @@ export class Shortages {
       : offerings
   }
 
-  /** Unavailable offerings of a pool that would hold all the pods on one node. */
+  /** Unavailable offerings of a pool that could hold all the pods on one node. */
   #holding(
     pool: CompiledPool,
     shapes: readonly PodShape[],

@@ -23,15 +23,15 @@ export interface Candidate {
   readonly pods: readonly number[]
 }
 
-/** Up to this many pods, sorting them is cheaper than ranking all pods of the problem. */
+/** For so few pods, sorting is cheaper than ranking all pods of the problem. */
 const fewPods = 64
 
 /** Whether the placements of a simulation are kept in the shared state. */
 export type Ending = 'undo' | 'keep'
 
 /**
- * Counts the pods of all candidates on their nodes, and removes only those that a question is about. So a question costs
- * what its pods cost, not what the cluster costs.
+ * Keeps the pods of all candidates counted on their nodes, and removes only those of the nodes in question.
+ * So the cost of a question depends on its pods, not on the size of the cluster.
  */
 export class WhatIf {
   readonly compiled: CompiledProblem
@@ -42,7 +42,7 @@ export class WhatIf {
   #rank: Int32Array | undefined
   /** Pods of the candidates. */
   readonly #settled = new Set<number>()
-  /** Pods that are pending, or whose node goes away anyway. */
+  /** Pods that are pending, or on a terminating node. */
   readonly #homeless: readonly number[]
   readonly #unreadable: ReadonlyMap<number, string>
   /** Members of groups. */
@@ -88,7 +88,6 @@ export class WhatIf {
     this.#state.mark()
   }
 
-  /** Pods that are pending, or whose node goes away anyway. */
   get homeless(): readonly number[] {
     return this.#homeless
   }
@@ -120,7 +119,7 @@ export class WhatIf {
     )
   }
 
-  /** Whether the pod runs nowhere, so that it loses nothing if it does not fit. */
+  /** Whether the pod does not run now, so that nothing is lost if it does not fit. */
   isPending(pod: number): boolean {
     if (this.#settled.has(pod)) return false
     const shape = this.compiled.problem.shapeOf[pod] ?? -1
@@ -130,8 +129,8 @@ export class WhatIf {
 
   /**
    * Removes the candidates and places their pods, together with pods that have no node.
-   * @param look reads the simulation before it is undone, and says whether to keep it.
-   * @param planned index of the node that a pod should go to if it can, by pod.
+   * @param look reads the simulation before it is undone, and decides whether to keep it.
+   * @param planned the node that a pod should go to if possible, by index of the pod.
    */
   without<T>(
     candidates: readonly Candidate[],
@@ -195,7 +194,7 @@ export class WhatIf {
     return value
   }
 
-  /** Pods that run now and would not fit anywhere, as far as that is known before claims are finished. */
+  /** Pods that run now and would not fit anywhere. Finishing the claims may add more. */
   stranded(simulation: Simulation): readonly number[] {
     return [...simulation.failed, ...simulation.prematurelyPlaced].filter((pod) => !this.isPending(pod))
   }
@@ -238,7 +237,7 @@ export class WhatIf {
   }
 
   /**
-   * The usage of a pool without the candidates, whose capacity may be bought again.
+   * The usage of a pool without the candidates, whose share of the limits can be used again.
    * @param pool index in the problem.
    */
   usageWithout(pool: number, candidates: readonly Candidate[]): Resources {
@@ -252,7 +251,7 @@ export class WhatIf {
     return this.compiled.isReadable(pod)
   }
 
-  /** Pods that can be read, in the order in which they are tried. */
+  /** Valid pods in the order in which they are tried. */
   #inOrder(pods: readonly number[]): readonly number[] {
     if (this.#rank === undefined && pods.length <= fewPods) return pods.toSorted(this.compiled.inOrder)
     const rank = (this.#rank ??= this.#ranks())

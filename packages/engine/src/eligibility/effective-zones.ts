@@ -1,13 +1,12 @@
-/** In which zone a pending pod can end up, told before anything is placed (scheduling.md 12.4). */
+/** The zone of a pending pod, reported before anything is placed (scheduling.md 12.4). */
 import { labels, type Pod } from '@tenon/api'
 import { intersection, oneOf, type ValueSet, valueSet } from '../requirements/requirement.ts'
 import { requiredAlternatives, requirementsOf } from '../requirements/requirements.ts'
 import type { PodVolumes } from '../input/input.ts'
 
 /**
- * Name of the only zone a well-formed pod can use; `flexible` when there are several or any, `none`
- * when there is none.
- * @param topologyZones zones that are valid under the pod's zonal topologies; undefined for all.
+ * The only zone that a valid pod can use; `flexible` for several or any zone, `none` if there is none. @param
+ * topologyZones zones that the pod's topology rules allow; undefined for all.
  */
 export function effectiveZone(
   pod: Pod,
@@ -31,7 +30,7 @@ export function effectiveZone(
   return only ?? 'none'
 }
 
-/** Zones of any of the alternatives; undefined when they cannot be listed, which allows all. */
+/** Zones of any of the alternatives; undefined (= all) when one alternative does not list its zones. */
 function union(alternatives: readonly (ValueSet | undefined)[]): ValueSet | undefined {
   const listed = alternatives.filter((set) => set !== undefined && !set.complement)
   if (listed.length < alternatives.length || listed.length === 0) return undefined

@@ -1,4 +1,6 @@
-/** Volumes that nobody provisions: which of those that exist a claim can be bound to (scheduling.md 8). */
+/**
+ * Existing volumes that claims can be bound to, for StorageClasses without a provisioner (scheduling.md 8).
+ */
 import {
   matchesSelector,
   parseResource,
@@ -9,12 +11,12 @@ import {
 } from '@tenon/api'
 import type { VolumeLookups } from './lookups.ts'
 
-/** Whether volumes of the class have to be there before a claim can be bound. */
+/** Whether volumes of the class must exist before a claim can be bound (`kubernetes.io/no-provisioner`). */
 export function provisionsNothing({ provisioner }: StorageClass): boolean {
   return provisioner === 'kubernetes.io/no-provisioner'
 }
 
-/** The volumes that Kubernetes may bind the claim to, in the order of its choice: the smallest first. */
+/** The volumes that Kubernetes may bind the claim to, smallest first, as the volume controller tries them. */
 function volumesFor(claim: PersistentVolumeClaim, lookups: VolumeLookups): readonly PersistentVolume[] {
   const storageClass = storageClassNameOf(claim) ?? ''
   const suiting = lookups.volumesOfClass(storageClass).filter((volume) => suits(volume, claim))
@@ -39,7 +41,7 @@ function suits(volume: PersistentVolume, claim: PersistentVolumeClaim): boolean 
   )
 }
 
-/** A volume may have been reserved for a claim by hand. */
+/** An administrator may have reserved the volume for a claim with `claimRef`. */
 function isFreeFor({ spec: { claimRef } }: PersistentVolume, { metadata }: PersistentVolumeClaim): boolean {
   if (claimRef === undefined) return true
   const { namespace = '', name, uid = metadata.uid } = claimRef
@@ -51,21 +53,21 @@ function sizeOf(amounts: Readonly<Record<string, string>> | undefined): number {
 }
 
 /**
- * Volumes that claims of one decision can still be bound to. What a pod is decided about with is not offered to the
- * claims of pods after it.
+ * Volumes that claims can still be bound to in one decision. A volume that is kept for the claim of one pod
+ * is not offered to later pods.
  */
 export class FreeVolumes {
   readonly #lookups: VolumeLookups
-  /** Claims that wait for a volume, by StorageClass. */
+  /** Unbound claims, by StorageClass. */
   readonly #waiting = new Map<string, Set<string>>()
-  /** The claim that a volume is kept for. */
+  /** The claim that each volume is kept for. */
   readonly #keptFor = new Map<string, string>()
 
   constructor(lookups: VolumeLookups) {
     this.#lookups = lookups
   }
 
-  /** Notes a claim that waits for a volume of a class that provisions nothing. */
+  /** Registers an unbound claim of a class without a provisioner. */
   note(claim: PersistentVolumeClaim): void {
     const storageClass = storageClassNameOf(claim) ?? ''
     const waiting = this.#waiting.get(storageClass) ?? new Set()
@@ -80,13 +82,12 @@ export class FreeVolumes {
     )
   }
 
-  /** Whether other claims may want the same volumes. */
+  /** Whether other claims may need the same volumes. */
   isContested(claim: PersistentVolumeClaim): boolean {
     const waiting = this.#waiting.get(storageClassNameOf(claim) ?? '')
     return (waiting?.size ?? 0) > 1
   }
 
-  /** Keeps a volume for a claim. */
   keep(volume: string, claim: PersistentVolumeClaim): void {
     this.#keptFor.set(volume, keyOf(claim))
   }

@@ -1,4 +1,4 @@
-/** What is looked up to judge a pod's volumes and what the provider sets as its rules. */
+/** Lookups and provider rules for the validation of pods. */
 import {
   labels,
   type Node,
@@ -9,42 +9,42 @@ import {
   type StorageClass,
 } from '@tenon/api'
 
-/** Storage objects by name; undefined when there is none. */
+/** Storage objects by name; undefined if they do not exist. */
 export interface VolumeLookups {
   readonly claim: (namespace: string, name: string) => PersistentVolumeClaim | undefined
   readonly volume: (name: string) => PersistentVolume | undefined
   readonly storageClass: (name: string) => StorageClass | undefined
-  /** PersistentVolumes of a StorageClass, bound ones among them. */
+  /** PersistentVolumes of a StorageClass, including bound ones. */
   readonly volumesOfClass: (storageClass: string) => readonly PersistentVolume[]
-  /** Pods on nodes that mount the claim and have not ended. */
+  /** Bound pods that mount the claim and have not ended. */
   readonly podsUsing: (namespace: string, claim: string) => readonly Pod[]
   readonly node: (name: string) => Node | undefined
 }
 
-/** The core's and the provider's rules for what pods may ask. */
+/** Rules of the core and of the provider for what pods may request. */
 export interface EligibilityPolicy {
-  /** Label keys that pods may always choose by. */
+  /** Label keys that pods may always select on. */
   readonly wellKnownLabels: ReadonlySet<string>
-  /** Label keys, beside the core's, that pods may not choose by. */
+  /** Label keys that pods may not select on, in addition to those of the core. */
   readonly restrictedLabels?: ReadonlySet<string>
-  /** Domains, beside the core's, whose labels (of subdomains too) pods may not choose by. */
+  /** Domains whose labels (subdomains included) pods may not select on, in addition to those of the core. */
   readonly restrictedDomains?: readonly string[]
   /** CSI drivers whose volumes cannot be used on the provider's nodes. */
   readonly unsupportedProvisioners?: ReadonlySet<string>
-  /** Keys that a StorageClass may not restrict volumes by. */
+  /** Keys that `allowedTopologies` of a StorageClass may not use. */
   readonly unsupportedTopologyKeys?: ReadonlySet<string>
-  /** Label keys by which the provider's drivers name what has another name on nodes. */
+  /** Aliases of label keys, as the provider's CSI drivers use other keys than nodes do. */
   readonly labelAliases?: ReadonlyMap<string, string>
 }
 
 const restrictedDomain = 'karpenter.sh'
 
-/** The key under which nodes and offerings carry a label. */
+/** The key that nodes and offerings use for a label. */
 export function canonicalKey(key: string, policy: EligibilityPolicy): string {
   return normalizedLabel(policy.labelAliases?.get(key) ?? key)
 }
 
-/** Whether pods may not choose nodes by `key`, which is canonical (scheduling.md 1, "Restricted labels"). */
+/** Whether pods may not select on the canonical `key` (scheduling.md 1, "Restricted labels"). */
 export function isRestricted(key: string, policy: EligibilityPolicy): boolean {
   if (policy.wellKnownLabels.has(key)) return false
   if (key === labels.hostname || policy.restrictedLabels?.has(key) === true) return true

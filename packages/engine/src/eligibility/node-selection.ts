@@ -1,4 +1,4 @@
-/** Whether a pod's choice of nodes by label can be judged at all (scheduling.md 2.1, check 2). */
+/** Whether the node selector and node affinity of a pod are valid (scheduling.md 2.1, check 2). */
 import {
   capacityTypes,
   labels,
@@ -16,7 +16,7 @@ const requiredTerms =
   'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms'
 const maxInt64 = 9_223_372_036_854_775_807n
 const boundOperators: ReadonlySet<string> = new Set(['Gt', 'Lt', 'Gte', 'Lte'])
-/** Keys whose values are all known beforehand. */
+/** Keys of which all values are known. */
 const closedValues: ReadonlyMap<string, readonly string[]> = new Map([
   [labels.capacityType, Object.values(capacityTypes)],
 ])
@@ -42,20 +42,20 @@ export function selectionProblems(spec: PodSpec, policy: EligibilityPolicy): rea
   return problems
 }
 
-/** Names of nodes are the only field that Kubernetes matches, and are judged as host names are. */
+/** `matchFields` supports node names only; they are treated like host names. */
 function namesNodes({ key, operator, values = [] }: NodeSelectorRequirement): boolean {
   return key === 'metadata.name' && (operator === 'In' || operator === 'NotIn') && values.length > 0
 }
 
 /**
- * Hosts in node affinity are no reason to leave a pod out: a new node is not one of those that are excluded, and a term
- * that names hosts may be one of several (reports.md 2).
+ * Host names in node affinity do not make a pod ineligible: `NotIn` does not exclude a new node, and another
+ * term may match one (reports.md 2).
  */
 function isAboutHosts({ key }: Requirement, policy: EligibilityPolicy): boolean {
   return canonicalKey(key, policy) === labels.hostname
 }
 
-/** Problems of one requirement that is not a pod's. */
+/** Problems of a requirement that is not part of a pod. */
 export function requirementProblems(
   requirement: Requirement,
   field: string,
@@ -66,7 +66,7 @@ export function requirementProblems(
   return problems
 }
 
-/** `fieldOf` names the place; it is asked only when something is wrong, for most pods are right. */
+/** `fieldOf` builds the path of a field; it is only called for a problem, as most pods have none. */
 function check(
   expression: Requirement,
   fieldOf: () => string,
@@ -96,7 +96,7 @@ function isBound(values: readonly string[]): boolean {
   return values.length === 1 && /^\+?\d+$/.test(value) && BigInt(value) <= maxInt64
 }
 
-/** Whether `key` is `[prefix/]name` as Kubernetes takes it for labels. */
+/** Whether `key` is a qualified name, `[prefix/]name`, as Kubernetes requires for labels. */
 export function isQualifiedName(key: string): boolean {
   const slash = key.indexOf('/')
   const name = key.slice(slash + 1)

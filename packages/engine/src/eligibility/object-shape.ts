@@ -1,4 +1,4 @@
-/** Whether objects other than pods can be read: the fields that some part of the autoscaler reads. */
+/** Whether objects other than pods have valid values in the fields that are read. */
 import { ownValue, parseNillableDuration } from '@tenon/api'
 import { nodeSelectorTerms, labelSelector, podSpec } from './pod-shape.ts'
 import {
@@ -19,7 +19,7 @@ import {
   within,
 } from './shape-check.ts'
 
-/** A list that has entries. */
+/** A list with at least one entry. */
 function notEmpty(list: Shape): Shape {
   return (value, at) => {
     if (Array.isArray(value) && value.length === 0) at.expect('given at least one entry')
@@ -27,7 +27,7 @@ function notEmpty(list: Shape): Shape {
   }
 }
 
-/** A map of which exactly one of these fields is there. */
+/** A map with exactly one of these fields. */
 function oneField(map: Shape, ...names: readonly string[]): Shape {
   return (value, at) => {
     const found = at.problems.length
@@ -153,7 +153,7 @@ const daemonSet = object({
   }),
 })
 
-/** A selector that can be evaluated: other than with pods, one that cannot is kept apart from one that matches nothing. */
+/** PodDisruptionBudgets: a selector that cannot be evaluated differs from one that matches nothing. */
 const budgetSelector: Shape = (value, at) => {
   const found = at.problems.length
   labelSelector(value, at)
@@ -300,9 +300,9 @@ const kubernetesGroup = object({
     }),
   ),
 })
-/** Of coscheduling and of Volcano. */
+/** PodGroups of coscheduling and of Volcano. */
 const memberGroup = object({ spec: fields({ minMember: wholeNumber }) })
-/** Three kinds have this name. */
+/** Three APIs have a kind of this name. */
 const podGroup: Shape = (value, at) => {
   const { apiVersion = '' } = value as { readonly apiVersion?: string }
   const shape = apiVersion.startsWith('scheduling.k8s.io/') ? kubernetesGroup : memberGroup
@@ -376,8 +376,8 @@ const shapes: ReadonlyMap<string, Shape> = new Map([
 ])
 
 /**
- * Every place where an object is not what the API promises, if any.
- * @param kind of the object; what is not known to the core is a node class.
+ * All fields with invalid values.
+ * @param kind of the object; a kind that the core does not know is a node class.
  */
 export function misshapenObjectFields(kind: string, value: unknown): readonly ShapeProblem[] {
   return misfits(value, shapes.get(kind) ?? nodeClass)

@@ -1,4 +1,4 @@
-/** What of a pod is read for a decision, and whether it can be read. */
+/** The fields of a pod that a decision reads, and whether their values are valid. */
 import {
   fields,
   integer,
@@ -20,7 +20,7 @@ const expression = fields({
   operator: oneOf('In', 'NotIn', 'Exists', 'DoesNotExist', 'Gt', 'Lt', 'Gte', 'Lte'),
   values: optional(listOf(text)),
 })
-/** A term of a node selector, of a pod's affinity or of a volume. */
+/** A term of a node selector in the affinity of a pod or volume. */
 const nodeSelectorTerm = fields({
   matchExpressions: optional(listOf(expression)),
   matchFields: optional(listOf(expression)),
@@ -82,7 +82,7 @@ const spreadConstraint = fields({
   matchLabelKeys: optional(listOf(text)),
 })
 
-/** What of a pod's spec is read. */
+/** The fields of a pod's spec that are read. */
 export const podSpec: Shape = fields({
   nodeName: optional(text),
   priority: optional(integer),
@@ -118,10 +118,7 @@ const pod = fields({
   ),
 })
 
-/**
- * Every place where a pod is not what the API promises, if any. A pod without such places can be
- * given to every function of the engine; one with some can not.
- */
+/** All fields with invalid values. Functions of the engine may only be called with pods that have none. */
 export function misshapenFields(value: unknown): readonly ShapeProblem[] {
   return misfits(value, pod)
 }

@@ -1,4 +1,4 @@
-/** Whether NodePools, instance types and the pods of DaemonSets can be read. */
+/** Whether NodePools, instance types and pod templates of DaemonSets are valid. */
 import { isKnownPrice, mostPricePerHour } from '@tenon/api'
 import { podSpec } from './pod-shape.ts'
 import {
@@ -62,17 +62,17 @@ const instanceType = fields({
   }),
 })
 
-/** @throws TypeError naming every field of the NodePool that is not what the API promises. */
+/** @throws TypeError that names every invalid field of the NodePool. */
 export function requireReadablePool(value: unknown): void {
   require(value, nodePool)
 }
 
-/** @throws TypeError naming every field of the instance type that is not what the contract promises. */
+/** @throws TypeError that names every invalid field of the instance type. */
 export function requireReadableType(value: unknown): void {
   require(value, instanceType)
 }
 
-/** @throws TypeError naming every field of the pod's spec that is not what the API promises. */
+/** @throws TypeError that names every invalid field of the pod's spec. */
 export function requireReadableSpec(value: unknown): void {
   require(value, podSpec)
 }
@@ -82,7 +82,7 @@ function require(value: unknown, shape: Shape): void {
   if (problems.length > 0) throw new TypeError(shapeProblemText(problems))
 }
 
-/** `spec.x must be a list; spec.y must be a text`. */
+/** Example: `spec.x must be a list; spec.y must be a text`. */
 export function shapeProblemText(problems: readonly ShapeProblem[]): string {
   return problems.map(({ field, expected }) => `${field} must be ${expected}`).join('; ')
 }

@@ -1,8 +1,8 @@
-/** Why a pending pod cannot be considered, as data, and the words for it (scheduling.md 2.1). */
+/** Why a pending pod is ineligible, as data and as text (scheduling.md 2.1). */
 import { labels } from '@tenon/api'
 import type { ShapeProblem } from './shape-check.ts'
 
-/** A volume of a pod and the claim it stands for. */
+/** A volume of a pod and its claim. */
 export interface VolumeSubject {
   /** Name of the volume in the pod. */
   readonly volume: string
@@ -10,7 +10,7 @@ export interface VolumeSubject {
   readonly claim: string
 }
 
-/** Something about the pod's choice of nodes; `field` is a path in the pod. */
+/** A problem of the pod's node selector or affinity; `field` is a path in the pod. */
 export type SelectionProblem =
   | { readonly kind: 'matchFields'; readonly field: string }
   | { readonly kind: 'invalidKey'; readonly field: string; readonly key: string }
@@ -26,7 +26,7 @@ export type SelectionProblem =
       readonly known: readonly string[]
     }
 
-/** Something about one of the pod's volumes. */
+/** A problem of one of the pod's volumes. */
 export type VolumeProblem = VolumeSubject &
   (
     | {
@@ -44,7 +44,7 @@ export type VolumeProblem = VolumeSubject &
     | { readonly kind: 'noStorageClass' }
     | { readonly kind: 'storageClassMissing' | 'immediateBinding'; readonly storageClass: string }
     | { readonly kind: 'noVolumeToBind'; readonly storageClass: string }
-    /** Of access mode ReadWriteOncePod; `pod` is `namespace/name`. */
+    /** The claim is ReadWriteOncePod, and `pod` (`namespace/name`) uses it. */
     | { readonly kind: 'claimInUse'; readonly pod: string }
     | { readonly kind: 'unsupportedTopologyKey'; readonly storageClass: string; readonly key: string }
     | { readonly kind: 'unsupportedProvisioner'; readonly driver: string }
@@ -56,14 +56,14 @@ export type PodProblem =
   | SelectionProblem
   | VolumeProblem
 
-/** Everything that keeps a pod from being considered; never empty. */
+/** Why a pod is ineligible; never empty. */
 export interface PodProblems {
   readonly problems: readonly PodProblem[]
-  /** The pod does not want a managed node: nobody needs to be told. */
+  /** True if the pod excludes managed nodes itself, so that no event is recorded. */
   readonly silent: boolean
 }
 
-/** One sentence that names every problem, its place and what would fix it. */
+/** One sentence that names every problem, its field and the fix. */
 export function renderPodProblems({ problems }: PodProblems): string {
   return problems.map(renderPodProblem).join('; ')
 }
@@ -77,7 +77,7 @@ function renderPodProblem(problem: PodProblem): string {
   return `${problem.field}: ${renderSelectionProblem(problem)}`
 }
 
-/** What is wrong and what would fix it, without the field. */
+/** The problem and the fix, without the field. */
 export function renderSelectionProblem(problem: SelectionProblem): string {
   switch (problem.kind) {
     case 'matchFields':
@@ -99,7 +99,7 @@ export function renderSelectionProblem(problem: SelectionProblem): string {
   }
 }
 
-/** Names the volume, its claim, what is wrong and what would fix it. */
+/** Names the volume, its claim, the problem and the fix. */
 export function renderVolumeProblem(problem: VolumeProblem): string {
   return `volume ${problem.volume}: PersistentVolumeClaim ${problem.claim} ${volumeWords(problem)}`
 }

@@ -57,14 +57,14 @@ export function parseSchedulerConfig(document: unknown): SchedulerConfig {
   return { defaultConstraints: config?.podTopologySpread?.defaultConstraints ?? [] }
 }
 
-/** One clause for each problem, naming its field. */
+/** One clause per problem, with its field. */
 export function renderSchedulerConfigProblems(problems: readonly ShapeProblem[]): string {
   return problems
     .map(({ field, expected }) => `${field === '' ? 'the document' : field} must be ${expected}`)
     .join('; ')
 }
 
-/** An object that has no fields but these. */
+/** An object without other fields than these. */
 function onlyFields(shapes: Readonly<Record<string, Shape>>): Shape {
   const known = Object.keys(shapes)
   const named = fields(shapes)

@@ -1,22 +1,22 @@
-/** Checks that data from outside has the shape its type promises. Never throws. */
+/** Checks that external data matches its type. Never throws. */
 import { isQuantity, isRecord, ownValue } from '@tenon/api'
 
-/** A value that is not what it must be. */
+/** A value that does not match its type. */
 export interface ShapeProblem {
-  /** Path from the root of what was checked, `spec.containers[0].name`. */
+  /** Path from the root, such as `spec.containers[0].name`. */
   readonly field: string
-  /** What belongs there, `a list`. */
+  /** What is expected there, such as `a list`. */
   readonly expected: string
 }
 
-/** Looks at one value and reports every misfit in it. */
+/** Checks one value and reports every problem in it. */
 export type Shape = (value: unknown, at: Inspection) => void
 
 type Step = 'field' | 'index' | 'key'
 
 /**
- * Where a check is and what it has found. Every waiting pod is checked, and nearly all are right: the
- * path is put into words only when something is wrong.
+ * The current path and the problems found. The path is only rendered for a problem, as every pending pod is
+ * checked and nearly all are valid.
  */
 export class Inspection {
   readonly problems: ShapeProblem[] = []
@@ -33,7 +33,7 @@ export class Inspection {
     this.#names.pop()
   }
 
-  /** Notes that something else belongs here. */
+  /** Records a problem at the current path. */
   expect(expected: string): void {
     this.problems.push({ field: this.#field(), expected })
   }
@@ -49,14 +49,14 @@ export class Inspection {
   }
 }
 
-/** Every misfit of `value`. */
+/** All problems of `value`. */
 export function misfits(value: unknown, shape: Shape): readonly ShapeProblem[] {
   const inspection = new Inspection()
   shape(value, inspection)
   return inspection.problems
 }
 
-/** A value for which `isRight` holds. */
+/** A value that `isRight` accepts. */
 export function plain(expected: string, isRight: (value: unknown) => boolean): Shape {
   return (value, at) => {
     if (!isRight(value)) at.expect(expected)
@@ -73,7 +73,7 @@ export const positiveInteger: Shape = plain(
   'an integer above 0',
   (value) => Number.isSafeInteger(value) && (value as number) > 0,
 )
-/** Clients write small quantities as bare numbers. */
+/** Clients may write quantities as plain numbers. */
 export const quantity: Shape = plain('a quantity of 0 or more (for example 500m, 4Gi or 2)', (value) => {
   const written = typeof value === 'number' ? String(value) : value
   return typeof written === 'string' && isQuantity(written) && !written.startsWith('-')
@@ -126,7 +126,7 @@ export function fields(shapes: Readonly<Record<string, Shape>>): Shape {
   }
 }
 
-/** Looks at a value inside the present one. */
+/** Checks a value inside the current one. */
 export function within(
   at: Inspection,
   step: Step,

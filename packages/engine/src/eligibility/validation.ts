@@ -1,4 +1,4 @@
-/** Whether a pending pod can be considered at all (scheduling.md 2.1). */
+/** Whether a pending pod is eligible (scheduling.md 2.1). */
 import { labels, type Pod, type PodSpec, storageClassNameOf } from '@tenon/api'
 import { operatorOf } from '../requirements/requirement.ts'
 import { requiredAlternatives } from '../requirements/requirements.ts'
@@ -18,8 +18,8 @@ import {
 const bindCompleted = 'pv.kubernetes.io/bind-completed'
 
 /**
- * Everything that keeps a pod from being considered, or undefined. Never throws: of a pod that is
- * not shaped as the API promises, that is the problem, and nothing else of it is looked at.
+ * Why a pod is ineligible, or undefined. Never throws: for a pod with invalid fields these are the only problem, and
+ * nothing else is checked.
  * @param isWellFormed set when {@link shapeProblems} has found nothing before.
  */
 export function validatePod(
@@ -39,14 +39,14 @@ export function validatePod(
   return problems.length === 0 ? undefined : { problems, silent }
 }
 
-/** The check that pods of leaving nodes get too: whether the pod can be read. */
+/** Invalid fields; the only check for pods of terminating nodes, which must move anyway. */
 export function shapeProblems(pod: Pod): PodProblems | undefined {
   const problems = misshapenFields(pod)
   if (problems.length === 0) return undefined
   return { problems: problems.map((problem) => ({ kind: 'misshapen', ...problem })), silent: false }
 }
 
-/** Two pools at once leave no value either. A preference takes no pod out, and neither does one of several terms. */
+/** Whether the pod excludes every NodePool. Preferences and single terms exclude nothing. */
 function isOptedOut({ spec }: Pod): boolean {
   if (!mentionsPool(spec)) return false
   return requiredAlternatives(spec).every((wanted) => {
@@ -55,7 +55,7 @@ function isOptedOut({ spec }: Pod): boolean {
   })
 }
 
-/** Most pods do not, and need not be looked at more closely. */
+/** A fast check, as most pods do not mention a NodePool. */
 function mentionsPool({ nodeSelector, affinity }: PodSpec): boolean {
   if (nodeSelector?.[labels.nodePool] !== undefined) return true
   const required =
@@ -113,7 +113,7 @@ function claimProblems(
   return problems
 }
 
-/** Of a claim that is not bound; a bound one does not need its class any more. */
+/** Problems of the StorageClass of an unbound claim; a bound claim no longer needs its class. */
 function classProblems(
   name: string | undefined,
   lookups: VolumeLookups,

@@ -1,4 +1,4 @@
-/** What a pod's volumes ask of its node (scheduling.md 8). */
+/** The requirements of a pod's volumes on its node (scheduling.md 8). */
 import {
   type Node,
   type NodeSelectorRequirement,
@@ -23,14 +23,16 @@ type Alternative = readonly NodeSelectorRequirement[]
 
 const ebsDriver = 'ebs.csi.aws.com'
 const selectedNode = 'volume.kubernetes.io/selected-node'
-/** By which the scheduler compares volumes and nodes beside their node affinity. */
+/**
+ * Labels that kube-scheduler (VolumeZone) compares between volumes and nodes, in addition to node affinity.
+ */
 const zoneLabels: readonly string[] = [
   labels.zone,
   labels.region,
   'failure-domain.beta.kubernetes.io/zone',
   'failure-domain.beta.kubernetes.io/region',
 ]
-/** CSI drivers that took over from the provisioners built into Kubernetes. */
+/** CSI drivers that replaced in-tree provisioners. */
 const migratedProvisioners: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'kubernetes.io/aws-ebs': ebsDriver,
@@ -42,18 +44,18 @@ const migratedProvisioners: ReadonlyMap<string, string> = new Map(
     'kubernetes.io/portworx-volume': 'pxd.portworx.com',
   }),
 )
-/** Bound on the combinations that are tried for one pod; far beyond what volumes of real pods have. */
+/** The maximum number of combinations for one pod, far more than real pods have. */
 const maxAlternatives = 1000
 
-/** A volume of a pod that stands for a claim. */
+/** A volume of a pod with a claim. */
 export interface ClaimedVolume {
   readonly volume: string
   readonly claimName: string
-  /** Kubernetes makes the claim for the pod. */
+  /** Kubernetes creates the claim for the pod. */
   readonly ephemeral: boolean
 }
 
-/** Volumes of a pod that stand for a claim, in order. */
+/** Volumes of a pod that have a claim, in order. */
 export function claimedVolumes(pod: Pod): readonly ClaimedVolume[] {
   return (pod.spec.volumes ?? []).flatMap((volume) => {
     const claimName = claimNameOf(pod, volume)
@@ -62,7 +64,7 @@ export function claimedVolumes(pod: Pod): readonly ClaimedVolume[] {
   })
 }
 
-/** What is wrong with a volume whose claim is not there. */
+/** The problem of a volume without its claim. */
 export function missingClaim({ ephemeral }: ClaimedVolume): 'claimMissing' | 'ephemeralClaimMissing' {
   return ephemeral ? 'ephemeralClaimMissing' : 'claimMissing'
 }
@@ -73,13 +75,13 @@ function claimNameOf(pod: Pod, volume: Volume): string | undefined {
   return (volume.ephemeral ?? undefined) === undefined ? undefined : `${pod.metadata.name}-${volume.name}`
 }
 
-/** Name of the PersistentVolume a claim is bound to, or was reserved for. */
+/** The PersistentVolume that a claim is bound to, or reserved by. */
 export function boundVolumeOf(claim: PersistentVolumeClaim): string | undefined {
   const name = claim.spec.volumeName ?? ''
   return name === '' ? undefined : name
 }
 
-/** The CSI driver of a PersistentVolume; undefined when none attaches it. */
+/** The CSI driver of a PersistentVolume; undefined if no driver attaches it. */
 function driverOfVolume(volume: PersistentVolume): string | undefined {
   if ((volume.spec.csi ?? undefined) !== undefined) return volume.spec.csi?.driver
   return (volume.spec.awsElasticBlockStore ?? undefined) === undefined ? undefined : ebsDriver
@@ -90,7 +92,7 @@ function driverOfClass(storageClass: StorageClass): string {
   return migratedProvisioners.get(storageClass.provisioner) ?? storageClass.provisioner
 }
 
-/** The CSI driver that attaches a claim's volume; undefined when it is unknown or there is none. */
+/** The CSI driver that attaches a claim's volume; undefined if there is none or it is unknown. */
 export function driverOf(claim: PersistentVolumeClaim, lookups: VolumeLookups): string | undefined {
   const bound = boundVolumeOf(claim)
   if (bound !== undefined) {
@@ -102,8 +104,8 @@ export function driverOf(claim: PersistentVolumeClaim, lookups: VolumeLookups): 
 }
 
 /**
- * Claims of a pod that count against a node's attach limits, by driver (scheduling.md 8.1). What
- * cannot be looked up is omitted: of a pod that runs already, nothing better is known.
+ * Claims of a running pod that count towards attach limits, by driver (scheduling.md 8.1). Claims that cannot
+ * be looked up are left out.
  */
 export function attachedClaims(pod: Pod, lookups: VolumeLookups): VolumeUse {
   const namespace = pod.metadata.namespace ?? ''
@@ -118,7 +120,10 @@ export function attachedClaims(pod: Pod, lookups: VolumeLookups): VolumeUse {
   return Object.fromEntries([...use].map(([driver, names]) => [driver, [...names]]))
 }
 
-/** Whether a node with these attach limits attaches both; drivers that are not in `limits` have no limit. */
+/**
+ * Whether `use` and `more` together stay within the attach limits; drivers that are not in `limits` have no
+ * limit.
+ */
 export function withinVolumeLimits(
   limits: Readonly<Record<string, number>>,
   use: VolumeUse,
@@ -130,10 +135,10 @@ export function withinVolumeLimits(
   )
 }
 
-/** One way in which a pod's claims so far can be served. */
+/** One way to satisfy the claims of a pod that were read so far. */
 interface Option {
   readonly terms: Alternative
-  /** PersistentVolumes that unbound claims get, with the claims. */
+  /** PersistentVolumes that unbound claims would be bound to. */
   readonly takes: readonly Taking[]
 }
 
@@ -142,19 +147,19 @@ interface Taking {
   readonly claim: PersistentVolumeClaim
 }
 
-/** What a claim can be served by, or why that cannot be known. */
+/** The ways to satisfy a claim, or why they are unknown. */
 type Resolution = { readonly options: readonly Option[] } | { readonly problem: VolumeProblem }
 
 const noKeys: ReadonlySet<string> = new Set()
 const anywhere: Option = { terms: [], takes: [] }
 
-/** Whether one pod alone may use the claim at a time, in the whole cluster. */
+/** Whether the claim is ReadWriteOncePod. */
 export function isExclusive({ spec }: PersistentVolumeClaim): boolean {
   return spec.accessModes?.includes('ReadWriteOncePod') === true
 }
 
 /**
- * Notes the claims of a pod that wait for a PersistentVolume which nobody provisions. To be called for every pod of a
+ * Registers the unbound claims of a pod that need an existing PersistentVolume. Call it for every pod of a
  * decision before the first one is resolved.
  */
 export function noteFreeVolumes(pod: Pod, lookups: VolumeLookups, free: FreeVolumes): void {
@@ -167,10 +172,9 @@ export function noteFreeVolumes(pod: Pod, lookups: VolumeLookups, free: FreeVolu
 }
 
 /**
- * What the pod's volumes ask of its node (scheduling.md 8.2).
- * @param free PersistentVolumes that unbound claims can get; what this pod gets is taken from it.
- * @returns the first volume's problem when a claim, a PersistentVolume or a StorageClass cannot be
- * looked up or read: without it nobody can say where the pod may run.
+ * The requirements of the pod's volumes on its node (scheduling.md 8.2).
+ * @param free PersistentVolumes that unbound claims can get; those that this pod gets are removed from it.
+ * @returns the first problem if a claim, PersistentVolume or StorageClass cannot be looked up or read.
  */
 export function resolveVolumes(
   pod: Pod,
@@ -195,7 +199,7 @@ export function resolveVolumes(
     if (isExclusive(claim)) exclusive.push(subject.claim)
     isContested ||= options.some(({ takes }) => takes.length > 0) && free.isContested(claim)
   }
-  // Where others want the same volumes, each pod is decided about with volumes of its own.
+  // If other claims need the same volumes, each pod is placed with volumes of its own.
   if (isContested) {
     combined = combined.slice(0, 1)
     for (const { volume, claim } of combined[0]?.takes ?? []) free.keep(volume, claim)
@@ -208,7 +212,7 @@ export function resolveVolumes(
 }
 
 /**
- * Whether the pod's volumes, as they are now, can be reached from a node.
+ * Whether the node can reach the pod's volumes as they are now.
  * @param nodeLabels labels of the node, by canonical key.
  */
 export function volumesAdmit(
@@ -269,13 +273,15 @@ function unreadable(volume: PersistentVolume, subject: VolumeSubject): Resolutio
   return { problem: { kind: 'volumeUnreadable', persistentVolume: volume.metadata.name, ...subject } }
 }
 
-/** Where the scheduler has begun to bind a claim, its pod stays meant for that node. */
+/** kube-scheduler has selected this node for a claim that is not bound yet, so the pod stays there. */
 function hostOf(node: Node): NodeSelectorRequirement {
   const host = node.metadata.labels?.[labels.hostname] ?? node.metadata.name
   return { key: labels.hostname, operator: 'In', values: [host] }
 }
 
-/** A node-local path moves with the pod: the host name of a volume that is bound does not bind the pod. */
+/**
+ * Host names are left out for node-local volumes: the pod may move to another node, as its data is not kept.
+ */
 function boundTerms(volume: PersistentVolume): readonly Alternative[] | undefined {
   const isLocal =
     (volume.spec.local ?? undefined) !== undefined || (volume.spec.hostPath ?? undefined) !== undefined
@@ -283,7 +289,7 @@ function boundTerms(volume: PersistentVolume): readonly Alternative[] | undefine
   return isLocal ? terms?.map((term) => term.filter(({ key }) => key !== labels.hostname)) : terms
 }
 
-/** Each required term is an alternative; undefined when they cannot be read. */
+/** One alternative per required term; undefined when they cannot be read. */
 function requiredTerms(volume: PersistentVolume): readonly Alternative[] | undefined {
   const terms = volume.spec.nodeAffinity?.required?.nodeSelectorTerms ?? []
   if (misfits(terms, nodeSelectorTerms).length > 0) return undefined
@@ -292,7 +298,7 @@ function requiredTerms(volume: PersistentVolume): readonly Alternative[] | undef
   return stated.length === 0 && zones.length > 0 ? [zones] : stated.map((term) => [...term, ...zones])
 }
 
-/** Zones and regions that a volume of the time before node affinity has as labels, several of them joined by `__`. */
+/** Zone and region labels of volumes without node affinity; several values are joined by `__`. */
 function zoneLabelTerms({ metadata }: PersistentVolume): Alternative {
   return zoneLabels.flatMap((key): Alternative => {
     const value = ownValue(metadata.labels, key)
@@ -312,10 +318,7 @@ function classTerms(storageClass: StorageClass): readonly Alternative[] {
     .filter((term) => term.length > 0)
 }
 
-/**
- * Combinations of which both halves can hold at once; all of them when none can. No volume is given to two claims: none
- * are left where there are too few.
- */
+/** Compatible combinations; all of them when none is compatible. No volume is used for two claims. */
 function product(before: readonly Option[], next: readonly Option[]): readonly Option[] {
   if (isAnywhere(before)) return next
   if (isAnywhere(next)) return before
@@ -333,7 +336,7 @@ function product(before: readonly Option[], next: readonly Option[]): readonly O
 
 const isAnywhere = (options: readonly Option[]): boolean => options.length === 1 && options[0] === anywhere
 
-/** Two volumes of a pod may stand for one claim. */
+/** Two volumes of a pod may use the same claim. */
 function canBothTake(a: Option, b: Option): boolean {
   return a.takes.every(({ volume, claim }) =>
     b.takes.every((other) => (other.volume === volume) === (other.claim === claim)),
@@ -353,7 +356,10 @@ function canBothHold(a: Alternative, b: Alternative): boolean {
   return true
 }
 
-/** Both terms as one; equal keys that list values are merged, so that terms do not grow with volumes. */
+/**
+ * Both terms as one. `In` expressions of equal keys are merged, so that terms do not grow with the number of
+ * volumes.
+ */
 function both(a: Alternative, b: Alternative): Alternative {
   const merged = [...a]
   for (const expression of b) {

@@ -1,4 +1,4 @@
-/** Everything a scheduling decision may depend on. Immutable; the engine changes none of it. */
+/** The input of a scheduling decision. The engine does not change it. */
 import type {
   InstanceType,
   NodePool,
@@ -147,7 +147,7 @@ export interface PodGroupInput {
   readonly minCount: number
   /** The number of members on nodes that have neither ended nor are terminating. */
   readonly bound: number
-  /** Higher first. */
+  /** Higher priorities are placed first. */
   readonly priority: number
   /** Creation time as RFC 3339; older first. */
   readonly createdAt: string

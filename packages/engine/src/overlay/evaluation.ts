@@ -1,4 +1,4 @@
-/** Which NodeOverlays change what, and which of them contradict others (scheduling.md 13.4). */
+/** Which NodeOverlays apply, and which are invalid or in conflict (scheduling.md 13.4). */
 import type { NodeOverlay, NodePool } from '@tenon/api'
 import type { EligibilityPolicy } from '../eligibility/lookups.ts'
 import {
@@ -16,17 +16,17 @@ import {
 import type { TypeOverlay } from './overlaid-type.ts'
 import { currencyProblems, type OverlayProblem, overlayProblems } from './validation.ts'
 
-/** Two overlays of one weight that both set the same thing. */
+/** Two overlays of equal weight that set the same field. */
 export interface OverlayConflict {
-  /** The overlay that applies. */
+  /** The other overlay, which applies. */
   readonly with: string
   readonly nodePool: string
   readonly instanceType: string
-  /** The resource both set; the price when absent. */
+  /** The resource that both set; absent = the price. */
   readonly resource?: string
 }
 
-/** What became of one overlay. */
+/** The result for one overlay. */
 export type OverlayOutcome =
   | { readonly kind: 'valid' }
   | { readonly kind: 'invalid'; readonly problems: readonly OverlayProblem[] }
@@ -37,11 +37,11 @@ export type PoolOverlays = ReadonlyMap<string, TypeOverlay>
 
 export interface OverlayEvaluation {
   readonly outcomes: ReadonlyMap<NodeOverlay, OverlayOutcome>
-  /** Of every pool that was given; pools that are changed alike share what changes a type. */
+  /** Contains every pool of the input. Equal changes of a type are one object. */
   readonly byPool: ReadonlyMap<NodePool, PoolOverlays>
 }
 
-/** Overlays from the strongest: by weight, and from the last name to the first. */
+/** Highest weight first, then names in descending order. */
 function strongestFirst(a: NodeOverlay, b: NodeOverlay): number {
   return weightOf(b) - weightOf(a) || (a.metadata.name < b.metadata.name ? 1 : -1)
 }
@@ -51,9 +51,8 @@ function weightOf({ spec }: NodeOverlay): number {
 }
 
 /**
- * Evaluates overlays in steps, from the strongest to the weakest. One that contradicts another of its
- * weight anywhere applies nowhere; against others the stronger wins, offering by offering and resource
- * by resource.
+ * Evaluates overlays from the highest weight to the lowest. An overlay in conflict anywhere applies nowhere.
+ * Otherwise the higher weight wins, for each offering and each resource.
  */
 export function* evaluateOverlaysInSteps(
   overlays: readonly NodeOverlay[],
@@ -110,7 +109,10 @@ function firstConflict(compiled: CompiledOverlay, matches: readonly Match[]): Ov
   return undefined
 }
 
-/** The stronger overlay's value stays, but who comes next is compared with this one. */
+/**
+ * Keeps the value of the overlay with the higher weight, but remembers this one as the last, for the next
+ * comparison.
+ */
 function record({ overlay, price, capacity }: CompiledOverlay, { settings, offerings }: Match): void {
   const { prices, resources } = settings
   if (price !== undefined)
@@ -144,7 +146,7 @@ function poolOverlays(pools: readonly CompiledPool[]): ReadonlyMap<NodePool, Poo
   )
 }
 
-/** One sentence that names both overlays' common subject and what would fix it. */
+/** One sentence that names both overlays, what they both set, and the fix. */
 export function renderOverlayConflict({
   with: other,
   nodePool,

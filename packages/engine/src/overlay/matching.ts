@@ -1,4 +1,4 @@
-/** Which types and offerings of which pools an overlay is for (scheduling.md 13.4). */
+/** Which types and offerings of which pools an overlay matches (scheduling.md 13.4). */
 import {
   type InstanceType,
   labels,
@@ -18,27 +18,27 @@ import {
 } from '../requirements/requirements.ts'
 import { offeringKey } from './overlaid-type.ts'
 
-/** A pool with every type that its provider offers it, without overlays. */
+/** A pool with all instance types of its provider, before overlays. */
 export interface OfferedPool {
   readonly nodePool: NodePool
   readonly instanceTypes: readonly InstanceType[]
-  /** What its prices are in, as the provider names it; undefined when that is not known. */
+  /** The unit of its prices, as named by the provider; undefined when it is unknown. */
   readonly priceUnit?: string | undefined
 }
 
-/** What has been set, to what, and by which overlay last. */
+/** A value, and the last overlay that set it. */
 export interface Setting<T> {
   readonly value: T
   readonly by: NodeOverlay
 }
 
-/** What the overlays so far have set of one type of one pool. */
+/** What overlays have set so far for one type of one pool. */
 export interface TypeSettings {
   readonly prices: Map<string, Setting<string>>
   readonly resources: Map<string, Setting<number>>
 }
 
-/** An overlay is for this type in this pool. */
+/** A type in a pool that an overlay matches. */
 export interface Match {
   readonly nodePool: string
   readonly instanceType: string
@@ -47,7 +47,7 @@ export interface Match {
   readonly offerings: readonly string[]
 }
 
-/** An overlay, read once. */
+/** An overlay with its parsed requirements. */
 export interface CompiledOverlay {
   readonly overlay: NodeOverlay
   readonly requirements: Requirements
@@ -55,13 +55,13 @@ export interface CompiledOverlay {
   readonly capacity: Resources
 }
 
-/** A type, read once. */
+/** A type with its parsed requirements. */
 export interface CompiledType {
   readonly requirements: Requirements
   readonly offerings: readonly { readonly key: string; readonly requirements: Requirements }[]
 }
 
-/** A pool, read once, and what its types are set to. */
+/** A pool with its requirements and what overlays set for its types. */
 export interface CompiledPool {
   readonly nodePool: NodePool
   readonly instanceTypes: readonly InstanceType[]
@@ -85,7 +85,7 @@ export function compilePool({ nodePool, instanceTypes, priceUnit }: OfferedPool)
   }
 }
 
-/** The overlay must be without problems. */
+/** The overlay must be valid. */
 export function compileOverlay(overlay: NodeOverlay, policy: EligibilityPolicy): CompiledOverlay {
   const { requirements, price, priceAdjustment, capacity } = overlay.spec
   return {
@@ -98,7 +98,7 @@ export function compileOverlay(overlay: NodeOverlay, policy: EligibilityPolicy):
   }
 }
 
-/** Reads each type once; pools are often offered the same ones. */
+/** Compiles each type once, as pools often share their types. */
 export function typeCompiler(): (type: InstanceType) => CompiledType {
   const known = new Map<InstanceType, CompiledType>()
   return (type) => {
@@ -115,7 +115,7 @@ export function typeCompiler(): (type: InstanceType) => CompiledType {
   }
 }
 
-/** Whether the overlay is for the type in the pool; the pool's own requirements do not matter. */
+/** The match of the overlay with a type in a pool; requirements of the pool do not matter. */
 export function matchOf(
   { requirements }: CompiledOverlay,
   pool: CompiledPool,
@@ -138,7 +138,7 @@ export function matchOf(
   return { nodePool: pool.nodePool.metadata.name, instanceType: type.name, settings, offerings }
 }
 
-/** What is said of `keys` by both; only these are asked for. */
+/** The values that both allow for `keys`. */
 function descriptionOf(keys: Iterable<string>, a: Requirements, b: Requirements): Requirements {
   const sets = new Map<string, ValueSet>()
   for (const key of keys) {

@@ -2,23 +2,20 @@ import type { InstanceType, Offering, Resources } from '@tenon/api'
 import { parseRequirements, requirementList } from '../requirements/requirements.ts'
 import { overlaidPrice } from './price.ts'
 
-/** What overlays change of one instance type for the NodePools it is offered to. */
+/** What overlays change of an instance type for NodePools. */
 export interface TypeOverlay {
-  /** Resources in place of the type's own, or beside them. */
+  /** Resources that replace those of the type, or are added to them. */
   readonly capacity: Resources
-  /** By {@link offeringKey}: a price, or how to change it, as {@link overlaidPrice} takes it. */
+  /** By {@link offeringKey}: the `change` of {@link overlaidPrice}. */
   readonly priceByOffering: ReadonlyMap<string, string>
 }
 
-/** Equal for offerings of the same requirements, in whatever order they are stated. */
+/** Equal for offerings with equal requirements in any order. */
 export function offeringKey({ requirements }: Pick<Offering, 'requirements'>): string {
   return JSON.stringify(requirementList(parseRequirements(requirements)))
 }
 
-/**
- * The type with its overlay; a fresh object that shares what is not changed. What single offerings
- * override stays theirs.
- */
+/** A copy of the type with its overlay; unchanged parts are shared. Overrides of offerings stay. */
 export function overlaidType(type: InstanceType, { capacity, priceByOffering }: TypeOverlay): InstanceType {
   const isPriced = (offering: Offering) => priceByOffering.has(offeringKey(offering))
   const hasPrice = priceByOffering.size > 0 && type.offerings.some(isPriced)

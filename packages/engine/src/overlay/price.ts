@@ -2,9 +2,9 @@ import { mostPricePerHour, type PricePerHour } from '@tenon/api'
 
 /**
  * A price per hour under an overlay.
- * @param change an unsigned number replaces the price, a signed one is added to it, and a signed
- * percentage changes it by that part of it. The result is from 0 to {@link mostPricePerHour}; of a price
- * that is not known it is not known either, unless the overlay replaces the price or takes all of it off.
+ * @param change an unsigned number replaces the price, a signed number is added, and a signed percentage is a part of
+ * the price to add. The result is between 0 and {@link mostPricePerHour}. An unknown price stays unknown, unless it is
+ * replaced or reduced by 100 %.
  */
 export function overlaidPrice(pricePerHour: PricePerHour, change: string): PricePerHour {
   if (!/^[+-]/.test(change)) return bounded(Number(change))

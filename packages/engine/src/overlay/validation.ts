@@ -1,11 +1,11 @@
-/** What the schema of a NodeOverlay cannot check (api.md 5.4). */
+/** Checks of a NodeOverlay that its schema cannot do (api.md 5.4). */
 import { isKnownPrice, isQuantity, mostPricePerHour, type NodeOverlay } from '@tenon/api'
 import { canonicalKey, type EligibilityPolicy } from '../eligibility/lookups.ts'
 import { requirementProblems } from '../eligibility/node-selection.ts'
 import { renderSelectionProblem, type SelectionProblem } from '../eligibility/problems.ts'
 import type { OfferedPool } from './matching.ts'
 
-/** Why an overlay cannot be used; `field` is a path in the overlay. */
+/** Why an overlay is invalid; `field` is a path in the overlay. */
 export type OverlayProblem =
   | SelectionProblem
   | { readonly kind: 'notInWithoutValues'; readonly field: string; readonly key: string }
@@ -24,10 +24,10 @@ export type OverlayProblem =
       readonly priceUnit: string
     }
 
-/** Resources of which only the provider knows how much an instance has. */
+/** Resources that overlays may not set, as only the provider knows them. */
 const instanceResources: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
 
-/** Every problem of the overlay; none when it can be used. */
+/** All problems of the overlay; empty if it is valid. */
 export function overlayProblems(overlay: NodeOverlay, policy: EligibilityPolicy): readonly OverlayProblem[] {
   const { requirements, price, priceAdjustment, capacity } = overlay.spec
   const problems: OverlayProblem[] = []
@@ -57,8 +57,8 @@ export function overlayProblems(overlay: NodeOverlay, policy: EligibilityPolicy)
 }
 
 /**
- * What the overlay does to prices in pools that have none in a currency: an amount would mean another thing beside
- * prices that are multiples of something; only a percentage says the same in every unit.
+ * Problems of a price in pools whose prices are not in a currency: an amount has no meaning there, but a
+ * percentage does.
  */
 export function currencyProblems(
   { spec }: NodeOverlay,
@@ -75,7 +75,7 @@ export function currencyProblems(
   return []
 }
 
-/** One sentence that names every problem, its place and what would fix it. */
+/** One sentence that names every problem, its field and the fix. */
 export function renderOverlayProblems(problems: readonly OverlayProblem[]): string {
   return problems.map((problem) => `${problem.field}: ${words(problem)}`).join('; ')
 }

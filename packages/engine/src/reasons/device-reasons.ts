@@ -5,22 +5,24 @@ import { type DeviceTaint, taintText } from '@tenon/api'
 export type WayShortage =
   /** No device is of the class. */
   | { readonly kind: 'class'; readonly deviceClass: string }
-  /** No device of the class meets these selectors; `problem`: why the first cannot be evaluated. */
+  /**
+   * No device of the class matches these selectors; `problem`: why the first selector cannot be evaluated.
+   */
   | {
       readonly kind: 'selectors'
       readonly deviceClass: string
       readonly expressions: readonly string[]
       readonly problem?: string
     }
-  /** All selected devices have taints that the request does not tolerate. */
+  /** All matching devices have taints that the request does not tolerate. */
   | { readonly kind: 'taints'; readonly taints: readonly DeviceTaint[] }
-  /** Amounts as quantities; `most` is absent when no device has such a capacity. */
+  /** Quantities. `most` is absent when no device has such a capacity. */
   | { readonly kind: 'capacity'; readonly name: string; readonly asked: string; readonly most?: string }
-  /** `most`: suitable devices on the node that has the most. */
+  /** `most`: matching devices on the node that has the most. */
   | { readonly kind: 'count'; readonly asked: number; readonly most: number }
-  /** It asks for all devices, and this pool is incomplete or invalid, so that nobody knows all. */
+  /** The request is for all devices, but this pool is incomplete or invalid, so their number is unknown. */
   | { readonly kind: 'pool'; readonly driver: string; readonly pool: string; readonly problem?: string }
-  /** Only these types have such devices, and other rules exclude them for the pod. */
+  /** Only these types have such devices, and other rules exclude these types for the pod. */
   | { readonly kind: 'otherTypes'; readonly instanceTypes: readonly string[] }
 
 export type ClaimShortage =
@@ -29,7 +31,7 @@ export type ClaimShortage =
       readonly kind: 'request'
       readonly ways: readonly { readonly request: string; readonly why: WayShortage }[]
     }
-  /** There are devices for each request, but not for all of them at once. */
+  /** There are devices for each request, but not for all requests at once. */
   | { readonly kind: 'together' }
 
 /** Why a node or claim cannot provide the devices of a pod. */
@@ -39,9 +41,9 @@ export interface DeviceRefusal {
   readonly claim: string
   readonly because:
     | { readonly kind: 'problem'; readonly problem: string }
-    /** It is allocated, and its devices cannot be reached from here. */
+    /** It is allocated, and its devices are not accessible from here. */
     | { readonly kind: 'elsewhere' }
-    /** `shortage` is computed only for a report. */
+    /** `shortage` is only computed for a report. */
     | { readonly kind: 'noDevices'; readonly shortage?: ClaimShortage }
     | { readonly kind: 'tooManySteps' }
 }

@@ -1,4 +1,4 @@
-/** Why something could not be placed, as data; rendered to words only when someone asks. */
+/** Why something could not be placed, as data. The text is only rendered when it is read. */
 import {
   formatResource,
   labels,
@@ -11,9 +11,9 @@ import { type DeviceRefusal, deviceWords } from './device-reasons.ts'
 import { renderValueSet, type ValueSet } from '../requirements/requirement.ts'
 import { type Incompatibility, type Requirements, renderRequirements } from '../requirements/requirements.ts'
 
-/** What an instance type must meet, beside being listed. */
+/** Which conditions some instance type met. No type met all of them. */
 export interface FilterOutcome {
-  /** Some type met the requirements, held the resources, had an available offering. */
+  /** Some type met the requirements, had the resources, had an available offering. */
   readonly requirementsMet: boolean
   readonly resourcesMet: boolean
   readonly offeringMet: boolean
@@ -23,7 +23,7 @@ export interface FilterOutcome {
   readonly resourcesAndOffering: boolean
 }
 
-/** One reason of one template for one pod (scheduling.md 12.3). */
+/** Why one NodePool cannot take a pod (scheduling.md 12.3). */
 export type TemplateReason =
   | { readonly kind: 'untoleratedTaints'; readonly taints: readonly Taint[] }
   | { readonly kind: 'incompatibleRequirements'; readonly conflict: Incompatibility }
@@ -32,12 +32,12 @@ export type TemplateReason =
       readonly kind: 'noInstanceType'
       readonly outcome: FilterOutcome
       readonly requirements: Requirements
-      /** Of the claim's pods and of the fewest daemon pods any type would run. */
+      /** Requests of the claim's pods, and of the smallest set of daemon pods of any type. */
       readonly requests: Resources
-      /** With the most daemon pods, where types differ in theirs. */
+      /** The same with the largest set of daemon pods; set only where types differ. */
       readonly largestRequests?: Resources
     }
-  /** Pods of these DaemonSets (`namespace/name`) have a host port of the pod. */
+  /** Pods of these DaemonSets (`namespace/name`) use a host port of the pod. */
   | {
       readonly kind: 'hostPortClash'
       readonly taken: readonly {
@@ -46,7 +46,7 @@ export type TemplateReason =
         readonly protocol: string
       }[]
     }
-  /** More volumes of a CSI driver than a node of any instance type attaches. */
+  /** The pod has more volumes of a CSI driver than a node of any instance type can attach. */
   | {
       readonly kind: 'attachLimit'
       readonly driver: string
@@ -57,30 +57,30 @@ export type TemplateReason =
       readonly kind: 'topology'
       readonly rule: 'spread' | 'affinity' | 'antiAffinity'
       readonly key: string
-      /** Pods counted in each known domain when the pass ended. */
+      /** Pods in each known domain at the end of the pass. */
       readonly counts: ReadonlyMap<string, number>
-      /** Domains that the pod, that the node, may be in. */
+      /** Domains that the pod allows, and that the node may have. */
       readonly podDomains?: ValueSet
       readonly nodeDomains?: ValueSet
     }
-  /** Keys with the number of values that are left. */
+  /** By key: the number of values that are left. */
   | { readonly kind: 'minValues'; readonly missing: ReadonlyMap<string, number> }
   | { readonly kind: 'nodeLimit' }
-  /** No type is within the limits; `isOfSuiting`: none of those that would hold the pod. */
+  /** All types exceed the limits; `isOfSuiting`: all types that would hold the pod do. */
   | { readonly kind: 'limits'; readonly isOfSuiting?: true }
-  /** These offerings would hold the pod and cannot be bought at present. */
+  /** These offerings would hold the pod but are unavailable. */
   | { readonly kind: 'unavailable'; readonly offerings: readonly UnavailableOffering[] }
 
-/** An offering that suits and cannot be bought at present. */
+/** A suitable offering that is unavailable. */
 export interface UnavailableOffering {
   readonly instanceType: string
   readonly zone: string
   readonly capacityType: string
-  /** Absent: the provider does not tell. */
+  /** Absent if the provider does not say why. */
   readonly unavailability?: Unavailability
 }
 
-/** Why a pod got no place. */
+/** Why a pod is unschedulable. */
 export type PodReason =
   | { readonly kind: 'noPools' }
   | { readonly kind: 'noTypesInPools' }
@@ -93,48 +93,51 @@ export type PodReason =
       readonly nodePool: string
       readonly missing?: ReadonlyMap<string, number>
     }
-  /** Left to the next pass: every reservation is spoken for, or its node would lose the one it holds. */
+  /** The pod waits for the next pass: all reservations are in use, or its node would lose its reservation. */
   | { readonly kind: 'reservationDeferred'; readonly variant: 'noneLeft' | 'wouldLose' }
-  /** A disruption would rely on a node that may never become usable. */
+  /** A disruption would depend on a node that may never become ready. */
   | { readonly kind: 'uninitializedNode'; readonly node: string }
   | { readonly kind: 'resourceClaims' }
-  /** No node, and none that could be launched, has devices for this claim (`namespace/name`). */
+  /** No existing or new node has devices for this ResourceClaim (`namespace/name`). */
   | { readonly kind: 'devices'; readonly claim: string; readonly because: DeviceRefusal['because'] }
-  /** Of access mode ReadWriteOncePod (`namespace/name`): another pod of this pass uses it. */
+  /** The claim (`namespace/name`) is ReadWriteOncePod, and another pod of this pass uses it. */
   | { readonly kind: 'exclusiveClaim'; readonly claim: string }
-  /** `problem` names the field and what is wrong with it. */
+  /** `problem` names the field and the problem. */
   | { readonly kind: 'malformed'; readonly problem: string }
-  /** Fewer members of its group may run than must run together. */
+  /** The group has fewer members than its minimum. */
   | {
       readonly kind: 'podGroupShort'
       readonly group: string
-      /** Members that wait for a node, and those that have one. */
+      /** Pending members, and members that have a node. */
       readonly members: number
       readonly bound: number
       readonly minCount: number
     }
-  /** Its group finds no place as a whole; `placed`: the most waiting members that did; `because`: why not one more. */
+  /**
+   * The group does not fit as a whole; `placed`: the most pending members that fit; `because`: why the next
+   * one does not.
+   */
   | {
       readonly kind: 'podGroup'
       readonly group: string
       readonly placed: number
       readonly bound: number
       readonly minCount: number
-      /** The domain in which the most did. */
+      /** The domain in which the most members fit. */
       readonly key?: string
       readonly domain?: string
-      /** UID of the next one, which found no place. */
+      /** UID of the first member that does not fit. */
       readonly member?: string
       readonly because: PodReason
     }
-  /** No node has the label that the members of its group must share, and no NodePool gives it. */
+  /** No node has the topology label of the group, and no NodePool sets it. */
   | { readonly kind: 'podGroupTopology'; readonly group: string; readonly key: string }
-  /** To compute the reason failed. */
+  /** A bug: the explanation threw. */
   | { readonly kind: 'unexplained' }
-  /** Every decision with this pod fails, which is a bug; `problem` is what it fails with. */
+  /** A bug: every decision with this pod throws `problem`. */
   | { readonly kind: 'undecidable'; readonly problem: string }
 
-/** The sentence for a pod's event; clauses of several NodePools are joined by `; `. */
+/** The message for the pod's event; clauses of several NodePools are joined by `; `. */
 export function renderPodReason(reason: PodReason): string {
   switch (reason.kind) {
     case 'noPools':
@@ -203,7 +206,7 @@ const deferredWords = {
   wouldLose: 'with the pod, the node it suits would lose the reserved capacity that it holds',
 } as const
 
-/** The clause that says why one NodePool's template cannot take a pod. */
+/** The clause for one NodePool. */
 export function renderTemplateReason(reason: TemplateReason, nodePool: string): string {
   switch (reason.kind) {
     case 'untoleratedTaints':
@@ -250,7 +253,7 @@ export function renderTemplateReason(reason: TemplateReason, nodePool: string): 
 const shownOfferings = 3
 const shownCauses = 4
 
-/** Offerings that wait for the same are told together, by name, with the time of the next try. */
+/** Offerings that are unavailable for the same reason are one clause, with the time of the next attempt. */
 export function renderShortage(offerings: readonly UnavailableOffering[]): string {
   const byCause = new Map<string, string[]>()
   for (const { instanceType, zone, capacityType, unavailability } of offerings) {
@@ -360,7 +363,7 @@ const fixes = {
   offering: 'allow more zones and capacity types, or wait for capacity',
 } as const
 
-/** What no type achieves, and what helps. */
+/** What no type meets, and the fix. */
 function outcomeWords(outcome: FilterOutcome): readonly [what: string, fix: string] {
   const unmet: (readonly [string, string])[] = []
   if (!outcome.requirementsMet) unmet.push(['meets the requirements', fixes.requirements])

@@ -4,19 +4,19 @@ import { normalizedLabel, type Requirement, type RequirementOperator } from '@te
 const maxInt64 = 9_223_372_036_854_775_807n
 const minInt64 = -maxInt64 - 1n
 
-/** The values a key may take: listed ones, or all but the listed ones within integer bounds. */
+/** The allowed values of a label key: those listed, or all but those listed, within integer bounds. */
 export interface ValueSet {
   readonly key: string
-  /** True when `values` are excluded rather than allowed. */
+  /** True if `values` are excluded instead of allowed. */
   readonly complement: boolean
   readonly values: ReadonlySet<string>
   readonly gte?: bigint
   readonly lte?: bigint
-  /** Fewest distinct values that must stay available. */
+  /** The fewest distinct values that must remain available. */
   readonly minValues?: number
   /**
-   * Set where the label must be there though the values do not say so: what is left of an `In` that
-   * was met with others, or an `Exists` beside exclusions.
+   * Set where the label must exist although the values alone would allow its absence: after `In` was
+   * intersected, or `Exists` was combined with exclusions.
    */
   readonly required?: true
 }
@@ -24,9 +24,8 @@ export interface ValueSet {
 const none: ReadonlySet<string> = new Set()
 
 /**
- * The value set of one requirement; its key is normalised. A bound that is not one 64-bit integer is
- * met by nothing, not even by the label's absence. Bounds past the ends of 64 bits give
- * `DoesNotExist`, without minValues.
+ * The value set of a requirement; its key is normalised. A bound that is not a 64-bit integer matches
+ * nothing, not even a node without the label. Bounds beyond 64 bits give `DoesNotExist`, without minValues.
  */
 export function valueSet(requirement: Requirement): ValueSet {
   const key = normalizedLabel(requirement.key)
@@ -64,30 +63,29 @@ function bounded(
   return { key, complement: true, values: none, ...bound, ...minValues }
 }
 
-/** The 64-bit integer that `text` is, with or without a sign. */
+/** The 64-bit integer in `text`, with or without a sign. */
 function parseInteger(text: string): bigint | undefined {
   if (!/^[+-]?\d+$/.test(text)) return undefined
   const number = BigInt(text)
   return number > maxInt64 || number < minInt64 ? undefined : number
 }
 
-/** The key allowed exactly these values. */
+/** Allows exactly these values. */
 export function oneOf(key: string, ...values: readonly string[]): ValueSet {
   return { key: normalizedLabel(key), complement: false, values: new Set(values) }
 }
 
-/** The operator that describes a set: an empty intersection is `DoesNotExist`. */
+/** The operator of a set; an empty intersection is `DoesNotExist`. */
 export function operatorOf(set: ValueSet): RequirementOperator {
   if (set.complement) return set.values.size > 0 ? 'NotIn' : 'Exists'
   return set.values.size > 0 ? 'In' : 'DoesNotExist'
 }
 
-/** Whether the set is content with the label being absent: `NotIn` and `DoesNotExist` are. */
+/** Whether a node without the label matches, as for `NotIn` and `DoesNotExist`. */
 export function allowsAbsence(set: ValueSet): boolean {
   return set.required !== true && set.complement === set.values.size > 0
 }
 
-/** Whether `value` is allowed. */
 export function has(set: ValueSet, value: string): boolean {
   return set.values.has(value) !== set.complement && isWithin(set.gte, set.lte, value)
 }
@@ -109,7 +107,6 @@ function smaller(a: bigint | undefined, b: bigint | undefined): bigint | undefin
   return a < b ? a : b
 }
 
-/** The values allowed by both. */
 export function intersection(a: ValueSet, b: ValueSet): ValueSet {
   if (a === b) return a
   const gte = larger(a.gte, b.gte)
@@ -126,7 +123,7 @@ export function intersection(a: ValueSet, b: ValueSet): ValueSet {
   return withPresence({ key: a.key, complement: true, values, ...bounds, ...minValues }, isRequired)
 }
 
-/** Keeps that the label must be there where the values alone would forget it. */
+/** Keeps `required` if the intersected values would lose it. */
 function withPresence(set: ValueSet, isRequired: boolean): ValueSet {
   return isRequired && allowsAbsence(set) ? { ...set, required: true } : set
 }
@@ -138,7 +135,7 @@ function combined(a: ValueSet, b: ValueSet): Iterable<string> {
   return [...a.values].filter((value) => b.values.has(value))
 }
 
-/** Whether any value is allowed by both; the same rule as {@link intersection} without building it. */
+/** Like {@link intersection}, but only tells whether it allows any value. */
 export function intersects(a: ValueSet, b: ValueSet): boolean {
   const gte = larger(a.gte, b.gte)
   const lte = smaller(a.lte, b.lte)
@@ -151,26 +148,26 @@ export function intersects(a: ValueSet, b: ValueSet): boolean {
   return false
 }
 
-/** What two statements about one label allow; undefined when nobody says anything. */
+/** The values that both allow; undefined if neither is given. */
 export function both(a: ValueSet | undefined, b: ValueSet | undefined): ValueSet | undefined {
   return a === undefined ? b : b === undefined ? a : intersection(a, b)
 }
 
 /**
- * One concrete allowed value: the smallest listed one, or the smallest free integer from 0 up within
- * the bounds (a label value cannot begin with a minus sign); undefined when there is none.
+ * One allowed value: the smallest listed one, or the smallest integer of 0 or more within the bounds (a label
+ * value cannot begin with a minus sign); undefined if there is none.
  */
 export function anyValue(set: ValueSet): string | undefined {
   if (!set.complement) return [...set.values].toSorted()[0]
   const end = set.lte ?? maxInt64
-  // Ends soon whatever the range: every turn but the last meets one of the excluded values.
+  // Short whatever the range: only excluded values are skipped.
   for (let value = larger(set.gte, 0n) ?? 0n; value <= end; value++) {
     if (!set.values.has(value.toString())) return value.toString()
   }
   return undefined
 }
 
-/** The set as requirements; bounds become `Gte`/`Lte`, exclusions beside bounds a `NotIn`. */
+/** As requirements: bounds become `Gte`/`Lte`, and exclusions in addition to bounds a `NotIn`. */
 export function toRequirements(set: ValueSet): readonly Requirement[] {
   const minValues = set.minValues === undefined ? {} : { minValues: set.minValues }
   const bounds: Requirement[] = []
@@ -186,7 +183,7 @@ export function toRequirements(set: ValueSet): readonly Requirement[] {
   return [...presence, ...bounds, { key: set.key, operator, ...values, ...minValues }]
 }
 
-/** As users read it: `key In [a b]`, more than five values shortened. */
+/** As text for users, such as `key In [a b]`; more than five values are shortened. */
 export function renderValueSet(set: ValueSet): string {
   const operator = operatorOf(set)
   const sorted = [...set.values].toSorted()

@@ -17,10 +17,10 @@ import {
   valueSet,
 } from './requirement.ts'
 
-/** Allowed values by their own (normalised) key; a key that is not there may take any value. */
+/** Value sets by their normalised key; a missing key allows any value. */
 export type Requirements = ReadonlyMap<string, ValueSet>
 
-/** What is offered and what is wanted of one key, where nothing suits both. */
+/** A key for which no offered value is wanted. */
 export interface Conflict {
   readonly have: ValueSet
   readonly want: ValueSet
@@ -31,16 +31,16 @@ export type Incompatibility =
   | {
       readonly kind: 'unknownLabel'
       readonly key: string
-      /** A known key that may have been meant. */
+      /** A known key that the user may have meant. */
       readonly hint?: string
     }
   | {
       readonly kind: 'noOverlap'
-      /** Every key in conflict, in alphabetical order. */
+      /** In alphabetical order. */
       readonly conflicts: readonly Conflict[]
     }
 
-/** The requirements that all of `sets` allow; the same key twice intersects. */
+/** The intersection of `sets`. */
 export function requirementsOf(sets: Iterable<ValueSet>): Requirements {
   const all = new Map<string, ValueSet>()
   for (const set of sets) {
@@ -50,17 +50,15 @@ export function requirementsOf(sets: Iterable<ValueSet>): Requirements {
   return all
 }
 
-/** Requirements as NodePools, NodeClaims and instance types state them. */
 export function parseRequirements(list: readonly Requirement[]): Requirements {
   return requirementsOf(list.map(valueSet))
 }
 
-/** Every label as an `In` of its one value. */
 export function labelRequirements(valueByKey: Readonly<Record<string, string>>): Requirements {
   return requirementsOf(Object.entries(valueByKey).map(([key, value]) => oneOf(key, value)))
 }
 
-/** What both allow. */
+/** The intersection. */
 export function merged(a: Requirements, b: Requirements): Requirements {
   if (b.size === 0) return a
   if (a.size === 0) return b
@@ -68,9 +66,9 @@ export function merged(a: Requirements, b: Requirements): Requirements {
 }
 
 /**
- * Whether something that offers `have` can satisfy `want`. Keys in `mayBeUndefined` need not be
- * offered; others must be, unless absence is what is wanted. Asked for every pod and candidate, so
- * it allocates nothing; {@link incompatibility} says why not.
+ * Whether a node with `have` can meet `want`. Keys in `mayBeUndefined` need not be in `have`; others must be,
+ * unless `want` accepts their absence. Called for every pod and candidate, so it allocates nothing; {@link
+ * incompatibility} gives the reason.
  */
 export function compatible(
   have: Requirements,
@@ -86,7 +84,7 @@ export function compatible(
   return true
 }
 
-/** Whether the two agree on every key that both name. */
+/** Whether the two agree on every key that both have. */
 export function overlaps(a: Requirements, b: Requirements): boolean {
   const [fewer, more] = a.size < b.size ? [a, b] : [b, a]
   for (const set of fewer.values()) {
@@ -96,7 +94,7 @@ export function overlaps(a: Requirements, b: Requirements): boolean {
   return true
 }
 
-/** Sets of one key agree when a value suits both, or the absence of the label does. */
+/** Whether some value, or the absence of the label, meets both. */
 function agree(a: ValueSet, b: ValueSet): boolean {
   return intersects(a, b) || (allowsAbsence(a) && allowsAbsence(b))
 }
@@ -121,7 +119,7 @@ export function incompatibility(
   return conflicts.length === 0 ? undefined : { kind: 'noOverlap', conflicts }
 }
 
-/** The keys that both name and on which they do not agree, in alphabetical order. */
+/** Keys of both on which they do not agree, in alphabetical order. */
 export function conflictsOf(have: Requirements, want: Requirements): readonly Conflict[] {
   const found: Conflict[] = []
   for (const wanted of want.values()) {
@@ -131,7 +129,7 @@ export function conflictsOf(have: Requirements, want: Requirements): readonly Co
   return found.toSorted((a, b) => (a.want.key < b.want.key ? -1 : 1))
 }
 
-/** The first of `known` that contains the key, or ends with its part after the slash. */
+/** The first of `known` that contains the key, or ends with its name after the slash. */
 function similarKey(key: string, known: Iterable<string>): string | undefined {
   const name = key.slice(key.indexOf('/') + 1)
   return [...known].toSorted().find((other) => other.includes(key) || (name !== '' && other.endsWith(name)))
@@ -142,7 +140,7 @@ export function requirementList(requirements: Requirements): readonly Requiremen
   return [...requirements.values()].toSorted((a, b) => (a.key < b.key ? -1 : 1)).flatMap(toRequirements)
 }
 
-/** What a pod asks of its node's labels, hard rules and the heaviest preference apart. */
+/** The requirements of a pod on node labels, with and without the heaviest preference. */
 export interface PodRequirements {
   /** Node selector and the first required node affinity term. */
   readonly strict: Requirements
@@ -165,7 +163,7 @@ export function podRequirements(spec: PodSpec): PodRequirements {
   }
 }
 
-/** The pod's hard requirements once per required node affinity term; any one of them will do. */
+/** The required rules, one entry per required node affinity term; a node must meet one of them. */
 export function requiredAlternatives(spec: PodSpec): readonly Requirements[] {
   const selector = Object.entries(spec.nodeSelector ?? {}).map(([key, value]) => oneOf(key, value))
   const terms =
@@ -174,15 +172,15 @@ export function requiredAlternatives(spec: PodSpec): readonly Requirements[] {
   return terms.map((term) => requirementsOf([...selector, ...setsOf(term)]))
 }
 
-/** No host name is in it. */
+/** Matches no host name. */
 const nowhere: ValueSet = { key: labels.hostname, complement: true, values: new Set(), gte: 1n, lte: 0n }
 
-/** Value sets of a required term; to kube-scheduler one that says nothing is met by no node. */
+/** Value sets of a required term. In kube-scheduler an empty term matches no node. */
 function setsOf({ matchExpressions = [], matchFields = [] }: NodeSelectorTerm): ValueSet[] {
   return matchExpressions.length + matchFields.length === 0 ? [nowhere] : expressions(matchExpressions)
 }
 
-/** Value sets of expressions: many shapes share one that lists thousands of values. */
+/** Parsed expressions: many shapes share one that lists thousands of values. */
 const known = new WeakMap<NodeSelectorRequirement, ValueSet>()
 
 function expressions(list: readonly NodeSelectorRequirement[]): ValueSet[] {
@@ -196,10 +194,10 @@ function expressions(list: readonly NodeSelectorRequirement[]): ValueSet[] {
   })
 }
 
-/** Keys no user can have written: the simulation's own. */
+/** Keys that only the simulation sets; users do not see them. */
 const hidden: ReadonlySet<string> = new Set<string>([labels.hostname, labels.registered, labels.initialized])
 
-/** One line for people: keys in order, comma-joined, without the keys of the simulation. */
+/** Text for users: keys in order, joined by commas, without keys that only the simulation sets. */
 export function renderRequirements(requirements: Requirements): string {
   return [...requirements.values()]
     .filter((set) => !hidden.has(set.key))

@@ -1,11 +1,10 @@
-/** Sets of requirements as numbers: equal sets have the same number, and merging is looked up. */
+/** Interns sets of requirements: equal sets have the same number, and intersections are cached. */
 import { oneOf, type ValueSet } from './requirement.ts'
 import { merged, type Requirements } from './requirements.ts'
 
-/** Number of a set of requirements in a {@link RequirementStates}. */
+/** The number of a set of requirements in {@link RequirementStates}. */
 export type StateId = number
 
-/** No requirement at all. */
 export const anything: StateId = 0
 
 export class RequirementStates {
@@ -34,7 +33,7 @@ export class RequirementStates {
     return this.#states[id] as Requirements
   }
 
-  /** What both allow. */
+  /** The intersection. */
   merge(a: StateId, b: StateId): StateId {
     if (a === b || b === anything) return a
     if (a === anything) return b
@@ -47,7 +46,7 @@ export class RequirementStates {
     return id
   }
 
-  /** The state with one key held to these values. */
+  /** The state with one key restricted to these values. */
   narrow(state: StateId, key: string, values: readonly string[]): StateId {
     const name = `${state}\n${key}\n${values.join('\n')}`
     let id = this.#narrowed.get(name)
@@ -75,7 +74,7 @@ export class RequirementStates {
   }
 }
 
-/** A list with more values than this is the same as another one only if it is the same object. */
+/** Longer lists of values are only equal if they are the same object, as comparing them takes too long. */
 const mostCompared = 64
 
 function valueSetKey({ key, complement, values, gte, lte, minValues, required }: ValueSet): string {

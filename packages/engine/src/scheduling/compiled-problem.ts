@@ -118,7 +118,7 @@ export class CompiledProblem {
     return this.shapes[this.problem.shapeOf[pod] as number] as PodShape
   }
 
-  /** The shapes of valid pods, with the number of their pods. */
+  /** Nodes that are launched but not registered yet. */
   get podsByShape(): readonly { readonly shape: PodShape; readonly pods: number }[] {
     return (this.#podsByShape ??= this.#countPods())
   }
@@ -210,7 +210,7 @@ export class CompiledProblem {
     return resource < 0 ? 0 : (amounts[resource] as number)
   }
 
-  /** Splits valid pods into those of buffers and all others, in their order. */
+  /** Splits valid pods into those of buffers and all others, keeping their order. */
   apart(pods: readonly number[]): {
     readonly ordinary: readonly number[]
     readonly ofBuffers: readonly number[]

@@ -1,4 +1,4 @@
-/** Why no template takes a pod; asked once per shape that was left over (scheduling.md 12.3). */
+/** Why no NodePool can take a pod; computed once per unschedulable shape (scheduling.md 12.3). */
 import type { PodReason, TemplateReason } from '../reasons/reasons.ts'
 import { compatible, incompatibility, type Requirements } from '../requirements/requirements.ts'
 import { type ClaimClass, holdsMore } from './claims/claim-class.ts'
@@ -25,8 +25,8 @@ export interface ExplainContext {
 }
 
 /**
- * The reasons of all templates for a shape after its last relaxation, and of the pools that have nothing but
- * offerings that are unavailable now.
+ * The reasons of all NodePools for a shape after its last relaxation, including those whose offerings are all
+ * unavailable.
  */
 export function explain(shape: PodShape, newHost: number, context: ExplainContext): PodReason {
   const { compiled } = context
@@ -43,7 +43,7 @@ export function explain(shape: PodShape, newHost: number, context: ExplainContex
   return reasons.length === 0 ? { kind: 'noTypesInPools' } : { kind: 'noTemplate', templates: reasons }
 }
 
-/** Of a pool that can buy nothing now; undefined when it never can. */
+/** The reason of a pool without available offerings; undefined when none of its offerings would do. */
 function reasonOfEmpty(
   shape: PodShape,
   pool: CompiledPool,
@@ -74,7 +74,7 @@ function reasonOfEmpty(
   )
 }
 
-/** What a claim of the pool with the pod on it asks for, one entry per choice of volumes that suits. */
+/** Requirements of a new claim of the pool with the pod, one entry per suitable choice of volumes. */
 function wishesOf(
   shape: PodShape,
   pool: CompiledPool,
@@ -88,7 +88,7 @@ function wishesOf(
     .map((state) => states.get(state))
 }
 
-/** What would hold the pod, were it available; undefined when nothing would. */
+/** Unavailable offerings that would hold the pod; undefined if there are none. */
 function shortage(
   shape: PodShape,
   pool: CompiledPool,
@@ -174,7 +174,7 @@ function reasonOf(
   return filterReason(shape, target, withheld, context)
 }
 
-/** The offerings with which minValues would be met, were they available. */
+/** The unavailable offerings that minValues would need. */
 function closedValues(
   shape: PodShape,
   held: ClaimClass,
@@ -190,7 +190,7 @@ function closedValues(
   return unmetMinValues(types, requirements).size > 0 ? undefined : unavailable(closed)
 }
 
-/** The pod's own requirements against the pool's. */
+/** The conflict between the requirements of pod and pool. */
 function conflict(shape: PodShape, opened: ClaimClass, context: ExplainContext): TemplateReason | undefined {
   const have = context.compiled.states.get(opened.state)
   const wanted = context.compiled.states.get(shape.wanted.state)
@@ -198,7 +198,9 @@ function conflict(shape: PodShape, opened: ClaimClass, context: ExplainContext):
   return found === undefined ? undefined : { kind: 'incompatibleRequirements', conflict: found }
 }
 
-/** The claim with the pod's wishes, one entry per choice of volumes that suits; types or not. */
+/**
+ * Requirements of the new claim with the pod, one entry per suitable choice of volumes, whether or not types are left.
+ */
 function statesWithin(
   shape: PodShape,
   opened: ClaimClass,
@@ -225,7 +227,7 @@ function volumeConflict(shape: PodShape, opened: ClaimClass, context: ExplainCon
   return { kind: 'incompatibleRequirements', conflict: { kind: 'unknownLabel', key } }
 }
 
-/** Whether a type that the limits of the NodePool leave out would hold the pod. */
+/** Whether a type that exceeds the limits of the NodePool would hold the pod. */
 function isBeyondLimits(
   shape: PodShape,
   { template, allowed, state }: ClaimClass,
@@ -244,7 +246,7 @@ function isBeyondLimits(
   )
 }
 
-/** Which of requirements, resources and offering no type meets (scheduling.md 5). */
+/** Which of requirements, resources and offerings no type meets (scheduling.md 5). */
 function filterReason(
   shape: PodShape,
   target: ClaimClass,
@@ -278,12 +280,12 @@ function filterReason(
   return typeReason(shape, requirements, rows, context)
 }
 
-/** A type that might hold the pod. */
+/** A type that is checked for the pod. */
 interface PossibleType {
   readonly type: CompiledType
   readonly room: Amounts
   readonly daemons: DaemonLoad
-  /** Whether it has an offering within the requirements. */
+  /** Whether it has an offering that meets the requirements. */
   readonly isOffered: boolean
 }
 
@@ -323,7 +325,7 @@ function typeReason(
   }
 }
 
-/** The pod with the fewest and with the most daemon pods. */
+/** The requests of the pod with the smallest and with the largest set of daemon pods. */
 function requestRange(pod: Amounts, rows: readonly PossibleType[]): readonly [least: Amounts, most: Amounts] {
   const loads = rows.map((row) => row.daemons.amounts)
   const least = pod.slice()

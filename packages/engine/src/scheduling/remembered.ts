@@ -1,4 +1,4 @@
-/** Works out a value for a key once. */
+/** Caches the results of a function by its argument. */
 export function remembered<K extends object, V>(workOut: (key: K) => V): (key: K) => V {
   const known = new Map<K, V>()
   return (key) => {

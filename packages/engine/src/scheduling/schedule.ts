@@ -74,7 +74,7 @@ export function* resultInSteps(
   }
 }
 
-/** Ids of groups by pods, by index, that no other member runs without. */
+/** Ids of the groups whose minimum depends on each of these pods; pods and groups by index. */
 function groupsOfHeld(
   groups: Problem['podGroups'],
   { podGroups }: Pick<Solution, 'podGroups'>,
@@ -110,13 +110,13 @@ function groupResults(
   })
 }
 
-/** The pods that only stand for room apart from all others. */
+/** Splits placeholder pods from all others. */
 function withoutRoom(
   { pods, origins }: Pick<SchedulingInput, 'pods' | 'origins'>,
   all: RoomResult,
 ): RoomResult & Pick<SchedulingResult, 'room'> {
   const standsForRoom = (pod: Pod) => isRoom(pod, origins)
-  // Those of claims are told there; that there are any is told here.
+  // Placeholder pods on claims are listed there. Absent if there are none at all.
   if (origins === undefined || !pods.some(standsForRoom)) return all
   const { placements, failures, undecided } = all
   return {

@@ -209,7 +209,10 @@ function withoutLaunches(
   return free.isComplete && free.claims.length === 0 && strandsNoMore(free, pinned) ? free : undefined
 }
 
-/** Runs an optional part of the decision. @returns undefined when it throws, which is reported as a fault. */
+/**
+ * Runs an optional part of the decision.
+ * @returns undefined when it throws, which is reported as a fault.
+ */
 function attempted<T>(part: Fault['part'], run: () => T, faults: Fault[]): T | undefined {
   try {
     return run()
@@ -226,8 +229,8 @@ function faultOf(part: Fault['part'], error: unknown): Fault {
 }
 
 /**
- * The cheapest plan that the policy allows; that of first fit if no other is cheaper. Among plans that cost no more,
- * prefers one in which pods need not wait for each other to be bound.
+ * The cheapest plan that the policy allows, or first fit if no other is cheaper. Of plans with equal cost, prefers one
+ * in which pods need not wait for each other to be bound.
  */
 function improved(
   firstFit: Simulation,

@@ -1,4 +1,4 @@
-/** Whether a claim takes a pod, and as what it goes on (scheduling.md 6.6). */
+/** Whether a claim accepts a pod, and the class that it then has (scheduling.md 6.6). */
 import { comparePrices, lowestPrice, type PricePerHour } from '@tenon/api'
 import type { SchedulingPolicy } from '../../input/input.ts'
 import type { CompiledProblem } from '../compiled-problem.ts'
@@ -13,14 +13,14 @@ import { untolerated } from '../pods/taints.ts'
 import { compareRanks, type Narrowing } from '../topology/domain-choices.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
 
-/** What a claim becomes when it takes a pod. */
+/** The class and reservations of a claim after it accepts a pod. */
 export interface Admission {
   readonly class: ClaimClass
   readonly minValuesRelaxed: boolean
   readonly reservations: ReadonlySet<string>
 }
 
-/** A class in certain topology domains. */
+/** A class restricted to certain topology domains. */
 interface ConfinedClass {
   readonly confined: ClaimClass
   readonly narrowing: Narrowing
@@ -137,8 +137,8 @@ export class ClaimAdmission {
   }
 
   /**
-   * How many pods of the shape fit on the largest row of a class: pods with affinity to each other stay with the
-   * first.
+   * How many pods of the shape fit on the largest row of a class. It matters for pods with affinity to each
+   * other, which all follow the first.
    */
   #roomFor({ amounts }: PodShape, of: ClaimClass): number {
     return this.#rooms.of(amounts, of, () => {
@@ -155,7 +155,7 @@ export class ClaimAdmission {
     })
   }
 
-  /** How many pods of the problem a claim of the class could hold, topology rules apart. */
+  /** How many pods of the problem a claim of the class could hold, ignoring topology rules. */
   #companionsOf(of: ClaimClass): number {
     return (this.#companions[of.index] ??= this.#countCompanions(of))
   }
@@ -208,14 +208,14 @@ export class ClaimAdmission {
     return given === 'accepts' && !accepts ? 'notNow' : given
   }
 
-  /** The answer of a claim that has the room and stays of its class. */
+  /** The answer of a claim that has room and keeps its class. */
   answerWithRoom(claim: OpenClaim, shape: PodShape): Answer {
     if (!this.#topology.allowsHost(shape, claim.host))
       return this.#topology.refusesHostsForNow(shape) ? 'notNow' : 'never'
     return shape.hostPorts.length > 0 && portsClash(shape.hostPorts, claim.hostPorts) ? 'never' : 'accepts'
   }
 
-  /** Whether claims of the class keep it when the pod is added, so that only room and hosts decide. */
+  /** Whether claims of the class keep it when the pod is added, so that only room and hosts matter. */
   asksOnlyRoom(of: ClaimClass, targets: readonly ClaimClass[], confined: readonly ClaimClass[]): boolean {
     const staysSo = (into: readonly ClaimClass[]) => into.length === 1 && into[0] === of
     return this.#reservations === undefined && !of.hasMinValues && staysSo(targets) && staysSo(confined)
@@ -231,7 +231,7 @@ export class ClaimAdmission {
     return false
   }
 
-  /** How an open claim accepts the pod; it never relaxes minValues. */
+  /** How an open claim accepts the pod. Never relaxes minValues. */
   admit(claim: OpenClaim, shape: PodShape, confined: readonly ClaimClass[]): Admission | undefined {
     for (const target of confined) {
       if (!holdsMore(target, claim.amounts, shape.amounts)) continue
@@ -325,8 +325,8 @@ function timesIn(amounts: Amounts, room: Amounts): number {
 }
 
 /**
- * In how many choices the domains of a choice are. If several rules choose a domain each, a pod bound to a domain of one
- * rule may have few domains of the other rule: other pods avoid them as long as they can.
+ * For each choice, the number of choices that its domains occur in. If several rules choose a domain each, a pod that
+ * needs a domain of one rule may have few domains of another: other pods avoid these as long as they can.
  * @param counts whether a choice has room for such pods.
  */
 function sharedDomains(
@@ -346,7 +346,7 @@ function sharedDomains(
   return (narrowing) => narrowing.reduce((sum, { key, domains }) => sum + most(key, domains), 0)
 }
 
-/** The list first that is cheaper at the first difference; else the longer list. */
+/** Orders lists by their first different price, cheapest first; if there is none, the longer list first. */
 function comparePriceLists(a: readonly PricePerHour[], b: readonly PricePerHour[]): number {
   if (a === b) return 0
   const common = Math.min(a.length, b.length)

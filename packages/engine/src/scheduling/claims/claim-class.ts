@@ -34,9 +34,9 @@ export interface ClaimClass {
   readonly hasReservations: boolean
 }
 
-/** The offerings of a sale that a state allows. */
+/** The offerings that a set of requirements allows. */
 interface Openings {
-  /** Of the offerings, cheapest first. */
+  /** Indexes of the offerings, cheapest first. */
   readonly indexes: readonly number[]
   readonly capacityTypes: readonly string[]
 }

@@ -19,13 +19,13 @@ export interface FinishedClaim extends Omit<NewClaim, 'pods' | 'pool' | 'taints'
   readonly pods: readonly number[]
 }
 
-/** The claim breaks minValues when its instance types are truncated to the maximum number. */
+/** Truncating the instance types to the maximum number would break minValues. */
 export interface Truncated {
   readonly kind: 'truncated'
   readonly missing: ReadonlyMap<string, number>
 }
 
-/** What claims share whose pods fit the same rows at the same prices. */
+/** The types of claims whose pods fit the same rows at the same prices. */
 interface TypeList {
   readonly types: readonly CompiledType[]
   /** Their capacity types in alphabetical order. */
@@ -38,14 +38,14 @@ interface TypeList {
   readonly daemons: Float64Array
 }
 
-/** What claims of one class share whose pods fit the same types. */
+/** The fields that claims of one class share if their pods fit the same types. */
 interface Frame {
   readonly labels: Readonly<Record<string, string>>
   readonly requirements: readonly Requirement[]
   readonly typeList: TypeList
 }
 
-/** A row with its price and capacity types; the rows of a class are priced once. */
+/** A row with its price and capacity types, computed once per class. */
 export interface PricedRow {
   readonly row: TypeRow
   readonly pricePerHour: PricePerHour
@@ -57,7 +57,6 @@ export class ClaimFinisher {
   readonly #classes: ClaimClasses
   readonly #space: ResourceSpace
   readonly #policy: SchedulingPolicy
-  /** By class. */
   readonly #priced: (readonly PricedRow[] | undefined)[] = []
   /** Equal lists are one object. */
   readonly #lists: (readonly PricedRow[])[] = []
@@ -223,7 +222,10 @@ export class ClaimFinisher {
     return frame
   }
 
-  /** Notes which rows hold the amounts. @returns a key for them. */
+  /**
+   * Marks the rows that hold the amounts.
+   * @returns a key for them.
+   */
   #mark({ template, rows }: ClaimClass, amounts: Amounts): string {
     if (this.#held.length < template.rows.length) this.#held = new Uint8Array(template.rows.length)
     const held = this.#held
@@ -234,7 +236,7 @@ export class ClaimFinisher {
       const isHeld = amountsFit(amounts, room)
       held[index] = isHeld ? 1 : 0
       if (!isHeld) continue
-      // Types that hold much are often neighbours, so stretches keep the key short.
+      // Types with much room are often neighbours, so ranges keep the key short.
       if (index !== last + 1) {
         if (from >= 0) key += `${from}-${last} `
         from = index
@@ -244,7 +246,7 @@ export class ClaimFinisher {
     return from >= 0 ? `${key}${from}-${last}` : key
   }
 
-  /** @param rows the key of the rows that are marked as held. */
+  /** @param rows the key of the marked rows. */
   #makeFrame(of: ClaimClass, reservations: ReadonlySet<string>, rows: string): Frame | Truncated {
     const special = this.#specialRows({ class: of, reservations })
     const typeList =
@@ -270,7 +272,7 @@ export class ClaimFinisher {
     return typeList
   }
 
-  /** What is marked as held of the list, as far as a claim may name it. */
+  /** The marked rows of the list, truncated to the maximum number of types. */
   #makeTypeList(list: readonly PricedRow[]): TypeList {
     const holders = list.filter(({ row }) => this.#held[row.index] === 1)
     const names = namesOf(holders).slice(0, this.#policy.maxInstanceTypes)
@@ -292,7 +294,7 @@ export class ClaimFinisher {
     }
   }
 
-  /** The class's requirements as the claim states them, its instance types apart. */
+  /** The requirements of the class for the claim, without instance types. */
   #finalRequirements(
     of: ClaimClass,
     { capacityTypes: offered }: TypeList,
@@ -344,7 +346,7 @@ function capacityTypesOf(rows: readonly PricedRow[]): readonly string[] {
   const offered = new Set<string>()
   let last: readonly string[] | undefined
   for (const { capacityTypes: sold } of rows) {
-    // Neighbours are mostly sold alike, in one and the same list.
+    // Neighbours often have equal offerings, which are one object.
     if (sold === last) continue
     last = sold
     for (const capacityType of sold) offered.add(capacityType)
@@ -354,14 +356,14 @@ function capacityTypesOf(rows: readonly PricedRow[]): readonly string[] {
 
 const roomOf = (priced: readonly PricedRow[], row: number): Amounts => (priced[row] as PricedRow).row.room
 
-/** Names of the rows' types, each once. */
+/** Names of the types, without duplicates. */
 function namesOf(rows: readonly PricedRow[]): readonly string[] {
   const names = rows.map(({ row }) => row.type.type.name)
   const hasTypesTwice = rows.some(({ row }) => row.type.groups.length > 1)
   return hasTypesTwice ? [...new Set(names)] : names
 }
 
-/** The API form, with the instance types in the place of what is said of them. */
+/** The API form; the instance types replace what the requirements say about them. */
 function withInstanceTypes(requirements: Requirements, names: readonly string[]): readonly Requirement[] {
   const least = requirements.get(labels.instanceType)?.minValues
   const types: Requirement = {
@@ -375,7 +377,7 @@ function withInstanceTypes(requirements: Requirements, names: readonly string[])
   return [...requirementList(others), types].toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
 }
 
-/** Concrete labels for keys that no provider fills in (scheduling.md 11.3). */
+/** Labels for custom keys, to which no provider gives a value (scheduling.md 11.3). */
 export function customLabels(
   requirements: Requirements,
   wellKnown: ReadonlySet<string>,
@@ -389,7 +391,7 @@ export function customLabels(
   return result
 }
 
-/** What the daemons take on every one of these types; nothing when some type runs none. */
+/** The requests of daemon pods that run on all of these types; nothing if some type runs none. */
 function commonDaemons(rows: readonly PricedRow[], space: ResourceSpace): Float64Array {
   const [first] = rows
   if (first === undefined || rows.some(({ row }) => row.daemons.isEmpty)) return new Float64Array(space.size)

@@ -1,11 +1,11 @@
-/** Finished claims in terms of the objects that a decision was made from. */
+/** Turns finished claims into results with objects instead of indexes. */
 import { type Pod, type Resources, ownValue } from '@tenon/api'
 import type { PoolInput, SchedulingInput } from '../../input/input.ts'
 import type { NewClaim } from '../../input/result.ts'
 import type { FinishedClaim } from './finished-claims.ts'
 import { taintsOf } from './pool-template.ts'
 
-/** Undefined for a pool that the input does not have. */
+/** Undefined if the input does not contain the pool. */
 export function newClaim(
   { pools, pods, origins }: Pick<SchedulingInput, 'pools' | 'pods' | 'origins'>,
   { poolIndex, pods: indexes, ...claim }: FinishedClaim,
@@ -24,13 +24,13 @@ export function newClaim(
   }
 }
 
-/** Whether the pod only stands for room, and nobody has made it. */
+/** Whether the pod is a placeholder (buffer, request, check). */
 export function isRoom({ metadata }: Pod, origins: SchedulingInput['origins']): boolean {
   const origin = origins?.get(metadata?.uid ?? '')
   return origin === 'buffer' || origin === 'request' || origin === 'check'
 }
 
-/** By listing the capacity of each type by its name: the same listing serves thousands of claims. */
+/** Capacities by type name, cached by list of types, as the same list serves thousands of claims. */
 const capacities = new WeakMap<PoolInput['instanceTypes'], ReadonlyMap<string, Resources>>()
 
 function capacitiesOf(types: PoolInput['instanceTypes']): ReadonlyMap<string, Resources> {

@@ -13,11 +13,11 @@ import { addTo } from '../pods/resource-space.ts'
 import type { SchedulerState } from '../scheduler-state.ts'
 import type { PodTopology } from '../topology/pod-topology.ts'
 
-/** An open class that pods of a shape may enter. */
+/** A class with open claims that pods of a shape may enter. */
 export interface EnterableClass {
   readonly from: ClaimClass
   readonly queue: ClaimQueue
-  /** What claims of the class become with such a pod, one entry per choice of volumes. */
+  /** The classes of such a claim once it has the pod, one per choice of volumes. */
   readonly targets: readonly ClaimClass[]
 }
 
@@ -51,7 +51,7 @@ export class OpenClaimSet {
       }),
     )
     this.#reservations = reservations && new Reservations(reservations, templates)
-    // What the admission learns without reservations serves every simulation.
+    // Answers about claims without reservations are shared by all simulations.
     this.admission =
       this.#reservations === undefined
         ? state.admission
@@ -85,7 +85,7 @@ export class OpenClaimSet {
     return this.budgets.get(template) as PoolBudget
   }
 
-  /** Exchanges the claims for those of another plan, once no more pod is placed. */
+  /** Replaces the claims with those of another plan, once all pods are placed. */
   replace(claims: OpenClaim[]): void {
     this.#list = claims
   }
@@ -107,7 +107,7 @@ export class OpenClaimSet {
     return samePricing(from, this.admission.confined(shape, targets))
   }
 
-  /** @param arrival when the pod comes, counted in placements. */
+  /** @param arrival the number of placements before this one. */
   open(pod: number, shape: PodShape, admission: Admission, arrival: number): OpenClaim {
     const claim: OpenClaim = {
       number: this.#list.length,
@@ -186,7 +186,7 @@ function placeholder(number: number): string {
   return `hostname-placeholder-${String(number).padStart(4, '0')}`
 }
 
-/** A claim whose price is known never becomes one whose price is unknown. */
+/** A claim of known price never gets a class of unknown price. */
 function samePricing(from: ClaimClass, targets: readonly ClaimClass[]): readonly ClaimClass[] {
   const isSame = ({ isPriced }: ClaimClass) => isPriced || !from.isPriced
   return targets.every(isSame) ? targets : targets.filter(isSame)

@@ -23,9 +23,9 @@ export interface OpenClaim extends NodeView {
   minValuesRelaxed: boolean
   /** Reservations held, by id. */
   reservations: ReadonlySet<string>
-  /** Its identity in the ledger of devices; undefined while no pod has ResourceClaims. */
+  /** Identifies it in the ledger of devices; undefined until a pod has ResourceClaims. */
   taker: Taker | undefined
-  /** When it got its last pod, counted in placements. */
+  /** The number of placements when it got its last pod. */
   arrival: number
   /** Its slot in the log of its class and number of pods. */
   slot: number

@@ -1,4 +1,4 @@
-/** A NodePool as the place new claims come from (scheduling.md 5, 7.2, 10). */
+/** A NodePool as a template for new claims (scheduling.md 5, 7.2, 10). */
 import {
   type InstanceType,
   labels,
@@ -40,13 +40,16 @@ import { type Amounts, type ResourceSpace, type Room, takeFrom } from '../pods/r
 import type { SelectablePod } from '../problem/problem.ts'
 import { hardTaints, untolerated } from '../pods/taints.ts'
 
-/** Labels that hold on every node in the end and serve daemon pods that select on them; never emitted. */
+/**
+ * Labels that every node gets in the end, so that daemon pods may select on them. They are not part of
+ * NodeClaims.
+ */
 export const simulationOnlyLabels: readonly string[] = [labels.registered, labels.initialized]
 
-/** A DaemonSet's pod, read once. */
+/** A DaemonSet's pod template, compiled. */
 export interface CompiledDaemon {
   readonly name: string
-  /** What selectors of other pods see. */
+  /** The labels that selectors of other pods match. */
   readonly selectable: SelectablePod
   readonly tolerations: NonNullable<DaemonInput['spec']['tolerations']>
   readonly alternatives: readonly Requirements[]
@@ -69,7 +72,7 @@ export function compileDaemon(daemon: DaemonInput, hostOf: HostNames): CompiledD
   }
 }
 
-/** A type of a template with offerings that leave the same room, daemon pods removed. */
+/** Offerings of a type with equal room, minus daemon pods. */
 export interface TypeRow extends Room {
   readonly index: number
   readonly type: CompiledType
@@ -78,7 +81,7 @@ export interface TypeRow extends Room {
   readonly daemons: DaemonLoad
 }
 
-/** What runs on every node of a type before the first pod. */
+/** The daemon pods that run on each node of a type. */
 export interface DaemonLoad {
   readonly amounts: Amounts
   readonly isEmpty: boolean
@@ -86,13 +89,13 @@ export interface DaemonLoad {
   readonly running: readonly CompiledDaemon[]
 }
 
-/** A host port that the pod of a DaemonSet takes. */
+/** A host port of a daemon pod. */
 interface DaemonPort extends HostPort {
   /** Name of the DaemonSet. */
   readonly daemon: string
 }
 
-/** A pool with its requirements computed, whether or not it can launch anything. */
+/** A pool with its requirements, even if it cannot launch anything. */
 export interface CompiledPool {
   readonly input: PoolInput
   readonly labels: Readonly<Record<string, string>>
@@ -102,7 +105,7 @@ export interface CompiledPool {
 }
 
 /**
- * @param report told of each instance type that cannot be read; the others are used.
+ * @param report is called for each invalid instance type; the others are used.
  * @throws RangeError or TypeError when the NodePool is malformed.
  */
 export function compilePool(
@@ -145,14 +148,14 @@ export function taintsOf({ nodePool, defaults }: Pick<PoolInput, 'nodePool' | 'd
   return defaults === undefined ? own : [...own, ...defaults.taints]
 }
 
-/** Whether some label has to be there for which no value is left. */
+/** Whether some label must exist but has no allowed value. */
 function isContradictory(requirements: Requirements): boolean {
   return [...requirements.values()].some(
     (set) => !set.complement && set.values.size === 0 && !allowsAbsence(set),
   )
 }
 
-/** Pools in the order in which they are tried: weight, then name, both descending. */
+/** Pools in the order in which they are tried: highest weight first, then names in descending order. */
 export function poolOrder(a: NodePool, b: NodePool): number {
   const byWeight = (b.spec.weight ?? 0) - (a.spec.weight ?? 0)
   return byWeight !== 0 ? byWeight : a.metadata.name < b.metadata.name ? 1 : -1
@@ -162,11 +165,11 @@ export interface Template {
   readonly index: number
   readonly nodePool: NodePool
   readonly name: string
-  /** Labels every claim of this pool carries. */
+  /** Labels of every claim of the pool. */
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly state: StateId
-  /** Every type that meets the pool's requirements and can be bought. */
+  /** The types that meet the pool's requirements and are available. */
   readonly rows: readonly TypeRow[]
 }
 
@@ -224,7 +227,7 @@ export function compileTemplate(
   }
 }
 
-/** Computes what runs on every node of the pool, by type. */
+/** The daemon pods of the pool's nodes, by type. */
 export function daemonLoads(
   pool: CompiledPool,
   context: TemplateContext,
@@ -233,7 +236,7 @@ export function daemonLoads(
   return (type) => loadOn(type, running, context.space)
 }
 
-/** What pods may take of a pool's nodes, by type: each way in which the type is sold, available or not. */
+/** The room of a pool's nodes, by type: one entry per way in which it is offered, available or not. */
 export function roomsOf(
   pool: CompiledPool,
   context: TemplateContext,
@@ -252,7 +255,7 @@ export function roomsOf(
   }
 }
 
-/** A daemon that runs in a pool, with those of its alternatives that the pool allows. */
+/** A daemon that runs in a pool, with those of its affinity terms that the pool allows. */
 interface PoolDaemon {
   readonly daemon: CompiledDaemon
   readonly alternatives: readonly Requirements[]
@@ -283,17 +286,17 @@ function loadOn(type: CompiledType, candidates: readonly PoolDaemon[], space: Re
   return { amounts, isEmpty: running.length === 0, ports, running }
 }
 
-/** The types that each of some claims may be launched as. */
+/** For each of some claims, the rows that it may be launched as. */
 type Holdings = readonly (readonly TypeRow[])[]
 
-/** What one pool may still launch (scheduling.md 10). */
+/** What limits still allow a pool to launch (scheduling.md 10). */
 export class PoolBudget {
   readonly #names: readonly string[]
   readonly #rows: readonly TypeRow[]
   readonly #remaining: Record<string, number> = {}
   #affordable: readonly TypeRow[] | undefined
 
-  /** @param usage capacity of the pool's nodes now. */
+  /** @param usage current capacity of the pool's nodes. */
   constructor(pool: NodePool, usage: Resources, rows: readonly TypeRow[]) {
     const limits = parseResources(pool.spec.limits)
     this.#names = Object.keys(limits)
@@ -310,21 +313,21 @@ export class PoolBudget {
     return this.#names.length > 0
   }
 
-  /** Whether a node of the type would not exceed any limit. */
+  /** Whether a node of the type stays within the limits. */
   allows(type: CompiledType): boolean {
     return this.#names.every(
       (name) => this.#costOf(type, name) <= (ownValue(this.#remaining, name) as number),
     )
   }
 
-  /** The types that would not exceed any limit. */
+  /** The rows that stay within the limits. */
   affordable(): readonly TypeRow[] {
     if (this.#names.length === 0) return this.#rows
     this.#affordable ??= this.#rows.filter(({ type }) => this.allows(type))
     return this.#affordable
   }
 
-  /** Books a new claim at the largest of its types. */
+  /** Charges a new claim to the limits, as the largest of its types. */
   charge(rows: readonly TypeRow[]): void {
     if (this.#names.length === 0) return
     for (const name of this.#names) {
@@ -334,7 +337,7 @@ export class PoolBudget {
     this.#affordable = undefined
   }
 
-  /** Takes back a {@link charge}, and all after it, when called. */
+  /** Returns a function that undoes all later charges. */
   saved(): () => void {
     const remaining = { ...this.#remaining }
     const affordable = this.#affordable
@@ -344,12 +347,12 @@ export class PoolBudget {
     }
   }
 
-  /** Whether claims that hold `renewed` are booked no higher than those that hold `former`. */
+  /** Whether claims with the rows `renewed` are charged no more than those with `former`. */
   isNoMore(renewed: Holdings, former: Holdings): boolean {
     return this.#names.every((name) => this.#most(renewed, name) <= this.#most(former, name))
   }
 
-  /** Books claims that hold `renewed` instead of those that hold `former`, if no limit is against it. */
+  /** Charges claims with the rows `renewed` instead of `former`, if the limits allow it. */
   exchange(renewed: Holdings, former: Holdings): boolean {
     const changes = this.#names.map((name) => {
       const more = this.#most(renewed, name) - this.#most(former, name)
@@ -373,12 +376,12 @@ export class PoolBudget {
   }
 }
 
-/** Whether `ports` are free of daemon pods on this type. */
+/** Whether no daemon pod of this type uses one of `ports`. */
 export function portsFree(row: TypeRow, ports: readonly HostPort[]): boolean {
   return ports.length === 0 || !portsClash(ports, row.daemons.ports)
 }
 
-/** The host ports of daemon pods on these types that keep one of `ports` from being free, each once. */
+/** The host ports of daemon pods on these types that conflict with `ports`, without duplicates. */
 export function takenPorts(rows: readonly TypeRow[], ports: readonly HostPort[]): readonly DaemonPort[] {
   const clashing = rows.flatMap((row) => row.daemons.ports.filter((taken) => portsClash(ports, [taken])))
   return [...new Map(clashing.map((taken) => [JSON.stringify(taken), taken])).values()]

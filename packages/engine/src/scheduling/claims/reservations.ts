@@ -1,9 +1,9 @@
-/** Reserved capacity: who holds which reservation during a simulation (scheduling.md 11.1). */
+/** Which claims hold which reservations during a simulation (scheduling.md 11.1). */
 import type { SchedulingPolicy } from '../../input/input.ts'
 import type { CompiledOffering } from '../types/instance-rows.ts'
 import type { Template } from './pool-template.ts'
 
-/** What a claim could hold with one more pod. */
+/** The reservations of a claim after one more pod. */
 export type ReservationAnswer =
   | { readonly kind: 'holds'; readonly ids: ReadonlySet<string> }
   | { readonly kind: 'refused'; readonly variant: 'noneLeft' | 'wouldLose' }
@@ -32,7 +32,7 @@ export class Reservations {
     }
   }
 
-  /** @param offerings those that the claim's types would still have. */
+  /** @param offerings the offerings that the claim would still allow. */
   judge(held: ReadonlySet<string>, offerings: Iterable<CompiledOffering>): ReservationAnswer {
     const ids = new Set<string>()
     let isOffered = false
@@ -49,7 +49,7 @@ export class Reservations {
     return { kind: 'holds', ids: ids.size === 0 ? nothing : ids }
   }
 
-  /** Books what a claim holds now and releases what it no longer does. */
+  /** Books the reservations that a claim holds now, and releases those that it no longer holds. */
   exchange(before: ReadonlySet<string>, now: ReadonlySet<string>): void {
     for (const id of now) if (!before.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) - 1)
     for (const id of before) if (!now.has(id)) this.#left.set(id, (this.#left.get(id) ?? 0) + 1)

@@ -1,4 +1,4 @@
-/** Claims made from a NodePool alone, for no pod in particular (cluster-state.md 15.3). */
+/** Claims that are made from a NodePool without pods (cluster-state.md 15.3). */
 import type { Requirement, Taint } from '@tenon/api'
 import type { PoolInput } from '../../input/input.ts'
 import { requirementList } from '../../requirements/requirements.ts'
@@ -6,7 +6,7 @@ import { customLabels } from './finished-claims.ts'
 import { TypeReader } from '../types/instance-rows.ts'
 import { compilePool, simulationOnlyLabels } from './pool-template.ts'
 
-/** What a NodePool says of its nodes, as a claim states it. */
+/** The fields of a claim that come from its NodePool. */
 export interface TemplateClaim {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
@@ -14,9 +14,8 @@ export interface TemplateClaim {
 }
 
 /**
- * The claim that the template alone gives: its requirements and labels, neither narrowed to instance
- * types nor to capacity types.
- * @param wellKnown label keys that providers fill in; other keys get a concrete value as a label.
+ * The claim of the template alone: its requirements and labels, not narrowed to instance types or capacity types.
+ * @param wellKnown label keys that providers set; other keys get one value as a label.
  * @throws RangeError or TypeError when the NodePool is malformed.
  */
 export function templateClaim(

@@ -1,29 +1,32 @@
-/** Which of several pods that are alike goes where, so that spreading refuses none of them (planned-placement.md). */
+/**
+ * Assigns equal pods to claims in the order in which kube-scheduler tries them, so that their spread
+ * constraints refuse none of them (planned-placement.md).
+ */
 import { compareResourceVersions, controllerOf, labels, type Pod, type Requirement } from '@tenon/api'
 import type { NewClaim } from '../../input/result.ts'
 import { likenessOf } from '../pods/likeness.ts'
 import { hardSpreadOf } from '../topology/hard-spread.ts'
 
-/** A claim, as far as it matters here. */
+/** The parts of a claim that matter here. */
 type Twins = Pick<NewClaim, 'pods' | 'requirements'>
 
-/** A pod's place in a plan. */
+/** The claim and domain of a pod in a plan. */
 interface Slot {
   readonly pod: Pod
-  /** How many pods of its group the plan puts into the same domain before it. */
+  /** The number of pods of its group that the plan puts into the same domain before it. */
   readonly level: number
 }
 
 interface Group {
   readonly slots: Slot[]
-  /** How many pods each domain has so far. */
+  /** The number of pods of the group in each domain so far. */
   readonly levels: Map<string, number>
 }
 
 /**
- * In steps, the same claims with pods of one owner that must spread trading their places: those that the
- * scheduler tries first go where they come first in their domain. It tries pods in the order in which it
- * refused them last, and one whose nomination breaks the allowed skew for the moment loses it.
+ * Swaps the pods of one owner that must spread: those that kube-scheduler tries first get the first slots of
+ * their domains. It tries pods in the order in which it last refused them, and a pod whose nomination exceeds
+ * `maxSkew` at that moment loses it.
  */
 export function* withTwinsInTurn<T extends Twins>(
   claims: readonly T[],
@@ -36,7 +39,7 @@ export function* withTwinsInTurn<T extends Twins>(
   })
 }
 
-/** Which pod takes the place of which other one. */
+/** Which pod takes the slot of which other pod. */
 function* turnsOf(claims: readonly Twins[]): Generator<undefined, ReadonlyMap<Pod, Pod>, undefined> {
   const groups = new Map<string, Group>()
   for (const [index, claim] of claims.entries()) {
@@ -62,7 +65,7 @@ function* turnsOf(claims: readonly Twins[]): Generator<undefined, ReadonlyMap<Po
   return turns
 }
 
-/** Undefined where each node is a domain of its own, or the domain is left open. */
+/** Undefined if each node is its own domain, or the domain is not decided yet. */
 function domainOf({ requirements }: Twins, topologyKey: string): string | undefined {
   if (topologyKey === labels.hostname) return undefined
   const single = requirements.find(
@@ -72,7 +75,7 @@ function domainOf({ requirements }: Twins, topologyKey: string): string | undefi
   return single?.values?.[0]
 }
 
-/** A pod's last change, before it is nominated, is the scheduler's refusal. */
+/** The last change of a pod that is not nominated yet is its refusal by kube-scheduler. */
 function inQueueOrder(a: Pod, b: Pod): number {
   const [first, second] = [a.metadata.resourceVersion ?? '', b.metadata.resourceVersion ?? '']
   return (b.spec.priority ?? 0) - (a.spec.priority ?? 0) || (compareResourceVersions(first, second) ?? 0)

@@ -1,4 +1,4 @@
-/** Offerings that a NodePool admits and that cannot be bought at present. */
+/** Offerings that a NodePool allows but that are unavailable. */
 import { labels, type PricePerHour, type Unavailability } from '@tenon/api'
 import type { UnavailableOffering } from '../../reasons/reasons.ts'
 import { compatible, parseRequirements, type Requirements } from '../../requirements/requirements.ts'
@@ -9,19 +9,18 @@ import { type CompiledPool, type DaemonLoad, daemonLoads, type TemplateContext }
 import { portsClash } from '../../input/host-ports.ts'
 import { type Amounts, amountsFit, takeFrom } from '../pods/resource-space.ts'
 
-/** One way to buy a type that is closed at present. */
+/** An unavailable offering with the room of its nodes. */
 export interface Withheld {
   readonly type: CompiledType
   readonly requirements: Requirements
-  /** Of the offering. */
   readonly pricePerHour: PricePerHour
   readonly unavailability: Unavailability | undefined
-  /** What pods may take, daemon pods removed. */
+  /** Amounts for pods, minus daemon pods. */
   readonly room: Amounts
   readonly daemons: DaemonLoad
 }
 
-/** What the pool could buy, were it available. */
+/** All unavailable offerings of the pool. */
 export function withheldOf(pool: CompiledPool, context: TemplateContext): readonly Withheld[] {
   const { space, policy, attachments } = context
   const loadOn = daemonLoads(pool, context)
@@ -48,7 +47,7 @@ export function withheldOf(pool: CompiledPool, context: TemplateContext): readon
   })
 }
 
-/** Those that suit a claim with these requirements. */
+/** Those that fit a claim with these requirements. */
 export function suiting(
   withheld: readonly Withheld[],
   requirements: Requirements,
@@ -68,7 +67,7 @@ export function holding(withheld: readonly Withheld[], shape: PodShape): readonl
   )
 }
 
-/** As a reason tells them. */
+/** As part of a reason. */
 export function unavailableOfferings(withheld: readonly Withheld[]): readonly UnavailableOffering[] {
   return withheld.map(({ type, requirements, unavailability }) => ({
     instanceType: type.type.name,

@@ -1,4 +1,4 @@
-/** Devices and claims of a problem, read once for all simulations. */
+/** The devices and ResourceClaims of a problem, compiled once for all simulations. */
 import type { InstanceType } from '@tenon/api'
 import type { DevicesInput } from '../../input/devices.ts'
 import type { DevicePool } from './device.ts'
@@ -13,7 +13,7 @@ export class CompiledDevices {
   readonly #reader: PoolReader
   readonly #pinned = new Map<string, DevicePool[]>()
   readonly #others: readonly DevicePool[]
-  /** What drivers have published, wherever it is. */
+  /** All published pools, whichever nodes they belong to. */
   readonly allPublished: readonly DevicePool[]
   readonly #classes: ReadonlyMap<string, DevicesInput['classes'][number]>
   readonly #claims = new Map<string, CompiledClaim | string>()
@@ -29,7 +29,7 @@ export class CompiledDevices {
     for (const pool of this.allPublished) {
       const places = pool.devices.map(({ place }) => place)
       const names = new Set(places.flatMap((place) => (place.kind === 'node' ? [place.name] : [])))
-      // A pool of which no device can be used is told by where its slices say it is.
+      // A pool without usable devices belongs to the nodes that its slices name.
       for (const name of names.size === 0 ? this.#namesOf(pool) : names) {
         const pools = this.#pinned.get(name) ?? []
         pools.push(pool)
@@ -51,14 +51,14 @@ export class CompiledDevices {
     )
   }
 
-  /** Published pools that a node may reach; undefined: one that is still to come. */
+  /** Published pools that a node may use; undefined stands for a new node. */
   published(nodeName: string | undefined): readonly DevicePool[] {
     const pinned = nodeName === undefined ? undefined : this.#pinned.get(nodeName)
     if (pinned === undefined) return this.#others
     return this.#others.length === 0 ? pinned : [...new Set([...pinned, ...this.#others])]
   }
 
-  /** What the nodes of a type will publish. */
+  /** The devices of nodes of a type. */
   ofType(type: InstanceType | undefined): TypeDevices {
     return (type?.resourceSliceTemplates ?? []).length === 0 || type === undefined
       ? this.#none
@@ -69,7 +69,7 @@ export class CompiledDevices {
     return this.#none
   }
 
-  /** The claim, or what is wrong with it. */
+  /** The compiled claim, or what is wrong with it. */
   claim(name: string): CompiledClaim | string {
     let claim = this.#claims.get(name)
     if (claim === undefined) {
@@ -85,7 +85,9 @@ export class CompiledDevices {
     return claim
   }
 
-  /** Terms of which one holds for the nodes that reach the devices of a claim; undefined: all do. */
+  /**
+   * Node terms of an allocated claim, one of which a node must meet to use its devices; undefined if every node can.
+   */
   allocatedAt(name: string): readonly PlaceTerm[] | undefined {
     const selector = this.input.claims.get(name)?.status?.allocation?.nodeSelector
     return selector === undefined ? undefined : placeTerms(selector)

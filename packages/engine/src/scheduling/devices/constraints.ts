@@ -1,13 +1,15 @@
-/** Constraints across the devices of a claim while they are chosen (devices.md 3.12). */
+/** `matchAttribute` and `distinctAttribute` of a claim while its devices are chosen (devices.md 3.12). */
 import type { CompiledDevice } from './device.ts'
 import type { CompiledConstraint } from './requests.ts'
 
-/** What the devices so far have in common: values, or the group that will share one. */
+/**
+ * What the chosen devices have in common: an attribute value, or a binding group whose value is not known yet.
+ */
 type Pin =
   | { readonly kind: 'values'; readonly values: ReadonlySet<string> }
   | { readonly kind: 'bound'; readonly group: number }
 
-/** One constraint with the devices that it has accepted. */
+/** One constraint with the devices that were chosen so far. */
 export class ConstraintState {
   readonly rule: CompiledConstraint
   readonly #pins: Pin[] = []
@@ -16,7 +18,7 @@ export class ConstraintState {
     this.rule = rule
   }
 
-  /** Takes the device in if it goes with those before; {@link remove} takes it out again. */
+  /** Adds the device if the constraint allows it; {@link remove} removes the last one. */
   add(device: CompiledDevice): boolean {
     const next = this.rule.kind === 'match' ? this.#matching(device) : this.#distinct(device)
     if (next === undefined) return false

@@ -1,4 +1,4 @@
-/** Devices in the placing of pods: what nodes and claims have for a pod, and giving it to them (devices.md 3.16). */
+/** Checks which nodes and claims have devices for a pod, and allocates them (devices.md 3.16). */
 import { type InstanceType, labels } from '@tenon/api'
 import type { DeviceRefusal } from '../../reasons/device-reasons.ts'
 import { labelRequirements, type Requirements } from '../../requirements/requirements.ts'
@@ -16,7 +16,7 @@ import type { TypeDevices } from './pools.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
-/** How a claim takes a pod together with its devices. */
+/** How a claim accepts a pod together with its devices. */
 export interface DeviceAdmission<A> {
   readonly admission: A
   readonly offer: DeviceOffer
@@ -28,7 +28,7 @@ export class DeviceAdmissions {
   readonly #labels = new WeakMap<NodeFill, Requirements>()
   #knownTypes: ReadonlyMap<string, InstanceType> | undefined
   #refusal: DeviceRefusal | undefined
-  /** What was asked for as devices of new nodes since {@link restart}. */
+  /** Devices of new nodes that were considered since {@link restart}. */
   #asked = new Set<TypeDevices>()
 
   constructor(room: DeviceRoom, compiled: CompiledProblem) {
@@ -36,7 +36,7 @@ export class DeviceAdmissions {
     this.#compiled = compiled
   }
 
-  /** Of all NodePools, by name; read for the first pod that claims devices. */
+  /** Instance types of all NodePools, by name; computed for the first pod with ResourceClaims. */
   #types(): ReadonlyMap<string, InstanceType> {
     this.#knownTypes ??= new Map(
       this.#compiled.problem.pools
@@ -46,24 +46,24 @@ export class DeviceAdmissions {
     return this.#knownTypes
   }
 
-  /** A new pod is tried. */
+  /** Call it before each pod. */
   restart(): void {
     this.#room.restart()
     this.#refusal = undefined
     this.#asked = new Set()
   }
 
-  /** Why the last taker that was asked since {@link restart} has no devices. */
+  /** Why the last consumer since {@link restart} has no devices. */
   get refusal(): DeviceRefusal | undefined {
     return this.#refusal
   }
 
-  /** What new nodes that suit the pod would have. */
+  /** The devices that new nodes for the pod would have. */
   get asked(): ReadonlySet<TypeDevices> {
     return this.#asked
   }
 
-  /** Why a claim is refused, with what is missing where no devices are found for it. */
+  /** The reason of a refusal, with what is missing if no devices were found. */
   detailed(
     { claim, because }: Pick<DeviceRefusal, 'because' | 'claim'>,
     asked: ReadonlySet<TypeDevices>,
@@ -80,7 +80,7 @@ export class DeviceAdmissions {
     return this.#offerOf(node, pod) !== undefined
   }
 
-  /** Gives the pod the devices of a node that has them. */
+  /** Allocates devices of the node for the pod. */
   takeOnNode(node: NodeFill, pod: number): void {
     const offer = this.#offerOf(node, pod)
     if (offer !== undefined) this.#room.take(offer, offer.types)
@@ -103,15 +103,15 @@ export class DeviceAdmissions {
       isStarting: !input.initialized,
       types: [input.initialized ? devices.none : devices.ofType(type)],
     })
-    // That one node has none is no reason: new ones may.
+    // That this node has no devices does not mean that new nodes have none.
     const isForAll = !('kind' in offer) || ['problem', 'tooManySteps'].includes(offer.because.kind)
     return isForAll ? this.#noted(offer) : undefined
   }
 
   /**
-   * As what a claim takes the pod with devices for it.
-   * @param targets what it may become, in the order in which that is tried.
-   * @param admit says as what it takes the pod, devices apart.
+   * How a claim accepts the pod with devices.
+   * @param targets classes that the claim may get, in the order in which they are tried.
+   * @param admit decides everything but devices.
    */
   onClaim<A extends object>(
     { taker, amounts }: { readonly taker: Taker; readonly amounts: Float64Array },
@@ -159,17 +159,17 @@ export class DeviceAdmissions {
     )
   }
 
-  /** Gives a claim the devices of an offer, as far as its class still has their types. */
+  /** Allocates the devices of an offer, for the types that the claim's class still has. */
   takeOnClaim(claim: OpenClaim, { offer }: DeviceAdmission<Admission>): void {
     this.#room.take(offer, this.#typesOf(claim))
   }
 
-  /** Gives back what a claim has only as types that it will not become. */
+  /** Frees devices of types that the claim can no longer become. */
   retain(claim: OpenClaim): void {
     if (claim.taker !== undefined) this.#room.retain(claim.taker, this.#typesOf(claim))
   }
 
-  /** Drivers that have to publish devices on the claim's node. */
+  /** Drivers that must publish devices on the claim's node. */
   driversOf({ taker }: OpenClaim): readonly string[] {
     return taker === undefined ? [] : this.#room.driversOf(taker)
   }

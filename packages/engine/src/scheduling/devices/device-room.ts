@@ -1,4 +1,4 @@
-/** Whether nodes and open claims have the devices that pods claim, and which they give them (devices.md 3.8, 3.15). */
+/** Allocates devices to nodes and open claims during simulations (devices.md 3.8, 3.15). */
 import { compatible, merged, type Requirements } from '../../requirements/requirements.ts'
 import type { ClaimShortage, DeviceRefusal } from '../../reasons/device-reasons.ts'
 import type { CompiledDevices } from './compiled-devices.ts'
@@ -7,36 +7,36 @@ import type { TypeDevices } from './pools.ts'
 import { type DeviceSupply, shortageOf } from './shortage.ts'
 import { DeviceSearch, type Finding, type SoughtClaim, type StepBudget, type TakerView } from './search.ts'
 
-/** Devices tried for one pod on all nodes and claims together. */
+/** The maximum number of devices that are tried for one pod, on all nodes and claims together. */
 const stepsPerPod = 200_000
 
-/** What a taker has for the claims of a pod. */
+/** The devices that a consumer has for the claims of a pod. */
 export interface DeviceOffer {
-  /** As which the taker has the devices, of those asked for. */
+  /** Those of the given types with which it has the devices. */
   readonly types: ReadonlySet<TypeDevices>
-  /** Where the devices can be reached. */
+  /** Node requirements for access to the devices. */
   readonly requirements: Requirements
-  /** By type, for claims that had none. */
+  /** By type: devices for claims that are not allocated yet. */
   readonly findings: ReadonlyMap<TypeDevices, Finding>
   readonly sought: readonly SoughtClaim[]
   readonly taker: Taker
 }
 
-/** Who is asked for devices. */
+/** A node or open claim that is checked for devices. */
 export interface DeviceQuestion extends TakerView {
   readonly requirements: Requirements
-  /** Published devices of its own are left out while it is starting. */
+  /** Whether its published devices are ignored, as the node is not initialized. */
   readonly isStarting: boolean
   readonly types: Iterable<TypeDevices>
 }
 
 const nothing: Requirements = new Map()
 
-/** An offer while it is put together. */
+/** An offer that is being computed. */
 interface OfferState {
-  /** What holds of the taker, its claims included. */
+  /** Requirements of the consumer and of the claims. */
   effective: Requirements
-  /** What the claims add to it. */
+  /** Requirements of the claims. */
   asked: Requirements
   types: readonly TypeDevices[]
   readonly sought: SoughtClaim[]
@@ -47,7 +47,7 @@ function require(state: OfferState, requirements: Requirements): void {
   state.asked = merged(state.asked, requirements)
 }
 
-/** Devices during simulations; changes since a mark can be taken back. */
+/** Allocations during simulations, which can be rolled back to a mark. */
 export class DeviceRoom {
   readonly compiled: CompiledDevices
   readonly #ledger: DeviceLedger
@@ -66,17 +66,17 @@ export class DeviceRoom {
     this.#ledger.rollback(mark)
   }
 
-  /** Frees what pods alone hold; call {@link mark} before. */
+  /** Frees devices that only these pods use; call {@link mark} before. */
   leave(pods: Iterable<string>): void {
     this.#ledger.leave(pods)
   }
 
-  /** A new pod is tried. */
+  /** Call it before each pod. */
   restart(): void {
     this.#budget.steps = stepsPerPod
   }
 
-  /** What the taker has for the claims; nothing changes. */
+  /** The devices that the consumer has for the claims. Allocates nothing. */
   offer(claims: readonly string[], question: DeviceQuestion): DeviceOffer | DeviceRefusal {
     const state: OfferState = {
       effective: question.requirements,
@@ -103,7 +103,10 @@ export class DeviceRoom {
     }
   }
 
-  /** What becomes of one claim (devices.md 3.8). @returns why the taker cannot have it. */
+  /**
+   * Adds one claim to the offer (devices.md 3.8).
+   * @returns why the consumer cannot use it.
+   */
   #stand(
     name: string,
     { taker, nodeName, mayBeUndefined }: DeviceQuestion,
@@ -135,7 +138,7 @@ export class DeviceRoom {
     return undefined
   }
 
-  /** What is found for the claims by type; what one type requires holds for those after it, too. */
+  /** Finds devices for each type. Requirements of one type also apply to the types after it. */
   #find(question: DeviceQuestion, state: OfferState): ReadonlyMap<TypeDevices, Finding> {
     const { nodeName, isStarting } = question
     const published = this.compiled.published(isStarting ? undefined : nodeName)
@@ -157,7 +160,7 @@ export class DeviceRoom {
     return findings
   }
 
-  /** What is missing for a claim (`namespace/name`) that was refused; undefined for one that is not known. */
+  /** What is missing for a refused claim (`namespace/name`); undefined for an unknown claim. */
   shortage(name: string, supply: Pick<DeviceSupply, 'asked' | 'types'>): ClaimShortage | undefined {
     const claim = this.compiled.claim(name)
     if (typeof claim === 'string') return undefined
@@ -168,7 +171,7 @@ export class DeviceRoom {
     )
   }
 
-  /** Gives the devices of an offer, as far as the taker may still become these types. */
+  /** Allocates the devices of an offer, for those types that the consumer may still become. */
   take({ findings, sought, taker }: DeviceOffer, types: ReadonlySet<TypeDevices>): void {
     const kept = [...findings].filter(([type]) => types.has(type))
     for (const { name } of sought) {
@@ -185,17 +188,16 @@ export class DeviceRoom {
     }
   }
 
-  /** Gives back what the taker has only as other types. */
+  /** Frees devices of types that the consumer can no longer become. */
   retain(taker: Taker, types: ReadonlySet<TypeDevices>): void {
     this.#ledger.retain(taker, types)
   }
 
-  /** What a taker was given. */
   heldBy(taker: Taker): readonly Hold[] {
     return [...this.#ledger.holdsOf(taker)]
   }
 
-  /** Drivers that have to publish devices on the taker's node, in order. */
+  /** Drivers that must publish devices on the consumer's node, in alphabetical order. */
   driversOf(taker: Taker): readonly string[] {
     const drivers = new Set<string>()
     for (const { device } of this.#ledger.holdsOf(taker))

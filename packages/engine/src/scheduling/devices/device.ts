@@ -1,4 +1,4 @@
-/** Devices read once: what selectors, constraints and counters need of them. */
+/** Devices compiled for selectors, constraints and counters. */
 import {
   type CompiledCapacity,
   compileCapacity,
@@ -14,16 +14,16 @@ import {
 } from '@tenon/api'
 import { parseRequirements, type Requirements } from '../../requirements/requirements.ts'
 
-/** From where a device can be reached. */
+/** The nodes that have access to a device. */
 export type DevicePlace =
   | { readonly kind: 'everywhere' }
   | { readonly kind: 'node'; readonly name: string }
-  /** From nodes that one of the terms holds for. */
+  /** Nodes that meet one of the terms. */
   | { readonly kind: 'nodes'; readonly terms: readonly PlaceTerm[] }
 
 export interface PlaceTerm {
   readonly requirements: Requirements
-  /** Names that the term allows; any unless set. */
+  /** Node names that the term allows; undefined = any. */
   readonly names: ReadonlySet<string> | undefined
 }
 
@@ -31,30 +31,32 @@ export interface CompiledDevice {
   readonly pool: DevicePool
   readonly name: string
   readonly source: Device
-  /** Devices that no selector can tell apart have the same number. */
+  /** Equal for devices that no selector can tell apart. */
   readonly likeness: number
-  /** Of devices with the same number, each does for the other while both are free. */
+  /** Equal for devices that are interchangeable while both are free. */
   readonly twin: number
-  /** Texts of the values by qualified name of the attribute; several of a list. */
+  /** Values as text by qualified attribute name; a list has several. */
   readonly attributes: ReadonlyMap<string, ReadonlySet<string>>
   readonly capacity: ReadonlyMap<string, CompiledCapacity>
   readonly isShared: boolean
-  /** What it takes of the counters of its pool while in use, by set and counter. */
+  /** Counters of its pool that it consumes while in use, by set and counter. */
   readonly counters: DeviceAmounts
   readonly taints: readonly DeviceTaint[]
   readonly place: DevicePlace
-  /** Number of its group by qualified name of an attribute whose value is not known yet. */
+  /** Its binding group, by qualified name of an attribute whose value is not known yet. */
   readonly bindings: ReadonlyMap<string, number>
 }
 
-/** Devices of one driver under one name; those of a template and published ones are never in one pool. */
+/**
+ * The devices of one pool of a driver. Devices of templates and published devices are never in the same pool.
+ */
 export interface DevicePool {
   readonly driver: string
   readonly name: string
   readonly isTemplate: boolean
-  /** Whether every slice of its generation is there. */
+  /** Whether all slices of its generation exist. */
   readonly isComplete: boolean
-  /** What is wrong with it; none of its devices is used then. */
+  /** What is wrong with the pool. If set, none of its devices is used. */
   readonly problem: string | undefined
   readonly devices: readonly CompiledDevice[]
   /** Totals by set and counter. */
@@ -65,7 +67,7 @@ function counterKey(set: string, counter: string): string {
   return `${set}\n${counter}`
 }
 
-/** Gives texts numbers, the same text the same number. */
+/** Numbers texts: equal texts get equal numbers. */
 export class Numbers {
   readonly #numbers = new Map<string, number>()
 
@@ -77,7 +79,7 @@ export class Numbers {
   }
 }
 
-/** Texts of an attribute's values; values of different types differ. */
+/** The attribute's values as text; values of different types differ. */
 function valuesOf(attribute: DeviceAttribute): ReadonlySet<string> {
   const { int, bool, string: text, version } = attribute
   const values: string[] = []
@@ -100,7 +102,7 @@ export function attributesOf(device: Device, driver: string): ReadonlyMap<string
   )
 }
 
-/** @throws RangeError when an amount is no quantity. */
+/** @throws RangeError when an amount is not a quantity. */
 export function capacityOf(device: Device, driver: string): ReadonlyMap<string, CompiledCapacity> {
   return new Map(
     Object.entries(device.capacity ?? {}).map(([name, capacity]) => [
@@ -110,7 +112,7 @@ export function capacityOf(device: Device, driver: string): ReadonlyMap<string, 
   )
 }
 
-/** @throws RangeError when an amount is no quantity. */
+/** @throws RangeError when an amount is not a quantity. */
 export function consumptionOf(device: Device): DeviceAmounts {
   const amounts = new Map<string, DeviceAmount>()
   for (const { counterSet, counters } of device.consumesCounters ?? [])
@@ -119,7 +121,7 @@ export function consumptionOf(device: Device): DeviceAmounts {
   return amounts
 }
 
-/** @throws RangeError when an amount is no quantity, or a set is there twice. */
+/** @throws RangeError when an amount is not a quantity, or a set occurs twice. */
 export function countersOf(sets: readonly CounterSet[]): DeviceAmounts {
   const amounts = new Map<string, DeviceAmount>()
   const names = new Set<string>()
@@ -132,7 +134,7 @@ export function countersOf(sets: readonly CounterSet[]): DeviceAmounts {
   return amounts
 }
 
-/** Where something can be reached that names a node, selects nodes, or neither. */
+/** Which nodes a slice or device names or selects; undefined if none. */
 export function placeOf(at: {
   readonly nodeName?: string
   readonly nodeSelector?: NodeSelector
@@ -143,7 +145,6 @@ export function placeOf(at: {
   return at.allNodes === true ? { kind: 'everywhere' } : undefined
 }
 
-/** The terms of a selector with the names that they allow. */
 export function placeTerms(selector: NodeSelector): readonly PlaceTerm[] {
   return selector.nodeSelectorTerms.map(({ matchExpressions = [], matchFields }) => {
     const named = matchFields?.filter(({ key }) => key === 'metadata.name') ?? []

@@ -1,6 +1,6 @@
 /**
- * Which devices are in use: by claims that have them in the cluster, and by those that this decision has given some.
- * Changes since a mark can be taken back.
+ * The devices that are in use: those that are allocated in the cluster, and those that this decision allocates. Changes
+ * can be rolled back to a mark.
  */
 import { type DeviceAmount, type DeviceAmounts, deviceAmount, qualifiedDeviceName } from '@tenon/api'
 import type { Requirements } from '../../requirements/requirements.ts'
@@ -9,10 +9,10 @@ import { addAmounts, raiseAmounts } from './amounts.ts'
 import type { CompiledDevice, DevicePool } from './device.ts'
 import type { TypeDevices } from './pools.ts'
 
-/** A node or an open claim, told apart by identity. */
+/** A node or an open claim that uses devices; compared by identity. */
 export type Taker = object
 
-/** A device that a taker uses if it becomes one of certain types. */
+/** A device that a consumer uses if it becomes one of certain types. */
 export interface Hold {
   readonly taker: Taker
   readonly type: TypeDevices
@@ -24,28 +24,28 @@ export interface Hold {
   readonly adminAccess: boolean
 }
 
-/** What one claim was given by this decision. */
+/** The allocation of one claim by this decision. */
 export interface Grant {
   readonly taker: Taker
-  /** Where the devices can be reached, by types that the taker may still become. */
+  /** Node requirements for access to the devices, by type that the consumer may still become. */
   readonly requirements: ReadonlyMap<TypeDevices, Requirements>
   readonly usesTemplates: boolean
 }
 
-/** A claim's part of a device that is in use in the cluster. */
+/** The part of a device that an allocated claim uses. */
 interface Share {
   readonly allocation: DeviceAllocation
   /** Undefined for the whole device. */
   readonly consumed: DeviceAmounts | undefined
 }
 
-/** What of a device is in use in the cluster. */
+/** How much of a device is in use in the cluster. */
 export type Seed = 'free' | 'taken' | DeviceAmounts
 
 export class DeviceLedger {
   readonly #shares: ReadonlyMap<string, readonly Share[]>
   readonly #allocations: ReadonlyMap<string, DeviceAllocation>
-  /** UIDs of pods whose devices are free unless others have them, too. */
+  /** UIDs of pods whose devices become free, unless other pods use them too. */
   readonly #leaving: Set<string>
   readonly #byDevice = new Map<CompiledDevice, Set<Hold>>()
   readonly #byPool = new Map<DevicePool, Set<Hold>>()
@@ -67,7 +67,10 @@ export class DeviceLedger {
     this.#leaving = new Set(leaving)
   }
 
-  /** From now on what changes can be taken back, to where this was called. */
+  /**
+   * Starts to note changes, unless they are noted already.
+   * @returns the point that a rollback can return to.
+   */
   mark(): number {
     this.#log ??= []
     return this.#log.length
@@ -78,7 +81,7 @@ export class DeviceLedger {
     while (log.length > mark) log.pop()?.()
   }
 
-  /** Frees what pods alone hold; call {@link mark} before. */
+  /** Frees devices that only these pods use; call {@link mark} before. */
   leave(pods: Iterable<string>): void {
     for (const pod of pods) {
       if (this.#leaving.has(pod)) continue
@@ -87,7 +90,7 @@ export class DeviceLedger {
     }
   }
 
-  /** Whether a claim has devices in the cluster that do not become free (devices.md 3.4). */
+  /** Whether a claim is allocated in the cluster and stays so (devices.md 3.4). */
   isSettled(claim: string): boolean {
     const allocation = this.#allocations.get(claim)
     return allocation !== undefined && !this.#isFreed(allocation)
@@ -97,7 +100,7 @@ export class DeviceLedger {
     return pods !== undefined && pods.length > 0 && pods.every((pod) => this.#leaving.has(pod))
   }
 
-  /** What of a published device is in use in the cluster. */
+  /** How much of a published device is in use in the cluster. */
   seedOf(device: CompiledDevice): Seed {
     if (device.pool.isTemplate) return 'free'
     const shares = this.#shares.get(deviceKey(device.pool.driver, device.pool.name, device.name))
@@ -129,14 +132,14 @@ export class DeviceLedger {
     return this.#byTaker.get(taker) ?? []
   }
 
-  /** @throws Error when the claim has devices already: a bug. */
+  /** @throws Error when the claim is allocated already, which is a bug. */
   grant(claim: string, grant: Grant, holds: readonly Hold[]): void {
     if (this.#grants.has(claim)) throw new Error(`claim ${claim} has its devices already`)
     this.#setGrant(claim, grant)
     for (const hold of holds) this.#add(hold)
   }
 
-  /** Gives back what the taker holds for types that it does not become. */
+  /** Frees what the consumer holds for types that it can no longer become. */
   retain(taker: Taker, types: ReadonlySet<TypeDevices>): void {
     const holds = this.#byTaker.get(taker)
     if (holds === undefined) return
@@ -201,7 +204,9 @@ function consumedOf({ driver, consumedCapacity }: AllocatedDevice): DeviceAmount
   return new Map(amounts.map(([name, amount]) => [qualifiedDeviceName(name, driver), deviceAmount(amount)]))
 }
 
-/** What others use of a device that several may share, and what this taker does as this type. */
+/**
+ * The used capacity of a device that may be shared: by other consumers, and by this consumer as this type.
+ */
 export function sharedUse(
   ledger: DeviceLedger,
   device: CompiledDevice,
@@ -218,7 +223,7 @@ export function sharedUse(
   return used
 }
 
-/** What the devices in use take of a pool's counters; each device counts once (devices.md 3.13). */
+/** The consumed counters of a pool; each device counts once (devices.md 3.13). */
 export function counterUse(
   ledger: DeviceLedger,
   pool: DevicePool,
@@ -252,7 +257,7 @@ export function counterUse(
   return used
 }
 
-/** Of each other taker the most that it takes as any type, and what this one takes as this type. */
+/** The maximum over the types of each other consumer, plus the amounts of this consumer as this type. */
 function heldBy(
   holds: Iterable<Hold>,
   taker: Taker,

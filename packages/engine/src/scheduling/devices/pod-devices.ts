@@ -1,4 +1,4 @@
-/** The devices of pods in one simulation: what nodes, open claims and new claims answer to pods that claim some. */
+/** The devices of pods in one simulation, on nodes, open claims and new claims. */
 import type { PodReason } from '../../reasons/reasons.ts'
 import type { Admission, ClaimAdmission } from '../claims/claim-admission.ts'
 import type { ClaimClass } from '../claims/claim-class.ts'
@@ -13,24 +13,24 @@ import type { DeviceRoom } from './device-room.ts'
 import type { Taker } from './ledger.ts'
 import type { TypeDevices } from './pools.ts'
 
-/** A claim as what it would be opened for a pod, with its devices. */
+/** How a new claim is opened for a pod with devices. */
 export interface OpeningWithDevices {
   readonly taker: Taker
   readonly offered: DeviceAdmission<Admission>
 }
 
-/** Who else decides whether a claim takes a pod. */
+/** The rules besides devices that decide whether a claim accepts a pod. */
 export interface OtherRules {
   readonly admission: ClaimAdmission
   readonly topology: PodTopology
 }
 
-/** Without devices in the problem, pods claim none: every question is answered as for such pods. */
+/** If the problem has no devices, it treats every pod as one without ResourceClaims. */
 export class PodDevices {
   readonly #devices: DeviceAdmissions | undefined
   readonly #compiled: CompiledProblem
   readonly #rules: OtherRules
-  /** Types that were asked for devices before a pod was refused them. */
+  /** For each refusal, the devices that were considered; for its explanation. */
   readonly #askedFor = new WeakMap<PodReason, ReadonlySet<TypeDevices>>()
 
   constructor(room: DeviceRoom | undefined, compiled: CompiledProblem, rules: OtherRules) {
@@ -39,17 +39,17 @@ export class PodDevices {
     this.#rules = rules
   }
 
-  /** Whether pods may claim devices at all. */
+  /** Whether the problem has devices. */
   get areServed(): boolean {
     return this.#devices !== undefined
   }
 
-  /** A new pod is tried. */
+  /** Call it before each pod. */
   restart(): void {
     this.#devices?.restart()
   }
 
-  /** Why a pod of the shape that found no place has no devices, if these are what it lacks. */
+  /** The reason if the pod could not be placed for lack of devices. */
   refusalOf({ claims }: PodShape): PodReason | undefined {
     const refusal = claims.length > 0 ? this.#devices?.refusal : undefined
     if (refusal === undefined) return undefined
@@ -58,25 +58,25 @@ export class PodDevices {
     return reason
   }
 
-  /** The reason that {@link refusalOf} gave, with what is missing; any other as it is. */
+  /** A reason of {@link refusalOf} with what is missing; other reasons unchanged. */
   detailed(reason: PodReason): PodReason {
     const asked = this.#askedFor.get(reason)
     if (reason.kind !== 'devices' || asked === undefined || this.#devices === undefined) return reason
     return { ...reason, because: this.#devices.detailed(reason, asked) }
   }
 
-  /** How nodes are asked for the devices of a pod; undefined when it claims none. */
+  /** Tells whether a node has devices for the pod; undefined if the pod has no ResourceClaims. */
   asked(pod: number, { claims }: PodShape): HasDevices | undefined {
     const devices = this.#devices
     return devices === undefined || claims.length === 0 ? undefined : (node) => devices.onNode(node, pod)
   }
 
-  /** Gives the pod the devices of a node that has them. */
+  /** Allocates devices of the node for the pod. */
   takeOnNode(node: NodeFill, pod: number, { claims }: PodShape): void {
     if (claims.length > 0) this.#devices?.takeOnNode(node, pod)
   }
 
-  /** What a claim says that would take the pod, its devices apart. */
+  /** The answer of a claim that would accept the pod if it had the devices. */
   answer(
     given: Answer,
     claim: OpenClaim,
@@ -90,7 +90,7 @@ export class PodDevices {
     return mayHaveThemLater ? 'notNow' : 'never'
   }
 
-  /** As what an open claim takes the pod together with its devices; undefined when it does not. */
+  /** How an open claim accepts the pod with its devices; undefined if it does not. */
   onClaim(
     claim: OpenClaim,
     pod: number,
@@ -108,12 +108,12 @@ export class PodDevices {
     )
   }
 
-  /** Whether a claim can be opened only as types that have devices for pods of the shape. */
+  /** Whether new claims for the shape need types with devices. */
   concerns({ claims }: PodShape): boolean {
     return this.#devices !== undefined && claims.length > 0
   }
 
-  /** As what a claim is opened for a pod with devices: a kind of known price before others. */
+  /** How a new claim is opened for a pod with devices. Types of known price are tried first. */
   onNewClaim(
     pod: number,
     shape: PodShape,
@@ -134,17 +134,17 @@ export class PodDevices {
     return offered === undefined ? refusal : { taker, offered }
   }
 
-  /** Gives a claim the devices with which it was admitted, as far as its class still has their types. */
+  /** Allocates the devices of the admission, for the types that the claim's class still has. */
   takeOnClaim(claim: OpenClaim, offered: DeviceAdmission<Admission>): void {
     this.#devices?.takeOnClaim(claim, offered)
   }
 
-  /** Gives back what a claim has only as types that it will not become. */
+  /** Frees devices of types that the claim can no longer become. */
   retain(claim: OpenClaim): void {
     this.#devices?.retain(claim)
   }
 
-  /** Drivers that have to publish devices on the claim's node. */
+  /** Drivers that must publish devices on the claim's node. */
   driversOf(claim: OpenClaim): readonly string[] {
     return this.#devices?.driversOf(claim) ?? []
   }

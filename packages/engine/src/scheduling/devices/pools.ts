@@ -1,4 +1,4 @@
-/** Pools of devices: published ones, and those that the nodes of an instance type will publish (devices.md 3.7). */
+/** Device pools: published ones, and those that nodes of an instance type will publish (devices.md 3.7). */
 import {
   type AttributeBinding,
   type CounterSet,
@@ -21,7 +21,7 @@ import {
   placeOf,
 } from './device.ts'
 
-/** Instance types whose nodes have the same devices. */
+/** The devices of an instance type's nodes; types with equal devices share one object. */
 export interface TypeDevices {
   readonly pools: readonly DevicePool[]
 }
@@ -29,13 +29,13 @@ export interface TypeDevices {
 const noDevices: TypeDevices = { pools: [] }
 const everywhere: DevicePlace = { kind: 'everywhere' }
 
-/** A device with the place from which it can be reached. */
+/** A device and the nodes that have access to it. */
 interface PlacedDevice {
   readonly device: Device
   readonly place: DevicePlace
 }
 
-/** Makes pools; numbers of likeness are its own. */
+/** Compiles pools. */
 export class PoolReader {
   readonly #rules: readonly DeviceTaintRule[]
   readonly #likeness = new Numbers()
@@ -47,7 +47,7 @@ export class PoolReader {
     this.#rules = rules
   }
 
-  /** The pools of the published slices, in order of driver and name. */
+  /** The pools of the slices, in order of driver and name. */
   published(slices: readonly ResourceSlice[]): readonly DevicePool[] {
     const byPool = Map.groupBy(slices, ({ spec }) => `${spec.driver}\n${spec.pool.name}`)
     return [...byPool]
@@ -62,7 +62,7 @@ export class PoolReader {
       .filter(({ spec }) => spec.pool.generation === newest)
       .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
     const placed = current.flatMap(({ spec }): readonly PlacedDevice[] => {
-      // What a slice with counters has beside them does not count (devices.md 3.7).
+      // A slice with shared counters has no devices (devices.md 3.7).
       if ((spec.sharedCounters ?? []).length > 0) return []
       return (spec.devices ?? []).flatMap((device) => {
         const place = placeOf(spec.perDeviceNodeSelection === true ? device : spec)
@@ -80,7 +80,7 @@ export class PoolReader {
     })
   }
 
-  /** What the nodes of a type have; one object for types that have the same. */
+  /** The devices of a type's nodes; the same object for equal devices. */
   ofType(type: InstanceType): TypeDevices {
     const { resourceSliceTemplates: templates = [], attributeBindings = [] } = type
     if (templates.length === 0) return noDevices
@@ -186,8 +186,8 @@ function placeKey(place: DevicePlace): unknown {
 }
 
 /**
- * The group of a device by attribute: devices that are bound to each other, directly or through others, have the same
- * one; those of fewer than two devices bind nothing (devices.md 3.2).
+ * The binding group of each device, by attribute: devices that are bound to each other, also indirectly, have the same
+ * group. Bindings of fewer than two devices are ignored (devices.md 3.2).
  */
 function bindingGroups(
   bindings: readonly AttributeBinding[],
@@ -208,7 +208,7 @@ function bindingGroups(
   return groups
 }
 
-/** Sets that share a member, made one. */
+/** Merges sets with common members. */
 function connected(sets: readonly ReadonlySet<string>[]): readonly ReadonlySet<string>[] {
   let result: ReadonlySet<string>[] = []
   for (const set of sets) {

@@ -1,4 +1,4 @@
-/** Claims read once: requests with their selectors, and constraints (devices.md 3.9). */
+/** ResourceClaims compiled: requests with their selectors, and constraints (devices.md 3.9). */
 import {
   consumedCapacity,
   type DeviceAmount,
@@ -17,35 +17,35 @@ import type { CompiledDevice } from './device.ts'
 import { type CompiledDeviceSelector, compileDeviceSelector, type DeviceSelectorAnswer } from '@tenon/cel'
 import type { SelectorAnswers } from './selectors.ts'
 
-/** Most devices that one claim may get. */
+/** Maximum devices of one claim. */
 export const mostDevicesPerClaim = 32
 
-/** A request of a claim; the first of its ways that can be met is. */
+/** A request of a claim. The first alternative that can be met is used. */
 export interface CompiledRequest {
   readonly name: string
   readonly ways: readonly RequestWay[]
 }
 
-/** So many devices, or all, that selectors, taints and capacity let through. */
+/** A number of devices, or all devices, that meet selectors, tolerations and capacity. */
 export interface RequestWay {
-  /** `request`, or `request/subrequest`. */
+  /** `request`, or `request/subrequest` for an entry of `firstAvailable`. */
   readonly name: string
   readonly deviceClass: string
   readonly selectors: readonly CompiledDeviceSelector[]
-  /** So many of the selectors are those of the class. */
+  /** How many of the selectors, at the beginning, are those of the class. */
   readonly ofClass: number
-  /** Undefined: all there are. */
+  /** Undefined: all matching devices. */
   readonly count: number | undefined
   readonly adminAccess: boolean
   readonly tolerations: readonly DeviceToleration[]
-  /** By name as the claim writes it; the driver is the domain where there is none. */
+  /** By name as in the claim; a name without a domain belongs to the driver. */
   readonly capacity: DeviceAmounts
 }
 
 export interface CompiledConstraint {
   readonly kind: 'match' | 'distinct'
   readonly attribute: string
-  /** Names of requests and ways; all unless set. */
+  /** Names of requests and subrequests; undefined = all. */
   readonly requests: ReadonlySet<string> | undefined
 }
 
@@ -135,7 +135,7 @@ function compileConstraint({
   }
 }
 
-/** Whether a constraint is about the devices of a way of a request. */
+/** Whether a constraint applies to an alternative of a request. */
 export function concerns(
   { requests }: CompiledConstraint,
   { name: request }: CompiledRequest,
@@ -144,13 +144,13 @@ export function concerns(
   return requests === undefined || requests.has(request) || requests.has(name)
 }
 
-/** What a request gets of a device that is free. */
+/** Whether a free device meets a request, and the capacity that it then consumes. */
 export type Suitability =
   | { readonly kind: 'suits'; readonly consumed: DeviceAmounts }
   | { readonly kind: 'differs' }
   | { readonly kind: 'failed'; readonly problem: string }
 
-/** Whether devices suit requests, each worked out once for devices that are alike. */
+/** Caches which devices meet which requests. Equal devices are checked once. */
 export class Suitabilities {
   readonly #answers: SelectorAnswers
   readonly #known = new Map<RequestWay, Map<string, Suitability>>()
@@ -174,12 +174,12 @@ export class Suitabilities {
     return suitability
   }
 
-  /** What a selector says of a device. */
+  /** Evaluates a selector for a device. */
   answer(selector: CompiledDeviceSelector, device: CompiledDevice): DeviceSelectorAnswer {
     return this.#answers.of(selector, device)
   }
 
-  /** Taints of a device that keep a request from it. */
+  /** Taints of the device that the request does not tolerate. */
   untolerated({ tolerations }: RequestWay, { taints }: CompiledDevice): readonly DeviceTaint[] {
     return taints.filter((taint) => taint.effect !== 'None' && !toleratesDeviceTaint(tolerations, taint))
   }

@@ -1,4 +1,7 @@
-/** Finds devices for claims on one taker as one type: depth first, the first whole solution wins (devices.md 3.11). */
+/**
+ * Finds devices for claims on one consumer as one type. Depth first; the first complete solution wins (devices.md
+ * 3.11).
+ */
 import type { DeviceAmount, DeviceAmounts } from '@tenon/api'
 import { compatible, merged, type Requirements } from '../../requirements/requirements.ts'
 import { addAmounts, subtractAmounts } from './amounts.ts'
@@ -15,39 +18,39 @@ import {
   type Suitabilities,
 } from './requests.ts'
 
-/** A claim to find devices for. */
+/** A claim without devices. */
 export interface SoughtClaim {
   readonly name: string
   readonly claim: CompiledClaim
 }
 
-/** Who takes the devices. */
+/** The consumer as the search sees it. */
 export interface TakerView {
   readonly taker: Taker
-  /** Name of the node; undefined for one that is still to come. */
+  /** Undefined for a new node. */
   readonly nodeName: string | undefined
-  /** Labels that need not be known. */
+  /** Label keys that the consumer need not define. */
   readonly mayBeUndefined: ReadonlySet<string>
 }
 
-/** Steps that a search may still take; it ends without a result once there are none. */
+/** The number of devices that may still be tried. At 0 a search ends without a result. */
 export interface StepBudget {
   steps: number
 }
 
-/** Where devices are looked for. */
+/** The devices that a search may choose. */
 export interface SearchRange {
   readonly type: TypeDevices
   /** In the order in which they are searched. */
   readonly pools: readonly DevicePool[]
-  /** What holds of the taker. */
+  /** Requirements that the consumer already has. */
   readonly requirements: Requirements
 }
 
-/** Devices that were found, and what they ask of the taker. */
+/** Devices for all claims, and their requirements on the node. */
 export interface Finding {
   readonly holds: readonly Hold[]
-  /** By claim: where its devices can be reached. */
+  /** By claim: node requirements for access to its devices. */
   readonly requirements: ReadonlyMap<string, Requirements>
 }
 
@@ -88,7 +91,7 @@ export class DeviceSearch {
     this.#requirements = [requirements]
   }
 
-  /** Undefined when there are no such devices, or no steps were left to find them. */
+  /** Undefined if there are no such devices, or the step budget was used up. */
   run(): Finding | undefined {
     return this.#claim(0) ? { holds: this.#holds, requirements: this.#ofClaim } : undefined
   }
@@ -133,7 +136,7 @@ export class DeviceSearch {
     const failed = new Set<number>()
     for (let index = start; index < devices.length; index++) {
       const device = devices[index] as CompiledDevice
-      // What a device did not lead to, one that does for it will not either.
+      // If a device leads to no solution, an interchangeable one does not either.
       if (failed.has(device.twin) || !this.#take(device, slots)) continue
       if (this.#slot(slots, slot + 1, device.isShared || way.adminAccess ? index : index + 1)) return true
       this.#giveBack(slots)
@@ -143,7 +146,9 @@ export class DeviceSearch {
     return false
   }
 
-  /** Devices that the request would take if they are free; undefined when all cannot be told. */
+  /**
+   * Devices that meet the alternative, in use or not; undefined if it asks for all devices and they are not all known.
+   */
   #devicesFor(way: RequestWay): readonly CompiledDevice[] | undefined {
     if (this.#matching.has(way)) return this.#matching.get(way)
     const devices = this.#findDevices(way)
@@ -180,7 +185,7 @@ export class DeviceSearch {
     )?.requirements
   }
 
-  /** Takes a device if it is free and goes with the others. */
+  /** Chooses a device, if it is free and meets the constraints together with those chosen before. */
   #take(device: CompiledDevice, { of, request, way }: Slots): boolean {
     if (this.#context.budget.steps <= 0) return false
     this.#context.budget.steps--
@@ -256,7 +261,7 @@ export class DeviceSearch {
     return true
   }
 
-  /** Whether this decision has given the device to another taker, or to this one as this type. */
+  /** Whether this decision allocated the device to another consumer, or to this one as this type. */
   #isReserved(device: CompiledDevice): boolean {
     for (const hold of this.#context.ledger.holdsOn(device)) {
       if (hold.adminAccess) continue
@@ -265,7 +270,7 @@ export class DeviceSearch {
     return false
   }
 
-  /** Whether the counters that a shared device takes are taken already. */
+  /** Whether a shared device consumes its counters already. */
   #isInUse(device: CompiledDevice): boolean {
     if (!device.isShared) return false
     if (this.#context.ledger.seedOf(device) !== 'free') return true
@@ -298,18 +303,18 @@ export class DeviceSearch {
 
 const none: DeviceAmounts = new Map()
 
-/** One claim while its devices are chosen. */
+/** A claim while its devices are chosen. */
 interface ClaimSearch {
   readonly sought: SoughtClaim
   readonly constraints: readonly ConstraintState[]
-  /** Holds before its own. */
+  /** The number of devices that were chosen for claims before it. */
   readonly first: number
   readonly index: number
-  /** Requirements of the claim before each of its devices. */
+  /** The requirements of the claim before each of its devices, to undo choices. */
   before?: Requirements[]
 }
 
-/** The devices of one way of a request while they are chosen. */
+/** One alternative of a request while its devices are chosen. */
 interface Slots {
   readonly of: ClaimSearch
   readonly at: number

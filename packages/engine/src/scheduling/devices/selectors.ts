@@ -1,8 +1,8 @@
-/** Answers of selectors of devices (devices.md 3.10). */
+/** Caches answers of device selectors (devices.md 3.10). */
 import type { Device } from '@tenon/api'
 import { askDeviceSelector, type CompiledDeviceSelector, type DeviceSelectorAnswer } from '@tenon/cel'
 
-/** Answers of selectors, each worked out once for devices that are alike. */
+/** Equal devices are evaluated once. */
 export class SelectorAnswers {
   readonly #answers = new Map<CompiledDeviceSelector, Map<number, DeviceSelectorAnswer>>()
 

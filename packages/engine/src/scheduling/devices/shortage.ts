@@ -1,23 +1,23 @@
-/** What is missing for a claim that found no devices: which request, and what of it no device meets (ask.md 2). */
+/** What is missing for a claim without devices: which request no device can meet, and why (ask.md 2). */
 import { consumedCapacity, type DeviceAmount, type DeviceTaint, qualifiedDeviceName } from '@tenon/api'
 import type { ClaimShortage, WayShortage } from '../../reasons/device-reasons.ts'
 import type { CompiledDevice, DevicePool } from './device.ts'
 import type { TypeDevices } from './pools.ts'
 import type { CompiledClaim, CompiledRequest, RequestWay, Suitabilities } from './requests.ts'
 
-/** Where devices could be. */
+/** All devices that a claim could get. */
 export interface DeviceSupply {
-  /** What drivers have published. */
+  /** Published pools. */
   readonly published: readonly DevicePool[]
-  /** Pools of no single node, which all claims of all devices depend on. */
+  /** Published pools that do not belong to a single node. Requests for all devices need to know them all. */
   readonly common: readonly DevicePool[]
-  /** Types that suit the pod otherwise. */
+  /** The devices of new nodes that meet the pod's other rules. */
   readonly asked: ReadonlySet<TypeDevices>
-  /** Names of all types that can be bought, by what their nodes have. */
+  /** Names of all instance types, by their devices. */
   readonly types: ReadonlyMap<TypeDevices, readonly string[]>
 }
 
-/** The devices of one node, or those that several reach. */
+/** Devices of one node, or those with access from several nodes. */
 type Place = readonly CompiledDevice[]
 
 export function shortageOf(
@@ -33,7 +33,7 @@ export function shortageOf(
   return { kind: 'together' }
 }
 
-/** @returns undefined when one of its ways can be met. */
+/** @returns undefined when some alternative can be met. */
 function waysWithout(
   { ways }: CompiledRequest,
   places: readonly Place[],
@@ -81,7 +81,7 @@ function wayShortage(
   if (inClass.length === 0) return { kind: 'class', deviceClass }
   const selected = inClass.filter((device) => own.every((selector) => answer(selector, device) === true))
   if (selected.length === 0) {
-    // One selector that nothing meets says more than all of them.
+    // If one selector matches no device, it explains more than all selectors together.
     const alone = own.find((selector) => inClass.every((device) => answer(selector, device) !== true))
     const expressions = (alone === undefined ? own : [alone]).map(({ text }) => text)
     const failure =
@@ -121,7 +121,9 @@ function distinct(taints: readonly DeviceTaint[]): readonly DeviceTaint[] {
   ]
 }
 
-/** The first amount that no device has; of amounts that no device has together, the first of all. */
+/**
+ * The first capacity that no device has. If each single capacity exists, but no device has all of them, the first one.
+ */
 function capacityShortage(way: RequestWay, devices: readonly CompiledDevice[]): WayShortage {
   const amounts = [...way.capacity]
   const isMet = ([name, amount]: readonly [string, DeviceAmount]) =>
@@ -145,7 +147,7 @@ function capacityShortage(way: RequestWay, devices: readonly CompiledDevice[]): 
   }
 }
 
-/** An amount, which is in thousandths, as a quantity with the largest binary suffix that is exact. */
+/** An amount (in thousandths) as a quantity with the largest exact binary suffix. */
 function quantityText(amount: DeviceAmount): string {
   if (amount % 1000n !== 0n) return `${amount}m`
   let whole = amount / 1000n

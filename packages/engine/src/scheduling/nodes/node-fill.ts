@@ -1,4 +1,4 @@
-/** Existing nodes as a simulation fills them, in classes of equal labels and taints. */
+/** Existing nodes as simulations fill them, in classes of equal labels and taints. */
 import { labels, normalizedLabel, type Resources, type Taint, ownValue } from '@tenon/api'
 import { oneOf } from '../../requirements/requirement.ts'
 import { compatible, labelRequirements, type Requirements } from '../../requirements/requirements.ts'

@@ -15,7 +15,7 @@ import type { PodTopology } from '../topology/pod-topology.ts'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
-/** What is known about a shape and a class: suitable choices of volumes, and nodes that never accept it. */
+/** What is known about a shape and a class of nodes: choices of volumes, and nodes that never accept it. */
 interface Knowledge {
   readonly volumes: readonly Wish[]
   /** The nodes of the class that had room for the shape at the start. */
@@ -139,7 +139,10 @@ export class NodeQueue {
     this.#topology.record(shape, node)
   }
 
-  /** Starts to note changes, unless they are noted already. @returns the point that a rollback can return to. */
+  /**
+   * Starts to note changes, unless they are noted already.
+   * @returns the point that a rollback can return to.
+   */
   mark(): number {
     this.#log ??= []
     return this.#log.length

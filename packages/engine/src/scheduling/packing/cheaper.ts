@@ -1,17 +1,17 @@
 /** Which of two plans is cheaper. */
 
-/** The cost of a set of new nodes. */
+/** The cost of a plan's new nodes. */
 export interface PlanCost {
   readonly nodes: number
-  /** Of the nodes whose price is known. */
+  /** Sum of the known prices. */
   readonly pricePerHour: number
-  /** Nodes whose price is not known. */
+  /** The number of nodes of unknown price. */
   readonly unpriced: number
 }
 
 /** A plan with more nodes must save at least this share of the price. */
 const worthMoreNodes = 0.01
-/** Sums of the same prices in different order differ by less. */
+/** Sums of equal prices in different order differ by less than this share. */
 export const rounding = 1e-9
 
 /**

@@ -1,4 +1,4 @@
-/** The filling of one bin that is worth most: an integer knapsack with several resources, by beam search. */
+/** Finds the most valuable filling of one bin: an integer knapsack with several resources, by beam search. */
 import type { Amounts } from '../pods/resource-space.ts'
 import { type Item, resourcePrices } from './resource-prices.ts'
 
@@ -9,11 +9,11 @@ interface State {
   readonly bound: number
 }
 
-/** States kept after each item, and counts tried of it. */
+/** States that are kept after each item, and counts of an item that are tried. */
 const beamWidth = 24
 const mostChoices = 10
 
-/** What the search needs of a bin and the items that may go in. */
+/** A bin, and the items that may go into it. */
 export interface FillingProblem {
   readonly room: Amounts
   readonly items: readonly Item[]
@@ -24,8 +24,8 @@ export interface FillingProblem {
 }
 
 /**
- * @param atLeast a filling worth less than this is of no use.
- * @param spend told how much work is done.
+ * @param atLeast fillings of less worth are not returned.
+ * @param spend is called with the work done.
  */
 export function worthiestFilling(
   { room, items, worth, left }: FillingProblem,
@@ -71,7 +71,7 @@ export function worthiestFilling(
   return counts
 }
 
-/** Dual prices of the room: what it is worth if items may be cut into parts. */
+/** Dual prices of the room: the worth of a unit of each resource, if items could be split. */
 function scarcityOf(
   room: Amounts,
   items: readonly Item[],
@@ -85,7 +85,7 @@ function scarcityOf(
   return resourcePrices(rows, new Float64Array(usable.map((index) => worth[index] as number))).bins
 }
 
-/** All counts from most to none, thinned out where there are many. */
+/** Counts from `most` down to 0; large ranges are thinned out. */
 function choices(most: number): readonly number[] {
   if (most < mostChoices) return Array.from({ length: most + 1 }, (_, i) => most - i)
   const step = most / (mostChoices - 5)

@@ -1,17 +1,17 @@
 /**
- * Whether a set of nodes holds a set of pods however the Kubernetes scheduler may spread them: it
- * tries pods in an order of its own and puts each where most is left (its default scoring).
+ * Whether a set of nodes holds a set of pods wherever kube-scheduler puts them. It tries pods in its own order and, by
+ * its default scoring, prefers the node with the most free resources.
  */
 import type { Amounts } from '../pods/resource-space.ts'
 import type { Effort } from './packing.ts'
 import type { Item } from './resource-prices.ts'
 
-/** An order of items by index, each as often as it occurs. */
+/** Items by index in the order of their pods. */
 type Order = Int32Array
 
 /**
- * Whether all pods find a place, in any of `orders` when all nodes come at once, and with the kinds of
- * pods mixed when nodes come one by one.
+ * Whether all pods fit: in any of `orders` if all nodes exist from the start, and with kinds mixed if nodes become
+ * ready one by one.
  */
 export function holdsFreely(
   items: readonly Item[],
@@ -26,8 +26,8 @@ export function holdsFreely(
 }
 
 /**
- * Whether all pods find a place when nodes of different rooms come one by one: in any of `orders`, whichever
- * node comes first.
+ * Whether all pods fit if nodes of different rooms become ready one by one, in any of `orders` and whichever node comes
+ * first.
  */
 export function holdsInTurn(
   items: readonly Item[],
@@ -40,7 +40,7 @@ export function holdsInTurn(
   )
 }
 
-/** Orders that stand for the many there are: mixed, one kind after the other, small and large first. */
+/** Sample orders: mixed, kind by kind, small first and large first. */
 export function ordersOf(items: readonly Item[]): readonly Order[] {
   const kinds = items.map((_, index) => index)
   const largest = items.map(({ amounts }) =>
@@ -50,7 +50,7 @@ export function ordersOf(items: readonly Item[]): readonly Order[] {
   return [mixed(items), inTurn(items, kinds), inTurn(items, bySize), inTurn(items, bySize.toReversed())]
 }
 
-/** One of each in turn, as long as there are any. */
+/** One pod of each item in turn. */
 export function mixed(items: readonly Item[]): Order {
   const order: number[] = []
   const most = Math.max(0, ...items.map(({ count }) => count))
@@ -59,7 +59,7 @@ export function mixed(items: readonly Item[]): Order {
   return Int32Array.from(order)
 }
 
-/** Node of each pod in the order, the emptiest that holds it; undefined when some pod finds none. */
+/** The node of each pod: the emptiest one that holds it. Undefined if some pod does not fit. */
 export function spread(
   items: readonly Item[],
   rooms: readonly Amounts[],
@@ -86,7 +86,7 @@ export function spread(
   return nodes
 }
 
-/** Whether all find a place when nodes come one by one and each is filled before the next. */
+/** Whether all pods fit if nodes become ready one by one and each is filled before the next. */
 function fillsUp(items: readonly Item[], rooms: readonly Amounts[], order: Order, effort: Effort): boolean {
   let waiting: readonly number[] = [...order]
   for (const room of rooms) {
@@ -103,7 +103,7 @@ function fillsUp(items: readonly Item[], rooms: readonly Amounts[], order: Order
   return false
 }
 
-/** Mean part that stays free; -1 when the pod does not fit. */
+/** The mean free share after the pod; -1 if it does not fit. */
 function scoreOf(rest: Amounts, room: Amounts, amounts: Amounts): number {
   let sum = 0
   for (let i = 0; i < rest.length; i++) {

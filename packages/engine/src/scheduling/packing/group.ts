@@ -1,12 +1,12 @@
-/** Claims that may exchange pods, and the bins of a new plan for them. */
+/** Claims that may exchange pods, and the bins of their new plan. */
 import type { ClaimClass } from '../claims/claim-class.ts'
 import type { OpenClaim } from '../claims/open-claims.ts'
 import type { BinList } from './known-packings.ts'
 import type { Item } from './resource-prices.ts'
 
-/** Pods of one size. */
+/** Pods with equal requests. */
 interface SizedPods extends Item {
-  /** Largest, then oldest first, as the simulation placed them. */
+  /** Largest first, then oldest, as the simulation placed them. */
   readonly pods: readonly number[]
 }
 

@@ -8,11 +8,11 @@ import type { Amounts } from '../pods/resource-space.ts'
 import { type Effort, pack, type Packing } from './packing.ts'
 import type { Bin, Item } from './resource-prices.ts'
 
-/** Packings in each of the two generations of the cache. */
+/** Maximum packings in each of the two generations of the cache. */
 const mostKept = 10_000
-/** Larger packings come from provisioning and do not come again, so they are not cached. */
+/** Larger packings come from provisioning, where they do not repeat, so they are not cached. */
 const mostPods = 200
-/** Lists of bins whose ids are kept; a change of prices gives new lists. */
+/** Maximum lists of bins with an id. Each change of prices makes new lists. */
 const mostLists = 200
 
 /** A type with its price. */
@@ -26,13 +26,13 @@ export interface BinList {
   /** Equal for equal lists. */
   readonly id: number
   readonly bins: readonly Bin[]
-  /** The rows behind the bins. */
+  /** The row of each bin. */
   readonly rows: readonly TypeRow[]
 }
 
-/** Kept from one decision to the next. It never changes a decision. */
+/** Kept from one decision to the next. It does not change decisions. */
 export class KnownPackings {
-  /** By what is packed; the generation that was not used recently is dropped first. */
+  /** By packed items. The generation that was not used recently is dropped first. */
   #young = new Map<string, Packing | undefined>()
   #old: ReadonlyMap<string, Packing | undefined> = new Map()
   readonly #ids = new Map<string, number>()
@@ -40,7 +40,7 @@ export class KnownPackings {
   #nextId = 0
 
   /**
-   * The rows with a price, and with room besides their daemons.
+   * The rows with a known price and with room besides daemon pods.
    * @param demanded 1 for each resource that counts.
    */
   binsOf(priced: readonly PricedRow[], demanded: Amounts): BinList {
@@ -62,8 +62,8 @@ export class KnownPackings {
   }
 
   /**
-   * As {@link pack}.
-   * @param items in an order that depends on nothing but their amounts, each amount once.
+   * Like {@link pack}.
+   * @param items sorted by amounts, without equal amounts.
    */
   pack(
     items: readonly Item[],
@@ -76,7 +76,7 @@ export class KnownPackings {
     if (this.#young.has(key)) return this.#young.get(key)
     const isOld = this.#old.has(key)
     const packing = isOld ? this.#old.get(key) : pack(items, bins, effort)
-    // A packing that was cut short by the effort is not cached.
+    // A packing that the work limit cut short is not cached.
     if (isOld || !effort.isSpent) this.#keep(key, packing)
     return packing
   }
@@ -93,7 +93,7 @@ export class KnownPackings {
     const key = bins.map(({ room, pricePerHour }) => `${pricePerHour} ${room.join(' ')}`).join(';')
     let id = this.#ids.get(key)
     if (id === undefined) {
-      // Ids are never reused, so packings of forgotten lists are never found again.
+      // Ids are not reused, so packings of forgotten lists are never found again.
       if (this.#ids.size >= mostLists) this.#ids.clear()
       id = this.#nextId++
       this.#ids.set(key, id)

@@ -6,12 +6,12 @@ import type { OpenClaim } from '../claims/open-claims.ts'
 import { undominated } from './packing.ts'
 import { type Bin, resourcePrices } from './resource-prices.ts'
 
-/** Of the sum of many products, as a part of it. */
+/** Relative rounding error of a sum of many products. */
 const rounding = 1e-6
 
 export class LeastPrice {
   readonly #finisher: ClaimFinisher
-  /** By class, for each resource: what one unit of it costs per hour where it is cheapest. */
+  /** By class: the lowest price per hour of one unit of each resource. */
   readonly #units = new Map<ClaimClass, Float64Array>()
   readonly #bins = new Map<ClaimClass, readonly Bin[]>()
 
@@ -19,12 +19,14 @@ export class LeastPrice {
     this.#finisher = finisher
   }
 
-  /** Whether the pods of the claims cost more per hour, however they are shared out among new claims. */
+  /**
+   * Whether the pods of the claims cost more than `most` per hour, however they are distributed over new claims.
+   */
   exceeds(most: number, claims: readonly OpenClaim[]): boolean {
     const demands = Array.from(
       Map.groupBy(claims, (claim) => claim.class),
       ([ofClass, members]) => ({ ofClass, demand: sumOf(members) }),
-      // What is reserved is paid for already.
+      // Reserved capacity is paid for already.
     ).filter(({ ofClass }) => !ofClass.hasReservations)
     const dearest = demands.reduce((sum, { ofClass, demand }) => sum + this.#dearest(ofClass, demand), 0)
     if (dearest > most) return true
@@ -32,13 +34,13 @@ export class LeastPrice {
     return together > most * (1 + rounding)
   }
 
-  /** The resource that costs most, the others for nothing. */
+  /** The bound by one resource alone: that with the highest price. */
   #dearest(ofClass: ClaimClass, demand: Float64Array): number {
     const units = this.#unitsOf(ofClass)
     return demand.reduce((least, amount, i) => Math.max(least, amount * (units[i] as number)), 0)
   }
 
-  /** All resources, of nodes that may be bought in parts. */
+  /** The bound by all resources, if nodes could be bought in parts. */
   #together(ofClass: ClaimClass, demand: Float64Array): number {
     const { prices } = resourcePrices(this.#binsOf(ofClass), demand)
     return demand.reduce((sum, amount, i) => sum + amount * (prices[i] as number), 0)
@@ -75,7 +77,7 @@ function sumOf(claims: readonly OpenClaim[]): Float64Array {
   return sum
 }
 
-/** 0 where no type has any of the resource, so that nothing is concluded from it. */
+/** 0 if no type has any of the resource, so that nothing follows from it. */
 function cheapestUnit(priced: ReturnType<ClaimFinisher['priced']>, resource: number): number {
   let least = Number.POSITIVE_INFINITY
   for (const { row, pricePerHour } of priced) {

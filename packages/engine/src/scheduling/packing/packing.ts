@@ -1,17 +1,17 @@
 /**
- * Packs items of several sizes into bins of several types at a low total price. Bins are filled one
- * after the other, each time the type and the filling that waste least of what they cost, worth
- * measured in resource prices; then the worst bins are emptied and packed again in other ways.
+ * Packs items of several sizes into bins of several types at a low total price. Fills bins one after the other, each
+ * time with the type and filling of the least waste, measured in resource prices. Then empties the worst bins and packs
+ * their items in other ways.
  */
 import type { Amounts } from '../pods/resource-space.ts'
 import { worthiestFilling } from './filling.ts'
 import { type Bin, type Item, type Prices, resourcePrices } from './resource-prices.ts'
 
-/** A bin and what is in it. */
+/** A bin and its items. */
 interface PackedBin {
   /** Index of the bin's type. */
   readonly bin: number
-  /** How many of each item. */
+  /** The count of each item. */
   readonly counts: Int32Array
 }
 
@@ -20,7 +20,7 @@ export interface Packing {
   readonly pricePerHour: number
 }
 
-/** Bounds the work; one unit is about one comparison of a size with a room. */
+/** Limits the work; one unit is about one comparison of a size with a room. */
 export class Effort {
   #left: number
   readonly #shouldStop: () => boolean
@@ -44,13 +44,13 @@ export class Effort {
   }
 }
 
-/** How much a filling prefers large items to ones shaped like the room that is left. */
+/** How much a filling prefers large items to items with the proportions of the free room. */
 const tastes = [0, 1, 0.5, 2, 0.25] as const
 
-/** Most sizes for which fillings are mixed in the best proportion: that takes time with their square. */
+/** Maximum item sizes for which mixtures are computed, as the time grows with their square. */
 const mostMixed = 64
 
-/** The cheapest packing found, or undefined when some item fits no bin or the effort did not suffice. */
+/** The cheapest packing that was found; undefined if some item fits no bin or the work limit was reached. */
 export function pack(items: readonly Item[], bins: readonly Bin[], effort: Effort): Packing | undefined {
   const packer = new Packer(items, bins, effort)
   const wanted = Int32Array.from(items, ({ count }) => count)
@@ -74,10 +74,10 @@ class Packer {
   readonly #bins: readonly Bin[]
   readonly #effort: Effort
   #worth: Float64Array
-  /** Most bins are alike: only those that some filling may want, largest first. */
+  /** Bins that some filling may want, largest first; most bins are similar. */
   readonly #candidates: readonly number[]
   readonly #size: number
-  /** What the items cost at least, were bins sold in parts. */
+  /** A lower bound of the price: what the items cost if bins were sold in parts. */
   readonly leastPrice: number
 
   constructor(items: readonly Item[], bins: readonly Bin[], effort: Effort) {
@@ -109,8 +109,8 @@ class Packer {
   }
 
   /**
-   * Collects fillings until no further one would lower the price of the best mixture of them, takes
-   * each as often as the mixture has it in full, and packs what is left.
+   * Collects fillings until none would lower the price of their best mixture. Uses each as often as its whole share in
+   * the mixture, and packs the remaining items.
    */
   packMixed(wanted: Int32Array): Packing | undefined {
     const worthBefore = this.#worth
@@ -142,7 +142,7 @@ class Packer {
     return rest && { bins: [...packed, ...rest.bins], pricePerHour: pricePerHour + rest.pricePerHour }
   }
 
-  /** The best mixture of fillings, in parts, and what each item is worth in it. */
+  /** The best mixture of fillings, in fractions, and the worth of each item in it. */
   #mixture(known: ReadonlyMap<string, PackedBin>, demand: Float64Array): Prices {
     this.#effort.spend(known.size * demand.length * demand.length)
     const fillings = [...known.values()].map(({ bin, counts }) => ({
@@ -152,7 +152,7 @@ class Packer {
     return resourcePrices(fillings, demand)
   }
 
-  /** Fillings to begin with: of every taste, and of every item alone. */
+  /** The initial fillings: one per taste, and one per item alone. */
   #collectFirst(wanted: Int32Array, known: Map<string, PackedBin>): void {
     const add = (bin: number, left: Int32Array, taste: number) => {
       const counts = this.#filling((this.#bins[bin] as Bin).room, left, taste)
@@ -170,7 +170,7 @@ class Packer {
     }
   }
 
-  /** Adds the fillings that are worth more than their price, one for each type of bin at most. */
+  /** Adds fillings that are worth more than their price, at most one per type of bin. */
   #collectWorthy(wanted: Int32Array, known: Map<string, PackedBin>): void {
     for (const bin of this.#candidates) {
       if (this.#effort.isSpent) return
@@ -206,14 +206,14 @@ class Packer {
     return { bins: packed, pricePerHour }
   }
 
-  /** The packing with its worst bins packed again, if that is cheaper. */
+  /** The packing with its worst bins packed again; undefined if that is not cheaper. */
   repacked({ bins, pricePerHour }: Packing, taste: number, round: number): Packing | undefined {
     const byWaste = bins
       .map((packed, order) => ({ packed, order, waste: this.#wasteOf(packed) }))
       .toSorted((a, b) => b.waste - a.waste || a.order - b.order)
-    // Now few bins, now many; and from further down the list as rounds go on.
+    // The number of bins varies, and their range moves down the list from round to round.
     const size = Math.max(2, Math.ceil((bins.length * (1 + (round % 4))) / 8))
-    // All of them together were packed in each taste already.
+    // All bins together were packed with each taste already.
     if (size >= bins.length) return undefined
     const start = Math.min(byWaste.length - size, Math.floor(round / 4) * Math.floor(size / 2))
     const dissolved = byWaste.slice(start, start + size)
@@ -244,7 +244,7 @@ class Packer {
     return worth
   }
 
-  /** The type and filling that are worth most for their price. */
+  /** The type and filling with the most worth for their price. */
   #bestFilling(left: Int32Array, taste: number): PackedBin | undefined {
     let best: PackedBin | undefined
     let bestRatio = -1
@@ -270,7 +270,7 @@ class Packer {
       const item = this.#choice(room, rest, left, counts, taste)
       if (item < 0) break
       isEmpty = false
-      // As many as keep the shape of the rest about the same, at least one.
+      // As many as leave the proportions of the free room about the same; at least one.
       this.#put(rest, counts, item, 1)
     }
     if (isEmpty) return undefined
@@ -278,7 +278,7 @@ class Packer {
     return counts
   }
 
-  /** The item that goes in next: one that is worth much and shaped like the rest of the room. */
+  /** The next item: one of high worth with the proportions of the free room. */
   #choice(room: Amounts, rest: Amounts, left: Int32Array, counts: Int32Array, taste: number): number {
     let best = -1
     let bestScore = -1
@@ -302,7 +302,7 @@ class Packer {
         own += share * share
       }
       if (!isFitting) continue
-      // The cosine of the angle to the rest, weighed with the item's size.
+      // The cosine of the angle between item and free room, weighted by the item's size.
       const score = (own > 0 ? along / Math.sqrt(own) : 0) * Math.pow(this.#worth[item] as number, taste)
       if (score > bestScore) {
         bestScore = score
@@ -312,7 +312,7 @@ class Packer {
     return best
   }
 
-  /** Exchanges one item for another as long as that makes the filling worth more. */
+  /** Exchanges single items as long as that raises the worth of the filling. */
   #exchangeForWorth(rest: Amounts, left: Int32Array, counts: Int32Array): void {
     for (let round = 0; round < 50; round++) {
       let bestGain = 1e-12
@@ -333,7 +333,7 @@ class Packer {
       if (out < 0) return
       this.#put(rest, counts, out, -1)
       this.#put(rest, counts, into, 1)
-      // What the exchange left free may hold another small one.
+      // The exchange may have left room for another small item.
       for (let item = 0; item < counts.length; item++)
         while ((left[item] as number) > (counts[item] as number) && this.#fits(rest, item))
           this.#put(rest, counts, item, 1)
@@ -365,7 +365,7 @@ function isWithin(counts: Int32Array, left: Int32Array): boolean {
   return counts.every((count, item) => count <= (left[item] as number))
 }
 
-/** Bins that no cheaper bin surpasses in room. */
+/** Bins for which no cheaper bin has at least the same room. */
 export function undominated(bins: readonly Bin[]): readonly number[] {
   const order = bins
     .map((_, index) => index)

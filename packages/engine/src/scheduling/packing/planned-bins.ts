@@ -1,4 +1,4 @@
-/** The cheapest way to pack a group when its pods will be steered to their nodes. */
+/** The cheapest packing of a group whose pods will be nominated for their nodes. */
 import type { Group, PlannedBin } from './group.ts'
 import type { KnownPackings } from './known-packings.ts'
 import type { Effort } from './packing.ts'

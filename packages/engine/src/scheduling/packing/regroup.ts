@@ -25,10 +25,10 @@ export interface RegroupContext {
   readonly shouldStop: () => boolean
 }
 
-/** Work for one decision, in comparisons of a size with a room: about a tenth of a second. */
+/** Work limit of one decision, in comparisons of a size with a room: about a tenth of a second. */
 const effortUnits = 30_000_000
 
-/** The claims of a cheaper plan; the same list when none was found. */
+/** The claims of a cheaper plan, or the same list if there is none. */
 export function regrouped(claims: readonly OpenClaim[], context: RegroupContext): OpenClaim[] {
   const effort = new Effort(effortUnits, context.shouldStop)
   let current = [...claims]
@@ -61,7 +61,7 @@ function groupsOf(claims: readonly OpenClaim[], context: RegroupContext): readon
     .toSorted((a, b) => b.pricePerHour - a.pricePerHour || a.class.index - b.class.index)
 }
 
-/** Whether its pods may be on any claim of its class. */
+/** Whether the pods of the claim may run on any claim of its class. */
 export function isMixable(
   { class: ofClass, hostPorts, pods, taker }: OpenClaim,
   context: RegroupContext,
@@ -111,7 +111,7 @@ function largerFirst(a: Float64Array, b: Float64Array): number {
   return 0
 }
 
-/** @param model a claim for the same kind of pods. */
+/** @param model a claim with the same kind of pods. */
 export function claimOf(
   { pods, class: ofClass }: PlannedBin,
   model: OpenClaim,

@@ -1,17 +1,16 @@
 /**
- * What each resource is worth: the prices under which no type holds more than it costs, and under
- * which the demand is worth the most. By duality the demand's worth is the least it can cost when
- * nodes may be bought in parts.
+ * Prices of resources at which no type is worth more than it costs, and at which the demand is worth the most. By
+ * duality this worth is the lowest price of the demand if nodes could be bought in parts.
  */
 import type { Amounts } from '../pods/resource-space.ts'
 
-/** A type as something to fill. */
+/** A type that can be filled. */
 export interface Bin {
   readonly room: Amounts
   readonly pricePerHour: number
 }
 
-/** Things of one size. */
+/** Pods with equal requests. */
 export interface Item {
   readonly amounts: Amounts
   readonly count: number
@@ -19,25 +18,25 @@ export interface Item {
 
 const tolerance = 1e-9
 
-/** What solves a pricing problem, and what its dual. */
+/** The primal and the dual solution of a pricing problem. */
 export interface Prices {
-  /** Price of one unit of each resource, 0 for those that are not scarce. */
+  /** The price of one unit of each resource; 0 if it is not scarce. */
   readonly prices: Float64Array
-  /** How many of each bin hold the demand at the least total price, in parts. */
+  /** The number of each bin, in fractions, that hold the demand at the lowest total price. */
   readonly bins: Float64Array
 }
 
 /** Solves max demand·x, room·x ≤ price for every bin, x ≥ 0 by the simplex method. */
 export function resourcePrices(bins: readonly Bin[], demand: Amounts): Prices {
   const size = demand.length
-  // Resources are scaled by their demand, since bytes and cores differ by nine powers of ten.
+  // Resources are scaled by their demand: bytes and cores differ by a factor of 10⁹.
   const scale = demand.map((amount) => (amount > 0 ? amount : 1))
   const rows = bins.map(({ room, pricePerHour }) => ({
     coefficients: room.map((amount, i) => Math.max(0, amount) / (scale[i] as number)),
     bound: pricePerHour,
   }))
   const objective = demand.map((amount, i) => amount / (scale[i] as number))
-  /** Variables by number: first the resources, then what each bin has left. */
+  /** Variables by number: the resources, then the slack of each bin. */
   const basis = bins.map((_, row) => size + row)
   const columns = Array.from({ length: size }, (_, i) => i)
   for (let pivots = 0; pivots < 50 * size + 50; pivots++) {
@@ -69,7 +68,7 @@ function steepest(objective: Float64Array): number {
   return best
 }
 
-/** The row that bounds a growing column first. */
+/** The row that limits the growth of a column first. */
 function tightest(rows: readonly Row[], column: number): number {
   let best = -1
   let least = Number.POSITIVE_INFINITY

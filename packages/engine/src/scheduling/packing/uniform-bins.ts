@@ -1,6 +1,6 @@
 /**
- * A plan that holds for any placement that kube-scheduler may choose: nodes of one type, the last one no larger than
- * necessary, and enough of them for every order of the pods (planned-placement.md, gate off).
+ * A plan that holds wherever kube-scheduler places the pods: nodes of one type, the last one as small as possible, and
+ * enough of them for every order of the pods (planned-placement.md, gate off).
  */
 import type { ClaimClass, ClaimClasses } from '../claims/claim-class.ts'
 import { amountsFit } from '../pods/resource-space.ts'
@@ -10,18 +10,21 @@ import type { Group, PlannedBin } from './group.ts'
 import { type Effort, undominated } from './packing.ts'
 import type { Bin } from './resource-prices.ts'
 
-/** A plan that surely holds may cost this much more than one that may not hold. */
+/** A plan that certainly holds may cost this much more than one that may not. */
 const safetyFactor = 1.11
 
-/** Numbers of nodes tried for one type, from the fewest that could do to the most that may be paid for. */
+/** Maximum node counts that are tried for one type. */
 const mostTries = 10
 
-/** Kinds of pods may come one after the other for so few nodes; more nodes meet them mixed. */
+/**
+ * Up to this many nodes, the kinds of pods may arrive one after the other; with more nodes they are assumed to be
+ * mixed.
+ */
 const mostInTurn = 16
 
-/** Nodes of one type; the last one may be of a smaller type. */
+/** Nodes of one type; the last one may have a smaller type. */
 interface UniformPlan extends PlanCost {
-  /** Index of the type's bin. */
+  /** Index of the bin. */
   readonly bin: number
   /** The bin of the last node. */
   readonly last: number
@@ -30,13 +33,13 @@ interface UniformPlan extends PlanCost {
 /** A type that has room for each of the pods. */
 interface FittingType {
   readonly bin: number
-  /** The fewest nodes that could do. */
+  /** The fewest nodes that could hold the pods. */
   readonly least: number
-  /** Lower bound of the price: what the pods cost if nodes were sold in parts. */
+  /** A lower bound of the price: what the pods cost if nodes were sold in parts. */
   readonly bound: number
 }
 
-/** The best plan; undefined when first fit is as good, or no plan is cheap enough. */
+/** The best plan; undefined if first fit is as good, or no plan is cheap enough. */
 export function uniformBins(
   group: Group,
   effort: Effort,
@@ -46,7 +49,7 @@ export function uniformBins(
   const orders = ordersOf(group.items)
   const current = roomsOf(group)
   const isSafe = current !== undefined && holdsFreely(group.items, current, orders, effort)
-  // A plan that holds even when its few nodes become ready one by one is only replaced by another such plan.
+  // A first-fit plan that holds even if its nodes become ready one by one is only replaced by such a plan.
   const mayComeInTurn =
     isSafe && current.length <= mostInTurn && holdsInTurn(group.items, current, orders, effort)
   const most = isSafe ? group.pricePerHour - rounding : group.pricePerHour * safetyFactor
@@ -63,21 +66,21 @@ export function uniformBins(
     if (effort.isSpent) return undefined
   }
   if (best === undefined) return undefined
-  // A safe plan with more nodes must be clearly cheaper.
+  // A plan with more nodes must be clearly cheaper, even if it is safer.
   const asIs = { nodes: group.claims.length, pricePerHour: group.pricePerHour, unpriced: 0 }
   return isSafe && !isCheaper(best, asIs) ? undefined : binsOf(group, best, effort, classes)
 }
 
-/** What a plan is measured by. */
+/** What a plan must satisfy. */
 interface Demands {
   readonly orders: ReturnType<typeof ordersOf>
   readonly effort: Effort
   readonly most: number
-  /** Whether few nodes have to hold the pods also when they come one by one. */
+  /** Whether a small plan must also hold the pods if its nodes become ready one by one. */
   readonly mayComeInTurn: boolean
 }
 
-/** The plan of one type with the fewest nodes. */
+/** The plan with the fewest nodes of one type. */
 function planOf(
   group: Group,
   { bin, least }: FittingType,
@@ -88,14 +91,15 @@ function planOf(
     group.items.every(({ amounts }) => amountsFit(amounts, (group.bins[each] as Bin).room))
   const holds = (last: number, nodes: number) => {
     const rooms = roomsFor(group, { bin, last, nodes })
-    // Pods that the last node does not take must find room even if the others have filled up before.
+    // Pods that do not fit on the last node need room even if the other nodes were filled before it was
+    // ready.
     const comesInTurn = nodes <= mostInTurn && (mayComeInTurn || !takesAll(last))
     return (
       holdsFreely(group.items, rooms, orders, effort) &&
       (!comesInTurn || holdsInTurn(group.items, rooms, orders, effort))
     )
   }
-  // The last node may cost next to nothing. More nodes than pods are of no use, however little they cost.
+  // More nodes than pods are useless, even if the last node costs next to nothing.
   const pods = group.items.reduce((sum, { count }) => sum + count, 0)
   const largest = Math.min(pods, pricePerHour > 0 ? Math.floor(most / pricePerHour) + 1 : pods)
   const step = Math.max(1, Math.floor((largest - least) / mostTries))
@@ -108,7 +112,7 @@ function planOf(
   return undefined
 }
 
-/** Types that might do for the last node, from the cheapest. */
+/** Types for the last node, cheapest first. */
 function lasts(group: Group, bin: number, nodes: number): readonly number[] {
   const full = group.bins[bin] as Bin
   if (nodes < 2) return []
@@ -127,7 +131,7 @@ function roomsFor(
   return Array.from({ length: nodes }, (_, node) => (bins[node === nodes - 1 ? last : bin] as Bin).room)
 }
 
-/** Types that hold every pod, by the fewest nodes that could do, then the cheapest first. */
+/** Types that hold every pod; by the fewest nodes needed, then cheapest first. */
 function candidates(group: Group): readonly FittingType[] {
   return undominated(group.bins)
     .filter((bin) => group.items.every(({ amounts }) => amountsFit(amounts, (group.bins[bin] as Bin).room)))
@@ -139,7 +143,7 @@ function candidates(group: Group): readonly FittingType[] {
     .toSorted((a, b) => a.least - b.least || a.bound - b.bound || a.bin - b.bin)
 }
 
-/** How many nodes of this room the pods would take up if they could be cut. */
+/** How many nodes of this room the pods would need if they could be split. */
 function takenUp(group: Group, room: Bin['room']): number {
   let nodes = 0
   for (let i = 0; i < room.length; i++) {
@@ -163,7 +167,7 @@ function binsOf(
   const order = mixed(group.items)
   const places = spread(group.items, rooms, order, effort)
   if (places === undefined) return undefined
-  // Every type of a claim needs room for the pods that land there.
+  // Every type of a claim needs room for the pods that kube-scheduler may put there.
   const classOfRoom = new Map(
     [plan.bin, plan.last].map((bin) => {
       const { room } = group.bins[bin] as Bin

@@ -1,14 +1,14 @@
 /**
- * Volumes that count against attach limits, as amounts of a resource for each CSI driver: new nodes are chosen, and
- * filled, with them like with any other. A claim that several pods of a new node share counts for each of them.
+ * Volumes as amounts of a resource per CSI driver, so that new nodes are chosen by attach limits like by any other
+ * resource. A claim that several pods of a new node share counts for each of them.
  */
 import { type Resources, ownValue } from '@tenon/api'
 import type { AttachLimits } from '../../input/input.ts'
 import type { Amounts, ResourceSpace } from './resource-space.ts'
 
-/** No name of a resource has a space in it. */
+/** Resource names contain no space, so it cannot collide. */
 const prefix = 'volumes of '
-/** More than any node attaches; finite, so that it can be reckoned with. */
+/** More than any node attaches. Finite, so that sums and differences work. */
 const unlimited = 1e9
 
 /** @param counts volumes by CSI driver. */
@@ -16,20 +16,20 @@ export function attachmentAmounts(counts: Readonly<Record<string, number>>): Res
   return Object.fromEntries(Object.entries(counts).map(([driver, count]) => [prefix + driver, count]))
 }
 
-/** The amounts without those that stand for volumes. */
+/** The amounts without volumes. */
 export function withoutAttachments(amounts: Resources): Resources {
   const names = Object.keys(amounts)
   if (!names.some((name) => name.startsWith(prefix))) return amounts
   return Object.fromEntries(Object.entries(amounts).filter(([name]) => !name.startsWith(prefix)))
 }
 
-/** Drivers with an attach limit, and how many volumes places attach. */
+/** Attach limits of new nodes. */
 export class Attachments {
   readonly #limits: AttachLimits
   readonly #space: ResourceSpace
   readonly #drivers: readonly string[]
 
-  /** Makes the amounts known to the space. */
+  /** Adds the drivers to the space. */
   constructor(limits: AttachLimits, space: ResourceSpace) {
     this.#limits = limits
     this.#space = space
@@ -37,17 +37,17 @@ export class Attachments {
     space.add(attachmentAmounts(limits.others))
   }
 
-  /** Lets a place take any number of volumes: those of a node that exists are counted one by one. */
+  /** Removes the limits of a room: volumes of existing nodes are counted one by one elsewhere. */
   unlimit(room: Amounts): void {
     for (const driver of this.#drivers) room[this.#indexOf(driver)] = unlimited
   }
 
-  /** Lets a new node of an instance type take as many volumes as are known to be attached there. */
+  /** Sets the attach limits of an instance type for a new node. */
   limit(room: Amounts, instanceType: string): void {
     for (const driver of this.#drivers) room[this.#indexOf(driver)] = this.#limitOf(instanceType, driver)
   }
 
-  /** The first driver of which `amounts` are more volumes than any of the instance types attaches. */
+  /** The first driver whose volumes in `amounts` exceed the limits of all the instance types. */
   exceeded(
     amounts: Amounts,
     instanceTypes: readonly string[],

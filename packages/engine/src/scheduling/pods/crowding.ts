@@ -1,9 +1,11 @@
-/** Claims with as many pods of one spread constraint as can be nominated at a time (planned-placement.md). */
+/**
+ * Claims with as many pods of one spread constraint as can be nominated at the same time (planned-placement.md).
+ */
 import { labels, type LabelSelector, matchesSelector, normalizedLabel } from '@tenon/api'
 import type { CompiledProblem } from '../compiled-problem.ts'
 import type { PodShape } from './pod-shape.ts'
 
-/** The pods that one DoNotSchedule spread constraint counts. */
+/** The pods that a DoNotSchedule spread constraint counts. */
 interface Mates {
   readonly selector: LabelSelector
   readonly namespace: string
@@ -13,8 +15,8 @@ interface Mates {
 }
 
 /**
- * The scheduler counts the pods nominated for a node as if they ran there. Of pods that spread, no more than the skew
- * allows can be nominated for one node at a time, and nothing keeps the room of the others until it is their turn.
+ * kube-scheduler counts nominated pods as if they ran on their node. So no more pods of a spread constraint than its
+ * `maxSkew` allows can be nominated for one node at a time, and the room of the other pods is not protected until then.
  */
 export class Crowding {
   readonly #compiled: Pick<CompiledProblem, 'shapeOf'>
@@ -29,7 +31,7 @@ export class Crowding {
     return this.#matesOf(shape).length > 0
   }
 
-  /** Whether one more pod of the shape would have to wait until some of these pods are bound. */
+  /** Whether one more pod of the shape could only be nominated after some of these pods are bound. */
   isCrowded(pods: readonly number[], shape: PodShape): boolean {
     return this.#matesOf(shape).some((mates) => {
       let count = 0
@@ -46,7 +48,7 @@ export class Crowding {
       selectable.namespace === namespace && matchesSelector(selector, selectable.labels))
   }
 
-  /** A spread over single nodes puts no more pods on a node than its skew allows anyway. */
+  /** Constraints over hosts are left out, as they never allow more pods on a node than `maxSkew` anyway. */
   #matesOf(shape: PodShape): readonly Mates[] {
     return (this.#mates[shape.index] ??= (shape.spec.topologySpreadConstraints ?? []).flatMap(
       ({ whenUnsatisfiable, topologyKey, labelSelector, maxSkew }) => {

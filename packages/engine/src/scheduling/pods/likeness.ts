@@ -1,12 +1,15 @@
 /** Which pods are interchangeable. */
 import { controllerOf, type Pod, podRequests } from '@tenon/api'
 
-/** Equal for pods that may replace each other on a node, whatever rules of other pods say. */
+/** Equal for pods that are interchangeable on a node, even for topology rules of other pods. */
 export function likenessOf(pod: Pod): string {
   return JSON.stringify([controllerOf(pod)?.uid, pod.metadata.labels, demandsOf(pod)])
 }
 
-/** Equal for pods with the same demands on a node. Names of volumes differ even between equal pods. */
+/**
+ * Equal for pods with the same demands on a node. Volumes are compared without names, which differ even between equal
+ * pods.
+ */
 export function demandsOf({ metadata, spec, status }: Pod): string {
   return JSON.stringify([
     metadata.namespace,

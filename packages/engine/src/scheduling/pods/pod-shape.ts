@@ -17,7 +17,7 @@ import { type HostPort, hostPortsOf } from '../../input/host-ports.ts'
 import { hasOtherTerm, leftTerms, relax } from './relaxation.ts'
 import type { Amounts, ResourceSpace } from './resource-space.ts'
 
-/** Requirements on labels. Those on the host name are separate, as every node and claim has its own. */
+/** Requirements on labels. Host names are separate, as every node and claim has its own. */
 export interface Wish {
   readonly state: StateId
   readonly host: ValueSet | undefined
@@ -38,14 +38,14 @@ export interface PodShape {
   readonly strict: Wish
   /** The required rules and the heaviest preference. */
   readonly wanted: Wish
-  /** The required rules before relaxation, one entry per term of node affinity. */
+  /** The required rules before relaxation, one entry per node affinity term. */
   readonly required: () => readonly Wish[]
   readonly tolerations: readonly Toleration[]
   readonly hostPorts: readonly HostPort[]
   /** Requirements of the volumes, one of which must be met; never empty. */
   readonly volumes: readonly Wish[]
   readonly hasUnknownVolumes: boolean
-  /** Whether it uses ResourceClaims although no devices are known. */
+  /** Whether it has ResourceClaims although the problem has no devices. */
   readonly usesResourceClaims: boolean
   /** ResourceClaims (`namespace/name`) of one of its pods. */
   readonly claims: readonly string[]

@@ -1,28 +1,28 @@
 /** Relaxes the preferences of a pod one by one (scheduling.md 6.4). */
 import type { Affinity, NodeSelectorTerm, PodSpec } from '@tenon/api'
 
-/** Lists with more preferences than this lose half of them at once. */
+/** Longer lists of preferences lose half of them at once. */
 const mostOneByOne = 64
 
-/** The node affinity terms that are left: all terms, and the index of the first that is left. */
+/** The node affinity terms that are still to be tried: all terms, and the index of the next. */
 interface LeftTerms {
   readonly all: readonly NodeSelectorTerm[]
   readonly from: number
 }
 
 /**
- * The terms that are left, by the list in a relaxed spec, which contains only the next term: with thousands of terms, lists
- * of all that are left would fill the memory.
+ * By the list in a relaxed spec, which only contains the next term: with thousands of terms, copying the remaining ones
+ * for each relaxation would use too much memory.
  */
 const leftByList = new WeakMap<readonly NodeSelectorTerm[], LeftTerms>()
 
-/** The terms that a spec may still be tried with. */
+/** The terms that are still to be tried. */
 export function leftTerms(spec: PodSpec): LeftTerms {
   const list = requiredTerms(spec)
   return leftByList.get(list) ?? { all: list, from: 0 }
 }
 
-/** Whether the next relaxation drops the first of several terms. */
+/** Whether the next relaxation drops one of several terms. */
 export function hasOtherTerm(spec: PodSpec): boolean {
   const { all, from } = leftTerms(spec)
   return from + 1 < all.length
@@ -43,7 +43,7 @@ export function relax(spec: PodSpec, whole: PodSpec, toleratePreferNoSchedule: b
 }
 
 /**
- * The earlier terms were only tried with all preferences and without the toleration, so they are tried again
+ * Earlier terms were only tried with all preferences and without tolerating PreferNoSchedule, so they are tried again
  * (reports.md 2).
  */
 function withEarlierTerms(spec: PodSpec, whole: PodSpec): PodSpec | undefined {
@@ -107,7 +107,7 @@ function withoutFirstTerm(spec: PodSpec): PodSpec | undefined {
   })
 }
 
-/** The list without its heaviest entry; on a tie, without the first of them. */
+/** The list without its heaviest entry; of equal ones without the first. */
 function lessHeaviest<T extends { readonly weight: number }>(
   list: readonly T[] | undefined,
 ): T[] | undefined {

@@ -4,27 +4,27 @@ import { type Resources, ownValue, setOwn } from '@tenon/api'
 /** One amount per resource of a {@link ResourceSpace}, in the units of {@link Resources}. */
 export type Amounts = Float64Array
 
-/** A list of resources that vectors have places for. */
+/** The resources of a vector, in order. */
 interface Layout {
   readonly key: string
 }
 
 /**
- * Caches vectors for later decisions, as most nodes do not change. The key is the identity of the amounts, so changed amounts
- * must be a new object.
+ * Caches vectors between decisions, as most nodes do not change. The key is the amounts object, so changed amounts must
+ * be a new object.
  */
 export class KnownVectors {
   readonly #vectors = new WeakMap<Resources, { readonly layout: Layout; readonly amounts: Amounts }>()
   #layout: Layout = { key: '' }
 
-  /** The layout with these resources; the same object as long as no other layout is requested. */
+  /** The layout of these resources; the same object as long as they do not change. */
   layoutOf(names: Iterable<string>): Layout {
     const key = JSON.stringify([...names])
     if (key !== this.#layout.key) this.#layout = { key }
     return this.#layout
   }
 
-  /** A vector that must not be changed. */
+  /** The result must not be changed. */
   vector(resources: Resources, layout: Layout, make: () => Amounts): Amounts {
     const known = this.#vectors.get(resources)
     if (known?.layout === layout) return known.amounts
@@ -38,10 +38,10 @@ export class KnownVectors {
 export class ResourceSpace {
   readonly #index = new Map<string, number>()
   readonly #known: KnownVectors | undefined
-  /** Of the resources that are known now. */
+  /** Of the resources that are known now; undefined after a change. */
   #layout: Layout | undefined
 
-  /** @param known vectors of decisions before. */
+  /** @param known cache of vectors from earlier decisions. */
   constructor(known?: KnownVectors) {
     this.#known = known
   }
@@ -75,8 +75,8 @@ export class ResourceSpace {
   }
 
   /**
-   * Like {@link vector}, but cached: for immutable amounts that the next decision probably needs again. The vector must not
-   * be changed either.
+   * Like {@link vector}, but cached: for immutable amounts that the next decision probably needs again. The result must
+   * not be changed.
    */
   lastingVector(resources: Resources): Amounts {
     if (this.#known === undefined) return this.vector(resources)
@@ -118,13 +118,13 @@ export function takeFrom(amounts: Amounts, less: Amounts): void {
   for (let i = 0; i < amounts.length; i++) amounts[i] = (amounts[i] as number) - (less[i] as number)
 }
 
-/** Something that offers room to pods. */
+/** Something with room for pods. */
 export interface Room {
-  /** What pods may take; may be negative. */
+  /** Free amounts; may be negative. */
   readonly room: Amounts
 }
 
-/** The items that no other item exceeds in every resource: a pod fits some item if and only if it fits one of these. */
+/** The items whose room no other item contains: a pod fits some item if and only if it fits one of these. */
 export function frontierOf<Offer extends Room>(offers: readonly Offer[]): readonly Offer[] {
   const frontier: Offer[] = []
   for (const offer of offers) {

@@ -1,4 +1,4 @@
-/** Which values the nodes that pools could launch have for each label (scheduling.md 9.2, reports.md 2). */
+/** The label values that nodes of the pools could have (scheduling.md 9.2, reports.md 2). */
 import { labels } from '@tenon/api'
 import { allowsAbsence, both, operatorOf, type ValueSet } from '../../requirements/requirement.ts'
 import { compatible, merged, overlaps, type Requirements } from '../../requirements/requirements.ts'
@@ -9,44 +9,44 @@ import { allowsNewHost, filterIdentity, type NodeFilter, untoleratedBy } from '.
 
 const unbounded: readonly Requirements[] = [new Map()]
 
-/** What types of one pool say alike of the labels that some filter looks at. */
+/** Types of a pool with equal requirements on the labels that some filter reads. */
 interface Profile {
   readonly says: Requirements
   readonly pool: CompiledPool
   readonly types: CompiledType[]
-  /** What pods may take of the types' nodes, without amounts that others surpass; computed when asked for. */
+  /** The rooms of the types, without those that another room contains; computed on first use. */
   rooms: readonly Room[] | undefined
 }
 
-/** A pool and what its types say of the labels that some filter looks at. */
+/** A pool with the profiles of its types. */
 interface PoolProfiles {
   readonly pool: CompiledPool
-  /** Types that the pool's own requirements allow. */
+  /** Types that meet the pool's requirements. */
   readonly types: readonly CompiledType[]
-  /** Distinct statements of the types, by the keys looked at. */
+  /** Profiles by the keys that are read. */
   readonly byKeys: Map<string, readonly Profile[]>
 }
 
-/** What pods may take of a pool's nodes, by type: one entry for each way in which it is sold, available or not. */
+/** The rooms of a pool's nodes, by type: one entry per way in which it is offered, available or not. */
 export type RoomsOf = (pool: CompiledPool) => (type: CompiledType) => readonly Room[]
 
-/** Domains of the nodes that pools could launch, whether or not they can be bought now. */
+/** Domains of nodes that pools could launch, whether or not offerings are available now. */
 export class DomainUniverse {
   readonly #pools: readonly PoolProfiles[]
   readonly #wellKnown: ReadonlySet<string>
-  /** Keys of which some type or offering says something. */
+  /** Keys on which some type or offering has a requirement. */
   readonly #typeKeys = new Set<string>()
-  /** What one type says of certain keys, once per way it is sold. */
+  /** Requirements of a type on certain keys, one entry per way in which it is offered. */
   readonly #profiles = new Map<string, Map<CompiledType, ReadonlyMap<string, Requirements>>>()
-  /** By key and filter: which types make a domain of it. */
+  /** By key and filter: for each domain, the profiles that can have it. */
   readonly #known = new Map<string, ReadonlyMap<string, ReadonlySet<Profile>>>()
   readonly #roomsOf: RoomsOf
   readonly #roomsByPool = new Map<CompiledPool, ReturnType<RoomsOf>>()
 
   /**
-   * @param pools every pool, used up or not; one without instance types has no domains.
-   * @param wellKnown keys that a claim may gain though its pool does not name them.
-   * @param roomsOf asked only where it decides.
+   * @param pools every pool, even if its limits are used up; a pool without instance types has no domains.
+   * @param wellKnown keys that a claim may get although its pool does not define them.
+   * @param roomsOf only called where room decides.
    */
   constructor(pools: readonly CompiledPool[], wellKnown: ReadonlySet<string>, roomsOf: RoomsOf) {
     this.#wellKnown = wellKnown
@@ -121,7 +121,7 @@ export class DomainUniverse {
   }
 
   #profilesOf({ pool, types, byKeys }: PoolProfiles, all: readonly string[]): readonly Profile[] {
-    // What types are silent about is the pool's to say.
+    // Keys without requirements of types are left to the pool.
     const keys = [...new Set(all)].filter((key) => this.#typeKeys.has(key)).toSorted()
     const name = keys.join('\n')
     let profiles = byKeys.get(name)
@@ -140,7 +140,7 @@ export class DomainUniverse {
     return profiles
   }
 
-  /** Pools often sell the same types, so each is looked at once. */
+  /** Pools often share their types, so each type is read once. */
   #profilesOfType(
     type: CompiledType,
     name: string,
@@ -160,7 +160,7 @@ export class DomainUniverse {
   }
 }
 
-/** What is asked of a new node; undefined when it names hosts that are there. */
+/** Requirements on a new node; undefined if they name existing hosts. */
 function ofNewNode(wanted: Requirements): Requirements | undefined {
   const host = wanted.get(labels.hostname)
   if (host === undefined) return wanted
@@ -168,7 +168,9 @@ function ofNewNode(wanted: Requirements): Requirements | undefined {
   return new Map([...wanted].filter(([key]) => key !== labels.hostname))
 }
 
-/** What a type says of the keys, once per way it is sold; a type that is not sold at all still counts. */
+/**
+ * Requirements of a type on the keys, one entry per way in which it is offered; one entry if it has no offering.
+ */
 function profilesOf(type: CompiledType, keys: readonly string[]): ReadonlyMap<string, Requirements> {
   const profiles = new Map<string, Requirements>()
   for (const terms of type.sold.length === 0 ? unbounded : type.sold) {
@@ -188,8 +190,8 @@ function profilesOf(type: CompiledType, keys: readonly string[]): ReadonlyMap<st
 }
 
 /**
- * What a type says, less the labels of which an offering says that its nodes have none: the type lists what any of its
- * offerings has, as the ids of its reservations.
+ * Requirements of a type without the labels that an offering excludes: a type lists the values of all its offerings,
+ * such as reservation ids.
  */
 function exceptAbsent(type: Requirements, terms: Requirements): Requirements {
   const isAbsent = (key: string) => {
@@ -199,7 +201,7 @@ function exceptAbsent(type: Requirements, terms: Requirements): Requirements {
   return [...terms.keys()].some(isAbsent) ? new Map([...type].filter(([key]) => !isAbsent(key))) : type
 }
 
-/** Values that both name, where any of them is listed at all. */
+/** Values that both allow; none if neither lists values. */
 function listed(a: ValueSet | undefined, b: ValueSet | undefined): Iterable<string> {
   const set = both(a, b)
   return set === undefined || set.complement ? [] : set.values

@@ -1,4 +1,4 @@
-/** Which domains without pods count all the same, as a node is there or could be launched there. */
+/** Which domains without pods count, as a node exists or could be launched there. */
 import type { TopologyNode } from '../../input/input.ts'
 import type { Amounts } from '../pods/resource-space.ts'
 import type { DomainUniverse } from './domains.ts'

@@ -1,6 +1,6 @@
 import type { Pod, TopologySpreadConstraint } from '@tenon/api'
 
-/** The spreading that a pod insists on. */
+/** The DoNotSchedule constraints of a pod. */
 export function hardSpreadOf({ spec }: Pod): readonly TopologySpreadConstraint[] {
   return (spec.topologySpreadConstraints ?? []).filter(
     ({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule',

@@ -1,20 +1,20 @@
-/** Which nodes a topology rule looks at (scheduling.md 9.1, 9.3). */
+/** Which nodes a topology rule counts (scheduling.md 9.1, 9.3). */
 import type { Taint, Toleration } from '@tenon/api'
 import type { ValueSet } from '../../requirements/requirement.ts'
 import { compatible, type Requirements } from '../../requirements/requirements.ts'
 import { hardTaints, untolerated } from '../pods/taints.ts'
 
-/** Which nodes count for a spread; affinity groups count everywhere. */
+/** Which nodes a spread constraint counts; affinity counts all nodes. */
 export interface NodeFilter {
-  /** Any of these must hold of a node; empty = every node. */
+  /** A node must meet one of these; empty = every node. */
   readonly alternatives: readonly Requirements[]
-  /** Set when nodes count only if these tolerate their taints, those of effect `PreferNoSchedule` apart. */
+  /** If set, nodes with hard taints that these do not tolerate are not counted. */
   readonly tolerations: readonly Toleration[] | undefined
 }
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
-/** The hard taints of a node that the rule's tolerations do not cover. */
+/** The hard taints that the tolerations of the rule do not tolerate. */
 export function untoleratedBy(
   tolerations: readonly Toleration[] | undefined,
   taints: readonly Taint[],
@@ -23,7 +23,7 @@ export function untoleratedBy(
   return untolerated(hardTaints(taints), tolerations)
 }
 
-/** Whether a node counts. */
+/** Whether the node is counted. */
 export function admits(
   { alternatives, tolerations }: NodeFilter,
   node: Requirements,
@@ -46,7 +46,7 @@ export function filterIdentity({ alternatives, tolerations }: NodeFilter): strin
   return JSON.stringify([sets, tolerations])
 }
 
-/** The host name of a new node is not known, and none that exists. */
+/** Whether a new node may match: its host name is unknown, and none that exists. */
 export function allowsNewHost(host: ValueSet): boolean {
   return host.complement && host.gte === undefined && host.lte === undefined
 }

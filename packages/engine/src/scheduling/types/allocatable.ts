@@ -1,4 +1,4 @@
-/** What an instance type leaves for pods, and what its offerings cost (scheduling.md 13.1). */
+/** What an instance type leaves for pods, and what a launch may cost (scheduling.md 13.1). */
 import {
   capacityTypes,
   comparePrices,
@@ -36,21 +36,21 @@ export function allocatableGroups(type: InstanceType): readonly AllocatableGroup
   return [...groups.values()]
 }
 
-/** What a type leaves for pods by itself, without what single offerings override. */
+/** What a type leaves for pods, without overrides of offerings. */
 export function allocatableOf(type: InstanceType): Resources {
   return allocatableWith(type, {})
 }
 
 type Overrides = Pick<Offering, 'capacityOverride' | 'overheadOverride'>
 
-/** Equal for the same overrides in any order; an empty one is none. */
+/** Equal for equal overrides in any order. */
 function overrideKey({ capacityOverride, overheadOverride }: Overrides): string {
   const sorted = (amounts: Resources | undefined) =>
     Object.entries(amounts ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify([sorted(capacityOverride), sorted(overheadOverride)])
 }
 
-/** Capacity less overhead, then less the huge pages, which are taken out of the memory. */
+/** Capacity minus overhead; huge pages are also subtracted from memory. */
 function allocatableWith(type: InstanceType, overrides: Overrides): Resources {
   const { kubeReserved, systemReserved, evictionThreshold } = type.overhead
   const capacity = { ...type.capacity, ...overrides.capacityOverride }
@@ -69,9 +69,8 @@ function allocatableWith(type: InstanceType, overrides: Overrides): Resources {
 const launchOrder = [capacityTypes.reserved, capacityTypes.spot, capacityTypes.onDemand]
 
 /**
- * The most a launch under `requirements` may cost per hour: the highest price among the available
- * offerings of the capacity type that would be tried first. Undefined when there is none, or when the price
- * of one of them is not known.
+ * The highest price per hour of a launch under `requirements`: the maximum over the available offerings of the capacity
+ * type that is tried first. Undefined if there is none, or one of their prices is unknown.
  */
 export function worstLaunchPrice(
   type: InstanceType,
@@ -91,7 +90,7 @@ export function worstLaunchPrice(
   return undefined
 }
 
-/** The highest of the prices; undefined when one of them is not known. */
+/** The highest of the prices; undefined if one is unknown. */
 export function highestPrice(prices: readonly PricePerHour[]): PricePerHour {
   return prices.toSorted(comparePrices).at(-1)
 }

@@ -1,4 +1,4 @@
-/** The offerings that a claim may be launched with. */
+/** The offerings with which a claim may be launched. */
 import {
   comparePrices,
   type InstanceType,
@@ -29,11 +29,11 @@ interface ReadType {
   readonly offerings: readonly ReadOffering[]
 }
 
-/** Each type is read once, as long as its object lives. */
+/** Each type is read once, by object. */
 const known = new WeakMap<InstanceType, ReadType>()
 
 /**
- * Available offerings that requirements of a claim allow, cheapest first, ties by type and zone.
+ * Available offerings that meet the requirements of a claim, cheapest first, ties by type and zone.
  * @param wellKnown label keys that offerings may have although the claim does not ask for them.
  */
 export function offeringsOf(
@@ -63,18 +63,18 @@ export function offeringRefs(type: InstanceType): readonly OfferingRef[] {
   return readType(type).offerings.map(({ ref }) => ref)
 }
 
-/** A name for maps and texts. */
+/** A key for maps, and a text for users. */
 export function offeringKey({ instanceType, zone, capacityType }: OfferingRef): string {
   return `${instanceType}/${zone}/${capacityType}`
 }
 
-/** Where launches take place. */
+/** The NodePool and node class of a launch. */
 export interface LaunchPlace {
   readonly nodePool: string
   readonly nodeClassRef: NodeClassReference
 }
 
-/** Everything that may keep an offering from being launched at a place, the widest first. */
+/** All scopes by which launches of the offering may be avoided, widest first. */
 export function scopesOf(ref: OfferingRef, { nodePool, nodeClassRef }: LaunchPlace): readonly LaunchScope[] {
   const nodeClass = `${nodeClassRef.kind}/${nodeClassRef.name}`
   const every = { instanceType: '', zone: '', capacityType: '' }
@@ -86,7 +86,7 @@ export function scopesOf(ref: OfferingRef, { nodePool, nodeClassRef }: LaunchPla
   ]
 }
 
-/** As {@link offeringKey}. */
+/** Like {@link offeringKey}. */
 export function scopeKey(scope: LaunchScope): string {
   const { nodeClass, nodePool } = scope
   if (nodePool !== undefined) return `NodePool/${nodePool}`

@@ -1,14 +1,16 @@
-/** Instance types with what their instances turned out to have. */
+/** Corrects instance types by the resources that their instances turned out to have. */
 import { type InstanceType, type Offering, ownValue, type Resources, setOwn } from '@tenon/api'
 import { allocatableOf } from './allocatable.ts'
 
-/** What instances of a type really have, of the resources that are known; canonical units. */
+/**
+ * Observed capacity and allocatable of a type's instances, in canonical units; unknown resources are absent.
+ */
 export interface InstanceFigures {
   readonly capacity: Resources
   readonly allocatable: Resources
 }
 
-/** Less than the catalogue says, by resource: what it says, and what there is. */
+/** Resources of which instances have less than the catalogue says, with both amounts. */
 export interface Shortfall {
   readonly capacity: Readonly<Record<string, Amounts>>
   readonly allocatable: Readonly<Record<string, Amounts>>
@@ -20,8 +22,8 @@ interface Amounts {
 }
 
 /**
- * Where instances have less than their type; undefined when they have all of it. Resources beyond the
- * type's count not, nor does a capacity that takes nothing from pods.
+ * What instances of a type lack; undefined if they lack nothing. Resources that the type does not list are ignored, and
+ * so is a capacity that leaves as much for pods.
  */
 export function shortfallOf(type: InstanceType, found: InstanceFigures): Shortfall | undefined {
   const allocatable = less(allocatableOf(type), found.allocatable)
@@ -31,8 +33,8 @@ export function shortfallOf(type: InstanceType, found: InstanceFigures): Shortfa
 }
 
 /**
- * The type with no more than its instances have; a fresh object that shares what is not changed. What instances keep
- * from pods is its overhead then, as far as they tell. Offerings that override what the type has for pods keep that.
+ * The type limited to what its instances have; a copy that shares unchanged parts. Where allocatable is known, overhead
+ * is the difference to capacity. Overrides of offerings stay.
  */
 export function correctedType(type: InstanceType, found: InstanceFigures): InstanceType {
   const { capacity: short = {} } = shortfallOf(type, found) ?? {}

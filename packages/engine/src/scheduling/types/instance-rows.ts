@@ -1,4 +1,4 @@
-/** Instance types as rows that are cheap to test: what they leave for pods, and what they cost. */
+/** Instance types compiled for fast checks: room, requirements and prices. */
 import {
   comparePrices,
   type InstanceType,
@@ -18,25 +18,25 @@ import {
 import { KnownVectors } from '../pods/resource-space.ts'
 import { allocatableGroups } from './allocatable.ts'
 
-/** One way to buy a type. */
+/** An offering. */
 export interface CompiledOffering {
-  /** The same object for all offerings that say the same. */
+  /** One object for equal requirements. */
   readonly requirements: Requirements
   readonly capacityType: string | undefined
   readonly pricePerHour: PricePerHour
-  /** Instances left in its reservation, of reserved capacity only. */
+  /** Instances left in its reservation; only for reserved capacity. */
   readonly reservationCapacity: number
 }
 
 /** Offerings of a type that leave the same amounts for pods. */
 export interface OfferingGroup {
   readonly allocatable: Resources
-  /** Available ones, cheapest first, those without a known price last. */
+  /** Available ones, cheapest first, unknown prices last. */
   readonly offerings: readonly CompiledOffering[]
   readonly sale: Sale
 }
 
-/** What offerings say beside their prices, in their order: one object for groups that are sold alike. */
+/** Everything about offerings but their prices, in their order; one object for equal groups. */
 export interface Sale {
   readonly terms: readonly Terms[]
 }
@@ -45,24 +45,24 @@ export interface CompiledType {
   readonly type: InstanceType
   readonly requirements: Requirements
   readonly groups: readonly OfferingGroup[]
-  /** The ways in which the type is sold, whether or not it can be bought now; each once. */
+  /** The distinct requirements of the type's offerings, available or not. */
   readonly sold: readonly Requirements[]
 }
 
 /**
- * Reads types. A catalogue sells most of them in the same few ways, which are read once; and it hardly
- * changes, so a reader that is kept from one decision to the next reads no type twice. Types are told
- * apart by identity: a type that changes has to be a new object.
+ * Compiles types. Most types of a catalogue have the same few kinds of offerings, which are compiled once. A catalogue
+ * rarely changes, so a reader that is kept between decisions compiles each type once. The key is the type object, so a
+ * changed type must be a new object.
  */
 export class TypeReader {
-  /** Of amounts, for the same reason. */
+  /** Vectors of amounts, kept between decisions likewise. */
   readonly vectors = new KnownVectors()
   readonly #known = new WeakMap<InstanceType, CompiledType | Misread>()
   readonly #terms = new Map<string, Terms>()
   readonly #sales = new Map<string, Sale>()
   #nextTerms = 0
 
-  /** What the type says, or what is wrong with it. */
+  /** The compiled type, or what is wrong with it. */
   read(type: InstanceType): CompiledType | Misread {
     let known = this.#known.get(type)
     if (known === undefined) {
@@ -132,20 +132,20 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null
 }
 
-/** A type that cannot be read. */
+/** An invalid type. */
 export interface Misread {
   readonly problem: unknown
 }
 
-/** Ways of selling that a reader remembers; reservations come and go, each with an id of its own. */
+/** Maximum cached terms; reservations come and go, each with its own id. */
 const termsKept = 10_000
 
-/** What an offering says beside its price. */
+/** Everything about an offering but its price. */
 interface Terms extends Pick<CompiledOffering, 'requirements' | 'capacityType'> {
   readonly id: number
 }
 
-/** Whether a type meets the requirements on the keys that both name. */
+/** Whether a type meets the requirements on the keys that both have. */
 export function meets(type: CompiledType, requirements: Requirements): boolean {
   return overlaps(type.requirements, requirements)
 }
@@ -160,8 +160,8 @@ export function offeringsWithin(
 }
 
 /**
- * Keys whose minValues the types do not reach, with what was found (scheduling.md 4). All values of a
- * type count, also those that the claim itself does not allow.
+ * Keys whose minValues the types do not meet, with the number of values found (scheduling.md 4). All values of a type
+ * count, even those that the claim does not allow.
  */
 export function unmetMinValues(
   types: readonly CompiledType[],
