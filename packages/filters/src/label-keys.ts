@@ -1,6 +1,9 @@
 import { type LabelSelectorRequirement, ownValue } from '@tenon/api'
 
-/** What `matchLabelKeys` (In) or `mismatchLabelKeys` (NotIn) take from a pod's labels; keys it does not carry say nothing. */
+/**
+ * The selector that `matchLabelKeys` (In) or `mismatchLabelKeys` (NotIn) take from a pod's labels; labels that the pod
+ * does not have are ignored.
+ */
 export function fromLabels(
   keys: readonly string[] | undefined,
   labels: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** The rules that can refuse a node, named as the scheduler's plugins. */
+/** The rules that can reject a node, named like kube-scheduler's plugins. */
 export type FilterName =
   | 'NodeUnschedulable'
   | 'NodeName'
@@ -13,19 +13,19 @@ export type FilterName =
   | 'DynamicResources'
   | 'PodTopologySpread'
   | 'InterPodAffinity'
-  /** What this scheduler was given beside the plugins of Kubernetes. */
+  /** Filters in addition to those of Kubernetes. */
   | 'Extra'
 
-/** Why a node does not take a pod. */
+/** Why a node is rejected for a pod. */
 export interface Rejection {
   readonly filter: FilterName
-  /** In the words users know from `kubectl describe`. */
+  /** Worded as in `kubectl describe`. */
   readonly reasons: readonly string[]
   /** Whether removing pods from the node could help. */
   readonly helpedByPreemption: boolean
 }
 
-/** `0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable.` */
+/** For example `0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable.` */
 export function unavailableMessage(total: number, reasons: Iterable<readonly string[]>): string {
   if (total === 0) return 'no nodes available to schedule pods'
   const counts = new Map<string, number>()

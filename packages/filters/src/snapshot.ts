@@ -1,4 +1,4 @@
-/** A cluster as a simulation changes it: nodes and pods come and go, and go back to how they were. */
+/** A cluster that a simulation can change and revert. */
 import type { Node, Pod } from '@tenon/api'
 import { ClusterIndex } from './cluster/cluster-index.ts'
 import { NodeEntry } from './cluster/node-entry.ts'
@@ -12,7 +12,7 @@ import type { Labels } from './pods/selectors.ts'
 import { SpreadDomains } from './rules/spread-domains.ts'
 import type { VolumeIndex } from './volumes/volume-index.ts'
 
-/** What filters know of pods, kept from one snapshot to the next: a pod object is read once. */
+/** Cached facts of pods, kept from one snapshot to the next: each pod object is read once. */
 export class PodReader {
   readonly table = new ResourceTable()
   readonly #facts = new WeakMap<Pod, PodFacts>()
@@ -28,7 +28,7 @@ export class PodReader {
   }
 }
 
-/** What a {@link Snapshot} is made of, beside its nodes and pods. */
+/** What a {@link Snapshot} needs besides nodes and pods. */
 export interface SnapshotSurroundings {
   readonly reader: PodReader
   readonly volumes: VolumeIndex
@@ -36,10 +36,10 @@ export interface SnapshotSurroundings {
   readonly namespaces: ReadonlyMap<string, Labels>
 }
 
-/** A state to which {@link Snapshot.revert} returns. */
+/** A state that {@link Snapshot.revert} returns to. */
 export type SnapshotMark = number
 
-/** Where the filters place pods. Every change can be taken back. */
+/** Nodes and pods for placing pods with the filters. Every change can be reverted. */
 export class Snapshot {
   readonly #reader: PodReader
   readonly #view: ClusterView
@@ -54,12 +54,12 @@ export class Snapshot {
     this.#view = { index, volumes, spreadDomains: new SpreadDomains(index) }
   }
 
-  /** Numbers the resources of everything in here. */
+  /** Indexes of all resources in here. */
   get table(): ResourceTable {
     return this.#reader.table
   }
 
-  /** All nodes; zones take turns. */
+  /** All nodes, alternating between zones. */
   get nodes(): readonly NodeEntry[] {
     return this.#view.index.nodes()
   }
@@ -72,14 +72,14 @@ export class Snapshot {
     return this.#reader.factsOf(pod)
   }
 
-  /** What filters read of a node, without adding it. */
+  /** The facts of a node, without adding it. */
   readNode(node: Node): NodeEntry {
     const entry = new NodeEntry(node.metadata.name)
     entry.set(node, this.#reader.table)
     return entry
   }
 
-  /** Adds a node, or replaces the one of this name; its pods stay. */
+  /** Adds a node, or replaces the one with this name; its pods stay. */
   setNode(node: Node): NodeEntry {
     const { name } = node.metadata
     const before = this.node(name)?.node
@@ -97,7 +97,7 @@ export class Snapshot {
     this.#undo.push(() => this.#view.index.setNode(name, before))
   }
 
-  /** Counts a pod on a node, whether it fits or not; it leaves the node it was on. */
+  /** Counts a pod on a node, whether it fits or not, and no longer on its node before. */
   assign(pod: Pod, nodeName: string): void {
     const { index } = this.#view
     const facts = this.factsOf(pod)
@@ -118,15 +118,15 @@ export class Snapshot {
     this.#undo.push(() => index.assign(before.facts, before.entry.name))
   }
 
-  /** Why the node does not take the pod; undefined = it does. */
+  /** Why the pod does not fit on the node; undefined = it fits. */
   check(pod: Pod, entry: NodeEntry): Rejection | undefined {
     const cycle = this.#cycleOf(this.factsOf(pod))
     return cycle.early ?? checkNode(cycle, entry)
   }
 
   /**
-   * The first node that takes the pod, beginning after the one found last, so that all nodes get their turn.
-   * @param isAllowed leaves nodes out.
+   * The first node on which the pod fits. Begins after the node that was found last, so that all nodes get their turn.
+   * @param isAllowed excludes nodes.
    */
   find(pod: Pod, isAllowed: (entry: NodeEntry) => boolean = () => true): NodeEntry | undefined {
     const cycle = this.#cycleOf(this.factsOf(pod))
@@ -146,7 +146,7 @@ export class Snapshot {
     return this.#undo.length
   }
 
-  /** Takes back every change since the mark. Changes that are never taken back stay. */
+  /** Reverts every change since the mark. */
   revert(mark: SnapshotMark): void {
     while (this.#undo.length > mark) this.#undo.pop()?.()
   }

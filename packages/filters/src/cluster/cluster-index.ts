@@ -9,15 +9,14 @@ const zoneLabel = 'topology.kubernetes.io/zone'
 const noLabels: Labels = {}
 
 /**
- * Nodes and the pods assigned to them, with running totals. Everything that changes goes through
- * `assign`, `release` and `setNode`, so that a trial (preemption, nominated pods) is a change that
- * is taken back.
+ * Nodes and the pods assigned to them, with running totals. Everything changes through `assign`, `release` and
+ * `setNode`, so that a trial (preemption, nominated pods) can be undone.
  */
 export class ClusterIndex {
   readonly table: ResourceTable
   /** Required anti-affinity terms of assigned pods. */
   readonly antiAffinity = new CarriedTerms()
-  /** Terms of assigned pods that score an incoming pod, weighted. */
+  /** Terms of assigned pods that give a score to incoming pods, with weights. */
   readonly attraction = new CarriedTerms()
   readonly #entries = new Map<string, NodeEntry>()
   readonly #assigned = new Map<string, { readonly facts: PodFacts; readonly entry: NodeEntry }>()
@@ -32,22 +31,22 @@ export class ClusterIndex {
     this.table = table
   }
 
-  /** Changes with everything that can change the outcome for a pod. */
+  /** Changes whenever the result for some pod may change. */
   get version(): number {
     return this.#version
   }
 
-  /** Changes when nodes come, go or change. */
+  /** Changes whenever a node is added, removed or changed. */
   get nodeVersion(): number {
     return this.#nodeVersion
   }
 
-  /** Marks that something outside this index (volumes, nominations) changed. */
+  /** Reports a change outside this index (volumes, nominations). */
   touch(): void {
     this.#version++
   }
 
-  /** Existing nodes, zones taking turns so that a sample of them spans all zones. */
+  /** Existing nodes, alternating between zones, so that any sample of them spans all zones. */
   nodes(): readonly NodeEntry[] {
     this.#order ??= interleaved([...this.#entries.values()].filter((one) => one.node !== undefined))
     return this.#order
@@ -58,7 +57,7 @@ export class ClusterIndex {
     return entry?.node === undefined ? undefined : entry
   }
 
-  /** Adds, replaces or (with `undefined`) removes a node; its pods stay accounted. */
+  /** Adds, replaces or (with `undefined`) removes a node; its pods stay counted. */
   setNode(name: string, node: Node | undefined): NodeEntry {
     const entry = this.#entry(name)
     const known = entry.node
@@ -72,12 +71,12 @@ export class ClusterIndex {
     return entry
   }
 
-  /** The node a pod is accounted to. */
+  /** The node on which a pod is counted. */
   assignedTo(uid: string): { readonly facts: PodFacts; readonly entry: NodeEntry } | undefined {
     return this.#assigned.get(uid)
   }
 
-  /** Counts a pod on a node, replacing what was counted for it before. */
+  /** Counts a pod on a node instead of where it was counted before. */
   assign(facts: PodFacts, nodeName: string): void {
     this.release(facts.uid)
     const entry = this.#entry(nodeName)
@@ -97,7 +96,7 @@ export class ClusterIndex {
     }
   }
 
-  /** Pods per node that answer a question. */
+  /** Number of matching pods per node. */
   counts(question: PodQuestion): CountPerNode {
     return this.#counts.of(question, this.#entries.values())
   }
@@ -129,7 +128,7 @@ export class ClusterIndex {
     this.#version++
     this.#counts.change(facts, entry, sign)
     for (const term of facts.antiAffinity) this.antiAffinity.change(term, entry, sign)
-    // A required affinity of a running pod also attracts, with weight 1.
+    // Required affinity of running pods also gives a score, with weight 1.
     for (const term of facts.affinity) this.attraction.change(term, entry, sign)
     for (const { weight, term } of facts.preferred) this.attraction.change(term, entry, sign * weight)
     for (const claim of facts.claims) {

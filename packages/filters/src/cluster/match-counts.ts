@@ -3,10 +3,10 @@ import type { NodeEntry } from './node-entry.ts'
 import type { PodFacts, PodTerm } from '../pods/pod-facts.ts'
 import type { Labels } from '../pods/selectors.ts'
 
-/** How many pods of interest each node holds; nodes with none are absent. */
+/** Number of matching pods per node; nodes without any are absent. */
 export type CountPerNode = ReadonlyMap<NodeEntry, number>
 
-/** What is counted: `key` names the question, `pair` is a label every counted pod carries. */
+/** Which pods are counted. `key` identifies the question; `pair` is a label that all counted pods have. */
 export interface PodQuestion {
   readonly key: string
   readonly pair: string | undefined
@@ -21,9 +21,8 @@ interface Counter {
 const keptCounters = 4096
 
 /**
- * Counts assigned pods per node for selectors that pods ask about. A counter is filled when first
- * asked for and kept up to date afterwards. Counters that demand a label are found by it, so that
- * a pod only meets those which can concern it.
+ * Counts assigned pods per node and selector. A counter is built on first use and kept up to date from then on.
+ * Counters with a required label are indexed by it, so that a pod only touches those that it may match.
  */
 export class MatchCounts {
   readonly #byKey = new Map<string, Counter>()
@@ -31,7 +30,7 @@ export class MatchCounts {
   readonly #anywhere: Counter[] = []
   readonly #carriers = new LabelCarriers()
 
-  /** The counts for a question; `assigned` serves to answer it the first time. */
+  /** The counts for a question; `assigned` is only read on first use. */
   of(question: PodQuestion, assigned: Iterable<NodeEntry>): CountPerNode {
     const known = this.#byKey.get(question.key)
     if (known !== undefined) return known.perNode
@@ -60,7 +59,7 @@ export class MatchCounts {
     }
   }
 
-  /** Forgets everything, for instance because namespace labels changed. */
+  /** Drops all counters, for example because namespace labels changed. */
   clear(): void {
     this.#byKey.clear()
     this.#byPair.clear()
@@ -75,19 +74,19 @@ export class MatchCounts {
   }
 }
 
-/** Pods that carry a label value. */
+/** Pods with a label value. */
 type Carriers = Map<PodFacts, NodeEntry>
 
 /**
- * Assigned pods by the value of a label, for labels that were asked for: a question about one value need not look
- * through the pods of all others.
+ * Assigned pods by label value, for labels that were asked for, so that a question about one value does not visit all
+ * pods.
  */
 class LabelCarriers {
   readonly #byLabel = new Map<string, Map<string, Carriers>>()
 
-  /** Pods that carry `pair` (`label=value`); `assigned` serves to index its label the first time. */
+  /** Pods with the label `pair` (`label=value`); `assigned` is only read on first use of the label. */
   of(pair: string, assigned: Iterable<NodeEntry>): Iterable<readonly [PodFacts, NodeEntry]> {
-    // A label has no `=` in it.
+    // Label keys contain no `=`.
     const at = pair.indexOf('=')
     const label = pair.slice(0, at)
     let byValue = this.#byLabel.get(label)
@@ -135,18 +134,18 @@ function bump(perNode: Map<NodeEntry, number>, entry: NodeEntry, by: number): vo
   else perNode.set(entry, value)
 }
 
-/** A term that assigned pods carry, with the weight of its carriers per node. */
+/** A term of assigned pods, with the summed weight of these pods per node. */
 export interface CarriedTerm {
   readonly term: PodTerm
   readonly perNode: CountPerNode
 }
 
-/** Terms of assigned pods that incoming pods must be held against, found by the labels they select. */
+/** Terms of assigned pods that concern incoming pods, indexed by the labels that they select. */
 export class CarriedTerms {
   readonly #byKey = new Map<string, { term: PodTerm; perNode: Map<NodeEntry, number> }>()
   readonly #byPair = new Map<string, Set<CarriedTerm>>()
 
-  /** Adds `by` (the number, or the summed weight, of carriers) for a term on a node. */
+  /** Adds `by` (a number of pods, or their summed weight) to a term on a node. */
   change(term: PodTerm, entry: NodeEntry, by: number): void {
     const key = `${term.topologyKey}\n${term.key}`
     const carried = this.#byKey.get(key) ?? { term, perNode: new Map<NodeEntry, number>() }
@@ -164,7 +163,7 @@ export class CarriedTerms {
     else this.#byPair.set(pair, list)
   }
 
-  /** Terms that could select a pod with these labels. */
+  /** Terms that may select a pod with these labels. */
   *candidates(labels: Labels): Generator<CarriedTerm> {
     if (this.#byKey.size === 0) return
     yield* this.#byPair.get('') ?? []

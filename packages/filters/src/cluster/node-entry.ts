@@ -3,15 +3,15 @@ import type { PodFacts } from '../pods/pod-facts.ts'
 import type { ResourceTable } from '../pods/resource-table.ts'
 import type { Labels } from '../pods/selectors.ts'
 
-/** A node with the pods assigned to it and what they take together. */
+/** A node with its assigned pods and what they use together. */
 export class NodeEntry {
   readonly name: string
-  /** Undefined while pods name a node that does not exist. */
+  /** Undefined if pods name a node that does not exist. */
   node: Node | undefined
   labels: Labels = {}
-  /** Taints that keep pods away (NoSchedule, NoExecute). */
+  /** NoSchedule and NoExecute taints. */
   hardTaints: readonly Taint[] = []
-  /** Taints that scoring avoids (PreferNoSchedule). */
+  /** PreferNoSchedule taints, which only affect scores. */
   softTaints: readonly Taint[] = []
   unschedulable = false
   allocatable: readonly number[] = []
@@ -20,16 +20,16 @@ export class NodeEntry {
   scoredCpu = 0
   scoredMemory = 0
   readonly pods = new Map<string, PodFacts>()
-  /** Pods that mount claims, counted so that most nodes are not looked through. */
+  /** The number of pods with claims, as most nodes have none and need not be searched. */
   podsWithClaims = 0
-  /** Taken host ports: `TCP/80` to IP to count. */
+  /** Host ports in use: the number of pods by `TCP/80`, then by IP. */
   readonly #ports = new Map<string, Map<string, number>>()
 
   constructor(name: string) {
     this.name = name
   }
 
-  /** Takes over a new version of the Node. */
+  /** Updates the node. */
   set(node: Node | undefined, table: ResourceTable): void {
     this.node = node
     this.labels = node?.metadata.labels ?? {}
@@ -51,13 +51,13 @@ export class NodeEntry {
     this.#count(facts, -1)
   }
 
-  /** Puts the pods, which are the present ones, in this order. */
+  /** Sorts the pods. The list must contain exactly the current ones. */
   arrange(pods: readonly PodFacts[]): void {
     this.pods.clear()
     for (const facts of pods) this.pods.set(facts.uid, facts)
   }
 
-  /** Whether a pod's host ports are free: `0.0.0.0` collides with every address. */
+  /** Whether a pod's host ports are free; `0.0.0.0` conflicts with every address. */
   hasFreePorts(facts: PodFacts): boolean {
     return facts.hostPorts.every(({ ip, slot }) => {
       const taken = this.#ports.get(slot)

@@ -3,7 +3,10 @@ import { type Pod, podGroupKinds, type ResourceClaim } from '@tenon/api'
 
 type Consumer = NonNullable<NonNullable<ResourceClaim['status']>['reservedFor']>[number]
 
-/** The PodGroup that the claim was made for, if the pod is of it: all of its pods share the claim (gangs.md 5.2). Else the pod. */
+/**
+ * The PodGroup that the claim was created for, if the pod belongs to it, as all of its pods share the claim (gangs.md
+ * 5.2). Otherwise the pod.
+ */
 export function consumerOf({ metadata }: ResourceClaim, pod: Pod): Consumer {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller === true)
   const [ofKubernetes] = podGroupKinds.kubernetes

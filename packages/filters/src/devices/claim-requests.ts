@@ -1,4 +1,4 @@
-/** What a ResourceClaim asks for, read for allocation. */
+/** The requests of a ResourceClaim, parsed for allocation. */
 import {
   consumedCapacity,
   type DeviceAmounts,
@@ -15,35 +15,35 @@ import { askDeviceSelector, compileDeviceSelector } from '@tenon/cel'
 import type { DeviceIndex } from './device-index.ts'
 import type { PublishedDevice } from './device-pools.ts'
 
-/** One way to meet a request. */
+/** One alternative of a request. */
 export interface RequestWay {
-  /** `request`, or `request/subrequest`. */
+  /** `request`, or `request/subrequest` for an entry of `firstAvailable`. */
   readonly name: string
   readonly request: string
-  /** Expressions that the device must meet. */
+  /** CEL expressions that the device must meet. */
   readonly selectors: readonly string[]
-  /** Undefined: every device that suits. */
+  /** Undefined: all matching devices. */
   readonly count: number | undefined
   readonly adminAccess: boolean
   readonly tolerations: readonly DeviceToleration[]
   readonly capacity: Readonly<Record<string, string>>
 }
 
-/** Devices whose values of an attribute have to be equal, or to differ. */
+/** A constraint: an attribute must be equal, or different, on all devices. */
 export interface DeviceRule {
   readonly attribute: string
   readonly isDistinct: boolean
-  /** Names of requests and of their ways; all unless set. */
+  /** Names of requests and subrequests; undefined = all. */
   readonly requests: ReadonlySet<string> | undefined
 }
 
-/** The requests of a claim, each with its ways in the order in which they are tried. */
+/** The requests of a claim, each with its alternatives in the order in which they are tried. */
 export interface ClaimRequests {
   readonly requests: readonly (readonly RequestWay[])[]
   readonly rules: readonly DeviceRule[]
 }
 
-/** What a claim asks for. @returns a text that says what is wrong with it otherwise. */
+/** The requests of a claim, or what is wrong with it. */
 export function requestsOf({ spec }: ResourceClaim, index: DeviceIndex): ClaimRequests | string {
   const requests: (readonly RequestWay[])[] = []
   for (const request of spec?.devices?.requests ?? []) {
@@ -84,12 +84,12 @@ function ruleOf({ requests, matchAttribute, distinctAttribute }: DeviceConstrain
   return [{ attribute, isDistinct: matchAttribute === undefined, requests: named }]
 }
 
-/** Whether a rule is about the devices of a way. */
+/** Whether a constraint applies to the devices of an alternative. */
 export function concerns({ requests }: DeviceRule, { name, request }: RequestWay): boolean {
   return requests === undefined || requests.has(name) || requests.has(request)
 }
 
-/** What a device gives to a way of a request; undefined when it does not suit it. */
+/** What an alternative consumes of a device; undefined if the device does not match. */
 export function suitability(device: PublishedDevice, way: RequestWay): DeviceAmounts | undefined {
   const { pool, taints } = device
   if (!way.selectors.every((selector) => isSelected(device, selector))) return undefined

@@ -1,6 +1,6 @@
 /**
- * Allocates devices of a node to claims as kube-scheduler does: depth first, the first whole solution wins. It is
- * written apart from the engine's search on purpose: a cluster under test tells when the two do not agree.
+ * Allocates devices of a node to claims as kube-scheduler does: depth first, the first complete solution wins. Written
+ * independently of the engine's search, so that tests can compare the two.
  */
 import {
   type DeviceAllocationResult,
@@ -20,12 +20,12 @@ import {
 import type { DeviceIndex } from './device-index.ts'
 import type { PublishedDevice, PublishedPool } from './device-pools.ts'
 
-/** What a claim is given, as its status says it. */
+/** The allocation in a claim's status. */
 export type ClaimAllocation = NonNullable<NonNullable<ResourceClaim['status']>['allocation']>
 
-/** The most devices that one claim may have. */
+/** Maximum devices of one claim. */
 const mostDevices = 32
-/** Devices tried for one pod on one node. */
+/** Devices that are tried for one pod on one node. */
 const mostSteps = 50_000
 
 interface Pick {
@@ -34,7 +34,7 @@ interface Pick {
   readonly consumed: ReadonlyMap<string, DeviceAmount>
 }
 
-/** What each claim is given on the node; undefined when they do not all find devices. */
+/** The allocation of each claim on the node; undefined if they do not all get devices. */
 export function allocate(
   claims: readonly ClaimRequests[],
   entry: NodeEntry,
@@ -84,7 +84,9 @@ class Allocator {
     })
   }
 
-  /** Devices for a way whether or not they are free; undefined when all of them cannot be told. */
+  /**
+   * Devices that match an alternative, free or not; undefined if it asks for all devices and they are not all known.
+   */
   #suiting(way: RequestWay): readonly PublishedDevice[] | undefined {
     const wantsAll = way.count === undefined
     const found: PublishedDevice[] = []
@@ -128,12 +130,12 @@ class Allocator {
     if (device === undefined) return next()
     if (!this.#pick(claim, way, device)) return false
     if (this.#every(claim, way, devices, at + 1, next)) return true
-    // The picks of claims after this one are gone by now.
+    // The choices of later claims are undone by now.
     this.#picks.at(-1)?.pop()
     return false
   }
 
-  /** Takes the device for the claim that is being looked at, if rules and other picks allow it. */
+  /** Chooses the device for the current claim, if constraints and earlier choices allow it. */
   #pick(claim: ClaimRequests, way: RequestWay, device: PublishedDevice): boolean {
     this.#steps++
     const own = this.#picks.at(-1)
@@ -164,7 +166,7 @@ class Allocator {
     return device.counters.size === 0 || this.#hasCounters(device, others)
   }
 
-  /** Each device in use counts once, however many claims share it. */
+  /** Each device in use counts once, even if several claims share it. */
   #hasCounters(device: PublishedDevice, picks: readonly Pick[]): boolean {
     const { pool } = device
     const used = new Set([
@@ -218,12 +220,12 @@ function resultOf({ device: { pool, source }, way, consumed }: Pick): DeviceAllo
   }
 }
 
-/** Amounts are thousandths. */
+/** Amounts are in thousandths. */
 function quantityOf(amount: DeviceAmount): string {
   return amount % 1000n === 0n ? String(amount / 1000n) : `${amount}m`
 }
 
-/** Where all the devices can be reached; undefined: everywhere. */
+/** The nodes with access to all the devices; undefined = all nodes. */
 function selectorOf(picks: readonly Pick[], nodeName: string): NodeSelector | undefined {
   const places = picks.map(({ device }) => device.place)
   if (places.some((place) => place.nodeName !== undefined))

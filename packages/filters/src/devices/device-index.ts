@@ -1,4 +1,6 @@
-/** Slices, classes and claims of a cluster, and what of the devices is in use; a change costs what it concerns. */
+/**
+ * Slices, classes and claims of a cluster, and which devices are in use. Each change only updates what it affects.
+ */
 import {
   type DeviceAmount,
   type DeviceAmounts,
@@ -12,28 +14,28 @@ import {
 } from '@tenon/api'
 import { poolOf, type PublishedDevice, type PublishedPool } from './device-pools.ts'
 
-/** What claims have of a device: all of it, or amounts of its capacity. */
+/** What claims use of a device: all of it, or amounts of its capacity. */
 export type DeviceUse = 'whole' | DeviceAmounts
 
-/** The slices of one driver under one pool name, of every generation. */
+/** The slices of one pool of a driver, of every generation. */
 interface PoolSlices {
   readonly key: string
   readonly slices: Map<string, ResourceSlice>
   pool: PublishedPool | undefined
 }
 
-/** Kept up to date by whoever watches the cluster. */
+/** The caller updates it from its watches. */
 export class DeviceIndex {
   readonly #slices = new Map<string, ResourceSlice>()
   readonly #pools = new Map<string, PoolSlices>()
-  /** Pools with slices of one node, by its name. */
+  /** Pools with slices of a single node, by node name. */
   readonly #byNode = new Map<string, Set<PoolSlices>>()
-  /** Pools with slices that are not of one node. */
+  /** Pools with slices that do not belong to a single node. */
   readonly #others = new Set<PoolSlices>()
   readonly #classes = new Map<string, DeviceClass>()
   readonly #rules = new Map<string, DeviceTaintRule>()
   readonly #claims = new Map<string, ResourceClaim>()
-  /** What each claim has, by device. */
+  /** What each claim uses, by device. */
   readonly #uses = new Map<string, Map<string, DeviceUse>>()
 
   setSlice(slice: ResourceSlice): void {
@@ -85,7 +87,7 @@ export class DeviceIndex {
     if (this.#rules.delete(metadata.name)) this.#forgetPools()
   }
 
-  /** Rules are few and change seldom: all pools are read again. */
+  /** Taint rules are few and rarely change, so all pools are read again. */
   #forgetPools(): void {
     for (const pool of this.#pools.values()) pool.pool = undefined
   }
@@ -120,14 +122,14 @@ export class DeviceIndex {
     return this.#claims.get(`${namespace}/${name}`)
   }
 
-  /** Pools with slices of the node, and those with slices of no single node, in order of driver and name. */
+  /** Pools of the node, and pools that belong to no single node, in order of driver and name. */
   pools(nodeName: string): readonly PublishedPool[] {
     const own = this.#byNode.get(nodeName) ?? new Set()
     const all = [...own.union(this.#others)].toSorted((a, b) => (a.key < b.key ? -1 : 1))
     return all.map((each) => (each.pool ??= poolOf([...each.slices.values()], [...this.#rules.values()])))
   }
 
-  /** What claims have of a device, administrators apart; undefined: nothing. */
+  /** What claims without admin access use of a device; undefined = nothing. */
   useOf({ pool, source }: PublishedDevice): DeviceUse | undefined {
     const uses = this.#uses.get(deviceKey(pool.driver, pool.name, source.name))
     if (uses === undefined) return undefined
@@ -144,7 +146,7 @@ function addTo(sum: Map<string, DeviceAmount>, amounts: DeviceAmounts): void {
   for (const [name, amount] of amounts) sum.set(name, (sum.get(name) ?? 0n) + amount)
 }
 
-/** What a claim has, by device. */
+/** What a claim uses, by device. */
 function usesOf({ status }: ResourceClaim): ReadonlyMap<string, DeviceUse> {
   const uses = new Map<string, DeviceUse>()
   for (const result of status?.allocation?.devices?.results ?? []) {

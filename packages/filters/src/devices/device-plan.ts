@@ -1,4 +1,4 @@
-/** What the ResourceClaims of one pod demand of its node. */
+/** What the ResourceClaims of one pod require of its node. */
 import { type Pod, type ResourceClaim, meetsNodeSelectorTerm } from '@tenon/api'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts } from '../pods/pod-facts.ts'
@@ -8,19 +8,19 @@ import { type ClaimRequests, requestsOf } from './claim-requests.ts'
 import { allocate, type ClaimAllocation } from './device-allocator.ts'
 import type { DeviceIndex } from './device-index.ts'
 
-/** The most pods for which one claim can be reserved. */
+/** Maximum pods in `reservedFor` of one claim. */
 const mostConsumers = 256
 
-/** A claim with what it is given where the pod goes. */
+/** A claim with its allocation on the pod's node. */
 export interface AllocatedClaim {
   readonly claim: ResourceClaim
-  /** Undefined: it has its devices. */
+  /** Undefined if it is allocated already. */
   readonly allocation: ClaimAllocation | undefined
 }
 
-/** The claims of a pod, looked up. */
+/** The claims of a pod and what they require. */
 export interface DevicePlan {
-  /** Set when no node can help. */
+  /** Set if the pod can run on no node. */
   readonly rejection?: Rejection
   readonly allocated: readonly ResourceClaim[]
   readonly waiting: readonly { readonly claim: ResourceClaim; readonly requests: ClaimRequests }[]
@@ -28,7 +28,7 @@ export interface DevicePlan {
 
 const noDevices: DevicePlan = { allocated: [], waiting: [] }
 
-/** Looks a pod's claims up; without an index devices are not simulated. */
+/** Looks up a pod's claims; without an index devices are not simulated. */
 export function devicePlan(facts: PodFacts, index: DeviceIndex | undefined): DevicePlan {
   const references = facts.pod.spec.resourceClaims ?? []
   if (references.length === 0) return noDevices
@@ -51,14 +51,14 @@ export function devicePlan(facts: PodFacts, index: DeviceIndex | undefined): Dev
   return { allocated, waiting }
 }
 
-/** Whether a claim was made for the pod, and whom it is reserved for. */
+/** Whether a claim was created for the pod, and for whom it is reserved. */
 interface ClaimUsers {
   readonly isOwn: boolean
   readonly isReserved: boolean
   readonly count: number
 }
 
-/** Pods of a group may share the claim that was made for the group. */
+/** Pods of a group may share the claim of the group. */
 function usersOf(claim: ResourceClaim, pod: Pod): ClaimUsers {
   const owner = claim.metadata.ownerReferences?.find(({ controller }) => controller === true)
   const { uid } = consumerOf(claim, pod)
@@ -70,7 +70,9 @@ function usersOf(claim: ResourceClaim, pod: Pod): ClaimUsers {
   }
 }
 
-/** The claim that a pod names, or why it cannot be used; undefined: the controller says that none is needed. */
+/**
+ * The claim that a pod refers to, or why it cannot be used; undefined if the pod's status says that none is needed.
+ */
 function claimOf(
   { namespace, name: podName, pod }: PodFacts,
   reference: NonNullable<Pod['spec']['resourceClaims']>[number],
@@ -91,7 +93,7 @@ function claimOf(
     : `resourceclaim "${name}" has ${mostConsumers} consumers already`
 }
 
-/** Why the node does not do for the claims, or what each is given there. */
+/** Why the node cannot provide the claims, or their allocations there. */
 export function devicesOn(
   plan: DevicePlan,
   entry: NodeEntry,
@@ -113,7 +115,7 @@ export function devicesOn(
   return [...ready, ...plan.waiting.map(({ claim }, at) => ({ claim, allocation: given[at] }))]
 }
 
-/** Devices of pods that could be preempted stay with their claims until the pods are gone. */
+/** Preemption does not help, as devices stay allocated until the preempted pods are gone. */
 function rejection(reason: string): Rejection {
   return { filter: 'DynamicResources', reasons: [reason], helpedByPreemption: false }
 }

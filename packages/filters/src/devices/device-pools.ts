@@ -1,4 +1,4 @@
-/** What drivers have published: slices made pools of devices, as kube-scheduler reads them. */
+/** Published device pools, built from ResourceSlices as kube-scheduler does. */
 import {
   type CompiledCapacity,
   compileCapacity,
@@ -14,7 +14,7 @@ import {
   taintsOfRules,
 } from '@tenon/api'
 
-/** From where a device can be reached: one node, nodes that a selector matches, or all. */
+/** The nodes with access to a device: one, those that match a selector, or all. */
 interface DevicePlace {
   readonly nodeName?: string
   readonly nodeSelector?: NodeSelector
@@ -25,22 +25,22 @@ export interface PublishedDevice {
   readonly pool: PublishedPool
   readonly source: Device
   readonly place: DevicePlace
-  /** Texts of the values by qualified name, the type before each; several of a list. */
+  /** Values as text with their type, by qualified name; a list has several. */
   readonly attributes: ReadonlyMap<string, ReadonlySet<string>>
   readonly capacity: ReadonlyMap<string, CompiledCapacity>
-  /** What it takes of the counters of its pool, by set and counter. */
+  /** What it consumes of the counters of its pool, by set and counter. */
   readonly counters: DeviceAmounts
-  /** Of its driver, and of rules. */
+  /** Taints of its driver and of DeviceTaintRules. */
   readonly taints: readonly DeviceTaint[]
-  /** What selectors said of it, by their expression. */
+  /** Cached results of selectors, by expression. */
   readonly answers: Map<string, boolean>
 }
 
-/** The devices of one driver under one name, of the newest generation. */
+/** The newest generation of one pool of a driver. */
 export interface PublishedPool {
   readonly driver: string
   readonly name: string
-  /** Whether as many slices are there as each of them says. */
+  /** Whether it has as many slices as `resourceSliceCount` says. */
   readonly isComplete: boolean
   /** Why none of its devices can be used. */
   readonly problem: string | undefined
@@ -48,7 +48,7 @@ export interface PublishedPool {
   readonly counters: DeviceAmounts
 }
 
-/** The pool that slices of one driver and pool name make, with what rules taint in it. */
+/** The pool of these slices, with the taints of the rules. */
 export function poolOf(members: readonly ResourceSlice[], rules: readonly DeviceTaintRule[]): PublishedPool {
   const newest = Math.max(...members.map(({ spec }) => spec.pool.generation))
   const slices = members
@@ -78,7 +78,7 @@ export function poolOf(members: readonly ResourceSlice[], rules: readonly Device
     }
     return pool
   } catch (error) {
-    // An amount that is no quantity, or one of the above.
+    // An amount that is not a quantity, or a problem found above.
     if (!(error instanceof RangeError)) throw error
     return { ...head, problem: error.message, devices: [], counters: new Map() }
   }
@@ -123,7 +123,7 @@ function deviceOf(
   }
 }
 
-/** Values of different types differ. */
+/** Values of different types are different. */
 function textsOf(attribute: NonNullable<Device['attributes']>[string]): ReadonlySet<string> {
   const texts = new Set<string>()
   for (const [type, value] of Object.entries(attribute))

@@ -4,7 +4,7 @@ interface Access {
   readonly readOnly?: boolean
 }
 
-/** A volume of a kind that kube-scheduler's VolumeRestrictions plugin lets one pod of a node mount. */
+/** A volume that only one pod of a node may mount (kube-scheduler's VolumeRestrictions plugin). */
 export interface Disk {
   readonly gcePersistentDisk?: Access & { readonly pdName: string }
   readonly awsElasticBlockStore?: Access & { readonly volumeID: string }
@@ -16,7 +16,7 @@ export interface Disk {
   }
 }
 
-/** The disks that a pod mounts without a claim. */
+/** Such volumes of a pod that have no claim. */
 export function disksOf(pod: Pod): readonly Disk[] {
   const volumes = (pod.spec.volumes ?? []) as readonly (Volume & Disk)[]
   return volumes.filter(
@@ -25,7 +25,7 @@ export function disksOf(pod: Pod): readonly Disk[] {
   )
 }
 
-/** Whether two pods of one node cannot both mount these. An EBS volume conflicts even when both only read. */
+/** Whether two pods of one node cannot both mount these. An EBS volume conflicts even if both only read. */
 export function disksConflict(one: Disk, other: Disk): boolean {
   const { gcePersistentDisk: gce, awsElasticBlockStore: ebs, iscsi, rbd } = one
   return (

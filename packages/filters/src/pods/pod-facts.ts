@@ -11,20 +11,20 @@ import { requestsBySlot } from './pod-requests.ts'
 import { type Amount, cpuSlot, memorySlot, type ResourceTable } from './resource-table.ts'
 import { type LabelMatcher, labelMatcher, type Labels, type NodeMatcher, nodeMatcher } from './selectors.ts'
 
-/** A port that a pod takes on its node. */
+/** A host port of a pod. */
 interface HostPort {
   readonly ip: string
-  /** `TCP/8080` */
+  /** Such as `TCP/8080`. */
   readonly slot: string
 }
 
 /** A compiled pod (anti-)affinity term. */
 export interface PodTerm {
-  /** Equal for terms that select the same pods, whatever their topology. */
+  /** Equal for terms that select the same pods, whatever their topology key. */
   readonly key: string
   readonly topologyKey: string
   readonly namespaces: ReadonlySet<string>
-  /** Selects further namespaces by their labels. */
+  /** Selects more namespaces, by their labels. */
   readonly namespaceSelector: LabelMatcher | undefined
   readonly labels: LabelMatcher
 }
@@ -45,7 +45,7 @@ export interface SpreadConstraint {
   readonly honourTaints: boolean
 }
 
-/** Everything scheduling needs to know of one pod, computed once per version of the pod. */
+/** Everything that filters need to know of a pod, computed once per version of it. */
 export interface PodFacts {
   readonly pod: Pod
   readonly uid: string
@@ -70,7 +70,7 @@ export interface PodFacts {
   readonly disks: readonly Disk[]
 }
 
-/** A PersistentVolumeClaim a pod mounts; `ephemeral` ones are made for the pod. */
+/** A PersistentVolumeClaim that a pod mounts; `ephemeral` claims are created for the pod. */
 interface PodClaim {
   readonly name: string
   readonly ephemeral: boolean
@@ -80,7 +80,7 @@ const nothing: readonly never[] = []
 
 /**
  * Compiles a pod.
- * @param requestsOf works out what it asks for; one for all pods of a table saves the same work for those that are alike.
+ * @param requestsOf computes its requests. Pass the same function for all pods of a table, as it caches equal pods.
  */
 export function podFacts(pod: Pod, table: ResourceTable, requestsOf = requestsBySlot(table)): PodFacts {
   const spec = pod.spec
@@ -118,7 +118,7 @@ export function podFacts(pod: Pod, table: ResourceTable, requestsOf = requestsBy
   }
 }
 
-/** Whether `facts` is a pod that `term` selects. */
+/** Whether `term` selects the pod. */
 export function termSelects(
   term: PodTerm,
   facts: PodFacts,
@@ -175,7 +175,7 @@ function spreadConstraints(
     }))
 }
 
-/** Ports taken on the node, by containers and by sidecars. */
+/** Host ports of containers and sidecars. */
 function hostPorts(pod: Pod): HostPort[] {
   const sidecars = (pod.spec.initContainers ?? nothing).filter((one) => one.restartPolicy === 'Always')
   const ports: HostPort[] = []

@@ -1,17 +1,17 @@
 import { perRequests, type Pod, podRequests, type Resources } from '@tenon/api'
 import type { Amount, ResourceTable } from './resource-table.ts'
 
-/** What a container counts for in scoring when it requests nothing. */
+/** What a container without requests counts for in scoring. */
 const assumedForScoring = { cpu: 100, memory: 200 * 1024 * 1024 }
 
-/** What a pod asks of its node, and what it weighs in scoring: CPU (thousandths) and memory (bytes). */
+/** The requests of a pod, and its CPU (thousandths) and memory (bytes) in scoring. */
 export interface Asked {
-  /** Zero amounts left out. */
+  /** Without zero amounts. */
   readonly requests: readonly Amount[]
   readonly scored: { readonly cpu: number; readonly memory: number }
 }
 
-/** Works out what pods ask for, by the slots of a table; once for pods that share their containers. */
+/** Computes requests of pods by the slots of a table; once for pods that share their containers. */
 export function requestsBySlot(table: ResourceTable): (pod: Pick<Pod, 'spec' | 'status'>) => Asked {
   return perRequests(({ spec, status }) => {
     const { cpu = 0, memory = 0 } = podRequests(spec, status, assumedForScoring)

@@ -1,17 +1,17 @@
 import { parseResource, type ResourceList } from '@tenon/api'
 
-/** An amount of one resource: `slot` numbers the resource, `amount` is whole (CPU in thousandths). */
+/** An amount of one resource: `slot` is the resource's index, `amount` an integer (CPU in thousandths). */
 export interface Amount {
   readonly slot: number
   readonly amount: number
 }
 
-/** The slot of CPU in every vector. */
+/** The index of CPU in every vector. */
 export const cpuSlot = 0
-/** The slot of memory in every vector. */
+/** The index of memory in every vector. */
 export const memorySlot = 1
 
-/** Numbers resources, so that totals are plain arrays. */
+/** Assigns indexes to resources, so that totals are plain arrays. */
 export class ResourceTable {
   readonly #names: string[] = ['cpu', 'memory', 'ephemeral-storage']
   readonly #slots = new Map(this.#names.map((name, slot) => [name, slot]))
@@ -29,7 +29,7 @@ export class ResourceTable {
     return this.#names[slot] ?? 'unknown'
   }
 
-  /** All amounts of a list by slot; `pods` is left to {@link podCount}. */
+  /** All amounts of a list by slot, without `pods`; see {@link podCount}. */
   totals(list: ResourceList | undefined): number[] {
     const totals = [0, 0, 0]
     for (const [name, quantity] of Object.entries(list ?? {})) {
@@ -41,7 +41,7 @@ export class ResourceTable {
     return totals
   }
 
-  /** How many pods a node takes; a node that does not say takes none. */
+  /** The pod capacity of a node; 0 if the node does not report it. */
   podCount(list: ResourceList | undefined): number {
     return list?.['pods'] === undefined ? 0 : parseResource('pods', list['pods'])
   }

@@ -13,17 +13,17 @@ export type Labels = Readonly<Record<string, string>>
 /** A compiled label selector. Equal selectors have equal `key`s. */
 export interface LabelMatcher {
   readonly key: string
-  /** A `label=value` that every match carries, for indexing; undefined when there is none. */
+  /** A `label=value` that every matching object has, for indexes; undefined if there is none. */
   readonly pair: string | undefined
-  /** Whether it asks for nothing, and so matches everything. */
+  /** Whether it has no requirements, and so matches everything. */
   readonly isEmpty: boolean
   readonly matches: (labels: Labels) => boolean
 }
 
-/** A compiled `nodeSelector` plus required node affinity. */
+/** A compiled `nodeSelector` with required node affinity. */
 export interface NodeMatcher {
   readonly key: string
-  /** The only node names that can match, when the terms name nodes. */
+  /** The only node names that can match; undefined if terms do not name nodes. */
   readonly names: readonly string[] | undefined
   readonly matches: (nodeName: string, labels: Labels) => boolean
 }
@@ -48,7 +48,7 @@ export function labelMatcher(
   }
 }
 
-/** Compiles what a pod requires of its node; undefined when it takes any. */
+/** Compiles what a pod requires of its node; undefined if any node will do. */
 export function nodeMatcher(spec: PodSpec): NodeMatcher | undefined {
   const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
   const equalities = Object.entries(spec.nodeSelector ?? {})
@@ -63,7 +63,7 @@ export function nodeMatcher(spec: PodSpec): NodeMatcher | undefined {
   }
 }
 
-/** Nodes named by `metadata.name In` in every term, or undefined when some term names none. */
+/** Nodes that the terms name with `metadata.name In`; undefined if some term names none. */
 function namedNodes(terms: readonly NodeSelectorTerm[]): readonly string[] | undefined {
   const names = new Set<string>()
   for (const term of terms) {

@@ -16,7 +16,7 @@ const unschedulableTaint: Taint = { key: 'node.kubernetes.io/unschedulable', eff
 
 const unschedulable = refuse('NodeUnschedulable', false, 'node(s) were unschedulable')
 const wrongName = refuse('NodeName', false, "node(s) didn't match the requested node name")
-/** Also the reason of nodes that a pod's node names rule out unseen. */
+/** Also the reason for nodes that are not checked, as the pod names other nodes. */
 export const affinityMismatch = refuse(
   'NodeAffinity',
   false,
@@ -42,7 +42,7 @@ const closedByOthers = refuse(
   "node(s) didn't satisfy existing pods anti-affinity rules",
 )
 
-/** Why `entry` does not take the cycle's pod, in the order in which Kubernetes asks; undefined = it fits. */
+/** Why `entry` does not fit the cycle's pod, checked in the order of Kubernetes; undefined = it fits. */
 export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
   const { facts, view } = cycle
   return (
@@ -57,7 +57,7 @@ export function checkNode(cycle: PodCycle, entry: NodeEntry): Rejection | undefi
   )
 }
 
-/** Rules that only look at the node, not at its pods: what a new or changed node can fail for good. */
+/** Rules that depend on the node alone, not on its pods. */
 export function checkNodeItself(facts: PodFacts, entry: NodeEntry): Rejection | undefined {
   if (entry.unschedulable && untoleratedTaint([unschedulableTaint], facts.tolerations) !== undefined) {
     return unschedulable
@@ -75,7 +75,7 @@ export function checkNodeItself(facts: PodFacts, entry: NodeEntry): Rejection | 
   return undefined
 }
 
-/** Whether an empty node of this size could take the pod. */
+/** Whether the pod would fit on the node if it were empty. */
 export function fitsEmptyNode(facts: PodFacts, entry: NodeEntry): boolean {
   return (
     entry.podsAllowed > 0 &&

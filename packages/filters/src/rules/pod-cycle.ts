@@ -10,10 +10,10 @@ import type { SpreadDomains } from './spread-domains.ts'
 import type { VolumeIndex } from '../volumes/volume-index.ts'
 import { type VolumePlan, volumePlan } from '../volumes/volume-plan.ts'
 
-/** Pods per value of a topology key. */
+/** Number of pods per value of a topology key. */
 export type DomainCounts = ReadonlyMap<string, number>
 
-/** A term of the incoming pod with the pods it selects, per domain. */
+/** A term of the incoming pod, with the pods that it selects per domain. */
 export interface TermState {
   readonly topologyKey: string
   readonly counts: DomainCounts
@@ -24,41 +24,41 @@ export interface SpreadState {
   readonly constraint: SpreadConstraint
   readonly counts: DomainCounts
   readonly least: number
-  /** 1 when the pod itself is selected. */
+  /** 1 if the constraint selects the pod itself. */
   readonly self: 0 | 1
 }
 
-/** What the cluster says about inter-pod rules for one pod, at one version of the index. */
+/** The rules about other pods for one pod, at one version of the index. */
 interface PodRules {
   readonly affinity: readonly TermState[]
-  /** No pod matches the affinity terms, but the pod itself does: it may be the first. */
+  /** No pod matches the affinity terms, but the pod itself does, so it may be the first. */
   readonly mayBeFirst: boolean
   readonly antiAffinity: readonly TermState[]
-  /** Domains closed by assigned pods' anti-affinity. */
+  /** Domains that anti-affinity of assigned pods excludes. */
   readonly closed: readonly TermState[]
   readonly spread: readonly SpreadState[]
 }
 
-/** Why a plugin that Kubernetes does not have refuses a node, in its own words; undefined when it does not. */
+/** A filter in addition to those of Kubernetes: why it rejects a node, or undefined. */
 export type ExtraFilter = (pod: Pod, node: Node) => string | undefined
 
-/** What a cycle reads. */
+/** The cluster state that a cycle reads. */
 export interface ClusterView {
   readonly index: ClusterIndex
   readonly volumes: VolumeIndex
   readonly spreadDomains: SpreadDomains
-  /** Without it, pods that claim devices find no place. */
+  /** If absent, pods with ResourceClaims are unschedulable. */
   readonly devices?: DeviceIndex
   readonly extraFilter?: ExtraFilter
 }
 
-/** One attempt to place one pod: everything that is the same for all nodes, computed once. */
+/** One attempt to place one pod. Computes once what is the same for all nodes. */
 export class PodCycle<View extends ClusterView = ClusterView> {
   readonly facts: PodFacts
   readonly view: View
   readonly volumePlan: VolumePlan
   readonly devicePlan: DevicePlan
-  /** Set when no node can help. */
+  /** Set if the pod can run on no node. */
   readonly early: Rejection | undefined
   #rules: PodRules | undefined
   #version = -1
@@ -71,13 +71,13 @@ export class PodCycle<View extends ClusterView = ClusterView> {
     this.early = this.devicePlan.rejection ?? this.volumePlan.rejection
   }
 
-  /** Why a node does not do for the claims on devices, or what each of them is given there. */
+  /** Why the node cannot provide the pod's ResourceClaims, or their allocations there. */
   devicesOn(entry: NodeEntry): readonly AllocatedClaim[] | Rejection {
     const { devices } = this.view
     return devices === undefined ? [] : devicesOn(this.devicePlan, entry, devices)
   }
 
-  /** The inter-pod rules as of now; recomputed when pods were added or removed, even on trial. */
+  /** The current rules about other pods; recomputed after pods were added or removed, also in a trial. */
   rules(): PodRules {
     const index = this.view.index
     if (this.#rules === undefined || this.#version !== index.version) {
@@ -101,7 +101,7 @@ export class PodCycle<View extends ClusterView = ClusterView> {
     }
   }
 
-  /** A pod counts for affinity only when it meets all terms. */
+  /** A pod counts for affinity only if all terms select it. */
   #affinity(): TermState[] {
     const terms = this.facts.affinity
     if (terms.length === 0) return []
@@ -148,8 +148,8 @@ export class PodCycle<View extends ClusterView = ClusterView> {
 }
 
 /**
- * Pods that a spread constraint counts: in the namespace, selected, and not on their way out. Kubernetes counts
- * none for a selector that selects all.
+ * The pods that a spread constraint counts: selected pods of the namespace that are not terminating. Kubernetes counts
+ * none for an empty selector.
  */
 export function spreadQuestion(namespace: string, constraint: SpreadConstraint): PodQuestion {
   const selector = constraint.selector
@@ -164,7 +164,7 @@ export function spreadQuestion(namespace: string, constraint: SpreadConstraint):
   }
 }
 
-/** Sums pods per domain, over all nodes or over the eligible ones. */
+/** Sums pods per domain, over all nodes or over eligible ones. */
 export function perDomain(
   counts: CountPerNode,
   topologyKey: string,

@@ -3,7 +3,7 @@ import type { ClusterIndex } from '../cluster/cluster-index.ts'
 import type { NodeEntry } from '../cluster/node-entry.ts'
 import type { PodFacts, SpreadConstraint } from '../pods/pod-facts.ts'
 
-/** Nodes that a spread constraint counts, and the domains they form. */
+/** The nodes that a spread constraint counts, and their domains. */
 export interface EligibleNodes {
   readonly nodes: ReadonlySet<NodeEntry>
   readonly domains: ReadonlySet<string>
@@ -12,9 +12,8 @@ export interface EligibleNodes {
 const keptAnswers = 1024
 
 /**
- * Which nodes count for a spread constraint: those that carry all topology keys of the pod's
- * constraints and, as its policies say, match the pod's node affinity and tolerations. Kept until
- * a node changes.
+ * Which nodes count for a spread constraint: those with the topology keys of all the pod's constraints that also, by
+ * its policies, match the pod's node affinity and tolerations. Cached until a node changes.
  */
 export class SpreadDomains {
   readonly #index: ClusterIndex

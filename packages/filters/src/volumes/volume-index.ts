@@ -65,7 +65,7 @@ export class VolumeIndex {
     if (ofNode?.size === 0) this.#attachments.delete(spec.nodeName)
   }
 
-  /** Handles of a CSI driver's volumes that are attached to a node, whether a pod there uses them or not. */
+  /** Handles of a CSI driver's volumes that are attached to a node, whether or not a pod uses them. */
   attachedTo(nodeName: string, driver: string): readonly string[] {
     return [...(this.#attachments.get(nodeName)?.values() ?? [])].flatMap(({ spec }) => {
       if (spec.attacher !== driver) return []
@@ -87,19 +87,19 @@ export class VolumeIndex {
     return this.#volumes.values()
   }
 
-  /** The class of a claim; one that names none waits until it is given the default class. */
+  /** The class of a claim; undefined for a claim that still waits for the default class. */
   classOf(claim: PersistentVolumeClaim): StorageClass | undefined {
     const name = storageClassNameOf(claim)
     return name === undefined ? undefined : this.#classes.get(name)
   }
 
-  /** How many volumes of a CSI driver a node takes; undefined means no bound is known. */
+  /** How many volumes of a CSI driver a node can attach; undefined if no limit is known. */
   limit(nodeName: string, driver: string): number | undefined {
     const drivers = this.#csiNodes.get(nodeName)?.spec.drivers ?? []
     return drivers.find((one) => one.name === driver)?.allocatable?.count
   }
 
-  /** The volume that a claim occupies on a node: CSI driver and a handle; undefined when not CSI. */
+  /** The CSI driver and handle of the claim's volume on a node; undefined if it is not a CSI volume. */
   csiVolume(
     namespace: string,
     name: string,
@@ -118,17 +118,17 @@ export class VolumeIndex {
   }
 }
 
-/** The patch that tells a provisioner where the claim's first pod will run. */
+/** The patch with the node that a provisioner must create the volume for. */
 export function selectedNodePatch(nodeName: string): object {
   return { metadata: { annotations: { [selectedNodeAnnotation]: nodeName } } }
 }
 
-/** The node chosen for a claim earlier. */
+/** The node that was selected for a claim earlier. */
 export function selectedNode(claim: PersistentVolumeClaim): string | undefined {
   return claim.metadata.annotations?.[selectedNodeAnnotation]
 }
 
-/** Whether the controller of volumes has given the claim the volume it names. */
+/** Whether the volume controller has completed the binding of the claim. */
 export function isBindingCompleted(claim: PersistentVolumeClaim): boolean {
   return ownValue(claim.metadata.annotations, bindCompletedAnnotation) !== undefined
 }

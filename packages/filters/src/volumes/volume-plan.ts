@@ -24,25 +24,25 @@ const topologyLabels = [
   'failure-domain.beta.kubernetes.io/region',
 ]
 
-/** A claim that is to be bound where its first pod runs. */
+/** A claim that is bound where its first pod runs. */
 interface WaitingClaim {
   readonly claim: PersistentVolumeClaim
   readonly storageClass: StorageClass
 }
 
-/** What a pod's claims demand of its node. */
+/** What a pod's claims require of its node. */
 export interface VolumePlan {
-  /** Set when no node can help. */
+  /** Set if the pod can run on no node. */
   readonly rejection?: Rejection
   readonly bound: readonly PersistentVolume[]
   readonly waiting: readonly WaitingClaim[]
-  /** `namespace/name` of claims only one pod may mount. */
+  /** ReadWriteOncePod claims, as `namespace/name`. */
   readonly exclusive: readonly string[]
 }
 
 const noVolumes: VolumePlan = { bound: [], waiting: [], exclusive: [] }
 
-/** Looks a pod's claims up. */
+/** Looks up a pod's claims. */
 export function volumePlan(facts: PodFacts, volumes: VolumeIndex): VolumePlan {
   if (facts.claims.length === 0) return noVolumes
   const bound: PersistentVolume[] = []
@@ -71,7 +71,7 @@ export function volumePlan(facts: PodFacts, volumes: VolumeIndex): VolumePlan {
       continue
     }
     const storageClass = volumes.classOf(claim)
-    // A claim that names its volume waits for the controller of volumes, whatever its class.
+    // A claim with a `volumeName` waits for the volume controller, whatever its class.
     if (volumeName !== '' || storageClass?.volumeBindingMode !== 'WaitForFirstConsumer') {
       return unresolvable('pod has unbound immediate PersistentVolumeClaims')
     }
@@ -102,7 +102,7 @@ function unresolvable(reason: string): VolumePlan {
   }
 }
 
-/** ReadWriteOncePod: a claim in use by another pod anywhere keeps this pod out. */
+/** ReadWriteOncePod: rejects the pod if any pod of the cluster uses the claim. */
 export function exclusiveClaimRejection(
   plan: VolumePlan,
   facts: PodFacts,
@@ -120,7 +120,7 @@ const rwopRejection: Rejection = {
   helpedByPreemption: true,
 }
 
-/** CSI limits: distinct volumes of each driver, those already on the node or attached to it included. */
+/** CSI limits: distinct volumes of each driver, including those on the node and those attached to it. */
 export function volumeLimitRejection(
   facts: PodFacts,
   entry: NodeEntry,
@@ -162,7 +162,7 @@ function handlesByDriver(pods: Iterable<PodFacts>, volumes: VolumeIndex): Map<st
   return handles
 }
 
-/** Bound volumes must be reachable from the node, waiting claims must be able to get one there. */
+/** The node must reach bound volumes, and unbound claims must be able to get a volume there. */
 export function volumeBindingRejection(
   plan: VolumePlan,
   entry: NodeEntry,
@@ -179,8 +179,8 @@ export function volumeBindingRejection(
 }
 
 /**
- * Zone and region labels on a volume, of the time before volumes had node affinity. A node without any such label is
- * of a cluster without zones. Beta labels on volumes outlived those on nodes.
+ * Zone and region labels of volumes without node affinity. Nodes without any such label match, as their cluster has no
+ * zones. Beta labels remain on volumes longer than on nodes.
  */
 export function volumeZoneRejection(plan: VolumePlan, entry: NodeEntry): Rejection | undefined {
   if (!topologyLabels.some((label) => ownValue(entry.labels, label) !== undefined)) return undefined
@@ -210,7 +210,7 @@ function bindable(plan: VolumePlan, entry: NodeEntry, volumes: VolumeIndex): boo
   const used = new Set<string>()
   return plan.waiting.every(({ claim, storageClass }) => {
     const selected = selectedNode(claim)
-    // A claim with a selected node waits for its provisioner there, whatever volumes there are.
+    // A claim with a selected node waits for its provisioner, whatever volumes exist.
     if (selected !== undefined && selected !== '') {
       return selected === entry.name && isProvisionable(storageClass, entry)
     }
@@ -223,7 +223,7 @@ function bindable(plan: VolumePlan, entry: NodeEntry, volumes: VolumeIndex): boo
   })
 }
 
-/** The smallest volume nobody claimed that suits a claim on this node. */
+/** The smallest unclaimed volume that matches a claim on this node. */
 function smallestFree(
   claim: PersistentVolumeClaim,
   entry: NodeEntry,
