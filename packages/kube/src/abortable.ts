@@ -23,8 +23,8 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefine
 }
 
 /**
- * {@link untilAborted} for one wait after the other with the same signal, which is listened to once: for each
- * event of a watch, that would take longer than to read it.
+ * {@link untilAborted} for many waits with the same signal, but with one listener: for each event of a watch, adding
+ * one would take longer than reading the event.
  */
 export class AbortableWaits {
   readonly #signal: AbortSignal
@@ -39,7 +39,7 @@ export class AbortableWaits {
     signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** One at a time. */
+  /** Only one wait at a time. */
   until<T>(work: Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#giveUp = reject
@@ -48,13 +48,13 @@ export class AbortableWaits {
     })
   }
 
-  /** There will be no further wait. */
+  /** Removes the listener; there must be no further wait. */
   end(): void {
     this.#signal.removeEventListener('abort', this.#onAbort)
   }
 }
 
-/** Runs `work` with a signal that aborts with `signal`, or with `late()` after `ms`. */
+/** Runs `work` with a signal that aborts with `signal`, or with the reason `late()` after `ms`. */
 export async function withDeadline<T>(
   clock: Clock,
   options: { readonly ms: number; readonly late: () => Error; readonly signal?: AbortSignal | undefined },
@@ -72,7 +72,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** An abort controller that follows `parent` until it is unlinked. */
+/** An abort controller that also aborts with `parent`, until it is unlinked. */
 export function linkedAbort(parent: AbortSignal | undefined): {
   readonly controller: AbortController
   readonly unlink: () => void
@@ -91,5 +91,5 @@ export function linkedAbort(parent: AbortSignal | undefined): {
   }
 }
 
-/** For promises whose failure is reported elsewhere. */
+/** For promises whose failure is handled elsewhere. */
 function ignored(): void {}

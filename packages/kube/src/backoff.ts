@@ -6,12 +6,12 @@ export interface BackoffOptions {
   readonly capMs: number
 }
 
-/** `baseMs` doubled for every failure before this one, up to `capMs`. */
+/** `baseMs` doubled for every earlier failure, up to `capMs`. */
 export function backoffMs({ baseMs, capMs }: BackoffOptions, failuresBefore: number): number {
   return Math.min(capMs, baseMs * 2 ** Math.min(failuresBefore, 60))
 }
 
-/** The back-off of one loop, spread between half and the whole of each step so that loops part. */
+/** Back-off with jitter: between half and all of each step, so that loops do not synchronize. */
 export class Backoff {
   readonly #options: BackoffOptions
   readonly #random: Random

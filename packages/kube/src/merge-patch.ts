@@ -2,8 +2,8 @@ import { isRecord, ownValue, setOwn } from '@tenon/api'
 type JsonObject = Readonly<Record<string, unknown>>
 
 /**
- * The smallest RFC 7386 merge patch that turns `before` into `after`, or `undefined` when they are
- * equal. Arrays are replaced whole, fields absent (or undefined) in `after` are removed.
+ * The smallest RFC 7386 merge patch from `before` to `after`, or `undefined` if they are equal. Arrays are replaced
+ * whole; fields that are absent (or undefined) in `after` are removed.
  */
 export function mergePatchOf(before: object, after: object): Record<string, unknown> | undefined {
   const patch = differenceOf(before as JsonObject, after as JsonObject)
@@ -28,7 +28,7 @@ function differenceOf(before: JsonObject, after: JsonObject): Record<string, unk
   return patch
 }
 
-/** A merge patch cannot store null: absent, undefined and null are the same to it. */
+/** A merge patch cannot set null: absent, undefined and null are the same to it. */
 function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null
 }
@@ -41,7 +41,7 @@ function withoutAbsent(value: JsonObject): Record<string, unknown> {
   )
 }
 
-/** Equality of JSON values: the order of fields does not matter, undefined fields do not exist. */
+/** Equality of JSON values: the order of fields does not matter, undefined fields count as absent. */
 function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (Array.isArray(a) && Array.isArray(b))

@@ -1,9 +1,8 @@
 import type { Clock } from '@tenon/runtime'
 
 /**
- * Keeps a long row of small synchronous steps from holding up the event loop: it adds up the time
- * of the steps, without the waits between them, and says when to let everything else run. Virtual
- * time stands still during a step, so there it never interferes.
+ * Keeps many small synchronous steps from blocking the event loop: adds up the time of the steps, without the waits
+ * between them, and says when to yield. Virtual time stands still during a step, so tests never yield.
  */
 export class Pacer {
   readonly #clock: Clock
@@ -16,12 +15,11 @@ export class Pacer {
     this.#sliceMs = sliceMs
   }
 
-  /** A step begins. */
   begin(): void {
     this.#startedAt = this.#clock.monotonic()
   }
 
-  /** A step has ended, and the next one may begin; answers whether {@link turn} is due. */
+  /** Ends a step, after which the next one may begin; returns whether {@link turn} is due. */
   end(): boolean {
     const now = this.#clock.monotonic()
     this.#spentMs += now - this.#startedAt
@@ -29,7 +27,7 @@ export class Pacer {
     return this.#spentMs >= this.#sliceMs
   }
 
-  /** Lets everything else run once. */
+  /** Yields to the event loop once. */
   async turn(): Promise<void> {
     this.#spentMs = 0
     await this.#clock.sleep(0)

@@ -1,12 +1,12 @@
 import type { Clock } from '@tenon/runtime'
 
-/** How fast and how much at once. */
+/** Tokens per second, and the burst. */
 export interface Rate {
   readonly perSecond: number
   readonly burst: number
 }
 
-/** A token bucket whose takers are served in order: each is told how long it has to wait. */
+/** A token bucket that serves callers in order: each learns how long it has to wait. */
 export class TokenBucket {
   readonly #rate: Rate
   readonly #clock: Clock
@@ -20,14 +20,14 @@ export class TokenBucket {
     this.#filledAt = clock.monotonic()
   }
 
-  /** Takes one token, if need be from the future; answers the milliseconds until it is due. */
+  /** Takes one token, also in advance; returns the milliseconds until it is due. */
   reserve(): number {
     this.#fill()
     this.#tokens -= 1
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#rate.perSecond) * 1000
   }
 
-  /** Takes one token if there is one now. */
+  /** Takes one token if one is available now. */
   tryTake(): boolean {
     this.#fill()
     if (this.#tokens < 1) return false
@@ -35,7 +35,7 @@ export class TokenBucket {
     return true
   }
 
-  /** The same, or one from the future as long as no more than the burst is owed. */
+  /** Like {@link tryTake}, or takes a token in advance as long as no more than a burst is owed. */
   tryBorrow(): boolean {
     this.#fill()
     if (this.#tokens <= -this.#rate.burst) return false

@@ -3,11 +3,9 @@ import type { Clock } from '@tenon/runtime'
 const sliceMs = 5
 
 /**
- * Lets everything else run between the pieces of work of many that are alike, such as the reconciles of controllers.
- * Each of them would keep to a slice of its own, but all of their slices, and what follows from them in the same turn,
- * would come in a row.
- *
- * Virtual time stands still while something is done, so that there nothing ever waits.
+ * Yields to the event loop between pieces of work of many similar sources, such as the reconciles of controllers. If
+ * each had its own time slice, all slices of one turn would add up. Virtual time stands still during work, so tests
+ * never wait.
  */
 export class TurnPace {
   readonly #clock: Clock
@@ -19,17 +17,17 @@ export class TurnPace {
     this.#clock = clock
   }
 
-  /** Whether enough was done in this turn. */
+  /** Whether this turn's time is used up. */
   get isOver(): boolean {
     return this.#spentMs >= sliceMs
   }
 
-  /** Notes that work has taken this long. */
+  /** Records the duration of work. */
   spend(ms: number): void {
     this.#spentMs += ms
   }
 
-  /** Calls back once there has been a turn for everything else; who waits longest is next. */
+  /** Calls back in a later turn, in order of waiting. */
   wait(callback: () => void): void {
     this.#waiting.push(callback)
     this.#planTurn()

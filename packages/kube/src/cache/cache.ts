@@ -8,34 +8,36 @@ import { Store } from './store.ts'
 
 export interface CacheOptions<T> extends ReflectorOptions, ReflectedKind<T> {
   /**
-   * Trims each object before it is kept; must not change its name, namespace or uid. It is told the earlier
-   * state of the object that is held, whose parts it may use again. An object of which it makes nothing is not kept.
+   * Trims each object before it is stored, or returns undefined to leave it out. Must not change name, namespace or
+   * uid. Receives the stored object, whose parts it may reuse.
    */
   readonly transform?: (object: T, held?: T) => T | undefined
-  /** Shared by caches that take turns in telling of what they hold; without it, each does for itself. */
+  /** Shared by caches that take turns in announcing their content. If absent, each cache has its own. */
   readonly pace?: TurnPace
 }
 
-/** How one collection is followed, apart from who waits for it. */
+/** How one collection is followed. */
 type Following<T extends KubeObject> = Omit<CachedCollection<T>, 'isOptional'> & {
   readonly isOptional: boolean
 }
 
-/** A cache and what its owner does with it. */
+/** A cache as its owner uses it. */
 export interface FollowingCache<T extends KubeObject> extends Cache<T> {
-  /** Takes further options; throws once the cache is started. */
+  /** Adds options; throws once the cache is started. */
   configure(collection: Following<T>): void
-  /** Begins to follow the server, once, until `signal` aborts; the content stays readable after. */
+  /**
+   * Starts to follow the server until `signal` aborts. Call it once. The content stays readable after the abort.
+   */
   start(signal: AbortSignal): void
-  /** Resolves when the first complete list is in the cache, or the server has refused one that is optional. */
+  /** Resolves after the first complete list, or after the server refused an optional collection. */
   answered(signal?: AbortSignal): Promise<void>
-  /** The version of the collection that the content shows; `undefined` before the first list. */
+  /** The collection version of the content; `undefined` before the first list. */
   readonly lastSyncResourceVersion: string | undefined
-  /** How many states of objects the server has told; it grows while a list arrives. */
+  /** How many object states were received; it grows while a list arrives. */
   readonly told: number
 }
 
-/** A local copy of one collection (or of the part that the selectors name). */
+/** A local copy of one collection, or of the part that selectors match. */
 export function createCache<T extends KubeObject>(
   client: WatchingKubeClient,
   type: ResourceType<T>,

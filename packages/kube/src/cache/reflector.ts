@@ -18,55 +18,55 @@ export interface ReflectorOptions extends ListOptions {
   readonly logger: Logger
   readonly random: Random
   /**
-   * Take the first list as a stream where the server can do that (default true). A server that
-   * refuses is asked for an ordinary list instead.
+   * Whether to request the first list as a stream (default true). If the server refuses, an ordinary list is requested.
    */
   readonly useStreamedList?: boolean
-  /** Changes may be told so much later, and many in a row; without it one by one. */
+  /**
+   * Maximum delay of a change; changes within it are sent together. If absent, each change is sent at once.
+   */
   readonly gatherMs?: number
-  /** A watch without any event or bookmark for so long is treated as dead; default 2 minutes. */
+  /** A watch without an event or bookmark for so long is treated as dead. */
   readonly stallMs?: number
-  /** The server may refuse the collection, which is told once and not at each attempt. */
+  /** Whether the server may refuse the collection; this is then logged once instead of at each attempt. */
   readonly isOptional?: boolean
 }
 
-/** What a reflector has to know of the kind. */
+/** What a reflector needs to know about the kind. */
 export interface ReflectedKind<T> {
-  /** Whether many such objects may be gone at once without a deletionTimestamp before. */
+  /** Whether many such objects may disappear at once without a deletionTimestamp. */
   readonly endsUnannounced?: (object: T) => boolean
 }
 
-/** What the owner of a reflector is told. */
+/** Called by the reflector. */
 interface Answers {
   /** The store has a complete list. */
   readonly synced: () => void
-  /** The kind is not served, or there is no right to read it. */
+  /** The kind is not served, or the right to read it is missing. */
   readonly refused: () => void
 }
 
-/** A watch that lived this long, or told something, was not a failure. */
+/** A watch of this duration, or with an event, does not count as a failure. */
 const healthyWatchMs = 10_000
-/** Servers send a bookmark a minute, and skip one now and then; the rest is for what delays the next one. */
+/** Servers send a bookmark each minute and sometimes skip one; the rest is for delays. */
 const defaultStallMs = 150_000
 /**
- * The same while a streamed first list arrives, which a server without the feature never completes.
- * Changes on a busy cluster keep even such a stream alive, hence the bound of the whole; pages have
- * none, as each of them gets further.
+ * Limits of a streamed first list, which servers without the feature never complete. Changes of a busy cluster keep
+ * such a stream alive, so its total time is limited too. Paged lists have no limit, as each page is progress.
  */
 const streamLimits: WatchLimits = { silentMs: 30_000, totalMs: 120_000 }
-/** A server's wish to be left alone is followed for so long at most. */
+/** The longest `Retry-After` that is followed. */
 const retryAfterLimitMs = 300_000
-/** Failures after which a stream is not tried again, even when the server never said no. */
+/** After so many failures, streamed lists are not tried again, even if the server never refused them. */
 const streamAttempts = 3
-/** So many watches in a row may be refused before the collection is listed: the version may be none. */
+/** After so many refused watches in a row, the collection is listed: the version may not exist. */
 const refusalsBorne = 1
-/** The same where the server is behind, or asks to be left alone. */
+/** The same if the server lags behind or is overloaded. */
 const pleasBorne = 3
-/** How often patience with a silent watch doubles, so that events that are minutes late arrive in the end. */
+/** How often the stall timeout doubles, so that events that are minutes late arrive in the end. */
 const mostDoublings = 2
-/** So many objects that a list lacks are read by name, spread evenly over them. */
+/** Maximum objects missing from a list that are read by name, evenly spread. */
 const mostNamedReads = 8
-/** Bounds of the life the server is asked to give a watch, drawn so that watches do not end together. */
+/** Range of the timeout requested for watches; random, so that they do not all end together. */
 const watchSeconds = { low: 300, high: 600 }
 
 export class Reflector<T extends KubeObject> {
@@ -80,19 +80,19 @@ export class Reflector<T extends KubeObject> {
   readonly #answers: Answers
   readonly #relists: Relists
   readonly #witness: SecondWitness
-  /** The collection is refused, and that was told. */
+  /** The server refuses the collection, and this was reported. */
   #isRefused = false
   #useStreamedList: boolean
   #resourceVersion: string | undefined
   /** A streamed first list is arriving. */
   #isStreaming = false
-  /** Watches that were refused, one after the other. */
+  /** Consecutive refused watches. */
   #refusals = 0
-  /** Watches given up because nothing came in time, one after the other. */
+  /** Consecutive stalled watches. */
   #stalls = 0
-  /** Objects that are being looked for by name, as they are told gone. */
+  /** Deleted objects that are being confirmed by name. */
   #lookedFor = 0
-  /** Gives up the present watch. */
+  /** Ends the current watch. */
   #leave: () => void = () => undefined
 
   constructor(
@@ -117,12 +117,12 @@ export class Reflector<T extends KubeObject> {
     })
   }
 
-  /** The version up to which the store is known to be complete. */
+  /** The version up to which the store is complete. */
   get resourceVersion(): string | undefined {
     return this.#resourceVersion
   }
 
-  /** Lists the collection again, in pages: the content does not agree with what else is known. */
+  /** Lists the collection again, in pages, because the content contradicts other knowledge. */
   relist(reason: string): void {
     this.#logger.debug('to be listed again', { reason })
     this.#relists.ask()
@@ -142,14 +142,14 @@ export class Reflector<T extends KubeObject> {
         if (!isHealthy) waitMs = this.#backoff.next()
       } catch (error) {
         if (signal.aborted) return
-        // A watch that was left for a list has not failed.
+        // A watch that was ended for a list has not failed.
         waitMs = this.#relists.isDue ? 0 : this.#pauseAfter(error)
       }
       if (waitMs > 0 && !(await this.#wait(waitMs, signal))) return
     }
   }
 
-  /** One list where needed and one watch; answers whether the watch did anything useful. */
+  /** A list if necessary, and one watch. Returns whether the watch was useful. */
   async #round(signal: AbortSignal): Promise<boolean> {
     const isUnknown = this.#resourceVersion === undefined
     if (this.#relists.isDue && !isUnknown) await this.#listAgain(signal)
@@ -161,7 +161,7 @@ export class Reflector<T extends KubeObject> {
     return told > 0 || this.#options.clock.monotonic() - startedAt >= healthyWatchMs
   }
 
-  /** A list of what is followed: if it fails, the watch goes on meanwhile. */
+  /** Lists a followed collection. If it fails, the watch still goes on. */
   async #listAgain(signal: AbortSignal): Promise<void> {
     try {
       await this.#list(signal)
@@ -180,8 +180,8 @@ export class Reflector<T extends KubeObject> {
   }
 
   /**
-   * Makes the store equal to a complete list, one change at a time. Of a list that has lost much, only what is new is
-   * taken in until another one bears it out.
+   * Makes the store equal to a complete list, one change at a time. If a list lacks too many objects, only its new
+   * objects are stored until a second list confirms it.
    */
   async #take(
     items: ReadonlyMap<string, Entry<T>>,
@@ -215,12 +215,12 @@ export class Reflector<T extends KubeObject> {
   }
 
   /**
-   * Whether named reads still find what a list lacks: such a list is wrong, however often it is repeated. A few are read,
-   * of those that nobody was seen to delete. A read that fails says nothing.
+   * Whether some objects that a list lacks can still be read by name: then the list is wrong, even if it is repeated.
+   * Reads a few objects whose deletion was not seen. A failed read proves nothing.
    */
   async #isContradicted(lost: readonly string[], signal: AbortSignal): Promise<boolean> {
     const { labelSelector, fieldSelector } = this.#options
-    // An object may be there, and no longer be selected.
+    // The object may exist but no longer match the selectors.
     if (labelSelector !== undefined || fieldSelector !== undefined) return false
     const unannounced = lost
       .map((key) => this.#store.at(key))
@@ -239,7 +239,7 @@ export class Reflector<T extends KubeObject> {
     return answers.some((answer) => answer.status === 'fulfilled' && answer.value)
   }
 
-  /** Does something with each of many, and lets others run meanwhile. */
+  /** Calls `step` for each element and yields to other work meanwhile. */
   async #paced<E>(each: Iterable<E>, signal: AbortSignal, step: (element: E) => void): Promise<void> {
     for (const element of each) {
       this.#pacer.begin()
@@ -261,13 +261,13 @@ export class Reflector<T extends KubeObject> {
     const isInitial = this.#resourceVersion === undefined
     const link = linkedAbort(signal)
     this.#leave = () => {
-      // A first list that is arriving is the list that is asked for.
+      // A first list that is arriving is the requested list.
       if (this.#resourceVersion !== undefined) link.controller.abort(new Error('to be listed again'))
     }
     if (isInitial) this.#relists.begin()
     else if (this.#relists.isDue) this.#leave()
     try {
-      // Until the server accepts it, the request's own timeouts guard the watch.
+      // The request's own timeouts apply until the server accepts the watch.
       const rows = await this.#client.watch(this.#type, {
         ...this.#selection(),
         ...(this.#resourceVersion !== undefined && { resourceVersion: this.#resourceVersion }),
@@ -279,7 +279,7 @@ export class Reflector<T extends KubeObject> {
       })
       this.#isStreaming = isInitial
       const guard = new StallGuard(clock, isInitial ? streamLimits : this.#limits(), () => {
-        // What comes too late may be in a list. Where watches are always silent, nothing happens.
+        // Late events may be in a list. If watches are always silent, nothing is missing.
         if (this.#stalls < mostDoublings) this.#relists.now()
         this.#stalls = Math.min(this.#stalls + 1, mostDoublings)
         const message = `the watch of ${this.#type.plural} has stalled`
@@ -303,7 +303,7 @@ export class Reflector<T extends KubeObject> {
     signal: AbortSignal,
   ): Promise<number> {
     let told = 0
-    // Collects a streamed first list, which replaces the store only when it is complete.
+    // Collects a streamed first list, which replaces the store once it is complete.
     let initial = this.#resourceVersion === undefined ? new Map<string, Entry<T>>() : undefined
     for await (const events of rows) {
       guard.touch()
@@ -354,7 +354,10 @@ export class Reflector<T extends KubeObject> {
     this.#moveTo(object.metadata.resourceVersion ?? '')
   }
 
-  /** Whether a deletion is believed. One that nothing announced, of many at once, is not before a list agrees. */
+  /**
+   * Whether a deletion is trusted. If many objects are deleted at once without a deletionTimestamp, a list must confirm
+   * it.
+   */
   #isGone(last: T): boolean {
     const held = this.#store.get(last.metadata)
     const isAnnounced = (last.metadata.deletionTimestamp ?? held?.metadata.deletionTimestamp) !== undefined
@@ -367,13 +370,13 @@ export class Reflector<T extends KubeObject> {
   }
 
   /**
-   * Looks for an object that is told gone and had finalizers: its end was announced, so that nothing else tells a wrong
-   * deletion, and it may stay so for long. Of many, some are looked for, and a list shows the rest.
+   * Reads a deleted object by name if it had finalizers: its deletion was expected, so nothing else would reveal a
+   * wrong event. Of many deletions, some are checked, and a list covers the others.
    */
   async #lookFor({ metadata }: T, signal: AbortSignal): Promise<void> {
     const { endsUnannounced, fieldSelector, labelSelector } = this.#options
     const held = this.#store.get(metadata)
-    // An object may be there, and no longer be selected.
+    // The object may exist but no longer match the selectors.
     if (
       held === undefined ||
       endsUnannounced?.(held) === true ||
@@ -396,14 +399,14 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  /** A repeated event must not take the point of resumption back. */
+  /** Repeated events must not move the version back. */
   #moveTo(resourceVersion: string): void {
     if (resourceVersion === '') return
     const order = compareResourceVersions(resourceVersion, this.#resourceVersion ?? '')
     if (order === undefined || order > 0) this.#resourceVersion = resourceVersion
   }
 
-  /** Takes note of a failure; answers how long to wait before the next attempt. */
+  /** Records a failure. Returns how long to wait before the next attempt. */
   #pauseAfter(error: unknown): number {
     const failures = this.#backoff.failures
     const waitMs = this.#backoff.next()
@@ -426,7 +429,7 @@ export class Reflector<T extends KubeObject> {
       this.#refuseStream(error.message)
       return 0
     }
-    // A stream that broke, stalled or never began may be one the server cannot give; a list is sure to work.
+    // If a stream broke, stalled or did not start, the server may not support it; a list always works.
     if (this.#isStreaming) this.#refuseStream('the stream broke')
     else if (wantsStream && failures + 1 >= streamAttempts) this.#refuseStream('the stream did not begin')
     const retryAfterMs = isKubeError(error, 'tooManyRequests', 'server') ? (error.retryAfterMs ?? 0) : 0
@@ -443,7 +446,7 @@ export class Reflector<T extends KubeObject> {
     return pauseMs
   }
 
-  /** Counts what the server refuses. */
+  /** Counts refusals. Returns whether the server refuses the collection. */
   #isRefusedForGood(error: unknown): boolean {
     if (!(error instanceof KubeError) || error.status < 400) return false
     const borne = isAhead(error) || error.kind === 'tooManyRequests' ? pleasBorne : refusalsBorne
@@ -476,19 +479,19 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  /** Answers false when `signal` aborted meanwhile. */
+  /** Returns false if `signal` aborted meanwhile. */
   async #wait(ms: number, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#options.clock.sleep(ms, signal)
       return true
     } catch {
-      // Only an abort ends a sleep early.
+      // A sleep only ends early on abort.
       return false
     }
   }
 }
 
-/** Servers without the feature refuse the parameters of a streamed list. */
+/** Servers without the feature reject the parameters of a streamed list. */
 function isRefusal(error: unknown): error is KubeError {
   return isKubeError(error, 'invalid') || (error instanceof KubeError && error.status === 406)
 }

@@ -14,12 +14,12 @@ export interface CacheRegistryOptions {
   readonly stallMs?: number
 }
 
-/** Caches of whole collections, one per type, shared by all who ask for them. */
+/** Caches of whole collections, one per type, shared by all callers. */
 export function createCacheRegistry(options: CacheRegistryOptions): CacheRegistry {
   return new SharedCaches(options)
 }
 
-/** Resolves when the first complete list of each of `caches` has arrived. */
+/** Resolves after the first complete list of each of `caches`. */
 export async function waitForSync(
   caches: Iterable<Pick<Cache<KubeObject>, 'synced'>>,
   signal?: AbortSignal,
@@ -30,7 +30,7 @@ export async function waitForSync(
 class SharedCaches implements CacheRegistry {
   readonly #options: CacheRegistryOptions
   readonly #caches = new Map<string, FollowingCache<KubeObject>>()
-  /** Types whose options are given. */
+  /** Types whose options are set. */
   readonly #configured = new Set<string>()
   readonly #optional = new Map<string, true | 'ifRefused'>()
   readonly #pace: TurnPace
@@ -49,7 +49,7 @@ class SharedCaches implements CacheRegistry {
     const part = namespace + fieldSelector === '' ? '' : `/${namespace}?${fieldSelector}`
     const id = `${apiVersionOf(type)}/${type.plural}${part}`
     if (isOptional !== false) this.#optional.set(id, isOptional)
-    // The map is keyed by type, so that what is stored under it has the type's objects.
+    // Keyed by type, so the value has the type's objects.
     const known = this.#caches.get(id) as unknown as FollowingCache<T> | undefined
     const isNew = Object.keys(collection).length > 0 && !this.#configured.has(id)
     if (isNew) this.#configured.add(id)

@@ -1,14 +1,17 @@
-/** When a collection that is followed is listed all the same (reports-2.md 2). */
+/** When a followed collection is listed although the watch works (reports-2.md 2). */
 import { type Clock, integerBetween, type Random } from '@tenon/runtime'
 import { Backoff } from '../backoff.ts'
 
-/** Seconds after a list behind which nothing was known, or a deletion without a witness, so that a wrong one is found out. */
+/**
+ * Seconds until a list that checks the content, after a first list (which could not be compared) or an unconfirmed
+ * deletion.
+ */
 const soon = { low: 300, high: 540 }
-/** Seconds after any other. */
+/** Seconds until the next list otherwise. */
 const seldom = { low: 2 * 3600, high: 6 * 3600 }
-/** What is asked for after so long is no repetition of what was asked for before. */
+/** After so long without a request, a request does not count as a repetition. */
 const quietMs = 600_000
-/** Evidence comes in rows. */
+/** Waits for more requests, as evidence comes in bursts. */
 const gatherMs = 1000
 
 export class Relists {
@@ -18,7 +21,7 @@ export class Relists {
   readonly #onDue: () => void
   #isDue = false
   #isAsked = false
-  /** Whether the next list comes soon although nobody asked for it. */
+  /** Whether the next list comes soon although nobody requested it. */
   #isChecking = false
   #askedAt = 0
   #listedAt = 0
@@ -35,7 +38,9 @@ export class Relists {
     return this.#isDue
   }
 
-  /** The content may be wrong: one list for all who say so until it is taken, the next ones with growing pauses. */
+  /**
+   * Requests a list because the content may be wrong. Requests until the list share it; later ones get growing pauses.
+   */
   ask(): void {
     if (this.#isAsked || this.#isDue) return
     const now = this.#clock.monotonic()
@@ -45,20 +50,20 @@ export class Relists {
     this.#schedule(Math.max(gatherMs, this.#listedAt + this.#backoff.next() - now))
   }
 
-  /** Something was believed that may be wrong: the next list comes soon, and is one for all of it. */
+  /** Requests a check of content that may be wrong. One list soon covers all checks. */
   check(): void {
     if (this.#isAsked || this.#isDue || this.#isChecking) return
     this.#isChecking = true
     this.#schedule(1000 * integerBetween(this.#random, soon.low, soon.high))
   }
 
-  /** The next look at the collection is a list. */
+  /** The next request to the server will be a list. */
   now(): void {
     this.#cancel()
     this.#isDue = true
   }
 
-  /** A list begins: what is asked for from here on may be newer than what it shows. */
+  /** Call when a list begins. Later requests may be about newer content. */
   begin(): void {
     this.stop()
     this.#isDue = false
@@ -67,7 +72,10 @@ export class Relists {
     this.#listedAt = this.#clock.monotonic()
   }
 
-  /** @param isFirst it came after a gap, or was the first: there was nothing to compare it with. */
+  /**
+   * @param isFirst whether it was the first list, or the first after a gap, so that there was nothing to compare it
+   * with.
+   */
   listed(isFirst: boolean): void {
     this.#listedAt = this.#clock.monotonic()
     if (this.#isAsked || this.#isDue || this.#isChecking) return

@@ -1,24 +1,26 @@
-/** What one answer says is gone, until another bears it out (reports-2.md 2). */
+/** Objects that one response reports as gone, until another response confirms it (reports-2.md 2). */
 import type { Clock } from '@tenon/runtime'
 
-/** So much of a collection may be gone at the word of one answer. */
+/** The share of a collection that one response may remove. */
 const mostAtOnce = 0.2
-/** Deletions within so long of each other are one burst. */
+/** Deletions within this time are one burst. */
 const burstMs = 10_000
 
-/** What is made of a deletion that nothing announced: the object goes, goes and is looked for, or stays till it was looked for. */
+/**
+ * How to treat an unannounced deletion: remove the object; remove it and check by name; or keep it until it was
+ * checked.
+ */
 type Verdict = 'believed' | 'checked' | 'held'
 
 /**
- * Keeps one wrong answer from emptying a cache. A list has no least number of losses: it is taken after a gap, which is
- * rare, and to ask again costs little where there is little. Deletions by events are daily business, hence a single one is
- * believed, whatever its share.
+ * Prevents one wrong response from emptying a cache. Lists have no minimum number of losses: they are rare, and
+ * repeating one for a small collection is cheap. Deletion events are frequent, so a single one is always trusted.
  */
 export class SecondWitness {
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** Keys of what one answer says is gone. */
+  /** Keys that one response reports as gone. */
   #suspects: ReadonlySet<string> = new Set()
-  /** Told gone by events since then. */
+  /** Keys of deletion events since then. */
   #vanished = new Set<string>()
   #burst = { sinceMs: 0, count: 0, known: 0 }
 
@@ -26,7 +28,7 @@ export class SecondWitness {
     this.#clock = clock
   }
 
-  /** A watch says that an object is gone of which `known` there are. */
+  /** A watch reports an object as deleted; `known` is the size of the collection. */
   vanished(key: string, known: number): Verdict {
     const now = this.#clock.monotonic()
     if (this.#burst.count === 0 || now - this.#burst.sinceMs > burstMs)
@@ -39,8 +41,8 @@ export class SecondWitness {
   }
 
   /**
-   * A complete list lacks `lost`, or shows them older than they are known.
-   * @returns whether it is to be believed; if not, the next one that agrees is.
+   * A complete list lacks `lost`, or has older versions of them.
+   * @returns whether to trust the list. If not, the next list that agrees is trusted.
    */
   believes(lost: readonly string[], known: number): boolean {
     const isSecond = (key: string) => this.#suspects.has(key) || this.#vanished.has(key)

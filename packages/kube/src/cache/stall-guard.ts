@@ -1,12 +1,12 @@
 import type { Clock } from '@tenon/runtime'
 
-/** How long a watch may be silent, and how long it may last in all. */
+/** How long a watch may be silent, and how long it may last. */
 export interface WatchLimits {
   readonly silentMs: number
   readonly totalMs?: number
 }
 
-/** Calls `onStall` when nothing touched it for a while; one timer, however many events arrive. */
+/** Calls `onStall` if `touch` was not called for some time. Uses one timer, however many events arrive. */
 export class StallGuard {
   readonly #clock: Clock
   readonly #onStall: () => void
@@ -25,7 +25,7 @@ export class StallGuard {
     this.#touchedAt = this.#clock.monotonic()
   }
 
-  /** Starts over with other limits. */
+  /** Restarts with other limits. */
   limit({ silentMs, totalMs = Number.POSITIVE_INFINITY }: WatchLimits): void {
     this.#silentMs = silentMs
     this.touch()

@@ -1,19 +1,19 @@
-/** The objects of one cache with indexes and listeners; independent of servers. */
+/** The objects of one cache, with indexes and listeners; independent of servers. */
 import { compareResourceVersions, type KubeObject } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { Change, ObjectKey } from '../contract.ts'
 import type { TurnPace } from '../turn-pace.ts'
 
-/** An object as kept, with what identifies its state on the server before any trimming. */
+/** A stored object, with what identifies its state on the server before trimming. */
 export interface Entry<T> {
   readonly key: string
-  /** Undefined when the object is not kept. */
+  /** Undefined if the transformation leaves the object out. */
   readonly object: T | undefined
   readonly uid: string
   readonly resourceVersion: string
 }
 
-/** An entry in its place: a later one of the same object has the same place, and what is new comes last. */
+/** An entry with its position: later states of an object keep its position; new objects come last. */
 interface Placed<T> extends Entry<T> {
   readonly object: T
   readonly place: number
@@ -21,46 +21,46 @@ interface Placed<T> extends Entry<T> {
 
 interface Index<T> {
   readonly values: (object: T) => readonly string[]
-  /** By value and key. */
+  /** By value, then by key. */
   readonly found: Map<string, Map<string, T>>
 }
 
 type Listener<T> = (change: Change<T>) => void
 
-/** Who is told of changes, and up to which place it has been told what there is. */
+/** A listener, and the position up to which existing objects were announced to it. */
 interface Follower<T> {
   readonly listener: Listener<T>
   knownTo: number
 }
 
 export interface StoreOptions<T> {
-  /** Told what is kept of the object's earlier state; an object of which it makes nothing is not kept. */
+  /** Receives the stored object too. Returns undefined to leave an object out. */
   readonly transform?: (object: T, held?: T) => T | undefined
-  /** Told of anything a listener, an index or the transformation throws; these are bugs. */
+  /** Called with errors of listeners, indexes and the transformation, which are bugs. */
   readonly onBug: (error: unknown) => void
-  /** Without one, listeners are told of all that is present at once, however much it is. */
+  /** If absent, existing objects are announced to listeners at once, however many they are. */
   readonly pacing?: Pacing
 }
 
-/** How stores tell of what is present, if it is much: those that share a pace take turns. */
+/** How stores announce existing objects; stores with the same pace take turns. */
 interface Pacing {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly pace: TurnPace
 }
 
-/** Nobody is told of what is present for longer at a stretch, which is all that a pace lets pass in a turn. */
+/** Longest time of announcements without a pause: what a pace allows per turn. */
 const announcingMs = 5
 
 export class Store<T extends KubeObject> {
   readonly #options: StoreOptions<T>
-  /** In order of their places. */
+  /** In order of position. */
   #told = 0
   readonly #entries = new Map<string, Placed<T>>()
   readonly #indexes = new Map<string, Index<T>>()
   #lastPlace = 0
-  /** Replaced, never changed, so that a round of calls is not disturbed by who comes and goes. */
+  /** Replaced instead of changed, so that listeners may come and go during a round of calls. */
   #followers: readonly Follower<T>[] = []
-  /** What followers have yet to be told of what is present, one follower after the other. */
+  /** Announcements of existing objects that are still to do, one listener after the other. */
   readonly #announcements: Iterator<unknown>[] = []
 
   constructor(options: StoreOptions<T>) {
@@ -71,7 +71,7 @@ export class Store<T extends KubeObject> {
     return this.#entries.size
   }
 
-  /** How many states of objects the server has told, those that changed nothing included. */
+  /** How many object states were received, including those that changed nothing. */
   get told(): number {
     return this.#told
   }
@@ -127,7 +127,10 @@ export class Store<T extends KubeObject> {
     }
   }
 
-  /** Tells a follower what there is. What comes or changes meanwhile is told when it is its turn. */
+  /**
+   * Announces existing objects to a listener. Objects that change meanwhile are announced as they are when it is their
+   * turn.
+   */
   *#announcing(follower: Follower<T>): Generator<undefined, void, undefined> {
     for (const { object, place } of this.#entries.values()) {
       follower.knownTo = place
@@ -160,8 +163,8 @@ export class Store<T extends KubeObject> {
   }
 
   /**
-   * The object as it would be kept, without keeping it yet. One that is held in the same state
-   * already is not trimmed again, so that a list of what is known needs hardly any memory.
+   * The entry for an object, without storing it. An unchanged object is not trimmed again, so that a list of known
+   * objects needs hardly any memory.
    */
   entryOf(raw: T): Entry<T> {
     this.#told++
@@ -179,28 +182,30 @@ export class Store<T extends KubeObject> {
     }
   }
 
-  /** Takes in a state the server told; one that is not newer than what is held changes nothing. */
+  /** Stores a received state, unless it is not newer than the stored one. */
   put(raw: T): void {
     const held = this.#entries.get(keyText(raw.metadata))
     if (held !== undefined && isStale(raw.metadata.resourceVersion ?? '', held)) return
     this.#keep(this.entryOf(raw), held)
   }
 
-  /** The same for an object that a complete list shows: a list is right even when it goes back. */
+  /** Stores an object of a complete list, even if it is older than the stored one. */
   putListed(entry: Entry<T>): void {
     const held = this.#entries.get(entry.key)
     if (held?.uid === entry.uid && held.resourceVersion === entry.resourceVersion) return
     this.#keep(entry, held)
   }
 
-  /** Whether a complete list that shows `entry` in the place of an object lacks the object, or is older. */
+  /**
+   * Whether a complete list with `entry` at this key lacks the stored object, or has an older version of it.
+   */
   isLost(key: string, entry: Entry<T> | undefined): boolean {
     const held = this.#entries.get(key)
     if (held === undefined || entry === held) return false
     return entry === undefined || isStale(entry.resourceVersion, held)
   }
 
-  /** Whether an object that was read by its name is the one that is held, in this state or a newer one. */
+  /** Whether an object that was read by name is the stored one, at this or a later version. */
   confirms({ metadata }: T): boolean {
     const held = this.#entries.get(keyText(metadata))
     if (held === undefined || held.uid !== (metadata.uid ?? '')) return false
@@ -210,7 +215,7 @@ export class Store<T extends KubeObject> {
 
   #keep(entry: Entry<T>, held: Placed<T> | undefined): void {
     if (held !== undefined && held.uid !== entry.uid) {
-      // Another object of the same name: the end of the first one went unseen.
+      // Another object of the same name: the deletion of the first one was missed.
       this.#drop(held, held.object)
       this.#keep(entry, undefined)
       return
@@ -233,7 +238,7 @@ export class Store<T extends KubeObject> {
     )
   }
 
-  /** Takes in the end of an object; `last` is its final state, unless that is older than what is held. */
+  /** Removes an object; `last` is its final state, unless it is older than the stored one. */
   remove(last: T): void {
     const key = keyText(last.metadata)
     const held = this.#entries.get(key)
@@ -244,7 +249,7 @@ export class Store<T extends KubeObject> {
     this.#drop(held, (isSame ? this.#transformed(last, held.object) : undefined) ?? held.object)
   }
 
-  /** Ends an object that a complete list does not show any more. */
+  /** Removes an object that a complete list lacks. */
   removeKey(key: string): void {
     const held = this.#entries.get(key)
     if (held !== undefined) this.#drop(held, held.object)
@@ -277,7 +282,7 @@ export class Store<T extends KubeObject> {
     }
   }
 
-  /** @param kept values that stay, so that the next state takes the place of this one. */
+  /** @param kept values that stay indexed, so that the next state keeps their position. */
   #removeFromIndex(index: Index<T>, key: string, object: T, kept: readonly string[] = []): void {
     for (const value of this.#valuesIn(index, object)) {
       if (kept.includes(value)) continue
@@ -287,7 +292,7 @@ export class Store<T extends KubeObject> {
     }
   }
 
-  /** One consumer's bug must not stop the cache for the others. */
+  /** A bug in one listener must not stop the cache for others. */
   #guard<R>(otherwise: R, work: () => R): R {
     try {
       return work()

@@ -1,4 +1,4 @@
-/** Asks the API server who may do what. Reviews are answered and not kept. */
+/** SubjectAccessReviews and SelfSubjectAccessReviews. */
 import { type AnswerCheck, isJsonFields } from '@tenon/runtime'
 import type { KubeClientOptions } from './client.ts'
 import { Requester } from './requester.ts'
@@ -9,22 +9,22 @@ export interface AccessRight {
   readonly group: string
   readonly resource: string
   readonly subresource?: string
-  /** Absent for all namespaces, and for what is in none. */
+  /** Absent for all namespaces, and for cluster-scoped resources. */
   readonly namespace?: string
   readonly name?: string
 }
 
-/** Somebody else. */
+/** A user or service account other than the caller. */
 export interface AccessSubject {
   readonly user: string
   readonly groups: readonly string[]
 }
 
-/** Answers questions about rights. */
+/** Checks rights. */
 export interface AccessReviews {
   /**
-   * Whether the subject may do something; who asks, without one.
-   * @throws KubeError when there is no answer, or one that cannot be understood.
+   * Whether the subject, or else the caller, has the right.
+   * @throws KubeError without a valid answer.
    */
   isAllowed(right: AccessRight, subject?: AccessSubject, signal?: AbortSignal): Promise<boolean>
 }
@@ -40,7 +40,7 @@ const reviewCheck: AnswerCheck = (body) =>
     ? undefined
     : 'the answer has no status.allowed, which a review has'
 
-/** Makes {@link AccessReviews} over one server. */
+/** Creates {@link AccessReviews} of one server. */
 export function createAccessReviews(options: KubeClientOptions): AccessReviews {
   const requester = new Requester(options)
   return {
@@ -52,7 +52,7 @@ export function createAccessReviews(options: KubeClientOptions): AccessReviews {
         body: { apiVersion: group, kind, spec: { resourceAttributes: right, ...subject } },
         contentType: 'application/json',
         signal,
-        // It changes nothing, so that it may be asked again.
+        // A review changes nothing, so it may be retried.
         retry: 'read',
         check: reviewCheck,
       })

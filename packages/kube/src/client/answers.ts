@@ -3,7 +3,7 @@ import { apiVersionOf, type KubeObject, type ResourceType } from '@tenon/api'
 import { type AnswerCheck, isFullText, isJsonFields, type JsonFields } from '@tenon/runtime'
 import type { ObjectKey } from '../contract.ts'
 
-/** One object of the type; with `key`, that one and no other. */
+/** One object of the type; with `key`, exactly that one. */
 export function objectCheck(type: ResourceType, key?: Partial<ObjectKey>): AnswerCheck {
   return (body) => {
     if (!isJsonFields(body)) return `the answer is ${formOf(body)} instead of a ${type.kind}`
@@ -19,7 +19,7 @@ export function objectCheck(type: ResourceType, key?: Partial<ObjectKey>): Answe
   }
 }
 
-/** A page of a list of the type: it has items, and the version that it shows. */
+/** A page of a list of the type, with items and a version. */
 export function listCheck(type: ResourceType): AnswerCheck {
   const wanted = `${type.kind}List`
   return (body) => {
@@ -31,7 +31,7 @@ export function listCheck(type: ResourceType): AnswerCheck {
       return 'the answer has no metadata.resourceVersion, which a list has'
     const { continue: next } = metadata
     if (next !== undefined && typeof next !== 'string') return 'metadata.continue of the list is not a string'
-    // Go writes a list without items as null in places.
+    // Some Go servers write an empty list as null.
     if (items === null && kind !== undefined) return undefined
     if (!Array.isArray(items)) return 'the answer has no items, which a list has'
     const isWhole = (items as readonly unknown[]).every(
@@ -45,13 +45,13 @@ export function listCheck(type: ResourceType): AnswerCheck {
   }
 }
 
-/** What a deletion is answered with: the object as it goes, or a Status that says it went. */
+/** The response to a deletion: the object with its deletionTimestamp, or a Status. */
 export function deletionCheck(type: ResourceType, key: ObjectKey): AnswerCheck {
   const isObject = objectCheck(type, key)
   return (body) => (isJsonFields(body) && body.kind === 'Status' ? successCheck(body) : isObject(body))
 }
 
-/** A Status that says that it was done. */
+/** A Status of success. */
 export const successCheck: AnswerCheck = (body) => {
   if (!isJsonFields(body) || body.kind !== 'Status')
     return `the answer is ${formOf(body)} instead of a Status`
@@ -62,12 +62,12 @@ export const successCheck: AnswerCheck = (body) => {
 export const versionCheck: AnswerCheck = (body) =>
   isJsonFields(body) && isFullText(body.gitVersion) ? undefined : 'the answer has no gitVersion'
 
-/** Whether the object of a watch event is of the type that is watched. */
+/** Whether the object of a watch event has the watched type. */
 export function isWatched(object: KubeObject, type: ResourceType): boolean {
   return isOfType(object as unknown as JsonFields, type, type.kind)
 }
 
-/** Items of lists carry no kind of their own, and stored objects of old servers neither. */
+/** Items of lists have no kind of their own, and neither have stored objects of old servers. */
 function isOfType({ kind, apiVersion }: JsonFields, type: ResourceType, wanted: string): boolean {
   if (kind !== undefined && kind !== wanted) return false
   return apiVersion === undefined || apiVersion === apiVersionOf(type)

@@ -20,35 +20,35 @@ import { Requester, type RequesterOptions } from './requester.ts'
 import { openWatch, type WatchEvent, type WatchOptions } from './watch.ts'
 
 export interface KubeClientOptions extends RequesterOptions {
-  /** Objects asked for at once by lists; default 250, which keeps parsing one page short. */
+  /** Page size of lists; default 250, which keeps the parsing of a page short. */
   readonly pageLimit?: number
 }
 
-/** A complete list and the version of the collection it shows. */
+/** A complete list and its version. */
 export interface Listing<T> {
   readonly items: T[]
   readonly resourceVersion: string
 }
 
-/** A client that can also follow collections; caches are built on it. */
+/** A client that can also list with version and watch, for caches. */
 export interface WatchingKubeClient extends KubeClient {
   /**
-   * @param keep what to remember of each object as soon as its page has arrived; the pages
-   * themselves are not held, so that a large collection is never in memory untrimmed.
+   * @param keep what to keep of each object as its page arrives. Pages are not kept, so that a large collection is
+   * never in memory untrimmed.
    */
   listing<T extends KubeObject, K>(
     type: ResourceType<T>,
     options: ListOptions & WriteOptions,
     keep: (object: T) => K,
   ): Promise<Listing<K>>
-  /** Opens a watch; its rows of events end when the server ends it and throw when it breaks. */
+  /** Opens a watch. Its batches of events end when the server ends it, and throw when it breaks. */
   watch<T extends KubeObject>(
     type: ResourceType<T>,
     options: WatchOptions,
   ): Promise<AsyncIterable<Iterable<WatchEvent<T>>>>
 }
 
-/** A client of one API server. It holds no connection of its own; the transport does. */
+/** A client of one API server. Connections belong to the transport. */
 export function createKubeClient(options: KubeClientOptions): WatchingKubeClient {
   return new HttpKubeClient(options)
 }
@@ -59,7 +59,7 @@ const patchTypes = {
   json: 'application/json-patch+json',
 } as const
 
-/** A whole collection takes many times as long as one page; in times of the usual timeout. */
+/** Time limit of a list without pages, as a multiple of the usual timeout. */
 const wholeListPatience = 10
 
 interface ListPage<T> {
@@ -120,7 +120,7 @@ class HttpKubeClient implements WatchingKubeClient {
         page = await this.#page(type, { ...options, reader }, paging)
       } catch (error) {
         if (next === undefined || !isKubeError(error, 'gone')) throw error
-        // The snapshot behind the pages is compacted; only a list in one piece is sure to end.
+        // The version of the pages was compacted; only a list without pages is sure to complete.
         page = await this.#page(type, { ...options, reader }, {}, wholeListPatience)
         items.length = 0
         seen.clear()
@@ -244,7 +244,7 @@ class HttpKubeClient implements WatchingKubeClient {
       },
       signal,
       lane,
-      // 429 is how a disruption budget says no: the caller decides when to ask again.
+      // 429 means that a PodDisruptionBudget refuses; the caller decides when to retry.
       retry: 'once',
       check: successCheck,
     })
@@ -281,7 +281,10 @@ class HttpKubeClient implements WatchingKubeClient {
   }
 }
 
-/** A list whose pages come again never ends. @param seen how pages before this one can be known. */
+/**
+ * Prevents an endless list from a server that repeats pages.
+ * @param seen hashes of earlier pages.
+ */
 function refuseRepetition<T extends KubeObject>(
   type: ResourceType<T>,
   { items, metadata }: ListPage<T>,
@@ -299,7 +302,7 @@ function refuseRepetition<T extends KubeObject>(
 
 const readerOf = perObject((fields: ReadFields) => new FieldReader(withIdentity(fields)))
 
-/** By which an answer is known to be about the object that was asked for. */
+/** Adds the fields that identify an object, by which responses are checked. */
 function withIdentity({ members, others }: ReadFields): ReadFields {
   const { metadata = others } = members
   const identified =
@@ -309,7 +312,7 @@ function withIdentity({ members, others }: ReadFields): ReadFields {
   return { members: { ...members, apiVersion: true, kind: true, metadata: identified }, others }
 }
 
-/** Items of lists carry no kind of their own; what reads them later should not care. */
+/** Items of lists have no kind of their own; later readers should not depend on that. */
 export function withType<T extends KubeObject>(type: ResourceType<T>, object: T): T {
   if (
     (object.kind as string | undefined) !== undefined &&
@@ -326,7 +329,7 @@ function objectPath(type: ResourceType, key: ObjectKey, subresource?: string): s
 
 const dryRunQuery = (isDryRun = false): string => (isDryRun ? '?dryRun=All' : '')
 
-/** A namespaced object without a namespace would silently address another URL. */
+/** Without this check, a namespaced object without a namespace would use another URL. */
 function namespaceFor(type: ResourceType, namespace: string | undefined): string | undefined {
   if (!type.namespaced) return undefined
   if (namespace === undefined || namespace === '') throw new TypeError(`a ${type.kind} needs a namespace`)

@@ -1,4 +1,4 @@
-/** Converts responses and transport failures into a {@link KubeError}; the only place that does. */
+/** Converts responses and transport failures into {@link KubeError}; nothing else does. */
 import { type Status, ownValue } from '@tenon/api'
 import type { Clock, HttpResponse } from '@tenon/runtime'
 import { KubeError, type KubeErrorKind } from '../contract.ts'
@@ -31,13 +31,15 @@ const kindOfCode: Readonly<Record<number, KubeErrorKind>> = {
   429: 'tooManyRequests',
 }
 
-/** Reason given to errors about a version that the server has not reached; it says so in a cause only. */
+/**
+ * Our reason for errors about a version that the server has not reached; the server only says so in a cause.
+ */
 export const resourceVersionTooLarge = 'ResourceVersionTooLarge'
 
-/** What was asked, for messages: `GET /api/v1/pods`. */
+/** The request, for messages: `GET /api/v1/pods`. */
 export type Asked = string
 
-/** The error of an answer of 400 or above, whose body may be a Status, plain text or nothing. */
+/** The error of a response with status 400 or above, whose body may be a Status, plain text or empty. */
 export function errorOfResponse(
   asked: Asked,
   response: Pick<HttpResponse, 'status' | 'headers'>,
@@ -54,7 +56,7 @@ export function errorOfResponse(
   })
 }
 
-/** The error of a Status object, from a response body or an `ERROR` event of a watch. */
+/** The error of a Status, from a response body or an `ERROR` event of a watch. */
 export function errorOfStatus(
   asked: Asked,
   status: Status,
@@ -93,7 +95,7 @@ function causesOf({ details }: Status): {
   }
 }
 
-/** Wraps whatever a transport threw; a {@link KubeError} stays itself. */
+/** Wraps what a transport threw; a {@link KubeError} is returned unchanged. */
 export function errorOfTransport(asked: Asked, cause: unknown): KubeError {
   if (cause instanceof KubeError) return cause
   const text = cause instanceof Error ? cause.message : String(cause)
@@ -105,12 +107,12 @@ function kindOf(reason: string | undefined, code: number): KubeErrorKind {
   return known ?? kindOfCode[code] ?? (code >= 500 ? 'server' : 'other')
 }
 
-/** A proxy knows of no objects: that one is missing, or has changed, the API server says in a Status. */
+/** A proxy does not know objects: that one is missing or has changed, the API server says in a Status. */
 function kindWithoutStatus(code: number): KubeErrorKind {
   return code === 404 || code === 409 || code === 410 ? 'other' : kindOf(undefined, code)
 }
 
-/** Whether a Status says of an object that was not asked for that it does not exist. */
+/** Whether a Status says that some other object does not exist. */
 function isAboutAnother(asked: Asked, { details }: Status): boolean {
   const [method = '', path = ''] = asked.split(' ')
   const { name = '' } = details ?? {}
@@ -124,7 +126,7 @@ function parseStatus(body: string): Status | undefined {
     const parsed = JSON.parse(body) as Partial<Status> | null
     return parsed?.kind === 'Status' ? (parsed as Status) : undefined
   } catch {
-    // A proxy's answer that only looks like JSON: shown as text.
+    // A proxy's response that only looks like JSON is shown as text.
     return undefined
   }
 }
@@ -134,10 +136,7 @@ function retryAfterOfStatus(status: Status | undefined): number | undefined {
   return seconds === undefined || seconds <= 0 ? undefined : seconds * 1000
 }
 
-/**
- * RFC 9110: a number of seconds or a date. A date is measured against the moment at which the
- * server says it answered, so that clocks that disagree do not turn seconds into hours or nothing.
- */
+/** RFC 9110: seconds or a date. A date is compared with the server's own time, as clocks may disagree. */
 function retryAfterOf(headers: HttpResponse['headers'], clock: Pick<Clock, 'now'>): number | undefined {
   const header = headers['retry-after']
   if (header === undefined) return undefined

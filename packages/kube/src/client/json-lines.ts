@@ -1,12 +1,11 @@
 const lineEnd = 0x0a
 
-/** A line as it came: bytes of UTF-8, or text where a server of this process answers. */
+/** A received line: UTF-8 bytes, or text from a server in this process. */
 export type JsonLine = string | Buffer
 
 /**
- * Cuts a body into its lines, whatever its chunks are; those that end in one chunk come together. A last
- * line without an end is an interrupted one and is dropped: half an event must not be mistaken for a whole
- * one. Nothing is decoded yet, as what reads a line may not need all of it.
+ * Splits a body into lines, whatever its chunks; lines that end in one chunk are returned together. A last line without
+ * an end was interrupted and is dropped. Lines are not decoded, as readers may not need all of them.
  */
 export async function* jsonLines(
   body: AsyncIterable<string | Uint8Array>,
@@ -21,7 +20,7 @@ export async function* jsonLines(
 }
 
 class TextLines {
-  /** Parts of a line that spans chunks; joined once, so that a long line stays linear. */
+  /** Parts of a line that spans chunks; joined once, so that a long line takes linear time. */
   #parts: string[] = []
 
   endedBy(chunk: string): readonly string[] {

@@ -2,7 +2,7 @@
 import { selectorText } from '@tenon/api'
 import type { ListOptions } from '../contract.ts'
 
-/** `?…` with the selectors of `options` and further parameters; empty when there are none. */
+/** `?…` with selectors and other parameters; empty if there are none. */
 export function queryText(
   options: Pick<ListOptions, 'labelSelector' | 'fieldSelector'>,
   more: Readonly<Record<string, string | undefined>> = {},

@@ -1,17 +1,17 @@
-/** The client-side rate limit: one token bucket, and two queues of requests. */
+/** Client-side rate limit: one token bucket with several queues. */
 import type { Clock } from '@tenon/runtime'
 import type { Lane } from '../contract.ts'
 import { type Rate, TokenBucket } from '../token-bucket.ts'
 
 /**
- * Tokens the urgent line gets for each one of the normal line while both wait. The normal line
- * keeps a fifth of the rate, so that a flood of urgent requests slows it down but never stops it.
+ * Tokens for urgent requests per token for normal ones while both wait. Normal requests keep a fifth of the rate, so
+ * that a flood of urgent ones slows them down but never stops them.
  */
 const urgentTokensPerNormal = 4
 
 /**
- * Requests of the normal line in progress at once. Against a server that has become slow, more of them
- * only slow each other down, and an urgent request would wait for a socket or for the server's queue.
+ * Maximum normal requests in progress. More would only slow each other down on a slow server, and delay urgent
+ * requests.
  */
 const normalAtOnce = 64
 
@@ -20,13 +20,13 @@ interface Waiter {
 }
 
 /**
- * Hands out the tokens of one bucket: first come first served within a lane, `together` before
- * `urgent` before `normal`. What is sent `together` does not wait before a whole burst is owed.
+ * Hands out the tokens of one bucket: first come, first served within a lane; `together` before `urgent` before
+ * `normal`. Requests of `together` may borrow up to one burst of tokens.
  */
 export class RequestLanes {
   readonly #clock: Clock
   readonly #bucket: TokenBucket
-  /** Insertion order is the order of service. */
+  /** In insertion order, which is the order of service. */
   readonly #waiting: Readonly<Record<Lane, Set<Waiter>>> = {
     together: new Set(),
     urgent: new Set(),
@@ -38,13 +38,13 @@ export class RequestLanes {
 
   constructor(rate: Rate, clock: Clock) {
     this.#clock = clock
-    // With less than one token at once nothing would ever pass.
+    // With a burst below one token, nothing would ever pass.
     this.#bucket = new TokenBucket({ ...rate, burst: Math.max(1, rate.burst) }, clock)
   }
 
   /**
    * Runs `request` when it is its turn.
-   * @throws the signal's reason, with no token taken, when it aborts before.
+   * @throws the signal's reason if it aborts first; no token is used then.
    */
   async run<T>(lane: Lane, signal: AbortSignal | undefined, request: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted()
@@ -59,7 +59,7 @@ export class RequestLanes {
     }
   }
 
-  /** Resolves when a token was taken for the caller. */
+  /** Resolves when the caller has a token. */
   #turn(lane: Lane, signal: AbortSignal | undefined): Promise<void> {
     if (lane === 'together' && this.#bucket.tryBorrow()) return Promise.resolve()
     return new Promise((resolve, reject) => {

@@ -15,7 +15,7 @@ import { type Asked, errorOfResponse, errorOfTransport } from './errors.ts'
 import type { FieldReader } from './read-fields.ts'
 import { RequestLanes } from './request-lanes.ts'
 
-/** One answered or failed attempt, for metrics. `status` is 0 when nothing was answered. */
+/** One attempt with its result, for metrics. `status` is 0 without a response. */
 export interface RequestSample {
   readonly method: string
   readonly path: string
@@ -27,14 +27,14 @@ export interface RequesterOptions {
   readonly transport: Transport
   readonly clock: Clock
   readonly userAgent?: string
-  /** Asked before every request, so that a rotated token is used at once. */
+  /** Called before every request, so that a rotated token is used at once. */
   readonly bearerToken?: () => Promise<string | undefined>
   readonly requestTimeoutMs?: number
   readonly rate?: Rate
   readonly onRequest?: (sample: RequestSample) => void
 }
 
-/** How often an attempt is repeated after `Retry-After`, and the longest pause that is waited. */
+/** Maximum retries after `Retry-After`, and the longest pause. */
 const retryLimit = 4
 const retryAfterLimitMs = 60_000
 
@@ -47,22 +47,22 @@ export interface Call {
   readonly lane?: Lane | undefined
   /** See {@link HttpRequest.gatherMs}. */
   readonly gatherMs?: number
-  /** How many times the usual timeout the answer may take; default 1. */
+  /** Time limit of the response, as a multiple of the usual timeout; default 1. */
   readonly patience?: number
   /**
-   * `read` is repeated after 429 and 503 with Retry-After, `write` only after 429 (the server
-   * refused it before doing anything), `once` never.
+   * `read` is retried after 429, and after 503 with Retry-After. `write` only after 429, where the server did nothing.
+   * `once` never.
    */
   readonly retry: 'read' | 'write' | 'once'
 }
 
-/** A call that is answered with one document. */
+/** A call whose response is one document. */
 export interface DocumentCall extends Call {
-  /** Nothing of an answer is believed before it has passed. */
+  /** Validates the response. */
   readonly check: AnswerCheck
-  /** Reads the answer, where not all of it matters. */
+  /** Skips parts of the response that nobody reads. */
   readonly reader?: FieldReader | undefined
-  /** Nothing of the answer matters but whether it is a good one. */
+  /** Only whether the call succeeded matters, not the content. */
   readonly isAnswerUnread?: boolean
 }
 
@@ -89,9 +89,8 @@ export class Requester {
   }
 
   /**
-   * The parsed body of a successful answer; of one that nobody reads, an empty object.
-   * @throws KubeError of kind `transport` when the answer is not what was asked for: a write may have had
-   * its effect all the same.
+   * The parsed body of a successful response; an empty object if nobody reads it.
+   * @throws KubeError of kind `transport` if the response is invalid; a write may still have taken effect.
    */
   async json<T>(call: DocumentCall): Promise<T> {
     const asked = askedOf(call)
@@ -117,14 +116,14 @@ export class Requester {
     return document as T
   }
 
-  /** Opens a watch. The timeout covers the head of each answer; the body lives until closed. */
+  /** Opens a watch. The timeout applies to the response head; the body stays open until it is closed. */
   async stream(call: Call): Promise<OpenStream> {
     const asked = askedOf(call)
     const { controller, unlink } = linkedAbort(call.signal)
     const { signal } = controller
     try {
       const response = await this.#repeated(call, async () => {
-        // The signal of one attempt must outlive it, as the body ends with it; so it is the call's own.
+        // The body needs the signal after this attempt, so it is that of the call.
         const cancel = this.#options.clock.after(this.#timeoutMs, () => {
           controller.abort(lateError(asked, this.#timeoutMs))
         })
@@ -164,7 +163,7 @@ export class Requester {
         if (call.signal?.aborted) throw cause
         const error = errorOfTransport(askedOf(call), cause)
         if (error.kind === 'unauthorized' && this.#options.bearerToken !== undefined && !hasRenewedToken) {
-          // The token may have been rotated between reading and using it; it is read again.
+          // The token may have been rotated between reading and using it, so it is read again.
           hasRenewedToken = true
           continue
         }
@@ -212,16 +211,16 @@ export class Requester {
   }
 }
 
-/** Undefined for an answer that nobody reads. */
+/** Undefined if nobody reads the response. */
 async function readAnswer(
   body: AsyncIterable<string | Uint8Array>,
   call: DocumentCall,
 ): Promise<string | DocumentBody | undefined> {
   const { reader, isAnswerUnread = false } = call
-  // A server of this process: what it has can be read as it is.
+  // A server in this process: the document can be used directly.
   if (body instanceof DocumentBody) return body
   if (isAnswerUnread) {
-    // To its end all the same, as the connection is used again.
+    // The body is read to its end, so that the connection can be reused.
     const ends = new Ends()
     for await (const chunk of body) ends.see(chunk)
     if (!ends.areOfAnObject)
@@ -234,7 +233,7 @@ async function readAnswer(
   return reader.read(Buffer.concat(chunks))
 }
 
-/** The first and the last character of a body that is not kept. */
+/** First and last character of a body that is not kept. */
 class Ends {
   #first: string | undefined
   #last: string | undefined
@@ -245,12 +244,12 @@ class Ends {
       typeof chunk === 'string' ? chunk.at(at) : String.fromCharCode(chunk.at(at) ?? 0)
     this.#first ??= charAt(0)
     const last = charAt(-1)
-    // The API server ends every answer with a new line.
+    // The API server ends every response with a newline.
     if (last !== '\n') this.#last = last
     else if (chunk.length > 1) this.#last = charAt(-2)
   }
 
-  /** Two bytes tell neither which object nor that all of it came; half of it ends otherwise, mostly. */
+  /** A weak check that the body is a complete JSON object. */
   get areOfAnObject(): boolean {
     return this.#first === '{' && this.#last === '}'
   }

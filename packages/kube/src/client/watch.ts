@@ -11,17 +11,17 @@ import { FieldReader } from './read-fields.ts'
 import type { OpenStream, Requester } from './requester.ts'
 
 export interface WatchOptions extends ListOptions, WriteOptions {
-  /** Changes after this version; absent only together with `sendInitialEvents`. */
+  /** Changes after this version; only absent with `sendInitialEvents`. */
   readonly resourceVersion?: string
   /** The server ends the watch after this time. */
   readonly timeoutSeconds: number
-  /** First the whole collection as `added`, then a bookmark that says so, then changes. */
+  /** Send the whole collection as `added` first, then a bookmark, then changes. */
   readonly sendInitialEvents?: boolean
-  /** Events may be told so much later, and many in a row. */
+  /** Maximum delay of an event; events within it are sent together. */
   readonly gatherMs?: number
 }
 
-/** What a watch tells. Errors in the stream are thrown, as {@link KubeError}. */
+/** Events of a watch. Errors in the stream are thrown as {@link KubeError}. */
 export type WatchEvent<T> =
   | { readonly kind: 'added' | 'modified' | 'deleted'; readonly object: T }
   | { readonly kind: 'bookmark'; readonly resourceVersion: string; readonly isInitialEnd: boolean }
@@ -34,9 +34,9 @@ interface WireEvent {
 const initialEventsEnd = 'k8s.io/initial-events-end'
 
 /**
- * Resolves when the server has accepted the watch. Leaving the iteration closes it. Each step is a row of events, to be
- * gone through once: one event, or where they are gathered all that have come. They are read one by one, as reading is
- * most of what an event costs.
+ * Resolves when the server has accepted the watch. Ending the iteration closes it. Each step is a batch of events,
+ * which can be iterated once: one event, or with `gatherMs` all that have arrived. Events are parsed one by one, as
+ * that is most of their cost.
  */
 export async function openWatch<T extends KubeObject>(
   requester: Requester,
@@ -88,23 +88,23 @@ async function* eventsOf<T extends KubeObject>(
   } finally {
     waits.end()
     stream.close(new Error('the watch was left'))
-    // Not awaited: a transport that does not listen to the abort would hold this up forever.
+    // Not awaited: a transport that ignores the abort would block here forever.
     chunks.return?.(undefined).catch(() => undefined)
   }
 }
 
-/** Events as lines, or as they are where a server of this process tells them. */
+/** Events as lines, or as objects from a server in this process. */
 function eventLines(
   body: AsyncIterable<string | Uint8Array>,
 ): AsyncIterable<readonly (JsonLine | WireEvent)[]> {
   return body instanceof DocumentStream ? (body as DocumentStream<WireEvent>).documents : jsonLines(body)
 }
 
-/** How lines begin that tell of an object; what the others hold is read whole. */
+/** Beginnings of lines with an object; other lines are parsed whole. */
 const objectLines = ['{"type":"ADDED"', '{"type":"MODIFIED"', '{"type":"DELETED"']
 
 class LineReader {
-  /** What was asked of the server, for errors. */
+  /** The request, for errors. */
   readonly asked: string
   readonly #type: ResourceType
   readonly #fields: FieldReader | undefined
@@ -116,7 +116,7 @@ class LineReader {
       fields === undefined ? undefined : new FieldReader({ members: { object: fields }, others: true })
   }
 
-  /** @throws the signal's reason once it has aborted: who gave the watch up is told nothing more. */
+  /** @throws the signal's reason after it aborted: nothing more is delivered. */
   *events<T extends KubeObject>(
     lines: readonly (JsonLine | WireEvent)[],
     signal: AbortSignal,
@@ -166,7 +166,7 @@ class LineReader {
   }
 
   #textOf(line: JsonLine): string {
-    // Text is there already: to leave something out of it would only be more work.
+    // The text exists already: removing parts would only be more work.
     if (typeof line === 'string') return line
     if (this.#fields === undefined) return line.toString('utf8')
     const start = line.toString('latin1', 0, 24)

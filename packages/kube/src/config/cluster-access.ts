@@ -1,6 +1,6 @@
 /**
- * How requests reach a cluster and prove who sends them. Parts of the official client do it; the whole of
- * it, which brings a thousand modules of generated code, is loaded only where nothing else will do.
+ * How requests reach a cluster and authenticate. Uses parts of the official client; the whole client, with a thousand
+ * generated modules, is only loaded for configurations that need it.
  */
 import { readFileSync } from 'node:fs'
 import type https from 'node:https'
@@ -8,15 +8,15 @@ import type { Cluster, KubeConfig, User } from '@kubernetes/client-node'
 import { ExecAuth } from '@kubernetes/client-node/dist/exec_auth.js'
 import { FileAuth } from '@kubernetes/client-node/dist/file_auth.js'
 
-/** Certificates and credentials of one context; remembers tokens until they expire. */
+/** Certificates and credentials of one context; caches tokens until they expire. */
 export interface ClusterAccess {
-  /** Through a proxy, the agent of the options knows how to tunnel. */
+  /** The agent in the options connects through a proxy. */
   readonly isProxied: boolean
-  /** Reads files and starts plugins where that is due. */
+  /** Reads files and runs plugins if necessary. */
   applyToHTTPSOptions(options: https.RequestOptions): Promise<void>
 }
 
-/** Forgets what an earlier access has remembered. */
+/** Without cached tokens of an earlier access. */
 export function newClusterAccess(cluster: Cluster, user: User | undefined): ClusterAccess {
   return isProxied(cluster) || needsSignIn(user)
     ? new WholeClientAccess(cluster, user)
@@ -62,7 +62,7 @@ class PlainAccess implements ClusterAccess {
   }
 }
 
-/** Proxies, and users who sign in with OpenID Connect or a cloud's own way. */
+/** Proxies, and users of OpenID Connect or a cloud's auth provider. */
 class WholeClientAccess implements ClusterAccess {
   readonly isProxied: boolean
   readonly #cluster: Cluster
@@ -118,7 +118,7 @@ function fromFileOrData(
   return isGiven(data) ? Buffer.from(data, 'base64') : undefined
 }
 
-/** Configurations hold nothing, null and empty text alike. */
+/** Kubeconfigs use null and empty text for absent values too. */
 function isGiven(text: string | null | undefined): text is string {
   return text !== undefined && text !== null && text !== ''
 }

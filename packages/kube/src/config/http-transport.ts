@@ -11,24 +11,21 @@ import type { UpgradeAddress } from './upgrade-address.ts'
 
 export interface HttpTransportOptions {
   readonly server: URL
-  /**
-   * Begins again, without any token that was remembered. It is asked for again when the server refuses
-   * the credentials.
-   */
+  /** Creates an access without cached tokens. Called again when the server rejects the credentials. */
   readonly newAccess: () => ClusterAccess
   readonly clock: Clock
 }
 
-/** Credentials are asked for again after this long, so that rotated files and tokens come into use. */
+/** Credentials are read again after this long, so that rotated files and tokens are used. */
 const credentialsTtlMs = 1000
-/** A plugin that takes longer than this is taken to hang, and started once more. */
+/** A plugin that takes longer is considered hung, and is started once more. */
 const credentialsPatienceMs = 30_000
-/** Refused credentials are renewed this often at most, so that a plugin is not started per request. */
+/** Minimum time between renewals of rejected credentials, so that a plugin is not started per request. */
 const renewalPauseMs = 5_000
-/** Each watch holds a socket, about twenty of them; the rest is for reads and writes. */
+/** About twenty watches hold a socket each; the rest is for reads and writes. */
 const socketLimit = 128
 
-/** Not imported: that would load Node's client of the web's kind as well, which is large. */
+/** Not imported, as that would also load Node's large fetch client. */
 const require = createRequire(import.meta.url)
 const httpModule = require('node:http') as typeof http
 const httpsModule = require('node:https') as typeof https
@@ -46,7 +43,7 @@ interface TlsOptions {
   readonly rejectUnauthorized?: boolean
 }
 
-/** One reading of the credentials, shared by the requests of its time. */
+/** One reading of the credentials, shared by all requests of that time. */
 interface CredentialsReading {
   readonly startedAt: number
   readonly credentials: Promise<Credentials>
@@ -70,14 +67,14 @@ export class HttpTransport implements Transport {
     const credentials = await reading.credentials
     const response = await this.#exchangeSafely(request, credentials, signal)
     if (response.status !== 401) return response
-    // Rotated before its time, or revoked: a 401 did nothing, so that even a write may be repeated.
+    // The credentials were rotated early or revoked. A 401 did nothing, so that even a write may be retried.
     const renewed = await this.#renewedAfter(reading).catch(() => credentials)
     if (isSame(renewed, credentials)) return response
     await readText(response.body)
     return this.#exchangeSafely(request, renewed, signal)
   }
 
-  /** What a connection that is upgraded to another protocol needs; `path` begins with a slash. */
+  /** What an upgrade to another protocol needs; `path` begins with a slash. */
   async upgradeTo(path: string): Promise<UpgradeAddress> {
     const { server } = this.#options
     const { agent, headers } = await this.#currentReading().credentials
@@ -86,7 +83,7 @@ export class HttpTransport implements Transport {
     return { url, agent, headers }
   }
 
-  /** Closes the connections that are idle; others close when their request ends. */
+  /** Closes idle connections; others close when their request ends. */
   close(): void {
     this.#agent?.agent.destroy()
     this.#agent = undefined
@@ -101,13 +98,13 @@ export class HttpTransport implements Transport {
     const end = () => {
       reading.endedAt = this.#options.clock.monotonic()
     }
-    // A failure is kept as long as a success, so that a broken plugin is not started per request.
+    // A failure is cached as long as a success, so that a broken plugin is not started per request.
     reading.credentials.then(end, end)
     this.#reading = reading
     return reading
   }
 
-  /** Credentials read after those of `refused`; the first request that is refused reads for all. */
+  /** Credentials that are newer than `refused`; the first rejected request reads them for all. */
   #renewedAfter(refused: CredentialsReading): Promise<Credentials> {
     const now = this.#options.clock.monotonic()
     if (this.#reading === refused && now - this.#renewedAt >= renewalPauseMs) {
@@ -123,7 +120,7 @@ export class HttpTransport implements Transport {
     await this.#access.applyToHTTPSOptions(options)
     const headers: Record<string, string> = {}
     for (const [name, value] of Object.entries(options.headers ?? {})) {
-      // Token files usually end with a line break, which no header may.
+      // Token files usually end with a newline, which headers may not contain.
       if (value !== undefined) setOwn(headers, name.toLowerCase(), String(value).trim())
     }
     if (typeof options.auth === 'string')
@@ -131,10 +128,10 @@ export class HttpTransport implements Transport {
     return { agent: this.#agentFor(options), headers }
   }
 
-  /** One agent for as long as the certificates stay the same. */
+  /** The same agent while the certificates stay the same. */
   #agentFor(options: https.RequestOptions): http.Agent {
     const { server } = this.#options
-    // Through a proxy the client library's own agent is used, which knows how to tunnel.
+    // The client library's agent connects through the proxy.
     if (this.#access.isProxied) return options.agent as http.Agent
     const tls: TlsOptions = {
       ...(options.ca !== undefined && { ca: options.ca }),
@@ -164,7 +161,7 @@ export class HttpTransport implements Transport {
     try {
       return await this.#exchange(request, credentials, signal)
     } catch (error) {
-      // The server may close an idle connection at the moment it is used again; a read is safe to repeat.
+      // The server may close an idle connection just when it is reused; a read can be retried.
       if (!isLostReuse(error) || request.method !== 'GET' || signal?.aborted === true) throw error
       return this.#exchange(request, credentials, signal)
     }
@@ -210,8 +207,8 @@ export class HttpTransport implements Transport {
 }
 
 /**
- * The same for every connection: reading the certificates again for each, and comparing them for each
- * request, takes more time than all else about it.
+ * The same options object for every connection: reading and comparing certificates for each would take longer than the
+ * rest of it.
  */
 function shared({ ca, cert, key, ...rest }: TlsOptions): https.AgentOptions {
   return { ...rest, secureContext: createSecureContext({ ca, cert, key } as SecureContextOptions) }
@@ -225,7 +222,7 @@ function isSame(a: Credentials, b: Credentials): boolean {
   return a.agent === b.agent && a.headers['authorization'] === b.headers['authorization']
 }
 
-/** Destroys the request, and what has come of its answer, when the signal aborts. */
+/** Destroys the request and its response when the signal aborts. */
 function endWith(outgoing: http.ClientRequest, signal: AbortSignal): void {
   const onAbort = () => {
     outgoing.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
@@ -240,7 +237,7 @@ function endWith(outgoing: http.ClientRequest, signal: AbortSignal): void {
   })
 }
 
-/** A kept connection was closed before the answer began. */
+/** A reused connection was closed before the response began. */
 class LostReuseError extends Error {
   constructor(cause: Error) {
     super('the connection was closed by the server', { cause })

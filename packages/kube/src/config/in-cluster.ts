@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import type { KubeConfigContent } from './kubeconfig-files.ts'
 import { KubeConfigError } from './kubeconfig-errors.ts'
 
-/** Where the service account's files are. */
+/** The folder of the service account's files. */
 const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** The configuration of the pod this runs in, or `undefined` outside of one. */
+/** The configuration of this pod, or `undefined` outside of a pod. */
 export function inClusterContent(
   env: Readonly<Record<string, string | undefined>>,
   folder = serviceAccountFolder,

@@ -2,18 +2,18 @@
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '@tenon/runtime'
 
-/** What is held for who reads slower than the server writes, before the server is made to wait. */
+/** Bytes that are buffered for a slow reader before the server has to wait. */
 const heldBytes = 262_144
 
 export interface Gathering {
   readonly clock: Clock
-  /** Time from one reading to the next, unless much has come or the body is over; 0 = all at once. */
+  /** Time between two reads, unless much has arrived or the body has ended; 0 = read at once. */
   readonly gatherMs: number
 }
 
 /**
- * All that has come so far, at the pace of who reads. What Node itself offers for this is made for any stream, and
- * takes longer than reading a short answer does. To be woken for each of many small chunks takes longer still.
+ * Everything that has arrived, at the reader's pace. Node's generic async iterator takes longer than reading a short
+ * response, and waking up for each of many small chunks takes even longer.
  */
 export class IncomingBody implements AsyncIterable<Uint8Array> {
   readonly #incoming: IncomingMessage
@@ -24,7 +24,7 @@ export class IncomingBody implements AsyncIterable<Uint8Array> {
     this.#gathering = gathering
   }
 
-  /** May be called once. Leaving the iteration early closes the connection. */
+  /** Call it once. Ending the iteration early closes the connection. */
   [Symbol.asyncIterator](): AsyncIterator<Uint8Array, undefined> {
     return new BodyReader(this.#incoming, this.#gathering)
   }
@@ -57,7 +57,8 @@ class BodyReader implements AsyncIterator<Uint8Array, undefined> {
         this.#end(error)
       })
       .on('close', () => {
-        // After the end of every answer, too; and an error takes longer to make than most answers to read.
+        // Also called after the end of every response, where creating an error would take longer than reading
+        // most responses.
         if (!this.#isOver) this.#end(new Error('the connection was closed before the end of the answer'))
       })
     if (incoming.errored !== null) this.#end(incoming.errored)
@@ -82,7 +83,7 @@ class BodyReader implements AsyncIterator<Uint8Array, undefined> {
     return Promise.resolve({ done: true, value: undefined })
   }
 
-  /** How long there is nothing to hand over yet. */
+  /** Time until the next read. */
   #waitMs(): number {
     if (this.#isOver || this.#bytes >= heldBytes) return 0
     const { clock, gatherMs } = this.#gathering
@@ -112,7 +113,7 @@ class BodyReader implements AsyncIterator<Uint8Array, undefined> {
     return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks)
   }
 
-  /** What ended already does not fail any more. */
+  /** After the end, errors are ignored. */
   #end(error?: Error): void {
     if (this.#isOver) return
     this.#isOver = true

@@ -6,7 +6,7 @@ import { newClusters, newContexts, newUsers } from '@kubernetes/client-node/dist
 import { load as loadYaml } from 'js-yaml'
 import { KubeConfigError } from './kubeconfig-errors.ts'
 
-/** The merged content of one or several files. */
+/** The merged content of one or more files. */
 export interface KubeConfigContent {
   readonly clusters: readonly Cluster[]
   readonly users: readonly User[]
@@ -16,7 +16,7 @@ export interface KubeConfigContent {
   readonly source: string
 }
 
-/** A file as far as it is changed before the client library reads it. */
+/** The parts of a file that are changed before the client library reads it. */
 interface RawKubeConfig {
   readonly clusters?: readonly { readonly name?: string; readonly cluster?: RawCluster }[] | null
   readonly users?: readonly { readonly name?: string; readonly user?: RawUser | null }[] | null
@@ -40,8 +40,8 @@ interface RawExec {
 }
 
 /**
- * @param paths one path or several, separated as in `KUBECONFIG`.
- * @param isListed paths from a list may be missing, as long as one of them is there.
+ * @param paths one path, or several separated as in `KUBECONFIG`.
+ * @param isListed whether paths may be missing as long as one file exists.
  */
 export function readKubeConfigFiles(paths: string, isListed: boolean): KubeConfigContent {
   const files = paths.split(delimiter).filter((path) => path !== '')
@@ -77,7 +77,7 @@ function readOne(file: string): Omit<KubeConfigContent, 'source'> {
   }
 }
 
-/** Paths in a file are relative to it. */
+/** Paths in a file are relative to the file. */
 function withAbsolute<T extends object>(entry: T, fields: readonly (keyof T)[], folder: string): T {
   const copy = { ...entry }
   for (const field of fields) {
@@ -110,7 +110,7 @@ function parse(file: string, text: string): RawKubeConfig {
   return parsed
 }
 
-/** Completes what the client library does not know: token files, relative plugins, their input. */
+/** Handles what the client library does not: token files, relative plugin paths, and plugin input. */
 function withUser(
   entry: NonNullable<RawKubeConfig['users']>[number],
   folder: string,

@@ -10,59 +10,59 @@ import { type KubeConfigContent, readKubeConfigFiles } from './kubeconfig-files.
 import type { UpgradeAddress } from './upgrade-address.ts'
 
 export interface KubeConfigOptions {
-  /** A file, or several separated as in `KUBECONFIG`; comes before everything else. */
+  /** A file, or several separated as in `KUBECONFIG`; takes precedence over everything else. */
   readonly kubeconfig?: string
   /** Default: the current context of the files. */
   readonly context?: string
-  /** The environment: `KUBECONFIG`, `HOME` and what a pod is given. */
+  /** The environment: `KUBECONFIG`, `HOME` and the variables of a pod. */
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock?: Clock
 }
 
 /** A server and how to reach it. */
 export interface LoadedKubeConfig {
-  /** Sends with the credentials of the context, which are read again when they change. */
+  /** Uses the credentials of the context, which are read again when they change. */
   readonly transport: Transport
-  /** For connections that do not speak HTTP to their end, with the same credentials. */
+  /** For connections that switch to another protocol, with the same credentials. */
   upgradeTo(path: string): Promise<UpgradeAddress>
   /** URL of the API server. */
   readonly server: string
-  /** PEM, when the configuration names one. */
+  /** PEM; absent if the configuration has none. */
   readonly certificateAuthority?: string
   /** Namespace of the context, else `default`. */
   readonly namespace: string
   readonly context: string
-  /** The files read, or the pod; for messages. */
+  /** The files, or the pod; for messages. */
   readonly source: string
-  /** Closes idle connections; requests in progress go on. */
+  /** Closes idle connections; requests in progress continue. */
   close(): void
 }
 
 /**
- * Finds the configuration as Kubernetes tools do: the named file, `KUBECONFIG`, the pod's service
- * account, then `~/.kube/config`.
- * @throws KubeConfigError naming the file, the context and the fix.
+ * Finds the configuration like other Kubernetes tools: the given file, `KUBECONFIG`, the pod's service account, then
+ * `~/.kube/config`.
+ * @throws KubeConfigError that names the file, the context and the fix.
  */
 export function loadKubeConfig(options: KubeConfigOptions): LoadedKubeConfig {
   return loaded(findContent(options), options)
 }
 
-/** A server that is named without a kubeconfig. */
+/** An API server without a kubeconfig. */
 export interface ServerAddress {
   /** `https://host:port`. */
   readonly url: string
   readonly token?: string
   /** PEM. */
   readonly certificateAuthority?: string
-  /** Whoever answers is trusted. */
+  /** Accepts any certificate. */
   readonly skipTlsVerify?: boolean
-  /** What names it, for messages. */
+  /** Where it was configured, for messages. */
   readonly source: string
 }
 
 /**
- * The same for a server without a kubeconfig.
- * @throws KubeConfigError when the URL is none.
+ * Like {@link loadKubeConfig}, for a server without a kubeconfig.
+ * @throws KubeConfigError for an invalid URL.
  */
 export function directKubeConfig(address: ServerAddress, clock?: Clock): LoadedKubeConfig {
   const { url, token, certificateAuthority, skipTlsVerify = false, source } = address
@@ -179,7 +179,7 @@ function authorityOf({ source }: KubeConfigContent, cluster: Cluster): string | 
   return caData === undefined || caData === null ? undefined : Buffer.from(caData, 'base64').toString('utf8')
 }
 
-/** The client library takes plain HTTP only where verification is off; there is none to do. */
+/** The client library only accepts plain HTTP with verification turned off. */
 function withPlainHttp(cluster: Cluster): Cluster {
   return (cluster.server as string | undefined)?.startsWith('http:') === true
     ? { ...cluster, skipTLSVerify: true }

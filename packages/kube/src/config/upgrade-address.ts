@@ -1,6 +1,6 @@
 import type http from 'node:http'
 
-/** Where and as whom to open a connection of another protocol. */
+/** Where to open a connection of another protocol, and with which credentials. */
 export interface UpgradeAddress {
   readonly url: URL
   readonly agent: http.Agent

@@ -15,28 +15,28 @@ import { TokenBucket } from '../token-bucket.ts'
 import { TurnPace } from '../turn-pace.ts'
 import { type Line, WorkQueue } from './work-queue.ts'
 
-/** How a reconcile ended, as metrics name it; `bug` is an error that only wrong code throws. */
+/** The result of a reconcile in metrics; `bug` is an error that only wrong code throws. */
 export type ReconcileOutcome = 'success' | 'requeue_after' | 'requeue' | 'error' | 'bug'
 
-/** What a controller is doing at the moment it is asked. */
+/** Figures of a controller, read on demand. */
 export interface ControllerActivity {
-  /** The most keys it works on at the same time. */
+  /** The maximum number of keys reconciled at the same time. */
   readonly concurrency: number
-  /** Keys in line because something happened, and keys in line once more after a failure. */
+  /** Waiting keys: fresh ones, and retries after a failure. */
   waiting(): Readonly<Record<Line, number>>
-  /** When each reconcile in progress began, by the controller's monotonic clock. */
+  /** Start of each running reconcile, by the controller's monotonic clock. */
   runningSinceMs(): Iterable<number>
 }
 
-/** What a controller tells about itself. Implementations must not throw. */
+/** Callbacks for metrics. They must not throw. */
 export interface ControllerMetrics {
-  /** There is such a controller now. */
+  /** A controller was created. */
   created?(controller: string, activity: ControllerActivity): void
-  /** A key was put in line. */
+  /** A key was enqueued. */
   added?(controller: string): void
-  /** A key comes back with back-off. */
+  /** A key will be retried with back-off. */
   retried?(controller: string): void
-  /** A reconcile begins, after its key has waited. */
+  /** A reconcile begins; `waitedMs` is how long its key waited. */
   started?(controller: string, waitedMs: number): void
   finished?(controller: string, outcome: ReconcileOutcome, durationMs: number): void
 }
@@ -46,20 +46,19 @@ export interface ControllerDependencies {
   readonly logger: Logger
   readonly random?: Random
   readonly metrics?: ControllerMetrics
-  /** Shared by controllers that run in one process; otherwise each has its own. */
+  /** Shared by the controllers of a process. Default: its own. */
   readonly pace?: TurnPace
-  /** Whether an error is an outcome that has to be reckoned with; it is logged as a warning then. */
+  /** Whether an error is an expected outcome, which is logged as a warning. */
   readonly isExpected?: (error: unknown) => boolean
-  /** Told of every error of a reconcile, after it was logged. */
+  /** Called for every error of a reconcile, after it was logged. */
   readonly onError?: (controller: string, key: string, error: unknown) => void
 }
 
 const defaultBackoff = { baseMs: 5, capMs: 1_000_000 }
 
 /**
- * A controller: a queue of keys and workers that reconcile them. The rate of
- * {@link ControllerOptions} spaces out what comes back with back-off over all keys; what is
- * enqueued again is not held back by it, and goes before what comes back while both wait.
+ * A controller: a queue of keys, and workers that reconcile them. The rate in {@link ControllerOptions} limits retries
+ * over all keys. Keys that are enqueued again are not limited, and go before retries.
  */
 export function createController(options: ControllerOptions, deps: ControllerDependencies): Controller {
   return new QueueController(options, deps)
@@ -118,7 +117,7 @@ class QueueController implements Controller {
     await Promise.all(this.#runs)
   }
 
-  /** Starting in a microtask keeps reconciles out of the stack of whoever enqueues. */
+  /** Reconciles start in a microtask, not in the call stack of `enqueue`. */
   #planPump(later: (pump: () => void) => void = queueMicrotask): void {
     if (!this.#isStarted || this.#isPumpPlanned) return
     this.#isPumpPlanned = true
@@ -149,7 +148,7 @@ class QueueController implements Controller {
     }
   }
 
-  /** What every line says that a reconcile of the key writes (operations.md 8). */
+  /** Log fields of every line that a reconcile of the key writes (operations.md 8). */
   #scopeOf(key: string): () => LogFields {
     const { describe } = this.#options
     let reconcileID: string | undefined
@@ -184,7 +183,7 @@ class QueueController implements Controller {
         return 'success'
       case 'after':
         this.#failures.delete(key)
-        // Through the timer even for 0, so that a key that always wants to run cannot spin.
+        // Through the timer even for 0, so that a key that always requeues cannot block the event loop.
         this.#queue.addAfter(key, Math.max(0, result.delayMs))
         return 'requeue_after'
       case 'backoff':
@@ -196,7 +195,7 @@ class QueueController implements Controller {
   #fail(key: string, error: unknown): ReconcileOutcome {
     const isBug = isProgrammingError(error)
     if (this.#stopping.signal.aborted && !isBug) return 'error'
-    // Who has lost the lease says so once.
+    // The loss of the lease is logged elsewhere.
     if (isFenced(error)) {
       this.#retry(key)
       return 'error'

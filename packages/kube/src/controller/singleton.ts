@@ -3,19 +3,19 @@ import { type ControllerDependencies, createController } from './controller.ts'
 
 export interface SingletonOptions extends ControllerDependencies {
   readonly name: string
-  /** One pass; its result says when the next one is wanted. After `done` there is none. */
+  /** One pass; its result says when the next one is due. After `done` there is none. */
   readonly run: (signal: AbortSignal) => Promise<ReconcileResult>
-  /** Back-off after passes that failed; default 1 s up to 1 min. */
+  /** Back-off after failed passes; default 1 s up to 1 min. */
   readonly backoff?: { readonly baseMs: number; readonly capMs: number }
 }
 
-/** A loop of its own that can be started and stopped. */
+/** A loop that can be started and stopped. */
 export type Singleton = Pick<Controller, 'name' | 'start' | 'stop'> & {
-  /** Asks for a pass now, or after the one that is running. */
+  /** Requests a pass now, or after the one that is running. */
   trigger(): void
 }
 
-/** Periodic work: one pass at a time, errors logged and backed off like those of a controller. */
+/** Periodic work: one pass at a time; errors are logged and retried as by a controller. */
 export function createSingleton({ name, run, backoff, ...deps }: SingletonOptions): Singleton {
   const controller = createController(
     {

@@ -1,12 +1,12 @@
 import type { Clock } from '@tenon/runtime'
 
 /**
- * `fresh` keys were asked for because something happened, `retry` keys come back after a failure.
- * Fresh ones go first, so that many keys that fail forever hold up nothing new.
+ * `fresh` keys were requested by an event, `retry` keys come back after a failure. Fresh ones go first, so that keys
+ * that always fail delay no others.
  */
 export type Line = 'fresh' | 'retry'
 
-/** Turns the fresh line gets for each one of the retry line while both wait: neither ever starves. */
+/** Turns of fresh keys per turn of a retry while both wait, so that neither starves. */
 const freshTurnsPerRetry = 4
 
 interface Planned {
@@ -15,29 +15,28 @@ interface Planned {
 }
 
 /**
- * Keys to work on, first come first served within a line. A key waits at most once, is never handed
- * out twice at the same time, and comes back when it was asked for during its own run; so the queue
- * is bounded by the number of distinct keys.
+ * Keys to reconcile, first come, first served within a line. A key waits at most once, is never handed out twice at the
+ * same time, and comes back if it was requested during its own run. So the number of distinct keys bounds the queue.
  */
 export class WorkQueue {
   readonly #clock: Clock
   readonly #onReady: () => void
-  /** Insertion order is the order of service; the value is when the key began to wait. */
+  /** In insertion order, which is the order of service. The value is when the key began to wait. */
   readonly #ready: Readonly<Record<Line, Map<string, number>>> = { fresh: new Map(), retry: new Map() }
-  /** The value is when the run of a key began. */
+  /** The value is when the run began. */
   readonly #running = new Map<string, number>()
   readonly #again = new Set<string>()
   readonly #delayed = new Map<string, Planned>()
   #freshInRow = 0
   #isClosed = false
 
-  /** @param onReady called when a key became available. */
+  /** @param onReady called when a key becomes available. */
   constructor(clock: Clock, onReady: () => void) {
     this.#clock = clock
     this.#onReady = onReady
   }
 
-  /** Keys waiting for their turn now. */
+  /** Number of waiting keys. */
   get waiting(): number {
     return this.#ready.fresh.size + this.#ready.retry.size
   }
@@ -50,12 +49,12 @@ export class WorkQueue {
     return this.#running.size
   }
 
-  /** When the run of each key that was taken and has not finished began. */
+  /** Start of each run that has not finished. */
   get runningSinceMs(): Iterable<number> {
     return this.#running.values()
   }
 
-  /** Puts a key in line; one that waits as a retry moves over when it is asked for afresh. */
+  /** Enqueues a key; a waiting retry becomes fresh if it is requested as fresh. */
   add(key: string, line: Line = 'fresh'): void {
     const { fresh, retry } = this.#ready
     if (this.#isClosed || fresh.has(key) || this.#again.has(key)) return
@@ -70,7 +69,7 @@ export class WorkQueue {
     if (since === undefined) this.#onReady()
   }
 
-  /** Puts a key in line after `ms`; of several delays the one that ends first counts. */
+  /** Enqueues a key after `ms`; of several delays the earliest end applies. */
   addAfter(key: string, ms: number, line: Line = 'fresh'): void {
     if (this.#isClosed) return
     const at = this.#clock.monotonic() + ms
@@ -86,7 +85,7 @@ export class WorkQueue {
     this.#delayed.set(key, { at, cancel })
   }
 
-  /** Takes the next key and how long it waited. */
+  /** Takes the next key. */
   take(): { readonly key: string; readonly waitedMs: number } | undefined {
     const line = this.#nextLine()
     for (const [key, since] of this.#ready[line]) {
@@ -99,13 +98,12 @@ export class WorkQueue {
     return undefined
   }
 
-  /** The run of a key has ended. */
   finish(key: string): void {
     this.#running.delete(key)
     if (this.#again.delete(key)) this.add(key)
   }
 
-  /** Forgets everything that waits and takes nothing more. */
+  /** Drops all keys and accepts no more. */
   close(): void {
     this.#isClosed = true
     this.#ready.fresh.clear()

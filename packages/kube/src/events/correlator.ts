@@ -1,10 +1,10 @@
-/** Keeps a chatty object from flooding the cluster with events (operations.md 10). */
+/** Limits the events of each object, so that none can flood the cluster (operations.md 10). */
 import type { Clock } from '@tenon/runtime'
 import type { EventInput } from '../contract.ts'
 import { type Rate, TokenBucket } from '../token-bucket.ts'
 import { BoundedMap } from './bounded-map.ts'
 
-/** What to do with an event: nothing, or write it under `key`, where equal ones are counted. */
+/** What to do with an event: drop it, or write it under `key`, which counts equal events. */
 export type Correlation =
   | { readonly kind: 'drop' }
   | { readonly kind: 'write'; readonly key: string; readonly message: string }
@@ -25,7 +25,7 @@ export class Correlator {
   readonly #buckets = new BoundedMap<TokenBucket>(cacheLimit)
   readonly #similar = new BoundedMap<Similar>(cacheLimit)
 
-  /** @param perObject how often an object may have an event. */
+  /** @param perObject rate of events of one object. */
   constructor(clock: Clock, perObject: Rate = usualRate) {
     this.#clock = clock
     this.#perObject = perObject

@@ -1,4 +1,4 @@
-/** The core/v1 Event as it is written, and the name and texts in it. */
+/** Builds the core/v1 Event with its name and texts. */
 import type { KubeObject } from '@tenon/api'
 import { type Random, rfc3339 } from '@tenon/runtime'
 import type { EventInput } from '../contract.ts'
@@ -26,11 +26,11 @@ export interface EventObject extends KubeObject {
   readonly count: number
 }
 
-/** Limits that the API server checks. */
+/** Limits of the API server. */
 const messageLimit = 1024
 const nameLimit = 253
 
-/** `count` events with this message, of which the first was seen at `firstAt` (Unix milliseconds). */
+/** An event for `count` occurrences of this message, the first at `firstAt` (Unix milliseconds). */
 export function eventObject(
   event: Pick<EventInput, 'object' | 'type' | 'reason' | 'message'>,
   details: { component: string; nowMs: number; random: Random },
@@ -67,7 +67,7 @@ export function eventObject(
   }
 }
 
-/** At most `limit` bytes of UTF-8, without half a character at the end. */
+/** At most `limit` bytes of UTF-8, without a partial character. */
 export function cut(text: string, limit: number): string {
   const bytes = new TextEncoder().encode(text)
   if (bytes.length <= limit) return text

@@ -1,13 +1,13 @@
 import type { Clock } from '@tenon/runtime'
 
-/** Size at which windows that have closed are looked for. */
+/** Size at which expired windows are removed. */
 const leastSweep = 4096
-/** Beyond this, the window that was opened first is given up: memory comes before silence. */
+/** Above this size the oldest window is dropped, to bound memory. */
 const mostWindows = 200_000
 
 /**
- * Keys that are to be ignored for a while. As many as there are: a bound that is lower than the number
- * of pods would forget each of them before it comes again.
+ * Keys that are ignored for some time. The bound must exceed the number of pods: a smaller one would drop each pod's
+ * window before its next event.
  */
 export class OpenWindows {
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -18,7 +18,7 @@ export class OpenWindows {
     this.#clock = clock
   }
 
-  /** Opens a window for the key; false when one is open, which stays as it is. */
+  /** Opens a window for the key; returns false if one is open, which stays unchanged. */
   open(key: string, ms: number): boolean {
     const now = this.#clock.monotonic()
     if ((this.#untilMs.get(key) ?? now) > now) return false
@@ -34,7 +34,7 @@ export class OpenWindows {
       if (this.#untilMs.size <= mostWindows) break
       this.#untilMs.delete(key)
     }
-    // Twice what is left, so that sweeping costs a constant amount for each key.
+    // Twice the remaining size, so that the amortized cost per key is constant.
     this.#sweepAt = Math.max(leastSweep, Math.min(2 * this.#untilMs.size, mostWindows + leastSweep))
   }
 }

@@ -12,17 +12,17 @@ export interface EventRecorderOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly random: Random
-  /** Who says it, as in `kubectl describe`; default `karpenter`. */
+  /** The `source.component` of events; default `karpenter`. */
   readonly component?: string
-  /** Token buckets shared by all events of a reason; by default `Nominated` has one. */
+  /** Token buckets shared by all events of a reason. By default only `Nominated` has one. */
   readonly rates?: Readonly<Record<string, Rate>>
-  /** Token bucket of each object; default 25 at once and one in five minutes. */
+  /** Token bucket of each object; default: a burst of 25, then one per five minutes. */
   readonly perObject?: Rate
 }
 
-/** A recorder that can be waited for at the end. */
+/** A recorder that can be flushed at shutdown. */
 export interface FlushableEventRecorder extends EventRecorder {
-  /** Resolves when everything recorded so far was written or given up. */
+  /** Resolves when everything recorded so far was written or dropped. */
   flush(): Promise<void>
 }
 
@@ -33,7 +33,7 @@ const attemptPausesMs = [1000, 5000]
 
 const eventType = kinds.event as ResourceType<EventObject>
 
-/** Events are suppressed in three stages: by dedupe key, by shared rate, and by object. */
+/** Drops events in three stages: by dedupe key, by shared rate, and by object. */
 export function createEventRecorder(options: EventRecorderOptions): FlushableEventRecorder {
   return new QueuedRecorder(options)
 }
@@ -78,15 +78,15 @@ class QueuedRecorder implements FlushableEventRecorder {
     await this.#working
   }
 
-  /** The window counts from the first of the events, also when that one is dropped later. */
+  /** The window starts at the first event, even if a later stage drops that one. */
   #isDuplicate({ reason, dedupe = [], dedupeTtlMs = defaultDedupeMs }: EventInput): boolean {
     if (dedupe.length === 0) return false
     return !this.#windows.open(`${reason.toLowerCase()}-${dedupe.join('-')}`, dedupeTtlMs)
   }
 
-  /** Never rejects. One event after the other, so that counts are right. */
+  /** Never rejects. Writes one event at a time, so that counts are right. */
   async #work(): Promise<void> {
-    // The queue is first looked at once the caller has gone on.
+    // Let the caller continue before the queue is read.
     await Promise.resolve()
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
       try {
@@ -114,12 +114,12 @@ class QueuedRecorder implements FlushableEventRecorder {
     try {
       await this.#options.client.create(eventType, object)
     } catch (error) {
-      // A repeated attempt whose first one had arrived after all.
+      // A retry of an attempt that had succeeded.
       if (!isKubeError(error, 'alreadyExists')) throw error
     }
   }
 
-  /** Counts one more of an event written before; answers false when the server has forgotten it. */
+  /** Increments an event that was written before; returns false if the server has deleted it. */
   async #count(written: Written, message: string, atMs: number): Promise<boolean> {
     const { name, namespace } = written
     const patch = { count: written.count + 1, lastTimestamp: rfc3339(atMs), message: cut(message, 1024) }

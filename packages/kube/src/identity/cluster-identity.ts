@@ -1,23 +1,23 @@
-/** Whether the API server is that of the cluster whose instances this is about (reports-2.md 2). */
+/** Checks that the API server is that of the cluster to which the instances belong (reports-2.md 2). */
 import { kinds, type Lease, type Namespace } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
 import { type EventRecorder, isKubeError, type KubeClient, type ObjectKey } from '../contract.ts'
 
-/** Annotation of the lease: UID of namespace `kube-system` of the cluster that launched. */
+/** Annotation of the lease: UID of namespace `kube-system` of the cluster that launches. */
 export const identityAnnotation = 'tenon.sh/cluster-identity'
 
-/** The namespace that every cluster has, and none has twice. */
+/** Every cluster has this namespace, with a UID of its own. */
 export const identityNamespace: ObjectKey = { name: 'kube-system' }
 
 const unreadNamespace: Namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: identityNamespace }
 
-/** How the cluster is known again. */
+/** How a cluster is recognized. */
 export interface IdentitySettings {
-  /** Where the identity outlives the process; nowhere without leader election. */
+  /** Where the identity is stored between processes; absent without leader election. */
   readonly lease?: ObjectKey
-  /** How the lease is written: `update` needs no right to patch. Default `patch`. */
+  /** How the lease is written: `update` needs no permission to patch. Default `patch`. */
   readonly writes?: 'patch' | 'update'
-  /** Whoever started this process has looked: the cluster is the right one. */
+  /** Whether the user has confirmed that this is the right cluster. */
   readonly isAccepted: boolean
 }
 
@@ -30,27 +30,27 @@ export interface IdentityDependencies {
 }
 
 const periodMs = 60_000
-/** Removals in a row ask once in so long. */
+/** How long a check is valid for further removals. */
 const freshMs = 10_000
 const toldPauseMs = 60_000
 const remedy =
   'nothing is removed; check the kubeconfig, and start once with --accept-cluster-identity if this is the right cluster'
 
-/** Before the first look has ended; nobody needs to do anything about it yet. */
+/** The state before the first check, which needs no action yet. */
 const notReadYet = 'the identity of the cluster has not been read yet'
 
 export class ClusterIdentity {
   readonly #deps: IdentityDependencies
-  /** Of the cluster that this process first saw. */
+  /** UID of the cluster that this process saw first. */
   #known: string | undefined
-  /** As the API server has it, for events. */
+  /** As read from the API server, for events. */
   #namespace: Namespace | undefined
   #isStored = false
-  /** Whether it was compared with what is stored, at least once. */
+  /** Whether it was compared with the stored identity at least once. */
   #isCompared = false
-  /** Why nothing may be removed, as of the last look at the API server. */
+  /** Why nothing may be removed, as of the last check. */
   #refusal: string | undefined
-  /** What a look is asking for, as whoever grants rights calls it. */
+  /** The permission that the current check needs, as in RBAC. */
   #right = ''
   #lookedAt = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
@@ -61,7 +61,7 @@ export class ClusterIdentity {
     this.#refusal = deps.settings.isAccepted ? undefined : notReadYet
   }
 
-  /** Looks at the API server now and then until `signal` aborts. Never rejects. */
+  /** Checks the API server from time to time until `signal` aborts. Never rejects. */
   async follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#look()
@@ -69,22 +69,24 @@ export class ClusterIdentity {
     }
   }
 
-  /** Whether an instance, a NodeClaim, a Node or a pod may be removed; asks the API server unless it just did. */
+  /**
+   * Whether an instance, NodeClaim, Node or pod may be removed; asks the API server unless the last check is recent.
+   */
   async mayRemove(): Promise<boolean> {
     const isFresh = this.#deps.clock.monotonic() - this.#lookedAt < freshMs
     if (this.#looking !== undefined || !isFresh) await this.#look()
     return this.refusal === undefined
   }
 
-  /** Why nothing may be removed, as far as is known without asking; told once a minute at most. */
+  /** Why nothing may be removed, as of the last check; logged once a minute at most. */
   get refusal(): string | undefined {
     if (this.#refusal !== undefined && this.#refusal !== notReadYet) this.#tell(this.#refusal)
     return this.#refusal
   }
 
   /**
-   * The same for a sweep: also when nothing of what it would take is known to this server.
-   * @param isKnown whether the server shows anything that was made for such instances.
+   * The same for garbage collection; also refuses if this server knows nothing of what would be deleted.
+   * @param isKnown whether the server has any object that was created for such instances.
    */
   refusalOfSweep(wanted: number, present: number, isKnown: () => boolean): string | undefined {
     const { settings } = this.#deps
@@ -110,7 +112,7 @@ export class ClusterIdentity {
     return this.#looking
   }
 
-  /** What was read once holds until the next look; of a cluster that was never read nothing is removed. */
+  /** A successful check holds until the next one; without one, nothing is removed. */
   #fail(error: unknown): void {
     const { logger, settings } = this.#deps
     logger.debug('the identity of the cluster could not be read', { error })
@@ -125,7 +127,7 @@ export class ClusterIdentity {
 
   async #compare(): Promise<void> {
     const { client, settings } = this.#deps
-    // The right to list them is there for the cache, and covers this.
+    // The cache has the permission to list them, which is enough here.
     this.#right = 'list namespaces'
     const fieldSelector = `metadata.name=${identityNamespace.name}`
     const [namespace] = await client.list(kinds.namespace, { fieldSelector })
@@ -139,7 +141,9 @@ export class ClusterIdentity {
     this.#isCompared = true
   }
 
-  /** What an earlier process stored counts: objects may have been copied from another cluster. */
+  /**
+   * An identity that an earlier process stored also counts: objects may have been copied from another cluster.
+   */
   async #compareLease(uid: string, key: ObjectKey): Promise<void> {
     const { client, settings } = this.#deps
     const { writes = 'patch' } = settings
@@ -176,5 +180,5 @@ function annotated(lease: Lease, annotations: Readonly<Record<string, string>>):
   return { ...lease, metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } } }
 }
 
-/** A sleep that was cut short. */
+/** A sleep was cut short. */
 function ended(): void {}

@@ -1,9 +1,9 @@
 import type { Transport } from '@tenon/runtime'
 
-/** A write was not sent, as this process does not lead: no failure, and nothing to be told. */
+/** A write was not sent, as this process is not the leader. Not a failure, and not logged. */
 class FencedError extends Error {}
 
-/** Whether an error tells of nothing but writes that were not sent. */
+/** Whether an error consists only of writes that were not sent. */
 export function isFenced(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isFenced)
   return error instanceof FencedError || (error instanceof Error && isFenced(error.cause))
@@ -12,8 +12,8 @@ export function isFenced(error: unknown): boolean {
 const readMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * Sends what changes nothing always, and everything else only while `mayAct` answers true: who has lost the
- * lease writes nothing more, wherever its work has got to. What was sent before is not taken back.
+ * Always sends reads, and writes only while `mayAct` returns true: a process that lost the lease writes nothing more,
+ * whatever it is doing. Earlier writes are not undone.
  */
 export function fencedTransport(transport: Transport, mayAct: () => boolean): Transport {
   return {

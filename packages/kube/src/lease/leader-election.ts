@@ -14,47 +14,49 @@ export interface LeaderElectorOptions {
   readonly identity: string
   readonly namespace: string
   readonly name: string
-  /** How long others wait after the last renewal they saw; default 15 s. */
+  /** How long other candidates wait after the last renewal; default 15 s. */
   readonly leaseDurationMs?: number
-  /** A leader that could not renew for so long gives up; default 10 s, less than the duration. */
+  /** A leader that could not renew for so long gives up; default 10 s, less than the lease duration. */
   readonly renewDeadlineMs?: number
   /** Pause between attempts; default 2 s. */
   readonly retryPeriodMs?: number
-  /** How the lease is written: `update` needs no right to patch. Default `patch`. */
+  /** How the lease is written: `update` needs no permission to patch. Default `patch`. */
   readonly writes?: 'patch' | 'update'
-  /** Labels that the lease gets when it is created. */
+  /** Labels of a new lease. */
   readonly labels?: Readonly<Record<string, string>>
-  /** Annotations that the lease gets when it is taken. */
+  /** Annotations that are set when the lease is acquired. */
   readonly annotations?: Readonly<Record<string, string>>
   readonly events?: EventRecorder
-  /** The lease was taken or renewed: leadership lasts so long, unless it is renewed again. */
+  /** The lease was acquired or renewed; leadership lasts so long without another renewal. */
   readonly onRenewed?: (leftMs: number) => void
   readonly onStarted: () => void
-  /** Leadership is over, lost or released; nothing may be written any more. Called once. */
+  /** Leadership was lost or released: write nothing more. Called once. */
   readonly onStopped: () => void
 }
 
-/** One candidate. After its leadership has ended it does not stand again. */
+/** One candidate. It does not run again after its leadership ended. */
 export interface LeaderElector {
-  /** Ends by the clock, so that a process that was held up does not go on where it was. */
+  /** Ends by the clock, so that a process that was suspended does not continue as leader. */
   readonly isLeader: boolean
   start(): void
   /**
-   * Ends the candidacy; a leader calls `onStopped` first and then gives the lease back. So does who has lost it, unless
-   * another has it.
+   * Ends the candidacy. A leader calls `onStopped` first and then releases the lease. A former leader also releases it,
+   * unless another process has it.
    */
   stop(): Promise<void>
 }
 
-/** Stands for leadership on a Lease. Trusts no clock but its own: a lease expires when it was not seen to change. */
+/**
+ * Runs for leadership with a Lease. Trusts no clock but its own: a lease expires if it was not seen to change.
+ */
 export function createLeaderElector(options: LeaderElectorOptions): LeaderElector {
   return new LeaseElector(options)
 }
 
-/** A renewal that waits behind bulk writes would come too late. */
+/** A renewal behind bulk writes would be too late. */
 const lane = 'urgent'
 
-/** Between two warnings that a right is missing. */
+/** Between two warnings about a missing permission. */
 const refusalPauseMs = 60_000
 
 type LeaseSpec = NonNullable<Lease['spec']>
@@ -68,18 +70,18 @@ class LeaseElector implements LeaderElector {
   #running: Promise<void> | undefined
   #isLeader = false
   #isLost = false
-  /** Of the last renewal, by this process's own clock. */
+  /** Of the last renewal, by this process's clock. */
   #renewedAt = 0
   #lease: Lease | undefined
-  /** Version of the lease that was seen last, by a look or by the watch. */
+  /** The last seen version of the lease, by a read or the watch. */
   #version: string | undefined
-  /** When the lease was last seen to change, by this process's own clock. */
+  /** When the lease was last seen to change, by this process's clock. */
   #changedAt = 0
-  /** Somebody gave the lease back since this candidate last looked at it. */
+  /** Whether the lease was released since this candidate last read it. */
   #isFreed = false
-  /** When it was last told that a right is missing. */
+  /** When a missing permission was last logged. */
   #refusalToldAt = Number.NEGATIVE_INFINITY
-  /** Ends the pause between two looks. */
+  /** Ends the pause between two reads. */
   #wake: (() => void) | undefined
 
   constructor(options: LeaderElectorOptions) {
@@ -109,7 +111,7 @@ class LeaseElector implements LeaderElector {
     await this.#running
     if (!this.#isLost) return
     this.#isLost = false
-    // What this process had in progress has ended by now: the next one need not wait for the lease to run out.
+    // The work of this process has ended, so that the next leader need not wait for the lease to expire.
     if (!this.#isHeldByOther()) await this.#release()
   }
 
@@ -131,8 +133,8 @@ class LeaseElector implements LeaderElector {
   }
 
   /**
-   * Looks for the lease again and again, and at once when it is released or runs out; false when the candidacy
-   * ended first.
+   * Tries to acquire the lease until it succeeds, at once when it is released or expires. Returns false if the
+   * candidacy ended first.
    */
   async #acquire(): Promise<boolean> {
     const watching = linkedAbort(this.#stopping.signal)
@@ -141,10 +143,10 @@ class LeaseElector implements LeaderElector {
         this.#isFreed = false
         this.#renewedAt = this.#options.clock.monotonic()
         if (await this.#attempt(this.#renewDeadlineMs)) return true
-        // Now there is something to watch.
+        // There is a lease to watch now.
         if (looks === 0) void watchLease(this.#watched(), watching.controller.signal)
-        // Twice as often as a leader renews, so that a lease that is released is not free for long even when
-        // the watch does not tell. Candidates drift apart, so that they do not all find it free at once.
+        // Twice as often as a leader renews, so that a released lease is found soon even without a working
+        // watch. The jitter keeps candidates from trying at the same time.
         const pauseMs = this.#retryPeriodMs * (0.4 + 0.2 * unit(this.#options.random))
         if (!(await this.#pauseUnlessFreed(this.#untilExpiry(pauseMs)))) return false
       }
@@ -172,7 +174,7 @@ class LeaseElector implements LeaderElector {
     }
   }
 
-  /** A pause that does not go beyond the moment when the lease runs out. */
+  /** A pause that ends when the lease expires, if that is earlier. */
   #untilExpiry(pauseMs: number): number {
     const leftMs = this.#changedAt + this.#heldMs() - this.#options.clock.monotonic()
     return leftMs > 0 ? Math.min(pauseMs, leftMs) : pauseMs
@@ -190,15 +192,15 @@ class LeaseElector implements LeaderElector {
     return !this.#stopping.signal.aborted
   }
 
-  /** Renews until the candidacy is ended or the deadline has passed without a renewal. */
+  /** Renews until the candidacy ends or the deadline passed without a renewal. */
   async #keep(): Promise<void> {
     const { clock, logger } = this.#options
     while (this.#leftMs() > 0) {
       if (!(await this.#pause(Math.min(this.#retryPeriodMs, this.#leftMs())))) return
-      // After a pause that took longer than it should have, another may lead.
+      // After a pause that took too long, another process may lead.
       if (this.#leftMs() <= 0) return
       const startedAt = clock.monotonic()
-      // Half the deadline, so that one request that hangs leaves time for another.
+      // Half the deadline, so that there is time for another request if one hangs.
       const limitMs = Math.min(this.#leftMs(), this.#renewDeadlineMs / 2)
       const lateness = this.#lateness()
       if (await this.#attempt(limitMs)) {
@@ -209,7 +211,7 @@ class LeaseElector implements LeaderElector {
     }
   }
 
-  /** How much later than it should a renewal comes now, and how long the lease would have held on. */
+  /** How late the current renewal is, and how long the lease would still have been valid. */
   #lateness(): { readonly lateMs: number; readonly leftMs: number } {
     const sinceMs = this.#options.clock.monotonic() - this.#renewedAt
     return {
@@ -235,7 +237,7 @@ class LeaseElector implements LeaderElector {
     }
   }
 
-  /** A candidate without the rights for its lease waits for ever: nobody else is told of it. */
+  /** A candidate without permissions for its lease waits forever, so this must be visible. */
   #tellRefusal(error: unknown): void {
     const { clock, logger, namespace, name, writes = 'patch' } = this.#options
     const nowMs = clock.monotonic()
@@ -248,7 +250,7 @@ class LeaseElector implements LeaderElector {
     )
   }
 
-  /** Creates, takes over or renews the lease; false while somebody else holds it. */
+  /** Creates, acquires or renews the lease; false while another process holds it. */
   async #take(signal: AbortSignal): Promise<boolean> {
     const { client, clock } = this.#options
     if (!this.#isLeader || this.#lease === undefined) {
@@ -287,14 +289,14 @@ class LeaseElector implements LeaderElector {
     return true
   }
 
-  /** A renewal that was cut off may have arrived all the same, hence the look at the lease after a conflict. */
+  /** An interrupted renewal may have taken effect, so the lease is read after a conflict. */
   async #release(): Promise<void> {
     const { client, clock, logger } = this.#options
     const now = rfc3339Micro(clock.now())
     const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now }
     const late = () => new KubeError('transport', 0, 'no answer about the lease in time')
     try {
-      // As patient as a renewal: with a slow server, too, others have to wait longer when nothing is released.
+      // As patient as a renewal: without the release, others wait for the expiry.
       await withDeadline(clock, { ms: this.#renewDeadlineMs / 2, late }, async (signal) => {
         try {
           await this.#write(spec, this.#lease, signal)
@@ -305,7 +307,7 @@ class LeaseElector implements LeaderElector {
         }
       })
     } catch (error) {
-      // The lease runs out by itself.
+      // The lease expires by itself.
       logger.info('lease not released', { error })
     }
   }
@@ -329,7 +331,7 @@ class LeaseElector implements LeaderElector {
     )
   }
 
-  /** What is written beside the spec: nothing for a renewal, and nothing when the lease is given back. */
+  /** Annotations that are written with the spec: none for a renewal or release. */
   #annotationsFor(spec: LeaseSpec, held: Lease | undefined): Readonly<Record<string, string>> | undefined {
     const { annotations, identity } = this.#options
     const isTaken = spec.holderIdentity === identity && held?.spec?.holderIdentity !== identity
@@ -362,7 +364,7 @@ class LeaseElector implements LeaderElector {
     this.#changedAt = this.#options.clock.monotonic()
   }
 
-  /** How long the lease holds after it was seen to change. */
+  /** How long the lease is valid after it was seen to change. */
   #heldMs(): number {
     return (this.#lease?.spec?.leaseDurationSeconds ?? 0) * 1000
   }
@@ -406,16 +408,16 @@ class LeaseElector implements LeaderElector {
       await this.#options.clock.sleep(ms, this.#stopping.signal)
       return true
     } catch {
-      // Only the end of the candidacy ends a sleep early.
+      // A sleep only ends early when the candidacy ends.
       return false
     }
   }
 }
 
 /**
- * The lease that a write was answered with, if it shows what was written. An older answer about the same lease has
- * its name and form too, and would make a leader of whoever believes it.
- * @throws KubeError when it does not.
+ * The lease in the response to a write, if it contains what was written. A stale response has the same name and form,
+ * and would create a second leader.
+ * @throws KubeError if it does not.
  */
 function stored(wanted: LeaseSpec, answer: Lease): Lease {
   const { holderIdentity, renewTime } = answer.spec ?? {}
@@ -431,5 +433,5 @@ function stored(wanted: LeaseSpec, answer: Lease): Lease {
   )
 }
 
-/** A pause that was cut short is over. */
+/** A pause was cut short. */
 function ended(): void {}

@@ -1,4 +1,4 @@
-/** Tells a candidate at once when a lease is renewed or released, so that nobody waits for the next look at it. */
+/** Notifies a candidate when a lease is renewed or released, so that it need not wait for its next read. */
 import { kinds, type Lease } from '@tenon/api'
 import type { Clock, Logger } from '@tenon/runtime'
 import { withDeadline } from '../abortable.ts'
@@ -10,23 +10,23 @@ export interface LeaseWatchOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly key: ObjectKey
-  /** Pause before a watch that has ended or failed is opened again. */
+  /** Pause before a watch that ended or failed is reopened. */
   readonly pauseMs: number
-  /** The lease as it was last seen; while there is none, nothing is watched. */
+  /** The lease as last seen; nothing is watched while there is none. */
   readonly seen: () => Lease | undefined
-  /** Called with every state of the lease from then on; undefined when it is gone. */
+  /** Called with every later state of the lease; undefined if it was deleted. */
   readonly onChange: (lease: Lease | undefined) => void
 }
 
-/** A server that can, ends a watch after so long; one that does not, is not waited for much longer. */
+/** The requested timeout of a watch; a server that ignores it is not waited for much longer. */
 const watchSeconds = 120
 const watchLimitMs = 150_000
-/** Rights change seldom. */
+/** Permissions rarely change. */
 const forbiddenPauseMs = 300_000
 
 /**
- * Watches the lease until `signal` aborts. Only a hint: whoever stands for the lease goes on looking at it by
- * itself, so that a watch that fails, or is not allowed, costs time and nothing else.
+ * Watches the lease until `signal` aborts. It is only a hint: the candidate also reads the lease by itself, so a watch
+ * that fails or is forbidden only costs time.
  */
 export async function watchLease(options: LeaseWatchOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger, pauseMs, seen } = options
@@ -68,5 +68,5 @@ async function follow(
     }
 }
 
-/** Only the end of the candidacy ends a sleep early. */
+/** A sleep only ends early when the candidacy ends. */
 function ended(): void {}

@@ -10,7 +10,7 @@ import { refusalOf } from './refusal.ts'
 
 /**
  * Opens a connection; resolves once the kubelet has confirmed the port.
- * @throws KubeError `forbidden`, `notFound` … as the server answers, `transport` when the pod refuses the port.
+ * @throws KubeError `forbidden`, `notFound` … as the server responds, `transport` if the pod refuses the connection.
  */
 export function openForwardedConnection(
   target: PodPort,
@@ -47,7 +47,7 @@ class ForwardedConnection extends Duplex {
   #error: Error | undefined
 
   constructor(socket: WebSocket, target: PodPort, onConfirmed: (connection: Duplex) => void) {
-    // The other side cannot be told that no more will come: what is open is open both ways.
+    // The protocol has no half-close, so both directions stay open.
     super({ allowHalfOpen: true })
     this.#socket = socket
     this.#target = target

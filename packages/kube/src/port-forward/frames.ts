@@ -1,7 +1,7 @@
 /**
- * The frames of a port-forward over a WebSocket with the subprotocol `v4.channel.k8s.io`. Every message is binary;
- * its first byte is a channel. The one port that is asked for has channel 0 for data and 1 for errors. The
- * first message on each holds the number of the port, little-endian in two bytes; what follows is data.
+ * The frames of a port-forward over a WebSocket with subprotocol `v4.channel.k8s.io`. Every message is binary; its
+ * first byte is a channel. The forwarded port has channel 0 for data and 1 for errors. The first message on each is the
+ * port number (two bytes, little-endian); all others are data.
  */
 
 export const portForwardProtocol = 'v4.channel.k8s.io'
@@ -9,14 +9,14 @@ export const portForwardProtocol = 'v4.channel.k8s.io'
 const dataChannel = 0
 const errorChannel = 1
 
-/** What a message says. */
+/** The content of a message. */
 export type Frame =
   | { readonly kind: 'confirmation' }
   | { readonly kind: 'data'; readonly bytes: Uint8Array }
   | { readonly kind: 'error'; readonly text: string }
   | { readonly kind: 'violation'; readonly text: string }
 
-/** Reads the messages of one connection in their order. */
+/** Reads the messages of one connection in order. */
 export class FrameReader {
   readonly #port: number
   readonly #confirmed = new Set<number>()
@@ -25,7 +25,7 @@ export class FrameReader {
     this.#port = port
   }
 
-  /** Whether both channels have told the port. */
+  /** Whether both channels have sent the port number. */
   get isConfirmed(): boolean {
     return this.#confirmed.size === 2
   }

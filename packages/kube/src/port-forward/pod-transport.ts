@@ -1,4 +1,4 @@
-/** HTTP to a port of a pod, which may listen on loopback only, by port-forward. */
+/** HTTP to a port of a pod by port-forward; the pod may listen on loopback only. */
 import type http from 'node:http'
 import { createRequire } from 'node:module'
 import type { Duplex } from 'node:stream'
@@ -7,15 +7,15 @@ import { plainHeaders } from '../config/http-transport.ts'
 import type { LoadedKubeConfig } from '../config/load.ts'
 import { type PodPort, portForwardPath } from './pod-port.ts'
 
-/** Not imported: that would load Node's client of the web's kind as well, which is large. */
+/** Not imported, as that would also load Node's large fetch client. */
 const require = createRequire(import.meta.url)
 const { request: open } = require('node:http') as typeof http
 
-/** A transport whose every request has a connection of its own. Rejects with KubeError. */
+/** A transport with a new connection for every request. Rejects with KubeError. */
 export function podTransport(config: Pick<LoadedKubeConfig, 'upgradeTo'>, target: PodPort): Transport {
   return {
     send: async (request, signal) => {
-      // Loads what speaks WebSocket, which most processes never do.
+      // Loads the WebSocket client, which most processes never need.
       const { openForwardedConnection } = await import('./forwarded-connection.ts')
       const address = await config.upgradeTo(portForwardPath(target))
       const connection = await openForwardedConnection(target, address, signal)
@@ -32,7 +32,7 @@ interface Exchange {
 
 function exchange(request: HttpRequest, { connection, port, signal }: Exchange): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
-    // It may have failed since it was opened, which a request would not notice.
+    // The connection may have failed since it was opened, which a request would not notice.
     if (connection.errored !== null) {
       reject(connection.errored)
       return

@@ -3,10 +3,10 @@ import type { IncomingMessage } from 'node:http'
 import { errorOfResponse, errorOfTransport } from '../client/errors.ts'
 import type { KubeError } from '../contract.ts'
 
-/** A Status is short; of anything longer the beginning is enough. */
+/** A Status is short; of longer responses the beginning is enough. */
 const longestAnswerBytes = 64 * 1024
 
-/** The error of an answer other than 101. */
+/** The error of a response other than 101. */
 export async function refusalOf(asked: string, response: IncomingMessage): Promise<KubeError> {
   try {
     let text = ''
