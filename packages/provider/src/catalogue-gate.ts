@@ -1,37 +1,36 @@
 /** Prevents one wrong response from removing the instance types of a cluster. */
 import type { Clock } from '@tenon/runtime'
 
-/** How long a much smaller list must be the only one told. */
+/** How long all lists must agree before a much smaller one is accepted. */
 const confirmationMs = 10 * 60_000
-/** When to ask again for a list that was kept out. */
+/** When to ask again after a list was rejected. */
 export const catalogueRecheckMs = 2 * 60_000
 
-/** Whether a list of instance types is taken. */
+/** Whether a list of instance types is accepted. */
 export type CatalogueVerdict =
   | { readonly kind: 'taken' }
-  /** Kept out; the list before stands, if there was one. */
+  /** Rejected; the previous list stays, if there was one. */
   | { readonly kind: 'keptOut'; readonly message: string }
 
 /**
- * Holds every list of types against the one that stands. One that is empty, or lacks half of what stands, is kept out
- * until every list of ten minutes, two at the least, has said the same. Nothing drifts, and no offering is lost, for a
- * list that is kept out.
+ * Compares every list of types with the accepted one. An empty list, or one that lacks half of the types, is rejected
+ * until all lists of ten minutes (at least two) agree. A rejected list causes no drift and removes no offering.
  */
 export class CatalogueGate {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #inUse: () => Iterable<string>
-  /** Names of the list that was taken last. */
+  /** Names in the list that was accepted last. */
   #standing: ReadonlySet<string> | undefined
-  /** When the first of the lists that say the same was told. */
+  /** When the first of the lists that agree was received. */
   #smallerSinceMs: number | undefined
 
-  /** @param inUse types of the instances that exist, which the first list after a start is checked against. */
+  /** @param inUse types of existing instances, with which the first list after a start is compared. */
   constructor(clock: Pick<Clock, 'monotonic'>, inUse: () => Iterable<string> = () => []) {
     this.#clock = clock
     this.#inUse = inUse
   }
 
-  /** @param names of the types in a list that was just told. */
+  /** @param names of the types in a new list. */
   judge(names: Iterable<string>): CatalogueVerdict {
     const told = new Set(names)
     const now = this.#clock.monotonic()
@@ -52,7 +51,7 @@ export class CatalogueGate {
   }
 }
 
-/** Whether half of what was there is missing; of an odd number, the smaller half will do. */
+/** Whether half of the types are missing; of an odd number, the smaller half is enough. */
 function isSmaller(told: ReadonlySet<string>, before: ReadonlySet<string>): boolean {
   if (told.size === 0) return true
   let left = 0

@@ -1,7 +1,7 @@
-/** What a cloud adds to the chart that installs Tenon; `npm run charts` writes it there. */
+/** What a cloud adds to the chart of Tenon; `npm run charts` writes it there. */
 import type { NodeClass, ResourceType } from '@tenon/api'
 
-/** A rule of a Role or ClusterRole, as Kubernetes writes it. */
+/** A rule of a Role or ClusterRole. */
 export interface AccessRule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]
@@ -9,71 +9,73 @@ export interface AccessRule {
   readonly verbs: readonly string[]
 }
 
-/** Where a value of the chart goes to. */
+/** How a chart value reaches the controller. */
 export type ChartTarget =
-  /** The variable gets the value, the items of a list with commas between them; an empty one is omitted. */
+  /** The variable gets the value; lists are joined by commas, empty values are omitted. */
   | { readonly kind: 'variable'; readonly variable: string }
-  /** The value names a Secret; each variable gets the entry of its name. */
+  /** The value names a Secret; each variable gets the entry of its own name. */
   | { readonly kind: 'secretVariables'; readonly variables: readonly string[] }
   /** The value names a Secret; the variable gets the path of a file with one of its entries. */
   | { readonly kind: 'secretFile'; readonly variable: string; readonly entry: string }
-  /** The value is the text of a file, or a list that is written into it as YAML; the variable gets its path. */
+  /**
+   * The value is the content of a file, or a list that is written to it as YAML; the variable gets its path.
+   */
   | {
       readonly kind: 'file'
       readonly variable: string
-      /** Such as `prices.json`; unlike those of the cloud's other files. */
+      /** Such as `prices.json`; unique among the cloud's files. */
       readonly file: string
-      /** Given for a JSON object: what it holds, for the error about one that is none. */
+      /** Set for a JSON object: what it contains, for the error about invalid JSON. */
       readonly jsonObject?: string
     }
 
-/** A value of the chart, below the provider's name. */
+/** A chart value, under the provider's name. */
 export interface ChartValue {
   readonly name: string
-  /** A sentence for values.yaml and the table of values. */
+  /** One sentence for values.yaml and the table of values. */
   readonly meaning: string
-  /** Its default. */
+  /** The default. */
   readonly initial: string | readonly string[]
-  /** JSON schema; that of a text without it. */
+  /** JSON schema; default: a string. */
   readonly schema?: object
-  /** Given when a release needs it: an example or an explanation, such as `such as a-1`. */
+  /** Set if a release needs the value: an example or an explanation, such as `such as a-1`. */
   readonly needed?: string
   readonly to: ChartTarget
 }
 
-/** A chart of another project, whose values files install Tenon as they are. */
+/** A chart of another project whose values files also work for Tenon. */
 export interface FormerChart {
-  /** Its name; that of the chart of its definitions ends with `-crd`. Tenon has both under these names too. */
+  /** Its name; the chart of its CRDs has the suffix `-crd`. Tenon is also published under these names. */
   readonly name: string
-  /** Matches the images that the other project calls its own; they are not run, whatever `image` says. */
+  /** Matches the other project's own images, which are not run whatever `image` says. */
   readonly images: string
-  /** Where its values are here, path by path, such as `settings.region` at `my-cloud.region`. */
+  /** Renamed values by path, such as `settings.region` at `my-cloud.region`. */
   readonly renamed: Readonly<Record<string, string>>
-  /** Its values without effect here, path by path, with what is told about each after an installation. */
+  /** Values without effect, by path, with a note that is shown after an installation. */
   readonly ignored: Readonly<Record<string, string>>
 }
 
 /** What a cloud adds to the chart. */
 export interface ProviderChart {
   readonly values: readonly ChartValue[]
-  /** Rights in the whole cluster besides reading the node classes. */
+  /** Cluster-wide rules, in addition to reading node classes. */
   readonly rules: readonly AccessRule[]
-  /** Rights in single namespaces. */
+  /** Rules in single namespaces. */
   readonly roles: readonly {
-    /** The Role is called by the release and this. */
+    /** Suffix of the Role's name, after the name of the release. */
     readonly name: string
     readonly namespace: string
     readonly rules: readonly AccessRule[]
   }[]
   /** Labels, with their values, of nodes that the controller prefers to run on. */
   readonly preferredNodes?: Readonly<Record<string, readonly string[]>>
-  /** Given when Tenon takes the place of another chart. */
+  /** Set if Tenon can replace another chart. */
   readonly takesOver?: FormerChart
-  /** Told after an installation. */
+  /** Shown after an installation. */
   readonly note?: string
 }
 
-/** Rights in the whole cluster that a cloud needs: those of its chart, and to read its node classes. */
+/** All cluster-wide rules of a cloud: those of its chart, and reading its node classes. */
 export function clusterRulesOf(
   nodeClasses: readonly ResourceType<NodeClass>[],
   chart: Pick<ProviderChart, 'rules'>,

@@ -2,8 +2,8 @@ import type { Transport } from '@tenon/runtime'
 
 /** How a provider sends requests to its cloud. */
 export interface CloudRequests {
-  /** Wraps a transport to the cloud so that nothing is changed there once this process no longer leads. */
+  /** Wraps a transport to the cloud, so that writes are blocked once this process is no longer the leader. */
   readonly fenced: (transport: Transport) => Transport
-  /** Of requests to the cloud. */
+  /** For requests to the cloud. */
   readonly userAgent: string
 }

@@ -1,8 +1,8 @@
 import type { CloudProvider } from './contract.ts'
 
 /**
- * The object with some of its methods replaced. Everything else it offers, optional parts included, stays its own,
- * so that nothing can be forgotten here.
+ * The object with some methods replaced. All other members, also optional ones, stay, so that a decorator cannot forget
+ * any.
  */
 export function decorated<T extends Partial<NoInfer<M>>, M extends object = CloudProvider>(
   object: T,

@@ -1,6 +1,6 @@
 /**
- * What a provider is written with. A provider outside this repository has this package alone, so that the objects,
- * the client and the capabilities that the contract is about are here as well.
+ * What a provider needs. External providers only have this package, so it also exports the objects, the client and the
+ * capabilities that the contract uses.
  */
 export {
   admitsValue,

@@ -1,4 +1,4 @@
-/** Errors of clouds that are used through the API of the cluster. */
+/** Errors of clouds that are used through the Kubernetes API. */
 import { isKubeError, type KubeErrorKind } from '@tenon/kube'
 import { ProviderError, type ProviderErrorKind } from './contract.ts'
 
@@ -9,8 +9,8 @@ const kinds: Partial<Readonly<Record<KubeErrorKind, ProviderErrorKind>>> = {
 }
 
 /**
- * Does `work` and turns errors of the Kubernetes API into those of the contract. Other errors pass; once `signal`
- * is aborted, its reason is what is thrown.
+ * Runs `work` and converts errors of the Kubernetes API to those of the contract. Other errors are not changed. After
+ * `signal` aborted, its reason is thrown.
  */
 export async function withProviderErrors<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   try {

@@ -1,4 +1,6 @@
-/** Which labels a kubelet may give its own Node (kubelet 1.16 to 1.37: flag --node-labels, admission NodeRestriction). */
+/**
+ * Which labels a kubelet may set on its own Node (kubelet 1.16 to 1.37: flag --node-labels, admission NodeRestriction).
+ */
 
 const reservedDomains = ['kubernetes.io', 'k8s.io'] as const
 const openDomains = ['kubelet.kubernetes.io', 'node.kubernetes.io'] as const
@@ -17,8 +19,8 @@ const openLabels: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether a node may be told to register with the label. A kubelet that is told of another one does not start; the core
- * sets it when the Node registers.
+ * Whether a kubelet may register with the label. It does not start with other labels; the core sets those when the Node
+ * registers.
  */
 export function isKubeletLabel(key: string): boolean {
   const domain = key.includes('/') ? (key.split('/', 1)[0] ?? '') : ''
@@ -26,7 +28,7 @@ export function isKubeletLabel(key: string): boolean {
   return !reservedDomains.some(isWithin) || openLabels.has(key) || openDomains.some(isWithin)
 }
 
-/** The labels that a node may be told to register with. */
+/** The labels with which a kubelet may register. */
 export function kubeletLabels(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(labels).filter(([key]) => isKubeletLabel(key)))
 }

@@ -9,20 +9,20 @@ import type { PreflightModule } from './preflight.ts'
 import type { ProviderSimulator } from './simulator.ts'
 import type { SurveyModule } from './survey.ts'
 
-/** Environment variables, those of a module's options included. */
+/** Environment variables, including the options of a module. */
 export type ProviderEnvironment = Readonly<Record<string, string | undefined>>
 
-/** An option of one provider; a flag beats its variable, which beats the default. */
+/** An option of one provider. The flag overrides the variable, which overrides the default. */
 export interface ProviderOption {
   /** Without dashes. */
   readonly flag: string
-  /** The value arrives in the provider's environment under this name. */
+  /** The provider's environment contains the value under this name. */
   readonly variable: string
-  /** How the value is checked. A duration arrives in milliseconds. */
+  /** How the value is checked. Durations are passed in milliseconds. */
   readonly kind: 'text' | 'name' | 'integer' | 'boolean' | 'duration'
   /** As a user would write it; empty for none. */
   readonly fallback: string
-  /** Name of the value in help, for example `PATH`. */
+  /** The value's name in help texts, such as `PATH`. */
   readonly takes: string
   /** One sentence for help and documentation. */
   readonly meaning: string
@@ -42,57 +42,57 @@ export interface ProviderKubernetes {
   /** The caches of this process, not started yet. */
   readonly registry: CacheRegistry
   readonly events: EventRecorder
-  /** URL of the API server as this process sees it. */
+  /** URL of the API server as this process uses it. */
   readonly server: string
 }
 
-/** A problem that `tenon validate` reports of an object. */
+/** A problem of an object that `tenon validate` reports. */
 export interface OfflineFinding {
   readonly severity: 'error' | 'warning'
-  /** Path in the object; empty for the object as a whole. */
+  /** Path in the object; empty for the whole object. */
   readonly field: string
   readonly message: string
   /** What to write instead. */
   readonly fix?: string
 }
 
-/** Instance types that a NodePool may choose from. */
+/** Instance types of a NodePool. */
 export interface OfflineTypes {
-  /** In the zone that is asked for. */
+  /** In the selected zone. */
   readonly offered: readonly InstanceType[]
   /** In any zone. */
   readonly known: readonly InstanceType[]
-  /** Set when there may be others: nothing is wrong with a NodePool that none of these suits. */
+  /** Set if other types may exist: a NodePool for which none is suitable is not a problem then. */
   readonly isPartial?: true
 }
 
 /** What a provider knows of NodePools and node classes without its cloud. */
 export interface OfflineCatalogue {
-  /** Those of the provider itself. */
+  /** The provider's own rules. */
   readonly rules: PoolRules
   /**
-   * The types that pools of a node class choose from; of its defaults when it is not known.
-   * @param others objects among the files of kinds that no provider of Tenon serves.
+   * The types for pools of a node class; for its defaults if the node class is undefined.
+   * @param others objects in the files whose kinds belong to no provider of Tenon.
    */
   readonly typesOf: (nodeClass: KubeObject | undefined, others?: readonly KubeObject[]) => OfflineTypes
-  /** As {@link CloudProvider.currency} has it. */
+  /** See {@link CloudProvider.currency}. */
   readonly priceUnit?: string
-  /** What is wrong with a node class that the API server admits. */
+  /** Problems of a node class that the API server accepts. */
   readonly findingsOf: (nodeClass: KubeObject) => readonly OfflineFinding[]
-  /** What is wrong with an object that node classes choose from, as a user writes it. */
+  /** Problems of a user's object that node classes refer to. */
   readonly sourceFindingsOf?: (object: KubeObject) => readonly OfflineFinding[]
-  /** What is wrong with files that the options name. */
+  /** Problems of files that options name. */
   readonly problems: readonly { readonly file: string; readonly message: string }[]
 }
 
 /**
- * All that Tenon knows of a cloud before it is asked: the command line, `tenon validate`, help and the printed
- * CustomResourceDefinitions are made from it. The module itself loads nothing else; its functions load what they need.
+ * All that Tenon knows of a cloud before it is used: the source of the command line, `tenon validate`, help, and
+ * printed CustomResourceDefinitions. The module loads nothing else by itself; its functions load what they need.
  */
 export interface ProviderModule {
-  /** The value of `--provider`, for example `my-cloud`. */
+  /** The value of `--provider`, such as `my-cloud`. */
   readonly name: string
-  /** As people write it, for example `My Cloud`. */
+  /** As written in texts, such as `My Cloud`. */
   readonly title: string
   /** The first is the default. */
   readonly nodeClasses: readonly ResourceType<NodeClass>[]
@@ -100,11 +100,11 @@ export interface ProviderModule {
   readonly options: readonly ProviderOption[]
   /** Options of `tenon validate`. */
   readonly validateOptions: readonly ProviderOption[]
-  /** Command lines for help. */
+  /** Example command lines for help. */
   readonly examples?: {
-    /** Of `tenon controller`, in lines of at most 98 characters. */
+    /** For `tenon controller`, in lines of at most 98 characters. */
     readonly controller?: readonly string[]
-    /** Of `tenon validate`. */
+    /** For `tenon validate`. */
     readonly validate?: readonly string[]
   }
   /** Node classes of earlier releases, `apiVersion kind`, with what to write instead. */
@@ -112,31 +112,33 @@ export interface ProviderModule {
   /** CustomResourceDefinitions of the node classes. */
   crds(): Promise<readonly object[]>
   /**
-   * Makes the provider.
-   * @throws ProviderSettingError for a setting that is missing or wrong, another error when the cloud cannot be used.
+   * Creates the provider.
+   * @throws ProviderSettingError for a missing or invalid setting, another error if the cloud cannot be used.
    */
   open(dependencies: ProviderDependencies): Promise<CloudProvider>
   /**
-   * Makes the catalogue for `tenon validate`.
-   * @param readText reads a file that an option names; rejects when it cannot be read.
-   * @throws ProviderSettingError for an option that is wrong.
+   * Creates the catalogue for `tenon validate`.
+   * @param readText reads a file that an option names; rejects if it cannot be read.
+   * @throws ProviderSettingError for an invalid option.
    */
   offline(env: ProviderEnvironment, readText: (path: string) => Promise<string>): Promise<OfflineCatalogue>
-  /** For `tenon up` and `tenon devcluster`; absent when the cloud cannot be simulated. */
+  /** For `tenon up` and `tenon devcluster`; absent if there is no simulator. */
   readonly simulator?: () => Promise<ProviderSimulator>
-  /** For `tenon cluster-autoscaler`; absent when the cloud has no groups that it scales. */
+  /** For `tenon cluster-autoscaler`; absent if the cloud has no scalable node groups. */
   readonly nodeGroups?: () => Promise<NodeGroupModule>
-  /** For the chart that installs Tenon; absent when that does not offer the cloud. */
+  /** For the chart of Tenon; absent if the chart does not offer the cloud. */
   readonly chart?: () => Promise<ProviderChart>
-  /** For `tenon init`; absent when its node groups are not known. */
+  /** For `tenon init`; absent if node groups cannot be detected. */
   readonly survey?: () => Promise<SurveyModule>
-  /** For `tenon preflight`; absent when there is nothing to ask of the cloud. */
+  /** For `tenon preflight`; absent if there is nothing to check. */
   readonly preflight?: () => Promise<PreflightModule>
 }
 
-/** A setting of a provider is missing or wrong. The message names the setting and the fix, and holds no secret. */
+/**
+ * A setting of a provider is missing or invalid. The message names the setting and the fix, and contains no secret.
+ */
 export class ProviderSettingError extends Error {
-  /** The environment variable that is wrong, where the message does not name it. */
+  /** The environment variable with the problem, if the message does not name it. */
   readonly variable: string | undefined
 
   constructor(message: string, variable?: string) {

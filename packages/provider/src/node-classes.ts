@@ -1,9 +1,9 @@
-/** Handling of node classes that all providers share. */
+/** Functions for node classes that all providers share. */
 import { conditionOf, type NodeClaim, type NodeClass, type ResourceType } from '@tenon/api'
 import { type Cache, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { ProviderError } from './contract.ts'
 
-/** Where the node classes of a kind are read. */
+/** Where node classes of a kind are read. */
 export interface NodeClassSource<T extends NodeClass> {
   readonly kube: Pick<KubeClient, 'get'>
   readonly nodeClasses: Pick<Cache<T>, 'get'>
@@ -11,8 +11,8 @@ export interface NodeClassSource<T extends NodeClass> {
 
 /**
  * The node class of a claim that is launched (scheduling.md 13.3).
- * @throws ProviderError `insufficientCapacity` when there is none of that name, `nodeClassNotReady` when it is not
- * ready, `other` when the claim names none.
+ * @throws ProviderError `insufficientCapacity` if it does not exist, `nodeClassNotReady` if it is not ready, `other` if
+ * the claim names none.
  */
 export async function readyNodeClass<T extends NodeClass>(
   kind: ResourceType<T>,
@@ -38,7 +38,9 @@ export async function readyNodeClass<T extends NodeClass>(
   )
 }
 
-/** Does `work` on an object of the cluster: one that has changed meanwhile is tried again, one that is gone is done. */
+/**
+ * Runs `work` on an object of the cluster. Retries if the object has changed meanwhile; done if it was deleted.
+ */
 export async function unlessOvertaken(work: () => Promise<ReconcileResult>): Promise<ReconcileResult> {
   try {
     return await work()

@@ -1,4 +1,4 @@
-/** The instance types that a claim can be launched with, for providers that choose themselves. */
+/** The instance types with which a claim can be launched, for providers that choose the type themselves. */
 import {
   admitsValue,
   comparePrices,
@@ -20,7 +20,7 @@ export interface LaunchChoice {
   readonly offering: Offering
 }
 
-/** Whether a type has what a claim asks for. Keys of which the type says nothing do not narrow the choice. */
+/** Whether a type meets the claim. Requirements on keys that the type does not have are ignored. */
 export function isSuitable(claim: NodeClaim, type: InstanceType): boolean {
   return (
     admitsAll(claim.spec.requirements, type.requirements) &&
@@ -28,7 +28,7 @@ export function isSuitable(claim: NodeClaim, type: InstanceType): boolean {
   )
 }
 
-/** Available offerings that a claim may be launched with, cheapest first; ties in the order of the types. */
+/** Available offerings for a claim, cheapest first, ties in the order of the types. */
 export function launchChoices(claim: NodeClaim, types: readonly InstanceType[]): readonly LaunchChoice[] {
   return types
     .filter((type) => isSuitable(claim, type))
@@ -40,7 +40,7 @@ export function launchChoices(claim: NodeClaim, types: readonly InstanceType[]):
     .toSorted((a, b) => comparePrices(a.offering.pricePerHour, b.offering.pricePerHour))
 }
 
-/** Labels that requirements fix to one value. */
+/** Labels for which the requirements allow exactly one value. */
 export function singleValues(requirements: readonly Requirement[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     requirements.flatMap(({ key, operator, values = [] }) =>
@@ -49,7 +49,7 @@ export function singleValues(requirements: readonly Requirement[]): Readonly<Rec
   )
 }
 
-/** What pods get of a node; nothing of a resource that is wholly reserved. */
+/** Capacity minus overhead; without resources that are completely reserved. */
 export function allocatableOf({ capacity, overhead }: InstanceType): Resources {
   const reserved = [overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold]
   return Object.fromEntries(
@@ -63,7 +63,7 @@ export function allocatableOf({ capacity, overhead }: InstanceType): Resources {
   )
 }
 
-/** The name of an offering in errors and news. */
+/** The offering's name in errors and events. */
 export function offeringRef({ type, offering }: LaunchChoice): OfferingRef {
   const valueOf = (key: string) => offering.requirements.find((each) => each.key === key)?.values?.[0] ?? ''
   return {
@@ -87,7 +87,7 @@ function admits(wanted: Requirement, own: Requirement): boolean {
   return (own.values ?? []).some((value) => admitsValue(wanted, value))
 }
 
-/** Resources that the type does not know (added by an overlay, say) are not judged here; GPUs are. */
+/** Resources that the type does not have (for example those of an overlay) are ignored, except GPUs. */
 function holdsAll(type: InstanceType, requests: Resources): boolean {
   const allocatable = allocatableOf(type)
   return Object.entries(requests).every(([name, amount]) => {

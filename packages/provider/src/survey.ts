@@ -1,47 +1,47 @@
-/** What `tenon init` asks of a cloud: which node groups a cluster has already. Nothing is changed by it. */
+/** What `tenon init` reads from a cloud: the existing node groups of a cluster. It changes nothing. */
 import type { InstanceType, Node, NodeClass, ResourceType, Taint } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 
-/** How a cloud knows a node: not at all, as an instance of its own, or as one that it manages on another cloud. */
+/** Whether a node is unknown to the cloud, one of its instances, or one that it manages in another cloud. */
 export type Recognition = 'none' | 'instance' | 'managed'
 
-/** Nodes that the cloud, or a user of it, has made alike. */
+/** Nodes that the cloud, or a user of it, created with equal settings. */
 export interface ExistingGroup {
-  /** What the cloud calls such a group, such as `nodepool`. */
+  /** The cloud's name for such a group, such as `nodepool`. */
   readonly source: string
   readonly name: string
-  /** Other names that `--nodes` of Cluster Autoscaler may have for it, such as an id. */
+  /** Other names in `--nodes` of Cluster Autoscaler, such as an id. */
   readonly otherNames: readonly string[]
   /** Name of its instance type. */
   readonly instanceType: string
-  /** Number of nodes; absent when it is not known. */
+  /** Number of nodes; absent if unknown. */
   readonly size?: number
-  /** Bounds that the cloud itself knows of; those of `--nodes` come first. */
+  /** The cloud's own limits; those of `--nodes` take precedence. */
   readonly minSize?: number
   readonly maxSize?: number
-  /** Of its nodes: those that the group gives them. */
+  /** Labels that the group sets on its nodes. */
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
-  /** `spec` of a node class whose nodes are like those of the group. */
+  /** `spec` of a node class with the settings of the group. */
   readonly nodeClassSpec: object
-  /** What the user has to know or do before its NodePool launches nodes: sentences. */
+  /** What the user must know or do before the NodePool can launch nodes: sentences. */
   readonly remarks: readonly string[]
 }
 
-/** What a cluster has. */
+/** The existing groups of a cluster. */
 export interface Survey {
   readonly groups: readonly ExistingGroup[]
-  /** Types that nodes can be launched with; those of the module's `offline` without it. */
+  /** Types that can be launched; default: those of the module's `offline`. */
   readonly types?: readonly InstanceType[]
-  /** What could not be found out, and why: sentences. */
+  /** What could not be read, and why: sentences. */
   readonly remarks: readonly string[]
 }
 
-/** What a survey is made with. */
+/** What a survey needs. */
 export interface SurveyDependencies {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Of the cluster; refuses to write. */
+  /** The cluster; writes are refused. */
   readonly kube: Pick<KubeClient, 'get' | 'list'>
   readonly nodes: readonly Node[]
   readonly clock: Clock
@@ -51,15 +51,15 @@ export interface SurveyDependencies {
 
 /** Finds the node groups of a cluster, for `tenon init`. */
 export interface SurveyModule {
-  /** By its provider ID, mostly. */
+  /** Usually decided by its provider ID. */
   recognizes(node: Node): Recognition
-  /** The kind of node class that is written. */
+  /** The kind of the node class to write. */
   readonly nodeClass: ResourceType<NodeClass>
   /** `spec` of a node class for nodes of which only the instance type is known. */
   nodeClassSpecOf(instanceType: string): object
   /**
-   * Reads the groups. What cannot be read is a remark, not an error: nodes tell the rest.
-   * @throws ProviderSettingError for a setting that is wrong; one that is missing is a remark.
+   * Reads the groups. What cannot be read is a remark, not an error, as nodes show the rest.
+   * @throws ProviderSettingError for an invalid setting; a missing setting is a remark.
    */
   survey(dependencies: SurveyDependencies, signal: AbortSignal): Promise<Survey>
 }

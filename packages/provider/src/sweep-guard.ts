@@ -1,40 +1,40 @@
 /** Limits the pace of garbage collection, so that one wrong response cannot empty a cluster. */
 import type { Clock } from '@tenon/runtime'
 
-/** Shares of what is there. */
+/** Shares of all objects. */
 const mostAtOnce = 0.2
 const mostAPass = 0.1
 
 export interface SweepGuardOptions {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** What is swept, as the metric `tenon_sweep_held_objects` names it. */
+  /** What is swept, as in the metric `tenon_sweep_held_objects`. */
   readonly name: string
-  /** How long a sweep of many must be wanted by every pass before the first of them goes. */
+  /** How long every pass must agree before the first object of a large sweep is deleted. */
   readonly graceMs: number
 }
 
-/** What a pass may do with what it would delete. */
+/** The decision about one pass. */
 export interface SweepRound {
-  /** May go now, each once a second witness agrees. */
+  /** May be deleted now, each after a second check. */
   readonly admitted: readonly string[]
-  /** Stay for now. */
+  /** Must stay for now. */
   readonly held: readonly string[]
-  /** Why, where it is not their number. */
+  /** Why they are held, if not because of their number. */
   readonly why?: string
 }
 
 /**
- * Decides how many of what nobody seems to own may be deleted in one pass. One object, or at most 20 % of what is
- * there, may go. More than that is more likely a wrong answer than the truth: nothing goes until every pass of the
- * grace period has named it, and then at most 10 % a pass, at least one.
+ * Decides how many unowned objects one pass may delete: one, or at most 20 % of all. A larger number is more likely a
+ * wrong response: nothing is deleted until every pass of the grace period agrees, and then at most 10 % per pass, at
+ * least one.
  */
 export class SweepGuard {
   readonly name: string
-  /** Says why nothing may go at all. */
+  /** Returns why nothing may be deleted at all. */
   gate: (wanted: number, present: number) => string | undefined = () => undefined
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #graceMs: number
-  /** Since when each of a sweep of many is to go. */
+  /** For each object of a large sweep, since when it is to be deleted. */
   readonly #since = new Map<string, number>()
   #held = 0
 
@@ -50,15 +50,18 @@ export class SweepGuard {
   }
 
   /**
-   * Asked once in every pass, also when there is nothing to delete.
-   * @param wanted ids of what the pass would delete.
-   * @param present how many there are in all, those included.
+   * Call it in every pass, even if there is nothing to delete.
+   * @param wanted ids that the pass would delete.
+   * @param present the number of all objects, including those.
    */
   admit(wanted: readonly string[], present: number): SweepRound {
     return this.#gated(wanted, present, () => this.#round(wanted, present))
   }
 
-  /** The same where each is confirmed by a named read of the API server itself: then their number proves nothing. */
+  /**
+   * The same for objects that are each confirmed by reading them from the API server, so that their number does not
+   * matter.
+   */
   admitOneByOne(wanted: readonly string[], present: number): SweepRound {
     return this.#gated(wanted, present, () => ({ admitted: [...wanted], held: [] }))
   }
@@ -74,7 +77,7 @@ export class SweepGuard {
     const now = this.#clock.monotonic()
     const named = new Set(wanted)
     for (const id of this.#since.keys()) if (!named.has(id)) this.#since.delete(id)
-    // What is left of a sweep of many goes at its pace to the end.
+    // The rest of a large sweep keeps its limited pace.
     const isMany = this.#since.size > 0 || (wanted.length > 1 && wanted.length > mostAtOnce * present)
     if (!isMany) return { admitted: [...wanted], held: [] }
     for (const id of wanted) if (!this.#since.has(id)) this.#since.set(id, now)
@@ -85,7 +88,7 @@ export class SweepGuard {
   }
 }
 
-/** For events: what a pass would have deleted, why it did not, and when it will. */
+/** For events: what would have been deleted, why it was not, and when it will be. */
 export function heldMessage(what: string, { admitted, held, why }: SweepRound, present: number): string {
   const wanted = admitted.length + held.length
   if (why !== undefined) return `${wanted} of ${present} ${what}, and are kept: ${why}`

@@ -4,7 +4,7 @@ import { admitsValue, labels, normalizedLabel, ownValue } from '@tenon/api'
 import type { ContractWorld } from './harness.ts'
 import { endedOrDead, launched, launchedAtLast, listedIDs, rejection, settled } from './story.ts'
 
-/** `create` (scheduling.md 13.2): what it answers, and never a second instance. */
+/** `create` (scheduling.md 13.2): its result, and that it never creates a second instance. */
 export function examineCreation(open: () => Promise<ContractWorld>): void {
   test('a launch answers an instance that the claim asks for', async () => {
     const world = await open()

@@ -6,7 +6,7 @@ import { launched, settled } from './story.ts'
 
 const labelKey = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/
 
-/** What a provider says of itself, its instance types and its instances (scheduling.md 13.1, 13.2). */
+/** The provider's properties, its instance types and its instances (scheduling.md 13.1, 13.2). */
 export function examineDescription(open: () => Promise<ContractWorld>): void {
   test('a provider has a name, node classes, and policies that make sense', async () => {
     const { provider, pool } = await open()

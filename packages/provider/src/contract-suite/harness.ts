@@ -2,53 +2,53 @@
 import type { NodeClaim, NodePool } from '@tenon/api'
 import type { CloudProvider } from '../contract.ts'
 
-/** When a process dies: at a write of the provider, numbered from 1. */
+/** When a process crashes: before or after one of the provider's writes, numbered from 1. */
 export interface Death {
   readonly atWrite: number
   readonly when: 'before' | 'after'
 }
 
-/** A provider in a process that can die. */
+/** A provider in a process that can crash. */
 export interface ProviderProcess {
   readonly provider: CloudProvider
   readonly isDead: () => boolean
 }
 
-/** Why a launch cannot succeed. */
+/** Why a launch fails. */
 export type Obstacle =
   | 'nodeClassMissing'
   | 'nodeClassNotReady'
-  /** Nothing that fits is to be had now. */
+  /** No suitable capacity is available. */
   | 'soldOut'
-  /** The cloud refuses for a reason of its own. */
+  /** The cloud refuses for another reason. */
   | 'refused'
   | 'throttled'
 
-/** A cloud without instances on virtual time, its node class ready, and one process that uses it. */
+/** A cloud without instances on virtual time, with a ready node class and one process that uses it. */
 export interface ContractWorld {
   readonly provider: CloudProvider
   /** A NodePool whose node class exists. */
   readonly pool: NodePool
-  /** No instance has it. */
+  /** An ID that no instance has. */
   readonly unknownProviderID: string
-  /** IDs that this provider never gives, made from one that it gave where that is tempting. */
+  /** IDs that this provider never assigns, some similar to the given one. */
   readonly malformedProviderIDs: (existing: string) => readonly string[]
-  /** Another process on the same cloud and cluster; it remembers nothing. */
+  /** Starts another process for the same cloud and cluster, without any state. */
   startProcess(death?: Death): ProviderProcess
-  /** Moves time until `done()`; answers whether that came before `limitMs` had passed. */
+  /** Advances time until `done()`; returns whether that happened within `limitMs`. */
   advanceUntil(done: () => boolean, limitMs: number): Promise<boolean>
-  /** Stores a claim that several types fit, as the core has it when it launches. */
+  /** Stores a claim for which several types are suitable, as the core does before a launch. */
   createClaim(name: string): NodeClaim
-  /** Stores a claim in place of the one of its name; answers it as it is stored. */
+  /** Replaces the claim of the same name; returns it as stored. */
   storeClaim(claim: NodeClaim): NodeClaim
-  /** Provider IDs of the instances of a claim that the cloud has, those going away omitted. */
+  /** Provider IDs of the cloud's instances of a claim, without those being deleted. */
   instancesOf(claimName: string): readonly string[]
-  /** An instance that this installation does not own; answers its provider ID. */
+  /** Adds an instance of another owner; returns its provider ID. */
   addForeignInstance(): string
-  /** The next creation of an instance takes effect, and its answer is lost. */
+  /** The next creation of an instance succeeds, but its response is lost. */
   loseNextAnswer(): void
-  /** Puts something in the way of launches; false when that cannot happen with this provider. */
+  /** Makes launches fail; returns false if this provider has no such failure. */
   obstruct(obstacle: Obstacle): Promise<boolean>
-  /** Changes what instances should be like; false when those of this provider never drift. */
+  /** Causes drift of existing instances; returns false if instances of this provider never drift. */
   causeDrift(): boolean
 }

@@ -1,7 +1,4 @@
-/**
- * Tests that every provider passes, which a provider's own tests run with a harness for its cloud, and what such a
- * harness is made of.
- */
+/** Tests for every provider, which a provider's own tests run with a harness for its cloud. */
 import { describe } from 'node:test'
 import { examineCreation } from './creation.ts'
 import { examineDescription } from './description.ts'
@@ -13,7 +10,7 @@ export type { ContractWorld, Death, Obstacle, ProviderProcess } from './harness.
 export { MemoryKube } from './memory-kube.ts'
 export { type MortalProcess, mortalProcess } from './mortal-process.ts'
 
-/** Registers the contract's tests for one provider; each test opens a world of its own. */
+/** Registers the contract's tests for one provider; each test opens its own world. */
 export function examineProvider(name: string, open: () => Promise<ContractWorld>): void {
   describe(`${name} keeps the provider contract: launching`, () => {
     examineCreation(open)

@@ -12,7 +12,7 @@ import {
   settled,
 } from './story.ts'
 
-/** More instances than any page holds that a provider is likely to be given. */
+/** More instances than fit on any page of a cloud's API. */
 const many = 40
 
 /** `get`, `list` and `delete` (scheduling.md 13.2, lifecycle.md 3.7). */

@@ -1,6 +1,6 @@
 /**
- * An in-memory Kubernetes API for tests of providers. Not the embedded API server: `@tenon/provider` is published and
- * brings nothing along, and tests want each write to be seen at once.
+ * An in-memory Kubernetes API for tests of providers. It is not the embedded API server, as `@tenon/provider` is
+ * published without dependencies, and tests need each write to be visible at once.
  */
 import { type KubeObject, matchesSelector, type NewObject, pathOf, type ResourceType } from '@tenon/api'
 import {
@@ -19,13 +19,15 @@ import { type Clock, rfc3339 } from '@tenon/runtime'
 
 type Json = Record<string, unknown>
 
-/** A client, and caches that see every write at once. Kinds are distinguished by their plural. */
+/** A client and caches that see every write at once. Kinds are distinguished by their plural. */
 export class MemoryKube implements KubeClient {
   version = 'v1.34.1'
   readonly writes: { readonly verb: string; readonly path: string; readonly body?: unknown }[] = []
   readonly events: EventInput[] = []
   readonly recorder: EventRecorder = { record: (event) => this.events.push(event) }
-  /** Errors for the next writes that fit; with `hasEffect` the write is done, and only its answer is lost. */
+  /**
+   * Errors for the next matching writes; with `hasEffect` the write is done and only its response is lost.
+   */
   readonly failures: {
     readonly verb: string
     readonly plural: string
@@ -174,7 +176,7 @@ export class MemoryKube implements KubeClient {
     this.#announce(type, { kind: 'deleted', object })
   }
 
-  /** Notes a write and does it, unless one of {@link failures} takes its place, or that of its answer. */
+  /** Records a write and does it, unless one of {@link failures} replaces it or its response. */
   async #write<T>(
     verb: string,
     type: ResourceType,

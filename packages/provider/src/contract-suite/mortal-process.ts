@@ -3,18 +3,18 @@ import type { KubeClient, ObjectKey, PatchOptions } from '@tenon/kube'
 import type { Transport } from '@tenon/runtime'
 import type { Death } from './harness.ts'
 
-/** What a process reaches the cloud and the API server through, until it dies. */
+/** Access of a process to the cloud and the API server, until it crashes. */
 export interface MortalProcess {
   readonly isDead: () => boolean
-  /** The client as the process has it. */
+  /** Wraps the client of the process. */
   readonly client: (client: KubeClient) => KubeClient
-  /** The transport as the process has it; every request but GET is a write. */
+  /** Wraps the transport of the process; every request but GET is a write. */
   readonly transport: (transport: Transport) => Transport
 }
 
 /**
- * A process that dies at one of its writes, to the cloud or the API server: that write and everything after it never
- * come back. Without a death it lives.
+ * A process that crashes at one of its writes to the cloud or the API server: from then on no call returns. Without a
+ * death it never crashes.
  */
 export function mortalProcess(death?: Death): MortalProcess {
   let writes = 0
@@ -23,7 +23,7 @@ export function mortalProcess(death?: Death): MortalProcess {
   const write = async <T>(act: () => Promise<T>): Promise<T> => {
     if (isDead) return await forever()
     if (++writes !== death?.atWrite) return await act()
-    // It has written once the answer is there, whatever that is.
+    // The write is complete with its response, whatever that is.
     if (death.when === 'after') await act().catch(() => undefined)
     isDead = true
     return await forever()

@@ -11,7 +11,7 @@ import type { ContractWorld, ProviderProcess } from './harness.ts'
 
 const limitMs = 3_600_000
 
-/** Runs a call to its end on virtual time; rejects as it does. */
+/** Completes a call on virtual time; rejects if the call does. */
 export async function settled<T>(world: ContractWorld, work: Promise<T>): Promise<T> {
   let isDone = false
   const note = (): void => {
@@ -22,7 +22,7 @@ export async function settled<T>(world: ContractWorld, work: Promise<T>): Promis
   return await work
 }
 
-/** Runs a call until it ends, well or badly, or its process dies; answers whether the process died. */
+/** Runs a call until it completes, rejects or its process crashes; returns whether the process crashed. */
 export async function endedOrDead(
   world: ContractWorld,
   { isDead }: ProviderProcess,
@@ -37,7 +37,7 @@ export async function endedOrDead(
   return isDead()
 }
 
-/** A claim with its instance, as the core leaves them. */
+/** A claim with its instance, as the core stores them. */
 export async function launched(
   world: ContractWorld,
   name: string,
@@ -57,7 +57,7 @@ export async function launched(
   return { claim: stored, instance }
 }
 
-/** Launches as often as the core would, until it works. */
+/** Repeats the launch like the core until it succeeds. */
 export async function launchedAtLast(
   world: ContractWorld,
   claim: NodeClaim,
@@ -76,7 +76,7 @@ export async function launchedAtLast(
   }
 }
 
-/** Deletes as often as the core would, until the instance is gone. */
+/** Repeats the deletion like the core until the instance is gone. */
 export async function deletedAtLast(
   world: ContractWorld,
   claim: NodeClaim,
@@ -91,7 +91,7 @@ export async function deletedAtLast(
   assert.fail('the instance is gone after a hundred attempts')
 }
 
-/** What a call rejects with; undefined when it does not. Nothing but the contract's errors may come out. */
+/** What a call rejects with, which must be an error of the contract; undefined if it succeeds. */
 export async function rejection(
   world: ContractWorld,
   work: Promise<unknown>,
@@ -116,7 +116,7 @@ export async function assertRejects(
   return error
 }
 
-/** Provider IDs that `list` tells, those going away omitted. */
+/** Provider IDs in `list`, without instances being deleted. */
 export async function listedIDs(world: ContractWorld): Promise<readonly string[]> {
   const instances = await settled(world, world.provider.list())
   return instances
