@@ -17,7 +17,7 @@ import {
 import { DeviceFieldError, readBindings, readTemplates } from './devices/template-file.ts'
 import { instanceTypeOf, is, kubeReserved } from './instance-type.ts'
 
-/** What a file gave, and what in it could not be used, one sentence each. */
+/** The types of a file, and its problems, one sentence each. */
 export interface CatalogueReading {
   readonly types: readonly InstanceType[]
   readonly problems: readonly string[]
@@ -35,13 +35,10 @@ const operators: ReadonlySet<string> = new Set<RequirementOperator>([
   'Lte',
 ])
 
-/** A field that cannot be used; the message names it. */
+/** An invalid field; the message names it. */
 class FieldError extends Error {}
 
-/**
- * Reads a JSON array of instance types. An item that cannot be used is named among the problems and left
- * out; the others stand.
- */
+/** Reads a JSON array of instance types. Invalid items are left out and listed as problems. */
 export function readCatalogue(text: string): CatalogueReading {
   let items: unknown
   try {
@@ -114,7 +111,7 @@ function capacityOf(resources: unknown): Resources {
   return amounts
 }
 
-/** `Available` is not read: a file has no way to say that an offering is back. */
+/** `Available` is ignored, as a file cannot say when an offering is available again. */
 function offeringOf(fields: Fields | undefined): Offering {
   if (fields === undefined) throw new FieldError('give an object with Price and Requirements')
   const price = fields.get('price') ?? undefined
@@ -136,7 +133,7 @@ function offeringOf(fields: Fields | undefined): Offering {
   }
 }
 
-/** `zone` and `capacityType`, which older files have in place of requirements. */
+/** `zone` and `capacityType`, which older files have instead of requirements. */
 function flatRequirements(fields: Fields): readonly Requirement[] {
   if (fields.has('requirements')) return []
   const pairs = [
@@ -176,7 +173,7 @@ function textsOf(value: unknown, field: string): readonly string[] {
   throw new FieldError(`${field}: give an array of texts`)
 }
 
-/** The fields of an object by their names in lower case. */
+/** The fields of an object, by lower-case name. */
 function fieldsOf(value: unknown): Fields | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   return new Map(Object.entries(value).map(([key, each]) => [key.toLowerCase(), each as unknown]))

@@ -15,7 +15,7 @@ const capacityTypes = [
 ]
 const gibibyte = 1024 ** 3
 
-/** The 144 types offered when no file gives others. */
+/** The 144 types that are offered without a file. */
 export function defaultCatalogue(): readonly InstanceType[] {
   return cpus.flatMap((cpu) =>
     families.flatMap((family) =>

@@ -24,9 +24,9 @@ export const chart: ProviderChart = {
     },
   ],
   rules: [
-    // Nodes are what is launched.
+    // An instance is a Node.
     { apiGroups: [''], resources: ['nodes'], verbs: ['create'] },
-    // Drivers of simulated nodes publish the devices of types that have some.
+    // Simulated drivers publish the devices of types that have some.
     { apiGroups: ['resource.k8s.io'], resources: ['resourceslices'], verbs: ['create', 'delete'] },
   ],
   roles: [],

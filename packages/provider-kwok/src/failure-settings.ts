@@ -13,32 +13,32 @@ import type { KwokNodeClass } from './nodeclass.ts'
 /** Prefix of the annotations. */
 const simulationPrefix = 'simulation.karpenter.kwok.sh/'
 
-/** Offerings by type, zone and capacity type; absent parts match any. */
+/** Offerings by type, zone and capacity type; absent parts match all. */
 type Selector = Partial<OfferingRef>
 
-/** What the annotations of a node class ask for. */
+/** What the annotations of a node class request. */
 export interface FailureSettings {
-  /** Share of launches, 0 to 1, that are refused for lack of capacity. */
+  /** Share of launches, 0 to 1, that fail for lack of capacity. */
   readonly capacityErrors: number
-  /** Launches of these offerings are refused; the catalogue does not tell. */
+  /** Launches of these offerings fail, although the catalogue lists them as available. */
   readonly outages: readonly Selector[]
-  /** The catalogue says that these offerings are not available. */
+  /** The catalogue lists these offerings as unavailable. */
   readonly unavailable: readonly Selector[]
-  /** Factors on prices; all that match an offering are multiplied. */
+  /** Factors on prices; all factors that match an offering are multiplied. */
   readonly prices: readonly { readonly selector: Selector; readonly factor: number }[]
-  /** What instances are made from; those made from another have drifted. */
+  /** The image of new instances; instances with another image have drifted. */
   readonly image: string | undefined
-  /** How long an instance goes on after its deletion has been accepted. */
+  /** How long an instance continues to exist after its deletion was accepted. */
   readonly terminationDelayMs: number
-  /** How long after a Node its drivers publish its devices. */
+  /** How long after a Node its devices are published. */
   readonly deviceDelayMs: number
-  /** Launches and deletions a second, above which they are throttled. */
+  /** Maximum launches and deletions per second; others are throttled. */
   readonly rateLimit: number | undefined
-  /** Share of their type's resources that instances have, 0 to 1, by resource; all of it unless given. */
+  /** The share of its type's resources that an instance has, 0 to 1, by resource; default 1. */
   readonly instanceShares: ReadonlyMap<string, number>
 }
 
-/** Settings, and for every annotation that cannot be read what to give instead. */
+/** Settings, and for each invalid annotation what is expected. */
 export interface FailureReading {
   readonly settings: FailureSettings
   readonly problems: readonly string[]
@@ -64,7 +64,7 @@ const selectorParts: Readonly<Record<string, keyof OfferingRef>> = {
 }
 
 interface Setting {
-  /** What it makes of the annotation's text; undefined when it cannot be read. */
+  /** Parses the annotation; undefined if it is invalid. */
   readonly read: (text: string) => Partial<FailureSettings> | undefined
   readonly form: string
 }
@@ -131,7 +131,7 @@ const settings: Readonly<Record<string, Setting>> = {
   },
 }
 
-/** Reads the annotations of a node class; those that cannot be read have no effect. */
+/** Reads the annotations of a node class; invalid ones have no effect. */
 export function failureSettings(nodeClass: KwokNodeClass | undefined): FailureReading {
   const found: Partial<FailureSettings>[] = []
   const problems: string[] = []
@@ -159,13 +159,13 @@ export function selects(selectors: readonly Selector[], offering: OfferingRef): 
   )
 }
 
-/** How an offering of a type is called. */
+/** Type, zone and capacity type of an offering. */
 export function offeringRef(instanceType: string, { requirements }: Offering): OfferingRef {
   const valueOf = (wanted: string) => requirements.find(({ key }) => key === wanted)?.values?.[0] ?? ''
   return { instanceType, zone: valueOf(labels.zone), capacityType: valueOf(labels.capacityType) }
 }
 
-/** The types as the catalogue of such a cloud tells them. */
+/** The types as such a cloud would list them. */
 export function toldTypes(
   types: readonly InstanceType[],
   { prices, unavailable }: FailureSettings,

@@ -6,7 +6,7 @@ import { type FailureSettings, failureSettings, offeringRef, selects, toldTypes 
 import type { Choice } from './launch.ts'
 import type { KwokNodeClass } from './nodeclass.ts'
 
-/** What failures are played with. */
+/** What simulated failures need. */
 export interface FailureDependencies {
   readonly clock: Clock
   readonly random: Random
@@ -18,23 +18,23 @@ interface Told {
   readonly types: readonly InstanceType[]
 }
 
-/** The failures of all node classes, and what of them has to be remembered. */
+/** The failures of all node classes, with their state. */
 export class Failures {
   readonly #deps: FailureDependencies
   readonly #settings = new WeakMap<KwokNodeClass, FailureSettings>()
   readonly #told = new WeakMap<FailureSettings, Told>()
-  /** Complaints made already. */
+  /** Problems that were logged already. */
   readonly #problems = new Set<string>()
-  /** Calls left, by node class. */
+  /** Calls that are left, by node class. */
   readonly #allowances = new Map<string, { readonly left: number; readonly atMs: number }>()
-  /** When instances whose deletion was accepted are gone, by provider ID. */
+  /** When instances whose deletion was accepted disappear, by provider ID. */
   readonly #ends = new Map<string, number>()
 
   constructor(deps: FailureDependencies) {
     this.#deps = deps
   }
 
-  /** The settings of a node class; what cannot be read is logged once. */
+  /** The settings of a node class; each invalid annotation is logged once. */
   settingsOf(nodeClass: KwokNodeClass | undefined): FailureSettings {
     const known = nodeClass && this.#settings.get(nodeClass)
     if (known !== undefined) return known
@@ -48,7 +48,7 @@ export class Failures {
     return settings
   }
 
-  /** The types as the catalogue tells them to the pools of a node class. */
+  /** The types as the catalogue lists them for a node class. */
   told(types: readonly InstanceType[], settings: FailureSettings): readonly InstanceType[] {
     const known = this.#told.get(settings)
     if (known?.from === types) return known.types
@@ -57,7 +57,7 @@ export class Failures {
     return told
   }
 
-  /** @throws ProviderError `throttled` when a node class has had its calls of this second. */
+  /** @throws ProviderError `throttled` when a node class has used up its calls of this second. */
   throttle(nodeClass: string, { rateLimit }: FailureSettings): void {
     if (rateLimit === undefined) return
     const nowMs = this.#deps.clock.now()
@@ -78,7 +78,7 @@ export class Failures {
     )
   }
 
-  /** @throws ProviderError `insufficientCapacity` when this launch is to fail. */
+  /** @throws ProviderError `insufficientCapacity` when this launch must fail. */
   refuse({ type, offering }: Choice, { capacityErrors, outages }: FailureSettings): void {
     const ref = offeringRef(type.name, offering)
     const isOut = selects(outages, ref)
@@ -90,7 +90,10 @@ export class Failures {
     )
   }
 
-  /** Starts the end of an instance, or continues with it. @returns whether it is over. */
+  /**
+   * Starts or continues the deletion of an instance.
+   * @returns whether it is gone.
+   */
   hasEnded(providerID: string, { terminationDelayMs }: FailureSettings): boolean {
     const nowMs = this.#deps.clock.now()
     const endMs = this.#ends.get(providerID) ?? nowMs + terminationDelayMs
@@ -100,7 +103,7 @@ export class Failures {
     return isOver
   }
 
-  /** Whether an instance goes on although its deletion has been accepted. */
+  /** Whether an instance still exists although its deletion was accepted. */
   isEnding(providerID: string): boolean {
     return this.#deps.clock.now() < (this.#ends.get(providerID) ?? 0)
   }

@@ -17,12 +17,12 @@ const kwokLabels = {
   memory: 'karpenter.kwok.sh/instance-memory',
 } as const
 
-/** What is kept back on every instance: 100m of cpu, 10Mi of memory. */
+/** Reserved on every instance: 100m of CPU, 10Mi of memory. */
 export const kubeReserved: Resources = { cpu: 100, memory: 10 * 1024 ** 2 }
 
 const sizeInName = /^\w+\.(nano|micro|small|medium|large|\d*xlarge|metal)$/
 
-/** What a catalogue says of a type; everything else follows from it. */
+/** The fields of a type in a catalogue, from which all others follow. */
 export interface Shape {
   readonly name: string
   readonly arch: string
@@ -31,12 +31,12 @@ export interface Shape {
   readonly offerings: readonly Offering[]
 }
 
-/** A requirement that one of `values` is met. */
+/** A requirement for one of `values`. */
 export function is(key: string, ...values: readonly string[]): Requirement {
   return { key, operator: 'In', values }
 }
 
-/** The type with its labels; zones and capacity types are those of its offerings. */
+/** The type with its labels; zones and capacity types come from its offerings. */
 export function instanceTypeOf({ name, arch, operatingSystems, capacity, offerings }: Shape): InstanceType {
   const cpu = formatResource('cpu', capacity['cpu'] ?? 0)
   const offered = (key: string): readonly string[] => [
@@ -63,13 +63,13 @@ export function instanceTypeOf({ name, arch, operatingSystems, capacity, offerin
   }
 }
 
-/** `m5` of `m5.2xlarge`, `n2` of `n2-standard-4`; of a name without a division its first character. */
+/** `m5` of `m5.2xlarge`, `n2` of `n2-standard-4`; of a name without separators its first character. */
 function familyOf(name: string): string {
   const end = name.search(/[.-]/)
   return end > 0 ? name.slice(0, end) : name.slice(0, 1)
 }
 
-/** Label keys beyond the core's: those of KWOK's own types, and every other one that offerings differ by. */
+/** Label keys in addition to those of the core: KWOK's own, and all others in which offerings differ. */
 export function choosableLabels(types: readonly InstanceType[]): readonly string[] {
   const offered = types.flatMap(({ offerings }) =>
     offerings.flatMap(({ requirements }) => requirements.map(({ key }) => key)),

@@ -18,27 +18,27 @@ import { integerBetween, type Random, randomString } from '@tenon/runtime'
 import { singleValues } from '@tenon/provider'
 import { offeringAllows, valuesOf } from './matching.ts'
 
-/** How provider IDs of this provider begin; the name of the node follows. */
+/** Prefix of provider IDs, before the name of the node. */
 export const providerIdPrefix = 'kwok://'
-/** On a Node: the name of its claim, so that a restart finds it again. */
+/** On a Node: the name of its claim, so that it is found after a restart. */
 const claimAnnotation = 'karpenter.kwok.sh/node-claim'
-/** On a Node: which kwok controller plays it. */
+/** On a Node: which kwok controller simulates it. */
 export const partitionLabel = 'kwok-partition'
 
-/** The claim a simulated instance was made for; instances of the Go version tell by their hostname only. */
+/** The claim of a simulated instance; instances of the Go version only have it in their hostname. */
 export function claimNameOf({ metadata }: Node): string | undefined {
   return metadata.annotations?.[claimAnnotation] ?? metadata.labels?.[labels.hostname]
 }
 
-/** The type and offering a claim is launched with. */
+/** The type and offering of a launch. */
 export interface Choice {
   readonly type: InstanceType
   readonly offering: Offering
 }
 
 /**
- * The cheapest available offering of the types the claim may have; one whose price is not known if there is no other. Among equals the first type wins, and chance
- * decides between its offerings. Types with nothing that fits are skipped.
+ * The cheapest available offering of the claim's types; one of unknown price if there is no other. Of equal prices the
+ * first type wins, and its offering is random. Types without a suitable offering are skipped.
  */
 export function cheapestChoice(
   claim: NodeClaim,
@@ -67,7 +67,7 @@ export function cheapestChoice(
   return offering && { type, offering }
 }
 
-/** Names of the types a claim may have: those it lists; any that suits for one of a NodePool that lists none. */
+/** The types that a claim lists; every suitable type if its NodePool lists none. */
 function namesFor({ metadata, spec }: NodeClaim, types: readonly InstanceType[]): readonly string[] {
   const { requirements } = spec
   const listed = valuesOf(requirements, labels.instanceType)
@@ -75,13 +75,13 @@ function namesFor({ metadata, spec }: NodeClaim, types: readonly InstanceType[])
   return types.filter((type) => offeringAllows(requirements, type)).map(({ name }) => name)
 }
 
-/** Names that the claim lists and no type has. */
+/** Names in the claim that are not types. */
 export function unknownTypes(claim: NodeClaim, types: readonly InstanceType[]): readonly string[] {
   const known = new Set(types.map(({ name }) => name))
   return valuesOf(claim.spec.requirements, labels.instanceType).filter((name) => !known.has(name))
 }
 
-/** Whether what the claim asks for exists, but none of it is available. */
+/** Whether suitable offerings exist, but none is available. */
 export function isSoldOut(claim: NodeClaim, types: readonly InstanceType[]): boolean {
   const { requirements } = claim.spec
   const names = namesFor(claim, types)
@@ -91,7 +91,7 @@ export function isSoldOut(claim: NodeClaim, types: readonly InstanceType[]): boo
   )
 }
 
-/** The type and offering that a simulated Node says it is of, if they are still to be had. */
+/** The type and offering of a simulated Node, if they still exist. */
 export function choiceOf({ metadata }: Node, types: readonly InstanceType[]): Choice | undefined {
   const type = types.find(({ name }) => name === metadata.labels?.[labels.instanceType])
   const offering = type?.offerings.find(({ requirements }) =>
@@ -118,24 +118,24 @@ const words = [
   'larch',
 ]
 
-/** A name no other node has. */
+/** A unique name. */
 export function nodeName(claim: NodeClaim, sequence: number, random: Random): string {
   const word = () => words[integerBetween(random, 0, words.length - 1)] ?? 'oak'
   const tail = randomString(random, 10, alphanumeric)
   return `kwok-${claim.metadata.name}-${word()}-${word()}-${sequence}-${tail}-${random.uint32()}`.toLowerCase()
 }
 
-/** What of a Node its claim and the offering do not tell. */
+/** What a Node needs in addition to claim and offering. */
 export interface NodeParts {
   readonly name: string
-  /** The kwok controller that plays it. */
+  /** The kwok controller that simulates it. */
   readonly partition: string
   readonly annotations: Readonly<Record<string, string>>
-  /** By resource the share of its type's amount that the instance has; all of it unless given. */
+  /** The share of its type's amount that the instance has, by resource; default 1. */
   readonly shares?: ReadonlyMap<string, number>
 }
 
-/** The Node as the simulated instance's kubelet would register it. */
+/** The Node as the kubelet of a real instance would register it. */
 export function simulatedNode(
   claim: NodeClaim,
   { type, offering }: Choice,

@@ -1,13 +1,13 @@
 import { admitsValue, normalizedLabel, type Offering, type Requirement } from '@tenon/api'
 
-/** Values of every `In` requirement on a key, in their order. */
+/** Values of every `In` requirement on a key, in order. */
 export function valuesOf(requirements: readonly Requirement[], key: string): readonly string[] {
   return (
     requirements.find((each) => each.operator === 'In' && normalizedLabel(each.key) === key)?.values ?? []
   )
 }
 
-/** Whether each of the labels of an offering, or of an instance type, can have a value that is allowed. */
+/** Whether each label of an offering or instance type can have an allowed value. */
 export function offeringAllows(
   requirements: readonly Requirement[],
   offering: Pick<Offering, 'requirements'>,

@@ -5,8 +5,8 @@ import { choosableLabels } from './instance-type.ts'
 import { kwokNodeClassKind } from './nodeclass.ts'
 
 /**
- * The types of the file that `INSTANCE_TYPES_FILE_PATH` names, else the built-in ones.
- * @throws Error when the file cannot be read.
+ * The types in the file that `INSTANCE_TYPES_FILE_PATH` names, else the built-in ones.
+ * @throws Error if the file cannot be read.
  */
 export async function offlineCatalogue(
   env: ProviderEnvironment,
@@ -15,7 +15,7 @@ export async function offlineCatalogue(
   const file = env['INSTANCE_TYPES_FILE_PATH'] ?? ''
   const { types, problems } =
     file === '' ? { types: defaultCatalogue(), problems: [] } : readCatalogue(await readText(file))
-  // What the controller would log of the file and do without.
+  // What the controller would log and ignore.
   const told =
     types.length === 0 ? [...problems, 'contains no instance type: nothing can be launched'] : problems
   return {

@@ -7,7 +7,7 @@ import { readCatalogue } from './catalogue-file.ts'
 import { kwokNodeClassKind } from './nodeclass.ts'
 import { KwokProvider } from './provider.ts'
 
-/** Of a label's value, which a partition's name becomes. */
+/** A partition's name is a label value. */
 const partitionForm = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
 
 interface Dependencies {
@@ -15,7 +15,7 @@ interface Dependencies {
   readonly runtime: Runtime
 }
 
-/** @throws ProviderSettingError naming the variable that is wrong; a catalogue that cannot be read is only logged. */
+/** @throws ProviderSettingError for an invalid variable. An unreadable catalogue is only logged. */
 export function openKwok(env: ProviderEnvironment, { kubernetes, runtime }: Dependencies): KwokProvider {
   const path = env['INSTANCE_TYPES_FILE_PATH'] ?? ''
   return new KwokProvider({
@@ -27,7 +27,9 @@ export function openKwok(env: ProviderEnvironment, { kubernetes, runtime }: Depe
   })
 }
 
-/** The types of a file; none when it cannot be read, so that the controller can tell why nothing is launched. */
+/**
+ * The types of a file; none if it cannot be read, so that the controller runs and reports why nothing is launched.
+ */
 function catalogue(path: string, logger: Logger): readonly InstanceType[] {
   let text: string
   try {

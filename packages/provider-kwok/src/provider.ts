@@ -1,6 +1,5 @@
 /**
- * A provider whose instances are only Node objects; the kwok controller simulates their kubelets (operations.md
- * 12).
+ * A provider whose instances are only Node objects; the kwok controller simulates their kubelets (operations.md 12).
  */
 import {
   conditionOf,
@@ -44,12 +43,14 @@ import {
 import { type KwokNodeClass, kwokNodeClassKind } from './nodeclass.ts'
 import { SharedRead } from './shared-read.ts'
 
-/** Of creating a Node: how often, and the pauses between. */
+/** Attempts to create a Node, and the pauses between them. */
 const creation = { attempts: 4, pauseMs: 10, growth: 5, jitter: 0.1 }
-/** On a Node and its claim: what the instance was made from, if its node class names an image. */
+/** On a Node and its claim: the image of the instance, if its node class names one. */
 const imageAnnotation = 'karpenter.kwok.sh/image'
 
-/** What of a Node tells of its instance; there may be thousands, which are listed every few minutes. */
+/**
+ * The fields of a Node that describe its instance. There may be thousands of Nodes, which are listed every few minutes.
+ */
 const instanceFields: ReadFields = {
   members: {
     metadata: { members: { managedFields: false }, others: true },
@@ -59,18 +60,17 @@ const instanceFields: ReadFields = {
   others: false,
 }
 
-/** What the provider runs on; without `instanceTypes` it offers its own catalogue. */
+/** What the provider needs; without `instanceTypes` it offers its own catalogue. */
 export interface KwokDependencies {
   readonly client: Pick<KubeClient, 'create' | 'delete' | 'get' | 'list'>
-  /** Node classes as this process follows them; without them only launches fail when they are told to. */
+  /** The cache of node classes; without it, there are no simulated failures. */
   readonly nodeClasses?: Pick<Cache<KwokNodeClass>, 'get'>
   readonly runtime: Runtime
   readonly instanceTypes?: readonly InstanceType[]
-  /** Names of the kwok controllers; each Node goes to one of them by chance. Only `a` unless given. */
+  /** Names of the kwok controllers; each Node gets a random one. Default: `a`. */
   readonly partitions?: readonly string[]
 }
 
-/** The provider `kwok`. */
 export class KwokProvider implements CloudProvider {
   readonly name = 'kwok'
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [kwokNodeClassKind]
@@ -82,9 +82,9 @@ export class KwokProvider implements CloudProvider {
   readonly #failures: Failures
   readonly #partitions: readonly string[]
   readonly #stopped = new AbortController()
-  /** Calls instances off whose Nodes have not appeared yet; by the Node's name. */
+  /** By Node name: cancels instances whose Nodes do not exist yet. */
   readonly #coming = new Map<string, AbortController>()
-  /** Launches come by the dozen. */
+  /** One list serves many concurrent launches. */
   readonly #instances = new SharedRead(() => this.#nodes())
   #sequence = 0
 
@@ -143,7 +143,7 @@ export class KwokProvider implements CloudProvider {
     return instanceOf(node)
   }
 
-  /** @throws ProviderError when the claim cannot be met whatever is available. */
+  /** @throws ProviderError if no offering could meet the claim, available or not. */
   #refuseUnknown(claim: NodeClaim, instanceTypes: readonly InstanceType[]): void {
     const [unknown] = unknownTypes(claim, this.#types)
     if (unknown === undefined && isSoldOut(claim, instanceTypes)) return
@@ -155,7 +155,7 @@ export class KwokProvider implements CloudProvider {
     )
   }
 
-  /** There is no instance beside the Node: one that never registered goes with this call. */
+  /** The Node is the instance. A Node that is not created yet is cancelled. */
   async delete(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
     await withProviderErrors(() => this.#delete(claim, signal), signal)
   }
@@ -180,7 +180,7 @@ export class KwokProvider implements CloudProvider {
     throw new ProviderError('nodeClaimNotFound', `instance ${providerID} has ended`)
   }
 
-  /** The Node that wears the claim's name, for a claim whose provider ID denotes none. */
+  /** For a claim without a valid provider ID: the Node with the claim's name. */
   async #nodeNameOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<string> {
     const node = (await this.#nodes(signal)).find((each) => claimNameOf(each) === claim.metadata.name)
     return node?.metadata.name ?? ''
@@ -212,7 +212,7 @@ export class KwokProvider implements CloudProvider {
     return Promise.resolve(this.#told(pool.spec.template.spec.nodeClassRef.name))
   }
 
-  /** Instances never drift unless their node class names another image than they were made from. */
+  /** Instances drift only if their node class names another image. */
   isDrifted({ metadata, spec }: NodeClaim): Promise<string | undefined> {
     const { image } = this.#settingsOf(spec.nodeClassRef.name)
     const isDrifted = image !== undefined && metadata.annotations?.[imageAnnotation] !== image
@@ -228,14 +228,14 @@ export class KwokProvider implements CloudProvider {
     void new DevicePublisher({ client, runtime, types: this.#types, delayMsOf }).run(signal)
   }
 
-  /** What others say of a type decides which is taken; the instance is what this provider makes of it. */
+  /** Prices and availability come from the given types, everything else from the provider's own. */
   #choice(claim: NodeClaim, instanceTypes: readonly InstanceType[]): Choice | undefined {
     const choice = cheapestChoice(claim, instanceTypes, this.#deps.runtime.random)
     const type = this.#types.find(({ name }) => name === choice?.type.name)
     return choice === undefined || type === undefined ? undefined : { type, offering: choice.offering }
   }
 
-  /** What the launch answered, or would have: by now others may have labelled the Node as well. */
+  /** The result of the launch. Others may have changed labels of the Node since. */
   #asLaunched(node: Node, claim: NodeClaim): ProviderInstance {
     const choice = choiceOf(node, this.#types)
     if (choice === undefined) return instanceOf(node)
@@ -266,8 +266,8 @@ export class KwokProvider implements CloudProvider {
   }
 
   /**
-   * Creates the Node after its delay; one that never appears is the registration timeout's to find. Without a
-   * delay the first attempt is waited for, so that a crash cannot come between the launch and its Node.
+   * Creates the Node after its delay. If that fails, the registration timeout finds it. Without a delay the first
+   * attempt is awaited, so that a crash cannot come between the launch and its Node.
    */
   async #appear(node: Node, delayMs: number): Promise<void> {
     const { name } = node.metadata
@@ -282,7 +282,7 @@ export class KwokProvider implements CloudProvider {
         for (let attempt = delayMs === 0 ? 2 : 1; attempt <= creation.attempts; attempt++) {
           if (attempt > 1) await clock.sleep(this.#pauseMs(attempt), signal)
           if (!(await this.#attempt(node, attempt))) continue
-          // Whoever called it off meanwhile found no Node to delete.
+          // The caller who cancelled it found no Node to delete.
           if (calledOff.signal.aborted) await this.#deps.client.delete(kinds.node, { name })
           return
         }
@@ -318,7 +318,7 @@ export class KwokProvider implements CloudProvider {
   }
 }
 
-/** The name of the Node in a provider ID; empty when the ID is another provider's. */
+/** The name of the Node in a provider ID; empty if the ID belongs to another provider. */
 function nodeNameIn(providerID: string): string {
   return providerID.startsWith(providerIdPrefix) ? providerID.slice(providerIdPrefix.length) : ''
 }

@@ -1,8 +1,8 @@
 /** Shares one read between concurrent callers. */
 
 /**
- * Shares a read among concurrent askers. Every answer comes from a read that began after it was asked for, so
- * that it is as fresh as one of the asker's own; there is at most one read in progress and one to follow.
+ * Shares a read among concurrent callers. Each result comes from a read that began after the call, so it is as fresh as
+ * the caller's own. At most one read is in progress, and one is to follow.
  */
 export class SharedRead<T> {
   readonly #read: () => Promise<T>
@@ -13,7 +13,7 @@ export class SharedRead<T> {
     this.#read = read
   }
 
-  /** Rejects as the read does. */
+  /** Rejects if the read does. */
   ask(): Promise<T> {
     this.#next ??= this.#follow()
     return this.#next

@@ -1,4 +1,4 @@
-/** Simulated nodes belong to no group: their types are all there is to know. */
+/** Simulated nodes belong to no group; only their types are known. */
 import type { SurveyModule } from '@tenon/provider'
 import { providerIdPrefix } from './launch.ts'
 import { kwokNodeClassKind } from './nodeclass.ts'

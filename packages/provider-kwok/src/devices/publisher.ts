@@ -1,4 +1,4 @@
-/** The drivers of simulated nodes: they publish the devices of each node's instance type as ResourceSlices. */
+/** Simulates DRA drivers: publishes the devices of each node's instance type as ResourceSlices. */
 import { type InstanceType, kinds, labels, type Node, type ResourceSlice, slicesOf } from '@tenon/api'
 import { isKubeError, type KubeClient, type ReadFields } from '@tenon/kube'
 import type { Runtime } from '@tenon/runtime'
@@ -6,7 +6,7 @@ import { providerIdPrefix } from '../launch.ts'
 import { sliceChanges } from './publishing.ts'
 
 const periodMs = 5_000
-/** On a slice: it is one of this provider's. */
+/** Marks slices of this provider. */
 const managedLabel = 'karpenter.kwok.sh/simulated-driver'
 
 const nodeFields: ReadFields = {
@@ -17,16 +17,16 @@ const nodeFields: ReadFields = {
   others: false,
 }
 
-/** What the drivers run on. */
+/** What the simulated drivers need. */
 export interface PublisherDependencies {
   readonly client: Pick<KubeClient, 'create' | 'delete' | 'list'>
   readonly runtime: Runtime
   readonly types: readonly InstanceType[]
-  /** How long after a Node of this node class its drivers publish, in milliseconds. */
+  /** How long after a Node of this node class its devices are published, in milliseconds. */
   readonly delayMsOf: (nodeClass: string) => number
 }
 
-/** Level-based: what it wrote before a crash it finds again. */
+/** Level-based: after a crash it continues with what it finds. */
 export class DevicePublisher {
   readonly #deps: PublisherDependencies
   readonly #types: ReadonlyMap<string, InstanceType>
@@ -36,7 +36,7 @@ export class DevicePublisher {
     this.#types = new Map(deps.types.map((type) => [type.name, type]))
   }
 
-  /** Publishes until the signal aborts; at once when no type has devices. */
+  /** Publishes until the signal aborts; returns at once if no type has devices. */
   async run(signal: AbortSignal): Promise<void> {
     if (!this.#deps.types.some(({ resourceSliceTemplates = [] }) => resourceSliceTemplates.length > 0)) return
     const { clock, logger } = this.#deps.runtime
@@ -52,7 +52,7 @@ export class DevicePublisher {
     }
   }
 
-  /** One round over all nodes. */
+  /** One pass over all nodes. */
   async publish(signal: AbortSignal): Promise<void> {
     const { client } = this.#deps
     const nodes = await client.list(kinds.node, { fields: nodeFields, signal })
@@ -73,7 +73,7 @@ export class DevicePublisher {
     }
   }
 
-  /** Undefined: not ours, or not for the time being. */
+  /** Undefined if the node is not ours, or its slices are not due yet. */
   #wantedOn(node: Node): readonly ResourceSlice[] | undefined {
     const { metadata, spec } = node
     if (spec?.providerID?.startsWith(providerIdPrefix) !== true) return undefined

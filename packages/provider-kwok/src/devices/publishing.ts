@@ -1,8 +1,8 @@
-/** What has to be written so that the slices of one node say what they should (devices.md 3.20). */
+/** The writes that give one node the desired slices (devices.md 3.20). */
 import { isDeepStrictEqual } from 'node:util'
 import type { ResourceSlice } from '@tenon/api'
 
-/** In this order: slices that go, and slices that come. */
+/** Deletions come first. */
 export interface SliceChanges {
   readonly gone: readonly ResourceSlice[]
   readonly made: readonly ResourceSlice[]
@@ -11,8 +11,8 @@ export interface SliceChanges {
 const poolOf = ({ spec }: ResourceSlice) => `${spec.driver}\n${spec.pool.name}`
 
 /**
- * A pool of which anything differs is published anew as a whole, with the generation after its last one: slices of
- * two generations are never one pool. What is no longer wanted goes.
+ * If anything in a pool differs, the whole pool is published again with the next generation, as slices of two
+ * generations do not form one pool. Pools that are no longer wanted are deleted.
  */
 export function sliceChanges(
   wanted: readonly ResourceSlice[],

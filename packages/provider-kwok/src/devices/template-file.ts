@@ -1,7 +1,9 @@
-/** Devices of an instance type in a file: `resourceSliceTemplates` and `attributeBindings` (devices.md 3.2). */
+/**
+ * Devices of an instance type in a file: `resourceSliceTemplates` and `attributeBindings` (devices.md 3.2).
+ */
 import { type AttributeBinding, isQuantity, isRecord, ownValue, type ResourceSliceTemplate } from '@tenon/api'
 
-/** What cannot be used; the message names the field. */
+/** An invalid value; the message names the field. */
 export class DeviceFieldError extends Error {}
 
 type Loose = Readonly<Record<string, unknown>>
