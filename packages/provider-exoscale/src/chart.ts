@@ -89,7 +89,7 @@ export const chart: ProviderChart = {
   rules: [
     { apiGroups: ['karpenter.exoscale.com'], resources: ['exoscalenodeclasses'], verbs: ['patch'] },
     { apiGroups: ['karpenter.exoscale.com'], resources: ['exoscalenodeclasses/status'], verbs: ['patch'] },
-    // A node is known before its instance has booted.
+    // The Node is created before its instance has booted.
     { apiGroups: [''], resources: ['nodes'], verbs: ['create'] },
   ],
   roles: [
@@ -102,7 +102,7 @@ export const chart: ProviderChart = {
         { apiGroups: [''], resources: ['configmaps'], resourceNames: ['kube-root-ca.crt'], verbs: ['get'] },
       ],
     },
-    // How new nodes find the cluster.
+    // The cluster's certificate authority for new nodes.
     {
       name: 'cluster-info',
       namespace: 'kube-public',

@@ -1,4 +1,4 @@
-/** The controllers of the provider, and their triggers. */
+/** Starts the controllers of the provider. */
 import type { Node } from '@tenon/api'
 import type { Cache, Controller, ControllerOptions, ReconcileResult } from '@tenon/kube'
 import type { GarbageCollection } from './garbage-collection.ts'
@@ -63,7 +63,7 @@ export function startProviderControllers(deps: ProviderControllerDependencies, s
   else signal.addEventListener('abort', stop, { once: true })
 }
 
-/** A loop over everything: a controller with one key. */
+/** A loop over all objects: a controller with one key. */
 function pass(
   { createController }: Pick<ProviderControllerDependencies, 'createController'>,
   name: string,
@@ -79,7 +79,7 @@ function pass(
   return controller
 }
 
-/** Our own status writes change neither. */
+/** Ignores our own status writes. */
 function isWorthLooking(object: ExoscaleNodeClass, old: ExoscaleNodeClass): boolean {
   return (
     object.metadata.generation !== old.metadata.generation ||

@@ -16,13 +16,13 @@ export type DriftReason =
   | 'PrivateNetworks'
   | 'NodeClassSettings'
 
-/** What an instance was made from, kept on its claim. */
+/** The settings with which an instance was created, stored on its claim. */
 interface Baseline {
   readonly template: string | undefined
   readonly settings: string | undefined
 }
 
-/** The first difference, in fixed order. A baseline that is not known yet is no difference. */
+/** The first difference, in fixed order. A missing baseline is not a difference. */
 function driftOf(
   claim: NodeClaim,
   nodeClass: ExoscaleNodeClass,
@@ -43,7 +43,7 @@ function driftOf(
   }
   const { antiAffinityGroups, securityGroups, privateNetworks } = nodeClass.status ?? {}
   if (differ(antiAffinityGroups, instance['anti-affinity-groups'])) return 'AntiAffinityGroups'
-  // Without groups asked for, the cloud may put on its own default group.
+  // If no groups are requested, the cloud may add its default group.
   if ((securityGroups ?? []).length > 0 && differ(securityGroups, instance['security-groups'])) {
     return 'SecurityGroups'
   }
@@ -54,8 +54,8 @@ function driftOf(
 }
 
 /**
- * What must be written to the claim before later changes of the class can be seen: instances that
- * Tenon did not launch start from what the class says when they are first looked at.
+ * What must be stored on the claim, so that later changes of the node class are detected. For instances that Tenon did
+ * not launch, the baseline is the node class when they are first checked.
  */
 function missingBaseline(
   claim: NodeClaim,
@@ -79,7 +79,7 @@ export interface DriftDependencies {
   readonly clusterId: string
 }
 
-/** Looks at one instance, and repairs its labels on the way. */
+/** Checks one instance for drift, and repairs its labels. */
 export async function checkDrift(
   deps: DriftDependencies,
   claim: NodeClaim,
@@ -116,7 +116,7 @@ async function keepBaseline(
   }
 }
 
-/** Only labels of ours are compared; others that people put on are kept. */
+/** Compares only our own labels; labels of users are kept. */
 async function repairLabels(
   { api, clusterId }: DriftDependencies,
   claim: NodeClaim,

@@ -1,4 +1,4 @@
-/** Converts failures of the cloud into errors of the contract; the only place that does. */
+/** Converts failures of the cloud to errors of the contract; nothing else does. */
 import { isKubeError } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
 import {
@@ -18,7 +18,7 @@ export const launchReasons = {
 
 export type LaunchReason = (typeof launchReasons)[keyof typeof launchReasons]
 
-/** Any failure as a {@link ProviderError}; those that are one already pass unchanged. */
+/** Any failure as a {@link ProviderError}; a ProviderError is returned unchanged. */
 export function providerErrorFrom(error: unknown): ProviderError {
   if (error instanceof ProviderError) return error
   const message = messageOf(error)
@@ -31,24 +31,24 @@ export function providerErrorFrom(error: unknown): ProviderError {
   return new ProviderError('other', message, details)
 }
 
-/** A failed launch: refused access and rate limits keep their own kinds, all else is `create`. */
+/** A failed launch: denied access and rate limits keep their own kinds, all else is `create`. */
 export function launchError(error: unknown, reason: LaunchReason): ProviderError {
   const known = providerErrorFrom(error)
   if (known.kind !== 'other') return known
-  // A cloud that does not answer says nothing of the type.
+  // If the cloud does not respond, that says nothing about the type.
   const isUnanswered = isOutcomeUnknown(error) || error instanceof ExoscaleTransportError
   const blames = isUnanswered ? { blames: { what: 'cloud' } as const } : {}
   return new ProviderError('create', messageOf(error), { reason, cause: error, ...blames })
 }
 
-/** True when the call may have had its effect although it failed. */
+/** Whether the call may have taken effect although it failed. */
 export function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof ExoscaleTransportError) return !error.neverSent
   if (error instanceof ExoscaleOperationError) return error.reason === 'deadline'
   return error instanceof ExoscaleApiError && error.status >= 500 && error.status !== 501
 }
 
-/** What a user can do about a refusal, beside reading what the API said. */
+/** What a user can do about a refusal, besides reading the API's message. */
 const fixes: Readonly<Partial<Record<ExoscaleErrorCode, string>>> = {
   unauthorized:
     'check EXOSCALE_API_KEY and EXOSCALE_API_SECRET, that the key has not expired, and the clock of this host',

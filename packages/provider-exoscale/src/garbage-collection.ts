@@ -11,9 +11,9 @@ import { parseProviderId, providerIdOf } from './identifiers.ts'
 import type { SweepReport } from './sweep-report.ts'
 
 const periodMs = 5 * 60_000
-/** While a sweep of many is held back, it is looked at more often than it may go. */
+/** A large sweep that is held back is checked more often than it may delete. */
 const heldPeriodMs = 60_000
-/** An instance younger than this may belong to a claim whose launch is not stored yet. */
+/** A younger instance may belong to a claim whose launch is not stored yet. */
 const graceMs = 5 * 60_000
 const stuckAfterMs = 10 * 60_000
 
@@ -27,11 +27,11 @@ export interface GarbageCollectionDependencies {
 }
 
 /**
- * Passes over the zone; claims are read from the server, not from a cache that may lag. Nothing goes based on a
- * list alone: the claim of each instance, and the instance of each claim, is asked for by name before.
+ * Passes over the zone. Claims are read from the API server, as a cache may lag. Nothing is deleted because of a list
+ * alone: the claim of each instance, and the instance of each claim, is read by name first.
  */
 export class GarbageCollection {
-  /** Of instances, and of claims that are let go. */
+  /** For instances, and for claims. */
   readonly guards: readonly [instances: SweepGuard, claims: SweepGuard]
   readonly #deps: GarbageCollectionDependencies
 
@@ -54,7 +54,10 @@ export class GarbageCollection {
     return { kind: 'after', delayMs: isHolding ? heldPeriodMs : periodMs }
   }
 
-  /** Deletes instances without a claim, young ones too. @returns ids of those whose deletion was asked for. */
+  /**
+   * Deletes instances without a claim, also young ones.
+   * @returns ids of instances that are being deleted.
+   */
   async collectOrphans(signal: AbortSignal): Promise<readonly string[]> {
     const { kube, fleet } = this.#deps
     const instances = await fleet.owned(signal)
@@ -100,7 +103,7 @@ export class GarbageCollection {
     return createdAtMs !== undefined && this.#deps.clock.now() - createdAtMs >= graceMs
   }
 
-  /** The second witness: the claim that the instance names, or that its Node does. */
+  /** The second check: the claim that the instance or its Node names. */
   async #isOwned(owned: OwnedInstance, signal: AbortSignal): Promise<boolean> {
     const { kube } = this.#deps
     const providerID = providerIdOf(owned.id)
@@ -119,7 +122,7 @@ export class GarbageCollection {
     const labelled = owned.nodeClaimName
     const { name: nodeName } = owned.instance
     if (labelled !== undefined || nodeName === undefined) return labelled === undefined ? [] : [labelled]
-    // Somebody took the label off; the Node still names its claim.
+    // If somebody removed the label, the Node still names its claim.
     const node = await this.#deps.kube.get(kinds.node, { name: nodeName }, { signal })
     if (node?.spec?.providerID !== providerID) return []
     return (node.metadata.ownerReferences ?? [])
@@ -172,7 +175,7 @@ export class GarbageCollection {
     }
   }
 
-  /** The second witness: the cloud, asked for the one instance. */
+  /** The second check: reads the instance from the cloud. */
   async #isGone(claim: NodeClaim, signal: AbortSignal): Promise<boolean> {
     const parsed = parseProviderId(claim.status?.providerID ?? '')
     if (parsed.kind !== 'instance') return false
@@ -186,13 +189,13 @@ export class GarbageCollection {
   }
 }
 
-/** A claim without a usable provider ID owns what wears its name. */
+/** A claim without a valid provider ID owns the instances with its name. */
 function owns({ status }: NodeClaim, providerID: string): boolean {
   const own = status?.providerID ?? ''
   return own === providerID || parseProviderId(own).kind !== 'instance'
 }
 
-/** Claims by what their instances can be found with. */
+/** The claims, by what identifies their instances. */
 interface Owners {
   readonly providerIDs: ReadonlySet<string | undefined>
   readonly byName: ReadonlyMap<string | undefined, NodeClaim>
@@ -205,7 +208,7 @@ function ownersOf(claims: readonly NodeClaim[]): Owners {
   }
 }
 
-/** No claim owns it: neither by its provider ID nor, before a usable one is known, by its label. */
+/** Whether no claim owns it by provider ID or, if the claim has no valid one, by label. */
 function isLeaked(owned: OwnedInstance, { providerIDs, byName }: Owners): boolean {
   if (providerIDs.has(providerIdOf(owned.id))) return false
   const labelled = byName.get(owned.nodeClaimName)

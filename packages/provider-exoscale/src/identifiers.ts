@@ -1,4 +1,4 @@
-/** Names that this provider writes and reads. They must not change, because existing fleets use them. */
+/** Names that this provider writes and reads. They must not change, because existing clusters use them. */
 
 export const providerName = 'exoscale'
 
@@ -9,7 +9,7 @@ export const instanceLabels = {
   nodePool: 'exoscale.com/nodepool-name',
 } as const
 
-/** Value of {@link instanceLabels.managedBy} on every instance of ours. */
+/** Value of {@link instanceLabels.managedBy} on all our instances. */
 export const managedByValue = 'karpenter'
 
 export const tokenLabel = { key: 'exoscale.com/token-provider', value: 'karpenter-exoscale' } as const
@@ -19,15 +19,15 @@ export const exoscaleAnnotations = {
   bootstrapToken: 'exoscale.com/bootstrap-token',
   tokenCreated: 'exoscale.com/token-created',
   nodeRegistered: 'exoscale.com/node-registered',
-  /** On NodeClaims: the template its class resolved to at launch, or when Tenon took the claim over. */
+  /** On NodeClaims: the template of the node class at launch, or when Tenon adopted the claim. */
   resolvedTemplate: 'exoscale.com/resolved-template',
-  /** On NodeClaims: hash of the class fields that only a new instance can take up. */
+  /** On NodeClaims: hash of the node class fields whose changes need a new instance. */
   nodeClassHash: 'exoscale.com/node-class-hash',
-  /** On NodeClaims: id of the instance that was made and that the cloud did not show at once. */
+  /** On NodeClaims: id of an instance that was created but that the cloud did not return at once. */
   instance: 'exoscale.com/instance-id',
 } as const
 
-/** Requirement keys beyond the core's. */
+/** Requirement keys in addition to those of the core. */
 export const exoscaleLabels = {
   family: 'exoscale.com/instance-family',
   size: 'exoscale.com/instance-size',
@@ -35,7 +35,7 @@ export const exoscaleLabels = {
   accelerator: 'karpenter.sh/instance-accelerator',
 } as const
 
-/** Label keys by which NodePools choose instance types, beyond the core's. */
+/** Label keys with which NodePools select instance types, in addition to those of the core. */
 export const choosableLabels: readonly string[] = [exoscaleLabels.family, exoscaleLabels.size]
 
 export const gpuResource = 'nvidia.com/gpu'
@@ -45,7 +45,7 @@ export const nodeClassFinalizer = 'exoscale.com/nodeclass-finalizer'
 const providerIdPrefix = 'exoscale://'
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** True for a UUID in canonical lower-case form. */
+/** Whether it is a UUID in canonical lower-case form. */
 export function isUuid(text: string): boolean {
   return uuidPattern.test(text)
 }
@@ -54,12 +54,12 @@ export function providerIdOf(instanceId: string): string {
   return `${providerIdPrefix}${instanceId}`
 }
 
-/** The instance id inside a provider ID, or why there is none. */
+/** The instance id in a provider ID, or why there is none. */
 export type ParsedProviderId =
   | { readonly kind: 'instance'; readonly instanceId: string }
   | { readonly kind: 'wrongPrefix' | 'emptyId' | 'notUuid'; readonly message: string }
 
-/** @param providerId as an object has it, which may be misshapen. */
+/** @param providerId of an object, which may be invalid. */
 export function parseProviderId(providerId: unknown): ParsedProviderId {
   if (typeof providerId !== 'string')
     return { kind: 'wrongPrefix', message: `provider ID ${JSON.stringify(providerId)} is not a string` }

@@ -15,9 +15,9 @@ import type { ExoscaleNodeClass } from './nodeclass/types.ts'
 import { readGpuDevices } from './options.ts'
 
 /**
- * @param env `EXOSCALE_ZONE` names the zone to check against; every zone counts without it. With
- * `EXOSCALE_GPU_DEVICES` types have the devices that their nodes publish.
- * @throws ProviderSettingError when no types are known of the zone, or the driver of the GPUs is unknown.
+ * @param env `EXOSCALE_ZONE` selects the zone; default: all zones. With `EXOSCALE_GPU_DEVICES`, types have the devices
+ * that their nodes publish.
+ * @throws ProviderSettingError if no types of the zone are known, or the GPU driver is unknown.
  */
 export function offlineCatalogue(env: ProviderEnvironment): OfflineCatalogue {
   const zone = env['EXOSCALE_ZONE'] ?? ''

@@ -4,8 +4,8 @@ import { openExoscale } from './open.ts'
 import { readExoscaleOptions } from './options.ts'
 
 /**
- * Makes the provider of `tenon controller`.
- * @throws ProviderSettingError for a variable that is missing or wrong, Error when Exoscale cannot be used with them.
+ * Creates the provider of `tenon controller`.
+ * @throws ProviderSettingError for a missing or invalid variable, Error if Exoscale cannot be used with them.
  */
 export async function openForController({
   env,

@@ -13,15 +13,15 @@ export interface OpenDependencies {
   readonly options: ExoscaleOptions
   readonly kubernetes: ProviderKubernetes
   readonly runtime: Runtime
-  /** Opens a transport to `endpoint` (scheme, host and port count; the path is sent in requests). */
+  /** Opens a transport to `endpoint` (scheme, host and port; paths are part of requests). */
   readonly connect: (endpoint: string) => Transport
   /** `name/version` of the program, for the User-Agent. */
   readonly userAgent?: string
 }
 
 /**
- * Connects to Exoscale and makes the provider over the process's own caches.
- * @throws Error when the zone is not known, the API cannot be reached or the price file cannot be read.
+ * Connects to Exoscale and creates the provider with the process's own caches.
+ * @throws Error if the zone is unknown, the API cannot be reached or the price file cannot be read.
  */
 export async function openExoscale(deps: OpenDependencies, signal?: AbortSignal): Promise<CloudProvider> {
   const { options, kubernetes, runtime } = deps

@@ -3,27 +3,27 @@ import { Secret } from '@tenon/runtime'
 import { type Currency, currencies } from './catalogue/prices.ts'
 import { isUuid } from './identifiers.ts'
 
-/** What the process is told about Exoscale (environment variables). */
+/** Settings for Exoscale, from environment variables. */
 export interface ExoscaleOptions {
   readonly zone: string
-  /** UUID of the SKS cluster; a label value and a filter, never looked up. */
+  /** UUID of the SKS cluster. Only used in labels and filters, never looked up. */
   readonly clusterId: string
   readonly apiKey: string
   readonly apiSecret: Secret
-  /** Put before every instance name, without a separator. */
+  /** Prefix of every instance name, without a separator. */
   readonly instancePrefix: string
   readonly clusterDomain: string
-  /** URL of the API server as new nodes see it; undefined: that of the client configuration. */
+  /** URL of the API server as new nodes use it; undefined: as in the client configuration. */
   readonly clusterEndpoint: string | undefined
-  /** Full endpoint including `/v2`; wins over {@link apiEnvironment}. */
+  /** Full endpoint including `/v2`; overrides {@link apiEnvironment}. */
   readonly apiEndpoint: string | undefined
   /** Only `ppapi` has a meaning. */
   readonly apiEnvironment: string | undefined
-  /** Of the prices that decisions compare. */
+  /** Currency of the prices that decisions compare. */
   readonly currency: Currency
   /** Path of a price list that replaces built-in prices. */
   readonly priceFile: string | undefined
-  /** Whose driver publishes the GPUs of nodes as devices (ResourceSlices); undefined: nobody's. */
+  /** The driver that publishes the GPUs of nodes as ResourceSlices; undefined: none. */
   readonly gpuDevices: 'nvidia' | undefined
 }
 
@@ -36,7 +36,7 @@ const fixes: Readonly<Record<string, string>> = {
   EXOSCALE_API_SECRET: 'set it to the secret that belongs to EXOSCALE_API_KEY',
 }
 
-/** Reads the options; the error names the first variable that is missing or wrong, and the fix. */
+/** Reads the options. The error names the first missing or invalid variable, and the fix. */
 export function readExoscaleOptions(
   env: Readonly<Record<string, string | undefined>>,
 ): ExoscaleOptionsResult {
@@ -77,7 +77,7 @@ export function readExoscaleOptions(
   }
 }
 
-/** Reads whose driver publishes GPUs as devices. */
+/** Reads which driver publishes GPUs as devices. */
 export function readGpuDevices(
   env: Readonly<Record<string, string | undefined>>,
 ): { readonly ok: ExoscaleOptions['gpuDevices'] } | { readonly error: string } {

@@ -73,13 +73,13 @@ export interface ExoscaleProviderDependencies {
   }
   /** How new nodes join. */
   readonly joining: {
-    /** URL of the API server as new nodes see it; the option of the same name wins. */
+    /** URL of the API server as new nodes use it; the option of the same name takes precedence. */
     readonly clusterEndpoint: string
-    /** PEM; read from the cluster when absent. */
+    /** PEM; default: read from the cluster. */
     readonly certificateAuthority?: string
   }
   readonly runtime: Runtime
-  /** Makes a controller of the process's kind, not started. */
+  /** Creates a controller without starting it. */
   readonly createController: (options: ControllerOptions) => Controller
 }
 
@@ -93,7 +93,7 @@ interface ExoscaleCaches {
 class ExoscaleProvider implements CloudProvider {
   readonly name = providerName
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [exoscaleNodeClassKind]
-  /** The GPU labels stay out: a claim may not require labels of domain karpenter.sh. */
+  /** GPU labels are not included: claims may not require labels of the domain karpenter.sh. */
   readonly wellKnownLabels: readonly string[] = choosableLabels
   readonly repairPolicies: readonly RepairPolicy[] = [
     { conditionType: 'Ready', conditionStatus: 'False', tolerationMs: 15 * minute },
@@ -105,7 +105,7 @@ class ExoscaleProvider implements CloudProvider {
   readonly #deps: ExoscaleProviderDependencies
   readonly #catalogue: Catalogue
   readonly #unavailable: UnavailableOfferings
-  /** The last answer for each node class, and what it was made of. */
+  /** The last result for each node class, with its inputs. */
   readonly #types = new WeakMap<
     ExoscaleNodeClassSpec,
     {
@@ -233,7 +233,7 @@ class ExoscaleProvider implements CloudProvider {
     }, signal)
   }
 
-  /** Made once for as long as nothing changes that shapes them: they are asked for many times a minute. */
+  /** Cached until an input changes, as types are requested many times a minute. */
   #typesFor(spec: ExoscaleNodeClassSpec, entries: readonly CatalogueEntry[]): readonly InstanceType[] {
     const shortages = this.#unavailable.fingerprint()
     const known = this.#types.get(spec)
@@ -301,8 +301,8 @@ class ExoscaleProvider implements CloudProvider {
   }
 
   /**
-   * By provider ID, else by label: a launch may have been cut off before the ID was stored, and one that denotes
-   * no instance must hold up nothing.
+   * By provider ID, else by label: a launch may have been interrupted before the ID was stored, and an ID without an
+   * instance must not block the deletion.
    */
   async #instanceIdsOf(claim: NodeClaim, signal: AbortSignal | undefined): Promise<readonly string[]> {
     const parsed = parseProviderId(claim.status?.providerID ?? '')
@@ -313,7 +313,7 @@ class ExoscaleProvider implements CloudProvider {
     return [...new Set([...labelled.map(({ id }) => id), ...(made === undefined ? [] : [made])])]
   }
 
-  /** Lets nothing but the contract's errors, and the caller's own abort, out. */
+  /** Only rejects with errors of the contract, or the caller's own abort. */
   async #speak<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
       return await work()
@@ -324,7 +324,7 @@ class ExoscaleProvider implements CloudProvider {
   }
 }
 
-/** The provider, ready to be used; `startControllers` starts its own loops. */
+/** Creates the provider; `startControllers` starts its own loops. */
 export function createExoscaleProvider(deps: ExoscaleProviderDependencies): CloudProvider {
   return new ExoscaleProvider(deps)
 }

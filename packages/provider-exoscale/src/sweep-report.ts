@@ -10,7 +10,7 @@ export interface SweepReportDependencies {
   readonly logger: Logger
 }
 
-/** Events are recorded on the node classes: whoever runs this provider looks there. */
+/** Events are recorded on node classes, where administrators of this provider look. */
 export class SweepReport {
   readonly #deps: SweepReportDependencies
 
@@ -18,7 +18,9 @@ export class SweepReport {
     this.#deps = deps
   }
 
-  /** Reports a round that holds objects back; nothing for another one. `present` is the number of all objects. */
+  /**
+   * Reports a pass that holds objects back; otherwise does nothing. `present` is the number of all objects.
+   */
   held(what: string, reason: string, round: SweepRound, present: number): void {
     if (round.held.length === 0) return
     const { nodeClasses, events, logger } = this.#deps

@@ -5,7 +5,7 @@ import { type AnswerCheck, isFullText, isJsonFields, type JsonFields } from '@te
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const operationStates: ReadonlySet<unknown> = new Set(['pending', 'success', 'failure', 'timeout'])
 
-/** A list under `key`, empty or not; each entry passes `isEntry`. */
+/** A list under `key`, which may be empty; each entry passes `isEntry`. */
 export function listCheck(key: string, isEntry: (entry: JsonFields) => boolean = hasId): AnswerCheck {
   return (body) => {
     const list = isJsonFields(body) && Object.hasOwn(body, key) ? ownValue(body, key) : undefined
@@ -15,7 +15,7 @@ export function listCheck(key: string, isEntry: (entry: JsonFields) => boolean =
   }
 }
 
-/** The object with this id, and no other. */
+/** The object with exactly this id. */
 export function objectCheck(id: string): AnswerCheck {
   return (body) => {
     if (!isJsonFields(body) || body.id === undefined) return 'the answer has no id'
@@ -23,7 +23,7 @@ export function objectCheck(id: string): AnswerCheck {
   }
 }
 
-/** The instance with this id: its labels tell whose it is. */
+/** The instance with this id, with labels, as they name its owner. */
 export function instanceCheck(id: string): AnswerCheck {
   const isObject = objectCheck(id)
   return (body) =>
@@ -40,8 +40,8 @@ export function isInstance(entry: JsonFields): boolean {
 
 /**
  * An asynchronous operation.
- * @param id of the operation, where it is known.
- * @param referenceId what it has to be about, where that is known.
+ * @param id of the operation, if known.
+ * @param referenceId of the resource that it must be about, if known.
  */
 export function operationCheck({
   id,
@@ -65,7 +65,7 @@ export function operationCheck({
 }
 
 /**
- * The instance pool with this id. Only that of a nodepool may lack its size, as the document admits no pool of size 0:
+ * The instance pool with this id. Only the pool of a nodepool may lack its size, as the API has no pool of size 0:
  * whether it is empty, its nodepool tells.
  */
 export function poolCheck(id: string): AnswerCheck {
@@ -78,7 +78,8 @@ function poolFault({ state, size, instances, manager }: JsonFields): string | un
   if (!isManager(manager)) return 'the manager of the answer is not what it should be'
   if (size === undefined && mayBeEmpty(instances, manager)) return undefined
   if (typeof size !== 'number' || !Number.isInteger(size) || size < 0) return 'the answer has no size'
-  // A pool without members lists none; one that is complete and lists none was cut short.
+  // A pool without members has no list; a running pool with a size but without a list is an incomplete
+  // response.
   if (instances === undefined && (size === 0 || state !== 'running')) return undefined
   const isWhole = Array.isArray(instances) && instances.every((each) => isJsonFields(each) && hasId(each))
   return isWhole ? undefined : 'the answer has no list "instances"'
@@ -112,7 +113,7 @@ export const activeTemplateCheck: AnswerCheck = (body) =>
 export const quotaCheck: AnswerCheck = (body) =>
   isJsonFields(body) && typeof body.limit === 'number' ? undefined : 'the answer has no limit'
 
-/** Whether a type can be told from others: one that is odd otherwise spoils no list. */
+/** Whether a type has an id. Other invalid fields do not invalidate the list. */
 export const hasTextId = ({ id }: JsonFields): boolean => isFullText(id)
 
 /** Zones have names instead of ids. */

@@ -1,4 +1,4 @@
-/** Exoscale API v2, one method for each operation in use, named as in the official TypeScript SDK. */
+/** Exoscale API v2, one method per operation, named as in the official TypeScript SDK. */
 import { ownValue } from '@tenon/api'
 import type { AnswerCheck, Clock } from '@tenon/runtime'
 import {
@@ -65,7 +65,7 @@ export class ExoscaleClient {
     return this.#get(`/template/${encodeURIComponent(id)}`, objectCheck(id), signal)
   }
 
-  /** Id of the template for SKS nodes of a Kubernetes version; `not-found` when there is none. */
+  /** Id of the template of SKS nodes for a Kubernetes version; `not-found` if there is none. */
   async getActiveNodepoolTemplate(version: string, variant: string, signal?: AbortSignal): Promise<string> {
     const path = `/sks-template/${encodeURIComponent(version)}/${encodeURIComponent(variant)}`
     return (await this.#get<{ 'active-template': string }>(path, activeTemplateCheck, signal))[
@@ -107,7 +107,7 @@ export class ExoscaleClient {
     return this.#http.call({ method: 'PUT', path, body, check: operationCheck(), signal })
   }
 
-  /** All instances of the zone; without anti-affinity groups and disk sizes. */
+  /** All instances of the zone, without anti-affinity groups and disk sizes. */
   listInstances(signal?: AbortSignal): Promise<readonly ExoscaleInstance[]> {
     return this.#list('/instance', 'instances', signal, isInstance)
   }
@@ -116,7 +116,7 @@ export class ExoscaleClient {
     return this.#get(`/instance/${encodeURIComponent(id)}`, instanceCheck(id), signal)
   }
 
-  /** Not repeated when its answer is lost: look for the instance by its labels. */
+  /** Not retried if its response is lost: look for the instance by its labels. */
   createInstance(request: CreateInstanceRequest, signal?: AbortSignal): Promise<Operation> {
     return this.#http.call({
       method: 'POST',
@@ -146,7 +146,7 @@ export class ExoscaleClient {
     return this.#get(`/instance-pool/${encodeURIComponent(id)}`, poolCheck(id), signal)
   }
 
-  /** Those of nodepools included. */
+  /** Including pools of nodepools. */
   listInstancePools(signal?: AbortSignal): Promise<readonly InstancePool[]> {
     return this.#list('/instance-pool', 'instance-pools', signal)
   }
@@ -155,7 +155,7 @@ export class ExoscaleClient {
     return this.#change(`/instance-pool/${encodeURIComponent(id)}:scale`, request, signal)
   }
 
-  /** Removes members; the pool gets smaller by as many. */
+  /** Removes members and reduces the pool's size by their number. */
   evictInstancePoolMembers(id: string, request: EvictRequest, signal?: AbortSignal): Promise<Operation> {
     return this.#change(`/instance-pool/${encodeURIComponent(id)}:evict`, request, signal)
   }
@@ -174,7 +174,7 @@ export class ExoscaleClient {
     return this.#change(`${nodepoolPath(clusterId, nodepoolId)}:scale`, request, signal)
   }
 
-  /** Removes members; the nodepool gets smaller by as many. */
+  /** Removes members and reduces the nodepool's size by their number. */
   evictSksNodepoolMembers(
     clusterId: string,
     nodepoolId: string,

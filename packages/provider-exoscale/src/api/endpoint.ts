@@ -9,19 +9,19 @@ export const preProductionEndpoint = 'https://ppapi-ch-gva-2.exoscale.com/v2'
 
 export interface ConnectDependencies {
   readonly options: ExoscaleOptions
-  /** Opens a transport to `endpoint` (scheme, host and port count; the path is sent in requests). */
+  /** Opens a transport to `endpoint` (scheme, host and port; paths are part of requests). */
   readonly connect: (endpoint: string) => Transport
   readonly clock: Clock
   /** `name/version` of the program, for the User-Agent. */
   readonly userAgent?: string
-  /** How soon a call gives up; the client's own when absent. */
+  /** When a call gives up; default: as the client. */
   readonly patience?: Pick<HttpOptions, 'maxAttempts' | 'attemptTimeoutMs'>
 }
 
 /**
- * A client of the zone's endpoint. Looks the zone up first, so that a wrong zone or an unreachable
- * API shows at start.
- * @throws Error naming the known zones when the configured one is none of them.
+ * A client of the zone's endpoint. Looks up the zone first, so that a wrong zone or an unreachable API is found at
+ * start.
+ * @throws Error that lists the zones if the configured one does not exist.
  */
 export async function connectExoscale(
   deps: ConnectDependencies,

@@ -1,10 +1,10 @@
 /** Errors of calls to Exoscale, before they are converted to errors of the contract. */
 
-/** Answered with 400 or above. `code` classifies by status alone. */
+/** A response with status 400 or above. `code` depends only on the status. */
 export class ExoscaleApiError extends Error {
   readonly status: number
   readonly code: ExoscaleErrorCode
-  /** Texts of the `errors` list of the answer. */
+  /** Texts of the `errors` list in the response. */
   readonly details: readonly string[]
   readonly retryAfterMs: number | undefined
 
@@ -46,8 +46,7 @@ const codes: Readonly<Record<number, ExoscaleErrorCode>> = {
 }
 
 /**
- * No answer that can be read: refused, reset, timed out, or not what was asked for. Unless `neverSent`, the call
- * may have had its effect.
+ * No valid response: refused, reset, timed out, or not as expected. Unless `neverSent`, the call may have taken effect.
  */
 export class ExoscaleTransportError extends Error {
   readonly neverSent: boolean
@@ -59,7 +58,7 @@ export class ExoscaleTransportError extends Error {
   }
 }
 
-/** No connection came about: nothing was sent. */
+/** No connection: nothing was sent. */
 export class ExoscaleConnectionError extends Error {
   constructor(message: string, options: ErrorOptions) {
     super(message, options)
@@ -67,11 +66,11 @@ export class ExoscaleConnectionError extends Error {
   }
 }
 
-/** An operation that ended otherwise than in success, or not within its time. */
+/** An operation that failed, or did not end in time. */
 export class ExoscaleOperationError extends Error {
-  /** `unavailable`, `busy`, …; `deadline` when the wait was given up. */
+  /** `unavailable`, `busy`, …; `deadline` if the wait timed out. */
   readonly reason: string
-  /** The resource the operation is about, if it says so. */
+  /** The resource of the operation, if the response names it. */
   readonly referenceId: string | undefined
 
   constructor(operationId: string, reason: string, message: string, referenceId: string | undefined) {
@@ -82,7 +81,7 @@ export class ExoscaleOperationError extends Error {
   }
 }
 
-/** True for an API error of one of `codes`. */
+/** Whether it is an API error with one of `codes`. */
 export function isApiError(
   error: unknown,
   ...wanted: readonly ExoscaleErrorCode[]
@@ -90,7 +89,7 @@ export function isApiError(
   return error instanceof ExoscaleApiError && wanted.includes(error.code)
 }
 
-/** Reads an error body in any of its forms: message, error, RFC 9457, plain text, odd JSON. */
+/** Reads an error body in any of its forms: message, error, RFC 9457, plain text, unexpected JSON. */
 export function apiErrorFrom(
   status: number,
   body: string,

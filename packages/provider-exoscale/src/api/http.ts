@@ -17,10 +17,10 @@ const defaultAttemptTimeoutMs = 60_000
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  /** Below the endpoint, escaped, for example `/instance?labels=a`. */
+  /** After the endpoint, escaped, such as `/instance?labels=a`. */
   readonly path: string
   readonly body?: object
-  /** Nothing of an answer is believed before it has passed. */
+  /** Validates the response. */
   readonly check: AnswerCheck
   readonly signal?: AbortSignal | undefined
   /** False for the public zone list. */
@@ -34,9 +34,9 @@ export interface HttpOptions {
   readonly credentials: Credentials
   readonly clock: Clock
   readonly userAgent: string
-  /** How often a call is tried; 5 when absent. */
+  /** Attempts per call; default 5. */
   readonly maxAttempts?: number
-  /** How long one attempt may take; a minute when absent. */
+  /** Time limit of one attempt; default one minute. */
   readonly attemptTimeoutMs?: number
 }
 
@@ -68,7 +68,7 @@ export class ExoscaleHttp {
     const cancel = clock.after(attemptTimeoutMs, () => {
       stopping.abort(new Error(`no answer within ${attemptTimeoutMs / 1000} s`))
     })
-    // Cheaper than `AbortSignal.any`, which leaves its parts to the garbage collector.
+    // Cheaper than `AbortSignal.any`, whose parts are only released by the garbage collector.
     const follow = () => {
       stopping.abort(call.signal?.reason)
     }
@@ -94,7 +94,7 @@ export class ExoscaleHttp {
     const { status, headers, body } = response
     if (status >= 400) {
       const text = this.#withoutSecrets(await readText(body), call)
-      // A proxy knows of no instances: that one does not exist, the API says in JSON.
+      // A 404 of a proxy says nothing about instances; the API's is JSON.
       if (status === 404 && !(isJsonType(headers['content-type']) && isJson(text)))
         throw new Error(
           `the server answered 404 without saying what is missing: ${text.trim().slice(0, 200)}`,
@@ -102,13 +102,13 @@ export class ExoscaleHttp {
       throw apiErrorFrom(status, text, parseRetryAfter(headers['retry-after'], clock.now()))
     }
     refuse(headFault(response))
-    // A cloud of this process: what it answers can be read as it is.
+    // A cloud in this process: the document can be used directly.
     const document = body instanceof DocumentBody ? body.document : parsed(await readText(body))
     refuse(call.check(document))
     return document as T
   }
 
-  /** An API that quotes what it refuses would put the bootstrap token into messages. */
+  /** Removes the bootstrap token from messages, as the API may quote a refused request. */
   #withoutSecrets(text: string, { body }: Call): string {
     const userData = body !== undefined && 'user-data' in body ? String(body['user-data']) : ''
     const secrets = [this.#options.credentials.secret.reveal(), userData].filter((secret) => secret !== '')

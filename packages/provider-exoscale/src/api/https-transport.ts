@@ -1,4 +1,4 @@
-/** Requests over HTTPS with keep-alive connections, through the proxy of the environment where there is one. */
+/** Requests over HTTPS with keep-alive connections, through the proxy of the environment if there is one. */
 import {
   Agent as HttpAgent,
   type ClientRequestArgs,
@@ -25,7 +25,7 @@ export class HttpsTransport implements Transport {
 
   /**
    * @param env names proxies and authorities, see `connection/`.
-   * @throws ProviderSettingError for a proxy that cannot be used.
+   * @throws ProviderSettingError for an invalid proxy.
    */
   constructor(endpoint: string, env: ProviderEnvironment) {
     this.#url = new URL(endpoint)
@@ -47,7 +47,7 @@ export class HttpsTransport implements Transport {
       const outgoing = send(this.#arguments(request, signal), (incoming) => {
         resolve({ status: incoming.statusCode ?? 0, headers: headersOf(incoming), body: incoming })
       })
-      // Node keeps an abort to itself while there is no connection.
+      // Node does not report an abort while there is no connection.
       const onAbort = () => {
         const { reason } = signal as { readonly reason?: unknown }
         const said = reason instanceof Error ? reason.message : String(reason)
@@ -60,7 +60,6 @@ export class HttpsTransport implements Transport {
     })
   }
 
-  /** Closes kept connections. */
   close(): void {
     this.#agent.destroy()
   }
@@ -88,7 +87,7 @@ export class HttpsTransport implements Transport {
     try {
       return await connectTo(this.#url, this.#route, await this.#trust)
     } catch (error) {
-      // The authority may be in a file by the next time.
+      // The authority may have been added to a file meanwhile.
       if (error instanceof Error && error.cause instanceof UntrustedError) this.#trust = undefined
       throw error
     }

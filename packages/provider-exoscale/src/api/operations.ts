@@ -6,7 +6,7 @@ import type { Operation } from './types.ts'
 const operationTimeoutMs = 10 * 60_000
 const maxPollErrors = 5
 
-/** Seconds until the next poll: 3 at first, growing to 60 from a quarter of an hour on. */
+/** Seconds until the next poll: 3 at first, growing to 60 after a quarter of an hour. */
 export function pollIntervalSeconds(elapsedSeconds: number): number {
   const slope = 57 / 870
   return Math.trunc(Math.min(60, Math.max(3, slope * elapsedSeconds + 3 - 30 * slope)))
@@ -19,7 +19,7 @@ export interface WaitOptions {
 
 /**
  * Polls until the operation has succeeded.
- * @throws ExoscaleOperationError when it ended otherwise (also when it arrives so), or in timeout.
+ * @throws ExoscaleOperationError if it failed (also if it is passed in as failed) or timed out.
  */
 export async function waitForOperation(
   first: Operation,

@@ -1,12 +1,12 @@
-/** Which failed attempts may be repeated, and after how long. */
+/** Which failed attempts may be retried, and after how long. */
 import { ExoscaleApiError, ExoscaleTransportError } from './errors.ts'
 
 export const defaultMaxAttempts = 5
 const maxWaitMs = 30_000
 
 /**
- * How long to wait before repeating, or undefined when the failure is final. A POST is repeated
- * only where it surely had no effect: refused for its rate, or never sent.
+ * How long to wait before a retry; undefined if the failure is final. A POST is only retried if it certainly had no
+ * effect: rate-limited, or never sent.
  */
 export function retryDelayMs(error: unknown, method: string, attempt: number): number | undefined {
   const backoffMs = Math.min(1000 * 2 ** (attempt - 1), maxWaitMs)
@@ -20,7 +20,7 @@ export function retryDelayMs(error: unknown, method: string, attempt: number): n
   return (status === 429 || status === 503 ? error.retryAfterMs : undefined) ?? backoffMs
 }
 
-/** `Retry-After` in milliseconds: seconds or an HTTP date; one in the past means at once. */
+/** `Retry-After` in milliseconds: seconds or an HTTP date; a date in the past means at once. */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000

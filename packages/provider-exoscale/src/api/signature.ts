@@ -9,14 +9,14 @@ export interface Credentials {
 
 export interface SignedParts {
   readonly method: string
-  /** Escaped path with its query, as on the wire; the path starts with `/v2`. */
+  /** Escaped path with its query, as sent; it begins with `/v2`. */
   readonly path: string
   readonly body: string
   /** Unix seconds. */
   readonly expires: number
 }
 
-/** The `Authorization` header of one attempt. Parameters that occur more than once stay unsigned. */
+/** The `Authorization` header of one attempt. Repeated parameters are not signed. */
 export function authorization(parts: SignedParts, credentials: Credentials): string {
   const parameters = signedParameters(parts.path)
   const message = signedMessage(parts, parameters)

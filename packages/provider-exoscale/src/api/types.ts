@@ -26,7 +26,7 @@ export interface Template {
   readonly name?: string
 }
 
-/** A security group or private network, as lists give it. */
+/** A security group or private network, as in lists. */
 export interface NamedResource {
   readonly id: string
   readonly name?: string
@@ -36,7 +36,7 @@ export interface AntiAffinityGroup extends NamedResource {
   readonly instances?: readonly Reference[]
 }
 
-/** `starting`, `running`, `stopping`, …, `destroyed`; new values may appear. */
+/** `starting`, `running`, `stopping`, …, `destroyed`; there may be new values. */
 type InstanceState = string
 
 export interface ExoscaleInstance {
@@ -54,18 +54,18 @@ export interface ExoscaleInstance {
   readonly 'disk-size'?: number
   readonly 'public-ip'?: string
   readonly 'created-at'?: string
-  /** What it belongs to, if anything. */
+  /** What manages it, if anything. */
   readonly manager?: Manager
 }
 
-/** What owns an instance or an instance pool. */
+/** The manager of an instance or instance pool. */
 interface Manager {
   readonly id?: string
-  /** `instance-pool` of an instance, `sks-nodepool` of an instance pool. */
+  /** `instance-pool` for an instance, `sks-nodepool` for an instance pool. */
   readonly type?: string
 }
 
-/** What the members of a pool are like. */
+/** The settings of a pool's members. */
 interface PoolShape {
   readonly 'instance-type'?: Partial<Reference>
   /** GiB. */
@@ -78,11 +78,11 @@ interface PoolShape {
 export interface InstancePool extends PoolShape {
   readonly id: string
   readonly name?: string
-  /** `running`, `scaling-up`, `scaling-down`, …; new values may appear. */
+  /** `running`, `scaling-up`, `scaling-down`, …; there may be new values. */
   readonly state: string
-  /** How many members it is to have; absent when its nodepool has none. */
+  /** The requested size; absent if its nodepool is empty. */
   readonly size?: number
-  /** Absent when there are none. */
+  /** Absent if there are none. */
   readonly instances?: readonly Reference[]
   readonly manager?: Manager
 }
@@ -141,6 +141,6 @@ export interface Operation {
 export interface Quota {
   readonly resource?: string
   readonly usage?: number
-  /** Minus one: unlimited. */
+  /** -1: unlimited. */
   readonly limit?: number
 }

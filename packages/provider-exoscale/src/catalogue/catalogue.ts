@@ -7,7 +7,7 @@ import type { ExoscaleInstanceType } from '../api/types.ts'
 const refreshAfterMs = 6 * 60 * 60_000
 const retryAfterMs = 60_000
 
-/** An instance shape of the vendor that this organisation may use in this zone. */
+/** An instance type that this organisation may use in this zone. */
 export interface CatalogueEntry {
   readonly id: string
   /** `<family>.<size>`. */
@@ -17,7 +17,7 @@ export interface CatalogueEntry {
   readonly cpus: number
   readonly memoryBytes: number
   readonly gpus: number
-  /** Types whose price is not known are used only where no other will do. */
+  /** Types of unknown price are only used if no other type will do. */
   readonly pricePerHour: PricePerHour
 }
 
@@ -29,8 +29,8 @@ export interface CatalogueView {
 }
 
 /**
- * The usable instance types, read once and again every six hours. An old list outlives failures, and a new one that
- * lacks most of it until it has proved to be no mistake.
+ * The usable instance types, read every six hours. The old list is kept if a read fails, or if the new list lacks most
+ * types until that is confirmed.
  */
 export class Catalogue {
   readonly #api: ExoscaleClient
@@ -38,7 +38,7 @@ export class Catalogue {
   readonly #logger: Logger
   readonly #zone: string
   readonly #prices: ReadonlyMap<string, number>
-  /** Of all types that are told, and of those that can be used: each may shrink without the other. */
+  /** For all listed types and for the usable ones: each list may shrink without the other. */
   readonly #gates: readonly [told: CatalogueGate, usable: CatalogueGate]
   #view: CatalogueView | undefined
   #refreshAtMs = 0
@@ -51,7 +51,7 @@ export class Catalogue {
     readonly zone: string
     /** Price per hour by type name. */
     readonly prices: ReadonlyMap<string, number>
-    /** Names of the types whose instances exist. */
+    /** Names of the types of existing instances. */
     readonly inUse?: () => Iterable<string>
   }) {
     this.#prices = deps.prices
@@ -62,7 +62,7 @@ export class Catalogue {
     this.#zone = deps.zone
   }
 
-  /** The present list; rejects only while none was ever taken. */
+  /** The current list; only rejects if there was never any. */
   async view(): Promise<CatalogueView> {
     if (this.#view !== undefined && this.#clock.monotonic() < this.#refreshAtMs) return this.#view
     this.#loading ??= this.#load().finally(() => {
@@ -88,7 +88,7 @@ export class Catalogue {
     return this.#view
   }
 
-  /** The list that stands, while another one is kept out. */
+  /** The previous list, while the new one is rejected. */
   #withoutNews(why: string): CatalogueView {
     const message = `instance types of zone ${this.#zone}: ${why}`
     if (this.#view === undefined) throw new Error(message)

@@ -1,4 +1,4 @@
-/** Published root disk sizes. An instance whose disk lies outside is refused or unusable. */
+/** Published root disk sizes. An instance with another disk size is refused or unusable. */
 import { ownValue } from '@tenon/api'
 
 interface DiskRange {
@@ -33,7 +33,7 @@ const gpuMaximum: Readonly<Record<string, number>> = { small: 800, medium: 1200,
 const generalFamilies = new Set(['standard', 'cpu', 'memory'])
 const measuredGpuFamilies = new Set(['gpu', 'gpu2', 'gpu3'])
 
-/** The known range, or undefined: then any size may do. */
+/** The known range; undefined if any size may do. */
 function diskRangeOf(family: string, size: string): DiskRange | undefined {
   if (family === 'storage') return ownValue(storage, size)
   if (measuredGpuFamilies.has(family)) {

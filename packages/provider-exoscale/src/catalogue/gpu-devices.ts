@@ -1,4 +1,4 @@
-/** GPUs as NVIDIA's driver for dynamic resource allocation publishes them (devices.md 3.2). */
+/** GPUs as NVIDIA's DRA driver publishes them (devices.md 3.2). */
 import { type Device, ownValue, type ResourceSliceTemplate } from '@tenon/api'
 import type { CatalogueEntry } from './catalogue.ts'
 
@@ -9,7 +9,7 @@ interface Model {
   readonly productName: string
   readonly architecture: string
   readonly cudaComputeCapability: string
-  /** The least that a card of the model reports, which is a little less than its name says. */
+  /** The smallest memory that cards of the model report, slightly less than their name says. */
   readonly memory: string
 }
 
@@ -33,8 +33,8 @@ function model(
 }
 
 /**
- * What nodes of a type will publish. Of families whose cards are not known, only what holds of each card; what
- * differs between nodes, such as the UUID of a card or the version of its driver, is left out.
+ * The devices that nodes of a type will publish. For families with unknown cards, only what is true of every card. What
+ * differs between nodes, such as the UUID or the driver version, is left out.
  */
 export function gpuDevices({
   family,

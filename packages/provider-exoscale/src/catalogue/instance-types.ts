@@ -1,4 +1,4 @@
-/** Catalogue entries in the core's terms, for one node class. */
+/** Converts catalogue entries to instance types for one node class. */
 import {
   capacityTypes,
   type InstanceType,
@@ -17,19 +17,19 @@ import { gpuDevices } from './gpu-devices.ts'
 
 const gib = 2 ** 30
 
-/** What of a node class and of the moment shapes the types. */
+/** What the types depend on, besides the catalogue. */
 export interface TypeContext {
   readonly zone: string
   readonly diskSizeGib: number
   readonly kubeReserved: Reservation
   readonly systemReserved: Reservation
-  /** Why a type cannot be had now; undefined when it can, as far as is known. */
+  /** Why a type is unavailable; undefined if it is available as far as known. */
   readonly unavailability: (entry: CatalogueEntry) => Unavailability | undefined
   /** Whether nodes run a driver that publishes their GPUs as devices. */
   readonly hasGpuDriver: boolean
 }
 
-/** Types in order of the entries; those that cannot have the disk are omitted. They share nothing. */
+/** Types in the order of the entries, without those that cannot have the disk. They share no objects. */
 export function instanceTypesOf(entries: readonly CatalogueEntry[], context: TypeContext): InstanceType[] {
   return entries
     .filter((entry) => admitsDisk(entry.family, entry.size, context.diskSizeGib))
@@ -62,7 +62,7 @@ function instanceTypeOf(entry: CatalogueEntry, context: TypeContext): InstanceTy
   }
 }
 
-/** Labels of an instance of this type, as single values. */
+/** Labels of an instance of this type that have one value. */
 export function typeLabels(entry: CatalogueEntry, zone: string): Readonly<Record<string, string>> {
   return {
     [labels.region]: zone,
@@ -93,7 +93,7 @@ function requirementsOf(entry: CatalogueEntry, zone: string): Requirement[] {
   return [...fixed, ...gpu, { key: labels.windowsBuild, operator: 'DoesNotExist' }]
 }
 
-/** What the instance has, reservations included. */
+/** Total resources, including reservations. */
 export function capacityOf(entry: CatalogueEntry, diskSizeGib: number): Resources {
   return {
     cpu: entry.cpus * 1000,
@@ -104,7 +104,7 @@ export function capacityOf(entry: CatalogueEntry, diskSizeGib: number): Resource
   }
 }
 
-/** Amounts of a reservation; blank or unreadable parts count as nothing. */
+/** Amounts of a reservation; empty or invalid values count as 0. */
 export function reservedResources(reservation: Reservation): Resources {
   const parts = {
     cpu: reservation.cpu,

@@ -1,10 +1,10 @@
-/** Hourly prices: those built in, and those of a file that replace them. */
+/** Hourly prices: built-in ones, and those of a file that replace them. */
 import { isKnownPrice, isRecord, mostPricePerHour, ownValue, setOwn } from '@tenon/api'
 
 export const currencies = ['EUR', 'CHF', 'USD'] as const
 export type Currency = (typeof currencies)[number]
 
-/** Price per hour by list key. */
+/** Price per hour by the key in the price list. */
 type PriceList = Readonly<Record<string, number>>
 
 /** Keys as in the vendor's list; the numbers are the same in every currency. */
@@ -53,7 +53,7 @@ const builtInPrices: PriceList = {
   running_gpu_3080ti_large: 3.14028,
 }
 
-/** Longest first where one ends in another: `extra_large` before `large`. */
+/** Longest first, as some are suffixes of others: `extra_large` before `large`. */
 const sizes = [
   'extra_large',
   'colossus',
@@ -71,23 +71,24 @@ const sizes = [
 
 type Families = Readonly<Record<string, string>>
 
-/** Families of the list's keys. In the built-in list plain `gpu` is the A30, in the public one the P100. */
+/**
+ * Families in the list's keys. Plain `gpu` is the A30 in the built-in list, and the P100 in the public one.
+ */
 const publicFamilies: Families = { '': 'standard', gpu_a5000: 'gpua5000', gpu_3080ti: 'gpu3080ti' }
 const builtInFamilies: Families = { ...publicFamilies, gpu: 'gpua30' }
 
-/** Prices of a file, by currency; a currency it does not name is absent. */
+/** Prices of a file, by currency; a currency that is not in the file is absent. */
 export type PriceFile = Readonly<Partial<Record<Currency, PriceList>>>
 
-/** Price per hour by instance type name (`standard.extra-large`): the file's, else those built in. */
+/** Price per hour by instance type name (`standard.extra-large`): from the file, else built in. */
 export function pricesByType(currency: Currency, file: PriceFile = {}): ReadonlyMap<string, number> {
   return new Map([...named(builtInPrices, builtInFamilies), ...named(file[currency] ?? {}, publicFamilies)])
 }
 
 /**
- * Reads a price file: JSON with one object per currency. Its keys are those of the vendor's public list
- * (`running_cpu_huge`) or names of types (`cpu.huge`), its values prices per hour; other keys of the
- * list are ignored.
- * @throws Error that names the place and the fix.
+ * Reads a price file: JSON with one object per currency. Keys are those of the vendor's public list
+ * (`running_cpu_huge`) or type names (`cpu.huge`), values are prices per hour; other keys are ignored.
+ * @throws Error with the position and the fix.
  */
 export function parsePriceFile(text: string): PriceFile {
   let parsed: unknown

@@ -1,6 +1,6 @@
 import { ownValue } from '@tenon/api'
 
-/** The zones of the cloud, in the order in which its API lists them. */
+/** The zones of the cloud, in the order of its API. */
 export const publishedZones: readonly string[] = [
   'ch-gva-2',
   'ch-dk-2',
@@ -12,9 +12,9 @@ export const publishedZones: readonly string[] = [
   'hr-zag-1',
 ]
 
-/** An instance type as Exoscale publishes it. */
+/** An instance type as published by Exoscale. */
 export interface PublishedType {
-  /** Undefined where it is not published. */
+  /** Undefined if it is not published. */
   readonly id: string | undefined
   readonly family: string
   readonly size: string
@@ -23,10 +23,10 @@ export interface PublishedType {
   readonly cpus: number
   readonly memoryBytes: number
   readonly gpus: number
-  /** Whether processors, memory and GPUs are published; else they are what the simulated cloud takes them for. */
+  /** Whether CPUs, memory and GPUs are published. If not, they are assumptions of the simulated cloud. */
   readonly isSizePublished: boolean
   readonly zones: readonly string[]
-  /** Root disk range in GiB, where it is published. */
+  /** Root disk range in GiB, if published. */
   readonly disk: { readonly minGib: number; readonly maxGib: number } | undefined
 }
 
@@ -49,7 +49,7 @@ const unpublishedSizes: ReadonlySet<string> = new Set([
   'cpu.colossus',
 ])
 
-// name, cpus, memory in MiB, gpus, published root disk range in GiB, id where it is published.
+// name, CPUs, memory in MiB, GPUs, published root disk range in GiB, id if it is published.
 const rows = `
 standard.micro 1 512 0 10-200 71004023-bb72-4a97-b1e9-bc66dfce9470
 standard.tiny 1 1024 0 10-400 b6cd1ff5-3a2f-4e9d-a4d1-8988c1191fe8
@@ -105,7 +105,7 @@ gpurtx6000pro.large 64 393216 4 -
 gpurtx6000pro.huge 128 786432 8 -
 `
 
-/** Every instance type of the cloud, whatever the zone. */
+/** Every instance type of the cloud, in any zone. */
 export const publishedTypes: readonly PublishedType[] = rows.trim().split('\n').map(instanceTypeOf)
 
 function instanceTypeOf(row: string): PublishedType {

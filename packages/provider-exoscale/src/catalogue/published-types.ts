@@ -13,8 +13,8 @@ const unsized: ReadonlySet<string> = new Set(
 )
 
 /**
- * What a node class would be offered in a zone, as far as it is published; the cloud is not asked. Types
- * whose sizes are not published have no capacity.
+ * The types of a node class in a zone, as published, without asking the cloud. Types whose sizes are not published have
+ * no capacity.
  */
 export function publishedInstanceTypes(
   zone: string,

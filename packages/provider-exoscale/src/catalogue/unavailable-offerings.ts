@@ -3,13 +3,13 @@ import type { Clock } from '@tenon/runtime'
 
 const rememberMs = 3 * 60_000
 
-/** What ran out: one type, the GPU quota of a family, or the number of instances at all. */
+/** What is used up: a type, the GPU quota of a family, or the number of instances. */
 export type Shortage =
   | { readonly kind: 'type'; readonly typeName: string }
   | { readonly kind: 'family'; readonly family: string }
   | { readonly kind: 'instances' }
 
-/** Remembers for some minutes what could not be had, so that the next decision goes elsewhere. */
+/** Remembers shortages for some minutes, so that the next decision avoids them. */
 export class UnavailableOfferings {
   readonly #clock: Clock
   readonly #untilMs = new Map<string, number>()
@@ -22,14 +22,14 @@ export class UnavailableOfferings {
     this.#untilMs.set(keyOf(shortage), this.#clock.now() + rememberMs)
   }
 
-  /** What is remembered now, as a text that is the same for the same shortages. */
+  /** The current shortages as text; equal for equal shortages. */
   fingerprint(): string {
     return [...this.#untilMs]
       .flatMap(([key, untilMs]) => (this.#isRemembered(key) ? [key, untilMs] : []))
       .join(' ')
   }
 
-  /** Why a type cannot be had, and until when; of several reasons the one that lasts longest. */
+  /** Why a type is unavailable, and until when; of several reasons the one that lasts longest. */
   why(typeName: string, family: string): Unavailability | undefined {
     const shortages = [{ kind: 'instances' }, { kind: 'family', family }, { kind: 'type', typeName }] as const
     const [longest] = shortages

@@ -16,13 +16,13 @@ export interface FleetDependencies {
   readonly clusterId: string
 }
 
-/** How far a deletion is. */
+/** The progress of a deletion. */
 export type DeletionProgress = 'accepted' | 'gone'
 
-/** Reads and deletes; creating is in `launch/`. */
+/** Reads and deletes instances; creation is in `launch/`. */
 export class Fleet {
   readonly #deps: FleetDependencies
-  /** GiB by instance id: fixed at creation and missing from lists. */
+  /** In GiB by instance id. They do not change, but are missing from lists. */
   #diskSizes = new Map<string, number>()
   readonly #deletions = new Map<string, Operation>()
 
@@ -30,7 +30,7 @@ export class Fleet {
     this.#deps = deps
   }
 
-  /** Every instance of this cluster, those being deleted included. */
+  /** All instances of this cluster, including those being deleted. */
   async owned(signal?: AbortSignal): Promise<readonly OwnedInstance[]> {
     const instances = await this.#deps.api.listInstances(signal)
     return instances
@@ -38,7 +38,9 @@ export class Fleet {
       .filter((owned) => owned !== undefined)
   }
 
-  /** Described instances; one that vanishes meanwhile, or is of an unknown type, spoils nothing. */
+  /**
+   * Instances as the contract describes them, without those that disappear meanwhile or have an unknown type.
+   */
   async list(signal?: AbortSignal): Promise<readonly ProviderInstance[]> {
     const instances = await this.owned(signal)
     const view = await this.#deps.catalogue.view()
@@ -56,7 +58,7 @@ export class Fleet {
     return described
   }
 
-  /** Whether the instance is the claim's: which one a launch made, only labels prove. */
+  /** Whether the instance belongs to the claim, which only its labels prove. */
   isOf(claim: NodeClaim, instance: ExoscaleInstance): boolean {
     return ownedInstance(instance, this.#deps.clusterId)?.nodeClaimName === claim.metadata.name
   }
@@ -107,8 +109,8 @@ export class Fleet {
   }
 
   /**
-   * Starts a deletion or looks how it goes on.
-   * @throws ExoscaleOperationError when the last one failed; the next call starts another.
+   * Starts a deletion or checks its progress.
+   * @throws ExoscaleOperationError if it failed; the next call starts another.
    */
   async delete(id: string, signal?: AbortSignal): Promise<DeletionProgress> {
     const started = this.#deletions.get(id)

@@ -3,7 +3,7 @@ import { instanceLabels, managedByValue } from '../identifiers.ts'
 
 const deletingStates = new Set(['destroying', 'destroyed', 'expunging'])
 
-/** An instance of this cluster, as far as ownership goes. */
+/** An instance of this cluster, with what its labels say about ownership. */
 export interface OwnedInstance {
   readonly id: string
   readonly nodeClaimName: string | undefined
@@ -12,7 +12,7 @@ export interface OwnedInstance {
   readonly instance: ExoscaleInstance
 }
 
-/** The instance as one of ours, or undefined when another cluster or person owns it. */
+/** Undefined if the instance belongs to another cluster or person. */
 export function ownedInstance(instance: ExoscaleInstance, clusterId: string): OwnedInstance | undefined {
   const labels = instance.labels ?? {}
   if (labels[instanceLabels.managedBy] !== managedByValue) return undefined
@@ -31,7 +31,7 @@ function isDeletingState(state: string | undefined): boolean {
   return state !== undefined && deletingStates.has(state)
 }
 
-/** Oldest first; ties by id, so that every caller keeps the same one of two. */
+/** Oldest first, ties by id, so that all callers keep the same one of two instances. */
 export function byAge(a: OwnedInstance, b: OwnedInstance): number {
   const difference = (a.createdAtMs ?? 0) - (b.createdAtMs ?? 0)
   return difference === 0 ? (a.id < b.id ? -1 : 1) : difference

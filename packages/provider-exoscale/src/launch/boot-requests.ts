@@ -1,4 +1,4 @@
-/** What the cloud is asked for when an instance is created: its user data lets it join the cluster. */
+/** The request to create an instance, with the user data by which it joins the cluster. */
 import { labels as coreLabels, type NodeClaim } from '@tenon/api'
 import type { Logger } from '@tenon/runtime'
 import type { CreateInstanceRequest } from '../api/types.ts'
@@ -12,7 +12,7 @@ import type { BootstrapToken, BootstrapTokens } from './bootstrap-token.ts'
 import type { FullGroups } from './full-groups.ts'
 import { encodedUserData } from './user-data.ts'
 
-/** The cluster as its new nodes know it. */
+/** The cluster as new nodes see it. */
 interface JoinedCluster {
   /** UUID of the SKS cluster. */
   readonly id: string
@@ -23,7 +23,7 @@ interface JoinedCluster {
   readonly certificateAuthority: () => Promise<string>
 }
 
-/** What is settled before anything is made. */
+/** What is decided before anything is created. */
 export interface LaunchPlan {
   readonly claim: NodeClaim
   readonly nodeClass: ExoscaleNodeClass
@@ -31,11 +31,11 @@ export interface LaunchPlan {
   readonly entry: CatalogueEntry
 }
 
-/** All that a request needs. */
+/** A request that is ready to send. */
 export interface PreparedRequest {
   /** Exists in the cluster. */
   readonly token: BootstrapToken
-  /** @throws RangeError when the user data is too long or not complete. */
+  /** @throws RangeError if the user data is too long or incomplete. */
   readonly request: () => CreateInstanceRequest
 }
 
@@ -55,7 +55,7 @@ export class BootRequests {
     this.#deps = deps
   }
 
-  /** Creates the token last: nothing has to be deleted when an earlier step fails. */
+  /** Creates the token last, so that nothing has to be deleted if an earlier step fails. */
   async prepare(plan: LaunchPlan, signal: AbortSignal | undefined): Promise<PreparedRequest> {
     const { cluster, groups, templates, tokens } = this.#deps
     let template: string
@@ -73,7 +73,7 @@ export class BootRequests {
     return { token, request: () => this.#request(plan, template, authority, token) }
   }
 
-  /** Deletes the token of an instance that was not made. */
+  /** Deletes the token of an instance that was not created. */
   async discard(token: BootstrapToken): Promise<void> {
     try {
       await this.#deps.tokens.delete(token.secretName)
@@ -118,7 +118,7 @@ export class BootRequests {
   }
 }
 
-/** The labels every instance of a claim wears, and by which it is found again. */
+/** The labels of a claim's instance, by which it is found again. */
 export function wantedInstanceLabels(claim: NodeClaim, clusterId: string): Readonly<Record<string, string>> {
   const pool = claim.metadata.labels?.[coreLabels.nodePool]
   return {

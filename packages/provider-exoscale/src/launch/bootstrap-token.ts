@@ -70,7 +70,7 @@ export class BootstrapTokens {
     return { secretName, token: new Secret(`${id}.${secret}`) }
   }
 
-  /** Deletes a token; one that is gone already is fine. */
+  /** Deletes a token, which may be gone already. */
   async delete(secretName: string, signal?: AbortSignal): Promise<void> {
     const key = { namespace: tokenNamespace, name: secretName }
     try {

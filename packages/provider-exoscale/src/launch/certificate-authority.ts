@@ -2,8 +2,8 @@ import { kinds } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 
 /**
- * The cluster's certificate authority as PEM: from the public cluster-info, else from the bundle
- * every namespace has. Rejects when neither holds one.
+ * The cluster's certificate authority as PEM: from the public cluster-info, else from the bundle in every namespace.
+ * Rejects if neither has one.
  */
 export async function readCertificateAuthority(kube: Pick<KubeClient, 'get'>): Promise<string> {
   const info = await kube

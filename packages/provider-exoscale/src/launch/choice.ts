@@ -2,7 +2,7 @@
 import { admitsValue, comparePrices, type InstanceType, labels, type NodeClaim, ownValue } from '@tenon/api'
 import { isSuitable } from '@tenon/provider'
 
-/** Types the claim admits, cheapest first, ties by name; unpriced ones last. */
+/** Types that meet the claim, cheapest first, ties by name, unknown prices last. */
 export function suitableTypes(claim: NodeClaim, types: readonly InstanceType[]): InstanceType[] {
   return types
     .filter((type) => isSuitable(claim, type))
@@ -12,7 +12,7 @@ export function suitableTypes(claim: NodeClaim, types: readonly InstanceType[]):
     })
 }
 
-/** The types with the offers that decisions saw, where they are stricter or priced otherwise. */
+/** The types with the given prices and availability; requirements may only become stricter. */
 export function withOffers(
   types: readonly InstanceType[],
   offered: readonly InstanceType[] = [],
@@ -31,7 +31,9 @@ export function withOffers(
   })
 }
 
-/** What in the claim no instance of this cloud can satisfy, or undefined. Needs no call. */
+/**
+ * A requirement of the claim that no instance of this cloud can meet; undefined if there is none. Needs no API call.
+ */
 export function impossibleRequirement(claim: NodeClaim): string | undefined {
   const fixed: Readonly<Record<string, string>> = { [labels.os]: 'linux', [labels.arch]: 'amd64' }
   for (const requirement of claim.spec.requirements) {

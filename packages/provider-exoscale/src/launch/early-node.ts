@@ -6,14 +6,16 @@ import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { ExoscaleInstance } from '../api/types.ts'
 import { isUuid, parseProviderId } from '../identifiers.ts'
 
-/** True once the kubelet of the Node's own instance has written its status; only it knows its own version. */
+/**
+ * Whether the kubelet of the Node's own instance has written its status. Only the kubelet knows its version.
+ */
 export function hasKubeletReported(node: Node): boolean {
   return (node.status?.nodeInfo?.kubeletVersion ?? '') !== '' && !isOfAnotherInstance(node)
 }
 
 /**
- * Whether another instance of the same name reported last, as where a cloud made two for one claim. The UUID of a
- * system is that of its instance; only the groups are compared that firmware never swaps.
+ * Whether another instance of the same name reported last, for example if the cloud created two for one claim. The
+ * system UUID is that of the instance; only the groups that firmware never swaps are compared.
  */
 export function isOfAnotherInstance({ spec, status }: Node): boolean {
   const own = parseProviderId(spec?.providerID ?? '')
@@ -25,8 +27,8 @@ export function isOfAnotherInstance({ spec, status }: Node): boolean {
 const unswapped = (uuid: string): string => uuid.slice(-17).toLowerCase()
 
 /**
- * Sees to it that the Node named like the instance exists and is that instance's: creates it,
- * completes one that a kubelet made first, and replaces one of an instance that is no more.
+ * Ensures that the instance's Node exists: creates it, completes one that a kubelet created first, and replaces one of
+ * a former instance.
  */
 export async function ensureEarlyNode(
   deps: {

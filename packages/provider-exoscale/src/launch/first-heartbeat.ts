@@ -1,6 +1,6 @@
 /**
- * Deletes claims whose kubelet never reported: their early Node hides them from the core. Where another instance
- * reported under the Node's name, that takes until it reports no more.
+ * Deletes claims whose kubelet never reported. Their early Node hides them from the core's registration timeout. If
+ * another instance reported under the Node's name, it waits until that stops.
  */
 import { karpenterKinds, kinds, type Node, type NodeClaim } from '@tenon/api'
 import {
@@ -15,7 +15,7 @@ import type { Clock } from '@tenon/runtime'
 import { parseProviderId } from '../identifiers.ts'
 import { hasKubeletReported, isOfAnotherInstance } from './early-node.ts'
 
-/** From the Node's creation. */
+/** Since the Node's creation. */
 const firstHeartbeatTimeoutMs = 15 * 60_000
 
 const recheckMs = 60_000
@@ -47,7 +47,7 @@ export class FirstHeartbeat {
     if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
     const claim = nodeClaims.list().find((candidate) => candidate.status?.providerID === providerID)
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return done
-    // The second witness: what a cache shows of a Node may be less than there is.
+    // The second check, as a cache may lag.
     const stored = await this.#deps.kube.get(kinds.node, { name: nodeName }, { signal })
     if (stored === undefined || !isSilent(stored)) return { kind: 'after', delayMs: recheckMs }
     await this.#giveUp(claim, stored, signal)
@@ -71,7 +71,7 @@ export class FirstHeartbeat {
   }
 }
 
-/** Whether the Node says that no kubelet reports for its instance; of a status that cannot be read nothing follows. */
+/** Whether the Node shows that its instance's kubelet does not report. An invalid status proves nothing. */
 function isSilent(node: Node): boolean {
   const status: unknown = node.status ?? {}
   if (typeof status !== 'object' || hasKubeletReported(node)) return false

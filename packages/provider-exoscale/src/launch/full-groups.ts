@@ -1,4 +1,4 @@
-/** Anti-affinity groups that have no room for another instance. */
+/** Anti-affinity groups without room for another instance. */
 import type { ReconcileResult } from '@tenon/kube'
 import { type OfferingNews, ProviderError } from '@tenon/provider'
 import type { Listeners } from '@tenon/runtime'
@@ -7,16 +7,16 @@ import { isApiError } from '../api/errors.ts'
 import type { ExoscaleNodeClass } from '../nodeclass/types.ts'
 
 const groupCapacity = 8
-/** A group that is full is looked at this often, until it has room. */
+/** How often a full group is checked until it has room. */
 const periodMs = 30_000
-/** A launch looks by itself after this long. */
+/** How long launches avoid a full group. */
 const pauseMs = 10 * 60_000
 
-/** Finds full groups, and when a member has left. */
+/** Detects full groups, and members that leave them. */
 export class FullGroups {
   readonly #api: Pick<ExoscaleClient, 'getAntiAffinityGroup'>
   readonly #news: Listeners<OfferingNews>
-  /** Ids of those that were full at the last look. */
+  /** Ids of groups that were full at the last check. */
   readonly #full = new Set<string>()
 
   constructor(deps: {
@@ -27,7 +27,7 @@ export class FullGroups {
     this.#news = deps.news
   }
 
-  /** @throws ProviderError when a group of the node class is full, ExoscaleApiError when one cannot be read. */
+  /** @throws ProviderError if a group of the node class is full, ExoscaleApiError if one cannot be read. */
   async check({ metadata, status }: ExoscaleNodeClass, signal: AbortSignal | undefined): Promise<void> {
     for (const id of status?.antiAffinityGroups ?? []) {
       const group = await this.#api.getAntiAffinityGroup(id, signal)

@@ -1,4 +1,4 @@
-/** Creates the instance of a NodeClaim, or finds the one that it has. */
+/** Creates the instance of a NodeClaim, or finds an existing one. */
 import { karpenterKinds, type NodeClaim, ownValue } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
@@ -15,12 +15,12 @@ import type { BootRequests, LaunchPlan } from './boot-requests.ts'
 import type { BootstrapToken } from './bootstrap-token.ts'
 import type { Refusals } from './refusals.ts'
 
-/** How long an instance whose creation was not confirmed may take to show in lists. */
+/** How long an instance whose creation was not confirmed may take to appear in lists. */
 const settleMs = 30_000
 const settlePollMs = 3000
 /** Pauses between reads of an instance that an operation has named. */
 const namedPausesMs = [0, 1000, 2000, 4000, 8000] as const
-/** For how long it is remembered which instance was made for a claim. */
+/** How long the instance created for a claim is remembered. */
 const madeMs = 60 * 60_000
 
 export interface InstanceCreationDependencies {
@@ -36,22 +36,22 @@ export interface InstanceCreationDependencies {
 interface Made {
   readonly id: string
   readonly type: string
-  /** Of an instance that was read once, an absence says that it is gone. */
+  /** Whether it was read once. If so, a later absence means that it was deleted. */
   readonly wasSeen: boolean
   readonly untilMs: number
 }
 
-/** Instances of claims, at most one per claim. */
+/** Creates at most one instance per claim. */
 export class InstanceCreation {
   readonly #deps: InstanceCreationDependencies
-  /** Ids that operations named, by UID of the claim: lists and reads may not show the instance yet. */
+  /** Instance ids from operations, by UID of the claim, as lists and reads may not show the instance yet. */
   readonly #made = new Map<string, Made>()
 
   constructor(deps: InstanceCreationDependencies) {
     this.#deps = deps
   }
 
-  /** The oldest living instance of a claim; younger ones are accidents and are deleted. */
+  /** The oldest instance of a claim that is not being deleted; younger ones are accidents and are deleted. */
   async find(claim: NodeClaim, signal: AbortSignal | undefined): Promise<OwnedInstance | undefined> {
     const { fleet, logger } = this.#deps
     const instances = (await fleet.owned(signal)).filter(
@@ -65,14 +65,16 @@ export class InstanceCreation {
     return keep
   }
 
-  /** The id of the instance that was made for a claim, whatever lists show. */
+  /** The id of the instance that was created for a claim, even if lists do not show it. */
   madeFor({ metadata }: NodeClaim): string | undefined {
     return (
       this.#made.get(metadata.uid ?? '')?.id ?? ownValue(metadata.annotations, exoscaleAnnotations.instance)
     )
   }
 
-  /** The instance that was made for a claim and that lists do not show; undefined when there is none any more. */
+  /**
+   * The instance that was created for a claim but is not in lists; undefined if it does not exist any more.
+   */
   async made(
     plan: Omit<LaunchPlan, 'entry'>,
     signal: AbortSignal | undefined,
@@ -85,7 +87,7 @@ export class InstanceCreation {
     return isEnding ? undefined : instance
   }
 
-  /** @throws ProviderError when no instance was made, or it is not known whether one was. */
+  /** @throws ProviderError if no instance was created, or that is unknown. */
   async create(plan: LaunchPlan, signal: AbortSignal | undefined): Promise<ExoscaleInstance> {
     const { api, boot } = this.#deps
     const { request, token } = await boot.prepare(plan, signal)
@@ -94,21 +96,21 @@ export class InstanceCreation {
       operation = await api.createInstance(request(), signal)
     } catch (error) {
       if (!isOutcomeUnknown(error) && signal?.aborted !== true) {
-        // What was refused may have been made all the same, and needs its token.
+        // The instance may exist although the request was refused, and then needs its token.
         const made = await this.find(plan.claim, signal).catch(() => undefined)
         if (made !== undefined) return this.settled(made, signal)
         return this.#refuse(error, plan, token, signal)
       }
       const found = await this.#confirmed(plan.claim, signal)
       if (found !== undefined) return this.settled(found, signal)
-      // Without any answer the instance may still turn up, and needs its token then.
+      // Without a response the instance may still appear, and then needs its token.
       if (error instanceof ExoscaleApiError) await boot.discard(token)
       throw launchError(error, launchReasons.instance)
     }
     return this.#finished(operation, plan, token, signal)
   }
 
-  /** Waits for the creation to end; what it left behind when it failed is deleted. */
+  /** Waits for the creation to end; deletes what a failed creation left behind. */
   async #finished(
     operation: Operation,
     plan: LaunchPlan,
@@ -143,8 +145,8 @@ export class InstanceCreation {
   }
 
   /**
-   * The instance that a successful operation named: that it cannot be read says nothing, reads may lag. Undefined when
-   * it says that it is another claim's.
+   * The instance that a successful operation named. If it cannot be read, that proves nothing, as reads may lag.
+   * Undefined if it belongs to another claim.
    */
   async #named(
     id: string,
@@ -157,7 +159,7 @@ export class InstanceCreation {
       if (pauseMs > 0) await clock.sleep(pauseMs, signal)
       try {
         const instance = await api.getInstance(id, signal)
-        // Its name stands for labels that somebody took off.
+        // If somebody removed the labels, its name still identifies it.
         const owner = ownValue(instance.labels, instanceLabels.nodeClaim)
         const isItsOwn = fleet.isOf(claim, instance) || (owner === undefined && instance.name === name)
         const type = instance['instance-type']?.id
@@ -173,7 +175,10 @@ export class InstanceCreation {
     return this.#unseen(id, plan)
   }
 
-  /** Whether an instance that was read before is missing. @throws what says nothing of the instance. */
+  /**
+   * Whether an instance that was read before is missing.
+   * @throws errors that say nothing about the instance.
+   */
   #isGone({ metadata }: NodeClaim, error: unknown): boolean {
     const isMissing = isApiError(error, 'not-found')
     if (!isMissing && !isOutcomeUnknown(error)) throw launchError(error, launchReasons.instance)
@@ -182,7 +187,10 @@ export class InstanceCreation {
     return true
   }
 
-  /** As it was asked for. @throws ProviderError when that is not known any more. */
+  /**
+   * The instance as it was requested.
+   * @throws ProviderError if the request is no longer known.
+   */
   #unseen(id: string, { claim, name, nodeClass }: Omit<LaunchPlan, 'entry'>): ExoscaleInstance {
     const type = this.#made.get(claim.metadata.uid ?? '')?.type
     if (type === undefined)
@@ -204,7 +212,7 @@ export class InstanceCreation {
     this.#made.set(metadata.uid ?? '', { ...made, untilMs: nowMs + madeMs })
   }
 
-  /** Another process finds the instance by the claim, while the cloud does not show it. */
+  /** Stores the id on the claim, for other processes while the cloud does not show the instance. */
   async #note({ metadata }: NodeClaim, id: string, signal: AbortSignal | undefined): Promise<void> {
     const { kube, logger } = this.#deps
     const annotations = { [exoscaleAnnotations.instance]: id }
@@ -222,14 +230,14 @@ export class InstanceCreation {
     }
   }
 
-  /** What an operation names is not deleted before it is seen to be the claim's. */
+  /** An instance that an operation names is only deleted if its labels name the claim. */
   async #deleteFailed(id: string, claim: NodeClaim, signal: AbortSignal | undefined): Promise<void> {
     const { api, fleet, logger } = this.#deps
     if (fleet.isOf(claim, await api.getInstance(id, signal))) await fleet.requestDeletion(id, signal)
     else logger.warn('a failed launch references an instance of another owner', { instance: id })
   }
 
-  /** Nothing was made: the token goes too. */
+  /** Deletes the token too, as no instance was created. */
   async #refuse(
     error: unknown,
     plan: LaunchPlan,
@@ -241,7 +249,7 @@ export class InstanceCreation {
     throw await refusals.explain(error, plan, signal)
   }
 
-  /** Looks for an instance whose creation was not confirmed, until lists surely show it. */
+  /** Looks for an instance whose creation was not confirmed, until lists certainly show it. */
   async #confirmed(claim: NodeClaim, signal: AbortSignal | undefined): Promise<OwnedInstance | undefined> {
     const { clock, logger } = this.#deps
     for (let waitedMs = 0; ; waitedMs += settlePollMs) {
@@ -257,7 +265,9 @@ export class InstanceCreation {
     }
   }
 
-  /** An instance found by its labels, read until it is past `starting`, for at most ten minutes. */
+  /**
+   * Reads an instance that was found by its labels until it is no longer `starting`, for at most ten minutes.
+   */
   async settled(owned: OwnedInstance, signal: AbortSignal | undefined): Promise<ExoscaleInstance> {
     const { api, clock } = this.#deps
     const deadlineMs = clock.monotonic() + 10 * 60_000

@@ -1,4 +1,4 @@
-/** Makes a new instance part of the cluster: its private networks, and its Node. */
+/** Connects a new instance: its private networks, and its Node. */
 import { formatResources, ownValue, parseResources, type ResourceList } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import type { ProviderInstance } from '@tenon/provider'
@@ -30,7 +30,7 @@ export class Introduction {
     this.#deps = deps
   }
 
-  /** An instance whose networks are refused is deleted. */
+  /** Deletes the instance if its networks are refused. */
   async attachNetworks(
     nodeClass: ExoscaleNodeClass,
     instance: ExoscaleInstance,
@@ -40,7 +40,7 @@ export class Introduction {
     try {
       await attachPrivateNetworks(api, nodeClass.status?.privateNetworks ?? [], instance, signal)
     } catch (error) {
-      // Where the networks may be attached all the same, the next attempt continues with this instance.
+      // If the networks may have been attached, the next attempt continues with this instance.
       if (signal?.aborted !== true && !isOutcomeUnknown(error)) {
         await fleet.requestDeletion(instance.id).catch((cause: unknown) => {
           logger.warn('instance without its networks could not be deleted', {
@@ -53,7 +53,7 @@ export class Introduction {
     }
   }
 
-  /** Makes the instance known to the cluster and tells what it is. */
+  /** Creates the Node of the instance and returns the instance's description. */
   async introduce(
     name: string,
     nodeClass: ExoscaleNodeClass,
@@ -90,7 +90,7 @@ export class Introduction {
   }
 }
 
-/** What is left for pods; the kubelet will report the same once it is up. */
+/** What is left for pods; the kubelet will report the same. */
 function allocatableOf(capacity: ResourceList, nodeClass: ExoscaleNodeClass): ResourceList {
   const { kubeReserved, systemReserved } = kubeletSettings(nodeClass.spec)
   const reserved = [reservedResources(kubeReserved), reservedResources(systemReserved)]

@@ -8,7 +8,7 @@ import type { InstanceCreation } from './instance-creation.ts'
 import type { Introduction } from './introduction.ts'
 import type { TypeChoice } from './type-choice.ts'
 
-/** Of instances, which are the hostnames of nodes and values of their labels. */
+/** Of instance names, which are hostnames and label values. */
 export const maxNameLength = 63
 
 export interface LauncherDependencies {
@@ -17,11 +17,11 @@ export interface LauncherDependencies {
   readonly types: TypeChoice
   readonly creation: InstanceCreation
   readonly introduction: Introduction
-  /** Put before the name of the claim. */
+  /** Prefix of instance names, before the name of the claim. */
   readonly instancePrefix: string
 }
 
-/** Launches instances. Rejects with {@link ProviderError} only. */
+/** Launches instances. Only rejects with {@link ProviderError}. */
 export class Launcher {
   readonly #deps: LauncherDependencies
 
@@ -29,7 +29,7 @@ export class Launcher {
     this.#deps = deps
   }
 
-  /** @param offered the types as decisions see them; prices and availability are taken from there. */
+  /** @param offered the types as decisions see them, with prices and availability. */
   async launch(
     claim: NodeClaim,
     signal?: AbortSignal,
@@ -52,7 +52,7 @@ export class Launcher {
     return introduction.introduce(name, nodeClass, instance)
   }
 
-  /** The id of the instance that was made for a claim, as far as it is known. */
+  /** The id of the instance that was created for a claim, if known. */
   madeFor(claim: NodeClaim): string | undefined {
     return this.#deps.creation.madeFor(claim)
   }

@@ -2,7 +2,7 @@ import type { ExoscaleClient } from '../api/client.ts'
 import { isApiError } from '../api/errors.ts'
 import type { ExoscaleInstance } from '../api/types.ts'
 
-/** Attaches the networks in order, each waited for; those attached already are left alone. */
+/** Attaches the networks one by one; skips those that are attached already. */
 export async function attachPrivateNetworks(
   api: Pick<ExoscaleClient, 'attachInstanceToPrivateNetwork' | 'getInstance' | 'waitForOperation'>,
   networkIds: readonly string[],
@@ -21,7 +21,7 @@ export async function attachPrivateNetworks(
   }
 }
 
-/** A repeated call is refused when the first one took effect although its answer was lost. */
+/** If a first call took effect but its response was lost, a repeated one is refused. */
 async function isAttached(
   api: Pick<ExoscaleClient, 'getInstance'>,
   networkId: string,

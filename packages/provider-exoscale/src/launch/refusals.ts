@@ -1,4 +1,4 @@
-/** Why the cloud rejected an instance, and the consequences for the next decision. */
+/** Why the cloud rejected an instance, and what that means for later launches. */
 import { capacityTypes } from '@tenon/api'
 import { isProviderError, type OfferingRef, ProviderError } from '@tenon/provider'
 import type { ExoscaleClient } from '../api/client.ts'
@@ -15,7 +15,7 @@ import type { ExoscaleNodeClass } from '../nodeclass/types.ts'
 import type { LaunchPlan } from './boot-requests.ts'
 import type { FullGroups } from './full-groups.ts'
 
-/** Turns a refused or failed launch of one type into the contract's error, remembering shortages. */
+/** Converts a refused or failed launch to the contract's error, and remembers shortages. */
 export class Refusals {
   readonly #api: Pick<ExoscaleClient, 'getQuota'>
   readonly #groups: Pick<FullGroups, 'check'>
@@ -63,7 +63,7 @@ export class Refusals {
     return { instanceType: name, zone: this.#zone, capacityType: capacityTypes.onDemand }
   }
 
-  /** Another launch may have taken the last place since this one looked. */
+  /** Another launch may have taken the last place since the group was checked. */
   async #fullGroup(
     nodeClass: ExoscaleNodeClass,
     signal: AbortSignal | undefined,
@@ -89,7 +89,7 @@ export class Refusals {
   }
 }
 
-/** How a used-up quota is refused is not documented: any refusal of the request itself may be one. */
+/** The API does not document how it refuses for a quota: any refusal of the request may be one. */
 function mayBeQuota(error: unknown): boolean {
   if (error instanceof ExoscaleOperationError) return error.reason === 'forbidden'
   return isApiError(error, 'bad-request', 'payment-required', 'forbidden', 'conflict', 'unprocessable')

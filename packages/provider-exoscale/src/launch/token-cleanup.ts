@@ -9,13 +9,13 @@ import { hasKubeletReported } from './early-node.ts'
 const leastDelayMs = 30_000
 const mostDelayMs = 60_000
 
-/** What is to become of a token. */
+/** What to do with a token. */
 export type TokenVerdict =
   | { readonly kind: 'foreign' }
   | { readonly kind: 'delete'; readonly why: string }
   | { readonly kind: 'keep'; readonly delayMs: number }
 
-/** Judges one Secret; `isJoined` tells whether the node it was made for has joined. */
+/** Decides about one Secret; `isJoined` tells whether its node has joined. */
 export function judgeToken(secret: Secret, nowMs: number, isJoined: boolean): TokenVerdict {
   const { labels = {}, annotations = {}, creationTimestamp = '' } = secret.metadata
   if (secret.type !== tokenSecretType || labels[tokenLabel.key] !== tokenLabel.value)
@@ -42,7 +42,7 @@ export interface TokenCleanupDependencies {
   readonly logger: Logger
 }
 
-/** Looks at all token Secrets of ours in one pass; Secrets are not kept in memory. */
+/** Checks all our token Secrets in one pass. Secrets are not cached. */
 export class TokenCleanup {
   readonly #deps: TokenCleanupDependencies
 

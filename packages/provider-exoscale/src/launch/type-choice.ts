@@ -15,7 +15,7 @@ export interface TypeChoiceDependencies {
   readonly zone: string
 }
 
-/** The types of the zone, and which of them a claim gets. */
+/** Chooses among the types of the zone for a claim. */
 export class TypeChoice {
   readonly #deps: TypeChoiceDependencies
 
@@ -24,9 +24,9 @@ export class TypeChoice {
   }
 
   /**
-   * The cheapest available type that satisfies the claim.
-   * @param offered the types as decisions see them; prices and availability are taken from there.
-   * @throws ProviderError when there is none.
+   * The cheapest available type that meets the claim.
+   * @param offered the types as decisions see them, with prices and availability.
+   * @throws ProviderError if there is none.
    */
   async choose(
     claim: NodeClaim,
@@ -50,7 +50,7 @@ export class TypeChoice {
       kubeReserved,
       systemReserved,
       unavailability: (entry) => unavailable.why(entry.name, entry.family),
-      // Which types have the devices that a claim needs was decided before.
+      // Devices were considered when the claim was created.
       hasGpuDriver: false,
     })
     return chosenEntry(claim, withOffers(types, offered), view.byName)

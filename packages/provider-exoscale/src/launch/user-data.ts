@@ -1,11 +1,11 @@
-/** The user data of a new instance: TOML for the node agent, gzipped, in base64. */
+/** The user data of a new instance: TOML for the node agent, gzipped and base64-encoded. */
 import { gzipSync } from 'node:zlib'
 import type { Taint } from '@tenon/api'
 import { kubeletLabels } from '@tenon/provider'
 import { stringify, type TomlTable } from 'smol-toml'
 import type { KubeletSettings } from '../nodeclass/settings.ts'
 
-/** Characters the API takes after encoding. */
+/** Maximum encoded length that the API accepts. */
 const maxUserDataLength = 32_768
 
 export interface BootSettings {
@@ -21,7 +21,7 @@ export interface BootSettings {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** @throws RangeError when something needed is empty, or the result is longer than the API takes. */
+/** @throws RangeError if a required value is empty, or the result is too long for the API. */
 export function encodedUserData(settings: BootSettings): string {
   const encoded = gzipSync(stringify(userDataTable(settings))).toString('base64')
   if (encoded.length > maxUserDataLength) {
@@ -66,7 +66,7 @@ function reservationTable(reservation: KubeletSettings['kubeReserved']): TomlTab
   }
 }
 
-/** The agent takes no empty value: it becomes `true`. */
+/** The agent does not accept empty values: they become `true`. */
 function taintTable(taints: readonly Taint[]): Record<string, string[]> {
   const table = new Map<string, Set<string>>()
   for (const { key, value, effect } of taints) {

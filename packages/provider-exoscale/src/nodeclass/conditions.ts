@@ -1,4 +1,4 @@
-/** Conditions of a node class. `Ready` is written with this kind's own reasons, not the core's. */
+/** Conditions of a node class. `Ready` has reasons of this kind, not those of the core. */
 import type { Condition } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 
@@ -11,15 +11,12 @@ export interface ConditionUpdate {
   readonly message: string
 }
 
-/** A condition that holds: its reason is its type. */
+/** A condition that is true, with its type as the reason. */
 export function holds(type: string): ConditionUpdate {
   return { type, status: 'True', reason: type, message: '' }
 }
 
-/**
- * The list with `updates` put in. A transition time moves only with the status; oldest first,
- * `Ready` last.
- */
+/** The list with `updates`. A transition time only changes with the status; oldest first, `Ready` last. */
 export function withConditions(
   old: readonly Condition[],
   updates: readonly ConditionUpdate[],

@@ -104,7 +104,7 @@ function kubelet(): CrdSchema {
   )
 }
 
-/** Fields of the first releases: whatever they hold is accepted so that old manifests apply. */
+/** Fields of the first releases. Any value is accepted, so that old manifests still apply. */
 function removedFields(): Readonly<Record<string, CrdSchema>> {
   const moved = (field: string) =>
     `Deprecated, use kubelet.${field}. Counts where kubelet says nothing else than its default.`
@@ -182,7 +182,7 @@ function spec(): CrdSchema {
   )
 }
 
-/** The definition as a plain object, ready to be created or printed. */
+/** The CRD as a plain object, to be created or printed. */
 export function exoscaleNodeClassCrd(): Readonly<Record<string, unknown>> {
   const ids = (what: string) => listSchema(`Ids of the ${what} found.`, { type: 'string' })
   return crd({

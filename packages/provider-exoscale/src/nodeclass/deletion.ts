@@ -1,4 +1,6 @@
-/** Releases a node class that is no longer used, and deletes instances without an owner. */
+/**
+ * Removes the finalizer of a node class that is no longer used, after deleting instances without an owner.
+ */
 import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { nodeClassFinalizer } from '../identifiers.ts'
@@ -43,14 +45,16 @@ export class NodeClassDeletion {
     return done
   }
 
-  /** How many claims use the class: what the cache does not show, the server is asked for. */
+  /** The number of claims that use the node class. If the cache has none, the API server is asked. */
   async #users(name: string, signal: AbortSignal): Promise<number> {
     const using = (claims: readonly NodeClaim[]) => claims.filter((claim) => isActiveUser(claim, name)).length
     const known = using(this.#deps.nodeClaims.list())
     return known > 0 ? known : using(await this.#deps.kube.list(karpenterKinds.nodeClaim, { signal }))
   }
 
-  /** Deletes this cluster's instances whose claim is gone; a failure does not hold the class back. */
+  /**
+   * Deletes this cluster's instances without a claim. A failure does not block the deletion of the node class.
+   */
   async #sweep(object: ExoscaleNodeClass, signal: AbortSignal): Promise<void> {
     try {
       for (const id of await this.#deps.garbage.collectOrphans(signal))
@@ -66,7 +70,7 @@ export class NodeClassDeletion {
   }
 }
 
-/** A claim that does not say whose it is may be one of this class. */
+/** A claim that does not name its node class may use this one. */
 function isActiveUser(claim: NodeClaim, className: string): boolean {
   const { nodeClassRef: ref } = (claim.spec as Partial<NodeClaim['spec']> | undefined) ?? {}
   if (typeof ref?.name !== 'string' || ref.name === '') return true

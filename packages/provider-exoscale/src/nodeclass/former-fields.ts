@@ -24,11 +24,11 @@ const replacements: Readonly<Record<string, string>> = {
 export interface FormerField {
   /** Path in the node class; keys of maps are quoted in brackets. */
   readonly field: string
-  /** What becomes of it and what to write instead, as what the field is. */
+  /** What happens with it and what to write instead; the subject of the sentence is the field. */
   readonly message: string
 }
 
-/** The fields of earlier releases that are in use, then the values in them that are omitted. */
+/** Fields of earlier releases that are in use, then their ignored values. */
 export function formerFieldsOf(spec: ExoscaleNodeClassSpec): readonly FormerField[] {
   const fields = spec as Readonly<Record<string, unknown>>
   const used = Object.entries(replacements)

@@ -5,7 +5,7 @@ import { exoscaleLabels } from '../identifiers.ts'
 import { kubeletDefaults } from './kubelet-defaults.ts'
 import type { ExoscaleNodeClassSpec, KubeletSpec, Reservation } from './types.ts'
 
-/** A value that cannot be used. */
+/** An ignored value. */
 interface UnusableValue {
   /** Path in the node class; keys of maps are quoted in brackets. */
   readonly field: string
@@ -13,14 +13,14 @@ interface UnusableValue {
 }
 
 export interface FormerSettings {
-  /** Fields that stand beside `kubelet` and are part of it now. */
+  /** Former fields outside `kubelet` that are now part of it. */
   readonly kubelet: KubeletSpec
   readonly nodeLabels: Readonly<Record<string, string>>
   readonly nodeTaints: readonly Taint[]
   readonly unusable: readonly UnusableValue[]
 }
 
-/** The schema takes anything in these fields, so that manifests of earlier releases apply. */
+/** The schema accepts any value in these fields, so that manifests of earlier releases apply. */
 export const formerSettings = perObject((spec: ExoscaleNodeClassSpec): FormerSettings => {
   const unusable: UnusableValue[] = []
   const report = (field: string, problem: string): undefined => {
@@ -40,7 +40,7 @@ const quantities = {
   memory: /^\d+(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?$/,
   ephemeralStorage: /^\d+(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E)?$/,
 } as const
-/** Labels that say what an instance is. */
+/** Labels that describe the instance. */
 const instanceLabels: ReadonlySet<string> = new Set([
   ...wellKnownLabels,
   ...Object.values(exoscaleLabels),
@@ -151,15 +151,14 @@ function usableReservation(
 }
 
 /**
- * The value that counts. The API server fills in the defaults of `kubelet`, so a value there that is the default says
- * no more than its absence.
+ * The effective value. The API server sets the defaults of `kubelet`, so a default value there counts as absent.
  */
 export function settled<T extends string | number>(own: T | undefined, former: T | undefined, usual: T): T {
   const isSilent = own === undefined || own === '' || own === usual
   return isSilent ? (former ?? usual) : own
 }
 
-/** Unquoted numbers and booleans of YAML are taken as they are written. */
+/** Unquoted numbers and booleans in YAML are converted to text. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined

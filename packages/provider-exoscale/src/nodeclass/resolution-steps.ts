@@ -1,4 +1,4 @@
-/** Resolves what a node class names: its template, groups and networks. */
+/** Resolves the references of a node class: template, groups and networks. */
 import type { Clock } from '@tenon/runtime'
 import type { ExoscaleClient } from '../api/client.ts'
 import { isApiError } from '../api/errors.ts'
@@ -6,12 +6,12 @@ import { ResourceResolver } from './resources.ts'
 import type { TemplateResolver } from './template.ts'
 import type { ExoscaleNodeClass } from './types.ts'
 
-/** Lists of the status, as far as a step resolves them. */
+/** The status lists that a step resolves. */
 export type ResolvedLists = Partial<
   Record<'securityGroups' | 'antiAffinityGroups' | 'privateNetworks', readonly string[]>
 >
 
-/** Resolves a part of a node class; its condition tells whether that worked. */
+/** Resolves one part of a node class; its condition shows whether that worked. */
 export interface ResolutionStep {
   readonly condition: string
   readonly failureReason: string

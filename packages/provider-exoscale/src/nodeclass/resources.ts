@@ -1,4 +1,4 @@
-/** Resolves ids and names of a node class to existing ids. */
+/** Resolves ids and names in a node class to existing ids. */
 import type { Clock } from '@tenon/runtime'
 import { isApiError } from '../api/errors.ts'
 import type { NamedResource } from '../api/types.ts'
@@ -7,15 +7,15 @@ import type { SelectorTerm } from './types.ts'
 
 const listTtlMs = 60_000
 
-/** Where one kind of group or network is found. */
+/** Where one kind of group or network is listed. */
 export interface ResourceSource {
-  /** For messages, for example `security group`. */
+  /** For messages, such as `security group`. */
   readonly kind: string
   list(signal?: AbortSignal): Promise<readonly NamedResource[]>
   get(id: string, signal?: AbortSignal): Promise<NamedResource>
 }
 
-/** Resolves terms of one kind. Lists are shared for a minute; a name missed is looked up afresh. */
+/** Resolves terms of one kind. Lists are cached for a minute; an unknown name causes a new list. */
 export class ResourceResolver {
   readonly #source: ResourceSource
   readonly #clock: Clock
@@ -27,7 +27,9 @@ export class ResourceResolver {
     this.#clock = clock
   }
 
-  /** Ids in the order given, older ids first, each once. Rejects at the first that is not found. */
+  /**
+   * Distinct ids in the given order, those of the older fields first. Rejects at the first that does not exist.
+   */
   async resolve(
     formerIds: readonly string[],
     terms: readonly SelectorTerm[],

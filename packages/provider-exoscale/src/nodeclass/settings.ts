@@ -7,7 +7,7 @@ import type { ExoscaleNodeClassSpec, KubeletSpec, Reservation } from './types.ts
 
 export const defaultDiskSizeGib = 50
 
-/** Every kubelet field with its value; only feature gates may be absent. */
+/** All kubelet fields with their values; only feature gates may be absent. */
 export type KubeletSettings = Required<
   Omit<KubeletSpec, 'featureGates' | 'kubeReserved' | 'systemReserved'>
 > & {
@@ -16,7 +16,7 @@ export type KubeletSettings = Required<
   readonly featureGates: Readonly<Record<string, boolean>>
 }
 
-/** What `kubelet` says counts, then what fields of earlier releases say, then the defaults. */
+/** Values of `kubelet` come first, then fields of earlier releases, then defaults. */
 export function kubeletSettings(spec: ExoscaleNodeClassSpec): KubeletSettings {
   const kubelet = spec.kubelet ?? {}
   const former = formerSettings(spec).kubelet
@@ -44,8 +44,9 @@ export function diskSizeGib(spec: ExoscaleNodeClassSpec): number {
 }
 
 /**
- * Hash of what only a new instance takes up: disk, kubelet settings, labels and taints. Key order does not matter.
- * Every look at an instance asks for it; specs are replaced, never changed. Hashes of another version are not compared.
+ * Hash of the fields whose changes need a new instance: disk, kubelet settings, labels and taints. Independent of key
+ * order. Cached by object, as every check of an instance needs it and specs are immutable. Hashes of other versions are
+ * not compared.
  */
 export const nodeClassHash = perObject((spec: ExoscaleNodeClassSpec): string => {
   const { featureGates, ...kubelet } = kubeletSettings(spec)

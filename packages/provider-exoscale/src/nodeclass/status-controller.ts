@@ -1,4 +1,4 @@
-/** Updates the status of a node class and guards its deletion. */
+/** Updates the status of a node class and its finalizer. */
 import { type Condition, isQuantity, type KubeObject } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { unlessOvertaken } from '@tenon/provider'
@@ -95,7 +95,7 @@ export class NodeClassStatusController {
     return { kind: 'after', delayMs: refreshMs }
   }
 
-  /** Writes real changes only; tells of a class that has become ready. */
+  /** Writes only if something changed; records an event when the node class becomes ready. */
   async #write(
     object: ExoscaleNodeClass,
     updates: readonly ConditionUpdate[],

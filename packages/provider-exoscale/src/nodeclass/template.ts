@@ -1,4 +1,4 @@
-/** Resolves a node class to the id of the template of its instances. */
+/** Resolves a node class to the template id of its instances. */
 import type { KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { ExoscaleClient } from '../api/client.ts'
@@ -25,7 +25,7 @@ export class TemplateResolver {
     this.#clock = deps.clock
   }
 
-  /** The template in force now. Rejects with a sentence a user can act on. */
+  /** The current template. Rejects with a sentence for the user. */
   async resolve(spec: ExoscaleNodeClassSpec, signal?: AbortSignal): Promise<string> {
     if (spec.templateID !== undefined && spec.templateID !== '') return spec.templateID
     const selector = spec.imageTemplateSelector
@@ -33,7 +33,7 @@ export class TemplateResolver {
     return await this.#active(selector, selector.version ?? (await this.#controlPlaneVersion()), signal)
   }
 
-  /** Like {@link resolve}, at most a minute old: for looking at many instances of one class. */
+  /** Like {@link resolve}, but cached for a minute, for checks of many instances of one node class. */
   async resolveRecent(spec: ExoscaleNodeClassSpec, signal?: AbortSignal): Promise<string> {
     const { templateID, imageTemplateSelector: selector } = spec
     if (templateID !== undefined || selector === undefined) return this.resolve(spec, signal)

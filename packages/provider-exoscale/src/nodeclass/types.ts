@@ -1,12 +1,12 @@
 import type { Condition, KubeObject, ResourceType } from '@tenon/api'
 
-/** Names one group or network, by id or by name. */
+/** A group or network, by id or by name. */
 export interface SelectorTerm {
   readonly id?: string
   readonly name?: string
 }
 
-/** Resources kept back from pods; quantities. */
+/** Resources that are reserved; quantities. */
 export interface Reservation {
   readonly cpu?: string
   readonly memory?: string
@@ -31,12 +31,12 @@ export interface ExoscaleNodeClassSpec {
   readonly securityGroupSelectorTerms?: readonly SelectorTerm[]
   readonly antiAffinityGroupSelectorTerms?: readonly SelectorTerm[]
   readonly privateNetworkSelectorTerms?: readonly SelectorTerm[]
-  /** Older spelling: ids only, put before the selector terms. */
+  /** Older form: only ids; they come before the selector terms. */
   readonly securityGroups?: readonly string[]
   readonly antiAffinityGroups?: readonly string[]
   readonly privateNetworks?: readonly string[]
   readonly kubelet?: KubeletSpec
-  /** Fields of earlier releases, whatever they hold; read by `formerSettings`. */
+  /** Fields of earlier releases with any value; read by `formerSettings`. */
   readonly imageGCHighThresholdPercent?: unknown
   readonly imageGCLowThresholdPercent?: unknown
   readonly imageMinimumGCAge?: unknown

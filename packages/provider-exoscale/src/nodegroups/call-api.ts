@@ -1,15 +1,15 @@
-/** The API as node groups use it: nine operations, failures in the contract's words. */
+/** The API as node groups use it: nine operations, with errors of the contract. */
 import type { ExoscaleClient } from '../api/client.ts'
 import type { ExoscaleInstance, InstancePool, Operation, SksCluster } from '../api/types.ts'
 import { callFailed, type IamOperation, isGone } from './failures.ts'
 
-/** A nodepool and the cluster that it is in. */
+/** A nodepool and its cluster. */
 export interface NodepoolRef {
   readonly clusterId: string
   readonly nodepoolId: string
 }
 
-/** What is changed: a nodepool through its cluster, a pool of its own directly. */
+/** What is changed: a nodepool through its cluster, or a pool directly. */
 export interface PoolRef {
   readonly poolId: string
   /** Absent for a pool outside SKS. */
@@ -19,9 +19,9 @@ export interface PoolRef {
 /** A pool whose size is known. */
 export type SizedPool = InstancePool & { readonly size: number }
 
-/** How many instances the organisation may have, and has. */
+/** The instance quota of the organisation, and its use. */
 export interface OrganisationQuota {
-  /** Negative: as many as it likes. */
+  /** Negative: no limit. */
   readonly limit: number
   readonly usage?: number
 }
@@ -48,18 +48,18 @@ export class NodeGroupApi {
     this.#client = client
   }
 
-  /** Undefined when there is none. */
+  /** Undefined if it does not exist. */
   instance(id: string, signal: AbortSignal): Promise<ExoscaleInstance | undefined> {
     return unlessGone('get-instance', this.#client.getInstance(id, signal), signal)
   }
 
-  /** Undefined when there is none. */
+  /** Undefined if it does not exist. */
   async pool(id: string, signal: AbortSignal): Promise<SizedPool | undefined> {
     const pool = await unlessGone('get-instance-pool', this.#client.getInstancePool(id, signal), signal)
     if (pool === undefined) return undefined
     const { size } = pool
     if (size !== undefined) return { ...pool, size }
-    // An answer that was cut short must not make a group look empty: its nodepool has to say the same.
+    // An incomplete response must not make a group look empty, so its nodepool must confirm it.
     const nodepools = (await this.clusters(signal)).flatMap((cluster) => cluster.nodepools ?? [])
     const nodepool = nodepools.find((each) => each['instance-pool']?.id === id)
     if (nodepool?.size === 0) return { ...pool, size: 0 }

@@ -1,4 +1,4 @@
-/** What the first node of a group will be: from its instance type, as published, and its nodepool. */
+/** What the first node of a group will be: from its published instance type and its nodepool. */
 import { formatResources, labels, type Node, ownValue, type Taint } from '@tenon/api'
 import { publishedTypes } from '../catalogue/published-catalogue.ts'
 import { publishedInstanceTypes } from '../catalogue/published-types.ts'
@@ -8,8 +8,8 @@ const nodepoolLabel = 'node.exoscale.net/nodepool-id'
 const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
 
 /**
- * Undefined when the type of the members is not known, or its size not published. The kubelet may leave pods less than
- * what is allocatable here; the first node that comes tells.
+ * Undefined if the members' type is unknown, or its size is not published. The kubelet may leave less for pods than the
+ * allocatable here; the first real node corrects that.
  */
 export function exampleNode(pool: KnownPool, zone: string): Node | undefined {
   const published = publishedTypes.find(({ id, isSizePublished }) => id === pool.typeId && isSizePublished)

@@ -1,9 +1,9 @@
-/** The one place where failures of calls become the contract's error (cluster-autoscaler.md 1.1, 1.2). */
+/** Converts failures of calls to the contract's error; nothing else does (cluster-autoscaler.md 1.1, 1.2). */
 import { NodeGroupError } from '@tenon/provider'
 import { messageOf } from '@tenon/runtime'
 import { ExoscaleOperationError, isApiError } from '../api/errors.ts'
 
-/** The nine operations that this mode uses, as IAM roles name them. */
+/** The nine operations that this mode uses, as in IAM roles. */
 export type IamOperation =
   | 'get-instance'
   | 'get-instance-pool'
@@ -17,11 +17,11 @@ export type IamOperation =
 
 const changing: ReadonlySet<IamOperation> = new Set(['scale-sks-nodepool', 'scale-instance-pool'])
 
-/** A failed call. A refusal names the operation that the IAM role has to allow. */
+/** A failed call. For a refusal, the message names the operation that the IAM role must allow. */
 export function callFailed(operation: IamOperation, error: unknown): NodeGroupError {
   if (error instanceof NodeGroupError) return error
   const said = messageOf(error)
-  // It says itself that it failed, and of what call it is, the caller knows.
+  // The message is complete, and the caller knows the call.
   if (error instanceof ExoscaleOperationError) return new NodeGroupError(said, { cause: error })
   return new NodeGroupError(`${operation} failed: ${said}${fixOf(operation, error)}`, { cause: error })
 }
@@ -34,17 +34,17 @@ function fixOf(operation: IamOperation, error: unknown): string {
   return `; allow ${operation} in the IAM role of EXOSCALE_API_KEY${quota}`
 }
 
-/** Whether the API says that there is no such thing. */
+/** Whether the object does not exist. */
 export function isGone(error: unknown): boolean {
   return isApiError(error, 'not-found')
 }
 
-/** Whether a pool may take the same call later: it is being changed. */
+/** Whether the pool is being changed and may accept the same call later. */
 export function isBusy(error: unknown): boolean {
   return isApiError(causeOf(error), 'conflict')
 }
 
-/** Whether an operation ended and did not succeed; otherwise what became of it is not known. */
+/** Whether an operation ended without success. Otherwise its result is unknown. */
 export function hasOperationFailed(error: unknown): boolean {
   const cause = causeOf(error)
   return cause instanceof ExoscaleOperationError && cause.reason !== 'deadline'

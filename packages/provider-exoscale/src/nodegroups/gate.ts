@@ -1,4 +1,4 @@
-/** Lets so many pieces of work run at a time; others wait in the order in which they came. */
+/** Limits how many tasks run at a time; others wait in order. */
 export class Gate {
   readonly #width: number
   readonly #waiting: (() => void)[] = []

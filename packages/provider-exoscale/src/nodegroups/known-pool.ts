@@ -1,4 +1,4 @@
-/** What is known of one pool. There is one record for each id, whoever found it (cluster-autoscaler.md 9, trap 8). */
+/** What is known of one pool. One record per id, whoever found the pool (cluster-autoscaler.md 9, trap 8). */
 import { type NodeGroup, unboundedGroupSize } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 import type { SksNodepool } from '../api/types.ts'
@@ -7,7 +7,7 @@ import { PoolChanges } from './pool-changes.ts'
 import { membersOf, PoolWatch, stateProblem } from './pool-watch.ts'
 import { type ParsedSpec, specOf } from './specs.ts'
 
-/** The nodepool of a pool, as a list of clusters has it. */
+/** The nodepool of a pool, as in a list of clusters. */
 export interface FoundNodepool extends NodepoolRef {
   readonly name: string
   readonly size?: number
@@ -46,7 +46,7 @@ export class KnownPool {
     this.changes = new PoolChanges(this.ref, api, this.#watch)
   }
 
-  /** Undefined while its limits are not known. */
+  /** Undefined while its limits are unknown. */
   get group(): NodeGroup | undefined {
     if (this.#limits.kind === 'problem') return undefined
     const { min, max } = this.#limits
@@ -60,7 +60,7 @@ export class KnownPool {
     }
   }
 
-  /** How many of its members are not there yet. */
+  /** How many of its members do not exist yet. */
   get awaited(): number {
     return Math.max(0, Math.max(this.#pool.size, this.changes.askedSize) - membersOf(this.#pool).length)
   }
@@ -74,7 +74,7 @@ export class KnownPool {
     return this.#limits.kind === 'problem' ? this.#limits.problem : stateProblem(this.#pool)
   }
 
-  /** Id of the type of its members; undefined when the cloud does not tell. */
+  /** Type id of its members; undefined if unknown. */
   get typeId(): string | undefined {
     return this.#pool['instance-type']?.id
   }
@@ -87,18 +87,21 @@ export class KnownPool {
     return this.#members.has(instanceId)
   }
 
-  /** An instance that says itself that it is in this pool, which was read before it came. */
+  /** Adds an instance that names this pool as its manager but was created after the pool was read. */
   addMember(instanceId: string): void {
     this.#members.add(instanceId)
   }
 
-  /** The newest facts. @param nodepool of a list of clusters; absent when there is none or it was not read. */
+  /**
+   * The latest state.
+   * @param nodepool from a list of clusters; absent if there is none or it was not read.
+   */
   update(pool: SizedPool, nodepool: FoundNodepool | undefined): void {
     this.#take(pool)
     if (nodepool !== undefined) this.#nodepool = nodepool
   }
 
-  /** @param quota reads how many instances the organisation may have; only asked when no spec is for this group. */
+  /** @param quota reads the instance quota of the organisation; only called for groups without a spec. */
   async readLimits(specs: readonly ParsedSpec[], quota: () => Promise<OrganisationQuota>): Promise<void> {
     const { nodepool } = this.ref
     const ids = nodepool === undefined ? [this.id] : [nodepool.nodepoolId, this.id]
@@ -108,7 +111,7 @@ export class KnownPool {
     else this.#limits = await this.#defaultLimits(quota)
   }
 
-  /** Only nodepools can be empty: the API knows no Instance Pool of size 0. */
+  /** Only nodepools can be empty: an Instance Pool has no size 0 in the API. */
   #limitsOf({ min, max }: { readonly min: number; readonly max: number }): Limits {
     if (min > 0 || this.ref.nodepool !== undefined) return { kind: 'limits', min, max }
     return {
@@ -122,14 +125,14 @@ export class KnownPool {
       const { limit } = await quota()
       return { kind: 'limits', min: 1, max: limit < 0 ? unboundedGroupSize : limit }
     } catch (error) {
-      // What the limit was last is better than none.
+      // The last known limit is better than none.
       if (this.#limits.kind === 'limits') return this.#limits
       const said = error instanceof Error ? error.message : String(error)
       return { kind: 'problem', problem: `the maximum size of group ${this.name} is not known: ${said}` }
     }
   }
 
-  /** Its nodepool is shown by other lists, which may be older: what it says of the size no longer counts. */
+  /** Cached lists of its nodepool may be older, so their size no longer counts. */
   #take(pool: SizedPool): void {
     this.#pool = pool
     this.#members = new Set(membersOf(pool))

@@ -11,7 +11,7 @@ interface Reading {
   readonly atMs: number
 }
 
-/** A running member is looked at again after this time: large pools that grow are read in every loop. */
+/** How long the state of a running member is cached, as large growing pools are read in every loop. */
 const runningHoldsMs = 60_000
 
 export class MemberReader {
@@ -27,7 +27,9 @@ export class MemberReader {
     this.#providerIdOf = providerIdOf
   }
 
-  /** Rejects when the pool or one of its members cannot be read. A member that is gone by then is left out. */
+  /**
+   * Rejects if the pool or one of its members cannot be read. Members that disappear meanwhile are left out.
+   */
   async read(poolId: string, signal: AbortSignal): Promise<readonly GroupInstance[]> {
     const pool = await this.#api.pool(poolId, signal)
     if (pool === undefined) throw new NodeGroupError(`instance pool ${poolId} does not exist any more`)

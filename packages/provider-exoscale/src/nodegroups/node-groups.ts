@@ -1,4 +1,4 @@
-/** SKS nodepools and Instance Pools as groups of nodes (cluster-autoscaler.md 1). */
+/** SKS nodepools and Instance Pools as node groups (cluster-autoscaler.md 1). */
 import type { Node } from '@tenon/api'
 import {
   type GroupFault,
@@ -135,7 +135,7 @@ export class ExoscaleNodeGroups implements NodeGroups {
     await pool.changes.remove({ ids, minSize: belowMinimum ? 0 : group.minSize, signal })
   }
 
-  /** A pool cannot get smaller without losing members. */
+  /** A pool cannot be reduced without losing members. */
   decreaseTargetSize(): Promise<'done' | 'unsupported'> {
     return Promise.resolve('unsupported')
   }
@@ -148,7 +148,7 @@ export class ExoscaleNodeGroups implements NodeGroups {
     return { pool, group }
   }
 
-  /** Groups without nodes are found later when the cloud does not answer. */
+  /** If the cloud does not respond, groups without nodes are found later. */
   async #discover(signal: AbortSignal): Promise<void> {
     try {
       await this.#resolver.discover(signal)

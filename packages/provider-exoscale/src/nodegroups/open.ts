@@ -6,10 +6,10 @@ import { NodeGroupApi } from './call-api.ts'
 import { ExoscaleNodeGroups } from './node-groups.ts'
 import { readNodeGroupSettings } from './settings.ts'
 
-/** A loop waits for these calls: they give up sooner than those that launch instances. */
+/** A loop waits for these calls, so they time out sooner than those of launches. */
 const patience = { maxAttempts: 3, attemptTimeoutMs: 20_000 } as const
 
-/** @param connect opens a transport to an endpoint: scheme, host and port count, the path is sent in requests. */
+/** @param connect opens a transport to an endpoint: scheme, host and port; paths are part of requests. */
 export function nodeGroupModuleOver(
   connect: (endpoint: string, env: ProviderEnvironment) => Transport,
 ): NodeGroupModule {

@@ -1,4 +1,6 @@
-/** Changes of one pool, one after the other: the API refuses a second while one is under way (cluster-autoscaler.md 1.4). */
+/**
+ * Changes of one pool, one after the other, as the API refuses concurrent changes (cluster-autoscaler.md 1.4).
+ */
 import { type Increase, NodeGroupError } from '@tenon/provider'
 import type { NodeGroupApi, PoolRef, SizedPool } from './call-api.ts'
 import { isBusy } from './failures.ts'
@@ -6,7 +8,7 @@ import { type Removal, Removals } from './removals.ts'
 import { membersOf, type PoolWatch } from './pool-watch.ts'
 
 interface Growth {
-  /** The size that was known when it was asked for. */
+  /** The known size at the time of the call. */
   readonly from: number
   readonly to: number
 }
@@ -29,12 +31,12 @@ export class PoolChanges {
     this.#removals = new Removals(ref, api, watch)
   }
 
-  /** The size that was asked for and is not reached yet. */
+  /** The largest requested size that is not reached yet. */
   get askedSize(): number {
     return Math.max(0, ...[...this.#growths].map(({ to }) => to))
   }
 
-  /** Resolves when the API has taken the increase on, at once when it waits for a change under way. */
+  /** Resolves when the API has accepted the increase, or at once if it waits for a change in progress. */
   async increase(from: number, delta: number, signal: AbortSignal): Promise<Increase> {
     const growth: Growth = { from, to: from + delta }
     const isIdle = this.#queued === 0
@@ -51,7 +53,7 @@ export class PoolChanges {
     return { targetSize: growth.to, settled }
   }
 
-  /** Removals that wait for the same moment are carried out by one call. */
+  /** Removals that wait at the same time are sent as one call. */
   remove(removal: Removal): Promise<void> {
     const { gone, isFirst } = this.#removals.add(removal)
     if (isFirst) void this.#enqueue(() => this.#removals.carryOut())
@@ -72,7 +74,7 @@ export class PoolChanges {
     for (let refusals = 0; ; refusals++) {
       const pool = await this.#readyPool(accept, signal)
       size = sizeToAsk(growth, pool)
-      // A size below what is there would destroy members.
+      // A size below the current one would delete members.
       if (size <= sizeOf(pool)) break
       try {
         const operation = await this.#api.scale(this.#ref, size, signal)
@@ -80,7 +82,7 @@ export class PoolChanges {
         await this.#watch.untilEnded(operation, signal)
         break
       } catch (error) {
-        // Another change came first, or an answer was lost and the call repeated.
+        // Another change came first, or a call was repeated after its response was lost.
         if (isBusy(error) && refusals < maxRefusals) continue
         if (!(await this.#hasSize(size, signal))) throw error
         break
@@ -92,7 +94,7 @@ export class PoolChanges {
       throw new NodeGroupError(`instance pool ${this.#ref.poolId} has size ${reached}; ${size} was asked for`)
   }
 
-  /** Whether the increase had its effect although it looked as if it failed. */
+  /** Whether the increase took effect although the call failed. */
   async #hasSize(size: number, signal: AbortSignal): Promise<boolean> {
     try {
       return sizeOf(await this.#watch.read(signal)) >= size
@@ -110,7 +112,9 @@ export class PoolChanges {
   }
 }
 
-/** Somebody may have changed the pool since the increase was decided on; no more is asked for than was meant. */
+/**
+ * Somebody may have changed the pool since the increase was decided, so no more than the decided size is requested.
+ */
 function sizeToAsk({ from, to }: Growth, pool: SizedPool): number {
   const size = sizeOf(pool)
   return size < from ? size + (to - from) : Math.max(size, to)

@@ -1,16 +1,16 @@
-/** Looks at one pool until it is as it should be (cluster-autoscaler.md 1.4). */
+/** Watches one pool until it is in the desired state (cluster-autoscaler.md 1.4). */
 import { NodeGroupError } from '@tenon/provider'
 import { type Clock, messageOf } from '@tenon/runtime'
 import type { Operation } from '../api/types.ts'
 import type { NodeGroupApi, PoolRef, SizedPool } from './call-api.ts'
 import { hasOperationFailed } from './failures.ts'
 
-/** Longer than the minute after which Cluster Autoscaler gives an operation up: pools grow on after it. */
+/** Longer than the minute after which Cluster Autoscaler gives up an operation, as pools continue to grow. */
 const operationMs = 10 * 60_000
 const runningMs = 10 * 60_000
 const pauseMs = 10_000
 
-/** States that a pool does not leave by itself. */
+/** States that a pool never leaves by itself. */
 const dead: ReadonlySet<string> = new Set(['suspended', 'destroying'])
 
 export class PoolWatch {
@@ -26,7 +26,7 @@ export class PoolWatch {
     this.#onRead = onRead
   }
 
-  /** Rejects when the pool is gone. */
+  /** Rejects if the pool does not exist. */
   async read(signal: AbortSignal): Promise<SizedPool> {
     const pool = await this.#api.pool(this.#ref.poolId, signal)
     if (pool === undefined)
@@ -35,7 +35,7 @@ export class PoolWatch {
     return pool
   }
 
-  /** The pool as soon as nothing changes it. A read that fails is tried again. */
+  /** The pool, once no change is in progress. Failed reads are retried. */
   async untilRunning(signal: AbortSignal): Promise<SizedPool> {
     const startMs = this.#clock.monotonic()
     for (;;) {
@@ -49,7 +49,7 @@ export class PoolWatch {
     }
   }
 
-  /** Resolves when an operation has ended well, or when it cannot be told how it ended. */
+  /** Resolves when an operation has succeeded, or when its result is unknown. */
   async untilEnded(operation: Operation, signal: AbortSignal): Promise<void> {
     try {
       await this.#api.finished(operation, operationMs, signal)
@@ -71,12 +71,11 @@ export class PoolWatch {
   }
 }
 
-/** Why a pool in this state cannot be scaled; undefined when it can, at once or soon. */
+/** Why a pool in this state cannot be scaled; undefined if it can, now or soon. */
 export function stateProblem({ id, state }: SizedPool): string | undefined {
   return dead.has(state) ? `instance pool ${id} is ${state}` : undefined
 }
 
-/** Ids of the members. */
 export function membersOf({ instances = [] }: SizedPool): readonly string[] {
   return instances.map(({ id }) => id)
 }

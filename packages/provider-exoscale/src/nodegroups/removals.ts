@@ -1,13 +1,15 @@
-/** Removes members of a pool, those that several callers ask for by one call (cluster-autoscaler.md 1.4; 9, trap 33). */
+/**
+ * Removes members of a pool; requests of several callers are sent as one call (cluster-autoscaler.md 1.4; 9, trap 33).
+ */
 import { NodeGroupError } from '@tenon/provider'
 import type { NodeGroupApi, PoolRef, SizedPool } from './call-api.ts'
 import { isBusy } from './failures.ts'
 import { membersOf, type PoolWatch } from './pool-watch.ts'
 
 export interface Removal {
-  /** Ids of instances. */
+  /** Instance ids. */
   readonly ids: readonly string[]
-  /** The pool must not get smaller than this. */
+  /** The pool must not become smaller than this. */
   readonly minSize: number
   readonly signal: AbortSignal
 }
@@ -18,7 +20,7 @@ interface Request extends Removal {
 }
 
 const maxRefusals = 10
-/** States of instances that are as good as gone. */
+/** Instances in these states count as gone. */
 const leaving: ReadonlySet<string> = new Set(['destroying', 'destroyed', 'expunging'])
 
 export class Removals {
@@ -33,7 +35,7 @@ export class Removals {
     this.#watch = watch
   }
 
-  /** Puts one on the list. `isFirst`: somebody has to see to {@link carryOut}. */
+  /** Adds a removal. `isFirst`: the caller must arrange for {@link carryOut}. */
   add(removal: Removal): { readonly gone: Promise<void>; readonly isFirst: boolean } {
     const { promise, resolve, reject } = Promise.withResolvers<undefined>()
     const request: Request = {
@@ -47,7 +49,7 @@ export class Removals {
     return { gone: promise, isFirst: this.#waiting.length === 1 }
   }
 
-  /** Carries out all that wait. Never rejects: each caller hears of its own. */
+  /** Sends all waiting removals. Never rejects: each caller gets its own result. */
   async carryOut(): Promise<void> {
     const requests = this.#waiting
     this.#waiting = []
@@ -64,7 +66,7 @@ export class Removals {
     }
   }
 
-  /** Those that may be carried out, with the members among their instances; others are rejected. */
+  /** Removals that are allowed, with those of their instances that are members; rejects the others. */
   async #granted(requests: readonly Request[], pool: SizedPool) {
     const granted: { readonly request: Request; readonly doomed: readonly string[] }[] = []
     const members = new Set(membersOf(pool))
@@ -84,7 +86,7 @@ export class Removals {
     return granted
   }
 
-  /** An instance that is not among the members must be gone; else something is wrong, and nothing is removed. */
+  /** An instance that is not a member must be gone. If it is not, nothing is removed. */
   async #demandGone(id: string, signal: AbortSignal): Promise<void> {
     const instance = await this.#api.instance(id, signal)
     if (instance !== undefined && !leaving.has(instance.state ?? ''))
@@ -98,7 +100,7 @@ export class Removals {
       const pool = await this.#watch.untilRunning(signal)
       const members = new Set(membersOf(pool))
       left = left.filter((id) => members.has(id))
-      // Whoever removed them: they are gone.
+      // Already removed by somebody else.
       if (left.length === 0) return
       if (error === undefined)
         throw new NodeGroupError(`instance pool ${this.#ref.poolId} still has members that were evicted`)
@@ -106,7 +108,7 @@ export class Removals {
     }
   }
 
-  /** @returns why it did not work, or why there is no answer; the members then tell whether it had its effect. */
+  /** @returns the error, if any. The call may have taken effect, which the members show. */
   async #tryEvict(ids: readonly string[], signal: AbortSignal): Promise<unknown> {
     try {
       const operation = await this.#api.evict(this.#ref, ids, signal)

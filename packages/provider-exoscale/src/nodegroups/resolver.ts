@@ -1,4 +1,4 @@
-/** From a node to its pool (cluster-autoscaler.md 1.3). What was asked in this loop is not asked again. */
+/** From a node to its pool (cluster-autoscaler.md 1.3). Results are cached for one loop. */
 import type { Node } from '@tenon/api'
 import type { GroupOfNode } from '@tenon/provider'
 import { type Clock, messageOf } from '@tenon/runtime'
@@ -23,7 +23,7 @@ export class Resolver {
   readonly #dependencies: ResolverDependencies
   readonly #pools: Map<string, KnownPool>
   readonly #gate = new Gate(8)
-  /** Provider IDs as nodes have them, by instance id: some have no prefix. */
+  /** Provider IDs as on nodes, by instance id: some have no prefix. */
   readonly #providerIds = new Map<string, string>()
   #nodes = new Map<string, Promise<GroupOfNode>>()
   #found = new Map<string, Promise<GroupOfNode>>()
@@ -35,7 +35,7 @@ export class Resolver {
     this.#pools = pools
   }
 
-  /** A loop begins: forgets what was asked in the last one. */
+  /** Call it when a loop begins. Clears the cache. */
   forget(): void {
     this.#nodes = new Map()
     this.#found = new Map()
@@ -52,23 +52,23 @@ export class Resolver {
     return answer
   }
 
-  /** The provider ID of an instance, as its node has it if there is one. */
+  /** The provider ID of an instance, as on its node if there is one. */
   providerIdOf(instanceId: string): string {
     return this.#providerIds.get(instanceId) ?? `${prefix}${instanceId}`
   }
 
-  /** Once in each loop, and after {@link forgetQuota}. */
+  /** Read once per loop, and after {@link forgetQuota}. */
   quota(signal: AbortSignal): Promise<OrganisationQuota> {
     this.#quota ??= this.#dependencies.api.instanceQuota(signal)
     return this.#quota
   }
 
-  /** The cloud has refused what the quota seemed to allow. */
+  /** Call it after the cloud refused what the quota seemed to allow. */
   forgetQuota(): void {
     this.#quota = undefined
   }
 
-  /** The nodepool of a pool, by its id; undefined when no cluster of the zone has it. */
+  /** The nodepool of a pool, by its id; undefined if no cluster of the zone has it. */
   async nodepool(nodepoolId: string, signal: AbortSignal): Promise<FoundNodepool | undefined> {
     this.#clusters ??= this.#dependencies.api.clusters(signal)
     for (const { id, nodepools = [] } of await this.#clusters) {
@@ -79,7 +79,7 @@ export class Resolver {
     return undefined
   }
 
-  /** Finds nodepools that `--nodes` names, by their name or an id, and of which no node was seen. */
+  /** Finds nodepools in `--nodes` of which no node is known, by name or id. */
   async discover(signal: AbortSignal): Promise<void> {
     const known = new Set(
       [...this.#pools.values()].flatMap((pool) => [pool.name, pool.id, pool.nodepool?.nodepoolId]),
@@ -133,7 +133,7 @@ export class Resolver {
     return answer
   }
 
-  /** Only what the group itself is made of fails here: its id is known. */
+  /** The id is known here, so a failure only affects this group. */
   async #find(poolId: string, signal: AbortSignal): Promise<GroupOfNode> {
     const known = this.#pools.get(poolId)
     if (known !== undefined) return answerOf(known)
@@ -181,7 +181,7 @@ function unresolved(groupId: string, reason: string): GroupOfNode {
   return { kind: 'unresolved', groupId, reason }
 }
 
-/** A control plane that no cloud controller looks after is in no group; any other node may get its ID yet. */
+/** A control plane node without a cloud controller is in no group; any other node may still get its ID. */
 function withoutProviderId(node: Node): GroupOfNode {
   const taints = node.spec?.taints ?? []
   const isControlPlane = controlPlaneKeys.some(
@@ -191,12 +191,12 @@ function withoutProviderId(node: Node): GroupOfNode {
   return { kind: 'unresolved', reason: `node ${node.metadata.name} has no provider ID` }
 }
 
-/** Without the prefix the whole is the id. */
+/** Without the prefix, the whole text is the id. */
 export function instanceIdOf(providerId: string): string {
   return (providerId.startsWith(prefix) ? providerId.slice(prefix.length) : providerId).toLowerCase()
 }
 
-/** @throws Error for an answer that may have been cut short: nothing can be told from it. */
+/** @throws Error for a response that may be incomplete, as it proves nothing. */
 function poolIdOf({ id, state, manager }: ExoscaleInstance): string | undefined {
   if (manager?.type === 'instance-pool' && manager.id !== undefined) return manager.id
   if (manager === undefined && state === undefined)

@@ -1,4 +1,4 @@
-/** What the process is told about Exoscale, by environment variables alone (cluster-autoscaler.md 1.1). */
+/** Settings for Exoscale, from environment variables only (cluster-autoscaler.md 1.1). */
 import { ownValue } from '@tenon/api'
 import { ProviderSettingError } from '@tenon/provider'
 import { Secret } from '@tenon/runtime'
@@ -7,11 +7,11 @@ export interface NodeGroupSettings {
   readonly zone: string
   readonly apiKey: string
   readonly apiSecret: Secret
-  /** URL of the API, `/v2` included. */
+  /** URL of the API, including `/v2`. */
   readonly endpoint: string
 }
 
-/** In the order in which they are asked for; only the first that is missing is told. */
+/** In the order in which they are checked; only the first missing one is reported. */
 const required: readonly (readonly [variable: string, fix: string])[] = [
   ['EXOSCALE_ZONE', 'set it to the zone of the cluster, for example ch-gva-2'],
   ['EXOSCALE_API_KEY', 'set it to the key of an IAM API key pair'],
@@ -21,7 +21,7 @@ const required: readonly (readonly [variable: string, fix: string])[] = [
 /** Both become parts of a host name. */
 const hostLabel = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/i
 
-/** @throws ProviderSettingError for the first variable that is missing or wrong. */
+/** @throws ProviderSettingError for the first missing or invalid variable. */
 export function readNodeGroupSettings(env: Readonly<Record<string, string | undefined>>): NodeGroupSettings {
   const text = (name: string): string => (ownValue(env, name) ?? '').trim()
   for (const [name, fix] of required)
@@ -38,7 +38,7 @@ export function readNodeGroupSettings(env: Readonly<Record<string, string | unde
   }
 }
 
-/** An endpoint of tests and simulations, which stands for zone and environment. */
+/** An endpoint for tests and simulations, used instead of zone and environment. */
 function endpointOf(given: string): string | undefined {
   if (given === '') return undefined
   if (URL.canParse(given) && /^https?:$/.test(new URL(given).protocol)) return given

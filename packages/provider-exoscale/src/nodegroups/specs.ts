@@ -1,6 +1,6 @@
 /** `--nodes=<min>:<max>:<name>` (cluster-autoscaler.md 1.3). */
 
-/** A value of `--nodes` that can be used. */
+/** A valid value of `--nodes`. */
 interface GroupSpec {
   readonly min: number
   readonly max: number
@@ -9,10 +9,10 @@ interface GroupSpec {
 
 export type ParsedSpec =
   | ({ readonly kind: 'spec' } & GroupSpec)
-  /** `name` is there when the value says which group it was meant for. */
+  /** `name` is set if the value shows which group it is for. */
   | { readonly kind: 'malformed'; readonly problem: string; readonly name?: string }
 
-/** What a group is called in `--nodes`: by its name or by one of its ids. */
+/** How a group is named in `--nodes`: by name, or by one of its ids. */
 export type SpecLookup =
   | { readonly kind: 'found'; readonly spec: GroupSpec }
   | { readonly kind: 'none' }
@@ -20,7 +20,7 @@ export type SpecLookup =
 
 const example = 'write it as MIN:MAX:NAME, for example --nodes=1:5:workers'
 
-/** @param least smallest minimum that is admitted. */
+/** @param least the smallest valid minimum. */
 export function parseSpec(text: string, least: 0 | 1 = 1): ParsedSpec {
   const [minText, maxText, ...rest] = text.split(':')
   if (minText === undefined || maxText === undefined || rest.length === 0)
@@ -41,8 +41,8 @@ export function parseSpec(text: string, least: 0 | 1 = 1): ParsedSpec {
 }
 
 /**
- * The first spec of a group. A malformed one before it counts if it was meant for this group, or does not say for
- * which one it was meant. Those of other groups do not concern it.
+ * The first spec of a group. A malformed one before it takes precedence if it is for this group, or its group is
+ * unknown. Specs of other groups do not matter.
  */
 export function specOf(specs: readonly ParsedSpec[], names: readonly string[]): SpecLookup {
   for (const spec of specs) {

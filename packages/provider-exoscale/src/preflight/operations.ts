@@ -1,4 +1,6 @@
-/** The operations that the IAM role has to allow, each with a call that changes nothing (docs/exoscale/iam.md). */
+/**
+ * The operations that the IAM role must allow, each with a call that changes nothing (docs/exoscale/iam.md).
+ */
 import type { CloudOperation, OperationAnswer } from '@tenon/provider'
 import type { ExoscaleClient } from '../api/client.ts'
 import { isApiError } from '../api/errors.ts'
@@ -6,10 +8,10 @@ import { isApiError } from '../api/errors.ts'
 type Connect = (signal: AbortSignal) => Promise<ExoscaleClient>
 type Call = (client: ExoscaleClient, signal: AbortSignal) => Promise<unknown>
 
-/** Nothing has this id: what is asked about it is answered with 404, once the role has been asked. */
+/** An id that does not exist: calls with it return 404 if the role allows them. */
 const nobody = '00000000-0000-4000-8000-000000000000'
 
-/** Any version does: whether there is a template is not the question. */
+/** Any version, as it does not matter whether a template exists. */
 const someVersion = '1.34.0'
 
 const securityGroups = 'node classes cannot name security groups'
@@ -44,7 +46,7 @@ const calls: readonly (readonly [name: string, call: Call, optional?: string])[]
   ],
   ['list-instances', (client, signal) => client.listInstances(signal)],
   ['get-instance', (client, signal) => client.getInstance(nobody, signal)],
-  // No instance can be made of a type and a template that do not exist.
+  // No instance can be created with a type and a template that do not exist.
   [
     'create-instance',
     (client, signal) =>
@@ -68,7 +70,7 @@ const calls: readonly (readonly [name: string, call: Call, optional?: string])[]
   ],
 ]
 
-/** @param connect finds the endpoint of the zone; asked once. */
+/** @param connect finds the endpoint of the zone; called once. */
 export function operationsOf(connect: Connect): readonly CloudOperation[] {
   let connecting: Promise<ExoscaleClient> | undefined
   const connected: Connect = (signal) => (connecting ??= connect(signal))
@@ -95,7 +97,7 @@ async function answered(call: () => Promise<unknown>, signal: AbortSignal): Prom
     const message = error instanceof Error ? error.message : String(error)
     if (isApiError(error, 'unauthorized')) return { kind: 'unauthorized', message }
     if (isApiError(error, 'forbidden')) return { kind: 'refused', message }
-    // The role has let it pass: it is the object that is not there, or not of the kind.
+    // The role allows the call: the object is missing or has the wrong kind.
     if (isApiError(error, 'not-found', 'bad-request', 'conflict', 'unprocessable')) return { kind: 'allowed' }
     return { kind: 'unknown', message }
   }

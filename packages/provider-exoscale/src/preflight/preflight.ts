@@ -7,7 +7,7 @@ import { HttpsTransport } from '../api/https-transport.ts'
 import { type ExoscaleOptions, readExoscaleOptions } from '../options.ts'
 import { operationsOf } from './operations.ts'
 
-/** Somebody waits: a call gives up sooner than one that launches an instance. */
+/** A user waits, so calls time out sooner than those of launches. */
 const patience = { maxAttempts: 2, attemptTimeoutMs: 8_000 } as const
 
 /** @param connect opens a transport to an endpoint. */
@@ -36,7 +36,7 @@ export function preflightModuleOver(
   }
 }
 
-/** Of the endpoint that is asked for zones, and of the zone's own, or of the proxy that leads there. */
+/** The hosts of the zone list and of the zone's endpoint, or of the proxy to them. */
 function hostsOf(
   { zone, apiEndpoint, apiEnvironment }: ExoscaleOptions,
   env: ProviderEnvironment,
@@ -55,7 +55,6 @@ function hostsOf(
   return [...new Set(hosts)]
 }
 
-/** Asks Exoscale. */
 export const preflightModule: PreflightModule = preflightModuleOver(
   (endpoint, env) => new HttpsTransport(endpoint, env),
 )

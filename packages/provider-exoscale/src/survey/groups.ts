@@ -1,4 +1,4 @@
-/** From nodepools and Instance Pools to what `tenon init` writes. */
+/** Converts nodepools and Instance Pools to groups for `tenon init`. */
 import type { Taint } from '@tenon/api'
 import type { ExistingGroup } from '@tenon/provider'
 import type { ExoscaleInstanceType, InstancePool, Reference, SksNodepool } from '../api/types.ts'
@@ -7,7 +7,7 @@ import type { ExoscaleNodeClassSpec, SelectorTerm } from '../nodeclass/types.ts'
 
 type Types = readonly ExoscaleInstanceType[]
 
-/** What both kinds of pools say of their instances. */
+/** What both kinds of pools say about their instances. */
 type Shape = Pick<
   InstancePool,
   'instance-type' | 'disk-size' | 'security-groups' | 'anti-affinity-groups' | 'private-networks'
@@ -15,7 +15,7 @@ type Shape = Pick<
 
 const effects: ReadonlySet<string> = new Set(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
 
-/** Undefined when its instance type is not known. */
+/** Undefined if its instance type is unknown. */
 export function nodepoolGroup(nodepool: SksNodepool, types: Types): ExistingGroup | undefined {
   const { id, name = id, size, labels = {} } = nodepool
   const poolId = nodepool['instance-pool']?.id
@@ -34,7 +34,7 @@ export function nodepoolGroup(nodepool: SksNodepool, types: Types): ExistingGrou
   }
 }
 
-/** Undefined when its instance type is not known. */
+/** Undefined if its instance type is unknown. */
 export function poolGroup(pool: InstancePool, types: Types): ExistingGroup | undefined {
   const { id, name = id, size } = pool
   const instanceType = typeNameOf(pool, types)
@@ -52,7 +52,7 @@ export function poolGroup(pool: InstancePool, types: Types): ExistingGroup | und
   }
 }
 
-/** GPUs need the image with their driver. */
+/** GPU types need the template variant with the driver. */
 export function nodeClassSpecOf(instanceType: string): ExoscaleNodeClassSpec {
   const gpus = publishedTypes.find(({ name }) => name === instanceType)?.gpus ?? 0
   return { imageTemplateSelector: { variant: gpus > 0 ? 'nvidia' : 'standard' }, diskSize: 50 }

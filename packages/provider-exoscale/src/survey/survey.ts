@@ -16,7 +16,7 @@ import { readNodeGroupSettings } from '../nodegroups/settings.ts'
 import { exoscaleNodeClassKind } from '../nodeclass/types.ts'
 import { nodeClassSpecOf, nodepoolGroup, poolGroup } from './groups.ts'
 
-/** Somebody waits. */
+/** A user waits. */
 const patience = { maxAttempts: 2, attemptTimeoutMs: 15_000 } as const
 
 /** @param connect opens a transport to an endpoint. */
@@ -79,7 +79,7 @@ function membersIn(nodes: readonly Node[]): ReadonlySet<string> {
   return new Set(parsed.flatMap((each) => (each.kind === 'instance' ? [each.instanceId] : [])))
 }
 
-/** The one that is named, the one that a node is in, else the only one. */
+/** The configured cluster, or that of a node, or else the only one. */
 function clusterOf(
   clusters: readonly SksCluster[],
   pools: readonly InstancePool[],
@@ -95,7 +95,6 @@ function clusterOf(
   )
 }
 
-/** Asks Exoscale. */
 export const surveyModule: SurveyModule = surveyModuleOver(
   (endpoint, env) => new HttpsTransport(endpoint, env),
 )

@@ -1,4 +1,4 @@
-/** Connections to the API, through a proxy where one leads there. */
+/** Connections to the API, through a proxy if one is configured. */
 import { once } from 'node:events'
 import { request as httpRequest, STATUS_CODES } from 'node:http'
 import { request as httpsRequest } from 'node:https'
@@ -9,20 +9,20 @@ import { ExoscaleConnectionError } from '../errors.ts'
 import type { Proxy, Route } from './proxy.ts'
 import { type Trust, trustVariables } from './trust.ts'
 
-/** A firewall that drops packets would hold it for minutes. */
+/** Without it, a firewall that drops packets would block for minutes. */
 const patienceMs = 20_000
-/** The authority is not what is wrong. */
+/** TLS errors that a certificate authority cannot fix. */
 const otherFaults: ReadonlySet<string> = new Set([
   'CERT_HAS_EXPIRED',
   'CERT_NOT_YET_VALID',
   'ERR_TLS_CERT_ALTNAME_INVALID',
 ])
 
-/** @returns a connection that requests to `target` may be written to. Rejects with ExoscaleConnectionError. */
+/** @returns a connection for requests to `target`. Rejects with ExoscaleConnectionError. */
 export async function connectTo(target: URL, route: Route, trust: Trust): Promise<Socket> {
   try {
     if (route.kind === 'direct') return await open(target, trust)
-    // Requests without TLS are written to the proxy itself, with the whole URL.
+    // Requests without TLS are sent to the proxy itself, with the whole URL.
     if (target.protocol === 'http:') return await open(route.proxy.url, trust)
     return await secured(await tunnel(target, route.proxy, trust), target, trust)
   } catch (error) {
@@ -30,7 +30,7 @@ export async function connectTo(target: URL, route: Route, trust: Trust): Promis
   }
 }
 
-/** @param said of what went wrong before there was a connection. */
+/** @param said what went wrong. */
 export function connectionError(target: URL, route: Route, said: string, cause: unknown) {
   const wayOut =
     route.kind === 'proxied'
@@ -38,7 +38,7 @@ export function connectionError(target: URL, route: Route, said: string, cause: 
       : route.excludedBy === undefined
         ? `; where a proxy leads out of the network, name it in ${route.variable}`
         : `; where the proxy is needed, take it out of ${route.excludedBy}`
-  // Its name and its fix are in the text already.
+  // An UntrustedError contains its name and the fix already.
   const fix = cause instanceof UntrustedError ? '' : wayOut
   return new ExoscaleConnectionError(`${routeText(target, route)}: ${said}${fix}`, { cause })
 }
@@ -49,7 +49,7 @@ function routeText(target: URL, route: Route): string {
   return `no connection to ${target.host}${route.excludedBy === undefined ? '' : `, direct because of ${route.excludedBy}`}`
 }
 
-/** Without its user and password. */
+/** Without user and password. */
 function placeOf({ protocol, host }: URL): string {
   return `${protocol}//${host}`
 }
@@ -61,7 +61,7 @@ async function open(url: URL, trust: Trust): Promise<Socket> {
   return isTls ? await secured(connected, url, trust) : connected
 }
 
-/** A tunnel to the target that the proxy has opened. */
+/** A tunnel to the target through the proxy. */
 async function tunnel(target: URL, { url, variable }: Proxy, trust: Trust): Promise<Socket> {
   const socket = await open(url, trust)
   const place = `${target.hostname}:${target.port || '443'}`
@@ -75,7 +75,7 @@ async function tunnel(target: URL, { url, variable }: Proxy, trust: Trust): Prom
   })
   const timeout = new Error(`the proxy did not answer within ${patienceMs / 1000} s`)
   asked.on('timeout', () => asked.destroy(timeout))
-  // An answer that is none to CONNECT comes as a response.
+  // A refusal of CONNECT arrives as a response.
   asked.on('response', () => asked.destroy(new Error('the proxy does not know CONNECT')))
   asked.end()
   const [{ statusCode = 0 }] = (await once(asked, 'connect')) as [{ readonly statusCode?: number }]
@@ -98,7 +98,7 @@ export function proxyAuthorization({ username, password }: URL): Readonly<Record
   return { 'proxy-authorization': `Basic ${Buffer.from(pair).toString('base64')}` }
 }
 
-/** TLS over a connection; rejects before anything is written to a server that is not trusted. */
+/** TLS over a connection; rejects before anything is sent to an untrusted server. */
 async function secured(socket: Socket, url: URL, trust: Trust): Promise<Socket> {
   const host = bare(url)
   const tls = connectTls({
@@ -107,7 +107,7 @@ async function secured(socket: Socket, url: URL, trust: Trust): Promise<Socket> 
     host,
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ALPNProtocols: ['http/1.1'],
-    // Checked below: Node would close it before its authority can be named.
+    // Checked below, as Node would close the connection before its issuer can be reported.
     rejectUnauthorized: false,
   })
   await withinPatience(tls, 'secureConnect')
@@ -117,11 +117,11 @@ async function secured(socket: Socket, url: URL, trust: Trust): Promise<Socket> 
   throw error
 }
 
-/** The server's certificate is not taken. */
+/** The server's certificate is not trusted. */
 export class UntrustedError extends Error {}
 
 function untrusted(url: URL, tls: TLSSocket, { faults }: Trust): string {
-  // Node's types say Error; it is a code.
+  // Node declares it as Error, but it is a code.
   const code = String(tls.authorizationError)
   const issuer = issuerOf(tls.getPeerCertificate(true))
   const presents = `${url.hostname} presents a certificate of the authority "${issuer}"`
@@ -131,7 +131,7 @@ function untrusted(url: URL, tls: TLSSocket, { faults }: Trust): string {
   return `${presents}, which is not trusted (${code}): where it is that of your proxy, name a file with its certificate in ${file} or ${extra}, or a folder in ${folder}${read}`
 }
 
-/** Of the highest certificate that was sent. */
+/** Issuer of the highest certificate of the chain. */
 function issuerOf(certificate: DetailedPeerCertificate): string {
   let highest = certificate
   while (highest.issuerCertificate !== undefined && highest.issuerCertificate !== highest)

@@ -1,21 +1,24 @@
-/** Which proxy leads to a host, by the rules of Go's HTTP clients: what a user has set for those goes on to work. */
+/** Which proxy to use for a host, by the rules of Go's HTTP clients, so that existing settings still work. */
 import { ownValue } from '@tenon/api'
 import { type ProviderEnvironment, ProviderSettingError } from '@tenon/provider'
 import { BlockList, isIP } from 'node:net'
 
 export interface Proxy {
   readonly url: URL
-  /** That names it. */
+  /** The variable that names it. */
   readonly variable: string
 }
 
-/** How a host is reached. */
+/** How to reach a host. */
 export type Route =
   | { readonly kind: 'proxied'; readonly proxy: Proxy }
-  /** `excludedBy`: the variable that keeps it from the proxy that there is. `variable` would name one. */
+  /**
+   * `excludedBy`: the variable that excludes the host from the configured proxy. `variable`: the one that could name a
+   * proxy.
+   */
   | { readonly kind: 'direct'; readonly variable: string; readonly excludedBy?: string }
 
-/** @throws ProviderSettingError for a proxy that cannot be used. */
+/** @throws ProviderSettingError for an invalid proxy. */
 export function routeTo(target: URL, env: ProviderEnvironment): Route {
   const variable = target.protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY'
   const named = setting(env, variable)
@@ -33,7 +36,7 @@ interface Setting {
   readonly value: string
 }
 
-/** The variable in upper case comes first. */
+/** The upper-case variable takes precedence. */
 function setting(env: ProviderEnvironment, variable: string): Setting | undefined {
   for (const name of [variable, variable.toLowerCase()]) {
     const value = (ownValue(env, name) ?? '').trim()
@@ -42,7 +45,7 @@ function setting(env: ProviderEnvironment, variable: string): Setting | undefine
   return undefined
 }
 
-/** The value is not repeated: it may hold a password. */
+/** Errors do not contain the value, as it may have a password. */
 function proxyUrl({ name, value }: Setting): URL {
   const text = value.includes('://') ? value : `http://${value}`
   const url = URL.canParse(text) ? new URL(text) : undefined
@@ -66,7 +69,7 @@ function isLocal(target: URL): boolean {
   return host === 'localhost' || (isIP(host) === 4 && host.startsWith('127.')) || host === '::1'
 }
 
-/** An entry of NO_PROXY: `*`, a network, an address or a domain, the last two with a port or without. */
+/** An entry of NO_PROXY: `*`, a network, an address or a domain, the last two with an optional port. */
 function isExcluded(target: URL, entry: string): boolean {
   const text = entry.trim().toLowerCase()
   if (text === '' || text === '*') return text === '*'
@@ -80,7 +83,7 @@ function isExcluded(target: URL, entry: string): boolean {
   return domain !== '' && (domain.startsWith('.') ? host.endsWith(domain) : isWithin(host, domain))
 }
 
-/** A domain stands for itself and for all below it. */
+/** A domain includes its subdomains. */
 function isWithin(host: string, domain: string): boolean {
   return host === domain || host.endsWith(`.${domain}`)
 }

@@ -1,6 +1,6 @@
 /**
- * Whose certificates are trusted: those that Node brings and those of the host, by the files and variables that
- * Go's programs read. A deployment that mounts the host's bundle, or names that of a proxy, goes on to work.
+ * Trusted certificate authorities: those of Node and of the host, from the same files and variables as in Go, so that
+ * deployments that mount the host's bundle or a proxy's still work.
  */
 import { ownValue } from '@tenon/api'
 import type { ProviderEnvironment } from '@tenon/provider'
@@ -9,7 +9,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
 
-/** The first that can be read counts. */
+/** The first readable one is used. */
 const bundles = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
@@ -24,11 +24,11 @@ export const trustVariables = ['SSL_CERT_FILE', 'SSL_CERT_DIR', 'NODE_EXTRA_CA_C
 
 export interface Trust {
   readonly context: SecureContext
-  /** Variables that name what cannot be read, with the reason. */
+  /** Variables whose files cannot be read, with the reason. */
   readonly faults: readonly string[]
 }
 
-/** Reads the authorities. SSL_CERT_FILE and SSL_CERT_DIR stand in place of what is usual, as they do in Go. */
+/** Reads the authorities. As in Go, SSL_CERT_FILE and SSL_CERT_DIR replace the default paths. */
 export async function readTrust(env: ProviderEnvironment): Promise<Trust> {
   const [file, folder, extra] = trustVariables.map((name) => ownValue(env, name)?.trim() || undefined)
   const isChosen = file !== undefined || folder !== undefined
@@ -60,7 +60,7 @@ function contextOf(authorities: readonly string[]): SecureContext {
   try {
     return createSecureContext({ ca: [...authorities] })
   } catch {
-    // One that cannot be read makes the rest useless; looking at each takes its time.
+    // An invalid certificate would invalidate the rest, so each is checked.
     return createSecureContext({ ca: authorities.filter(isReadable) })
   }
 }
@@ -80,14 +80,14 @@ async function ofFolders(
   return (await Promise.all(paths.map(read))).flat()
 }
 
-/** Of every file; those that hold no certificates are passed over. */
+/** Certificates of every file; files without any are skipped. */
 async function allIn(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder)
   const found = await Promise.all(names.map((name) => bundle(join(folder, name)).catch(() => [])))
   return found.flat()
 }
 
-/** Written as Node writes its own, so that the same one is seen to be the same. */
+/** Formatted as in Node's own list, so that duplicates are recognized. */
 async function bundle(path: string): Promise<readonly string[]> {
   const text = (await readFile(path, 'utf8')).replaceAll('\r', '')
   return text.match(/-----BEGIN CERTIFICATE-----\n[^-]+\n-----END CERTIFICATE-----/g) ?? []
