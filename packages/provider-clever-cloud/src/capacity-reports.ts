@@ -1,4 +1,4 @@
-/** Feeds the catalogue with what nodes turn out to have (clever-cloud.md 10, 20). */
+/** Updates the catalogue with the resources that nodes turn out to have (clever-cloud.md 10, 20). */
 import { type Node, ownValue, parseResources } from '@tenon/api'
 import { type Cache, done, type ReconcileResult } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
@@ -9,7 +9,6 @@ import { isManaged } from './nodegroup/ownership.ts'
 import { flavorOf } from './nodegroup/spec.ts'
 import type { NodeGroup } from './nodegroup/types.ts'
 
-/** What {@link CapacityReports} works with. */
 export interface CapacityReportsDependencies {
   readonly nodes: Pick<Cache<Node>, 'get'>
   readonly nodeGroups: () => Cache<NodeGroup>
@@ -21,7 +20,7 @@ export interface CapacityReportsDependencies {
 /** Reconciles one Node by name. */
 export class CapacityReports {
   readonly #deps: CapacityReportsDependencies
-  /** What was refused last of each node, so that it counts once. */
+  /** The last rejected report of each node, so that it is counted once. */
   readonly #refused = new Map<string, string>()
 
   constructor(deps: CapacityReportsDependencies) {

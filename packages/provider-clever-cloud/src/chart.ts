@@ -1,4 +1,6 @@
-/** What Clever Cloud adds to the chart, and what its own Karpenter chart calls otherwise (clever-cloud.md 14, 15). */
+/**
+ * What Clever Cloud adds to the chart, and how values of its own Karpenter chart map to ours (clever-cloud.md 14, 15).
+ */
 import type { ProviderChart } from '@tenon/provider'
 import { nodeGroupKind } from './nodegroup/types.ts'
 import { defaultRegion, platformLabels } from './names.ts'
@@ -48,10 +50,10 @@ export const chart: ProviderChart = {
       resources: [cleverNodeClassKind.plural, `${cleverNodeClassKind.plural}/status`],
       verbs: ['patch'],
     },
-    // What it changes of nodes, their provider IDs, every provider may.
+    // Its changes of nodes (provider IDs) are allowed for every provider.
   ],
   roles: [],
-  // Some clusters have their control plane elsewhere, so that this can only be a preference.
+  // Some clusters have no control plane nodes, so it can only be a preference.
   preferredNodes: { [platformLabels.role]: ['control-plane'] },
   takesOver: {
     name: 'karpenter',

@@ -1,4 +1,4 @@
-/** What a NodeClaim says about its NodeGroup. */
+/** Reads the NodeGroup of a NodeClaim. */
 import { isConditionTrue, type NodeClaim } from '@tenon/api'
 import { nodeGroupIn } from './names.ts'
 import { cleverNodeClassKind } from './nodeclass/types.ts'

@@ -1,4 +1,4 @@
-/** The provider's own loops, and what wakes them (clever-cloud.md 10, 20). */
+/** The provider's own controllers and their triggers (clever-cloud.md 10, 20). */
 import type { Node, NodeClaim } from '@tenon/api'
 import type { Cache, Controller, ControllerOptions } from '@tenon/kube'
 import type { SweepGuard } from '@tenon/provider'
@@ -11,7 +11,7 @@ import type { CleverNodeClass } from './nodeclass/types.ts'
 import type { NodeGroup } from './nodegroup/types.ts'
 import type { ProviderIds } from './provider-ids.ts'
 
-/** What the loops do. */
+/** The reconcile functions. */
 export interface CleverLoops {
   readonly nodeClassStatus: NodeClassStatus
   readonly providerIds: ProviderIds
@@ -20,24 +20,24 @@ export interface CleverLoops {
   readonly garbage: GarbageCollection
 }
 
-/** What wakes the loops. */
+/** What triggers the controllers. */
 export interface CleverCaches {
   readonly nodeClasses: Cache<CleverNodeClass>
   readonly nodeClaims: Cache<NodeClaim>
   readonly nodes: Cache<Node>
-  /** From the first call on. */
+  /** Follows NodeGroups from the first call on. */
   readonly nodeGroups: () => Cache<NodeGroup>
 }
 
 const backoff = { baseMs: 1000, capMs: 5 * 60_000 }
 
-/** All loops of the provider. */
+/** All controllers of the provider. */
 export class CleverControllers {
   readonly #loops: CleverLoops
   readonly #caches: CleverCaches
   readonly #create: (options: ControllerOptions) => Controller
 
-  /** @param create makes a controller of the process's kind, not started. */
+  /** @param create creates a controller without starting it. */
   constructor(loops: CleverLoops, caches: CleverCaches, create: (options: ControllerOptions) => Controller) {
     this.#loops = loops
     this.#caches = caches
@@ -48,7 +48,7 @@ export class CleverControllers {
     return this.#loops.garbage.guards
   }
 
-  /** Starts every loop; they stop when `signal` aborts. */
+  /** Starts every controller; they stop when `signal` aborts. */
   start(signal: AbortSignal): void {
     const { nodeClassStatus, providerIds, capacityReports, followUp, garbage } = this.#loops
     const { nodeClasses, nodeClaims, nodes } = this.#caches
@@ -80,7 +80,7 @@ export class CleverControllers {
       nodeGroups.onChange(({ object }) => {
         const { name } = object.metadata
         status.enqueue(name)
-        // Its node may have been seen first.
+        // Its Node may have been seen before it.
         providerId.enqueue(firstNodeOf(name))
         capacity.enqueue(firstNodeOf(name))
       }),
@@ -101,7 +101,7 @@ export class CleverControllers {
   }
 }
 
-/** Writes of this provider to the status are none. */
+/** Ignores our own status writes. */
 function isNews({ metadata }: CleverNodeClass, { metadata: old }: CleverNodeClass): boolean {
   return metadata.generation !== old.generation || metadata.deletionTimestamp !== old.deletionTimestamp
 }

@@ -16,25 +16,25 @@ import { NodeClassStatus } from './nodeclass/status-controller.ts'
 import { CleverCloudProvider } from './provider.ts'
 import { ProviderIds } from './provider-ids.ts'
 
-/** What the provider is built on. */
+/** What the provider needs. */
 export interface CleverCloudParts {
   readonly kubernetes: {
     readonly client: KubeClient
     readonly events: EventRecorder
     readonly caches: CleverCaches
   }
-  /** What is known of the platform. */
+  /** Data about the platform. */
   readonly platform: {
     readonly region: string
     readonly catalogue: Catalogue
   }
   readonly metrics?: CleverMetrics
   readonly runtime: Pick<Runtime, 'clock' | 'logger'>
-  /** Makes a controller of the process's kind, not started. */
+  /** Creates a controller without starting it. */
   readonly createController: (options: ControllerOptions) => Controller
 }
 
-/** Makes the provider; nothing runs before its controllers are started. */
+/** Creates the provider; nothing runs before its controllers are started. */
 export function createCleverCloudProvider({
   kubernetes,
   platform,

@@ -1,4 +1,4 @@
-/** What becomes of accepted NodeGroups until their node has registered (clever-cloud.md 20). */
+/** Follows accepted NodeGroups until their node has registered (clever-cloud.md 20). */
 import { karpenterKinds, labels, type NodeClaim, ownValue } from '@tenon/api'
 import {
   type Cache,
@@ -19,18 +19,17 @@ import { flavorOf } from './nodegroup/spec.ts'
 import { stateOf } from './nodegroup/state.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 
-/** How long a node may take. */
+/** How long a node may take before that is reported. */
 const overdueAfterMs = 5 * 60_000
 const conflictRetryMs = 1000
 
-/** What a {@link FollowUp} works with. */
 export interface FollowUpDependencies {
   readonly kube: Pick<KubeClient, 'delete' | 'get'>
   readonly caches: {
     readonly nodeGroups: () => Cache<NodeGroup>
     readonly nodeClaims: Pick<Cache<NodeClaim>, 'get'>
   }
-  /** Record a refusal, and tell the core of it. */
+  /** Records refusals, and reports them to the core. */
   readonly outcomes: {
     readonly refusals: Refusals
     readonly news: Listeners<OfferingNews>
@@ -40,7 +39,9 @@ export interface FollowUpDependencies {
   readonly clock: Clock
 }
 
-/** Follows one NodeGroup by name: a late refusal or its deletion ends its claim, a late node is told. */
+/**
+ * Reconciles one NodeGroup by name: a late refusal or its deletion ends its claim; a late node is reported.
+ */
 export class FollowUp {
   readonly #deps: FollowUpDependencies
   readonly #overdue = new Set<string>()
@@ -74,7 +75,7 @@ export class FollowUp {
     }
   }
 
-  /** Both are read from the server first: a cache alone ends nothing. */
+  /** Reads both from the API server first, as a cache alone must not end a claim. */
   async #giveUp(name: string, signal: AbortSignal): Promise<ReconcileResult> {
     const { kube } = this.#deps
     const followed = followedPair(
@@ -92,8 +93,8 @@ export class FollowUp {
   }
 
   /**
-   * Ends a claim whose NodeGroup is gone before its node has registered. The server is asked for both by name, so that
-   * it does not matter how many go at once.
+   * Ends a claim whose NodeGroup disappeared before its node has registered. Both are read by name, so their number
+   * needs no limit.
    */
   async endVanished(claimName: string, signal: AbortSignal): Promise<void> {
     const { kube } = this.#deps
@@ -104,7 +105,7 @@ export class FollowUp {
     await this.#giveUpClaim(claim, flavor, { kind: 'vanished' }, signal)
   }
 
-  /** @returns false when the claim has changed meanwhile. */
+  /** @returns false if the claim has changed meanwhile. */
   async #giveUpClaim(
     claim: NodeClaim,
     flavor: string,
@@ -160,7 +161,7 @@ export class FollowUp {
   }
 }
 
-/** A group and its claim, if that is launched with it and has not registered. */
+/** A group and its claim, if the claim was launched with it and its node has not registered. */
 function followedPair(
   group: NodeGroup | undefined,
   claim: NodeClaim | undefined,

@@ -1,4 +1,4 @@
-/** NodeGroups without a claim, and claims whose NodeGroup is gone (clever-cloud.md 10). */
+/** Deletes NodeGroups without a claim, and claims whose NodeGroup is gone (clever-cloud.md 10). */
 import { karpenterKinds, type NodeClaim } from '@tenon/api'
 import {
   type Cache,
@@ -19,11 +19,10 @@ import { nodeCountOf } from './nodegroup/spec.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 
 const periodMs = 2 * 60_000
-/** Younger objects may be of a launch that is in progress. */
+/** Younger objects may belong to a launch in progress. */
 const graceMs = 2 * 60_000
 const hourMs = 60 * 60_000
 
-/** What a {@link GarbageCollection} works with. */
 export interface GarbageCollectionDependencies {
   readonly kube: Pick<KubeClient, 'delete' | 'get' | 'list'>
   readonly nodeClasses: Pick<Cache<CleverNodeClass>, 'list'>
@@ -35,14 +34,13 @@ export interface GarbageCollectionDependencies {
 }
 
 /**
- * Sweeps NodeGroups and claims. Both are listed by the server; nothing goes based on a list, each object is
- * asked for by name before.
+ * Sweeps NodeGroups and claims. Both are listed from the API server; before a deletion each object is read by name.
  */
 export class GarbageCollection {
-  /** Of NodeGroups, and of claims. */
+  /** For NodeGroups, and for claims. */
   readonly guards: readonly [nodeGroups: SweepGuard, nodeClaims: SweepGuard]
   readonly #deps: GarbageCollectionDependencies
-  /** Told in the log once: names of groups, by what is told. */
+  /** Groups that were logged already, by kind of message. */
   readonly #logged = new Set<string>()
 
   constructor(deps: GarbageCollectionDependencies) {
@@ -54,7 +52,7 @@ export class GarbageCollection {
     ]
   }
 
-  /** @throws AggregateError of what failed, after everything else was done. */
+  /** @throws AggregateError of all failures, after everything else was done. */
   async run(signal: AbortSignal): Promise<ReconcileResult> {
     const { kube } = this.#deps
     const groups = await kube.list(nodeGroupKind, { signal })
@@ -171,7 +169,7 @@ export class GarbageCollection {
     logger.warn(event.message, { nodeGroup: name })
   }
 
-  /** Where people look who run this provider: at its node classes. */
+  /** On the node classes, where administrators of this provider look. */
   #tellHeld(what: string, reason: string, round: SweepRound, present: number): void {
     if (round.held.length === 0) return
     const { nodeClasses, events, logger } = this.#deps
@@ -182,7 +180,7 @@ export class GarbageCollection {
   }
 }
 
-/** Does `work` for each name; answers what failed. */
+/** Runs `work` for each name; returns the failures. */
 async function failuresOf(
   names: readonly string[],
   signal: AbortSignal,
@@ -204,7 +202,7 @@ function isOld(creationTimestamp: string | undefined, nowMs: number): boolean {
   return creationTimestamp !== undefined && nowMs - Date.parse(creationTimestamp) >= graceMs
 }
 
-/** Made for a claim, as its owner references say, and none of its owners is known. */
+/** Whether it was created for a claim, by its owner references, and none of these claims exists. */
 function isOrphan(group: NodeGroup, known: ReadonlySet<string>): boolean {
   const owners = owningClaims(group)
   return owners.length > 0 && owners.every(({ name }) => !known.has(name))

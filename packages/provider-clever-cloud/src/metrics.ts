@@ -1,4 +1,4 @@
-/** What the provider measures of itself (clever-cloud.md 12, 20). */
+/** Metrics of the provider (clever-cloud.md 12, 20). */
 import type { ProviderMetric } from '@tenon/provider'
 
 const prefix = 'karpenter_clevercloud_'
@@ -19,12 +19,12 @@ class Figure implements ProviderMetric {
     return this.#value
   }
 
-  /** Of a counter. */
+  /** Increments a counter. */
   count(): void {
     this.#value++
   }
 
-  /** Of a gauge. */
+  /** Sets a gauge. */
   set(value: number): void {
     this.#value = value
   }
@@ -33,7 +33,7 @@ class Figure implements ProviderMetric {
 const counter = (name: string, help: string) => new Figure('counter', name, help)
 const gauge = (name: string, help: string) => new Figure('gauge', name, help)
 
-/** All metrics of one provider; each is there from the start. */
+/** All metrics of one provider; they exist from the start. */
 export class CleverMetrics {
   readonly acceptanceTimeouts = counter(
     'nodegroup_acceptance_timeouts_total',
@@ -77,7 +77,7 @@ export class CleverMetrics {
     'Nodes whose reported capacity is ignored.',
   )
 
-  /** For the contract of providers. */
+  /** For the provider contract. */
   all(): readonly ProviderMetric[] {
     return Object.values(this).filter((each) => each instanceof Figure)
   }

@@ -1,21 +1,21 @@
-/** Names that Clever Cloud and this provider give to things (clever-cloud.md 1, 4). */
+/** Names of Clever Cloud and of this provider (clever-cloud.md 1, 4). */
 
-/** API group of CleverNodeClass and domain of the labels of this provider. */
+/** API group of CleverNodeClass, and domain of this provider's labels. */
 export const providerDomain = 'karpenter.clever-cloud.com'
 
 /** Labels, annotations and finalizers of this provider. */
 export const ownNames = {
-  /** On a NodeGroup: `true` on those that Tenon made. */
+  /** On a NodeGroup: `true` if Tenon created it. */
   managed: `${providerDomain}/managed`,
   /** On a NodeGroup: name of its NodeClaim. */
   nodeClaim: `${providerDomain}/nodeclaim`,
-  /** On a NodeGroup: name of its NodePool; empty when the claim has none. */
+  /** On a NodeGroup: name of its NodePool; empty if the claim has none. */
   nodePool: `${providerDomain}/nodepool`,
   /** On a NodeGroup: name of its CleverNodeClass. */
   nodeClass: `${providerDomain}/nodeclass`,
-  /** Annotation of a NodeGroup: hash of the node class it was made from. */
+  /** Annotation of a NodeGroup: hash of the node class at its creation. */
   hash: `${providerDomain}/clevernodeclass-hash`,
-  /** Annotation of a NodeGroup: how that hash was computed; absent for `v1`. */
+  /** Annotation of a NodeGroup: version of that hash; absent for `v1`. */
   hashVersion: `${providerDomain}/clevernodeclass-hash-version`,
   /** Finalizer of a CleverNodeClass. */
   termination: `${providerDomain}/termination`,
@@ -25,7 +25,7 @@ export const ownNames = {
   instanceMemory: `${providerDomain}/instance-memory`,
 } as const
 
-/** Labels that Clever Cloud gives its nodes. */
+/** Labels that Clever Cloud sets on its nodes. */
 export const platformLabels = {
   nodeGroup: 'clever-cloud.com/nodegroup',
   flavor: 'clever-cloud.com/flavor',
@@ -33,23 +33,23 @@ export const platformLabels = {
   role: 'clever-cloud.com/cluster-node-role',
 } as const
 
-/** Zone and region unless `CLEVER_CLOUD_REGION` says otherwise. */
+/** Zone and region unless `CLEVER_CLOUD_REGION` is set. */
 export const defaultRegion = 'par'
 
 const providerIdPrefix = 'clevercloud://'
 
-/** The provider ID of the node of a NodeGroup. */
+/** The provider ID of a NodeGroup's node. */
 export function providerIdOf(nodeGroup: string): string {
   return `${providerIdPrefix}${nodeGroup}`
 }
 
-/** The NodeGroup that a provider ID names; undefined when it is not one of this provider. */
+/** The NodeGroup in a provider ID; undefined if the ID belongs to another provider. */
 export function nodeGroupIn(providerID: string): string | undefined {
   const name = providerID.startsWith(providerIdPrefix) ? providerID.slice(providerIdPrefix.length) : ''
   return name === '' ? undefined : name
 }
 
-/** The name of the only node of a NodeGroup of one. */
+/** The name of the node of a NodeGroup with one node. */
 export function firstNodeOf(nodeGroup: string): string {
   return `${nodeGroup}-node0`
 }

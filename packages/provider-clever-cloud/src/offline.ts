@@ -1,4 +1,4 @@
-/** What is known of NodePools and node classes without a cluster. */
+/** Data about NodePools and node classes without a cluster. */
 import type { OfflineCatalogue, ProviderEnvironment } from '@tenon/provider'
 import { servedType } from './catalogue/instance-type.ts'
 import { noOverrides, readOverrides } from './catalogue/overrides.ts'
@@ -9,9 +9,9 @@ import type { CleverNodeClass } from './nodeclass/types.ts'
 import { findingsOf } from './nodeclass/validation.ts'
 
 /**
- * The built-in flavors with what the file says that `FLAVORS_CONFIG_PATH` names. A file that is not valid is told
- * and left aside, as the controller does.
- * @throws Error when the file cannot be read.
+ * The built-in flavors with the changes of the file that `FLAVORS_CONFIG_PATH` names. An invalid file is reported and
+ * ignored, as by the controller.
+ * @throws Error if the file cannot be read.
  */
 export async function offlineCatalogue(
   env: ProviderEnvironment,

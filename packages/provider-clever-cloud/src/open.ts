@@ -1,4 +1,4 @@
-/** The provider with its settings, which are environment variables (clever-cloud.md 11). */
+/** Opens the provider with its settings, which are environment variables (clever-cloud.md 11). */
 import { readFile } from 'node:fs/promises'
 import { karpenterKinds, kinds } from '@tenon/api'
 import { type Cache, createController } from '@tenon/kube'
@@ -12,7 +12,7 @@ import { defaultRegion } from './names.ts'
 import { cleverNodeClassKind } from './nodeclass/types.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 
-/** Makes the provider of `tenon controller`. A file of flavors that cannot be used is told, and left aside. */
+/** Creates the provider of `tenon controller`. An invalid flavor file is logged and ignored. */
 export async function openCleverCloud({
   env,
   kubernetes,
@@ -24,7 +24,7 @@ export async function openCleverCloud({
   const metrics = new CleverMetrics()
   const overrides = await readFlavors(env['FLAVORS_CONFIG_PATH'] ?? '', logger)
   metrics.flavorsInvalid.set(overrides === undefined ? 1 : 0)
-  // A cluster without the kind must not keep this process from starting: it is followed once it is needed.
+  // A cluster without the kind must not prevent the start, so it is followed on first use.
   let nodeGroups: Cache<NodeGroup> | undefined
   return createCleverCloudProvider({
     platform: { region, catalogue: new Catalogue({ region, overrides: overrides ?? noOverrides, logger }) },
@@ -44,7 +44,7 @@ export async function openCleverCloud({
   })
 }
 
-/** What the file says; undefined when it cannot be used. */
+/** The content of the file; undefined if it is invalid. */
 async function readFlavors(path: string, logger: Logger): Promise<FlavorOverrides | undefined> {
   if (path === '') return noOverrides
   const read = await readFile(path, 'utf8').then(readOverrides, (error: unknown) => ({

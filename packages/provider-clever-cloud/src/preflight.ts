@@ -1,4 +1,4 @@
-/** The cluster's own API is all that is called: whether it serves NodeGroups is what can be wrong. */
+/** Only the cluster's own API is used, so preflight checks whether it serves NodeGroups. */
 import { isKubeError, isNotServed } from '@tenon/kube'
 import type { OperationAnswer, PreflightModule } from '@tenon/provider'
 import { nodeGroupKind } from './nodegroup/types.ts'

@@ -1,4 +1,4 @@
-/** Gives nodes the provider ID that the platform omits (clever-cloud.md 10, 20). */
+/** Sets the provider ID of nodes, which the platform does not (clever-cloud.md 10, 20). */
 import { kinds, labels, type Node, ownValue } from '@tenon/api'
 import { type Cache, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
@@ -6,7 +6,6 @@ import { firstNodeOf, platformLabels, providerIdOf } from './names.ts'
 import { isManaged } from './nodegroup/ownership.ts'
 import type { NodeGroup } from './nodegroup/types.ts'
 
-/** What {@link ProviderIds} works with. */
 export interface ProviderIdsDependencies {
   readonly kube: Pick<KubeClient, 'patch'>
   readonly nodes: Pick<Cache<Node>, 'get'>
@@ -36,7 +35,10 @@ export class ProviderIds {
     return done
   }
 
-  /** A further node of a group that was resized. As a node of a NodePool it would keep the cluster state waiting. */
+  /**
+   * Removes our labels from an additional node of a group that was resized: as a node of a NodePool it would block the
+   * cluster state.
+   */
   async #letGo({ metadata: { name, labels: own } }: Node, signal: AbortSignal): Promise<ReconcileResult> {
     if (ownValue(own, labels.nodePool) !== undefined)
       await this.#patch(name, { metadata: { labels: { [labels.nodePool]: null } } }, signal)

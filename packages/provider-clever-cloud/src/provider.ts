@@ -1,4 +1,4 @@
-/** Clever Kubernetes Engine as the core sees it (clever-cloud.md 8). */
+/** Clever Kubernetes Engine as a provider (clever-cloud.md 8). */
 import {
   admitsValue,
   formatResources,
@@ -40,21 +40,20 @@ import { flavorOf } from './nodegroup/spec.ts'
 import { mayHoldCapacity } from './nodegroup/state.ts'
 import { type NodeGroup, nodeGroupKind } from './nodegroup/types.ts'
 
-/** What a {@link CleverCloudProvider} works with. */
 export interface CleverCloudDependencies {
   readonly kube: Pick<KubeClient, 'delete' | 'get' | 'list'>
   readonly nodeClasses: Pick<Cache<CleverNodeClass>, 'get'>
   readonly catalogue: Catalogue
   readonly launcher: Launcher
   readonly controllers: CleverControllers
-  /** What the core is told. */
+  /** Reports to the core. */
   readonly reports: {
     readonly news: Listeners<OfferingNews>
     readonly metrics: CleverMetrics
   }
 }
 
-/** The provider `clevercloud`: a node is a NodeGroup of one, called like its claim. */
+/** The provider `clevercloud`: a node is a NodeGroup of size one with the name of its claim. */
 export class CleverCloudProvider implements CloudProvider {
   readonly name = 'clevercloud'
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [cleverNodeClassKind]
@@ -75,7 +74,7 @@ export class CleverCloudProvider implements CloudProvider {
     return this.#deps.reports.metrics.all()
   }
 
-  /** Of 63 characters, which a hostname and a label may have. */
+  /** Hostnames and label values have at most 63 characters. */
   get claimNameLimit(): number {
     return 63 - firstNodeOf('').length
   }
@@ -114,7 +113,8 @@ export class CleverCloudProvider implements CloudProvider {
     const group = await this.#read(name, signal)
     if (group === undefined) throw notFound(name)
     if (!isManaged(group)) {
-      // The claim names it, so a provider ID was made up; one without an ID never had this group.
+      // The claim has a provider ID without a group, so the group is gone; a claim without an ID never had
+      // this one.
       if (own === undefined) throw notFound(name)
       throw new ProviderError('other', `NodeGroup ${name} is not managed by Tenon: it is not deleted`)
     }
@@ -139,7 +139,7 @@ export class CleverCloudProvider implements CloudProvider {
     if (name === undefined)
       throw new ProviderError('other', `"${providerID}" is not a provider ID of Clever Cloud`)
     const group = await withProviderErrors(() => this.#read(name, signal), signal)
-    // The platform ends a group only after its Node is gone, which waits for this answer.
+    // The platform ends a group only after its Node is gone, and the Node waits for this call.
     if (group === undefined || !isManaged(group) || group.metadata.deletionTimestamp !== undefined)
       throw notFound(name)
     return this.#instanceOf(group)
@@ -168,7 +168,7 @@ export class CleverCloudProvider implements CloudProvider {
     if (name === undefined || nodeClass === undefined) return undefined
     const group = await withProviderErrors(() => this.#read(name, signal), signal)
     const hash = ownValue(group?.metadata.annotations, ownNames.hash)
-    // Hashes of other generations were computed otherwise.
+    // Hashes of other versions were computed differently.
     const version = ownValue(group?.metadata.annotations, ownNames.hashVersion) ?? 'v1'
     if (hash === undefined || version !== hashVersion) return undefined
     return hash === hashOf(nodeClass.spec) ? undefined : 'NodeClassDrifted'
@@ -182,7 +182,7 @@ export class CleverCloudProvider implements CloudProvider {
     return await this.#deps.kube.get(nodeGroupKind, { name }, signal === undefined ? {} : { signal })
   }
 
-  /** @param claim whose requirements settle labels that may have several values. */
+  /** @param claim whose requirements decide labels with several possible values. */
   #instanceOf(group: NodeGroup, claim?: NodeClaim): ProviderInstance {
     const { metadata } = group
     const type = this.#typeOf(group)
@@ -214,15 +214,15 @@ export class CleverCloudProvider implements CloudProvider {
 }
 
 /**
- * The claim that the group was made for. The core deletes what it finds under the name of a claim that goes: a label,
- * which a user may have copied, is not enough for that.
+ * The claim for which the group was created. The core deletes instances by this name, so a label, which a user may have
+ * copied, is not enough.
  */
 function claimOf(group: NodeGroup): string | undefined {
   const labelled = labelledClaim(group)
   return owningClaims(group).some(({ name }) => name === labelled) ? labelled : undefined
 }
 
-/** What the claim asks for, where it asks; else the memory as nodes have it. */
+/** The value that the claim requires, if any; else the memory of the nodes. */
 function memoryLabel({ requirements }: InstanceType, claim: NodeClaim | undefined): Record<string, string> {
   const key = ownNames.instanceMemory
   const values = requirements.find((each) => each.key === key)?.values ?? []
@@ -231,7 +231,7 @@ function memoryLabel({ requirements }: InstanceType, claim: NodeClaim | undefine
   return value === undefined ? {} : { [key]: value }
 }
 
-/** The label or an owner reference names the claim, whose provider ID names the group. */
+/** Whether its label or an owner reference names the claim, and the claim's provider ID names the group. */
 function isClaimedBy(group: NodeGroup, { metadata: { name } }: NodeClaim): boolean {
   return labelledClaim(group) === name || owningClaims(group).some((owner) => owner.name === name)
 }

@@ -1,4 +1,4 @@
-/** The NodeGroups that users have made, for `tenon init`. */
+/** NodeGroups created by users, for `tenon init`. */
 import { ownValue } from '@tenon/api'
 import { isKubeError, isNotServed } from '@tenon/kube'
 import type { ExistingGroup, Survey, SurveyDependencies, SurveyModule } from '@tenon/provider'
@@ -25,8 +25,8 @@ async function survey({ kube }: SurveyDependencies, signal: AbortSignal): Promis
 }
 
 /**
- * Its node class may be empty: labels of the group go to the NodePool.
- * @returns a remark where the group does not say what it is.
+ * Its node class may be empty, as labels of the group go to the NodePool.
+ * @returns a remark if the group lacks a flavor or size.
  */
 function groupOf(group: NodeGroup): ExistingGroup | string {
   const { metadata, spec } = group
@@ -50,7 +50,7 @@ export const surveyModule: SurveyModule = {
   recognizes: ({ metadata, spec }) => {
     const isOurs =
       nodeGroupIn(spec?.providerID ?? '') !== undefined ||
-      // The platform gives its nodes no provider ID.
+      // The platform sets no provider ID on its nodes.
       ownValue(metadata.labels, platformLabels.flavor) !== undefined
     return isOurs ? 'instance' : 'none'
   },

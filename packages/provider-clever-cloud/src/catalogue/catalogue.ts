@@ -1,4 +1,4 @@
-/** The flavors as instance types, with what nodes have told of them (clever-cloud.md 5.3, 6). */
+/** The flavors as instance types, corrected by what nodes report (clever-cloud.md 5.3, 6). */
 import { type InstanceType, ownValue, type Resources } from '@tenon/api'
 import type { Logger } from '@tenon/runtime'
 import type { FlavorSize } from './flavors.ts'
@@ -15,18 +15,20 @@ import {
 } from './reports.ts'
 import { type ServedFlavor, servedFlavors } from './served-flavors.ts'
 
-/** Flavors beside the served ones whose nodes are remembered; the platform has six in all. */
+/**
+ * Maximum number of flavors outside the catalogue whose nodes are remembered; the platform has six flavors.
+ */
 const mostUnserved = 32
 
 interface Entry {
   readonly flavor: ServedFlavor
-  /** Without what nodes have told. */
+  /** The size in the catalogue, without corrections. */
   readonly stated: NodeSize
   readonly observed: NodeSize | undefined
   readonly type: InstanceType
 }
 
-/** What is sold, and what is known of the rest. What nodes have told is forgotten with the process. */
+/** The offered flavors, and what is known of others. Reports of nodes are forgotten with the process. */
 export class Catalogue {
   readonly priceUnit: PriceUnit
   readonly #region: string
@@ -58,14 +60,13 @@ export class Catalogue {
   }
 
   /**
-   * All types that can be bought, in the order that settles ties. The same list, of the same types, until something
-   * changes; nobody can change them.
+   * All available types, in the order that decides ties. The same immutable objects until something changes.
    */
   types(): readonly InstanceType[] {
     return this.#types
   }
 
-  /** The type of a flavor, also of one that is not sold, of which nodes may exist. */
+  /** The type of a flavor; also of one that is not offered, as it may have nodes. */
   typeOf(flavor: string): { readonly isServed: boolean; readonly type: InstanceType } {
     const entry = this.#entries.get(flavor)
     if (entry !== undefined) return { isServed: true, type: entry.type }
@@ -76,17 +77,17 @@ export class Catalogue {
     }
   }
 
-  /** The size of a flavor that is sold, as the catalogue has it. */
+  /** The size of an offered flavor, as in the catalogue. */
   sizeOf(flavor: string): FlavorSize | undefined {
     return this.#entries.get(flavor)?.flavor
   }
 
-  /** Sizes of all flavors that are sold, as the catalogue has them. */
+  /** Sizes of all offered flavors, as in the catalogue. */
   sizes(): readonly FlavorSize[] {
     return [...this.#entries.values()].map(({ flavor }) => flavor)
   }
 
-  /** Takes what a node tells, if it can be believed. The smallest of all nodes of a flavor counts. */
+  /** Applies a node's report if it is plausible. The smallest report of a flavor counts. */
   observe(report: NodeReport): ReportVerdict {
     const entry = this.#entries.get(report.flavor)
     const verdict = judgeReport(report, entry?.stated)
@@ -122,7 +123,7 @@ export class Catalogue {
   }
 }
 
-/** What a type has, and what of it is left for pods. */
+/** Capacity and allocatable of a type. */
 function sizeOf({ capacity, overhead }: InstanceType): NodeSize {
   const reserved = [overhead.kubeReserved, overhead.systemReserved, overhead.evictionThreshold]
   const allocatable = Object.entries(capacity).map(([resource, amount]): [string, number] => [

@@ -1,14 +1,14 @@
-/** The flavors of Clever Cloud as this version knows them (clever-cloud.md 5.1, 20). */
+/** The flavors of Clever Cloud that this version knows (clever-cloud.md 5.1, 20). */
 
-/** Size of the nodes of one flavor. */
+/** The node size of a flavor. */
 export interface FlavorSize {
   readonly name: string
   readonly cpu: number
-  /** As the kernel of the current node image sees it. */
+  /** As the kernel of the current node image reports it. */
   readonly memoryKi: number
 }
 
-/** From the smallest; the order settles ties. */
+/** Smallest first; the order decides ties. */
 export const builtInFlavors: readonly FlavorSize[] = [
   { name: '2XS', cpu: 4, memoryKi: 3_715_344 },
   { name: 'XS', cpu: 6, memoryKi: 7_553_664 },
@@ -18,7 +18,7 @@ export const builtInFlavors: readonly FlavorSize[] = [
   { name: 'XL', cpu: 16, memoryKi: 30_584_176 },
 ]
 
-/** What the labels of nodes say of the Go provider, whose sizes are those of an earlier image of nodes. */
+/** Memory in the labels of the Go provider, which has the sizes of an earlier node image. */
 export const formerMemoryKi: ReadonlyMap<string, number> = new Map([
   ['2XS', 3_911_884],
   ['XS', 7_937_580],
@@ -28,7 +28,7 @@ export const formerMemoryKi: ReadonlyMap<string, number> = new Map([
   ['XL', 31_977_984],
 ])
 
-/** Of nodes of every flavor, in the form of the Kubernetes API. */
+/** The same for nodes of every flavor, as Kubernetes quantities. */
 export const sharedSize = {
   ephemeralStorage: '40971488Ki',
   allocatableEphemeralStorage: '37759323279',

@@ -1,4 +1,4 @@
-/** Flavors in the core's terms (clever-cloud.md 6). */
+/** Converts flavors to instance types (clever-cloud.md 6). */
 import {
   capacityTypes,
   type InstanceType,
@@ -16,7 +16,7 @@ import type { NodeSize } from './reports.ts'
 const bytesPerKi = 1024
 const reservedMemory = parseResource('memory', sharedSize.kubeReservedMemory)
 
-/** A flavor with less memory than this would have none left for pods. */
+/** A flavor with less memory would have none left for pods. */
 export const leastMemoryKi: number = Math.floor(reservedMemory / bytesPerKi) + 1
 
 const sharedCapacity: Resources = {
@@ -29,17 +29,17 @@ const sharedThreshold: Resources = {
     parseResource('ephemeral-storage', sharedSize.allocatableEphemeralStorage),
 }
 
-/** What a type is made from. */
+/** What a type is built from. */
 interface Origin {
   readonly flavor: string
   readonly region: string
-  /** Absent when nothing is known of the flavor but its name. */
+  /** Absent if only the name of the flavor is known. */
   readonly size: Pick<FlavorSize, 'cpu' | 'memoryKi'> | undefined
-  /** What its nodes have reported. */
+  /** The size that its nodes have reported. */
   readonly observed: NodeSize | undefined
 }
 
-/** A type that can be bought. */
+/** A type that can be launched. */
 export function servedType(origin: Origin, pricePerHour: PricePerHour): InstanceType {
   return frozen({
     ...shapeOf(origin),
@@ -47,7 +47,7 @@ export function servedType(origin: Origin, pricePerHour: PricePerHour): Instance
   })
 }
 
-/** The type of a node that exists while its flavor cannot be bought: of what is known, nothing below zero. */
+/** The type of existing nodes whose flavor cannot be launched; unknown amounts are 0. */
 export function unservedType(origin: Origin): InstanceType {
   return frozen({
     ...shapeOf(origin),
@@ -74,7 +74,8 @@ function shapeOf({ flavor, region, size, observed }: Origin): Omit<InstanceType,
       is(labels.instanceType, flavor),
       is(labels.arch, 'amd64'),
       is(labels.os, 'linux'),
-      // The platform knows no regions beside zones; pods that select one would make nodes without end.
+      // The platform has no regions apart from zones. Without this label, pods that select a region would
+      // launch nodes forever.
       is(labels.region, region),
       is(labels.zone, region),
       is(labels.capacityType, capacityTypes.onDemand),
@@ -89,7 +90,7 @@ function shapeOf({ flavor, region, size, observed }: Origin): Omit<InstanceType,
     ],
     capacity: observed === undefined ? stated : { ...stated, ...observed.capacity },
     overhead: {
-      // Nodes report what is left after everything: keeping the threshold would count it twice.
+      // Nodes report the remainder after all reservations: keeping the threshold would subtract it twice.
       kubeReserved: observed === undefined ? (size ? { memory: reservedMemory } : {}) : reservedOf(observed),
       systemReserved: {},
       evictionThreshold: observed === undefined ? sharedThreshold : {},
@@ -120,8 +121,8 @@ function is(key: string, ...values: readonly string[]): Requirement {
 }
 
 /**
- * Both the memory of a flavor and what the Go provider says of it, so that NodePools and pods may name either. A size
- * of the user's own has one value on both sides.
+ * Both the actual memory and the value of the Go provider, so that NodePools and pods may use either. A custom size has
+ * only one value.
  */
 function memoryLabels(flavor: string, memoryKi: number): readonly string[] {
   const builtIn = builtInFlavors.find(({ name }) => name === flavor)
@@ -129,7 +130,7 @@ function memoryLabels(flavor: string, memoryKi: number): readonly string[] {
   return [memoryKi, ...(former === undefined ? [] : [former])].map(String)
 }
 
-/** Types are shared by all who ask: a change by one would reach the others. */
+/** Types are shared by all callers, who must not change them. */
 function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {
     Object.values(value).forEach(frozen)

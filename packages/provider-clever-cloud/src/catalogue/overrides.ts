@@ -5,7 +5,7 @@ import { builtInFlavors } from './flavors.ts'
 import { leastMemoryKi } from './instance-type.ts'
 import { type ReadYaml, readYaml } from './yaml-text.ts'
 
-/** What the file says of one flavor; what it does not say stays as it is built in. */
+/** An entry for one flavor; absent fields keep their built-in values. */
 interface FlavorOverride {
   readonly name: string
   readonly cpu?: number
@@ -14,29 +14,29 @@ interface FlavorOverride {
   readonly pricePerHour?: number
 }
 
-/** In the order of the file, each flavor once. */
+/** In the order of the file, without duplicates. */
 export type FlavorOverrides = readonly FlavorOverride[]
 
-/** Of an installation without the file. */
+/** For an installation without the file. */
 export const noOverrides: FlavorOverrides = []
 
-/** A file is taken as a whole or not at all. The error names the line, the field and the fix. */
+/** A file is valid as a whole or not at all. The error names the line, the field and the fix. */
 export type OverridesReading =
   | { readonly ok: FlavorOverrides; readonly error?: undefined }
   | { readonly error: string; readonly ok?: undefined }
 
 const mostCpu = 1024
-/** 1 TiB. Above this, a number of bytes has been taken for one of KiB. */
+/** 1 TiB. A larger number is certainly in bytes instead of KiB. */
 const mostMemoryKi = 2 ** 30
 const fields = ['name', 'cpu', 'memoryKi', 'priceHourly'] as const
 type Field = (typeof fields)[number]
 
-/** What Clever Cloud could call a flavor: node labels hold it, and all that it has are in upper case. */
+/** Flavor names are label values in upper case. */
 const flavorName = /^[A-Z0-9]{1,63}$/
 const builtInNames: ReadonlySet<string> = new Set(builtInFlavors.map(({ name }) => name))
 const example = '- {name: M, cpu: 10, memoryKi: 15229256}'
 
-/** Something in the file that cannot be used. */
+/** An error in the file. */
 class FileError extends Error {
   readonly offset: number
 
@@ -47,8 +47,8 @@ class FileError extends Error {
 }
 
 /**
- * Reads the file. Both forms are read: with `priceHourly` in euros, and the later one without prices. Whatever is not
- * understood makes the whole file invalid, so that no typing error passes for a wish.
+ * Reads the file in both formats: with `priceHourly` in euros, and the later one without prices. Anything unknown
+ * invalidates the whole file, so that no typo goes unnoticed.
  */
 export function readOverrides(text: string): OverridesReading {
   const read = readYaml(text)
@@ -118,11 +118,11 @@ function overrideIn(item: unknown, index: number, listOffset: number): Placed {
   }
 }
 
-/** What a field holds. */
+/** The value of a field. */
 interface Value {
   readonly value: unknown
   readonly offset: number
-  /** As it is written, for messages. */
+  /** As written, for messages. */
   readonly shown: string
 }
 
@@ -161,7 +161,7 @@ function valueOf({ value }: Pair, at: string, keyOffset: number): Value {
   if (value === null || held === null)
     throw new FileError(offset, `${at}: is empty; give a value or leave the field out`)
   const isText = typeof held === 'string'
-  // To some readers of YAML such a number is octal.
+  // Some YAML parsers read such a number as octal.
   if (!isText && /^[+-]?0[0-9]/.test(value.source ?? ''))
     throw new FileError(offset, `${at}: is ${shown(value.source)}; write it without the 0 in front`)
   return { value: held, offset, shown: isText ? shown(JSON.stringify(held)) : shown(value.source ?? held) }
@@ -203,7 +203,7 @@ function offsetOf(node: unknown): number | undefined {
   return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined
 }
 
-/** A value in a message, on one line and not too long. */
+/** A value for messages, on one line and shortened. */
 function shown(value: unknown): string {
   const text = String(value)
   return text.length > 40 ? `${text.slice(0, 40)}…` : text

@@ -1,7 +1,7 @@
 import type { PoolRules } from '@tenon/provider'
 import { ownNames, platformLabels, providerDomain } from '../names.ts'
 
-/** Labels that NodePools and pods may choose flavors by (clever-cloud.md 4). */
+/** Labels with which NodePools and pods may select flavors (clever-cloud.md 4). */
 export const poolRules: Required<Pick<PoolRules, 'wellKnownLabels' | 'restrictedDomains'>> = {
   wellKnownLabels: [
     ownNames.instanceCpu,

@@ -1,15 +1,15 @@
-/** What nodes cost, as far as that can be known without the platform (clever-cloud.md 5.1, 20). */
+/** Node prices, as far as they are known without the platform (clever-cloud.md 5.1, 20). */
 import type { PricePerHour } from '@tenon/api'
 import { builtInFlavors, type FlavorSize } from './flavors.ts'
 
-/** Euros, or multiples of what the smallest flavor costs, where no price in euros is given. */
+/** Euros, or multiples of the price of the smallest flavor if no prices in euros are configured. */
 export type PriceUnit = 'EUR' | '2XS-equivalents'
 
-/** Euros per hour of a vCPU and of a GB of memory, from the price list of the public beta. */
+/** Euros per hour for a vCPU and for a GB of memory, from the price list of the public beta. */
 const eurosPerCpu = 0.00277777777
 const eurosPerGb = 0.00555555555
 
-/** The memory that Clever Cloud bills, in GB; the kernel sees less. */
+/** The memory that Clever Cloud bills, in GB; the kernel reports less. */
 const billedGb: ReadonlyMap<string, number> = new Map([
   ['2XS', 4],
   ['XS', 8],
@@ -21,7 +21,7 @@ const billedGb: ReadonlyMap<string, number> = new Map([
 
 const builtIn: ReadonlyMap<string, FlavorSize> = new Map(builtInFlavors.map((size) => [size.name, size]))
 
-/** Euros per hour of a flavor by the price list; undefined of a flavor that is not on it. */
+/** Euros per hour in the price list; undefined for a flavor that is not listed. */
 export function listedPrice(flavor: string): PricePerHour {
   const size = builtIn.get(flavor)
   const gb = billedGb.get(flavor)
@@ -33,12 +33,12 @@ export function priceInEuros(cpu: number, gb: number): number {
   return roundedTo4(cpu * eurosPerCpu + gb * eurosPerGb)
 }
 
-/** How many nodes of the flavor `unit` cost as much: a third goes by vCPUs, two thirds by memory. */
+/** The price as a multiple of that of `unit`: one third by vCPUs, two thirds by memory. */
 export function relativePrice(size: FlavorSize, unit: FlavorSize): number {
   return roundedTo4(size.cpu / unit.cpu / 3 + ((size.memoryKi / unit.memoryKi) * 2) / 3)
 }
 
-/** To four decimals, halves away from zero; prices are not negative. */
+/** Four decimals, halves away from zero; prices are not negative. */
 function roundedTo4(price: number): number {
   return Math.round(price * 1e4) / 1e4
 }

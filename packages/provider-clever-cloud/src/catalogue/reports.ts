@@ -1,29 +1,29 @@
-/** Which nodes tell what a flavor has (clever-cloud.md 20, 13th fact). */
+/** Which node reports about a flavor's size are accepted (clever-cloud.md 20, 13th fact). */
 import { formatResource, ownValue, type Resources, setOwn } from '@tenon/api'
 
-/** What a node has. */
+/** Capacity and allocatable of a node. */
 export interface NodeSize {
   readonly capacity: Resources
   readonly allocatable: Resources
 }
 
-/** A node that may tell what nodes of its flavor have. */
+/** The size that a node reports for its flavor. */
 export interface NodeReport extends NodeSize {
   readonly nodeName: string
-  /** By its label. */
+  /** From its label. */
   readonly flavor: string
-  /** The NodeGroup of its label, if Tenon made that. */
+  /** The NodeGroup in its label, if Tenon created it. */
   readonly nodeGroup: { readonly name: string; readonly flavor: string } | undefined
-  /** By its label. */
+  /** From its label. */
   readonly role: string
 }
 
 export type ReportVerdict =
-  /** It counts; what is known of the flavor may have changed by it. */
+  /** The report counts, and may change the size of the flavor. */
   | { readonly kind: 'accepted' }
-  /** It is no report: no worker of Tenon, or one whose kubelet has not reported yet. */
+  /** Not a report: the node is not a worker of Tenon, or its kubelet has not reported yet. */
   | { readonly kind: 'ignored' }
-  /** It is not to be believed. A clause without a full stop. */
+  /** Implausible. A clause without a full stop. */
   | { readonly kind: 'refused'; readonly because: string }
 
 const accepted: ReportVerdict = { kind: 'accepted' }
@@ -32,13 +32,13 @@ const ignored: ReportVerdict = { kind: 'ignored' }
 /** Nodes have about ten resources; a device plugin adds one or two. */
 const mostResources = 64
 const compared = ['memory', 'ephemeral-storage', 'pods'] as const
-/** A node may differ from the catalogue by one part in so many. */
+/** A node may differ from the catalogue by one part in this number. */
 const tolerance = 10
 
 /**
- * Judges a report.
- * @param expected what the catalogue says of the flavor, without what other nodes have told; undefined when it does
- * not list the flavor. Nodes of such a flavor exist and can only be believed.
+ * Checks a report.
+ * @param expected the size in the catalogue, without other reports; undefined for a flavor that is not listed, whose
+ * reports cannot be checked.
  */
 export function judgeReport(report: NodeReport, expected: NodeSize | undefined): ReportVerdict {
   const { nodeName, flavor, nodeGroup, role, capacity } = report
@@ -53,8 +53,8 @@ export function judgeReport(report: NodeReport, expected: NodeSize | undefined):
 }
 
 /**
- * What nodes of a flavor have at least: of each resource the smaller amount. A resource that only one of two nodes
- * has is not one of the flavor. Which node is seen first makes no difference.
+ * The minimum of two reports, per resource. A resource that only one node has does not belong to the flavor.
+ * Independent of the order of reports.
  */
 export function smallerSize(a: NodeSize, b: NodeSize): NodeSize {
   return {
@@ -63,7 +63,6 @@ export function smallerSize(a: NodeSize, b: NodeSize): NodeSize {
   }
 }
 
-/** Whether two sizes are the same. */
 export function isSameSize(a: NodeSize, b: NodeSize): boolean {
   return isSameAmounts(a.capacity, b.capacity) && isSameAmounts(a.allocatable, b.allocatable)
 }

@@ -4,28 +4,26 @@ import { builtInFlavors, type FlavorSize } from './flavors.ts'
 import type { FlavorOverrides } from './overrides.ts'
 import { listedPrice, type PriceUnit, relativePrice } from './prices.ts'
 
-/** A flavor with its price in the unit of all flavors. */
+/** A flavor with its price in the common unit. */
 export interface ServedFlavor extends FlavorSize {
-  /** Undefined in a catalogue in euros of a flavor that has no price there. */
+  /** Undefined in a catalogue in euros for a flavor without a price there. */
   readonly pricePerHour: PricePerHour
 }
 
-/** All flavors that are offered, in the order that settles ties, and what their prices are in. */
+/** All offered flavors, in the order that decides ties, and the unit of their prices. */
 export interface ServedFlavors {
   readonly flavors: readonly ServedFlavor[]
   readonly priceUnit: PriceUnit
 }
 
-/** A price of 1 is that of the smallest flavor as it is built in, whatever a file says of it. */
+/** //A price of 1 is that of the smallest built-in flavor, whatever the file says about it. */
 const [priced] = builtInFlavors
 
 /**
- * The built-in flavors with what the file says of them, then the flavors that the file adds, in its order.
- *
- * A file that lists one flavor does not take the others away. Documents of earlier releases of the upstream project
- * say that a list replaces the built-in flavors, its later behaviour is this: a file that corrects one price would
- * otherwise make all nodes of the other flavors drift. Whoever wants fewer flavors says so in the NodePool, where it
- * can be seen.
+ * The built-in flavors with the changes of the file, then the flavors that the file adds, in its order. Listing one
+ * flavor does not remove others. Early documents of the upstream project say that a list replaces the built-in flavors,
+ * but its later versions behave as here: otherwise a file that corrects one price would make all nodes of other flavors
+ * drift. To use fewer flavors, restrict the NodePool, where it is visible.
  */
 export function servedFlavors(overrides: FlavorOverrides): ServedFlavors {
   const byName = new Map(overrides.map((override) => [override.name, override]))

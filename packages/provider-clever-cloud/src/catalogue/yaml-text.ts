@@ -1,17 +1,17 @@
-/** Reads one YAML document with the lines of what is in it, whatever a file holds. */
+/** Reads one YAML document with line numbers; safe for any file. */
 import { LineCounter, type ParsedNode, parseAllDocuments } from 'yaml'
 
-/** More than any list of flavors needs; the time to read it stays short. */
+/** More than any list of flavors needs, but quick to parse. */
 const mostCharacters = 65_536
-/** Lists and maps within one another: a list of flavors has two levels, and the parser a limited stack. */
+/** Maximum nesting of lists and maps: a list of flavors has two levels, and the parser's stack is limited. */
 const mostDepth = 32
 
-/** A document, or why there is none. Lines count from 1 and exist in the text. */
+/** A document, or why it cannot be read. Lines count from 1 and exist in the text. */
 export type ReadYaml =
   | { readonly kind: 'read'; readonly root: ParsedNode | null; readonly lineOf: (offset: number) => number }
   | { readonly kind: 'invalid'; readonly line: number; readonly message: string }
 
-/** Reads a text that must hold one document. Keys that are given twice are left to the caller to find. */
+/** Reads a text with exactly one document. The caller checks for duplicate keys. */
 export function readYaml(given: string): ReadYaml {
   const text = given.replace(/^\uFEFF/, '')
   if (text.length > mostCharacters)
@@ -38,7 +38,7 @@ function invalid(line: number, message: string): ReadYaml {
   return { kind: 'invalid', line, message }
 }
 
-/** The line on which brackets, or beginnings of lists on one line, are too deep; those in texts count as well. */
+/** The line on which nesting is too deep, by brackets or list markers; those inside texts count too. */
 function deepLine(text: string): number | undefined {
   let depth = 0
   for (const [index, line] of text.split('\n').entries()) {

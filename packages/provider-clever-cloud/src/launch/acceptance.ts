@@ -1,26 +1,25 @@
-/** What the platform says to a new NodeGroup (clever-cloud.md 9, 20). */
+/** The platform's response to a new NodeGroup (clever-cloud.md 9, 20). */
 import { type Cache, type Change, isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { type NodeGroupState, stateOf } from '../nodegroup/state.ts'
 import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
 
-/** How long a launch waits for an answer. */
+/** How long a launch waits for a response. */
 const patienceMs = 15_000
-/** How long the cache may be silent before the server is asked. */
+/** How long the cache may be silent before the API server is asked. */
 const silenceMs = 5000
 
-/** How a launch ends. */
+/** The result of a launch. */
 export type Decision =
   | Extract<NodeGroupState, { kind: 'ready' | 'accepted' | 'retrying' | 'overQuota' | 'refused' }>
-  /** It was there, and is no more. */
+  /** It existed and is gone. */
   | { readonly kind: 'vanished' }
-  /** No answer in 15 s. */
+  /** No response within 15 s. */
   | { readonly kind: 'silent' }
 
-/** What an {@link Acceptance} works with. */
 export interface AcceptanceDependencies {
   readonly kube: Pick<KubeClient, 'get'>
-  /** NodeGroups as this process follows them, from the first call on. */
+  /** Follows NodeGroups from the first call on. */
   readonly nodeGroups: () => Cache<NodeGroup>
   readonly clock: Clock
 }
@@ -28,7 +27,7 @@ export interface AcceptanceDependencies {
 /** Waits for the platform's decision about single NodeGroups. */
 export class Acceptance {
   readonly #deps: AcceptanceDependencies
-  /** By the group's name. */
+  /** By group name. */
   readonly #watched = new Map<string, Set<WatchedGroup>>()
   #isFollowing = false
 
@@ -37,8 +36,8 @@ export class Acceptance {
   }
 
   /**
-   * Resolves with the decision about a group, at the latest after 15 s.
-   * @throws KubeError when the server cannot be asked, the signal's reason when it aborts.
+   * Resolves with the decision about a group, after at most 15 s.
+   * @throws KubeError if the API server cannot be read, the signal's reason if it aborts.
    */
   async decisionOn(group: NodeGroup, signal?: AbortSignal): Promise<Decision> {
     const { clock } = this.#deps
@@ -58,7 +57,7 @@ export class Acceptance {
         if (await watched.changed(Math.min(silenceMs, leftMs), signal)) continue
         const now = await this.#read(group, signal)
         if (now !== undefined) watched.show(now)
-        // What was never seen may have to appear first.
+        // A group that was never seen may still appear.
         else if (watched.wasSeen) return { kind: 'vanished' }
       }
     } finally {
@@ -104,7 +103,7 @@ export class Acceptance {
   }
 }
 
-/** A NodeGroup as a cache and the server show it. */
+/** The last known state of a NodeGroup, from the cache and the API server. */
 class WatchedGroup {
   readonly #clock: Clock
   readonly #uid: string | undefined
@@ -136,7 +135,7 @@ class WatchedGroup {
     this.#wake?.()
   }
 
-  /** Resolves with whether the cache showed something new before `ms` had passed. */
+  /** Resolves with whether the cache showed a change within `ms`. */
   async changed(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
     if (!this.#isNews) {
       const waiting = new AbortController()

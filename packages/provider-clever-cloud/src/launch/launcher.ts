@@ -14,11 +14,10 @@ import { newGroup } from './new-group.ts'
 import type { Refusal, Refusals } from './refusals.ts'
 import type { Turns } from './turns.ts'
 
-/** What a {@link Launcher} works with. */
 export interface LauncherDependencies {
   readonly kube: Pick<KubeClient, 'create' | 'delete' | 'get'>
   readonly nodeClasses: Pick<Cache<CleverNodeClass>, 'get'>
-  /** What the platform answers, and how long launches of one flavor wait for it. */
+  /** Waits for responses of the platform, and limits concurrent launches per flavor. */
   readonly answers: {
     readonly acceptance: Acceptance
     readonly refusals: Refusals
@@ -40,9 +39,9 @@ export class Launcher {
   }
 
   /**
-   * The NodeGroup of a claim, accepted by the platform: the one it has, else a new one.
-   * @param types the types the claim may choose from.
-   * @throws ProviderError when the claim gets none, KubeError when the API server fails.
+   * The accepted NodeGroup of a claim: its existing one, or a new one.
+   * @param types the types that the claim may use.
+   * @throws ProviderError if it cannot be launched, KubeError if the API server fails.
    */
   async launch(claim: NodeClaim, types: readonly InstanceType[], signal?: AbortSignal): Promise<NodeGroup> {
     const { kube, answers } = this.#deps
@@ -126,7 +125,9 @@ export class Launcher {
     }
   }
 
-  /** A refused group goes at once. If that fails it goes with its claim: the refusal is what has to be told. */
+  /**
+   * Deletes a refused group at once. If that fails, it is deleted with its claim; the refusal is the error to report.
+   */
   async #refused(
     claim: NodeClaim,
     group: NodeGroup,
@@ -157,7 +158,7 @@ export class Launcher {
   }
 }
 
-/** Told of a group that the platform has trouble with and tries again. */
+/** Reports that the platform failed and will retry. */
 export function transientFailure(
   { metadata: { name } }: NodeGroup,
   message: string,
@@ -189,7 +190,7 @@ function goingGroup({ metadata: { name } }: NodeGroup): ProviderError {
   )
 }
 
-/** By an admission policy, a webhook or a schema; not for want of a right. */
+/** By an admission policy, a webhook or a schema; not for a missing permission. */
 function isRefusedByPolicy(error: unknown): error is KubeError {
   if (isKubeError(error, 'invalid')) return true
   return isKubeError(error, 'forbidden') && !isMissingRight(error)

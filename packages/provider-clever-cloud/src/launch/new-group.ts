@@ -1,4 +1,4 @@
-/** The NodeGroup of a claim (clever-cloud.md 4, 9). */
+/** Builds the NodeGroup of a claim (clever-cloud.md 4, 9). */
 import {
   apiVersionOf,
   karpenterKinds,
@@ -14,7 +14,7 @@ import type { CleverNodeClass } from '../nodeclass/types.ts'
 import { type NodeGroup, nodeGroupKind } from '../nodegroup/types.ts'
 import { nodeLabels } from './node-labels.ts'
 
-/** The NodeGroup that gives a claim a node of a flavor. Its owner reference lets it go with the claim. */
+/** A NodeGroup with one node of a flavor. Its owner reference deletes it with the claim. */
 export function newGroup(claim: NodeClaim, nodeClass: CleverNodeClass, flavor: string): NewObject<NodeGroup> {
   const { name, uid = '', labels: claimLabels = {} } = claim.metadata
   return {

@@ -1,10 +1,13 @@
-/** Which labels nodes have from the moment they join (clever-cloud.md 9, 20). */
+/** The labels that nodes have when they join (clever-cloud.md 9, 20). */
 import { labelValueProblem, qualifiedNameProblem } from '@tenon/api'
 import { omissionOf } from '../nodeclass/validation.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** The labels that go into a NodeGroup, those of the claim before those of the node class, as far as the platform takes them. */
+/**
+ * The labels of a NodeGroup. Labels of the claim override those of the node class; labels that the platform refuses are
+ * left out.
+ */
 export function nodeLabels(ofClass: Labels, ofClaim: Labels): Labels {
   const all = new Map([...Object.entries(ofClass), ...Object.entries(ofClaim)])
   return Object.fromEntries(
@@ -12,7 +15,7 @@ export function nodeLabels(ofClass: Labels, ofClaim: Labels): Labels {
   )
 }
 
-/** A class that is stored may hold what the API server would not take for a label. */
+/** A stored node class may have values that are not valid labels. */
 function isLabel(key: string, value: unknown): value is string {
   return (
     typeof value === 'string' &&

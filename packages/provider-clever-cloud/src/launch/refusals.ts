@@ -1,4 +1,4 @@
-/** What follows when the platform refuses a NodeGroup (clever-cloud.md 20). */
+/** The consequences of a refused NodeGroup (clever-cloud.md 20). */
 import { capacityTypes, type NodeClaim } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import { type OfferingRef, ProviderError, type RefusedOffering } from '@tenon/provider'
@@ -6,26 +6,25 @@ import type { FlavorSize } from '../catalogue/flavors.ts'
 import type { CleverMetrics } from '../metrics.ts'
 
 const minuteMs = 60_000
-/** Of the flavor whose quota is used up, and of those that need at least as much of it. */
+/** For a flavor whose quota is used up, and for flavors that need at least as much of it. */
 const quotaPauseMs = { own: minuteMs, larger: 2 * minuteMs } as const
 const refusalPauseMs = 5 * minuteMs
 
-/** Why no node comes of a NodeGroup. */
+/** Why a NodeGroup gets no node. */
 export type Refusal =
   | { readonly kind: 'overQuota'; readonly message: string }
   | { readonly kind: 'refused'; readonly reason: string; readonly message: string }
   | { readonly kind: 'vanished' }
 
-/** What {@link Refusals} works with. */
 export interface RefusalsDependencies {
   readonly region: string
-  /** Sizes of the flavors that are served. */
+  /** Sizes of the offered flavors. */
   readonly sizes: () => readonly FlavorSize[]
   readonly events: EventRecorder
   readonly metrics: Pick<CleverMetrics, 'quotaRejections' | 'rejections' | 'vanished'>
 }
 
-/** Counts refusals, tells of them, and says what is not to be tried for a while. */
+/** Counts refusals, reports them, and decides what later launches avoid. */
 export class Refusals {
   readonly #deps: RefusalsDependencies
 
@@ -33,7 +32,7 @@ export class Refusals {
     this.#deps = deps
   }
 
-  /** Notes that a claim was refused a node of a flavor; answers what the launch fails with. */
+  /** Records that a claim was refused a node of a flavor; returns the error of the launch. */
   note(claim: NodeClaim, flavor: string, refusal: Refusal): ProviderError {
     const { events } = this.#deps
     const offerings = this.#offerings(flavor, refusal)

@@ -1,20 +1,20 @@
-/** How many NodeGroups are asked for at once (clever-cloud.md 2.3). */
+/** Limits concurrent launches of a flavor (clever-cloud.md 2.3). */
 import { ProviderError } from '@tenon/provider'
 import type { Clock } from '@tenon/runtime'
 
-/** How long a refusal makes cautious. */
+/** How long launches take turns after a refusal. */
 const cautiousMs = 10 * 60_000
 
 interface Line {
-  /** When the flavor was refused last. */
+  /** When the flavor was last refused. */
   refusedAtMs: number
-  /** Ends with the launch that has the turn, or the last one that waits for it. */
+  /** Settles when the last launch in the queue has ended. */
   last: Promise<void>
 }
 
 /**
- * The platform counts NodeGroups that come together as one, and refuses them together. Launches of a flavor whose
- * quota was used up lately therefore take turns, each until the platform has answered; others go side by side.
+ * The platform checks the quota for NodeGroups that arrive together, and refuses them together. So launches of a flavor
+ * that was recently refused for quota take turns, each until the platform has responded; others run concurrently.
  */
 export class Turns {
   readonly #clock: Clock
@@ -24,7 +24,7 @@ export class Turns {
     this.#clock = clock
   }
 
-  /** The quota of a flavor was found used up. */
+  /** The quota of a flavor is used up. */
   refused(flavor: string): void {
     const refusedAtMs = this.#clock.monotonic()
     const line = this.#lines.get(flavor)
@@ -33,8 +33,8 @@ export class Turns {
   }
 
   /**
-   * Does `work` once it is its turn.
-   * @throws ProviderError when the flavor was refused to somebody while this launch waited; nothing was asked for.
+   * Runs `work` when it is its turn.
+   * @throws ProviderError if another launch of the flavor was refused meanwhile; nothing was requested.
    */
   async take<T>(flavor: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const line = this.#lines.get(flavor)

@@ -5,7 +5,7 @@ import { platformPrefixes } from './validation.ts'
 
 const isReserved = platformPrefixes.map((prefix) => `key.startsWith('${prefix}')`).join(' || ')
 
-/** The definition as a plain object, ready to be created or printed. */
+/** The CRD as a plain object, to be created or printed. */
 export const cleverNodeClassCrd: Readonly<Record<string, unknown>> = crd({
   group: cleverNodeClassKind.group,
   version: cleverNodeClassKind.version,
@@ -24,7 +24,7 @@ export const cleverNodeClassCrd: Readonly<Record<string, unknown>> = crd({
       type: 'object',
       description: 'Labels of every node, there from the moment it joins. A change replaces the nodes.',
       additionalProperties: { type: 'string' },
-      // The length of values is left to the controller: classes that are stored already stay editable.
+      // The controller checks the length of values, so that stored objects can still be edited.
       'x-kubernetes-validations': [
         {
           rule: `self.all(key, !(${isReserved}))`,

@@ -1,4 +1,4 @@
-/** Brings the status of CleverNodeClasses up to date, and guards their deletion (clever-cloud.md 3, 10). */
+/** Updates the status of CleverNodeClasses and their finalizer (clever-cloud.md 3, 10). */
 import { type Condition, ConditionSet, karpenterKinds, type NodeClaim, type NewCondition } from '@tenon/api'
 import {
   type Cache,
@@ -17,10 +17,9 @@ import { findingsOf } from './validation.ts'
 
 const inUseRetryMs = 30_000
 const notServedRetryMs = 60_000
-/** A name that no NodeGroup has: whether it is missing is not what is asked. */
+/** A name that no NodeGroup has: reading it only shows whether the kind is served. */
 const noGroup = 'tenon-does-the-cluster-serve-nodegroups'
 
-/** What a {@link NodeClassStatus} works with. */
 export interface NodeClassStatusDependencies {
   readonly kube: Pick<KubeClient, 'get' | 'list' | 'patch'>
   readonly nodeClasses: Pick<Cache<CleverNodeClass>, 'get'>
@@ -140,7 +139,7 @@ function validated(nodeClass: CleverNodeClass): NewCondition {
   }
 }
 
-/** A claim that does not say which class it is of may be of this one. */
+/** A claim that does not name its node class may use this one. */
 function mayUse({ spec }: NodeClaim, className: string): boolean {
   const { nodeClassRef: ref } = (spec as Partial<NodeClaim['spec']> | undefined) ?? {}
   if (typeof ref?.name !== 'string' || ref.name === '') return true

@@ -2,7 +2,7 @@
 import type { NodeClass, ResourceType } from '@tenon/api'
 import { providerDomain } from '../names.ts'
 
-/** What the nodes of a NodePool are like. */
+/** The settings of a NodePool's nodes. */
 export interface CleverNodeClass extends NodeClass {
   readonly spec?: {
     /** Labels of every node. */
@@ -19,7 +19,7 @@ export const cleverNodeClassKind: ResourceType<CleverNodeClass> = {
   namespaced: false,
 }
 
-/** Dependents of its condition `Ready`. */
+/** Conditions on which `Ready` depends. */
 export const conditionTypes = {
   validated: 'ValidationSucceeded',
   served: 'NodeGroupAPIServed',

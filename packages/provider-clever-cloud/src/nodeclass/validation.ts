@@ -1,25 +1,25 @@
-/** What is wrong with the labels of a CleverNodeClass (clever-cloud.md 9, 10). */
+/** Problems of the labels of a CleverNodeClass (clever-cloud.md 9, 10). */
 import { karpenterGroup, labelValueProblem, qualifiedNameProblem } from '@tenon/api'
 import type { OfflineFinding } from '@tenon/provider'
 import type { CleverNodeClass } from './types.ts'
 
-/** Clever Cloud refuses a NodeGroup with labels whose keys start so. */
+/** Clever Cloud refuses NodeGroups with labels of these prefixes. */
 export const platformPrefixes = ['kubernetes.io/', 'node.kubernetes.io/', 'clever-cloud.com/'] as const
 
 /**
- * Why a NodeGroup must not have a label, as a clause; undefined when it may. Labels of a NodeClaim that are omitted
- * for it reach the node when it registers; those of a node class do not.
+ * Why a NodeGroup must not have a label, as a clause; undefined if it may. Such a label of a NodeClaim is set when its
+ * node registers; that of a node class is never set.
  */
 export function omissionOf(key: string, value: string): string | undefined {
   const prefix = platformPrefixes.find((each) => key.startsWith(each))
   if (prefix !== undefined) return `Clever Cloud refuses keys that start with ${prefix}`
   if (key.includes('kubernetes.io/')) return 'labels of Kubernetes are set when a node registers'
-  // A second node of a group that somebody made larger would claim to belong to the NodePool (clever-cloud.md 20).
+  // A second node of a group that a user scaled up would seem to belong to the NodePool (clever-cloud.md 20).
   if (key.startsWith(`${karpenterGroup}/`)) return `labels of ${karpenterGroup} are set when a node registers`
   return value.length > 63 ? 'its value is longer than 63 characters' : undefined
 }
 
-/** Errors hold `ValidationSucceeded` back; warnings name labels that no node gets. */
+/** Errors make `ValidationSucceeded` false; warnings name labels that no node gets. */
 export function findingsOf(nodeClass: Pick<CleverNodeClass, 'spec'>): readonly OfflineFinding[] {
   return Object.entries(nodeClass.spec?.labels ?? {}).flatMap(([key, value]): readonly OfflineFinding[] => {
     const finding = findingOf(key, value)

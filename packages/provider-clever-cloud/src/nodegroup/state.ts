@@ -1,33 +1,33 @@
-/** What the status of a NodeGroup means (clever-cloud.md 2.2, 20). */
+/** The meaning of a NodeGroup's status (clever-cloud.md 2.2, 20). */
 import type { Condition } from '@tenon/api'
 import type { NodeGroup } from './types.ts'
 
-/** Where the platform is with a NodeGroup. */
+/** The platform's progress with a NodeGroup. */
 export type NodeGroupState =
   /** It is being deleted. */
   | { readonly kind: 'terminating' }
-  /** Its node is there. */
+  /** Its node exists. */
   | { readonly kind: 'ready' }
-  /** Refused for want of quota; the platform may give no message. */
+  /** Refused for quota; the message may be empty. */
   | { readonly kind: 'overQuota'; readonly message: string }
   /** Refused for another reason. */
   | { readonly kind: 'refused'; readonly reason: string; readonly message: string }
-  /** Accepted; something failed that the platform tries again itself. */
+  /** Accepted; something failed that the platform retries. */
   | { readonly kind: 'retrying'; readonly message: string }
   | { readonly kind: 'accepted' }
-  /** The platform has not answered. */
+  /** The platform has not responded. */
   | { readonly kind: 'pending' }
 
 const quotaExceeded = 'QuotaExceeded'
-/** The reason of failures that the platform tries again. */
+/** Reason of failures that the platform retries. */
 const upstreamError = 'UpstreamError'
 
-/** The state of a NodeGroup. A node that is there counts for more than a refusal beside it. */
+/** The state of a NodeGroup. An existing node takes precedence over a refusal. */
 export function stateOf(group: NodeGroup): NodeGroupState {
   return group.metadata.deletionTimestamp === undefined ? answerTo(group) : { kind: 'terminating' }
 }
 
-/** What the platform has said to a group, whether or not that is being deleted. */
+/** The platform's response to a group, whether or not it is being deleted. */
 function answerTo(group: NodeGroup): Exclude<NodeGroupState, { readonly kind: 'terminating' }> {
   if (statusOf(group, 'Ready') === 'True') return { kind: 'ready' }
   const failed = conditionOf(group, 'ReconcileFailed')
@@ -39,7 +39,7 @@ function answerTo(group: NodeGroup): Exclude<NodeGroupState, { readonly kind: 't
   return statusOf(group, 'ReconcileInProgress') === 'True' ? { kind: 'accepted' } : { kind: 'pending' }
 }
 
-/** Whether the group has, or may have, taken capacity: one that was refused has not. */
+/** Whether the group uses capacity or may do so; a refused one does not. */
 export function mayHoldCapacity(group: NodeGroup): boolean {
   const { kind } = answerTo(group)
   return kind !== 'overQuota' && kind !== 'refused'
@@ -49,7 +49,7 @@ function statusOf(group: NodeGroup, type: string): Condition['status'] | undefin
   return conditionOf(group, type)?.status
 }
 
-/** Another program writes the status: nothing in it has to be there, or of the right form. */
+/** Another program writes the status, so any field may be absent or invalid. */
 function conditionOf(group: NodeGroup, type: string): Condition | undefined {
   const conditions: unknown = group.status?.conditions
   if (!Array.isArray(conditions)) return undefined

@@ -1,15 +1,15 @@
-/** NodeGroup, through which Clever Cloud makes nodes (clever-cloud.md 2). */
+/** NodeGroup, through which Clever Cloud creates nodes (clever-cloud.md 2). */
 import type { Condition, KubeObject, ResourceType, Taint } from '@tenon/api'
 
-/** A number of like nodes. The platform owns the kind; everything in its status may be absent. */
+/** A number of equal nodes. The platform owns the kind; anything in the status may be absent. */
 export interface NodeGroup extends KubeObject {
   readonly spec: {
     /** Such as `2XS`; immutable. */
     readonly flavor: string
     readonly nodeCount: number
-    /** Of all nodes of the group; immutable. */
+    /** Labels of all nodes of the group; immutable. */
     readonly labels?: Readonly<Record<string, string>>
-    /** Of all nodes of the group; immutable. */
+    /** Taints of all nodes of the group; immutable. */
     readonly taints?: readonly Taint[]
   }
   readonly status?: {
