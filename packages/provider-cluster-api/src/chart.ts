@@ -53,7 +53,7 @@ export const chart: ProviderChart = {
       },
     },
   ],
-  // The management cluster is the cluster itself unless a value says otherwise; elsewhere these allow nothing.
+  // By default the cluster is its own management cluster; otherwise these rules match nothing.
   rules: [...workloadRules, ...hubRules],
   roles: [],
   note: 'A management cluster of its own needs the rights of docs/cluster-api/hub-rbac.yaml.',

@@ -1,4 +1,4 @@
-/** The provider's own loops, and what wakes them. */
+/** The provider's own controllers and their triggers. */
 import type { Cache, Controller, ControllerOptions } from '@tenon/kube'
 import type { SweepGuard } from '@tenon/provider'
 import type { HubConnection } from './hub/connection.ts'
@@ -9,25 +9,25 @@ import type { ClusterAPINodeClass } from './node-class.ts'
 
 const backoff = { baseMs: 1000, capMs: 5 * 60_000 }
 
-/** What the loops do. */
+/** The reconcile functions. */
 export interface ClusterApiLoops {
   readonly sweep: MachineSweep
   readonly nodeClassStatus: NodeClassStatus
 }
 
-/** What wakes the loops. */
+/** What triggers the controllers. */
 export interface ClusterApiSources {
   readonly hub: Pick<HubConnection, 'onOpen' | 'start' | 'state'>
   readonly nodeClasses: Cache<ClusterAPINodeClass>
 }
 
-/** All loops of the provider. */
+/** All controllers of the provider. */
 export class ClusterApiControllers {
   readonly #loops: ClusterApiLoops
   readonly #sources: ClusterApiSources
   readonly #create: (options: ControllerOptions) => Controller
 
-  /** @param create makes a controller of the process's kind, not started. */
+  /** @param create creates a controller without starting it. */
   constructor(
     loops: ClusterApiLoops,
     sources: ClusterApiSources,
@@ -42,12 +42,12 @@ export class ClusterApiControllers {
     return [this.#loops.sweep.guard]
   }
 
-  /** Opens the hub, and starts no loop. */
+  /** Opens the hub without starting controllers. */
   startReading(signal: AbortSignal): void {
     this.#sources.hub.start(signal)
   }
 
-  /** Opens the hub and starts every loop; they stop when `signal` aborts. */
+  /** Opens the hub and starts every controller; they stop when `signal` aborts. */
   start(signal: AbortSignal): void {
     const { sweep, nodeClassStatus } = this.#loops
     const { hub, nodeClasses } = this.#sources

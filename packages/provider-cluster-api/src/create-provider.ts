@@ -24,7 +24,7 @@ import { NodeClassStatus } from './nodeclass/status-controller.ts'
 import type { ClusterAPINodeClass } from './node-class.ts'
 import { ClusterApiProvider } from './provider.ts'
 
-/** What the provider is built on. */
+/** What the provider needs. */
 export interface ClusterApiParts {
   readonly hub: Hub & { start(signal: AbortSignal): void }
   /** The workload cluster. */
@@ -33,17 +33,17 @@ export interface ClusterApiParts {
     readonly nodeClasses: Cache<ClusterAPINodeClass>
     readonly events: EventRecorder
   }
-  /** What instance types are made of, beside the objects of the hub. */
+  /** Inputs of instance types in addition to the objects of the hub. */
   readonly defaults: {
     readonly prices: PriceList
     readonly architecture: Architecture
   }
   readonly runtime: Pick<Runtime, 'clock' | 'logger'>
-  /** Makes a controller of the process's kind, not started. */
+  /** Creates a controller without starting it. */
   readonly createController: (options: ControllerOptions) => Controller
 }
 
-/** Makes the provider; nothing runs before its controllers are started. */
+/** Creates the provider; nothing runs before its controllers are started. */
 export function createClusterApiProvider(parts: ClusterApiParts): ClusterApiProvider {
   const { hub, kubernetes, defaults, runtime } = parts
   const { client: kube, nodeClasses, events } = kubernetes
@@ -97,7 +97,7 @@ function candidatesOf(catalogue: Catalogue): Workload['candidates'] {
   }
 }
 
-/** The UID of kube-system, which every cluster has and keeps. */
+/** The UID of kube-system, which identifies a cluster. */
 function clusterIdentity(kube: Pick<KubeClient, 'get'>): () => Promise<string> {
   let known: string | undefined
   return async () => {

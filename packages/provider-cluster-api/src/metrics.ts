@@ -1,4 +1,4 @@
-/** What the provider measures of itself. */
+/** Metrics of the provider. */
 import type { ProviderMetric } from '@tenon/provider'
 
 class Figure implements ProviderMetric {
@@ -19,13 +19,13 @@ class Figure implements ProviderMetric {
     return this.#read === undefined ? this.#count : this.#read()
   }
 
-  /** Of a counter. */
+  /** Increments a counter. */
   count(): void {
     this.#count++
   }
 }
 
-/** All metrics of one provider; each is there from the start. */
+/** All metrics of one provider; they exist from the start. */
 export class ClusterApiMetrics {
   readonly reaped: Figure = new Figure(
     'counter',

@@ -3,10 +3,10 @@
 /** API group of ClusterAPINodeClass, and domain of the labels that describe instance types. */
 export const providerDomain = 'karpenter.cluster.x-k8s.io'
 
-/** The group of Cluster API unless `CAPI_GROUP` says otherwise. */
+/** The group of Cluster API unless `CAPI_GROUP` is set. */
 export const defaultGroup = 'cluster.x-k8s.io'
 
-/** Labels of nodes that MachineDeployments may carry besides those of Kubernetes. */
+/** Node labels that MachineDeployments may have in addition to those of Kubernetes. */
 export const instanceLabels = {
   size: `${providerDomain}/instance-size`,
   family: `${providerDomain}/instance-family`,
@@ -16,7 +16,7 @@ export const instanceLabels = {
   capacityCpu: `capacity.${providerDomain}/cpu`,
 } as const
 
-/** Names of Tenon's own on objects of the hub. */
+/** Tenon's own names on objects of the hub. */
 export const ownNames = {
   /** Annotation of a Machine: name of the NodeClaim that it is bound to. */
   nodeClaim: 'tenon.sh/nodeclaim',
@@ -24,13 +24,16 @@ export const ownNames = {
   nodeClaimUid: 'tenon.sh/nodeclaim-uid',
   /** Annotation of a Machine: UID of the namespace kube-system of the cluster that its NodeClaim is in. */
   workloadCluster: 'tenon.sh/workload-cluster',
-  /** Annotation of a MachineDeployment: UIDs of Machines that are going and that `spec.replicas` counts no more. */
+  /**
+   * Annotation of a MachineDeployment: UIDs of Machines that are being removed and for which `spec.replicas` was
+   * lowered already.
+   */
   released: 'tenon.sh/released-machines',
-  /** Annotation of a MachineDeployment: how many of its replicas Tenon asked for. */
+  /** Annotation of a MachineDeployment: how many of its replicas Tenon requested. */
   asked: 'tenon.sh/replicas',
 } as const
 
-/** Annotations of MachineDeployments that tell what their nodes have; the same whatever the group is called. */
+/** Annotations of MachineDeployments about their nodes' capacity; the same for every API group. */
 export const capacityAnnotations = {
   cpu: 'capacity.cluster-autoscaler.kubernetes.io/cpu',
   memory: 'capacity.cluster-autoscaler.kubernetes.io/memory',
@@ -44,16 +47,19 @@ export const capacityAnnotations = {
   draDriver: 'capacity.cluster-autoscaler.kubernetes.io/dra-driver',
 } as const
 
-/** Names that follow the API group of Cluster API. */
+/** Names that depend on the API group of Cluster API. */
 export interface ClusterApiNames {
   readonly group: string
-  /** Label of a MachineDeployment, empty, whose Machines may become nodes; of a Machine that is bound to a NodeClaim. */
+  /**
+   * On a MachineDeployment: label with an empty value if its Machines may become nodes. On a Machine: it is bound to a
+   * NodeClaim.
+   */
   readonly member: string
-  /** Annotation of a NodeClaim: its Machine as `namespace/name`; of a Node the name alone. */
+  /** On a NodeClaim: annotation with its Machine as `namespace/name`. On a Node: the name alone. */
   readonly machine: string
-  /** Key of the taint of a Node that Cluster API has not seen. */
+  /** Taint of a Node that Cluster API has not processed yet. */
   readonly uninitialized: string
-  /** Annotation of a Machine: goes first when its MachineSet shrinks. */
+  /** Annotation of a Machine: it is deleted first when its MachineSet shrinks. */
   readonly deleteMachine: string
   /** Label of a Machine and a MachineSet: name of the MachineDeployment. */
   readonly deploymentName: string
@@ -61,17 +67,19 @@ export interface ClusterApiNames {
   readonly setName: string
   /** Label of a Machine: name of its Cluster. */
   readonly clusterName: string
-  /** Annotation of any object: its controllers leave it alone. */
+  /** Annotation of any object: its controllers ignore it. */
   readonly paused: string
   /** Label of objects that a topology manages. */
   readonly topologyOwned: string
   readonly minSize: string
   readonly maxSize: string
-  /** Annotation of a MachineDeployment: price of a Machine for one hour. */
+  /** Annotation of a MachineDeployment: price of a Machine per hour. */
   readonly price: string
 }
 
-/** @param group API group, `cluster.x-k8s.io` as a rule; subdomains of it keep their first parts. */
+/**
+ * @param group API group, usually `cluster.x-k8s.io`; names derived from another group keep their first parts.
+ */
 export function namesOf(group: string): ClusterApiNames {
   return {
     group,

@@ -5,30 +5,30 @@ import { providerDomain } from './names.ts'
 /** Which MachineDeployments the nodes of a NodePool come from. */
 export interface ClusterAPINodeClass extends NodeClass {
   readonly spec?: {
-    /** Narrows the MachineDeployments that are members; all of them without it. */
+    /** Restricts the members; default: all MachineDeployments that are members. */
     readonly scalableResourceSelector?: LabelSelector
     /**
-     * What is done about Machines whose template has changed since, of MachineDeployments that do not roll
-     * themselves: `Replace` (default) makes their claims drift, `Ignore` leaves them to whoever rolls them.
+     * What to do with Machines whose template has changed, for MachineDeployments that do not roll out themselves:
+     * `Replace` (default) makes their claims drift, `Ignore` leaves them to others.
      */
     readonly driftPolicy?: 'Replace' | 'Ignore'
   }
   readonly status?: NodeClass['status'] & {
-    /** What the class matches, in order of namespace and name. */
+    /** The matching MachineDeployments, ordered by namespace and name. */
     readonly machineDeployments?: readonly MatchedDeployment[]
   }
 }
 
-/** A MachineDeployment in the status of a class. */
+/** A MachineDeployment in the status of a node class. */
 export interface MatchedDeployment {
   readonly namespace: string
   readonly name: string
-  /** Absent when it is not used. */
+  /** Absent if it is not used. */
   readonly instanceType?: string
   readonly zone?: string
-  /** Of a Machine for one hour; absent when it is not known. */
+  /** Price of a Machine per hour; absent if unknown. */
   readonly price?: string
-  /** Why it is not used, or not used now. */
+  /** Why it is not used, or not at present. */
   readonly message?: string
 }
 
@@ -41,12 +41,12 @@ export const clusterAPINodeClassKind: ResourceType<ClusterAPINodeClass> = {
   namespaced: false,
 }
 
-/** Conditions of a class. */
+/** Conditions of a node class. */
 export const conditionTypes = {
-  /** Dependent of `Ready`: the selector can be understood. */
+  /** `Ready` depends on it: the selector is valid. */
   validated: 'ValidationSucceeded',
-  /** Dependent of `Ready`: the hub has been read, and what is there can be used. */
+  /** `Ready` depends on it: the hub has been read, and its MachineDeployments can be used. */
   read: 'MachineDeploymentsRead',
-  /** Whether any is used; a class without is ready, as some may come. */
+  /** Whether any is used. A node class without any is ready, as some may be created. */
   found: 'MachineDeploymentsFound',
 } as const

@@ -1,10 +1,10 @@
 /**
- * Objects of Cluster API, as far as v1beta1 and v1beta2 serve them alike (cluster-api.md 6, 18). Controllers write
- * most of it, users the rest: everything may be absent.
+ * Objects of Cluster API, with the fields that v1beta1 and v1beta2 have in common (cluster-api.md 6, 18). Controllers
+ * and users write them, so any field may be absent.
  */
 import type { Condition, KubeObject, LabelSelector, ResourceType, Taint } from '@tenon/api'
 
-/** Refers to an infrastructure or bootstrap template: v1beta1 says `apiVersion`, v1beta2 `apiGroup`. */
+/** Refers to an infrastructure or bootstrap template: `apiVersion` in v1beta1, `apiGroup` in v1beta2. */
 export interface TemplateRef {
   readonly apiVersion?: string
   readonly apiGroup?: string
@@ -13,7 +13,7 @@ export interface TemplateRef {
   readonly namespace?: string
 }
 
-/** What the Machines of a MachineDeployment are made from. */
+/** The template of a MachineDeployment's Machines. */
 export interface MachineTemplate {
   readonly metadata?: {
     readonly labels?: Readonly<Record<string, string>>
@@ -28,7 +28,7 @@ export interface MachineTemplate {
   }
 }
 
-/** Like machines in a number that can be changed. */
+/** A number of equal machines. */
 export interface MachineDeployment extends KubeObject {
   readonly spec?: {
     readonly clusterName?: string
@@ -54,7 +54,7 @@ export interface MachineDeployment extends KubeObject {
   }
 }
 
-/** Machines made from one state of a MachineDeployment's template. */
+/** Machines of one version of a MachineDeployment's template. */
 export interface MachineSet extends KubeObject {
   readonly spec?: {
     readonly clusterName?: string
@@ -68,7 +68,7 @@ export interface MachineSet extends KubeObject {
 export interface Machine extends KubeObject {
   readonly spec?: {
     readonly clusterName?: string
-    /** Equal to that of its Node; absent while the infrastructure has none. */
+    /** Equal to that of its Node; absent until the infrastructure sets it. */
     readonly providerID?: string
     readonly version?: string
     readonly failureDomain?: string
@@ -77,27 +77,27 @@ export interface Machine extends KubeObject {
     readonly nodeRef?: { readonly name?: string }
     /** Such as `Provisioning`, `Running`, `Deleting`, `Failed`. */
     readonly phase?: string
-    /** v1beta1, of a Machine that will never work. */
+    /** v1beta1, for a Machine that will never work. */
     readonly failureReason?: string
     readonly failureMessage?: string
     readonly conditions?: readonly Condition[]
-    /** v1beta1: conditions as v1beta2 has them. */
+    /** v1beta1: the conditions in their v1beta2 form. */
     readonly v1beta2?: { readonly conditions?: readonly Condition[] }
   }
 }
 
-/** The versions of Cluster API that are understood, the preferred one first. */
+/** Supported versions of Cluster API, preferred first. */
 export const servedVersions = ['v1beta2', 'v1beta1'] as const
 
 /** One of {@link servedVersions}. */
 export type ServedVersion = (typeof servedVersions)[number]
 
-/** A workload cluster as its hub knows it. */
+/** A workload cluster in its hub. */
 export interface Cluster extends KubeObject {
   readonly spec?: { readonly paused?: boolean }
 }
 
-/** The kinds of a hub, in the version that it serves. */
+/** The kinds of a hub, in its served version. */
 export interface HubKinds {
   readonly machineDeployment: ResourceType<MachineDeployment>
   readonly machineSet: ResourceType<MachineSet>
@@ -105,7 +105,7 @@ export interface HubKinds {
   readonly cluster: ResourceType<Cluster>
 }
 
-/** @param group API group, `cluster.x-k8s.io` as a rule. */
+/** @param group API group, usually `cluster.x-k8s.io`. */
 export function kindsOf(group: string, version: ServedVersion): HubKinds {
   const namespaced = true
   return {

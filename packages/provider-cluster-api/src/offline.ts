@@ -1,4 +1,4 @@
-/** Checks of NodePools and node classes without a hub. */
+/** Checks NodePools and node classes without a hub. */
 import type { KubeObject } from '@tenon/api'
 import type { OfflineCatalogue, OfflineFinding, OfflineTypes, ProviderEnvironment } from '@tenon/provider'
 import { instanceTypesOf } from './catalogue/instance-types.ts'
@@ -14,14 +14,14 @@ import type { ClusterAPINodeClass } from './node-class.ts'
 import { findingsOf } from './nodeclass/validation.ts'
 import type { MachineDeployment } from './objects.ts'
 
-/** Stands for a template that is on the hub only, so that what its annotations leave out is no problem. */
+/** Replaces a template that only the hub has, so that missing capacity annotations are not reported. */
 const roomy: TemplateFacts = { capacity: { cpu: 1, memory: 1 } }
 const nothingKnown: OfflineTypes = { offered: [], known: [], isPartial: true }
 
 /**
- * Reads the MachineDeployments among the files, with their templates where these are there as well. Without any, the
- * types are not known.
- * @throws Error when the price file cannot be read.
+ * Reads the MachineDeployments in the files, with their templates if these are there too. Without any, types are
+ * unknown.
+ * @throws Error if the price file cannot be read.
  */
 export async function offlineCatalogue(
   env: ProviderEnvironment,
@@ -46,7 +46,7 @@ export async function offlineCatalogue(
     const types = instanceTypesOf(
       readings.flatMap((each) => (each.kind === 'participant' ? [each.participant] : [])),
     )
-    // Those that are omitted may tell more on the hub, by their templates.
+    // On the hub, templates may make excluded ones usable.
     const isPartial = readings.length === 0 || readings.some(({ kind }) => kind === 'excluded')
     return { offered: types, known: types, ...(isPartial && { isPartial }) }
   }
@@ -73,7 +73,9 @@ function isMachineDeployment(object: KubeObject, group: string): object is Machi
   return kind === 'MachineDeployment' && apiVersion.startsWith(`${group}/`)
 }
 
-/** What its template tells, if that is among the files; manifests of users have no status, those of a hub have. */
+/**
+ * The facts of its template, if the files contain it. Manifests of users have no status; those exported from a hub do.
+ */
 function factsOf(
   { metadata, spec }: MachineDeployment,
   others: readonly KubeObject[],

@@ -13,8 +13,8 @@ import { toldApart } from './hub/told-apart.ts'
 import { clusterAPINodeClassKind } from './node-class.ts'
 
 /**
- * Makes the provider of `tenon controller`. The management cluster need not answer yet.
- * @throws ProviderSettingError for a setting that cannot be used.
+ * Creates the provider of `tenon controller`. The management cluster need not respond yet.
+ * @throws ProviderSettingError for an invalid setting.
  */
 export async function openClusterApi(dependencies: ProviderDependencies): Promise<CloudProvider> {
   const { env, kubernetes, cloud, runtime } = dependencies

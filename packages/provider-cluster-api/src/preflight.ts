@@ -1,4 +1,4 @@
-/** Rights in a management cluster of its own, for `tenon preflight` (cluster-api.md 15). */
+/** Permissions in a separate management cluster, for `tenon preflight` (cluster-api.md 15). */
 import { type AccessReviews, type AccessRight, createAccessReviews, isKubeError } from '@tenon/kube'
 import type { CloudOperation, OperationAnswer, PreflightModule } from '@tenon/provider'
 import { readHubSettings } from './hub/settings.ts'
@@ -13,7 +13,7 @@ export const preflightModule: PreflightModule = {
       grantFix: (operations: readonly string[]) =>
         `grant ${operations.join(', ')} in the management cluster: docs/cluster-api/hub-rbac.yaml has all of them`,
     }
-    // The cluster is its own hub: these rights are among those of the service account.
+    // The cluster is its own hub: these permissions are among those of the service account.
     if (config === undefined) return { hosts: [], operations: [], ...fixes }
     const reviews = createAccessReviews({ transport: config.transport, clock, userAgent })
     return {

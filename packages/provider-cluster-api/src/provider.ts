@@ -1,4 +1,4 @@
-/** Clusters managed by Cluster API as the core sees them (cluster-api.md 7, 10 to 12). */
+/** Clusters managed by Cluster API as a provider (cluster-api.md 7, 10 to 12). */
 import {
   formatResources,
   type InstanceType,
@@ -38,14 +38,13 @@ import type { ClusterApiMetrics } from './metrics.ts'
 import { type ClusterAPINodeClass, clusterAPINodeClassKind } from './node-class.ts'
 import type { Machine, MachineDeployment } from './objects.ts'
 
-/** What a {@link ClusterApiProvider} works with. */
 export interface ClusterApiDependencies {
   readonly view: {
     readonly hub: Hub
     readonly reads: HubReads
     readonly identity: () => Promise<string>
     readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
-    /** Heard by the core. */
+    /** The core listens to them. */
     readonly news: Listeners<OfferingNews>
     readonly metrics: ClusterApiMetrics
   }
@@ -62,7 +61,7 @@ export class ClusterApiProvider implements CloudProvider {
   readonly nodeClasses: readonly ResourceType<NodeClass>[] = [clusterAPINodeClassKind]
   readonly wellKnownLabels: readonly string[] = poolRules.wellKnownLabels
   readonly restrictedDomains: readonly string[] = poolRules.restrictedDomains
-  /** Reads go past every cache. */
+  /** Reads use no cache. */
   readonly readsOwnWrites = true
   readonly repairPolicies: readonly RepairPolicy[] = replaceUnready
   readonly #deps: ClusterApiDependencies
@@ -71,12 +70,12 @@ export class ClusterApiProvider implements CloudProvider {
     this.#deps = deps
   }
 
-  /** On a Node the annotation has another form, and is Cluster API's. */
+  /** On a Node the annotation has another form, and Cluster API sets it. */
   get claimAnnotations(): readonly string[] {
     return [this.#deps.view.hub.names.machine]
   }
 
-  /** Kubelets bring it where the bootstrap provider is kubeadm. */
+  /** Kubelets register with it if the bootstrap provider is kubeadm. */
   get startupTaints(): readonly Taint[] {
     return [{ key: this.#deps.view.hub.names.uninitialized, effect: 'NoSchedule' }]
   }
@@ -102,7 +101,7 @@ export class ClusterApiProvider implements CloudProvider {
     return this.#deps.catalogue.currency
   }
 
-  /** Every infrastructure provider has a form of its own. */
+  /** Every infrastructure provider has its own form. */
   ownsProviderID(providerID: string): boolean {
     return providerID !== ''
   }
@@ -154,7 +153,7 @@ export class ClusterApiProvider implements CloudProvider {
     return await this.#deps.catalogue.typesOf(pool)
   }
 
-  /** Only Machines that Cluster API leaves as they are drift; it replaces all others itself. */
+  /** Only Machines that Cluster API does not replace itself can drift. */
   async isDrifted(claim: NodeClaim, signal?: AbortSignal): Promise<string | undefined> {
     const { nodeClasses } = this.#deps.view
     const nodeClass = nodeClasses.get({ name: claim.spec.nodeClassRef.name })
@@ -210,7 +209,7 @@ export class ClusterApiProvider implements CloudProvider {
     }
   }
 
-  /** As its MachineDeployment says; nothing of a Machine whose MachineDeployment is gone or says too little. */
+  /** From its MachineDeployment; empty if that is gone or incomplete. */
   async #shapeOf(machine: Machine): Promise<Pick<ProviderInstance, 'labels' | 'capacity' | 'allocatable'>> {
     const deployment = this.#deploymentOf(machine)
     const reading = deployment && (await this.#deps.catalogue.reading(deployment))

@@ -4,7 +4,7 @@ import type { AccessRule } from '@tenon/provider'
 import { defaultGroup } from './names.ts'
 import { clusterAPINodeClassKind } from './node-class.ts'
 
-/** In the cluster of the nodes, beside what every provider needs. */
+/** In the workload cluster, in addition to the rules of every provider. */
 export const workloadRules: readonly AccessRule[] = [
   {
     apiGroups: [clusterAPINodeClassKind.group],
@@ -13,7 +13,7 @@ export const workloadRules: readonly AccessRule[] = [
   },
 ]
 
-/** In the management cluster. Nothing of it is created, and no object is written whole. */
+/** In the management cluster. Tenon creates nothing there, and only patches objects. */
 export const hubRules: readonly AccessRule[] = [
   {
     apiGroups: [defaultGroup],
@@ -27,13 +27,16 @@ export const hubRules: readonly AccessRule[] = [
   },
   { apiGroups: [defaultGroup], resources: ['machinesets'], verbs: ['list'] },
   { apiGroups: [defaultGroup], resources: ['clusters'], verbs: ['list', 'watch'] },
-  // Templates of every infrastructure provider: their kinds differ, their group is by convention the same.
+  // Templates of all infrastructure providers: their kinds differ, but by convention they share a group.
   { apiGroups: [`infrastructure.${defaultGroup}`], resources: ['*'], verbs: ['get'] },
-  // Which versions of templates are served.
+  // To find the served versions of templates.
   { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['get'] },
 ]
 
-/** Each right of {@link hubRules}, as a hub is asked for it. @param namespace that all is read in; everywhere without it. */
+/**
+ * Each permission of {@link hubRules}, as an access review.
+ * @param namespace of all reads; absent = all namespaces.
+ */
 export function hubRights(namespace: string | undefined): readonly AccessRight[] {
   return hubRules.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) =>
@@ -47,7 +50,7 @@ export function hubRights(namespace: string | undefined): readonly AccessRight[]
   )
 }
 
-/** As users read it: `list machines.cluster.x-k8s.io`. */
+/** Text for users: `list machines.cluster.x-k8s.io`. */
 export function rightText({ group, resource, verb }: AccessRight): string {
   return `${verb} ${resource}.${group}`
 }

@@ -47,7 +47,7 @@ async function survey(deps: SurveyDependencies, signal: AbortSignal): Promise<Su
   }
 }
 
-/** Undefined when no version is served that is understood. */
+/** Undefined if no supported version is served. */
 async function listed(
   hub: Reads,
   group: string,
@@ -75,7 +75,7 @@ function groupOf({ deployment, typeName, taints, maxReplicas }: Participant, nam
     instanceType: typeName,
     ...(spec?.replicas !== undefined && { size: spec.replicas }),
     ...(maxReplicas !== undefined && { maxSize: maxReplicas }),
-    // They come with the Machines: the NodePool chooses by type and does not set them again.
+    // Nodes get them from their Machines: the NodePool selects by type and does not set them again.
     labels: {},
     taints,
     nodeClassSpec: {},
@@ -109,14 +109,14 @@ async function poolRemarks(hub: Reads, group: string, signal: AbortSignal): Prom
       )
     } catch (error) {
       signal.throwIfAborted()
-      // Nothing depends on it.
+      // It is optional.
       if (!isKubeError(error)) throw error
     }
   }
   return []
 }
 
-/** On a Node: the Machine that it is. */
+/** On a Node: name of its Machine. */
 const machineAnnotation = namesOf(defaultGroup).machine
 
 export const surveyModule: SurveyModule = {

@@ -1,11 +1,11 @@
 /** Orders versions of an API group as Kubernetes does. */
 
-/** The version that Kubernetes prefers of those served; undefined when there are none. */
+/** The version that Kubernetes prefers; undefined if none is served. */
 export function preferredVersion(versions: readonly string[]): string | undefined {
   return versions.toSorted(compareVersions)[0]
 }
 
-/** `v2`, `v1`, `v2beta1`, `v1beta2`, `v1alpha1`, then everything else by name. */
+/** `v2`, `v1`, `v2beta1`, `v1beta2`, `v1alpha1`, then all others by name. */
 function compareVersions(a: string, b: string): number {
   const [one, other] = [rankOf(a), rankOf(b)]
   for (let i = 0; i < one.length; i++) {

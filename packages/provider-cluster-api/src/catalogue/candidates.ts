@@ -1,4 +1,6 @@
-/** Which MachineDeployments a claim may get a Machine from, and in which order they are tried (cluster-api.md 7). */
+/**
+ * Which MachineDeployments a claim may get a Machine from, in the order in which they are tried (cluster-api.md 7).
+ */
 import {
   admitsValue,
   comparePrices,
@@ -18,21 +20,22 @@ import { unforeseenTaints } from './node-taints.ts'
 import { type Participant } from './participant.ts'
 import { describedLabels } from './pool-rules.ts'
 
-/** A MachineDeployment that will do. */
+/** A suitable MachineDeployment. */
 interface Candidate {
   readonly participant: Participant
-  /** Whether labels that the claim has already are those of its nodes. */
+  /** Whether labels that the claim has already match those of its nodes. */
   readonly agrees: boolean
-  /** Of its offering, as decisions see it. */
+  /** Price of its offering, as decisions see it. */
   readonly pricePerHour: PricePerHour
-  /** How many more replicas it may have. */
+  /** How many replicas it may still add. */
   readonly room: number
 }
 
 /**
- * MachineDeployments that suit the claim and can grow: those first whose labels agree with the ones that the claim has
- * got from its requirements, then by price of the offering, own price, room and name.
- * @param types of the claim's NodePool as decisions see them: what is not offered or not available there is omitted.
+ * MachineDeployments that are suitable for the claim and can grow. Those whose labels match the claim's labels come
+ * first, then by offering price, own price, room and name.
+ * @param types of the claim's NodePool as decisions see them: types that are not offered or not available there are
+ * left out.
  */
 export function candidatesFor(
   claim: NodeClaim,
@@ -74,12 +77,12 @@ function compareCandidates(a: Candidate, b: Candidate): number {
   const byPrice =
     comparePrices(a.pricePerHour, b.pricePerHour) || comparePrices(one.pricePerHour, other.pricePerHour)
   if (byPrice !== 0) return byPrice
-  // Two that nothing bounds have no difference that is a number.
+  // The difference of two infinite rooms is not a number.
   if (a.room !== b.room) return b.room > a.room ? 1 : -1
   return compareKeys(one.key, other.key)
 }
 
-/** A label that only the MachineDeployment could give is missing for good; any other comes with the claim. */
+/** Labels that only MachineDeployments set must match. All others are set from the claim. */
 function isMet(requirement: Requirement, { labels: own }: Participant): boolean {
   const key = normalizedLabel(requirement.key)
   const value = ownValue(own, key)
@@ -88,7 +91,7 @@ function isMet(requirement: Requirement, { labels: own }: Participant): boolean 
   return isAbsenceFine || !describedLabels.includes(key)
 }
 
-/** The core chose a value where requirements leave several; it becomes the label of the Node. */
+/** If requirements allow several values, the core has chosen one, which becomes the label of the Node. */
 function agrees({ metadata }: NodeClaim, { labels: own }: Participant): boolean {
   return Object.entries(metadata.labels ?? {}).every(
     ([key, value]) => (ownValue(own, normalizedLabel(key)) ?? value) === value,
@@ -97,13 +100,13 @@ function agrees({ metadata }: NodeClaim, { labels: own }: Participant): boolean 
 
 function holds({ capacity }: Participant, type: InstanceType, requests: Resources): boolean {
   return Object.entries(requests).every(([resource, amount]) => {
-    // A NodeOverlay may know of more than the MachineDeployment tells.
+    // A NodeOverlay may add resources that the MachineDeployment does not list.
     const overlaid = type.overlaid?.capacity === true ? (ownValue(type.capacity, resource) ?? 0) : 0
     return amount <= Math.max(ownValue(capacity, resource) ?? 0, overlaid)
   })
 }
 
-/** The offering that a MachineDeployment is part of: alike in labels and, where several are, in capacity. */
+/** The offering of a MachineDeployment: with equal labels and, if there are several, equal capacity. */
 function offeringOf(
   { labels: own, capacity }: Participant,
   { offerings }: InstanceType,
@@ -117,7 +120,7 @@ function offeringOf(
   const exact = alike.filter(({ capacityOverride = {} }) =>
     Object.entries(capacityOverride).every(([resource, amount]) => ownValue(capacity, resource) === amount),
   )
-  // The offering without differences fits all; one that names them is closer.
+  // The offering without overrides fits all; one with matching overrides is more specific.
   return exact.toSorted((a, b) => differences(b) - differences(a))[0] ?? alike[0]
 }
 

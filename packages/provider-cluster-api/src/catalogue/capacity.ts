@@ -1,4 +1,4 @@
-/** What the nodes of a MachineDeployment have (cluster-api.md 5.2, 6). */
+/** The capacity of a MachineDeployment's nodes (cluster-api.md 5.2, 6). */
 import { isQuantity, ownValue, parseResource, qualifiedNameProblem, type Resources, setOwn } from '@tenon/api'
 import { capacityAnnotations } from '../names.ts'
 import type { MachineDeployment } from '../objects.ts'
@@ -6,14 +6,13 @@ import type { Findings } from './findings.ts'
 import type { TemplateFacts } from './template-facts.ts'
 
 const defaultMaxPods = 110
-/** More than this cannot be counted exactly. */
+/** Larger numbers are not exact. */
 const mostUnits = 2 ** 53
 
 type Annotations = MachineDeployment['metadata']['annotations']
 
 /**
- * Capacity by resource: annotations say more than the template. Whatever an annotation says that is not a quantity, or a
- * lack of cpu or memory, is a problem.
+ * Capacity by resource; annotations override the template. Invalid quantities, and missing cpu or memory, are problems.
  */
 export function capacityOf(
   { metadata: { annotations } }: MachineDeployment,
@@ -29,7 +28,7 @@ export function capacityOf(
     const amount = amountIn(annotations, annotation, resource, findings)
     if (amount !== undefined) found[resource] = amount
   }
-  // The number that a template gives is that of its provider; kubelets take 110 unless they are told otherwise.
+  // The template's number is that of its infrastructure provider; kubelets use 110 by default.
   found['pods'] = countIn(annotations, capacityAnnotations.maxPods, findings) ?? defaultMaxPods
   addGpus(annotations, found, findings)
   for (const resource of ['cpu', 'memory'] as const)
@@ -40,7 +39,7 @@ export function capacityOf(
   return found
 }
 
-/** Both annotations are needed: one says how many, the other what they are called. */
+/** GPUs need both annotations: the number and the resource name. */
 function addGpus(annotations: Annotations, found: Record<string, number>, findings: Findings): void {
   const count = countIn(annotations, capacityAnnotations.gpuCount, findings)
   const resource = ownValue(annotations, capacityAnnotations.gpuType) ?? ''
@@ -70,7 +69,7 @@ function amountIn(
   return undefined
 }
 
-/** Nothing and zero are the same as no annotation. */
+/** Empty and zero values count as absent. */
 function countIn(annotations: Annotations, annotation: string, { problems }: Findings): number | undefined {
   const text = ownValue(annotations, annotation) ?? ''
   if (text === '') return undefined
@@ -82,7 +81,7 @@ function countIn(annotations: Annotations, annotation: string, { problems }: Fin
   return count === 0 ? undefined : count
 }
 
-/** Annotations may be as long as their user likes. */
+/** Annotations may have any length. */
 export function shortened(text: string): string {
   return text.length <= 63 ? text : `${text.slice(0, 60)}...`
 }

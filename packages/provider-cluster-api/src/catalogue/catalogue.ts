@@ -1,4 +1,6 @@
-/** What NodePools may launch, from the MachineDeployments of the hub (cluster-api.md 4 to 6, 11, 12). */
+/**
+ * The instance types of NodePools, from the MachineDeployments of the hub (cluster-api.md 4 to 6, 11, 12).
+ */
 import { type InstanceType, labels, type NodePool, normalizedLabel } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
@@ -21,30 +23,29 @@ import { readDeployment } from './read-deployment.ts'
 import type { TemplateFacts } from './template-facts.ts'
 import type { InfrastructureTemplates } from './templates.ts'
 
-/** Lists of types that are remembered, and types. */
+/** Maximum cached lists of types, and cached types. */
 const mostLists = 500
 const mostTypes = 5000
-/** Exclusions that are remembered as told. */
+/** Maximum remembered log messages about exclusions. */
 const mostTold = 2000
 
-/** What a {@link Catalogue} works with. */
 export interface CatalogueDependencies {
   readonly hub: Pick<Hub, 'state' | 'names' | 'scope'>
   readonly templates: Pick<InfrastructureTemplates, 'factsOf'>
   readonly prices: PriceList
   readonly logger: Logger
   readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
-  /** Of replicas; there are none without it. */
+  /** Other controllers that overwrite replicas; absent = none. */
   readonly contests?: Pick<ReplicaContests, 'because'>
-  /** Of nodes of which nothing tells it; amd64 without it. */
+  /** Architecture of nodes without an architecture label; default amd64. */
   readonly architecture?: Architecture
 }
 
-/** What a class has. */
+/** The MachineDeployments of a node class. */
 export type Readings =
-  /** In order of namespace and name. */
+  /** Ordered by namespace and name. */
   | { readonly kind: 'read'; readonly readings: readonly Reading[] }
-  /** Nothing is used, for a reason that a user can fix: a clause without a full stop. */
+  /** None is used, for a reason that a user can fix: a clause without a full stop. */
   | { readonly kind: 'refused'; readonly because: string }
   /** The hub has not been read yet. */
   | { readonly kind: 'waiting'; readonly because: string }
@@ -60,12 +61,12 @@ interface Listed {
   readonly types: readonly InstanceType[]
 }
 
-/** Knows the instance types of NodePools. What has not changed since the last answer is the same object in the next. */
+/** The instance types of NodePools. Unchanged types and lists are the same objects from call to call. */
 export class Catalogue {
   readonly #deps: CatalogueDependencies
-  /** A MachineDeployment of a cache is the same object until it changes. */
+  /** A cached MachineDeployment is the same object until it changes. */
   readonly #known = new WeakMap<MachineDeployment, Known>()
-  /** By the labels that a NodePool names; the participants decide whether it still holds. */
+  /** By the labels in a NodePool; valid as long as its participants are the same. */
   readonly #lists = new Map<string, Listed>()
   readonly #types = new Map<string, InstanceType>()
   readonly #told = new Map<string, string>()
@@ -74,12 +75,12 @@ export class Catalogue {
     this.#deps = deps
   }
 
-  /** Of the price file; undefined where it names none. */
+  /** From the price file; undefined if it names none. */
   get currency(): string | undefined {
     return this.#deps.prices.currency
   }
 
-  /** What the members of a class turned out to be. */
+  /** The members of a node class and why others are not used. */
   async readingsOf(nodeClass: ClusterAPINodeClass): Promise<Readings> {
     const { hub } = this.#deps
     const [problem] = selectorProblems(nodeClass.spec?.scalableResourceSelector)
@@ -98,7 +99,7 @@ export class Catalogue {
     return { kind: 'read', readings: await Promise.all(selected.map((each) => this.reading(each))) }
   }
 
-  /** What one MachineDeployment turns out to be, member or not. */
+  /** Reads one MachineDeployment, member or not. */
   async reading(deployment: MachineDeployment): Promise<Reading> {
     const { hub, templates, prices, architecture = defaultArchitecture(undefined) } = this.#deps
     const facts = await templates.factsOf(deployment)
@@ -117,7 +118,7 @@ export class Catalogue {
     return this.#deps.contests?.because(hubKeyOf(deployment))
   }
 
-  /** Why nothing is asked of it for now, beside what it says itself. */
+  /** Why it gets no new replicas now, apart from its own state. */
   #held(deployment: MachineDeployment): string | undefined {
     const { hub } = this.#deps
     if (hub.state.kind === 'waiting') return undefined
@@ -125,15 +126,15 @@ export class Catalogue {
   }
 
   /**
-   * The MachineDeployments that a NodePool may use, in order of namespace and name.
-   * @throws ProviderError when its class cannot be used, or the hub is not known yet.
+   * The MachineDeployments for a NodePool, ordered by namespace and name.
+   * @throws ProviderError if its node class cannot be used, or the hub was not read yet.
    */
   async participantsOf(pool: NodePool): Promise<readonly Participant[]> {
     const nodeClass = this.#classOf(pool)
     const found = await this.readingsOf(nodeClass)
     if (found.kind !== 'read')
       throw new ProviderError(
-        // Nobody is told that there are no types: they are not known yet.
+        // Not reported as a pool without types, as its types are unknown.
         found.kind === 'waiting' ? 'unevaluatedNodePool' : 'other',
         `ClusterAPINodeClass ${nodeClass.metadata.name}: ${found.because}`,
       )
@@ -143,8 +144,8 @@ export class Catalogue {
   }
 
   /**
-   * The types that a NodePool may use, those without an available offering included.
-   * @throws ProviderError when its class cannot be used, or the hub is not known yet.
+   * The types for a NodePool, including those without an available offering.
+   * @throws ProviderError if its node class cannot be used, or the hub was not read yet.
    */
   async typesOf(pool: NodePool): Promise<readonly InstanceType[]> {
     const participants = await this.participantsOf(pool)
@@ -176,7 +177,7 @@ export class Catalogue {
     return nodeClass
   }
 
-  /** Replicas change all the time, types hardly ever. */
+  /** Replicas change all the time, types rarely. */
   #interned(type: InstanceType): InstanceType {
     const id = JSON.stringify(type)
     const known = this.#types.get(id)
@@ -199,7 +200,7 @@ export class Catalogue {
   }
 }
 
-/** Labels that a NodePool names beside those which MachineDeployments always tell, in alphabetical order. */
+/** Labels in a NodePool that MachineDeployments do not always have, in alphabetical order. */
 function customLabelsOf({ spec: { template } }: NodePool): readonly string[] {
   const named = [
     ...(template.spec.requirements ?? []).map(({ key }) => key),

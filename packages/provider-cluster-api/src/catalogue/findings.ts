@@ -1,9 +1,9 @@
-/** What is noticed while a MachineDeployment is read. */
+/** Problems and warnings found while a MachineDeployment is read. */
 
 /** Collects clauses without a full stop. */
 export class Findings {
-  /** What keeps the MachineDeployment from being used. */
+  /** Why the MachineDeployment cannot be used. */
   readonly problems: string[] = []
-  /** What its user may have meant otherwise. */
+  /** What may be a mistake of the user. */
   readonly warnings: string[] = []
 }

@@ -1,10 +1,10 @@
-/** Whether a MachineDeployment may have more replicas (cluster-api.md 5.2, 18, reports-2.md 12). */
+/** Whether a MachineDeployment may get more replicas (cluster-api.md 5.2, 18, reports-2.md 12). */
 import { ownValue, type Unavailability } from '@tenon/api'
 import type { ClusterApiNames } from '../names.ts'
 import type { Cluster, MachineDeployment } from '../objects.ts'
 import type { Findings } from './findings.ts'
 
-/** Most replicas that it may have; undefined when nothing bounds it. */
+/** Maximum replicas; undefined without a limit. */
 export function maxReplicasOf(
   { metadata: { annotations } }: MachineDeployment,
   { maxSize }: Pick<ClusterApiNames, 'maxSize'>,
@@ -17,12 +17,12 @@ export function maxReplicasOf(
   return undefined
 }
 
-/** Replicas that it is to have; a number that is not set counts as none. */
+/** Desired replicas; an absent number counts as 0. */
 export function replicasOf({ spec }: MachineDeployment): number {
   return spec?.replicas ?? 0
 }
 
-/** Who keeps its replicas at a number, so that Tenon's would be overwritten: a clause without a full stop. */
+/** Who else manages its replicas and would overwrite ours: a clause without a full stop. */
 export function ownerOfReplicas(
   { metadata }: MachineDeployment,
   { topologyOwned, clusterName }: Pick<ClusterApiNames, 'topologyOwned' | 'clusterName'>,
@@ -46,7 +46,7 @@ function hasField(fields: unknown, ...path: readonly string[]): boolean {
   )
 }
 
-/** Why it gets no Machines however many it may have, by itself or its Cluster: a clause without a full stop. */
+/** Why it or its Cluster creates no Machines whatever its replicas: a clause without a full stop. */
 export function standstillOf(
   deployment: MachineDeployment,
   names: Pick<ClusterApiNames, 'paused' | 'topologyOwned' | 'clusterName'>,
@@ -62,7 +62,7 @@ export function standstillOf(
   return ownerOfReplicas(deployment, names)
 }
 
-/** Why it cannot grow now; undefined when it can. */
+/** Why it cannot grow now; undefined if it can. */
 export function unavailabilityOf(
   deployment: MachineDeployment,
   names: Pick<ClusterApiNames, 'maxSize' | 'paused' | 'topologyOwned' | 'clusterName'>,

@@ -1,4 +1,4 @@
-/** MachineDeployments in the core's terms (cluster-api.md 5, 12). */
+/** Converts MachineDeployments to instance types (cluster-api.md 5, 12). */
 import {
   type InstanceType,
   labels,
@@ -14,14 +14,14 @@ import { compareKeys, compareTexts } from '../hub/keys.ts'
 import { type Participant } from './participant.ts'
 import { describedLabels } from './pool-rules.ts'
 
-/** Reasons that one offering tells. */
+/** Maximum reasons in one offering's message. */
 const mostReasons = 3
 
 /**
- * All types, by name. MachineDeployments of one name are one type; those that also are alike in zone, capacity type,
- * labels and capacity are one offering, at the price of the cheapest that can grow.
- * @param customLabels keys of labels, beside those of {@link describedLabels}, that the types tell; all of them without
- * it. A label that a NodePool does not name says nothing to it: the core would take no type that has one.
+ * All types, by name. MachineDeployments with equal type names are one type; those that are also equal in zone,
+ * capacity type, labels and capacity are one offering, at the lowest price of those that can grow.
+ * @param customLabels label keys that types have in addition to {@link describedLabels}; default: all. A NodePool only
+ * sees labels that it names, as the core would reject types with unknown ones.
  */
 export function instanceTypesOf(
   participants: readonly Participant[],
@@ -73,7 +73,7 @@ function statedKeys(
   return [...new Set([...describedLabels, ...custom])].toSorted(compareTexts)
 }
 
-/** What holds of a label whichever MachineDeployment it is; nothing when only some have it. */
+/** The common requirement of all members on a label; none if only some have it. */
 function requirementOfAll(members: readonly Participant[], key: string): readonly Requirement[] {
   const values = new Set(members.map((each) => ownValue(each.labels, key)))
   if (values.size === 1) return members.slice(0, 1).flatMap((each) => requirementOf(each, key))
@@ -82,8 +82,8 @@ function requirementOfAll(members: readonly Participant[], key: string): readonl
 }
 
 /**
- * What a MachineDeployment says of a label. Nodes do not have a described label that it lacks, though their NodePool
- * asks for it; other labels they get from the NodePool.
+ * The requirement of a MachineDeployment on a label. Its nodes never have a described label that it lacks, even if the
+ * NodePool sets it; they get other labels from the NodePool.
  */
 function requirementOf({ labels: own }: Participant, key: string): readonly Requirement[] {
   const value = ownValue(own, key)
@@ -113,7 +113,7 @@ function reasonOf(group: readonly Participant[]): Unavailability | undefined {
   return { because: rest > 0 ? `${told} and ${rest} more cannot grow either` : told }
 }
 
-/** What both have, of each resource the smaller amount. */
+/** The minimum per resource, of resources that both have. */
 function common(a: Resources, b: Resources): Resources {
   const shared: Record<string, number> = {}
   for (const [resource, amount] of Object.entries(a)) {
@@ -123,7 +123,7 @@ function common(a: Resources, b: Resources): Resources {
   return shared
 }
 
-/** Where a MachineDeployment has more than its type. */
+/** The capacity that a MachineDeployment has in addition to its type. */
 function overrideOf({ capacity }: Participant, ofType: Resources): Resources {
   const more: Record<string, number> = {}
   for (const [resource, amount] of Object.entries(capacity))
@@ -131,7 +131,7 @@ function overrideOf({ capacity }: Participant, ofType: Resources): Resources {
   return more
 }
 
-/** Types are shared by all who ask: a change by one would reach the others. */
+/** Types are shared by all callers, who must not change them. */
 function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {
     Object.values(value).forEach(frozen)

@@ -1,4 +1,4 @@
-/** Which MachineDeployments a class has (cluster-api.md 4). */
+/** Which MachineDeployments belong to a node class (cluster-api.md 4). */
 import { type LabelSelector, matchesSelector, ownValue, qualifiedNameProblem } from '@tenon/api'
 import { compareTexts } from '../hub/keys.ts'
 import type { HubScope } from '../hub/hub.ts'
@@ -6,18 +6,18 @@ import type { ClusterApiNames } from '../names.ts'
 import type { ClusterAPINodeClass } from '../node-class.ts'
 import type { MachineDeployment } from '../objects.ts'
 
-/** Clusters that a message names. */
+/** Maximum Clusters in a message. */
 const mostNamed = 3
 
-/** What takes part on a hub, or why nothing does. */
+/** The members on a hub, or why there are none. */
 export type Membership =
   | { readonly kind: 'members'; readonly deployments: readonly MachineDeployment[] }
   /** A clause without a full stop. */
   | { readonly kind: 'refused'; readonly because: string }
 
 /**
- * MachineDeployments within the scope that have the label of members. It has to be empty, as a label of the same name
- * with a value may be of somebody else. Several Clusters among them are refused: Machines would join the wrong one.
+ * MachineDeployments in the scope with the member label. Its value must be empty, as others may use the label with a
+ * value. Members of several Clusters are refused: Machines would join the wrong one.
  */
 export function membersOf(
   deployments: readonly MachineDeployment[],
@@ -41,20 +41,20 @@ export function membersOf(
   }
 }
 
-/** Whether a class takes a member: all of them without a selector. */
+/** Whether a node class selects a member; without a selector it selects all. */
 export function isSelected({ spec }: ClusterAPINodeClass, { metadata }: MachineDeployment): boolean {
   const selector = spec?.scalableResourceSelector
   return selector === undefined || selector === null || matchesSelector(selector, metadata.labels)
 }
 
-/** What is wrong with a selector, with the field below it. */
+/** A problem of a selector, with the field below it. */
 export interface SelectorProblem {
   readonly field: string
   readonly message: string
   readonly fix: string
 }
 
-/** Operators by whether they have values. */
+/** Operators, and whether they have values. */
 const operators: ReadonlyMap<unknown, boolean> = new Map([
   ['In', true],
   ['NotIn', true],
@@ -62,7 +62,7 @@ const operators: ReadonlyMap<unknown, boolean> = new Map([
   ['DoesNotExist', false],
 ])
 
-/** What keeps a selector from being understood; nothing when it is understood. */
+/** Why a selector is invalid; empty if it is valid. */
 export function selectorProblems(selector: LabelSelector | undefined): readonly SelectorProblem[] {
   const byLabels = Object.keys(selector?.matchLabels ?? {}).flatMap((key) =>
     keyProblems(key, `matchLabels[${key}]`),

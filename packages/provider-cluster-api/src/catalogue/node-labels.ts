@@ -20,15 +20,15 @@ import type { TemplateFacts } from './template-facts.ts'
 /** Architectures that Kubernetes runs on. */
 const architectures = ['amd64', 'arm64', 's390x', 'ppc64le'] as const
 
-/** What a node has for an architecture when nothing tells. */
+/** The architecture of nodes without an architecture label. */
 export type Architecture = (typeof architectures)[number]
 
-/** @param text value of `CAPI_SCALE_ZERO_DEFAULT_ARCH`; anything but an architecture stands for amd64. */
+/** @param text value of `CAPI_SCALE_ZERO_DEFAULT_ARCH`; anything but an architecture counts as amd64. */
 export function defaultArchitecture(text: string | undefined): Architecture {
   return architectures.find((each) => each === text) ?? 'amd64'
 }
 
-/** What labels are read from. */
+/** Where labels come from. */
 export interface LabelSources {
   readonly deployment: MachineDeployment
   readonly facts: TemplateFacts | undefined
@@ -36,7 +36,7 @@ export interface LabelSources {
   readonly architecture: Architecture
 }
 
-/** Entries of the labels annotation: parts without `=` are none, a later one takes the place of an earlier one. */
+/** Entries of the labels annotation. Parts without `=` are ignored; later entries override earlier ones. */
 export function parseLabels(text: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (const part of text === '' ? [] : text.split(',')) {
@@ -46,7 +46,7 @@ export function parseLabels(text: string): ReadonlyMap<string, string> {
   return found
 }
 
-/** Whether Cluster API copies a label of a Machine to its Node. */
+/** Whether Cluster API copies a Machine's label to its Node. */
 export function isPropagated(key: string, { group }: Pick<ClusterApiNames, 'group'>): boolean {
   const [domain = ''] = key.split('/', 1)
   if (domain === 'node-role.kubernetes.io') return true
@@ -56,8 +56,8 @@ export function isPropagated(key: string, { group }: Pick<ClusterApiNames, 'grou
 }
 
 /**
- * Labels of the nodes, with what stands for those that nothing tells: architecture, operating system, capacity type,
- * and the name of the MachineDeployment as the instance type. Labels that no Node can have are omitted and told.
+ * Labels of the nodes. If unknown, architecture, operating system, capacity type and instance type (the name of the
+ * MachineDeployment) get defaults. Invalid labels are left out and reported.
  */
 export function nodeLabelsOf(sources: LabelSources, findings: Findings): Readonly<Record<string, string>> {
   const { deployment, names } = sources
@@ -77,7 +77,7 @@ export function nodeLabelsOf(sources: LabelSources, findings: Findings): Readonl
   return found
 }
 
-/** What holds unless labels say otherwise. */
+/** Defaults of labels. */
 function assumedLabels(
   { deployment, facts, architecture }: LabelSources,
   findings: Findings,
@@ -94,7 +94,7 @@ function assumedLabels(
   }
 }
 
-/** Keys that Kubernetes has given up for others come first, so that these win. */
+/** Deprecated keys first, so that current ones override them. */
 function inOrderOfAge(entries: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
   const isFormer = (key: string) => normalizedLabel(key) !== key
   return [...entries].toSorted(([a], [b]) => Number(isFormer(b)) - Number(isFormer(a)))
@@ -106,7 +106,10 @@ function labelProblem(key: string, value: string, names: ClusterApiNames): strin
   return isOfNodes(key, names) ? undefined : `label ${key} is ignored: Tenon sets it`
 }
 
-/** Whether a MachineDeployment may give its nodes the label: membership is one of Machines, others are the core's. */
+/**
+ * Whether a MachineDeployment may set the label on its nodes. The member label is for Machines; some labels belong to
+ * the core.
+ */
 function isOfNodes(key: string, { member }: ClusterApiNames): boolean {
   const reserved = [member, labels.hostname, nodeClassLabel(clusterAPINodeClassKind)]
   if (reserved.includes(key)) return false
@@ -121,7 +124,7 @@ function checkCapacityType(found: Readonly<Record<string, string>>, findings: Fi
     )
 }
 
-/** A type has to have a name, and claims give it to their Nodes. */
+/** A type needs a name that is a valid label value, as Nodes get it. */
 function nameInstanceType(
   { metadata: { name } }: MachineDeployment,
   found: Record<string, string>,

@@ -1,4 +1,4 @@
-/** Taints that the nodes of a MachineDeployment keep, and which NodePools know of them (cluster-api.md 6). */
+/** Taints that the nodes of a MachineDeployment keep, and which NodePools expect them (cluster-api.md 6). */
 import {
   isKnownEphemeralTaint,
   labelValueProblem,
@@ -17,7 +17,9 @@ import type { Findings } from './findings.ts'
 
 const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'] as const
 
-/** The taints of the template, those of the annotation in their place. Entries that are no taint are omitted and told. */
+/**
+ * The taints of the template, or of the annotation if there is one. Invalid entries are left out and reported.
+ */
 export function nodeTaintsOf(
   { metadata, spec }: MachineDeployment,
   { uninitialized }: Pick<ClusterApiNames, 'uninitialized'>,
@@ -40,11 +42,11 @@ export function nodeTaintsOf(
         `annotation ${capacityAnnotations.taints}: "${shortened(text)}" is left out; write KEY=VALUE:EFFECT with NoSchedule, PreferNoSchedule or NoExecute`,
       )
   }
-  // Cluster API removes its own once the node is ready.
+  // Cluster API removes its own taint once the node is ready.
   return taints.filter((taint) => !isKnownEphemeralTaint(taint) && taint.key !== uninitialized)
 }
 
-/** `key=value:effect` or `key:effect`; undefined when it is neither. */
+/** `key=value:effect` or `key:effect`; undefined if it is neither. */
 function parseTaint(text: string): Taint | undefined {
   const [, key = '', value = '', named = ''] = /^([^=:]*)(?:=([^:]*))?:(\w+)$/.exec(text) ?? []
   const effect = effects.find((each) => each === named)
@@ -53,12 +55,12 @@ function parseTaint(text: string): Taint | undefined {
   return { key, ...(value !== '' && { value }), effect }
 }
 
-/** Where taints are known from before a node is there. */
+/** Taints that are known before a node exists. */
 type Tainted = Pick<NodeClaim['spec'], 'taints' | 'startupTaints'>
 
 /**
- * The taints that keep pods away and that neither `taints` nor `startupTaints` know of. Pods would be sent to such nodes
- * and never run there, as decisions see the taints of NodePools only.
+ * Hard taints that are neither in `taints` nor in `startupTaints`. Decisions only see the taints of NodePools, so pods
+ * planned for such nodes would never run there.
  */
 export function unforeseenTaints(
   taints: readonly Taint[],
@@ -68,7 +70,7 @@ export function unforeseenTaints(
   return taints.filter((taint) => taint.effect !== 'PreferNoSchedule' && !known.has(taintText(taint)))
 }
 
-/** Whether the template of a NodePool knows of all taints that keep pods away from the nodes of a MachineDeployment. */
+/** Whether the template of a NodePool has all hard taints of a MachineDeployment's nodes. */
 export function fitsPool(
   { taints }: { readonly taints: readonly Taint[] },
   { spec }: Pick<NodePool, 'spec'>,
@@ -76,7 +78,7 @@ export function fitsPool(
   return unforeseenTaints(taints, spec.template.spec).length === 0
 }
 
-/** What a user has to know of such taints; undefined when there are none. */
+/** What a user must know about such taints; undefined if there are none. */
 export function taintNotice(taints: readonly Taint[]): string | undefined {
   const texts = unforeseenTaints(taints, {}).map(taintText)
   if (texts.length === 0) return undefined

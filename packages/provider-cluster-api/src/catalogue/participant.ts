@@ -3,32 +3,34 @@ import type { PricePerHour, Resources, Taint, Unavailability } from '@tenon/api'
 import type { HubKey } from '../hub/keys.ts'
 import type { MachineDeployment } from '../objects.ts'
 
-/** A MachineDeployment whose Machines may become nodes, and what such a node is like. */
+/** A MachineDeployment whose Machines may become nodes, with the properties of these nodes. */
 export interface Participant {
   readonly key: HubKey
   readonly deployment: MachineDeployment
-  /** Name of its instance type; several may share one. */
+  /** Name of its instance type, which several may share. */
   readonly typeName: string
-  /** Labels of its nodes: architecture, operating system, instance type, capacity type and, if known, zone included. */
+  /**
+   * Labels of its nodes, including architecture, operating system, instance type, capacity type and, if known, zone.
+   */
   readonly labels: Readonly<Record<string, string>>
   /** Taints that its nodes keep. */
   readonly taints: readonly Taint[]
   readonly capacity: Resources
-  /** Empty when it is not known. */
+  /** Empty if unknown. */
   readonly zone: string
   readonly capacityType: string
   readonly pricePerHour: PricePerHour
-  /** Most replicas that it may have; absent when nothing bounds it. */
+  /** Maximum replicas; absent without a limit. */
   readonly maxReplicas?: number
-  /** Why it cannot grow now; absent when it can. */
+  /** Why it cannot grow now; absent if it can. */
   readonly unavailability?: Unavailability
-  /** Whether somebody else keeps its replicas at a number. */
+  /** Whether somebody else manages its replicas. */
   readonly isKept: boolean
-  /** What its user may have meant otherwise, as clauses without a full stop. */
+  /** Possible mistakes of the user, as clauses without a full stop. */
   readonly warnings: readonly string[]
 }
 
-/** What a MachineDeployment turned out to be. */
+/** The result of reading a MachineDeployment. */
 export type Reading =
   | { readonly kind: 'participant'; readonly participant: Participant }
   /** Not used, for a reason that its user can fix: a clause without a full stop. */

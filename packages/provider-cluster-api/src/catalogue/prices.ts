@@ -1,4 +1,4 @@
-/** What Machines cost: an annotation says it, or a file by instance type (cluster-api.md 3, 12). */
+/** Prices of Machines, from an annotation or from a file by instance type (cluster-api.md 3, 12). */
 import {
   isKnownPrice,
   isLabelValue,
@@ -12,17 +12,17 @@ import type { MachineDeployment } from '../objects.ts'
 import { shortened } from './capacity.ts'
 import type { Findings } from './findings.ts'
 
-/** Prices of an hour by instance type. */
+/** Prices per hour by instance type. */
 export interface PriceList {
-  /** Three letters, of all prices; absent when the file does not say. */
+  /** ISO 4217, for all prices; absent if the file names none. */
   readonly currency?: string
   readonly pricesPerHour: ReadonlyMap<string, number>
 }
 
-/** Of an installation without the file. */
+/** For an installation without the file. */
 export const noPrices: PriceList = { pricesPerHour: new Map() }
 
-/** A file is taken as a whole or not at all. The error names the line or the field, and the fix. */
+/** A file is valid as a whole or not at all. The error names the line or the field, and the fix. */
 export type PriceFileReading =
   | { readonly ok: PriceList; readonly error?: undefined }
   | { readonly error: string; readonly ok?: undefined }
@@ -30,10 +30,10 @@ export type PriceFileReading =
 const example = '{"currency": "EUR", "prices": {"m.large": "0.12"}}'
 const decimal = /^\d+(\.\d+)?$/
 
-/** Something in the file that cannot be used. */
+/** An error in the file. */
 class FileError extends Error {}
 
-/** Reads a price file: prices by instance type, by themselves or as `prices` beside a `currency`. */
+/** Reads a price file: prices by instance type, directly or in `prices` next to a `currency`. */
 export function readPriceFile(text: string): PriceFileReading {
   try {
     return { ok: priceListIn(parsed(text)) }
@@ -43,7 +43,7 @@ export function readPriceFile(text: string): PriceFileReading {
   }
 }
 
-/** The price of a Machine for one hour; a wrong annotation makes it unknown, whatever the file says. */
+/** The price of a Machine per hour. An invalid annotation makes it unknown, even if the file has a price. */
 export function priceOf(
   { metadata: { annotations } }: MachineDeployment,
   instanceType: string,
@@ -61,7 +61,7 @@ export function priceOf(
   return found
 }
 
-/** `0.25 EUR`, or the number alone. */
+/** `0.25 EUR`, or only the number. */
 export function priceText(pricePerHour: number, { currency }: PriceList): string {
   return currency === undefined ? String(pricePerHour) : `${pricePerHour} ${currency}`
 }

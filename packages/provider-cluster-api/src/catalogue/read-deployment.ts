@@ -1,4 +1,4 @@
-/** From a MachineDeployment to a source of nodes (cluster-api.md 5, 6). */
+/** Converts a MachineDeployment to a source of nodes (cluster-api.md 5, 6). */
 import { labels, ownValue } from '@tenon/api'
 import { hubKeyOf } from '../hub/keys.ts'
 import type { ClusterApiNames } from '../names.ts'
@@ -13,9 +13,9 @@ import { type PriceList, priceOf } from './prices.ts'
 import type { TemplateFacts } from './template-facts.ts'
 
 /**
- * Reads a MachineDeployment that takes part.
- * @param facts of its infrastructure template; undefined when it has none.
- * @param architecture of nodes of which nothing tells it.
+ * Reads a member.
+ * @param facts about its infrastructure template; undefined if it has none.
+ * @param architecture the default for nodes without an architecture label.
  */
 export function readDeployment(
   deployment: MachineDeployment,

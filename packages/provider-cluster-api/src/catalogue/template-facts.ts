@@ -1,4 +1,4 @@
-/** What an infrastructure template tells of the machines that are made from it (cluster-api.md 6). */
+/** What an infrastructure template says about its machines (cluster-api.md 6). */
 import {
   isLabelValue,
   isQuantity,
@@ -9,21 +9,24 @@ import {
   setOwn,
 } from '@tenon/api'
 
-/** What is known of a template. */
+/** The known facts about a template. */
 export interface TemplateFacts {
   readonly capacity: Resources
   readonly architecture?: string
   readonly operatingSystem?: string
-  /** Why it could not be read, or not lately: a clause without a full stop. */
+  /** Why the last read failed: a clause without a full stop. */
   readonly problem?: string
 }
 
-/** A template as far as Cluster API's contract goes; its provider writes it, so anything may be there. */
+/**
+ * The part of a template that Cluster API's contract defines. Its infrastructure provider writes it, so any field may
+ * be invalid.
+ */
 export interface InfrastructureTemplate extends KubeObject {
   readonly status?: unknown
 }
 
-/** What `status` says. Amounts that are none are omitted; if one is not a string, all of them are. */
+/** Facts in `status`. Invalid amounts are left out; if one is not a string, all are. */
 export function factsIn({ status }: InfrastructureTemplate): TemplateFacts {
   const { capacity, nodeInfo } = members(status)
   const { architecture, operatingSystem } = members(nodeInfo)

@@ -1,4 +1,4 @@
-/** Infrastructure templates, read from the hub and kept for a while (cluster-api.md 6). */
+/** Reads infrastructure templates from the hub and caches them (cluster-api.md 6). */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import { isKubeError, withDeadline } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
@@ -7,15 +7,15 @@ import type { MachineDeployment, TemplateRef } from '../objects.ts'
 import { preferredVersion } from './api-versions.ts'
 import { factsIn, type InfrastructureTemplate, type TemplateFacts } from './template-facts.ts'
 
-/** Templates hardly ever change: Cluster API wants a new one instead. */
+/** Templates rarely change, as Cluster API wants a new template instead. */
 const refreshMs = 5 * 60_000
 const retryMs = 60_000
-/** Decisions wait for the first read of a template, not longer than this. */
+/** The longest time that decisions wait for the first read of a template. */
 const deadlineMs = 10_000
-/** Templates that are remembered. */
+/** Maximum cached templates. */
 const mostKept = 2000
 
-/** A definition as far as it says which versions are served. */
+/** The part of a CRD that lists served versions. */
 interface Definition extends KubeObject {
   readonly spec?: { readonly versions?: readonly { readonly name?: string; readonly served?: boolean }[] }
 }
@@ -28,36 +28,36 @@ const definitionKind: ResourceType<Definition> = {
   namespaced: false,
 }
 
-/** A template that a MachineDeployment names. */
+/** The template of a MachineDeployment. */
 interface TemplateName {
   readonly namespace: string
   readonly name: string
   readonly kind: string
   readonly group: string
-  /** Absent where the reference leaves it to the server. */
+  /** Absent if the reference does not name it. */
   readonly version?: string
 }
 
 interface Entry {
   readonly facts: TemplateFacts | undefined
-  /** By {@link Clock.monotonic}; reads begin from here on. */
+  /** By {@link Clock.monotonic}; after that it is read again. */
   readonly staleMs: number
   readonly reading: Promise<TemplateFacts> | undefined
 }
 
-/** What templates work with. */
+/** What the cache of templates needs. */
 export interface TemplateDependencies {
   readonly hub: { readonly kube: Pick<Hub['kube'], 'get'> }
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** Knows the infrastructure templates of MachineDeployments. */
+/** Cached infrastructure templates of MachineDeployments. */
 export class InfrastructureTemplates {
   readonly #deps: TemplateDependencies
   /** The least recently used first. */
   readonly #entries = new Map<string, Entry>()
-  /** References that cannot be followed; each once, so that the same one is the same object. */
+  /** Invalid references, interned so that equal ones are the same object. */
   readonly #wrong = new Map<string, TemplateFacts>()
 
   constructor(deps: TemplateDependencies) {
@@ -65,8 +65,8 @@ export class InfrastructureTemplates {
   }
 
   /**
-   * What the template of a MachineDeployment tells; undefined when it names none. What is known already is told at
-   * once, and read again after some minutes; it stands while the hub is away. The same object until it changes.
+   * Facts about a MachineDeployment's template; undefined if it has none. A cached result is returned at once and
+   * refreshed after some minutes; it stays while the hub is unreachable. The same object until it changes.
    */
   async factsOf(deployment: MachineDeployment): Promise<TemplateFacts | undefined> {
     const named = templateOf(deployment)
@@ -166,7 +166,7 @@ export class InfrastructureTemplates {
   }
 }
 
-/** The template, what is wrong with the reference, or undefined when there is none. */
+/** The template, the problem of the reference, or undefined if there is none. */
 function templateOf({ metadata, spec }: MachineDeployment): TemplateName | string | undefined {
   const ref = spec?.template?.spec?.infrastructureRef
   if (ref === undefined) return undefined
@@ -179,7 +179,7 @@ function templateOf({ metadata, spec }: MachineDeployment): TemplateName | strin
   return { namespace, name, kind, group, ...(version !== undefined && { version }) }
 }
 
-/** v1beta2 names the group alone, v1beta1 its version as well. */
+/** v1beta2 references name only the group, v1beta1 also the version. */
 function groupOf({ apiGroup = '', apiVersion = '' }: TemplateRef): { group: string; version?: string } {
   const [group = '', version] = apiVersion.includes('/') ? apiVersion.split('/', 2) : [apiGroup]
   return { group, ...(version !== undefined && version !== '' && { version }) }

@@ -1,4 +1,4 @@
-/** Opens the management cluster, however long that takes (cluster-api.md 14). */
+/** Connects to the management cluster, however long that takes (cluster-api.md 14). */
 import type { ResourceType } from '@tenon/api'
 import {
   type AccessReviews,
@@ -16,27 +16,29 @@ import type { Hub, HubScope, HubState, OpenHub } from './hub.ts'
 
 const firstPauseMs = 1000
 const longestPauseMs = 30_000
-/** How often is told what the first lists wait for. */
+/** How often a wait for the first lists is logged. */
 const reportMs = 10_000
 
-/** What a {@link HubConnection} works with. */
 export interface HubConnectionOptions {
   readonly server: string
   readonly kube: WatchingKubeClient
   readonly scope: HubScope
   readonly group: string
-  /** Absent to take the newest version that is served and understood. */
+  /** Absent = the newest supported version that is served. */
   readonly version?: ServedVersion
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
-  /** Absent where the cluster is its own hub: without it nothing else works either. */
+  /** Absent if the cluster is its own hub, as nothing works while it is unreachable. */
   readonly health?: HubHealth
-  /** Absent where the cluster is its own hub: its rights are those of the service account. */
+  /** Absent if the cluster is its own hub, whose permissions are those of the service account. */
   readonly reviews?: AccessReviews
 }
 
-/** Waits for the hub's API and for the first lists, then is open for good: what is known stands while it is away. */
+/**
+ * Waits for the hub's API and for the first lists. Stays open after that: known state is kept while the hub is
+ * unreachable.
+ */
 export class HubConnection implements Hub {
   readonly server: string
   readonly kube: WatchingKubeClient
@@ -74,7 +76,7 @@ export class HubConnection implements Hub {
     else this.#opened.add(listener)
   }
 
-  /** Begins to open the hub; goes on until it is open, or `signal` aborts. */
+  /** Retries until the hub is open or `signal` aborts. */
   start(signal: AbortSignal): void {
     void this.#open(signal).catch((error: unknown) => {
       if (!signal.aborted) throw error
@@ -86,7 +88,7 @@ export class HubConnection implements Hub {
     const version = await this.#served(signal)
     const kinds = kindsOf(group, version)
     const registry = createCacheRegistry({ ...this.#options, client: this.kube })
-    // A role in one namespace allows no other lists.
+    // A Role in one namespace does not allow cluster-wide lists.
     const { namespace } = this.scope
     const within = namespace === undefined ? {} : { namespace }
     const caches = {
@@ -118,7 +120,7 @@ export class HubConnection implements Hub {
     this.#opened.notify(hub)
   }
 
-  /** The version to use, once the hub serves one that is understood. */
+  /** The version to use, once the hub serves a supported one. */
   async #served(signal: AbortSignal): Promise<ServedVersion> {
     const { clock, logger, version } = this.#options
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, 2 * pauseMs)) {
@@ -132,7 +134,7 @@ export class HubConnection implements Hub {
     }
   }
 
-  /** Why one of the lists does not arrive, in the words of the server; undefined when it would. */
+  /** Why the server refuses one of the lists; undefined if it does not. */
   async #refusal(types: readonly ResourceType[], signal: AbortSignal): Promise<string | undefined> {
     for (const type of types) {
       try {
@@ -144,7 +146,7 @@ export class HubConnection implements Hub {
     return undefined
   }
 
-  /** In the log, as what is missing may be needed first in an hour. */
+  /** Logs missing permissions, which may otherwise be noticed much later. */
   async #tellMissingRights(signal: AbortSignal): Promise<void> {
     const { logger, reviews, scope } = this.#options
     if (reviews === undefined) return
@@ -153,7 +155,7 @@ export class HubConnection implements Hub {
       for (const right of hubRights(scope.namespace))
         if (!(await reviews.isAllowed(right, undefined, signal))) missing.push(rightText(right))
     } catch (error) {
-      // Nothing depends on the answers.
+      // It is only a warning.
       if (!isKubeError(error)) return
     }
     if (missing.length > 0)
@@ -167,7 +169,7 @@ export class HubConnection implements Hub {
     return message.includes(this.server) ? message : `${this.server}: ${message}`
   }
 
-  /** Nothing is wanted but an answer. */
+  /** Tries a list of one item. */
   async #probe(type: ResourceType, signal: AbortSignal): Promise<void> {
     const { namespace } = this.scope
     const fieldSelector = 'metadata.name=tenon-asks-whether-this-is-served'
@@ -193,7 +195,7 @@ export class HubConnection implements Hub {
   }
 }
 
-/** What the hub answered. */
+/** The result of a probe. */
 type Probe =
   | { readonly kind: 'served'; readonly version: ServedVersion }
   | { readonly kind: 'missing'; readonly message: string }

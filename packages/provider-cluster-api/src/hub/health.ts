@@ -1,8 +1,8 @@
-/** Whether the management cluster answers, as its requests show. */
+/** Whether the management cluster responds, by the results of requests. */
 import { isKubeError } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 
-/** Told of every request. */
+/** Receives the result of every request. */
 export class HubHealth {
   readonly #clock: Pick<Clock, 'now'>
   #isAway = false
@@ -12,7 +12,10 @@ export class HubHealth {
     this.#clock = clock
   }
 
-  /** Until when it did not answer, in Unix milliseconds: now while that lasts, undefined when it never was so. */
+  /**
+   * Until when it did not respond, in Unix milliseconds: the current time while that lasts, undefined if it never
+   * happened.
+   */
   get awayUntilMs(): number | undefined {
     return this.#isAway ? this.#clock.now() : this.#backMs
   }
@@ -21,7 +24,7 @@ export class HubHealth {
     return this.#isAway
   }
 
-  /** @param error what a request ended with; undefined for an answer. */
+  /** @param error of a request; undefined for a success. */
   told(error?: unknown): void {
     if (error !== undefined && isKubeError(error, 'transport', 'server')) {
       this.#isAway = true

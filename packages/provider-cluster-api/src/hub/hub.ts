@@ -1,24 +1,24 @@
-/** The management cluster: where MachineDeployments and Machines are (cluster-api.md 14). */
+/** The management cluster, with MachineDeployments and Machines (cluster-api.md 14). */
 import type { Cache, WatchingKubeClient } from '@tenon/kube'
 import type { ClusterApiNames } from '../names.ts'
 import type { Cluster, HubKinds, Machine, MachineDeployment } from '../objects.ts'
 
-/** What of the hub belongs to the workload cluster. */
+/** The part of the hub that belongs to the workload cluster. */
 export interface HubScope {
-  /** Only MachineDeployments and Machines in it are looked at; every namespace without it. */
+  /** Restricts MachineDeployments and Machines to a namespace; default: all. */
   readonly namespace?: string
-  /** Only those whose `spec.clusterName` it is. */
+  /** Restricts them by `spec.clusterName`. */
   readonly clusterName?: string
 }
 
-/** What is followed there, as soon as the first lists have arrived. */
+/** The caches of the hub, once they are synced. */
 interface HubCaches {
   readonly machineDeployments: Cache<MachineDeployment>
   readonly machines: Cache<Machine>
   readonly clusters: Cache<Cluster>
 }
 
-/** A hub whose API is known and whose objects have been listed. */
+/** A hub with a known API version and synced caches. */
 export interface OpenHub {
   readonly kinds: HubKinds
   readonly caches: HubCaches
@@ -27,23 +27,23 @@ export interface OpenHub {
 /** Whether the hub can be used. */
 export type HubState =
   | { readonly kind: 'open'; readonly hub: OpenHub }
-  /** It has not been read since this process began to lead. */
+  /** It has not been read since this process became leader. */
   | { readonly kind: 'waiting'; readonly because: string }
 
-/** The management cluster as the rest of the provider sees it. */
+/** The management cluster as the rest of the provider uses it. */
 export interface Hub {
-  /** URL of its API server; the workload cluster's own where both are one. */
+  /** URL of its API server; that of the workload cluster if both are one. */
   readonly server: string
   readonly kube: WatchingKubeClient
   readonly names: ClusterApiNames
   readonly scope: HubScope
-  /** Never `waiting` again once it was open: what is known stands while the hub is away. */
+  /** Never `waiting` again after it was open: known state is kept while the hub is unreachable. */
   readonly state: HubState
   /**
-   * Until when it did not answer, or had not been read, in Unix milliseconds: now while that lasts, undefined when it
-   * never was so.
+   * Until when it did not respond or was not read, in Unix milliseconds: the current time while that lasts, undefined
+   * if it never happened.
    */
   readonly awayUntilMs: number | undefined
-  /** Calls `listener` when the hub has been opened. */
+  /** Calls `listener` when the hub is open. */
   onOpen(listener: (hub: OpenHub) => void): void
 }

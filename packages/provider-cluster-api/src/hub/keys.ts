@@ -1,7 +1,7 @@
 /** Names of objects of the hub. */
 import type { KubeObject } from '@tenon/api'
 
-/** Names one object of a known kind. */
+/** Identifies an object of a known kind. */
 export interface HubKey {
   readonly namespace: string
   readonly name: string
@@ -11,7 +11,7 @@ export function hubKeyOf({ metadata }: Pick<KubeObject, 'metadata'>): HubKey {
   return { namespace: metadata.namespace ?? '', name: metadata.name }
 }
 
-/** `namespace/name`, as the annotation of a NodeClaim has it. */
+/** `namespace/name`, as in the annotation of a NodeClaim. */
 export function hubText({ namespace, name }: HubKey): string {
   return `${namespace}/${name}`
 }
@@ -26,7 +26,7 @@ export function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Orders objects of the hub by age, the oldest first, then by name. */
+/** Oldest first, then by name. */
 export function compareAges(
   { metadata: a }: Pick<KubeObject, 'metadata'>,
   { metadata: b }: Pick<KubeObject, 'metadata'>,

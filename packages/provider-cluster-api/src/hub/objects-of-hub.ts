@@ -1,10 +1,15 @@
-/** Reads of the hub that rely on no cache: what is bound, scaled or deleted is decided on these (cluster-api.md 8). */
+/**
+ * Reads of the hub without a cache: bindings, replicas and deletions are decided by these (cluster-api.md 8).
+ */
 import { ProviderError } from '@tenon/provider'
 import type { HubKey } from './keys.ts'
 import type { Cluster, MachineDeployment, Machine, MachineSet } from '../objects.ts'
 import type { Hub, OpenHub } from './hub.ts'
 
-/** The hub, once it has been read. @throws ProviderError that says what it waits for. */
+/**
+ * The hub, once it is open.
+ * @throws ProviderError that says what it waits for.
+ */
 export function opened(hub: Pick<Hub, 'state'>): OpenHub {
   const { state } = hub
   if (state.kind === 'open') return state.hub
@@ -14,7 +19,7 @@ export function opened(hub: Pick<Hub, 'state'>): OpenHub {
   )
 }
 
-/** The Cluster that a MachineDeployment belongs to, as it was told last. */
+/** The cached Cluster of a MachineDeployment. */
 export function clusterOf(
   hub: Pick<Hub, 'state'>,
   { metadata, spec }: MachineDeployment,
@@ -23,7 +28,7 @@ export function clusterOf(
   return opened(hub).caches.clusters.get({ namespace, name: spec?.clusterName ?? '' })
 }
 
-/** Uncached reads. */
+/** Reads without a cache. */
 export class HubReads {
   readonly #hub: Hub
 
@@ -39,7 +44,7 @@ export class HubReads {
     return await this.#hub.kube.get(opened(this.#hub).kinds.machine, key, optional(signal))
   }
 
-  /** All Machines of a MachineDeployment, those being deleted included. */
+  /** All Machines of a MachineDeployment, including those being deleted. */
   async machinesOf({ namespace, name }: HubKey, signal?: AbortSignal): Promise<readonly Machine[]> {
     const { kube, names } = this.#hub
     return await kube.list(opened(this.#hub).kinds.machine, {
@@ -58,7 +63,7 @@ export class HubReads {
     })
   }
 
-  /** All Machines of the workload cluster; `membersOnly` omits those that belong to no NodeClaim. */
+  /** All Machines of the workload cluster; with `membersOnly` only those of NodeClaims. */
   async machines(membersOnly: boolean, signal?: AbortSignal): Promise<readonly Machine[]> {
     const { kube, names, scope } = this.#hub
     const member = { key: names.member, operator: 'Exists' } as const

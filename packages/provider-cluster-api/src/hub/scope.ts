@@ -1,10 +1,10 @@
-/** Which objects of a hub are looked at, from the environment (cluster-api.md 6, 14). */
+/** The scope of the hub, from the environment (cluster-api.md 6, 14). */
 import { ownValue } from '@tenon/api'
 import type { ProviderEnvironment } from '@tenon/provider'
 import { defaultGroup } from '../names.ts'
 import type { HubScope } from './hub.ts'
 
-/** The value of a variable; undefined when it is not set, or empty. */
+/** The value of a variable; undefined if it is unset or empty. */
 export function given(env: ProviderEnvironment, variable: string): string | undefined {
   const value = ownValue(env, variable)
   return value === '' ? undefined : value

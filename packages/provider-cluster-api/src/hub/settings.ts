@@ -1,4 +1,4 @@
-/** How the management cluster is reached (cluster-api.md 14). */
+/** How to reach the management cluster (cluster-api.md 14). */
 import { directKubeConfig, KubeConfigError, type LoadedKubeConfig, loadKubeConfig } from '@tenon/kube'
 import { type ProviderEnvironment, ProviderSettingError } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
@@ -6,18 +6,18 @@ import { type ServedVersion, servedVersions } from '../objects.ts'
 import type { HubScope } from './hub.ts'
 import { given, groupIn, scopeIn } from './scope.ts'
 
-/** What is set about the management cluster. */
+/** Settings of the management cluster. */
 export interface HubSettings {
-  /** Absent when the cluster manages itself. */
+  /** Absent if the cluster is its own management cluster. */
   readonly config?: LoadedKubeConfig
   readonly scope: HubScope
   /** API group of Cluster API. */
   readonly group: string
-  /** Absent to take the newest version that is served and understood. */
+  /** Absent = the newest supported version that is served. */
   readonly version?: ServedVersion
 }
 
-/** @throws ProviderSettingError for a kubeconfig or URL that cannot be used. */
+/** @throws ProviderSettingError for an invalid kubeconfig or URL. */
 export function readHubSettings(env: ProviderEnvironment, clock: Clock, logger: Logger): HubSettings {
   const variable: Given = (name) => given(env, name)
   const config = readConfig(variable, clock, logger)

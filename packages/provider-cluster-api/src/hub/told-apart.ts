@@ -1,10 +1,10 @@
-/** Errors of the management cluster that do not look like those of the workload cluster. */
+/** Marks errors of the management cluster, so that they differ from those of the workload cluster. */
 import { isKubeError, KubeError, type WatchingKubeClient } from '@tenon/kube'
 import type { HubHealth } from './health.ts'
 
 const methods: ReadonlySet<PropertyKey> = new Set(['get', 'list', 'create', 'patch', 'delete'])
 
-/** The client with the server named in the errors of its requests, and each told to `health`. */
+/** A client whose errors name the server and are reported to `health`. */
 export function toldApart(
   client: WatchingKubeClient,
   server: string,

@@ -1,6 +1,6 @@
 /**
- * How many replicas a MachineDeployment needs (cluster-api.md 9, 10). All of it is counted again from what the hub
- * shows, so that a step that is repeated after a crash changes nothing twice.
+ * How many replicas a MachineDeployment needs (cluster-api.md 9, 10). Always computed from the hub's state, so that a
+ * step that is repeated after a crash changes nothing twice.
  */
 import { ownValue } from '@tenon/api'
 import { type ClusterApiNames, ownNames } from '../names.ts'
@@ -9,15 +9,15 @@ import { compareAges } from '../hub/keys.ts'
 import type { Machine, MachineDeployment } from '../objects.ts'
 import { bindingOf, isStaying } from './binding.ts'
 
-/** What Tenon notes at a MachineDeployment. */
+/** What Tenon stores on a MachineDeployment. */
 interface Ledger {
-  /** UIDs of Machines that are going and that `spec.replicas` counts no more. */
+  /** UIDs of Machines that are being removed and for which `spec.replicas` was lowered already. */
   readonly released: ReadonlySet<string>
-  /** How many of `spec.replicas` Tenon asked for; what is more has been asked for by somebody else. */
+  /** How many of `spec.replicas` Tenon requested. Others requested the rest. */
   readonly asked: number
 }
 
-/** The ledger of a MachineDeployment; what cannot be read counts as nothing. */
+/** The ledger of a MachineDeployment; an invalid one counts as empty. */
 function ledgerOf({ metadata: { annotations } }: MachineDeployment): Ledger {
   const released = (ownValue(annotations, ownNames.released) ?? '').split(',').filter((uid) => uid !== '')
   const asked = ownValue(annotations, ownNames.asked) ?? ''
@@ -25,8 +25,8 @@ function ledgerOf({ metadata: { annotations } }: MachineDeployment): Ledger {
 }
 
 /**
- * How many replicas are Tenon's: those that it asked for, and those whose Machines its claims have got, who ever asked
- * for them. Never more than there are: others may have taken some away.
+ * How many replicas are Tenon's: those that it requested, and those with Machines of its claims, whoever requested
+ * them. At most `spec.replicas`, as others may have lowered it.
  */
 function ownReplicas(deployment: MachineDeployment, { used }: Stock): number {
   const { asked, released } = ledgerOf(deployment)
@@ -34,22 +34,24 @@ function ownReplicas(deployment: MachineDeployment, { used }: Stock): number {
   return Math.min(replicasOf(deployment), Math.max(asked, taken))
 }
 
-/** Whether all Machines of a MachineDeployment are born with the label of members, which then tells nothing. */
+/**
+ * Whether the template has the member label. Then all its Machines have it, and it says nothing about a binding.
+ */
 export function templateHasMember({ spec }: MachineDeployment, names: ClusterApiNames): boolean {
   return ownValue(spec?.template?.metadata?.labels, names.member) !== undefined
 }
 
-/** The Machines of one MachineDeployment, by what becomes of them; only {@link used} has those being deleted. */
+/** The Machines of one MachineDeployment by state; only {@link used} includes those being deleted. */
 export interface Stock {
-  /** Belong to a NodeClaim, whatever becomes of them. */
+  /** Bound to a NodeClaim, in any state. */
   readonly used: readonly Machine[]
-  /** Belong to a NodeClaim, and stay. */
+  /** Bound to a NodeClaim and not being removed. */
   readonly bound: readonly Machine[]
-  /** Belong to nobody, oldest first. */
+  /** Not bound, oldest first. */
   readonly free: readonly Machine[]
-  /** Are marked to go. */
+  /** Marked for removal. */
   readonly going: readonly Machine[]
-  /** Those of {@link going} that belong to nobody. */
+  /** Those of {@link going} that are not bound. */
   readonly unwanted: readonly Machine[]
 }
 
@@ -73,31 +75,31 @@ export function stockOf(
   }
 }
 
-/** What is asked of a MachineDeployment at once. */
+/** The requests to a MachineDeployment in one step. */
 export interface Demand {
   /** How many claims wait for a Machine. */
   readonly waiting: number
-  /** UIDs of Machines that go, for which no replica should be counted. */
+  /** UIDs of Machines to remove, for which replicas are lowered. */
   readonly release: ReadonlySet<string>
-  /** Most replicas to raise it to; absent when nothing bounds it. */
+  /** Limit of replicas; absent without a limit. */
   readonly maxReplicas?: number
 }
 
-/** What one write of a MachineDeployment should say. */
+/** The result of a step, as one write of the MachineDeployment. */
 export interface Balance {
   readonly replicas: number
-  /** How many of them are Tenon's. */
+  /** How many replicas are Tenon's. */
   readonly asked: number
-  /** UIDs of Machines that are going and that {@link replicas} does not count. */
+  /** UIDs of Machines being removed that {@link replicas} no longer counts. */
   readonly released: ReadonlySet<string>
-  /** How many of those who wait may count on a Machine; the rest are above the most replicas. */
+  /** How many waiting claims get a Machine; the rest exceeds the limit. */
   readonly served: number
 }
 
 /**
- * Replicas for all Machines that are in use and for all claims that wait. They are lowered for Machines that go,
- * and for nothing else; never below the Machines that stay, as somebody else may have lowered them for the same ones.
- * @param machines all Machines of the deployment, those being deleted included.
+ * Replicas for all Machines in use and all waiting claims. They are only lowered for Machines being removed, and never
+ * below the remaining Machines, as somebody else may have lowered them for the same Machines.
+ * @param machines all Machines of the deployment, including those being deleted.
  */
 export function balanced(
   deployment: MachineDeployment,
@@ -112,7 +114,7 @@ export function balanced(
   const fresh = [...release].filter((uid) => !known.has(uid) && present.has(uid))
   const released = new Set([...known, ...fresh].filter((uid) => present.has(uid)))
   const kept = Math.max(before - fresh.length, Math.min(before, bound.length + free.length))
-  // Marked by somebody else, or by a step that died: a replica stands for it still.
+  // Marked by somebody else, or by a step that crashed: still counted in the replicas.
   const held = going.filter(({ metadata: { uid = '' } }) => !released.has(uid)).length
   const taken = bound.length + held
   const served = Math.min(waiting, Math.max(0, Math.max(kept, maxReplicas) - taken))
@@ -121,14 +123,14 @@ export function balanced(
   return { replicas, asked: Math.min(replicas, Math.max(asked, bound.length + served)), released, served }
 }
 
-/** The merge patch that brings a MachineDeployment there; undefined when it is there. */
+/** The merge patch for the MachineDeployment; undefined if nothing changes. */
 export function balancePatch(
   deployment: MachineDeployment,
   { replicas, asked, released }: Balance,
 ): object | undefined {
   const before = replicasOf(deployment)
   const ledger = ledgerOf(deployment)
-  // What is only out of date there is tidied up with the next change.
+  // Outdated entries are removed with the next change.
   const isNews = [...released].some((uid) => !ledger.released.has(uid))
   if (replicas === before && !isNews) return undefined
   return {
@@ -142,7 +144,9 @@ export function balancePatch(
   }
 }
 
-/** What to note once others have taken replicas that Tenon had asked for: who adds some again, adds their own. */
+/**
+ * The update after others removed replicas that Tenon had requested. If they add some again, these are their own.
+ */
 export function ledgerPatch(deployment: MachineDeployment): object | undefined {
   const replicas = replicasOf(deployment)
   if (ledgerOf(deployment).asked <= replicas) return undefined
@@ -150,8 +154,7 @@ export function ledgerPatch(deployment: MachineDeployment): object | undefined {
 }
 
 /**
- * Machines that belong to nobody and for which Tenon asked: those to release, youngest first. What others have asked
- * for stays until they take it away.
+ * Unbound Machines that Tenon requested and that can be removed, youngest first. Machines that others requested stay.
  * @param waiting how many claims wait for a Machine.
  */
 export function surplusOf(deployment: MachineDeployment, stock: Stock, waiting: number): readonly Machine[] {
@@ -160,6 +163,6 @@ export function surplusOf(deployment: MachineDeployment, stock: Stock, waiting: 
   const isCounted = ({ metadata: { uid = '' } }: Machine) => !released.has(uid)
   const spare = Math.max(0, ownReplicas(deployment, stock) - used.filter(isCounted).length - waiting)
   const counted = [...unwanted.filter(isCounted), ...free.toReversed()]
-  // Nobody binds what a step has marked that failed before it deleted.
+  // A step that failed before the deletion may have left marked Machines, which nobody binds.
   return [...unwanted.filter((machine) => !isCounted(machine)), ...counted.slice(0, spare)]
 }

@@ -1,18 +1,18 @@
-/** Which NodeClaim a Machine belongs to, as the objects themselves say (cluster-api.md 3). */
+/** Which NodeClaim a Machine is bound to, by the objects themselves (cluster-api.md 3). */
 import { type NodeClaim, ownValue } from '@tenon/api'
 import type { HubKey } from '../hub/keys.ts'
 import { type ClusterApiNames, ownNames } from '../names.ts'
 import type { Machine } from '../objects.ts'
 
-/** What a Machine says of its NodeClaim. */
+/** What a Machine says about its NodeClaim. */
 export type Binding =
   | { readonly kind: 'free' }
   /** Bound by Tenon. */
   | { readonly kind: 'bound'; readonly claimName: string; readonly claimUid: string }
-  /** Bound by another provider, which notes the Machine at the NodeClaim alone. */
+  /** Bound by another provider, which only stores the Machine on the NodeClaim. */
   | { readonly kind: 'foreign' }
 
-/** @param isTemplateMember whether every Machine of its MachineDeployment is born with the label of members. */
+/** @param isTemplateMember whether all Machines of its MachineDeployment have the member label. */
 export function bindingOf(machine: Machine, names: ClusterApiNames, isTemplateMember = false): Binding {
   const claimUid = ownValue(machine.metadata.annotations, ownNames.nodeClaimUid)
   const claimName = ownValue(machine.metadata.annotations, ownNames.nodeClaim)
@@ -22,15 +22,15 @@ export function bindingOf(machine: Machine, names: ClusterApiNames, isTemplateMe
   return isMember && !isTemplateMember ? { kind: 'foreign' } : { kind: 'free' }
 }
 
-/** Whether two states of a Machine belong to the same claim, or both to none. */
+/** Whether two states of a Machine have the same binding. */
 export function isBoundAlike(one: Machine, other: Machine, names: ClusterApiNames): boolean {
   const [a, b] = [bindingOf(one, names), bindingOf(other, names)]
   return a.kind === 'bound' && b.kind === 'bound' ? a.claimUid === b.claimUid : a.kind === b.kind
 }
 
 /**
- * What binds a Machine to a claim, as a merge patch.
- * @param cluster identity of the cluster that the claim is in.
+ * The merge patch that binds a Machine to a claim.
+ * @param cluster identity of the claim's cluster.
  */
 export function bindingPatch(
   { metadata: { name, uid = '' } }: NodeClaim,
@@ -49,19 +49,19 @@ export function bindingPatch(
   }
 }
 
-/** Whether the claim of a Machine is in another cluster than `cluster`: several may share a hub. */
+/** Whether the claim of a Machine is in another cluster, as several may share a hub. */
 export function isOfOther({ metadata }: Machine, cluster: string): boolean {
   const own = ownValue(metadata.annotations, ownNames.workloadCluster)
   return own !== undefined && own !== cluster
 }
 
-/** How the annotation of a NodeClaim reads. */
+/** The parsed annotation of a NodeClaim. */
 export type MachineRef =
   | { readonly kind: 'none' }
   | { readonly kind: 'ref'; readonly key: HubKey }
   | { readonly kind: 'invalid'; readonly text: string }
 
-/** The Machine that a claim names: `namespace/name` with one slash, neither part blank. */
+/** The Machine in a claim's annotation: `namespace/name`, both not blank. */
 export function machineRefOf(claim: NodeClaim, names: ClusterApiNames): MachineRef {
   const text = ownValue(claim.metadata.annotations, names.machine)
   if (text === undefined) return { kind: 'none' }
@@ -71,7 +71,7 @@ export function machineRefOf(claim: NodeClaim, names: ClusterApiNames): MachineR
   return { kind: 'ref', key: { namespace, name } }
 }
 
-/** Whether a Machine is neither being deleted nor marked to go. */
+/** Whether a Machine is neither being deleted nor marked for removal. */
 export function isStaying({ metadata }: Machine, names: ClusterApiNames): boolean {
   return (
     metadata.deletionTimestamp === undefined &&

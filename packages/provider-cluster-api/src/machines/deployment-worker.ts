@@ -1,6 +1,6 @@
 /**
- * All that changes one MachineDeployment, one step after the other (cluster-api.md 8 to 10): claims get Machines, and
- * Machines go. Each step reads the hub again and writes the replicas once for everybody.
+ * All changes of one MachineDeployment, one step after the other (cluster-api.md 8 to 10): binding and removing
+ * Machines. Each step reads the hub again and writes the replicas once for all requests.
  */
 import { type NodeClaim, ownValue } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
@@ -11,20 +11,20 @@ import { bindingOf, isStaying } from './binding.ts'
 import { type Asker, DeploymentWrites, type Limit, type WorkerDependencies } from './deployment-writes.ts'
 import { shrinksFirst } from './shrinking.ts'
 
-/** How long requests are gathered: until none has come for a while, and never longer than this. */
+/** Requests are gathered until none arrives for `idleMs`, and at most for this time. */
 const idleMs = 100
 const gatherMs = 1000
-/** How often waiting claims look for Machines when the cache says nothing. */
+/** How often waiting claims look for Machines if the cache shows no change. */
 const pollMs = 1000
 /** How long a claim waits for a Machine to exist. */
 const patienceMs = 30_000
-/** How long is waited for further Machines once one has changed. */
+/** How long to wait for more changes after a Machine has changed. */
 const togetherMs = 50
 
-/** What a claim got. */
+/** The result for a claim. */
 export type ClaimOutcome =
   | { readonly kind: 'bound'; readonly machine: Machine }
-  /** The MachineDeployment may not grow; a clause without a full stop. */
+  /** The MachineDeployment cannot grow; a clause without a full stop. */
   | { readonly kind: 'full'; readonly because: string }
 
 interface Waiter extends Asker {
@@ -38,7 +38,7 @@ interface Release {
   readonly outcome: PromiseWithResolvers<void>
 }
 
-/** Serves one MachineDeployment. It works while there is something to do. */
+/** Serves one MachineDeployment, as long as there are requests. */
 export class DeploymentWorker {
   readonly key: HubKey
   readonly #deps: WorkerDependencies
@@ -48,9 +48,9 @@ export class DeploymentWorker {
   /** By UID of the Machine. */
   readonly #releases = new Map<string, Release>()
   #isRunning = false
-  /** The step that runs now. */
+  /** The step that is running. */
   #step: Promise<void> = Promise.resolve()
-  /** The MachineDeployment as the last step found it. */
+  /** The MachineDeployment as read by the last step. */
   #scaled: MachineDeployment | undefined
   #hasNews = false
   #lastRequestMs = 0
@@ -68,9 +68,9 @@ export class DeploymentWorker {
   }
 
   /**
-   * Binds a Machine to a claim, the one that it has already or another.
-   * @param maxReplicas most replicas that the MachineDeployment may be raised to.
-   * @throws KubeError or ProviderError when that did not work; a Machine may have been bound nevertheless.
+   * Binds a Machine to a claim: its existing one, or another.
+   * @param maxReplicas limit of replicas.
+   * @throws KubeError or ProviderError if that failed; a Machine may be bound nevertheless.
    */
   async claim(claim: NodeClaim, maxReplicas: number | undefined): Promise<ClaimOutcome> {
     const uid = claim.metadata.uid ?? ''
@@ -82,14 +82,14 @@ export class DeploymentWorker {
     return await outcome.promise
   }
 
-  /** Ends the waiting of a claim. Afterwards nothing is bound to it any more. */
+  /** Cancels the wait of a claim. Afterwards nothing is bound to it any more. */
   async forget(uid: string): Promise<void> {
     this.#waiting.get(uid)?.outcome.reject(new ProviderError('other', 'the NodeClaim is being deleted'))
     this.#waiting.delete(uid)
     await this.#step
   }
 
-  /** Has a Machine deleted, and the replicas lowered by one for it, once. Resolves when the hub has accepted. */
+  /** Deletes a Machine, and lowers the replicas by one for it, once. Resolves when the hub has accepted. */
   async release(machine: Machine): Promise<void> {
     const uid = machine.metadata.uid ?? ''
     const known = this.#releases.get(uid)
@@ -103,7 +103,7 @@ export class DeploymentWorker {
     await outcome.promise
   }
 
-  /** A Machine of this MachineDeployment has changed. */
+  /** Call it when a Machine of this MachineDeployment has changed. */
   changed(): void {
     if (this.#waiting.size > 0) this.#wake.resolve()
   }
@@ -132,7 +132,7 @@ export class DeploymentWorker {
     this.#isRunning = false
   }
 
-  /** Waits until no request has come for a while. */
+  /** Waits until no request has arrived for a while. */
   async #gather(): Promise<void> {
     const { clock } = this.#deps
     const endMs = clock.monotonic() + gatherMs
@@ -143,17 +143,17 @@ export class DeploymentWorker {
     }
   }
 
-  /** Waits until a Machine changes, a request comes, or it is time to look again. */
+  /** Waits until a Machine changes, a request arrives, or the poll interval has passed. */
   async #rest(): Promise<void> {
     const end = new AbortController()
     const pause = this.#deps.clock.sleep(pollMs, end.signal).catch(() => undefined)
     await Promise.race([pause, this.#wake.promise])
     end.abort()
-    // Machines come in numbers.
+    // Machines change in groups.
     if (!this.#hasNews) await this.#deps.clock.sleep(togetherMs)
   }
 
-  /** Tells those whom a step was for, as far as they wait still; who came during it has the next one. */
+  /** Rejects the requests of a failed step; requests that arrived during it are served by the next one. */
   #fail(waiters: readonly Waiter[], releases: readonly Release[], error: unknown): void {
     for (const waiter of waiters) {
       const { uid = '' } = waiter.claim.metadata
@@ -165,7 +165,7 @@ export class DeploymentWorker {
         this.#refuseRelease(release, error)
   }
 
-  /** Looks for Machines that have come since; what to do about their absence is decided again. */
+  /** Looks for new Machines without changing replicas. */
   async #look(): Promise<void> {
     const { reads, hub } = this.#deps
     const machines = await reads.machinesOf(this.key)
@@ -185,7 +185,7 @@ export class DeploymentWorker {
     const marked = await this.#mark(releases, machines)
     machines = machines.map((machine) => marked.get(machine.metadata.uid ?? '') ?? machine)
     const uncounted = await this.#uncounted(deployment, marked)
-    // Who comes from here on waits for the next step.
+    // Later requests wait for the next step.
     const waiters = [...this.#waiting.values()]
     const { stock, balance, limit } = await this.#writes.balance(deployment, machines, uncounted, waiters)
     await this.#delete(releases, marked)
@@ -194,7 +194,7 @@ export class DeploymentWorker {
     this.#expire(waiters, balance, machines)
   }
 
-  /** Claims whose Machine was bound by a step whose answer was lost. */
+  /** Claims whose Machine was bound by a step that lost the response. */
   #resolveBound(machines: readonly Machine[]): void {
     const { names } = this.#deps.hub
     for (const machine of machines) {
@@ -209,7 +209,9 @@ export class DeploymentWorker {
     this.#waiting.delete(claimUid)
   }
 
-  /** Marks Machines to go first when their MachineSet shrinks; those that could be marked, by UID. */
+  /**
+   * Marks Machines for deletion first when their MachineSet shrinks. Returns those that were marked, by UID.
+   */
   async #mark(
     releases: readonly Release[],
     machines: readonly Machine[],
@@ -245,7 +247,10 @@ export class DeploymentWorker {
     outcome.reject(error)
   }
 
-  /** Marked Machines for which the replicas are lowered. Another one would go for those of other MachineSets. */
+  /**
+   * Marked Machines for which the replicas may be lowered. For those of other MachineSets, a different Machine would be
+   * deleted.
+   */
   async #uncounted(
     deployment: MachineDeployment,
     marked: ReadonlyMap<string, Machine>,
@@ -256,7 +261,7 @@ export class DeploymentWorker {
     try {
       sets = await reads.setsOf(this.key)
     } catch (error) {
-      // Claims that wait can be served all the same.
+      // Waiting claims can be served nevertheless.
       for (const uid of marked.keys()) {
         const release = this.#releases.get(uid)
         if (release !== undefined) this.#refuseRelease(release, error)
@@ -287,7 +292,7 @@ export class DeploymentWorker {
     )
   }
 
-  /** Tells those for whom there is no room. */
+  /** Rejects claims that exceed the limit. */
   #refuse(waiters: readonly Waiter[], { because = 'it cannot be scaled up' }: Limit): void {
     for (const { claim } of waiters)
       this.#settle(claim.metadata.uid ?? '', {
@@ -296,7 +301,7 @@ export class DeploymentWorker {
       })
   }
 
-  /** Free Machines to those who wait, oldest first. */
+  /** Binds free Machines to waiting claims, oldest first. */
   async #assign(free: readonly Machine[], waiters: readonly Waiter[]): Promise<void> {
     await Promise.all(
       waiters.slice(0, free.length).map(async (waiter, index) => {
@@ -314,7 +319,7 @@ export class DeploymentWorker {
     )
   }
 
-  /** Ends the waiting of those for whom no Machine came. */
+  /** Ends the wait of claims that got no Machine in time. */
   #expire(waiters: readonly Waiter[], { replicas }: Balance, machines: readonly Machine[]): void {
     const now = this.#deps.clock.monotonic()
     for (const waiter of waiters) {

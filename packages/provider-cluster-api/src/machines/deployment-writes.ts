@@ -1,4 +1,4 @@
-/** What is written to one MachineDeployment and its Machines (cluster-api.md 9, 10). */
+/** Writes to one MachineDeployment and its Machines (cluster-api.md 9, 10). */
 import { type NodeClaim, ownValue } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import { ProviderError } from '@tenon/provider'
@@ -12,10 +12,10 @@ import { balanced, balancePatch, type Balance, stockOf, type Stock } from './bal
 import { bindingOf, bindingPatch, isBoundAlike, isStaying } from './binding.ts'
 import type { ReplicaContests } from '../catalogue/replica-contests.ts'
 
-/** How often a write is tried that somebody else's came before. */
+/** Attempts of a write after conflicts. */
 const attempts = 3
 
-/** What a {@link DeploymentWrites} and the worker above it work with. */
+/** What {@link DeploymentWrites} and its worker need. */
 export interface WorkerDependencies {
   readonly hub: Hub
   readonly reads: HubReads
@@ -26,24 +26,24 @@ export interface WorkerDependencies {
   readonly logger: Logger
 }
 
-/** A claim that wants a Machine. */
+/** A claim that needs a Machine. */
 export interface Asker {
   readonly claim: NodeClaim
-  /** Most replicas that the MachineDeployment may be raised to. */
+  /** Limit of replicas. */
   readonly maxReplicas: number | undefined
 }
 
-/** What a step came to. */
+/** The result of a step. */
 export interface Balanced {
   readonly stock: Stock
   readonly balance: Balance
   readonly limit: Limit
 }
 
-/** How far a MachineDeployment may grow. */
+/** The limit of a MachineDeployment's replicas. */
 export interface Limit {
   readonly maxReplicas?: number
-  /** Why not further: a clause without a full stop. */
+  /** Why it cannot grow further: a clause without a full stop. */
   readonly because?: string
 }
 
@@ -59,7 +59,7 @@ function limitOf(
   return { maxReplicas, because: `it may have ${String(maxReplicas)} replicas at most` }
 }
 
-/** Writes; each may be repeated after a crash. */
+/** All writes; each may be repeated after a crash. */
 export class DeploymentWrites {
   readonly #key: HubKey
   readonly #deps: WorkerDependencies
@@ -69,7 +69,10 @@ export class DeploymentWrites {
     this.#deps = deps
   }
 
-  /** The MachineDeployment as it is. @throws ProviderError when there is none. */
+  /**
+   * The current MachineDeployment.
+   * @throws ProviderError if it does not exist.
+   */
   async deployment(): Promise<MachineDeployment> {
     const deployment = await this.#deps.reads.deployment(this.#key)
     if (deployment !== undefined) return deployment
@@ -77,9 +80,9 @@ export class DeploymentWrites {
   }
 
   /**
-   * Marks a Machine to go first when its MachineSet shrinks.
-   * @param meant the Machine as it was when its end was decided.
-   * @throws ProviderError when it has got another claim since.
+   * Marks a Machine for deletion first when its MachineSet shrinks.
+   * @param meant the Machine as it was when its removal was decided.
+   * @throws ProviderError if it has been bound to another claim since.
    */
   async mark(machine: Machine, meant: Machine): Promise<Machine> {
     const { hub, clock } = this.#deps
@@ -98,7 +101,7 @@ export class DeploymentWrites {
     return await hub.kube.patch<Machine>(opened(hub).kinds.machine, hubKeyOf(machine), patch)
   }
 
-  /** Why a Machine is not among those of its MachineDeployment. */
+  /** Why a Machine does not belong to its MachineDeployment. */
   async absence(machine: Machine): Promise<ProviderError> {
     const key = hubKeyOf(machine)
     const current = await this.#deps.reads.machine(key)
@@ -110,7 +113,7 @@ export class DeploymentWrites {
     )
   }
 
-  /** Has a Machine deleted: a MachineSet that grows at the same time would keep one that is only marked. */
+  /** Deletes a Machine: if its MachineSet grows at the same time, a mark alone would not remove it. */
   async remove(machine: Machine): Promise<void> {
     const { hub } = this.#deps
     const { uid } = machine.metadata
@@ -122,7 +125,7 @@ export class DeploymentWrites {
     }
   }
 
-  /** Writes the replicas that everything needs, unless they are there. */
+  /** Writes the replicas, unless they are correct already. */
   async balance(
     first: MachineDeployment,
     listed: readonly Machine[],
@@ -143,7 +146,7 @@ export class DeploymentWrites {
         await this.#scale(deployment, patch, balance.replicas)
         return { stock, balance, limit }
       } catch (error) {
-        // Its controllers write often.
+        // Controllers write it often.
         if (!isKubeError(error, 'conflict') || attempt === attempts) throw error
         deployment = await this.deployment()
         machines = await reads.machinesOf(this.#key)
@@ -167,7 +170,7 @@ export class DeploymentWrites {
     logger.info('scaled a MachineDeployment', { MachineDeployment: this.#key, from, to })
   }
 
-  /** The Machine with its binding; undefined when it cannot be had any more. */
+  /** The bound Machine; undefined if it is no longer available. */
   async bind(machine: Machine, claim: NodeClaim): Promise<Machine | undefined> {
     const { hub, reads, identity } = this.#deps
     const patch = bindingPatch(claim, hub.names, await identity())
@@ -184,7 +187,7 @@ export class DeploymentWrites {
         const binding = current && bindingOf(current, hub.names)
         if (current === undefined || binding === undefined || !isStaying(current, hub.names)) return undefined
         if (binding.kind === 'bound') return binding.claimUid === claim.metadata.uid ? current : undefined
-        // Another provider was quicker, or it is another Machine.
+        // Another provider has bound it, or it was replaced by another Machine of this name.
         if (!isBoundAlike(current, machine, hub.names) || current.metadata.uid !== machine.metadata.uid)
           return undefined
       }

@@ -6,7 +6,7 @@ import { DeploymentWorker } from './deployment-worker.ts'
 import type { WorkerDependencies } from './deployment-writes.ts'
 import type { FollowedMachines } from './followed-machines.ts'
 
-/** One worker for each MachineDeployment that is changed. */
+/** One worker per MachineDeployment with requests. */
 export class Deployments {
   readonly #deps: WorkerDependencies
   readonly #workers = new Map<string, DeploymentWorker>()
@@ -14,7 +14,7 @@ export class Deployments {
   constructor(deps: WorkerDependencies, followed: FollowedMachines) {
     this.#deps = deps
     followed.changes.add((machine) => {
-      // Who waits is served by Machines that are free; all others change often, and each look lists them all.
+      // Only free Machines can serve waiting claims. Others change often, and each look lists all Machines.
       if (!isStaying(machine, deps.hub.names) || bindingOf(machine, deps.hub.names).kind === 'bound') return
       const name = ownValue(machine.metadata.labels, deps.hub.names.deploymentName)
       if (name !== undefined) this.#workers.get(hubText({ ...hubKeyOf(machine), name }))?.changed()
@@ -33,7 +33,7 @@ export class Deployments {
     return this.#workers.get(hubText(key))?.waiting ?? 0
   }
 
-  /** Ends the waiting of a claim at every MachineDeployment. Afterwards nothing is bound to it any more. */
+  /** Cancels the wait of a claim at every MachineDeployment. Afterwards nothing is bound to it any more. */
   async forget(claimUid: string): Promise<void> {
     await Promise.all(Array.from(this.#workers.values(), (worker) => worker.forget(claimUid)))
   }

@@ -1,16 +1,16 @@
-/** What the cache of Machines says, ready to be looked up, and what has just changed in it. */
+/** Indexes of cached Machines, and notifications of changes. */
 import { Listeners, type Clock } from '@tenon/runtime'
 import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
 import type { Hub } from '../hub/hub.ts'
 import type { Machine } from '../objects.ts'
 import { bindingOf } from './binding.ts'
 
-/** One listener for the whole process. Empty while the hub has not been read. */
+/** Shared by the whole process. Empty while the hub has not been read. */
 export class FollowedMachines {
   readonly #hub: Hub
   readonly #byClaim = new Map<string, Map<string, HubKey>>()
   readonly #byProviderID = new Map<string, Map<string, HubKey>>()
-  /** By key of the Machine: who waits for its next change. */
+  /** By key of the Machine: callbacks for its next change. */
   readonly #awaited = new Map<string, Set<() => void>>()
   readonly changes: Listeners<Machine> = new Listeners()
 
@@ -26,17 +26,20 @@ export class FollowedMachines {
     })
   }
 
-  /** Machines that say they belong to a claim; one as a rule. */
+  /** Machines that name the claim; usually one. */
   ofClaim(claimUid: string): readonly HubKey[] {
     return [...(this.#byClaim.get(claimUid)?.values() ?? [])]
   }
 
-  /** Machines with a provider ID; one as a rule. */
+  /** Machines with a provider ID; usually one. */
   withProviderID(providerID: string): readonly HubKey[] {
     return [...(this.#byProviderID.get(providerID)?.values() ?? [])]
   }
 
-  /** Resolves when a Machine changes, and after `ms` in any case. @throws the reason of `signal` once it aborts. */
+  /**
+   * Resolves when a Machine changes, at the latest after `ms`.
+   * @throws the reason of `signal` once it aborts.
+   */
   async changed(key: HubKey, clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
     const text = hubText(key)
     const waiting = this.#awaited.get(text) ?? new Set()

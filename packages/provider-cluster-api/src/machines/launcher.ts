@@ -14,11 +14,10 @@ import type { Deployments } from './deployments.ts'
 import type { FollowedMachines } from './followed-machines.ts'
 import type { MachineFinder } from './machine-finder.ts'
 
-/** How long one attempt waits for a provider ID; the core begins another. */
+/** How long one attempt waits for a provider ID; the core then starts another. */
 const patienceMs = 30_000
 const pollMs = 1000
 
-/** What a {@link Launcher} works with. */
 export interface LauncherDependencies {
   readonly view: {
     readonly hub: Hub
@@ -36,9 +35,9 @@ export interface Workload {
   readonly kube: Pick<KubeClient, 'get'>
   readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
   readonly events: EventRecorder
-  /** Tells it from other clusters of the same hub. */
+  /** Distinguishes clusters that share a hub. */
   readonly identity: () => Promise<string>
-  /** MachineDeployments that a claim may get a Machine from, in the order to try. */
+  /** MachineDeployments for a claim, in the order in which they are tried. */
   readonly candidates: (
     claim: NodeClaim,
     nodeClass: ClusterAPINodeClass,
@@ -49,7 +48,9 @@ export interface Workload {
 /** Launches Machines. All methods may be repeated after a crash at any point. */
 export class Launcher {
   readonly #deps: LauncherDependencies
-  /** Where a Machine was asked for last, by UID of the claim, while it is not known whether one was bound there. */
+  /**
+   * By UID of the claim: the MachineDeployment of the last attempt, while it is unknown whether it bound a Machine.
+   */
   readonly #attempted = new Map<string, HubKey>()
 
   constructor(deps: LauncherDependencies) {
@@ -57,9 +58,9 @@ export class Launcher {
   }
 
   /**
-   * The Machine of a claim, with a provider ID: the one it has, else another.
-   * @param types the types the claim may choose from, as decisions see them.
-   * @throws ProviderError when the claim gets none, KubeError when an API server fails.
+   * The Machine of a claim, with a provider ID: its existing one, or another.
+   * @param types the types that the claim may use, as decisions see them.
+   * @throws ProviderError if it gets none, KubeError if an API server fails.
    */
   async launch(
     claim: NodeClaim,
@@ -93,7 +94,7 @@ export class Launcher {
     return found
   }
 
-  /** A Machine that another provider bound says from now on which claim it belongs to. */
+  /** Writes our binding to a Machine that another provider bound. */
   async #adopted(claim: NodeClaim, machine: Machine, signal: AbortSignal | undefined): Promise<Machine> {
     const { view, workload } = this.#deps
     const { hub } = view
@@ -148,7 +149,7 @@ export class Launcher {
     })
   }
 
-  /** The Machine once the infrastructure has given it a provider ID. */
+  /** The Machine, once the infrastructure has set its provider ID. */
   async #provisioned(claim: NodeClaim, bound: Machine, signal: AbortSignal | undefined): Promise<Machine> {
     const { clock, view, followed } = this.#deps
     const { hub, reads } = view
@@ -181,7 +182,7 @@ export class Launcher {
     }
   }
 
-  /** A Node is told by its provider ID: with one of two Machines it could be the Node of the other. */
+  /** A provider ID identifies a Node, so two Machines must not share one. */
   #alone(machine: Machine, providerID: string): Machine {
     const own = hubText(hubKeyOf(machine))
     const others = this.#deps.followed
@@ -205,7 +206,7 @@ export class Launcher {
   }
 }
 
-/** Why a Machine will never be a node; undefined while it may become one. */
+/** Why a Machine will never become a node; undefined if it still may. */
 function failureOf({ metadata, status }: Machine): string | undefined {
   if (metadata.deletionTimestamp !== undefined) return 'it is being deleted'
   if (status?.phase !== 'Failed' && (status?.failureReason ?? '') === '') return undefined

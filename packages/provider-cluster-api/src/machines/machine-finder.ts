@@ -1,4 +1,4 @@
-/** Which Machine a NodeClaim has (cluster-api.md 7, 10, 11). */
+/** Finds the Machine of a NodeClaim (cluster-api.md 7, 10, 11). */
 import type { NodeClaim } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type HubKey, hubKeyOf, hubText } from '../hub/keys.ts'
@@ -8,11 +8,11 @@ import type { FollowedMachines } from './followed-machines.ts'
 import type { Machine } from '../objects.ts'
 import { bindingOf, machineRefOf } from './binding.ts'
 
-/** Finds Machines; what it answers was read from the hub just now. */
+/** All results were just read from the hub. */
 export class MachineFinder {
   readonly #hub: Hub
   readonly #reads: HubReads
-  /** What this process has bound, by UID of the claim: the caches may not show it yet. */
+  /** Bindings of this process, by UID of the claim, as caches may not show them yet. */
   readonly #bound = new Map<string, HubKey>()
 
   readonly #followed: FollowedMachines
@@ -23,7 +23,7 @@ export class MachineFinder {
     this.#followed = followed
   }
 
-  /** Notes the Machine of a claim. */
+  /** Remembers the Machine of a claim. */
   note(claim: NodeClaim, machine: Machine): void {
     this.#bound.set(claim.metadata.uid ?? '', hubKeyOf(machine))
   }
@@ -33,8 +33,8 @@ export class MachineFinder {
   }
 
   /**
-   * The Machine that a claim is bound to, as far as is known without asking for all Machines; one that it names and
-   * that is not there, or is somebody else's, is an error.
+   * The Machine of a claim, without listing all Machines. It is an error if the claim names one that does not exist or
+   * is bound to another claim.
    * @throws ProviderError
    */
   async ofClaim(claim: NodeClaim, signal?: AbortSignal): Promise<Machine | undefined> {
@@ -65,18 +65,18 @@ export class MachineFinder {
     return machine
   }
 
-  /** The Machine of this name; undefined when there is none. */
+  /** Undefined if it does not exist. */
   async at(key: HubKey, signal?: AbortSignal): Promise<Machine | undefined> {
     return await this.#reads.machine(key, signal)
   }
 
-  /** The Machine that names the claim, by all that the hub knows now. */
+  /** The Machine that names the claim, by a list of all Machines. */
   async markedFor(claimUid: string, signal?: AbortSignal): Promise<Machine | undefined> {
     const machines = await this.#reads.machines(true, signal)
     return machines.find((machine) => this.#isMarkedFor(machine, claimUid))
   }
 
-  /** All Machines with a provider ID; more than one is a mistake that nothing may be deleted on. */
+  /** All Machines with a provider ID. If there are several, nothing may be deleted. */
   async withProviderID(providerID: string, signal?: AbortSignal): Promise<readonly Machine[]> {
     const [cached, ...others] = this.#followed.withProviderID(providerID)
     if (cached !== undefined && others.length === 0) {

@@ -1,4 +1,4 @@
-/** The end of the Machine of a NodeClaim (cluster-api.md 10). */
+/** Removes the Machine of a NodeClaim (cluster-api.md 10). */
 import { labels, type NodeClaim, ownValue } from '@tenon/api'
 import { type OfferingNews, ProviderError } from '@tenon/provider'
 import type { Clock, Listeners } from '@tenon/runtime'
@@ -10,10 +10,9 @@ import type { Deployments } from './deployments.ts'
 import { type Launcher, sharedProviderID } from './launcher.ts'
 import type { MachineFinder } from './machine-finder.ts'
 
-/** From then on a Machine without provider ID counts as one that the infrastructure could not make. */
+/** A Machine without a provider ID after this time counts as failed. */
 const slowMs = 3 * 60_000
 
-/** What a {@link Releaser} works with. */
 export interface ReleaserDependencies {
   readonly hub: Hub
   readonly machines: MachineFinder
@@ -23,7 +22,7 @@ export interface ReleaserDependencies {
   readonly clock: Clock
 }
 
-/** Has Machines deleted. All methods may be repeated after a crash at any point. */
+/** Removes Machines. All methods may be repeated after a crash at any point. */
 export class Releaser {
   readonly #deps: ReleaserDependencies
 
@@ -32,8 +31,8 @@ export class Releaser {
   }
 
   /**
-   * Starts, or continues with, the deletion of the Machine of a claim.
-   * @throws ProviderError of kind `nodeClaimNotFound` when there is none, KubeError when the hub fails.
+   * Starts or continues the removal of a claim's Machine.
+   * @throws ProviderError of kind `nodeClaimNotFound` if there is none, KubeError if the hub fails.
    */
   async release(claim: NodeClaim, signal?: AbortSignal): Promise<void> {
     const { deployments, launcher, machines } = this.#deps
@@ -50,8 +49,8 @@ export class Releaser {
   }
 
   /**
-   * Has a Machine deleted that nobody needs.
-   * @throws ProviderError when no MachineDeployment made it.
+   * Deletes a Machine that is not needed.
+   * @throws ProviderError if it has no MachineDeployment.
    */
   async give(machine: Machine): Promise<void> {
     const { deployments, hub } = this.#deps
@@ -80,7 +79,7 @@ export class Releaser {
     return machine
   }
 
-  /** The Machine that a claim without provider ID names, unless it is gone. */
+  /** The Machine that a claim without a provider ID names, unless it is gone. */
   async #named(claim: NodeClaim, signal: AbortSignal | undefined): Promise<Machine | undefined> {
     const { machines, hub } = this.#deps
     const ref = machineRefOf(claim, hub.names)
@@ -89,7 +88,7 @@ export class Releaser {
     return machine && this.#owned(claim, machine)
   }
 
-  /** @throws ProviderError for a Machine that does not say it is this claim's. */
+  /** @throws ProviderError if the Machine does not name this claim. */
   #owned(claim: NodeClaim, machine: Machine): Machine {
     const binding = bindingOf(machine, this.#deps.hub.names)
     const text = hubText(hubKeyOf(machine))
@@ -106,7 +105,7 @@ export class Releaser {
     return machine
   }
 
-  /** Other MachineDeployments are tried first for a while when the infrastructure made nothing. */
+  /** If the infrastructure created nothing, other MachineDeployments are tried first for a while. */
   #tellSlow(claim: NodeClaim, machine: Machine): void {
     const { clock, news } = this.#deps
     const ageMs = clock.now() - Date.parse(machine.metadata.creationTimestamp ?? '')

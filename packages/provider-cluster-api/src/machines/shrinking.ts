@@ -1,10 +1,10 @@
-/** Whether fewer replicas take just the Machine that is meant (cluster-api.md 10, 18, trap 11). */
+/** Whether lowering the replicas removes exactly the intended Machine (cluster-api.md 10, 18, trap 11). */
 import { compareAges } from '../hub/keys.ts'
 import type { MachineDeployment, MachineSet } from '../objects.ts'
 
 /**
- * Whether Cluster API answers a lower `spec.replicas` by shrinking the MachineSet `setName`. While a MachineDeployment
- * has Machines in several, a rollout decides that; with the strategy OnDelete the oldest former one shrinks first.
+ * Whether Cluster API shrinks the MachineSet `setName` when `spec.replicas` is lowered. While a MachineDeployment has
+ * Machines in several MachineSets, the rollout decides; with OnDelete the oldest former one shrinks first.
  * @param sets all MachineSets of the MachineDeployment.
  */
 export function shrinksFirst(
@@ -21,7 +21,7 @@ export function shrinksFirst(
   return isOnDelete(deployment) && oldest.metadata.name === setName
 }
 
-/** Whether Machines are replaced only as they are deleted. */
+/** Whether Machines are only replaced after users delete them (OnDelete). */
 export function isOnDelete({ spec }: MachineDeployment): boolean {
   return (spec?.rollout?.strategy?.type ?? spec?.strategy?.type) === 'OnDelete'
 }

@@ -1,4 +1,4 @@
-/** Machines that no NodeClaim needs (cluster-api.md trap 7). */
+/** Removes Machines without a NodeClaim (cluster-api.md trap 7). */
 import { karpenterKinds, kinds, labels, type NodeClaim, ownValue } from '@tenon/api'
 import {
   type Cache,
@@ -25,15 +25,14 @@ import { shrinksFirst } from './shrinking.ts'
 const periodMs = 60_000
 /** How long every pass must find that a Machine has no claim. */
 const orphanMs = 2 * 60_000
-/** The same for Machines that were never bound: launches may be about to. */
+/** The same for Machines that were never bound, as launches may be about to bind them. */
 const surplusMs = 5 * 60_000
-/** How old such a Machine has to be: for so long one may take to become a node. */
+/** The minimum age of such a Machine, as it may still be becoming a node. */
 const startMs = 15 * 60_000
 
-/** What a {@link MachineSweep} works with. */
 export interface MachineSweepDependencies {
   readonly hub: HubView
-  /** Of the workload cluster, with the classes that are told what goes. */
+  /** The workload cluster, with the node classes on which events are recorded. */
   readonly kube: Pick<KubeClient, 'get' | 'list'>
   readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'list'>
   readonly events: EventRecorder
@@ -42,7 +41,7 @@ export interface MachineSweepDependencies {
   readonly process: { readonly clock: Clock; readonly logger: Logger }
 }
 
-/** The hub as the sweep sees it. */
+/** The hub as the sweep uses it. */
 interface HubView {
   readonly hub: Hub
   readonly reads: HubReads
@@ -50,7 +49,9 @@ interface HubView {
   readonly identity: () => Promise<string>
 }
 
-/** Sweeps Machines. Nothing goes based on one list: each is looked at again, and so is its claim. */
+/**
+ * Sweeps Machines. Nothing is deleted because of one list: each Machine and its claim are read again first.
+ */
 export class MachineSweep {
   readonly guard: SweepGuard
   readonly #deps: MachineSweepDependencies
@@ -62,10 +63,10 @@ export class MachineSweep {
     this.guard = new SweepGuard({ clock: deps.process.clock, name: 'clusterapi_machines', graceMs: orphanMs })
   }
 
-  /** @throws AggregateError of what failed, after everything else was done. */
+  /** @throws AggregateError of all failures, after everything else was done. */
   async run(signal: AbortSignal): Promise<ReconcileResult> {
     const { hub } = this.#deps.hub
-    // There is nothing to sweep with before.
+    // Nothing can be swept before.
     if (hub.state.kind !== 'open') return { kind: 'after', delayMs: periodMs }
     const { reads } = this.#deps.hub
     const machines = await reads.machines(false, signal)
@@ -98,7 +99,7 @@ export class MachineSweep {
     return { kind: 'after', delayMs: periodMs }
   }
 
-  /** Machines bound by this installation to claims that are not there. */
+  /** Machines that this installation bound to claims that no longer exist. */
   async #orphans(machines: readonly Machine[], claims: readonly NodeClaim[]): Promise<readonly Machine[]> {
     const { hub, identity } = this.#deps.hub
     const uids = new Set(claims.map(({ metadata }) => metadata.uid))
@@ -117,11 +118,11 @@ export class MachineSweep {
     })
   }
 
-  /** Machines that were made for claims, that none has taken, and on which there are no pods for sure. */
+  /** Machines that were created for claims but never bound, and that certainly run no pods. */
   async #surplus(machines: readonly Machine[], signal: AbortSignal): Promise<readonly Machine[]> {
     const { hub, deployments } = this.#deps.hub
     const { names, scope } = hub
-    // One that its user has taken back is left alone, with all its Machines.
+    // A MachineDeployment that is no longer a member is left alone, with all its Machines.
     const membership = membersOf(opened(hub).caches.machineDeployments.list(), names, scope)
     if (membership.kind === 'refused') return []
     const owned = Map.groupBy(machines, (machine) => hubText(this.#deploymentKey(machine)))
@@ -137,8 +138,8 @@ export class MachineSweep {
   }
 
   /**
-   * Those whose replica goes with them: during a rollout Cluster API would make another one, and needs what it has
-   * made for the rollout.
+   * Those whose replica can be removed with them. During a rollout Cluster API would create another Machine, and needs
+   * those of the rollout.
    */
   async #spare(
     deployment: MachineDeployment,
@@ -166,7 +167,7 @@ export class MachineSweep {
     try {
       await hub.kube.patch(opened(hub).kinds.machineDeployment, hubKeyOf(deployment), patch, options)
     } catch (error) {
-      // It has changed, and is looked at again.
+      // It has changed; the next pass checks it again.
       if (!isKubeError(error, 'conflict', 'notFound')) throw error
     }
   }
@@ -225,7 +226,9 @@ export class MachineSweep {
     })
   }
 
-  /** To the classes of its MachineDeployment: nothing else of the workload cluster stands for it. */
+  /**
+   * Records events on the node classes of its MachineDeployment, as the workload cluster has no other object for it.
+   */
   #tellGivenBack(machine: Machine): void {
     const { hub, nodeClasses, events } = this.#deps
     const key = this.#deploymentKey(machine)
@@ -241,7 +244,7 @@ export class MachineSweep {
       })
   }
 
-  /** Whether pods may be on its node already, although no claim stands for it. */
+  /** Whether pods may already run on its node, although it has no claim. */
   async #mayRunPods({ status }: Machine, signal: AbortSignal): Promise<boolean> {
     const name = status?.nodeRef?.name ?? ''
     if (name === '') return false

@@ -44,7 +44,7 @@ const matched: CrdSchema = objectSchema(
   { required: ['namespace', 'name'] },
 )
 
-/** The definition as a plain object, ready to be created or printed. */
+/** The CRD as a plain object, to be created or printed. */
 export const clusterAPINodeClassCrd: Readonly<Record<string, unknown>> = crd({
   group: clusterAPINodeClassKind.group,
   version: clusterAPINodeClassKind.version,

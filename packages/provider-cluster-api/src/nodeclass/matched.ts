@@ -1,14 +1,14 @@
-/** What a class matches, for its status. */
+/** The MachineDeployments of a node class, for its status. */
 import { isKnownPrice } from '@tenon/api'
 import type { Reading } from '../catalogue/participant.ts'
 import { type PriceList, priceText } from '../catalogue/prices.ts'
 import type { MatchedDeployment } from '../node-class.ts'
 
-/** An object must stay small enough to be read often. */
+/** Limits the size of the object, which is read often. */
 export const mostListed = 100
 const longestMessage = 500
 
-/** The first of the MachineDeployments, as the status lists them. */
+/** The first MachineDeployments, as in the status. */
 export function matchedDeployments(
   readings: readonly Reading[],
   prices: PriceList,

@@ -1,4 +1,4 @@
-/** Brings the status of ClusterAPINodeClasses up to date (cluster-api.md 13). */
+/** Updates the status of ClusterAPINodeClasses (cluster-api.md 13). */
 import { ConditionSet, type NewCondition } from '@tenon/api'
 import { type Cache, done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { unlessOvertaken } from '@tenon/provider'
@@ -16,17 +16,16 @@ import {
 } from '../node-class.ts'
 import { findingsOf } from './validation.ts'
 
-/** Infrastructure templates are not watched. */
+/** How often templates are read again, as they are not watched. */
 const againMs = 5 * 60_000
-/** How many of the things that are wrong a message tells. */
+/** Maximum problems in one message. */
 const mostTold = 5
 
-/** What a {@link NodeClassStatus} works with. */
 export interface NodeClassStatusDependencies {
-  /** Of the workload cluster. */
+  /** The workload cluster. */
   readonly kube: Pick<KubeClient, 'patch'>
   readonly nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'get'>
-  /** The MachineDeployments that the status lists. */
+  /** The MachineDeployments in the status. */
   readonly deployments: {
     readonly catalogue: Pick<Catalogue, 'readingsOf'>
     readonly prices: PriceList
@@ -86,12 +85,12 @@ export class NodeClassStatus {
   }
 }
 
-/** Writes of this provider to the status are none. */
+/** Ignores our own status writes. */
 export function isNews({ metadata }: ClusterAPINodeClass, { metadata: old }: ClusterAPINodeClass): boolean {
   return metadata.generation !== old.generation || metadata.deletionTimestamp !== old.deletionTimestamp
 }
 
-/** What is listed stands while the hub has not been read. */
+/** The old list is kept until the hub has been read. */
 function listOf(before: Status, readings: Readings, prices: PriceList): readonly MatchedDeployment[] {
   if (readings.kind === 'waiting') return before.machineDeployments ?? []
   return readings.kind === 'read' ? matchedDeployments(readings.readings, prices) : []
@@ -119,7 +118,8 @@ function conditionsOf(
   }
   const valid: NewCondition = { type: validated, status: 'True' }
   if (readings.kind === 'waiting') {
-    // A class that was ready stays so: launches wait for the hub by themselves, and nothing else needs it.
+    // A node class that was ready stays ready: launches wait for the hub themselves, and nothing else needs
+    // it.
     const isKnown = nodeClass.status?.conditions?.some(
       ({ type, status }) => type === read && status === 'True',
     )
@@ -143,7 +143,7 @@ function conditionsOf(
     each.kind === 'participant' && each.participant.isKept ? [each.participant] : [],
   )
   const used = readings.readings.filter(({ kind }) => kind === 'participant')
-  // Somebody else decides how many nodes there are: none can be launched until that is changed.
+  // Somebody else manages the number of nodes: none can be launched until that changes.
   const reading: NewCondition =
     kept.length > 0 && kept.length === used.length
       ? { type: read, status: 'False', reason: 'ReplicasOwned', message: told(kept) }

@@ -4,10 +4,12 @@ import type { Hub, OpenHub } from '../hub/hub.ts'
 import { isNews } from './status-controller.ts'
 import type { ClusterAPINodeClass } from '../node-class.ts'
 
-/** Replicas change often while nodes come and go; one look is enough for many changes. */
+/** Replicas change often while nodes are added or removed; one update covers many changes. */
 const gatherMs = 2000
 
-/** Wakes the controller for classes that change, and for all of them once something on the hub does. Answers what ends it. */
+/**
+ * Enqueues node classes that change, and all of them after a change on the hub. Returns a function that ends this.
+ */
 export function followNodeClasses(
   controller: Pick<Controller, 'enqueue'>,
   nodeClasses: Pick<Cache<ClusterAPINodeClass>, 'list' | 'onChange'>,

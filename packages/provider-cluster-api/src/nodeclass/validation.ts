@@ -3,7 +3,7 @@ import type { OfflineFinding } from '@tenon/provider'
 import { selectorProblems } from '../catalogue/members.ts'
 import type { ClusterAPINodeClass } from '../node-class.ts'
 
-/** Errors hold `ValidationSucceeded` back. */
+/** Errors make `ValidationSucceeded` false. */
 export function findingsOf({ spec }: Pick<ClusterAPINodeClass, 'spec'>): readonly OfflineFinding[] {
   return selectorProblems(spec?.scalableResourceSelector).map(({ field, ...problem }) => ({
     severity: 'error',
