@@ -1,7 +1,7 @@
-/** Graphics processors of nodes (cluster-autoscaler.md 6.2, 7.3). */
+/** GPUs of nodes (cluster-autoscaler.md 6.2, 7.3). */
 import { type Node, ownValue, parseResource } from '@tenon/api'
 
-/** Resources that GPUs are asked for as; the first that a node has is looked at. */
+/** GPU resource names; the first that a node has is used. */
 export const gpuResources = [
   'nvidia.com/gpu',
   'habana.ai/gaudi',
@@ -10,7 +10,7 @@ export const gpuResources = [
   'microsoft.com/directx',
 ]
 
-/** The resource by which a node offers its graphics processors; undefined when it has none. */
+/** The GPU resource of a node; undefined if it has none. */
 export function gpuResourceOf(node: Node): string | undefined {
   return gpuResources.find((resource) => {
     const amount = ownValue(node.status?.allocatable, resource)
@@ -18,13 +18,13 @@ export function gpuResourceOf(node: Node): string | undefined {
   })
 }
 
-/** Labels of counters about nodes: empty without a GPU, and no kind of GPU is told apart. */
+/** Labels of counters about nodes: empty without a GPU. Types of GPUs are not distinguished. */
 export interface GpuLabels extends Readonly<Record<string, string>> {
   readonly gpu_resource_name: string
   readonly gpu_name: string
 }
 
-/** @param node undefined when nothing is known of the nodes that are counted. */
+/** @param node undefined if nothing is known about the counted nodes. */
 export function gpuLabels(node: Node | undefined): GpuLabels {
   const gpu = node && gpuResourceOf(node)
   return { gpu_resource_name: gpu ?? '', gpu_name: gpu === undefined ? '' : 'generic' }

@@ -1,4 +1,4 @@
-/** What one loop sees and tells: shared by scale-up and scale-down. Plain data, but for the snapshot. */
+/** Data of one loop that scale-up and scale-down share. Plain data, except the snapshot. */
 import type {
   ConfigMap,
   DaemonSet,
@@ -15,44 +15,44 @@ import type { GroupInstance, NodeGroup } from '@tenon/provider'
 import type { DeviceUse } from './scale-down/nodes/device-use.ts'
 import type { Logger } from '@tenon/runtime'
 
-/** What a new node of a group will be: the node and the pods that come with it (cluster-autoscaler.md 2.6). */
+/** A new node of a group, with the pods that run on it from the start (cluster-autoscaler.md 2.6). */
 export interface NodeTemplate {
   readonly node: Node
   readonly pods: readonly Pod[]
 }
 
-/** A controller of pods, as far as drain rules look at it. Absent replicas: it has none (a DaemonSet, a Job). */
+/** A pod's controller, with the fields for drain rules. A DaemonSet or Job has no replicas. */
 export interface PodController {
   readonly replicas?: number
 }
 
-/** Look-ups of other objects, as the caches have them at the start of the loop. */
+/** Lookups of other objects in the caches, as of the start of the loop. */
 export interface Lookups {
-  /** `kind` is as in the owner reference; undefined = there is no such object. */
+  /** `kind` as in the owner reference; undefined if the object does not exist. */
   readonly controllerOf: (kind: string, namespace: string, name: string) => PodController | undefined
   readonly disruptionBudgets: readonly PodDisruptionBudget[]
   readonly daemonSets: readonly DaemonSet[]
-  /** By node name; of nodes without devices, nothing. */
+  /** By node name; nodes without devices are absent. */
   readonly deviceUse: ReadonlyMap<string, DeviceUse>
 }
 
-/** The cluster as the caches have it. Every call gives what they hold now. */
+/** The cluster in the caches. Each call returns the current content. */
 export interface ClusterCache extends Lookups {
   nodes(): readonly Node[]
-  /** All pods, those that have ended among them or not. */
+  /** All pods, including finished ones. */
   pods(): readonly Pod[]
   /** Labels of every namespace. */
   namespaces(): ReadonlyMap<string, Labels>
   volumes(): VolumeIndex
-  /** What tells which pods are one application; followed only where default constraints need it. */
+  /** To find out which pods belong to one application. Only set if default constraints need it. */
   readonly applications: SelectorLookups | undefined
-  /** Undefined when there is none, or it may not be read. */
+  /** Undefined if it does not exist or cannot be read. */
   configMap(namespace: string, name: string): ConfigMap | undefined
-  /** Undefined where they are not asked for, not served, or not read yet. */
+  /** Undefined if disabled, not served, or not read yet. */
   readonly requests: RequestObjects | undefined
 }
 
-/** ProvisioningRequests and what their pods are made from. */
+/** ProvisioningRequests and their PodTemplates. */
 export interface RequestObjects {
   list(): readonly ProvisioningRequest[]
   template(namespace: string, name: string): PodTemplate | undefined
@@ -60,25 +60,25 @@ export interface RequestObjects {
 
 /** The group of each node, resolved before the loop decides anything. */
 export interface NodeGroupIndex {
-  /** Groups that can be scaled and those that have a fault, by id. */
+  /** Groups by id, including those with a fault. */
   readonly groups: ReadonlyMap<string, NodeGroup>
-  /** By node name; nodes that are in none, or of which it cannot be told, are absent. */
+  /** By node name; absent for nodes without a group or with an unknown one. */
   readonly groupOf: ReadonlyMap<string, string>
-  /** By node name: why its group cannot be told now. */
+  /** By node name: why its group is unknown at present. */
   readonly unresolved: ReadonlyMap<string, string>
-  /** By group id: why it cannot be scaled now. */
+  /** By group id: why it cannot be scaled at present. */
   readonly faults: ReadonlyMap<string, string>
 }
 
-/** What one loop decides on. */
+/** The input of one loop. */
 export interface LoopView {
   readonly nowMs: number
-  /** Registered nodes as the API server has them; a node with a startup taint is shown as not ready. */
+  /** Registered nodes as in the API server, but nodes with a startup taint are not ready. */
   readonly nodes: readonly Node[]
   readonly index: NodeGroupIndex
-  /** By group id; groups of which no node was ever seen are absent. */
+  /** By group id; absent for groups without a known node. */
   readonly templates: ReadonlyMap<string, NodeTemplate>
-  /** Members by group id; a group whose members cannot be read is absent. */
+  /** Members by group id; absent if they cannot be read. */
   readonly instances: ReadonlyMap<string, readonly GroupInstance[]>
   /** Registered and upcoming nodes with their pods. */
   readonly snapshot: Snapshot
@@ -87,9 +87,9 @@ export interface LoopView {
 
 export type EventType = 'Normal' | 'Warning'
 
-/** Records events (cluster-autoscaler.md 7.2). Limits how often the same is told. */
+/** Records events, and limits repetitions (cluster-autoscaler.md 7.2). */
 export interface EventSink {
-  /** About the whole: on the status ConfigMap, and nowhere while that is not written. */
+  /** An event about the whole autoscaler, on the status ConfigMap. Dropped if there is none. */
   status(type: EventType, reason: string, message: string): void
   object(object: KubeObject, type: EventType, reason: string, message: string): void
 }
@@ -143,10 +143,10 @@ export type HistogramName =
 
 export type MetricLabels = Readonly<Record<string, string>>
 
-/** Metrics (cluster-autoscaler.md 7.3); names are without their prefix `cluster_autoscaler_`. */
+/** Metrics (cluster-autoscaler.md 7.3), by name without the prefix `cluster_autoscaler_`. */
 export interface MetricSink {
   set(name: GaugeName, value: number, labels?: MetricLabels): void
-  /** Forgets every series of a gauge, before those that hold now are set. */
+  /** Removes every series of a gauge before current ones are set. */
   clear(name: GaugeName): void
   add(name: CounterName, by: number, labels?: MetricLabels): void
   observe(name: HistogramName, value: number, labels?: MetricLabels): void
@@ -159,39 +159,39 @@ export interface Outlets {
   readonly logger: Logger
 }
 
-/** Writes to the cluster. A dry run has one that writes nothing. */
+/** Writes to the cluster. A dry run uses one that writes nothing. */
 export interface ClusterWriter {
   /**
-   * Replaces a node by what `change` makes of the newest version, again when another writer was faster: every 750 ms
-   * for up to 5 s (cluster-autoscaler.md 6.6).
-   * @param change answers undefined when nothing needs to be written.
-   * @returns what was written, or was there; undefined when there is no such node.
+   * Updates the newest version of a node with `change`; on conflicts every 750 ms for up to 5 s (cluster-autoscaler.md
+   * 6.6).
+   * @param change returns undefined if nothing needs to be written.
+   * @returns the written or existing node; undefined if it does not exist.
    */
   updateNode(
     name: string,
     change: (node: Node) => Node | undefined,
     signal: AbortSignal,
   ): Promise<Node | undefined>
-  /** Resolves when the server has accepted, or there is no such pod. Rejects with a KubeError otherwise. */
+  /** Resolves when the server has accepted, or the pod does not exist. Otherwise rejects with a KubeError. */
   evict(pod: Pod, graceSeconds: number, signal: AbortSignal): Promise<void>
   /**
-   * Tells the scheduler which node a pod should go to, as long as the pod is as it was read. Rejects with a KubeError:
-   * `conflict` when it has changed.
+   * Nominates a pod for a node, unless the pod has changed since it was read. Rejects with a KubeError: `conflict` if
+   * it has.
    */
   nominate(pod: Pod, node: string, signal: AbortSignal): Promise<void>
   /**
-   * Writes the conditions of a request, as long as it is as it was read.
-   * @returns what was written; undefined when it has changed, or is gone. Rejects with a KubeError otherwise.
+   * Writes conditions of a request, unless it has changed since it was read.
+   * @returns the written request; undefined if it has changed or is gone. Otherwise rejects with a KubeError.
    */
   writeRequestConditions(
     request: ProvisioningRequest,
     signal: AbortSignal,
   ): Promise<ProvisioningRequest | undefined>
-  /** Resolves when it is gone, or has changed meanwhile. Rejects with a KubeError otherwise. */
+  /** Resolves when it is deleted, or has changed meanwhile. Otherwise rejects with a KubeError. */
   deleteRequest(request: ProvisioningRequest, signal: AbortSignal): Promise<void>
 }
 
-/** How a loop ended: a type of `errors_total`, or not in an error. */
+/** The error type of a loop in `errors_total`. */
 export type LoopErrorType =
   | 'cloudProviderError'
   | 'apiCallError'

@@ -14,12 +14,12 @@ export const annotations = {
   daemonSetPod: `${domain}/daemonset-pod`,
   lastUpdated: `${domain}/last-updated`,
   upcomingNode: 'cluster-autoscaler.k8s.io/upcoming-node',
-  /** Of Tenon: a node that was cordoned when its deletion began, and stays cordoned if that comes to nothing. */
+  /** Tenon's own: the node was cordoned before its deletion began, and stays cordoned if that fails. */
   cordonedBefore: 'cluster-autoscaler.tenon.sh/cordoned-before',
   mirror: 'kubernetes.io/config.mirror',
 } as const
 
-/** Annotations of nodes with this prefix hold their deletion up. */
+/** Annotations with this prefix delay the deletion of a node. */
 export const delayDeletionPrefix = `delay-deletion.${domain}/`
 
 export const templateNodeLabel = `${domain}/template-node`

@@ -1,4 +1,4 @@
-/** One iteration after the other over the cluster and its node groups (cluster-autoscaler.md 2.3). */
+/** Iterates over the cluster and its node groups (cluster-autoscaler.md 2.3). */
 import type { Node, Pod } from '@tenon/api'
 import { messageOf } from '@tenon/runtime'
 import { gpuLabels } from '../gpu.ts'
@@ -14,7 +14,7 @@ import { LoopError, type LoopOutcome } from './outcome.ts'
 import { reportOf } from './report.ts'
 import { seconds, Stopwatch } from './stopwatch.ts'
 
-/** None of the cluster's nodes is ready for so long before it is told. */
+/** How long no node must be ready before that is reported. */
 const toldAfterMs = 10 * 60_000
 
 export class Autoscaler {
@@ -37,7 +37,7 @@ export class Autoscaler {
     this.#startMs = deps.slicing.clock.now()
   }
 
-  /** When nodes were added, the removal of some begun, or a request looked at, last; undefined = never. */
+  /** When nodes were last added, removals begun, or a request examined; undefined = never. */
   get lastChangeMs(): number | undefined {
     const { requests } = this.#deps.actions
     const times = [this.#growth.lastMs, this.#lastDeletionMs, requests?.lastMs].filter(
@@ -46,12 +46,12 @@ export class Autoscaler {
     return times.length === 0 ? undefined : Math.max(...times)
   }
 
-  /** Nodes or pods have changed: those that wait may have to be told where to go. */
+  /** Call it when nodes or pods have changed, as waiting pods may need a nomination. */
   noteChange(signal: AbortSignal): void {
     void this.#deps.actions.nominator?.look(signal)
   }
 
-  /** Rejects only when the signal aborts. */
+  /** Only rejects when the signal aborts. */
   async runOnce(signal: AbortSignal): Promise<LoopOutcome> {
     const { outlets, slicing } = this.#deps
     const nowMs = slicing.clock.now()
@@ -114,7 +114,7 @@ export class Autoscaler {
     }
   }
 
-  /** `--scale-up-from-zero=false`: nothing is scaled while there is no node, or none is ready. */
+  /** `--scale-up-from-zero=false`: nothing is scaled while there is no ready node. */
   async #waitsForNodes(nodes: readonly Node[], nowMs: number, signal: AbortSignal): Promise<boolean> {
     const isReady = (node: Node) => isNodeReady(node) && node.spec?.unschedulable !== true
     if (nodes.some(isReady)) return false
@@ -175,7 +175,10 @@ export class Autoscaler {
       await actions.scaleUp.toMinSizes({ view, safetyOf: (id) => registry.safety(id, view.nowMs) }, signal)
   }
 
-  /** Requests and pods that wait take turns. @returns whether nothing may be removed in this iteration. */
+  /**
+   * ProvisioningRequests and pending pods take turns.
+   * @returns whether nothing may be removed in this iteration.
+   */
   async #grow(pending: readonly Pod[], view: LoopView, signal: AbortSignal): Promise<boolean> {
     const { actions, outlets, state } = this.#deps
     if (actions.requests?.isTurn(pending.length > 0, view.nowMs) !== true)
@@ -186,7 +189,10 @@ export class Autoscaler {
     return false
   }
 
-  /** Removes members that failed, and takes back sizes that were not reached. @returns whether sizes changed. */
+  /**
+   * Removes failed members, and lowers sizes that were not reached.
+   * @returns whether sizes changed.
+   */
   async #repairSizes(nowMs: number, signal: AbortSignal): Promise<boolean> {
     const { state, sources, outlets, actions } = this.#deps
     actions.remover.removeFailed(state.registry.instancesToReplace(), signal)
@@ -194,7 +200,7 @@ export class Autoscaler {
     return await fixSizes(state.registry.sizeFixes(nowMs), dependencies, signal)
   }
 
-  /** @param awaited groups of which nodes are on their way. */
+  /** @param awaited groups with upcoming nodes. */
   async #scaleDown(
     view: LoopView,
     awaited: ReadonlySet<string>,

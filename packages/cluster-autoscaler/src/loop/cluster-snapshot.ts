@@ -1,13 +1,13 @@
-/** The snapshot that a loop decides on (cluster-autoscaler.md 2.3, 2.7). */
+/** The snapshot of a loop (cluster-autoscaler.md 2.3, 2.7). */
 import type { Node, Pod } from '@tenon/api'
 import { type PodReader, Snapshot } from '@tenon/filters'
 import type { NodeTemplate, ClusterCache } from '../model.ts'
 import { nodeLike } from '../templates/node-templates.ts'
 
-/** Nodes and pods between two looks at the clock. */
+/** Nodes and pods between two checks of the clock. */
 const atOnce = 100
 
-/** @param placed pods by the node that they are on, or will be on. */
+/** @param placed pods by the node that they are bound to or nominated for. */
 export function* buildSnapshot(
   nodes: readonly Node[],
   placed: ReadonlyMap<string, readonly Pod[]>,
@@ -29,19 +29,22 @@ export function* buildSnapshot(
   return snapshot
 }
 
-/** What awaited nodes are added for. */
+/** What upcoming nodes are added for. */
 export interface AwaitedNodes {
   readonly groupId: string
   readonly template: NodeTemplate
   readonly count: number
 }
 
-/** Name that stands for a node of a group that is on its way. */
+/** The placeholder name of a group's upcoming node. */
 export function awaitedName(groupId: string, index: number): string {
   return `upcoming-node-${index}-of-${groupId}`
 }
 
-/** Adds nodes that are on their way, so that pods can count on them. @returns their names. */
+/**
+ * Adds upcoming nodes, so that pods can be placed on them.
+ * @returns their names.
+ */
 export function addAwaited(
   snapshot: Snapshot,
   { groupId, template, count }: AwaitedNodes,
@@ -55,7 +58,7 @@ export function addAwaited(
   })
 }
 
-/** Pods by the node that they are bound, or nominated, to. */
+/** Pods by the node that they are bound to or nominated for. */
 export function podsByNode(scheduled: readonly Pod[], nominated: readonly Pod[]): Map<string, Pod[]> {
   const byNode = new Map<string, Pod[]>()
   const add = (pod: Pod, name: string) => {

@@ -1,4 +1,4 @@
-/** Reads what an iteration decides on (cluster-autoscaler.md 2.3). */
+/** Reads the state for an iteration (cluster-autoscaler.md 2.3). */
 import { consumedBy, type Node, type Pod } from '@tenon/api'
 import { inSlices, messageOf } from '@tenon/runtime'
 import type { LoopView, NodeTemplate } from '../model.ts'
@@ -17,9 +17,9 @@ type Dependencies = Pick<AutoscalerDependencies, 'options' | 'sources' | 'state'
 
 /** Nodes and their groups. */
 export interface SeenNodes {
-  /** As the API server has them. */
+  /** As in the API server. */
   readonly registered: readonly Node[]
-  /** Not ready while they have a startup taint. */
+  /** The same, but nodes with a startup taint are not ready. */
   readonly nodes: readonly Node[]
   readonly index: ResolvedGroups
 }
@@ -40,8 +40,8 @@ export class ClusterViewer {
   }
 
   /**
-   * Nodes with their groups. A group that cannot be read is left out.
-   * @throws LoopError when none can.
+   * Nodes with their groups, without groups that cannot be read.
+   * @throws LoopError if no group can be read.
    */
   async nodes(signal: AbortSignal): Promise<SeenNodes> {
     const { sources, state, outlets } = this.#deps
@@ -92,7 +92,7 @@ export class ClusterViewer {
     return { nowMs, nodes, index, templates: byGroup, instances, snapshot, lookups }
   }
 
-  /** Adds templates of groups of which no node was ever seen, where the cloud tells what they will be. */
+  /** Adds templates of groups without a known node, if the cloud can describe their nodes. */
   async #withExamples(
     seen: ReadonlyMap<string, NodeTemplate>,
     index: ResolvedGroups,

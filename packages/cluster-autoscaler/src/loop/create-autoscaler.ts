@@ -1,4 +1,4 @@
-/** Puts the Cluster Autoscaler mode together. */
+/** Assembles the Cluster Autoscaler mode. */
 import type { Node } from '@tenon/api'
 import { PodReader } from '@tenon/filters'
 import type { NodeGroups } from '@tenon/provider'
@@ -22,19 +22,19 @@ import { TaintRules } from '../templates/taint-rules.ts'
 import { Autoscaler } from './autoscaler.ts'
 import type { LoopOutlets } from './dependencies.ts'
 
-/** The cluster: what the caches hold, what is asked anew, and what is written. */
+/** Access to the cluster: caches, uncached reads, and writes. */
 interface ClusterPorts {
   readonly cache: ClusterCache
-  /** Asks the API server. */
+  /** Reads from the API server. */
   readonly reader: ClusterReader
-  /** All nodes, asked of the API server. */
+  /** All nodes, from the API server. */
   readonly listNodes: (signal: AbortSignal) => Promise<readonly Node[]>
   readonly writer: ClusterWriter
-  /** Whether the API server is that of the cluster that is known. */
+  /** Whether the API server is still that of the known cluster. */
   readonly mayRemove: () => Promise<boolean>
 }
 
-/** Time, turns of the event loop, and chance. */
+/** Time, turns of the event loop, and randomness. */
 interface Capabilities {
   readonly clock: Clock
   readonly turns: Turns
@@ -47,11 +47,11 @@ export interface AutoscalerParts {
   readonly nodeGroups: NodeGroups
   readonly reporting: LoopOutlets
   readonly capabilities: Capabilities
-  /** Asks the server of `--grpc-expander-url`; is not called unless `--expander` names `grpc`. */
+  /** Calls the server at `--grpc-expander-url`; only used if `--expander` names `grpc`. */
   readonly grpcExpander: Expander
 }
 
-/** The thread is given up after so long. */
+/** Long work yields to the event loop after this time. */
 const sliceMs = 8
 
 export function createAutoscaler(parts: AutoscalerParts): Autoscaler {

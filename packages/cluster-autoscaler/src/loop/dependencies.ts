@@ -1,4 +1,4 @@
-/** What an iteration works with. */
+/** What an iteration needs. */
 import type { PodReader } from '@tenon/filters'
 import type { NodeGroups } from '@tenon/provider'
 import type { Clock, Logger, Slicing } from '@tenon/runtime'
@@ -18,14 +18,14 @@ import type { NodeTemplates } from '../templates/node-templates.ts'
 import type { TaintRules } from '../templates/taint-rules.ts'
 import type { Explanations } from '../status/explanations.ts'
 
-/** The cluster and the cloud, as they are read. */
+/** Reads of the cluster and the cloud. */
 interface LoopSources {
   readonly cache: ClusterCache
   readonly nodeGroups: NodeGroups
   readonly reader: PodReader
 }
 
-/** What is remembered from one iteration to the next. */
+/** State that is kept between iterations. */
 interface LoopState {
   readonly registry: ClusterStateRegistry
   readonly members: GroupMembers
@@ -34,7 +34,7 @@ interface LoopState {
   readonly plans: PodPlans
 }
 
-/** What changes the cloud. */
+/** Everything that changes the cloud. */
 interface LoopActions {
   readonly scaleUp: ScaleUp
   readonly scaleDown: ScaleDown
@@ -45,7 +45,7 @@ interface LoopActions {
   readonly requests: ProvisioningRequests | undefined
 }
 
-/** What is told of an iteration. */
+/** Outputs of an iteration. */
 export interface LoopOutlets {
   readonly events: EventSink
   readonly metrics: MetricSink
@@ -55,13 +55,13 @@ export interface LoopOutlets {
   readonly debugging: DebuggingSinks
 }
 
-/** What those are told who ask why. */
+/** Outputs for debugging. */
 interface DebuggingSinks {
   readonly snapshotz: SnapshotzRequests
   readonly explanations: Explanations
 }
 
-/** Whether the loop is alive. */
+/** The health check of the loop. */
 interface HealthSink {
   noteActivity(): void
   noteSuccess(): void

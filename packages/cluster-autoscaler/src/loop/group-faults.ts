@@ -1,4 +1,4 @@
-/** Tells of groups and nodes that cannot be scaled now (cluster-autoscaler.md 9, traps 3 and 4). */
+/** Reports groups and nodes that cannot be scaled at present (cluster-autoscaler.md 9, traps 3 and 4). */
 import type { Node } from '@tenon/api'
 import type { Logger } from '@tenon/runtime'
 import type { EventSink } from '../model.ts'
@@ -13,7 +13,7 @@ interface Outlets {
 
 export class GroupFaults {
   readonly #outlets: Outlets
-  /** What was logged of each group and node, so that it is logged once. */
+  /** The last message of each group and node, so that it is logged once. */
   #logged = new Map<string, string>()
 
   constructor(outlets: Outlets) {

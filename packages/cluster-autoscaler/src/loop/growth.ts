@@ -1,4 +1,4 @@
-/** The half of an iteration that adds nodes (cluster-autoscaler.md 2.3, 4.1). */
+/** The part of an iteration that adds nodes (cluster-autoscaler.md 2.3, 4.1). */
 import type { Pod } from '@tenon/api'
 import type { Snapshot } from '@tenon/filters'
 import { inSlices } from '@tenon/runtime'
@@ -31,7 +31,7 @@ export class Growth {
     this.#stopwatch = new Stopwatch(deps.slicing.clock, deps.outlets.metrics)
   }
 
-  /** When nodes were asked for last; undefined = never. */
+  /** When nodes were last requested; undefined = never. */
   get lastMs(): number | undefined {
     return this.#lastMs
   }
@@ -41,7 +41,10 @@ export class Growth {
     return this.#lastMsByGroup
   }
 
-  /** Adds nodes that are on their way to the snapshot. @returns ids of the groups that have some. */
+  /**
+   * Adds upcoming nodes to the snapshot.
+   * @returns ids of groups that have some.
+   */
   addUpcoming({ index, snapshot, templates, nowMs }: LoopView): ReadonlySet<string> {
     const { registry } = this.#deps.state
     const awaited = new Set<string>()
@@ -56,7 +59,7 @@ export class Growth {
     return awaited
   }
 
-  /** Pods that find no place on the nodes that are there and on their way. */
+  /** Pods that do not fit on existing and upcoming nodes. */
   async pending(view: LoopView, classes: PodClasses): Promise<readonly Pod[]> {
     const { options, actions, slicing, outlets } = this.#deps
     const done = this.#stopwatch.start('filterOutSchedulable')
@@ -68,7 +71,7 @@ export class Growth {
     const steps = pendingPods(wanted, view.snapshot, this.#hints, planned, cutoff)
     const { pods, overflowing } = await inSlices(steps, slicing)
     outlets.metrics.set('overflowing_controllers_count', overflowing)
-    // There is no limit of time at which pods would be left out.
+    // This implementation has no time limit that skips pods.
     outlets.metrics.set('skipped_pods_count', 0, { requestor: 'filter-out-pod-list-processor' })
     done()
     this.#provideSnapshot(view, wanted, new Set(pods))
@@ -81,7 +84,7 @@ export class Growth {
     return old.pods
   }
 
-  /** @returns whether nothing may be removed in this iteration, because more pods are likely to come. */
+  /** @returns whether nothing may be removed in this iteration, as more pods are likely to come. */
   async scaleUp(pods: readonly Pod[], view: LoopView, signal: AbortSignal): Promise<boolean> {
     const { options, actions, outlets, state } = this.#deps
     const { explanations } = outlets.debugging
@@ -109,7 +112,7 @@ export class Growth {
     return false
   }
 
-  /** Where pods go for which nodes were asked for. */
+  /** The planned node of each pod for which nodes were requested. */
   #planned(waiting: readonly Pod[], { nodes, index, snapshot, nowMs }: LoopView): PlannedPlaces {
     const { plans } = this.#deps.state
     const uids = new Set(waiting.map(({ metadata }) => metadata.uid ?? ''))
@@ -117,7 +120,7 @@ export class Growth {
     return plans.places(awaitedName, (name) => snapshot.node(name) !== undefined)
   }
 
-  /** Whether there are as many ready nodes as there may be in all: `--max-nodes-total`. */
+  /** Whether `--max-nodes-total` ready nodes exist. */
   #isFull(pods: readonly Pod[], { nodes }: LoopView): boolean {
     const { options, outlets } = this.#deps
     const { maxNodesTotal } = options.scaleUp
@@ -138,7 +141,7 @@ export class Growth {
     }
   }
 
-  /** Nodes were asked for in this iteration. */
+  /** Call it when nodes were requested in this iteration. */
   note({ index, nowMs }: LoopView): void {
     this.#lastMs = nowMs
     for (const { id, targetSize } of this.#deps.sources.nodeGroups.list())
@@ -160,7 +163,7 @@ export class Growth {
   }
 }
 
-/** Whether a pod of a node that is being drained is still there: once it is gone, its successor counts. */
+/** Whether a pod of a draining node still runs; once it is gone, its replacement counts instead. */
 function isOn(snapshot: Snapshot, pod: Pod): boolean {
   return snapshot.node(pod.spec.nodeName ?? '')?.pods.has(pod.metadata.uid ?? '') ?? false
 }

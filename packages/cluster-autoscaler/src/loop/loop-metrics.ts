@@ -1,4 +1,4 @@
-/** Figures of one iteration (cluster-autoscaler.md 7.3). */
+/** Metrics of one iteration (cluster-autoscaler.md 7.3). */
 import type { Node } from '@tenon/api'
 import { unboundedGroupSize } from '@tenon/provider'
 import type { MetricSink } from '../model.ts'
@@ -37,11 +37,11 @@ function taintType(kind: ReturnType<TaintRules['kindOf']>): string {
   }
 }
 
-/** Figures of the cluster and of each group. */
+/** Metrics of the cluster and of each group. */
 export class ClusterMetrics {
   readonly #options: AutoscalerOptions
   readonly #metrics: MetricSink
-  /** Reasons that each group was backed off for; their series stay. */
+  /** Back-off reasons that each group has had; their series are kept at 0. */
   readonly #reasons = new Map<string, Set<string>>()
 
   constructor(options: AutoscalerOptions, metrics: MetricSink) {

@@ -1,17 +1,17 @@
-/** The group of every node, before anything is decided. */
+/** Resolves the group of every node before an iteration decides anything. */
 import type { Node } from '@tenon/api'
 import type { GroupFault, NodeGroups } from '@tenon/provider'
 import type { NodeGroupIndex } from '../model.ts'
 
-/** Nodes asked about at once: the cloud has a limit of its own. */
+/** Concurrent requests; the cloud's client has a limit of its own. */
 const atOnce = 8
 
 export interface ResolvedGroups extends NodeGroupIndex {
-  /** By node name: why it is in no group, where a user should hear of it. */
+  /** By node name: why it is in no group, if a user should know. */
   readonly outside: ReadonlyMap<string, string>
 }
 
-/** Asks the cloud for the group of each node. One node, or group, that cannot be told leaves the others as they are. */
+/** Resolves the group of each node. A failure of one node or group does not affect others. */
 export async function resolveGroups(
   nodes: readonly Node[],
   cloud: NodeGroups,

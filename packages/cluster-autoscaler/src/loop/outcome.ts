@@ -1,9 +1,9 @@
 import type { LoopErrorType } from '../model.ts'
 
-/** How one iteration ended. */
+/** The result of an iteration. */
 export type LoopOutcome =
   | { readonly kind: 'done' }
-  /** It counts as an error in `errors_total`; a transient one does not count against the health of the process. */
+  /** Counted in `errors_total`. A transient error does not affect the health check. */
   | { readonly kind: 'failed'; readonly type: LoopErrorType; readonly message: string }
 
 /** Ends an iteration early. */

@@ -1,4 +1,4 @@
-/** Leaves out objects that cannot be read, so that one of them does not stop the others. */
+/** Filters out invalid objects, so that one of them does not stop the loop. */
 import { type KubeObject, type Node, parseResources, type Pod } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import type { Logger } from '@tenon/runtime'

@@ -1,4 +1,4 @@
-/** What an iteration tells of the cluster and its groups. */
+/** The part of the status report about the cluster and its groups. */
 import type { NodeGroup } from '@tenon/provider'
 import type { NodeGroupIndex } from '../model.ts'
 import type { ClusterStateRegistry } from '../registry/cluster-state.ts'
@@ -51,7 +51,7 @@ function groupReport(
   }
 }
 
-/** @param readiness undefined when there is neither a node nor an instance without one. */
+/** @param readiness undefined if there is neither a node nor an instance without a node. */
 function countsOf(readiness: Readiness | undefined): NodeCounts {
   const count = (list: keyof Readiness) => readiness?.[list].length ?? 0
   return {

@@ -11,7 +11,7 @@ export class Stopwatch {
     this.#metrics = metrics
   }
 
-  /** @returns what ends the measurement. */
+  /** @returns a function that ends the measurement. */
   start(step: string): () => void {
     const startMs = this.#clock.monotonic()
     return () => {
@@ -21,7 +21,7 @@ export class Stopwatch {
   }
 }
 
-/** Unix seconds, as `last_activity` has them. */
+/** Unix seconds, as in `last_activity`. */
 export function seconds(ms: number): number {
   return Math.floor(ms / 1000)
 }

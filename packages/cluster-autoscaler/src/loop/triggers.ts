@@ -3,13 +3,13 @@ import type { Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { LoopOptions } from '../options/options.ts'
 
-/** A pod that was found unschedulable longer ago does not start an iteration. */
+/** Pods that became unschedulable earlier do not trigger an iteration. */
 const freshMs = 10_000
 
 export class LoopTrigger {
   readonly #options: Pick<LoopOptions, 'scanIntervalMs' | 'frequentLoops'>
   readonly #clock: Clock
-  /** When the iteration before the last, and the last, began. */
+  /** Start of the last two iterations. */
   #starts: readonly [number | undefined, number | undefined] = [undefined, undefined]
   #isWanted = false
   #wake: (() => void) | undefined
@@ -19,7 +19,7 @@ export class LoopTrigger {
     this.#clock = clock
   }
 
-  /** Notes a pod that came, or changed. */
+  /** Call it for every new or changed pod. */
   observe(pod: Pod): void {
     if (!this.#options.frequentLoops || !isNewlyUnschedulable(pod, this.#clock.now())) return
     this.#isWanted = true
@@ -27,8 +27,8 @@ export class LoopTrigger {
   }
 
   /**
-   * Resolves when the next iteration is to begin.
-   * @param lastChangeMs when nodes were added, or removals begun, last.
+   * Resolves when the next iteration should begin.
+   * @param lastChangeMs when nodes were last added or removals begun.
    */
   async next(lastChangeMs: number | undefined, signal: AbortSignal): Promise<void> {
     const [beforeLast, last] = this.#starts

@@ -17,10 +17,10 @@ import {
 import { rangeOf } from './texts.ts'
 
 const gibibyte = 2 ** 30
-/** A shorter pause would do nothing but loops. */
+/** Lower values would only cause useless loops. */
 const leastScanIntervalMs = 1000
 
-/** Options of values with which nothing is wrong. */
+/** Converts valid flag values to options. */
 export function autoscalerOptions(values: FlagValues): AutoscalerOptions {
   return {
     loop: loopOptions(values),
@@ -158,7 +158,7 @@ function requestOptions(values: FlagValues): RequestOptions {
   }
 }
 
-/** Old manifests say `--max-empty-bulk-delete`; it counts when the flag that took its place is not given. */
+/** `--max-empty-bulk-delete` in old manifests counts if the flag that replaced it is not given. */
 function parallelismOf(values: FlagValues): number {
   const isOld = values.isGiven('max-empty-bulk-delete') && !values.isGiven('max-scale-down-parallelism')
   return values.integer(isOld ? 'max-empty-bulk-delete' : 'max-scale-down-parallelism')

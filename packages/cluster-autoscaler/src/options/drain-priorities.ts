@@ -1,6 +1,6 @@
 import type { DrainPriority } from './options.ts'
 
-/** `PRIORITY:SECONDS,…` in ascending priority; undefined when it is malformed or names a priority twice. */
+/** `PRIORITY:SECONDS,…` in ascending order; undefined if it is malformed or has a duplicate priority. */
 export function drainPrioritiesOf(text: string): readonly DrainPriority[] | undefined {
   const found: DrainPriority[] = []
   for (const part of text.split(',')) {

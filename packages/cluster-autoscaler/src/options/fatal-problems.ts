@@ -1,4 +1,4 @@
-/** What makes a start impossible although the command line can be read (cluster-autoscaler.md 3.1, 4.5, 8). */
+/** Errors in flag values that prevent the start (cluster-autoscaler.md 3.1, 4.5, 8). */
 import { drainPrioritiesOf } from './drain-priorities.ts'
 import type { FlagValues } from './flag-values.ts'
 import { kubernetesAddressOf } from './kubernetes-address.ts'
@@ -14,13 +14,13 @@ const expanderNames: readonly ExpanderName[] = [
   'grpc',
 ]
 
-/** Names of expanders in their order; {@link fatalProblem} has found nothing wrong with them. */
+/** Expander names in order; {@link fatalProblem} has checked them. */
 export function expandersOf(values: FlagValues): readonly ExpanderName[] {
   const asked = values.text('expander').split(',')
   return asked.flatMap((name) => expanderNames.filter((known) => known === name))
 }
 
-/** The first problem, with the flag and what to do; undefined when there is none. */
+/** The first problem, with the flag and the fix; undefined if there is none. */
 export function fatalProblem(values: FlagValues, clouds: readonly string[]): string | undefined {
   return (
     cloudProblem(values, clouds) ??

@@ -3,7 +3,9 @@ import { cloudFlags, healthFlags, kubernetesFlags, leaderFlags, loopFlags } from
 import { logFlags, statusFlags } from './flags/process-flags.ts'
 import { requestFlags, scaleDownFlags, scaleUpFlags } from './flags/scaling-flags.ts'
 
-/** Every flag of section 8 of cluster-autoscaler.md, `--dry-run`, `--allow-scale-to-zero` and `--planned-placement`. */
+/**
+ * Every flag of section 8 of cluster-autoscaler.md, `--dry-run`, `--allow-scale-to-zero` and `--planned-placement`.
+ */
 export const flagGroups: readonly FlagGroup[] = [
   cloudFlags,
   kubernetesFlags,

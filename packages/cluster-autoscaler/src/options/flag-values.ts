@@ -1,15 +1,15 @@
-/** Reading a command line as Cluster Autoscaler does (cluster-autoscaler.md 8). */
+/** Parses a command line as Cluster Autoscaler does (cluster-autoscaler.md 8). */
 import { nearest } from '@tenon/api'
 import { argumentsOf, booleanWords, type FlagDefinition, flagValue } from '@tenon/api/flags'
 
-/** The flags that were given, or what is wrong with them. */
+/** The given flags, or the problem. */
 export type ParsedFlags =
   | { readonly kind: 'help' }
-  /** The command line cannot be read. */
+  /** The command line cannot be parsed. */
   | { readonly kind: 'usage'; readonly message: string }
   | { readonly kind: 'values'; readonly values: FlagValues }
 
-/** The flags of a command line, by their names with dashes; each value is one of its kind. */
+/** The flags of a command line, by name with dashes instead of underscores; each value is valid for its kind. */
 export class FlagValues {
   readonly #definitions: ReadonlyMap<string, FlagDefinition>
   readonly #given: ReadonlyMap<string, readonly string[]>
@@ -23,7 +23,7 @@ export class FlagValues {
     return this.#given.has(name)
   }
 
-  /** Names as they stand in the definitions, in the order in which they were first given. */
+  /** Names as in the definitions, in the order in which they were first given. */
   get given(): readonly string[] {
     return [...this.#given.keys()]
   }
@@ -32,7 +32,7 @@ export class FlagValues {
     return this.#given.get(name)?.at(-1) ?? this.#definition(name).fallback
   }
 
-  /** Of `texts` each that was given; of `commas` all parts. */
+  /** For `texts` each given value; for `commas` all parts. */
   list(name: string): readonly string[] {
     const given = this.#given.get(name) ?? []
     if (this.#definition(name).kind === 'texts') return given
@@ -68,7 +68,7 @@ export class FlagValues {
   }
 }
 
-/** Reads arguments; those that are no flags are passed over, as are all after `--`. */
+/** Parses arguments; ignores those that are not flags, and everything after `--`. */
 export function parseFlags(args: readonly string[], definitions: readonly FlagDefinition[]): ParsedFlags {
   const given = new Map<string, string[]>()
   const find = (name: string) =>
@@ -89,7 +89,7 @@ export function parseFlags(args: readonly string[], definitions: readonly FlagDe
   return { kind: 'values', values: new FlagValues(definitions, given) }
 }
 
-/** Names may have underscores. `-v` and `-h` alone may be short, and `-v` may have its value right behind it. */
+/** Names may contain underscores. Only `-v` and `-h` may be short; the value of `-v` may follow directly. */
 function spelled(arg: string): string {
   const [, level] = /^-v(?!=)(.+)$/s.exec(arg) ?? []
   if (level !== undefined) return `--v=${level}`
@@ -97,7 +97,7 @@ function spelled(arg: string): string {
   return arg.replace(/^--[^=]+/, (name) => name.replaceAll('_', '-'))
 }
 
-/** A slip of the finger is one letter; nearly every short name is that near to another. */
+/** A typo is one letter; with more, nearly every short name would match another. */
 function suggestion(name: string, definitions: readonly FlagDefinition[]): string {
   const names = definitions.map(({ flag }) => flag)
   const near = name.length < 4 ? undefined : nearest(name, names, 1)

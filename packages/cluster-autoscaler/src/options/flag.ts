@@ -1,21 +1,21 @@
-/** What a flag of Cluster Autoscaler is. */
+/** The definition of a Cluster Autoscaler flag. */
 import type { FlagDefinition, FlagKind } from '@tenon/api/flags'
 
 /**
- * What a flag does here (cluster-autoscaler.md 8): `S` works; `A` is accepted and changes nothing; `W` is accepted
- * with a warning that it has no effect.
+ * The effect of a flag here (cluster-autoscaler.md 8): `S` works; `A` is accepted without effect; `W` is accepted with
+ * a warning that it has no effect.
  */
 export type FlagClass = 'S' | 'A' | 'W'
 
 export interface AutoscalerFlag extends FlagDefinition {
-  /** Without dashes before it. One that ends with `*` stands for all that begin so. */
+  /** Without dashes. A name that ends with `*` stands for all with this prefix. */
   readonly flag: string
   readonly class: FlagClass
-  /** Of class `W`: `changed` warns for values other than the default only. */
+  /** For class `W`: `changed` only warns for values other than the default. */
   readonly warns?: 'given' | 'changed'
 }
 
-/** Flags that belong together in the help. */
+/** A section of the help. */
 export interface FlagGroup {
   readonly title: string
   readonly flags: readonly AutoscalerFlag[]
@@ -31,12 +31,12 @@ export function accepted(...flags: readonly Short[]): readonly AutoscalerFlag[] 
   return flags.map(([flag, kind, fallback, meaning]) => ({ flag, kind, fallback, meaning, class: 'A' }))
 }
 
-/** Warned about whenever they are given. */
+/** Flags with a warning whenever they are given. */
 export function withoutEffect(...flags: readonly Short[]): readonly AutoscalerFlag[] {
   return flags.map(([flag, kind, fallback, meaning]) => ({ flag, kind, fallback, meaning, class: 'W' }))
 }
 
-/** Warned about when they ask for anything but the default. */
+/** Flags with a warning when their value is not the default. */
 export function withoutEffectIfChanged(...flags: readonly Short[]): readonly AutoscalerFlag[] {
   return withoutEffect(...flags).map((each) => ({ ...each, warns: 'changed' }))
 }

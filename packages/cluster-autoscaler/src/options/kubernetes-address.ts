@@ -1,6 +1,6 @@
 import type { KubernetesAddress } from './process-options.ts'
 
-/** Reads `--kubernetes`; undefined members of it are as in a pod. An empty text says nothing. */
+/** Parses `--kubernetes`; absent parts are as in a pod. Undefined for an empty text. */
 export function kubernetesAddressOf(
   text: string,
 ): { readonly address: KubernetesAddress | undefined } | { readonly problem: 'not a URL' } {

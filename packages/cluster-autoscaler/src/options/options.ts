@@ -1,13 +1,15 @@
-/** Settings of the Cluster Autoscaler mode, as its flags give them (cluster-autoscaler.md 8). Times in milliseconds. */
+/**
+ * Settings of the Cluster Autoscaler mode, from its flags (cluster-autoscaler.md 8). Times in milliseconds.
+ */
 import type { TopologySpreadConstraint } from '@tenon/api'
 
-/** Most and least of a resource over the whole cluster. */
+/** Minimum and maximum of a resource in the whole cluster. */
 export interface ResourceRange {
   readonly min: number
   readonly max: number
 }
 
-/** How long pods of a priority may take to end: `--drain-priority-config`. */
+/** Grace period of pods with a priority: `--drain-priority-config`. */
 export interface DrainPriority {
   readonly priority: number
   readonly graceSeconds: number
@@ -19,13 +21,13 @@ export interface LoopOptions {
   readonly scaleUpFromZero: boolean
   readonly enforceNodeGroupMinSize: boolean
   readonly expendablePodsPriorityCutoff: number
-  /** Empty = those of any scheduler. */
+  /** Empty = any scheduler. */
   readonly allowedSchedulerNames: readonly string[]
   readonly bypassedSchedulerNames: readonly string[]
   readonly newPodScaleUpDelayMs: number
-  /** Of `--scheduler-config-file`: how pods must spread that do not say so themselves. */
+  /** From `--scheduler-config-file`: spread constraints of pods that have none. */
   readonly defaultConstraints: readonly TopologySpreadConstraint[]
-  /** `--planned-placement`: the scheduler is told which new node a pod is for. */
+  /** `--planned-placement`: pods are nominated for the new nodes that they are planned for. */
   readonly plannedPlacement: boolean
 }
 
@@ -111,9 +113,9 @@ export interface ScaleDownOptions extends DrainOptions {
   readonly tracksRemovalLatency: boolean
   readonly maxParallelism: number
   readonly maxDrainParallelism: number
-  /** 0 = as long as the pod asks for. */
+  /** 0 = as long as the pod specifies. */
   readonly maxGracefulTerminationSeconds: number
-  /** Empty unless set; then `maxGracefulTerminationSeconds` does not count. */
+  /** If not empty, `maxGracefulTerminationSeconds` is ignored. */
   readonly drainPriorities: readonly DrainPriority[]
   readonly maxPodEvictionMs: number
   readonly deleteDelayAfterTaintMs: number
@@ -148,17 +150,17 @@ export interface RequestOptions {
   readonly isEnabled: boolean
   readonly initialBackoffMs: number
   readonly maxBackoffMs: number
-  /** Most requests whose pauses are remembered. */
+  /** Maximum number of requests with a remembered back-off. */
   readonly maxBackoffCacheSize: number
-  /** Requests that only check are looked at several in one loop. */
+  /** Whether several check-capacity requests are processed per loop. */
   readonly batchProcessing: boolean
   readonly maxBatchSize: number
   readonly batchTimeboxMs: number
-  /** Only requests that name it are served; empty = those that name none. */
+  /** Only requests with this name are processed; empty = those without a name. */
   readonly processorInstance: string
 }
 
-/** What decides. How the process runs (addresses, leases, logs) is in `process/`. */
+/** The options for decisions. Those of the process (addresses, leases, logs) are in `process/`. */
 export interface AutoscalerOptions {
   readonly loop: LoopOptions
   readonly taints: TaintOptions
@@ -168,7 +170,7 @@ export interface AutoscalerOptions {
   readonly scaleDown: ScaleDownOptions
   readonly requests: RequestOptions
   readonly status: StatusOptions
-  /** `--dry-run`: nothing is written, neither to the cluster nor to the cloud. */
+  /** `--dry-run`: nothing is written to the cluster or the cloud. */
   readonly isDryRun: boolean
 }
 
@@ -178,7 +180,6 @@ const gibibyte = 2 ** 30
 const cores: ResourceRange = { min: 0, max: 320_000 }
 const memory: ResourceRange = { min: 0, max: 6_400_000 * gibibyte }
 
-/** Defaults. */
 export const defaultOptions: AutoscalerOptions = {
   loop: {
     scanIntervalMs: 10 * second,

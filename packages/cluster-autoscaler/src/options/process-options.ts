@@ -1,11 +1,11 @@
-/** How the process runs: what of its flags decides nothing (cluster-autoscaler.md 2.1, 8). */
+/** Options of the process, which do not affect decisions (cluster-autoscaler.md 2.1, 8). */
 
-/** Where `--kubernetes` says that the API server is; what is absent is as in a pod. */
+/** The API server in `--kubernetes`; absent parts are as in a pod. */
 export interface KubernetesAddress {
   readonly server?: string
   /** `auth`: a kubeconfig with the credentials. */
   readonly kubeconfig?: string
-  /** Whether the pod's own address and credentials count for what is not told. */
+  /** Whether the pod's own address and credentials are used for absent parts. */
   readonly isInCluster: boolean
   readonly usesServiceAccount: boolean
 }
@@ -23,30 +23,30 @@ export interface LogOptions {
   readonly format: 'text' | 'json'
   /** Empty = standard error only. */
   readonly file: string
-  /** Least severity that is written to standard error. */
+  /** The lowest severity that is written to standard error. */
   readonly standardErrorFrom: LogSeverity
 }
 
 export interface ProcessOptions {
   readonly cloudProvider: string
-  /** Values of `--nodes`, in their order, as they were given. */
+  /** Values of `--nodes`, in order and unchanged. */
   readonly nodeGroupSpecs: readonly string[]
-  /** Groups may have no node at all. */
+  /** Whether groups may have no node at all. */
   readonly allowsEmptyGroups: boolean
   /** An empty host stands for every address. */
   readonly listen: { readonly host: string; readonly port: number }
   readonly kubeconfig: string
   readonly kubernetes: KubernetesAddress | undefined
   readonly rate: { readonly perSecond: number; readonly burst: number } | undefined
-  /** Of the lease; in the namespace of the status. */
+  /** The lease is in the namespace of the status ConfigMap. */
   readonly leaseName: string
-  /** Whoever started this process has looked: the cluster is the right one. */
+  /** Whether the user has confirmed that this is the right cluster. */
   readonly acceptsClusterIdentity: boolean
-  /** Absent when this process acts without asking. */
+  /** Absent without leader election. */
   readonly leaderElection: LeaderElectionOptions | undefined
   readonly logs: LogOptions
   readonly isProfiling: boolean
   readonly servesSnapshots: boolean
-  /** Path; empty = that of a default scheduler. */
+  /** Path; empty = default scheduler configuration. */
   readonly schedulerConfigFile: string
 }

@@ -1,4 +1,4 @@
-/** From arguments to options: what works, what is warned about, and what ends the start. */
+/** From arguments to options, with warnings and fatal errors. */
 import { autoscalerOptions } from './autoscaler-options.ts'
 import { fatalProblem } from './fatal-problems.ts'
 import { allFlags } from './flag-groups.ts'
@@ -7,24 +7,24 @@ import type { AutoscalerOptions } from './options.ts'
 import type { ProcessOptions } from './process-options.ts'
 import { processOptions } from './read-process-options.ts'
 
-/** What a command line asks for. */
+/** The parsed command line. */
 export type OptionsAsked =
   | { readonly kind: 'help' }
-  /** It cannot be read: the message, a hint at the help, and exit code 2. */
+  /** It cannot be parsed: a message with a hint at the help, and exit code 2. */
   | { readonly kind: 'usage'; readonly message: string }
-  /** It can be read, but not be used: the message and exit code 1. */
+  /** It is parsed but invalid: a message and exit code 1. */
   | { readonly kind: 'fatal'; readonly message: string }
   | {
       readonly kind: 'options'
       readonly autoscaler: AutoscalerOptions
       readonly process: ProcessOptions
-      /** Each to be logged once. */
+      /** Each is logged once. */
       readonly warnings: readonly string[]
     }
 
 /**
- * Reads the arguments behind the name of the program.
- * @param clouds names of those whose groups can be scaled; the first is the default.
+ * Parses the arguments after the program name.
+ * @param clouds names of clouds with scalable groups; the first is the default.
  */
 export function readOptions(args: readonly string[], clouds: readonly string[]): OptionsAsked {
   const parsed = parseFlags(args, allFlags)

@@ -3,7 +3,7 @@ import { kubernetesAddressOf } from './kubernetes-address.ts'
 import type { LogOptions, ProcessOptions } from './process-options.ts'
 import { listenAddressOf, leastSevere, severityOf } from './texts.ts'
 
-/** Options of values with which nothing is wrong. */
+/** Converts valid flag values to process options. */
 export function processOptions(values: FlagValues, clouds: readonly string[]): ProcessOptions {
   const kubernetes = kubernetesAddressOf(values.text('kubernetes'))
   return {
@@ -30,7 +30,7 @@ export function processOptions(values: FlagValues, clouds: readonly string[]): P
   }
 }
 
-/** As in Kubernetes' own client, 0 stands for its defaults, and less for no limit. */
+/** As in Kubernetes' own client, 0 means its default, and a negative value no limit. */
 function rateOf(qps: number, burst: number): ProcessOptions['rate'] {
   if (qps < 0) return undefined
   return { perSecond: qps === 0 ? 5 : qps, burst: burst <= 0 ? 10 : burst }

@@ -1,21 +1,21 @@
-/** The configuration of kube-scheduler, as far as it changes what fits (cluster-autoscaler.md 4.4). */
+/** The parts of a kube-scheduler configuration that decide where pods fit (cluster-autoscaler.md 4.4). */
 import { isRecord, ownValue, type TopologySpreadConstraint } from '@tenon/api'
 import { parseDocument } from 'yaml'
 
-/** The one profile of a configuration. */
+/** The only profile of a configuration. */
 export interface SchedulerProfile {
   readonly schedulerName: string
-  /** Spread that pods which ask for none must keep to; wishes are left out. */
+  /** DoNotSchedule constraints for pods without their own; ScheduleAnyway ones are left out. */
   readonly defaultConstraints: readonly TopologySpreadConstraint[]
 }
 
-/** The profile, or why the text cannot be used. */
+/** The profile, or why the text is invalid. */
 export type ReadProfile = { readonly profile: SchedulerProfile } | { readonly problem: string }
 
 const group = 'kubescheduler.config.k8s.io/'
 const kind = 'KubeSchedulerConfiguration'
 
-/** Reads the text of `--scheduler-config-file`. */
+/** Parses the content of `--scheduler-config-file`. */
 export function readSchedulerProfile(text: string): ReadProfile {
   const document = parseDocument(text)
   const [error] = document.errors

@@ -1,15 +1,15 @@
-/** Texts with a form of their own. */
+/** Parsers of flag values. */
 import type { ResourceRange } from './options.ts'
 import type { LogSeverity } from './process-options.ts'
 
-/** `MIN:MAX`; undefined when it is none with 0 <= MIN <= MAX. */
+/** `MIN:MAX` with 0 <= MIN <= MAX; otherwise undefined. */
 export function rangeOf(text: string): ResourceRange | undefined {
   const [, low = '', high = ''] = /^(\d+):(\d+)$/.exec(text) ?? []
   const range = { min: Number(low), max: Number(high) }
   return low !== '' && Number.isSafeInteger(range.max) && range.min <= range.max ? range : undefined
 }
 
-/** `HOST:PORT`, where the host may be empty. */
+/** `HOST:PORT`; the host may be empty. */
 export function listenAddressOf(text: string): { readonly host: string; readonly port: number } | undefined {
   const [, host = '', digits = ''] = /^(.*):(\d{1,5})$/s.exec(text) ?? []
   const port = Number(digits)

@@ -1,4 +1,6 @@
-/** Tells the scheduler which new node each pod is planned for: `--planned-placement` (planned-placement.md). */
+/**
+ * Nominates each pod for the new node that it is planned for: `--planned-placement` (planned-placement.md).
+ */
 import type { Node, Pod } from '@tenon/api'
 import { isKubeError } from '@tenon/kube'
 import type { NodeGroups } from '@tenon/provider'
@@ -8,15 +10,17 @@ import { hasEnded } from '../pods/classes.ts'
 import { isBeingDeleted, isNodeReady } from '../registry/node-state.ts'
 import type { PlannedPod, PodPlans } from './pod-plans.ts'
 
-/** A pod is nominated again after so long at the earliest; the scheduler takes it back when it finds no place yet. */
+/**
+ * Minimum time between nominations of a pod. The scheduler removes a nomination while the pod does not fit.
+ */
 const againMs = 500
-/** Nobody is nominated for a node that has been open for so long: the scheduler has had its turn. */
+/** No pod is nominated for a node that has been ready longer, as the scheduler has filled it by then. */
 const openMs = 30_000
-/** Between two looks at all pods. */
+/** Pause between two passes over all pods. */
 const pauseMs = 100
-/** Rights may be granted later. */
+/** Permissions may be granted later. */
 const refusedMs = 10 * 60_000
-/** Writes under way at a time. */
+/** Concurrent writes. */
 const atOnce = 8
 
 export interface NominatorDependencies {
@@ -28,10 +32,10 @@ export interface NominatorDependencies {
   readonly logger: Logger
 }
 
-/** Level-based: looks at what there is, and writes what is missing. */
+/** Level-based: compares plans with the current state, and writes missing nominations. */
 export class Nominator {
   readonly #deps: NominatorDependencies
-  /** When each pod was nominated last, by UID. */
+  /** When each pod was last nominated, by UID. */
   readonly #writtenMs = new Map<string, number>()
   readonly #groupOf = new Map<string, string>()
   #isBusy = false
@@ -44,7 +48,7 @@ export class Nominator {
     this.#deps = deps
   }
 
-  /** Looks again, now or once the look under way has ended. Never rejects. */
+  /** Runs a pass, now or after the one that is running. Never rejects. */
   async look(signal: AbortSignal): Promise<void> {
     this.#isWanted = true
     if (this.#isBusy) return
@@ -91,7 +95,7 @@ export class Nominator {
       const { name } = node.metadata
       if (this.#groupOf.has(name) || !plans.mayBe(name)) continue
       const found = await nodeGroups.groupOf(node, signal)
-      // One that cannot be told now is asked for at the next look.
+      // An unresolved group is retried in the next pass.
       if (found.kind !== 'unresolved') this.#groupOf.set(name, found.kind === 'group' ? found.groupId : '')
     }
     const nodes = cache.nodes()
@@ -109,7 +113,7 @@ export class Nominator {
     return waiting
   }
 
-  /** Wishes for nodes that pods may still go to. */
+  /** Planned pods whose node still accepts nominations. */
   #openWishes(): readonly PlannedPod[] {
     const { plans, cache, clock } = this.#deps
     const nodes = new Map(cache.nodes().map((node) => [node.metadata.name, node]))
@@ -121,18 +125,18 @@ export class Nominator {
     return plans.wishes.filter(({ node }) => takes(nodes.get(node)))
   }
 
-  /** Whether the pod is not nominated, or by an earlier plan. What others wrote stays. */
+  /** Whether the pod has no nomination, or one of an earlier plan. Nominations by others stay. */
   #lacks(pod: Pod, node: string): boolean {
     const present = pod.status?.nominatedNodeName ?? ''
     return present === '' || (present !== node && this.#deps.plans.isOurs(pod))
   }
 
-  /** @returns whether to try again soon. */
+  /** @returns whether to retry soon. */
   async #nominate(wish: PlannedPod & { readonly pod: Pod }, signal: AbortSignal): Promise<boolean> {
     const { plans, writer, clock, logger } = this.#deps
     if (clock.monotonic() < this.#refusedUntilMs) return false
     const { pod, node } = wish
-    // Noted first: the watch may tell of it before the answer comes.
+    // Recorded first, as the watch may deliver the change before the response arrives.
     plans.nominate(wish)
     this.#writtenMs.set(wish.uid, clock.now())
     try {

@@ -1,60 +1,60 @@
-/** Which pods the nodes that were asked for are meant for (planned-placement.md). */
+/** Which pods the requested nodes are for (planned-placement.md). */
 import type { Node, Pod } from '@tenon/api'
 import { kindOf } from '../pods/equivalence.ts'
 
-/** A node that was asked for, and the pods that it is for. */
+/** A requested node with its pods. */
 export interface PlannedNode {
   readonly groupId: string
   readonly pods: readonly Pod[]
 }
 
-/** What plans are held against. */
+/** What plans are compared with. */
 export interface SeenCluster {
   readonly nodes: readonly Node[]
   /** Group id by node name. */
   readonly groupOf: ReadonlyMap<string, string>
-  /** UIDs of pods that have no node yet. */
+  /** UIDs of pods without a node. */
   readonly waiting: ReadonlySet<string>
   readonly nowMs: number
 }
 
 interface Place {
   readonly groupId: string
-  /** UIDs of the pods that still wait. */
+  /** UIDs of its pods that are still pending. */
   readonly pods: ReadonlySet<string>
-  /** Whether it matters which of the new nodes they go to. */
+  /** Whether it matters which new node the pods go to. */
   readonly matters: boolean
-  /** Names of nodes that were there before: the place is none of them. */
+  /** Names of nodes that existed before, so that they are not this node. */
   readonly before: ReadonlySet<string>
   readonly endsAtMs: number
-  /** Name of the node once it is there. */
+  /** Name of the node once it exists. */
   readonly node: string | undefined
 }
 
-/** A pod and the node that it is planned for. */
+/** A pod and its planned node. */
 export interface PlannedPod {
   readonly uid: string
   readonly node: string
 }
 
 /**
- * Plans end when the pod has a node or is gone, when the node goes, and when a node has had the time to come that it
- * may take. A pod has one plan: the latest.
+ * A plan ends when the pod is bound or gone, when the node is gone, or when the node does not appear in time. A pod
+ * only has its latest plan.
  */
 export class PodPlans {
   readonly #lifetimeMs: number
   #places: readonly Place[] = []
-  /** Names of nodes that were some place, whether its pods have come or not. */
+  /** Names of nodes that were assigned to plans, even if these have ended. */
   readonly #taken = new Set<string>()
-  /** The nomination that was written, by UID of the pod. */
+  /** The nomination that we wrote, by UID of the pod. */
   readonly #nominations = new Map<string, string>()
 
-  /** @param lifetimeMs how long a node may take to come. */
+  /** @param lifetimeMs how long a node may take to appear. */
   constructor(lifetimeMs: number) {
     this.#lifetimeMs = lifetimeMs
   }
 
-  /** @param before names of the nodes that are there. */
+  /** @param before names of existing nodes. */
   add(nodes: readonly PlannedNode[], before: ReadonlySet<string>, nowMs: number): void {
     const kinds = new Set(nodes.flatMap(({ pods }) => pods.map(kindOf)))
     const matters = nodes.length > 1 && kinds.size > 1
@@ -68,18 +68,18 @@ export class PodPlans {
     this.#places = [...kept, ...added].filter(hasPods)
   }
 
-  /** Whether a node that pods are planned for is still to come. */
+  /** Whether some planned node does not exist yet. */
   get awaitsNodes(): boolean {
     return this.#places.some(({ node }) => node === undefined)
   }
 
-  /** Whether a node of this name may be one that pods are planned for and that was still to come. */
+  /** Whether a node of this name may be a planned one that did not exist yet. */
   mayBe(name: string): boolean {
     if (this.#taken.has(name)) return false
     return this.#places.some(({ node, before }) => node === undefined && !before.has(name))
   }
 
-  /** Drops plans that have ended, and finds nodes that have come. */
+  /** Drops plans that have ended, and assigns new nodes. */
   update(cluster: SeenCluster): void {
     const { nodes, waiting, nowMs } = cluster
     for (const uid of this.#nominations.keys()) if (!waiting.has(uid)) this.#nominations.delete(uid)
@@ -91,7 +91,7 @@ export class PodPlans {
       .filter(hasPods)
     for (const name of this.#taken) if (!names.has(name)) this.#taken.delete(name)
     if (this.awaitsNodes) this.#find(cluster)
-    // Of later plans, these nodes are among those that were there before.
+    // For later plans, these nodes are in `before`.
     if (this.#places.length === 0) this.#taken.clear()
   }
 
@@ -109,9 +109,9 @@ export class PodPlans {
   }
 
   /**
-   * Where each planned pod is to go, by UID.
-   * @param nameOf of a node of this group that is still to come, counted from 0.
-   * @param isThere whether a node is open, so that it is not among those that are to come.
+   * The node of each planned pod, by UID.
+   * @param nameOf placeholder name of the n-th upcoming node of a group.
+   * @param isThere whether a node is ready, and so no longer upcoming.
    */
   places(
     nameOf: (groupId: string, index: number) => string,
@@ -128,19 +128,19 @@ export class PodPlans {
     return found
   }
 
-  /** Pods that should go to nodes that are there, where it matters which pod goes to which. */
+  /** Pods and existing nodes, where it matters which pod goes to which node. */
   get wishes(): readonly PlannedPod[] {
     return this.#places.flatMap(({ node, pods, matters }) =>
       node === undefined || !matters ? [] : [...pods].map((uid) => ({ uid, node })),
     )
   }
 
-  /** Notes that the scheduler is told of it. */
+  /** Records that the nomination was written. */
   nominate({ uid, node }: PlannedPod): void {
     this.#nominations.set(uid, node)
   }
 
-  /** Whether the pod's nomination was written by this process: it makes no room there by preemption. */
+  /** Whether we wrote the pod's nomination, so that no preemption makes room for it. */
   isOurs({ metadata, status }: Pod): boolean {
     const written = this.#nominations.get(metadata.uid ?? '')
     return written !== undefined && written === status?.nominatedNodeName
@@ -161,7 +161,7 @@ function olderFirst({ metadata: a }: Node, { metadata: b }: Node): number {
   return (left ?? '') < (right ?? '') ? -1 : 1
 }
 
-/** Gives the pods of new nodes to the groups that grow, in their order; a group grows by `delta` nodes. */
+/** Assigns the pods of new nodes to the growing groups, in order; a group grows by `delta` nodes. */
 export function plannedNodes(
   podsByNode: readonly (readonly Pod[])[],
   increases: readonly { readonly groupId: string; readonly delta: number }[],

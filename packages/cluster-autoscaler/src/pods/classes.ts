@@ -1,4 +1,4 @@
-/** Which pods count for what (cluster-autoscaler.md 3.1). */
+/** Classifies pods by what they count for (cluster-autoscaler.md 3.1). */
 import { ownValue, type Pod } from '@tenon/api'
 import { gpuResources } from '../gpu.ts'
 import type { LoopOptions } from '../options/options.ts'
@@ -6,32 +6,37 @@ import type { LoopOptions } from '../options/options.ts'
 export interface PodClasses {
   /** Bound to a node. */
   readonly scheduled: readonly Pod[]
-  /** The scheduler makes room for them on the node they name. */
+  /** The scheduler preempts pods on their nominated node. */
   readonly nominated: readonly Pod[]
   readonly unschedulable: readonly Pod[]
-  /** Of schedulers that are bypassed: not looked at yet. */
+  /** Pods of bypassed schedulers that were not examined yet. */
   readonly unprocessed: readonly Pod[]
-  /** Would be in one of these two, but are made for the room of a ProvisioningRequest (gangs.md 2.3). */
+  /**
+   * Pods that would be in one of the two lists before, but use the capacity of a ProvisioningRequest (gangs.md 2.3).
+   */
   readonly consumers: readonly Pod[]
 }
 
 type PodClass = keyof PodClasses
 
-/** What is known of pods beyond what they tell. */
+/** Facts about pods that are not part of them. */
 interface PodJudge {
   readonly isReadable: (pod: Pod) => boolean
-  /** Whether its nomination only tells where it is planned: the scheduler makes no room there. */
+  /** Whether the nomination is ours, so that no preemption makes room. */
   readonly isPlanned: (pod: Pod) => boolean
-  /** Whether it is made for the room of a ProvisioningRequest. */
+  /** Whether it uses the capacity of a ProvisioningRequest. */
   readonly isConsumer: (pod: Pod) => boolean
-  /** The pod as the scheduler reads it. */
+  /** The pod with default spread constraints. */
   readonly read: (pod: Pod) => Pod
 }
 
-/** Pods between two looks at the clock. */
+/** Pods between two checks of the clock. */
 const atOnce = 200
 
-/** Sorts pods; those that have ended, cannot be read, are being deleted or wait for another scheduler are in none. */
+/**
+ * Classifies pods. Those that have finished, are invalid, are terminating or wait for another scheduler are in no
+ * class.
+ */
 export function* classify(
   pods: readonly Pod[],
   options: LoopOptions,
@@ -79,7 +84,7 @@ function classOf(pod: Pod, isBypassed: boolean, isPlanned: PodJudge['isPlanned']
   return isBypassed && isUnprocessed ? 'unprocessed' : undefined
 }
 
-/** A pod of so low a priority that it neither asks for nodes nor keeps one. */
+/** A pod of such a low priority that it neither needs nodes nor keeps them. */
 export function isExpendable({ spec }: Pod, cutoff: number): boolean {
   return spec.priority !== undefined && spec.priority < cutoff
 }

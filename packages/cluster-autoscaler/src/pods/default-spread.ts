@@ -1,22 +1,24 @@
-/** How pods must spread that do not say so: default constraints of `--scheduler-config-file` (cluster-autoscaler.md 4.4). */
+/**
+ * Default spread constraints of pods without their own, from `--scheduler-config-file` (cluster-autoscaler.md 4.4).
+ */
 import { type Pod, type SelectorLookups, type TopologySpreadConstraint, withDefaultSpread } from '@tenon/api'
 
 interface Known {
-  /** What was added to the pod. */
+  /** The added constraints as text. */
   readonly text: string
   readonly pod: Pod
 }
 
 export class DefaultSpread {
   readonly #constraints: readonly TopologySpreadConstraint[]
-  /** A pod stays the same object from loop to loop, so that what is worked out about it is kept. */
+  /** A pod stays the same object from loop to loop, so that caches by object work. */
   readonly #known = new WeakMap<Pod, Known>()
 
   constructor(constraints: readonly TopologySpreadConstraint[]) {
     this.#constraints = constraints
   }
 
-  /** The pod as the scheduler reads it. */
+  /** The pod with default constraints. */
   read(pod: Pod, lookups: SelectorLookups | undefined): Pod {
     if (lookups === undefined) return pod
     const spread = withDefaultSpread(pod, this.#constraints, lookups)

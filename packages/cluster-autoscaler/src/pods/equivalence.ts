@@ -1,19 +1,19 @@
-/** Pods that need the same of a node (cluster-autoscaler.md 4.2). */
+/** Groups pods with equal requirements (cluster-autoscaler.md 4.2). */
 import type { Pod, PodSpec } from '@tenon/api'
 import { controllerReference, isDaemonSetPod } from './pod-traits.ts'
 
-/** Pods alike; the first stands for all. Never empty. */
+/** Equal pods; the exemplar stands for all. Never empty. */
 export interface PodGroup {
   readonly exemplar: Pod
   readonly pods: readonly Pod[]
 }
 
-/** Most kinds of pods of one controller that are told apart; others stand alone. */
+/** Maximum groups per controller; further kinds of pods are not grouped. */
 const mostKinds = 10
 
 export interface PodGroups {
   readonly groups: readonly PodGroup[]
-  /** Controllers whose pods are of more kinds. */
+  /** The number of controllers with more kinds of pods. */
   readonly overflowing: number
 }
 
@@ -46,14 +46,14 @@ export function podGroups(pods: readonly Pod[]): PodGroups {
   }
 }
 
-/** UID of the controller; undefined for pods that stand alone. */
+/** UID of the controller; undefined for pods that are not grouped. */
 export function controllerOf(pod: Pod): string | undefined {
   return isDaemonSetPod(pod) ? undefined : controllerReference(pod)?.uid
 }
 
 const known = new WeakMap<Pod, string>()
 
-/** Equal for pods of one controller that a scheduler cannot tell apart. */
+/** Equal for pods of one controller that are equal to a scheduler. */
 export function kindOf(pod: Pod): string {
   let kind = known.get(pod)
   if (kind === undefined) {
@@ -65,7 +65,7 @@ export function kindOf(pod: Pod): string {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The spec without what differs between pods alike: environment, projected volumes, host name. */
+/** The spec without fields that differ between equal pods: environment, projected volumes, host name. */
 function relevant(spec: PodSpec): Fields {
   const {
     hostname: _hostname,
@@ -95,7 +95,7 @@ function relevant(spec: PodSpec): Fields {
   }
 }
 
-/** The same value with keys in order, so that equal values have equal text. */
+/** The value with sorted keys, so that equal values have equal text. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value

@@ -1,4 +1,4 @@
-/** The pods that need a node: what is left of the unschedulable ones (cluster-autoscaler.md 3.2). */
+/** The unschedulable pods that need a new node (cluster-autoscaler.md 3.2). */
 import type { Pod } from '@tenon/api'
 import type { NodeEntry, Snapshot } from '@tenon/filters'
 import { isDaemonSetPod } from './pod-traits.ts'
@@ -6,27 +6,27 @@ import { isExpendable } from './classes.ts'
 import { controllerOf, kindOf } from './equivalence.ts'
 
 const tpuPrefix = 'cloud-tpus.google.com/'
-/** Most kinds of one controller's pods that are remembered as finding no place. */
+/** Maximum kinds per controller that are remembered as not fitting. */
 const mostKinds = 10
 
 export interface PendingPods {
   readonly pods: readonly Pod[]
-  /** Controllers whose pods are of too many kinds to remember all. */
+  /** The number of controllers with more kinds of pods. */
   readonly overflowing: number
 }
 
-/** Where each pod found a place last, by UID. */
+/** The last node of each pod in a simulation, by UID. */
 export type PlacementHints = Map<string, string>
 
-/** Where pods go for which nodes were asked for, by UID. */
+/** Planned nodes of pods for which nodes were requested, by UID. */
 export type PlannedPlaces = ReadonlyMap<string, string>
 
 /**
- * Puts pods on nodes that are there or on their way; they stay there in the snapshot.
- * @param unschedulable pods of the scheduler, and copies of those whose node is being drained.
- * @param planned comes before other pods of the same priority: who comes first may not take the room that was meant
- *   for others, as no further node would be asked for if all went where they were planned.
- * @returns those that need another node, the most important first.
+ * Places pods on existing and upcoming nodes, and keeps them there in the snapshot.
+ * @param unschedulable pods of the scheduler, and copies of pods on draining nodes.
+ * @param planned are placed before other pods of the same priority. Otherwise others could take their planned room, and
+ * no further node would be requested.
+ * @returns pods that need another node, highest priority first.
  */
 export function* pendingPods(
   unschedulable: readonly Pod[],
@@ -68,7 +68,7 @@ export function* pendingPods(
   return { pods: left.filter((pod) => !isDaemonSetPod(pod)), overflowing: overflowing.size }
 }
 
-/** A node that takes the pod: the one where it was last, else the first. */
+/** A node on which the pod fits: its last one, else the first. */
 export function placeFor(pod: Pod, snapshot: Snapshot, hint: string | undefined): NodeEntry | undefined {
   const hinted = hint === undefined ? undefined : snapshot.node(hint)
   if (hinted !== undefined && isOpen(hinted) && snapshot.check(pod, hinted) === undefined) return hinted
@@ -79,7 +79,7 @@ function isOpen(entry: NodeEntry): boolean {
   return !entry.unschedulable
 }
 
-/** TPUs are attached by name, not by node: they do not count. */
+/** TPUs are attached by name, not by node, so they are ignored. */
 function withoutTpus(pod: Pod): Pod {
   const has = pod.spec.containers.some(({ resources }) =>
     Object.keys({ ...resources?.requests, ...resources?.limits }).some((name) => name.startsWith(tpuPrefix)),

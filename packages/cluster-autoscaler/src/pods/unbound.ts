@@ -1,7 +1,7 @@
-/** Pods as they would be created again: bound to no node. */
+/** Copies of pods as if created again: not bound to a node. */
 import type { Pod } from '@tenon/api'
 
-/** Kept with the pod, so that what filters know of the copy is found again in the next loop. */
+/** Cached by pod, so that cached facts about the copy are found again in the next loop. */
 const copies = new WeakMap<Pod, Pod>()
 
 export function unbound(pod: Pod): Pod {

@@ -1,15 +1,15 @@
-/** Pods that are too young to ask for nodes (cluster-autoscaler.md 3.3, 4.1). */
+/** Pods that are too young to trigger a scale-up (cluster-autoscaler.md 3.3, 4.1). */
 import { parseDuration, type Pod } from '@tenon/api'
 import { annotations } from '../names.ts'
 import { requestsGpu } from './classes.ts'
 
-/** The pods that have waited long enough, and those whose annotation cannot be read. */
+/** Pods that are old enough, and those with an invalid annotation. */
 export interface OldEnough {
   readonly pods: readonly Pod[]
   readonly unreadable: readonly { readonly pod: Pod; readonly text: string }[]
 }
 
-/** Leaves out pods that are not older than the flag, or their annotation when that is longer. */
+/** Filters out pods that are younger than the flag, or than their annotation if that is longer. */
 export function oldEnough(pods: readonly Pod[], delayMs: number, nowMs: number): OldEnough {
   const unreadable: { pod: Pod; text: string }[] = []
   const old = pods.filter((pod) => {
@@ -24,7 +24,9 @@ export function oldEnough(pods: readonly Pod[], delayMs: number, nowMs: number):
 const newMs = 2000
 const newGpuMs = 30_000
 
-/** Whether pods are so new that more of their kind are likely to come: this loop neither adds nor removes. */
+/**
+ * Whether all pods are so new that more are likely to come. Then this loop neither adds nor removes nodes.
+ */
 export function areAllNew(pods: readonly Pod[], nowMs: number): boolean {
   const oldest = (of: readonly Pod[]) => Math.max(...of.map((pod) => ageMs(pod, nowMs)))
   const gpuPods = pods.filter(requestsGpu)

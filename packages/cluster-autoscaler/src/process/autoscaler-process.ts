@@ -1,4 +1,7 @@
-/** The process: serves, stands for the lease, runs the loop while it leads, and ends in good order (cluster-autoscaler.md 2.1). */
+/**
+ * The process: serves, acquires the lease, runs the loop while it is the leader, and shuts down (cluster-autoscaler.md
+ * 2.1).
+ */
 import {
   ClusterIdentity,
   createCacheRegistry,
@@ -42,20 +45,20 @@ import { identifiedGroups } from './identified-groups.ts'
 import { driveLoop } from './loop-driver.ts'
 import { createUncachedReader } from './uncached-reader.ts'
 
-/** How the API server is reached. */
+/** How to reach the API server. */
 export interface KubernetesConnection {
   readonly transport: Transport
   /** URL, for messages. */
   readonly server: string
 }
 
-/** What a candidate tells. */
+/** Callbacks of the leader election. */
 interface LeadershipHooks {
   readonly onStarted: () => void
   readonly onStopped: () => void
 }
 
-/** Everything that the process is made of. */
+/** Everything that the process needs. */
 export interface AutoscalerPlan {
   readonly options: AutoscalerOptions
   readonly process: ProcessOptions
@@ -64,21 +67,21 @@ export interface AutoscalerPlan {
   readonly cloud: NodeGroupModule
   readonly env: Readonly<Record<string, string | undefined>>
   readonly kubernetes: KubernetesConnection
-  /** Asks the server of `--grpc-expander-url`. */
+  /** Calls the server at `--grpc-expander-url`. */
   readonly grpcExpander?: Expander
-  /** The loop; another one in tests. */
+  /** Creates the loop; replaced in tests. */
   readonly createLoop?: (
     parts: AutoscalerParts,
   ) => Pick<Autoscaler, 'runOnce' | 'lastChangeMs'> & Partial<Pick<Autoscaler, 'noteChange'>>
-  /** Opens the port of `--address`; rejects when that is taken. */
+  /** Opens the port of `--address`; rejects if it is in use. */
   readonly serve: (handler: HttpHandler) => Promise<SocketServer>
-  /** Adds what the process itself uses; once for each process of the system. */
+  /** Adds metrics of the process itself; called once per operating system process. */
   readonly addProcessMetrics?: (registry: AutoscalerMetrics['registry']) => void
   /** With `--profiling`. */
   readonly profiles?: HttpHandler
-  /** Makes the candidate for the lease; absent when this process acts without asking. */
+  /** Creates the candidate for the lease; absent without leader election. */
   readonly elect?: (hooks: LeadershipHooks) => LeaderElector
-  /** Who holds the lease: the name of the host. */
+  /** Holder of the lease: the host name. */
   readonly identity: string
   readonly userAgent: string
   readonly clock: Clock
@@ -87,7 +90,7 @@ export interface AutoscalerPlan {
   readonly logger: Logger
 }
 
-/** Leadership ended although nobody asked for it; the process must end, too. */
+/** Leadership ended unexpectedly; the process must exit. */
 export class LeadershipLostError extends Error {
   constructor(lease: string) {
     super(`lost master: lease ${lease} is lost; another replica may lead, this one ends`)
@@ -95,19 +98,19 @@ export class LeadershipLostError extends Error {
   }
 }
 
-/** Calls about ProvisioningRequests (gangs.md 1). */
+/** Timeout of writes of ProvisioningRequests (gangs.md 1). */
 const requestWriteTimeoutMs = 4000
 const pageLimit = 1000
-/** A leader says what it waits for this often. */
+/** How often a leader reports what it waits for. */
 const waitNoticeMs = 30_000
-/** The end does not wait longer for the status, the lease and the last events. */
+/** How long the shutdown waits for the status, the lease and the last events. */
 const farewellMs = 1500
-/** Of events that are limited by reason and object already. */
+/** Events are already limited by reason and object. */
 const eventsPerObject = { perSecond: 10, burst: 1000 }
 
 /**
- * Runs until `signal` aborts, and removes the status then.
- * @throws LeadershipLostError; ProviderSettingError for a setting of the cloud; what serving fails with.
+ * Runs until `signal` aborts, and then removes the status.
+ * @throws LeadershipLostError; ProviderSettingError for a setting of the cloud; errors of the server.
  */
 export async function runAutoscaler(plan: AutoscalerPlan, signal: AbortSignal): Promise<void> {
   const ending = new AbortController()
@@ -210,12 +213,12 @@ class AutoscalerProcess {
     } catch (error) {
       if (!this.#ending.signal.aborted) throw error
     }
-    // What ended it may be the loss of the lease.
+    // The reason may be the loss of the lease.
     const { reason } = this.#ending.signal as { readonly reason: unknown }
     if (reason instanceof LeadershipLostError) throw reason
   }
 
-  /** A loop that is under way is not waited for: it can change nothing any more. */
+  /** Does not wait for a running loop, which can no longer change anything. */
   async close(): Promise<void> {
     const { clock } = this.#plan
     const farewell = new AbortController()
@@ -232,7 +235,7 @@ class AutoscalerProcess {
     await this.#server?.close()
   }
 
-  /** Who writes nothing must not keep the lease from who does. */
+  /** A dry run must not hold the lease. */
   get #isCandidate(): boolean {
     return this.#plan.elect !== undefined && !this.#plan.options.isDryRun
   }
@@ -248,7 +251,7 @@ class AutoscalerProcess {
       transport: fencedTransport(this.#counted(kubernetes.transport), () => this.#mayAct()),
       clock,
       userAgent,
-      // With five requests a second, smaller pages of a large cluster would take minutes.
+      // At five requests per second, smaller pages of a large cluster would take minutes.
       pageLimit,
       ...(process.rate !== undefined && { rate: process.rate }),
       ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
@@ -388,10 +391,10 @@ class AutoscalerProcess {
   }
 }
 
-/** What an expander does that is not there. */
+/** Used if no gRPC expander is configured. */
 const keepAll: Expander = (all) => Promise.resolve(all)
 
-/** Resolves when `work` has ended, well or not, or the signal aborts. */
+/** Resolves when `work` has settled, or the signal aborts. */
 async function within(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const end = () => {

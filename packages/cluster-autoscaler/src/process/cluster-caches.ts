@@ -1,4 +1,6 @@
-/** The cluster as its caches have it, with the rights of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5). */
+/**
+ * The cluster in caches, with the permissions of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5).
+ */
 import {
   type ConfigMap,
   kinds,
@@ -24,26 +26,26 @@ import { readableKinds } from './readable-kinds.ts'
 import { followRequests } from './request-caches.ts'
 import { followVolumes, volumeKinds } from './volume-caches.ts'
 
-/** Objects that came or changed. */
+/** New and changed objects. */
 interface Changes<T> {
-  /** Calls `listener` for each one that is new or has changed; answers the unsubscriber. */
+  /** Calls `listener` for each new or changed object; returns a function that removes it. */
   onChange(listener: (object: T) => void): () => void
 }
 
 export interface ClusterCachesDependencies {
   readonly client: WatchingKubeClient
-  /** The client's own way to the server. */
+  /** The client's own transport. */
   readonly transport: Transport
   readonly registry: CacheRegistry
   readonly runtime: Runtime
-  /** A ConfigMap that is followed, as the priority expander needs it. */
+  /** A ConfigMap to follow, for the priority expander. */
   readonly configMap: { readonly namespace: string; readonly name: string } | undefined
   readonly follows: OptionalKinds
 }
 
-/** What is followed only where something needs it. */
+/** Kinds that are only followed if needed. */
 interface OptionalKinds {
-  /** Services tell which pods are one application. */
+  /** Services define applications for default spread constraints. */
   readonly services: boolean
   /** ProvisioningRequests and PodTemplates. */
   readonly requests: boolean
@@ -55,13 +57,13 @@ export interface ClusterCaches {
   readonly podChanges: Changes<Pod>
   readonly nodeChanges: Changes<Node>
   readonly cachedNode: (name: string) => Node | undefined
-  /** Takes a new list of the pods soon. */
+  /** Requests a new list of the pods. */
   readonly relistPods: (reason: string) => void
-  /** Resolves when a complete list of the nodes has arrived. */
+  /** Resolves after the first complete list of nodes. */
   nodesListed(signal: AbortSignal): Promise<void>
-  /** Resolves when all that is followed has arrived once. */
+  /** Resolves after the first complete lists of all kinds. */
   synced(signal: AbortSignal): Promise<void>
-  /** Kinds that have not arrived, for messages. */
+  /** Kinds without a first list, for messages. */
   readonly waitingFor: () => readonly string[]
 }
 
@@ -75,7 +77,7 @@ const job: ResourceType = {
   namespaced: true,
 }
 
-/** Of controllers, nothing else is looked at. */
+/** The fields of controllers that are read. */
 const controllerFields: ReadFields = {
   members: {
     metadata: { members: { managedFields: false, annotations: false }, others: true },
@@ -85,10 +87,13 @@ const controllerFields: ReadFields = {
   others: true,
 }
 const byNamespace = 'namespace'
-/** Kinds that may be missing. */
+/** Kinds that may not be served or readable. */
 const optionalKinds: readonly ResourceType[] = [kinds.namespace, ...volumeKinds, ...deviceKinds]
 
-/** Begins to follow the cluster until `signal` aborts. @throws the signal's reason. */
+/**
+ * Follows the cluster until `signal` aborts.
+ * @throws the signal's reason.
+ */
 export async function openClusterCaches(
   dependencies: ClusterCachesDependencies,
   signal: AbortSignal,
@@ -187,7 +192,7 @@ function followServices(registry: CacheRegistry): SelectorLookups['services'] {
   return (namespace) => services.byIndex(byNamespace, namespace)
 }
 
-/** One ConfigMap: there may be no right to those of other namespaces. It is not waited for. */
+/** A single ConfigMap, as those of other namespaces may be forbidden. Nothing waits for it. */
 function followConfigMap(
   { client, runtime, configMap }: ClusterCachesDependencies,
   signal: AbortSignal,

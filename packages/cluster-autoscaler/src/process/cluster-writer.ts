@@ -1,21 +1,23 @@
-/** Writes nodes and asks for evictions, with the rights of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5). */
+/**
+ * Writes nodes and evictions, with the permissions of Cluster Autoscaler's manifests (cluster-autoscaler.md 1.5).
+ */
 import { autoscalingKinds, kinds, type Node, type Pod, type ProvisioningRequest } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ClusterWriter } from '../model.ts'
 
-/** Another writer was faster: the next try, and how long there are any (cluster-autoscaler.md 6.6). */
+/** After a conflict: the pause before a retry, and the time limit (cluster-autoscaler.md 6.6). */
 const retryPauseMs = 750
 const retryLimitMs = 5000
 
 export interface ClusterWriterDependencies {
   readonly client: Pick<KubeClient, 'get' | 'update' | 'evict'>
-  /** Gives calls about ProvisioningRequests up after a few seconds: the loop waits for them. */
+  /** Has a short timeout for ProvisioningRequests, as the loop waits for them. */
   readonly requestClient: Pick<KubeClient, 'patch' | 'delete'>
   readonly clock: Clock
 }
 
-/** Reads what it writes uncached, and replaces whole nodes: there is no right to patch them. */
+/** Reads without a cache what it writes, and updates whole nodes, as there is no permission to patch them. */
 export function createClusterWriter({
   client,
   requestClient,
@@ -44,7 +46,7 @@ export function createClusterWriter({
         await client.evict(key, uid, { gracePeriodSeconds: graceSeconds, signal })
       } catch (error) {
         if (isKubeError(error, 'notFound')) return
-        // Another pod of this name is not the one that was to go.
+        // Another pod of this name must not be evicted.
         if (
           isKubeError(error, 'conflict') &&
           (await client.get(kinds.pod, key, { signal }))?.metadata.uid !== uid
@@ -83,7 +85,7 @@ export function createClusterWriter({
   }
 }
 
-/** Reads as the other one does, writes nothing, and logs what it would have written. */
+/** A writer that reads, but only logs what it would write. */
 export function createDryRunWriter(client: Pick<KubeClient, 'get'>, logger: Logger): ClusterWriter {
   return {
     updateNode: async (name, change, signal): Promise<Node | undefined> => {

@@ -1,12 +1,12 @@
-/** Devices of nodes and the claims that hold them (cluster-autoscaler.md 6.2). */
+/** Devices of nodes and the claims that use them (cluster-autoscaler.md 6.2). */
 import { kinds, type ResourceType } from '@tenon/api'
 import type { CacheRegistry, ReadFields } from '@tenon/kube'
 import { type DeviceUse, deviceUse } from '../scale-down/nodes/device-use.ts'
 
-/** Without them no node is judged by its devices. */
+/** Without both kinds, device utilization is not considered. */
 export const deviceKinds = [kinds.resourceSlice, kinds.resourceClaim] as const
 
-/** Of slices, which devices they have; what these can do is much and does not matter. */
+/** Names of devices; their attributes are large and not needed. */
 const sliceFields: ReadFields = {
   members: {
     metadata: { members: { managedFields: false }, others: true },
@@ -18,7 +18,10 @@ const sliceFields: ReadFields = {
   others: true,
 }
 
-/** Follows both kinds if both can be read. @returns what is in use now, by node. */
+/**
+ * Follows both kinds if both can be read.
+ * @returns the current use, by node.
+ */
 export function followDevices(
   registry: CacheRegistry,
   readable: ReadonlySet<ResourceType>,

@@ -1,4 +1,4 @@
-/** Makes no group smaller for a cluster that is not the one that is known (reports-2.md 2.2). */
+/** Prevents removals in a cluster that is not the known one (reports-2.md 2.2). */
 import type { ClusterIdentity } from '@tenon/kube'
 import { decorated, NodeGroupError, type NodeGroups } from '@tenon/provider'
 

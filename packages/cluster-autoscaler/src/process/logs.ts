@@ -13,7 +13,7 @@ const order: readonly LogSeverity[] = ['INFO', 'WARNING', 'ERROR', 'FATAL']
 
 /**
  * Opens the log.
- * @throws Error naming the file that cannot be opened.
+ * @throws Error that names the file if it cannot be opened.
  */
 export function openLogs(options: LogOptions, clock: Clock, err: (text: string) => void): AutoscalerLogs {
   const file = options.file === '' ? undefined : openLogOutputs(options.file, { out: err, err })
@@ -37,7 +37,7 @@ export function openLogs(options: LogOptions, clock: Clock, err: (text: string) 
   return { logger, close: () => file?.close() }
 }
 
-/** Of a line of JSON, which begins with its level. */
+/** The severity of a JSON line, which begins with its level. */
 function severityOf(line: string): LogSeverity {
   if (line.startsWith('{"level":"ERROR"')) return 'ERROR'
   return line.startsWith('{"level":"WARN"') ? 'WARNING' : 'INFO'

@@ -13,10 +13,10 @@ export interface LoopDriverDependencies {
   readonly logger: Logger
 }
 
-/** After an iteration that could not even fail in good order, the next one waits. */
+/** Pause after an iteration with an unexpected error. */
 const pauseAfterBugMs = 1000
 
-/** Runs until `signal` aborts; the iteration under way is not waited for. Never rejects. */
+/** Runs until `signal` aborts, without waiting for the running iteration. Never rejects. */
 export async function driveLoop(dependencies: LoopDriverDependencies, signal: AbortSignal): Promise<void> {
   const { autoscaler, trigger, metrics, clock, logger } = dependencies
   while (!signal.aborted) {
@@ -26,7 +26,7 @@ export async function driveLoop(dependencies: LoopDriverDependencies, signal: Ab
       const waitedSeconds = (clock.monotonic() - waitsFromMs) / 1000
       metrics.observe('function_duration_seconds', waitedSeconds, { function: 'loopWait' })
       await untilAborted(autoscaler.runOnce(signal), signal)
-      // What starts an iteration at once goes by when the last two began: no two may begin at the same time.
+      // Triggers compare with the start times of the last two iterations, so these must differ.
       await clock.sleep(1, signal)
     } catch (error) {
       if (signal.aborted) return
@@ -40,6 +40,6 @@ async function pause(clock: Clock, signal: AbortSignal): Promise<void> {
   try {
     await clock.sleep(pauseAfterBugMs, signal)
   } catch {
-    // Only the end ends a sleep early.
+    // A sleep only ends early at shutdown.
   }
 }

@@ -1,6 +1,6 @@
 import type { ReadFields } from '@tenon/kube'
 
-/** All but what says who wrote which field, which is much and not looked at. */
+/** Everything but managedFields, which are large and never read. */
 export const usualFields: ReadFields = {
   members: { metadata: { members: { managedFields: false }, others: true } },
   others: true,

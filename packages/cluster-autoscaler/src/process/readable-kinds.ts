@@ -1,4 +1,6 @@
-/** Which kinds there are, and may be read: older clusters and old rights lack some (cluster-autoscaler.md 1.5). */
+/**
+ * Which kinds are served and readable, as older clusters and older permissions lack some (cluster-autoscaler.md 1.5).
+ */
 import { pathOf, type ResourceType } from '@tenon/api'
 import { type Clock, type Logger, readText, type Transport } from '@tenon/runtime'
 
@@ -11,8 +13,8 @@ export interface ReadableKindsDependencies {
 }
 
 /**
- * Those of `types` that can be read. What the server does not know, or forbids, is logged once and left out; asked
- * again until it tells either way.
+ * Those of `types` that can be read. Kinds that are not served or forbidden are logged once and left out; other errors
+ * are retried.
  * @throws the signal's reason.
  */
 export async function readableKinds<T extends ResourceType>(

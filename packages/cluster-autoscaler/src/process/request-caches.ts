@@ -1,4 +1,4 @@
-/** ProvisioningRequests and PodTemplates, followed once they are served and may be read (gangs.md 1). */
+/** ProvisioningRequests and PodTemplates, followed once they are served and readable (gangs.md 1). */
 import {
   autoscalingKinds,
   kinds,
@@ -20,13 +20,13 @@ interface RequestCachesDependencies {
 }
 
 const requestKinds: readonly ResourceType[] = [autoscalingKinds.provisioningRequest, kinds.podTemplate]
-/** The definition may be made, or the right given, while the process runs. */
+/** The CRD or the permission may be added while the process runs. */
 const askAgainMs = 60_000
 
 /**
- * Follows both kinds. Where both can be read they belong to the registry, whose first lists are waited for; else they
- * are asked for again every minute.
- * @returns what they hold now; undefined while they do not.
+ * Follows both kinds. If both can be read at the start, the registry waits for their first lists; otherwise it retries
+ * every minute.
+ * @returns the current content; undefined until they can be read.
  */
 export async function followRequests(
   dependencies: RequestCachesDependencies,

@@ -1,4 +1,6 @@
-/** The log as lines that tools for Kubernetes components read (cluster-autoscaler.md 8, `--logging-format=text`). */
+/**
+ * Log lines in the text format of Kubernetes components (cluster-autoscaler.md 8, `--logging-format=text`).
+ */
 import { formatDuration } from '@tenon/api'
 import type { Clock, LogFields, Logger } from '@tenon/runtime'
 import type { LogSeverity } from '../options/process-options.ts'
@@ -6,8 +8,8 @@ import type { LogSeverity } from '../options/process-options.ts'
 export type WriteLine = (line: string, severity: LogSeverity) => void
 
 /**
- * Lines such as `I1126 20:04:05.123000       1 cluster-autoscaler] "message" key="value"`. A number under a key that
- * ends in `Ms` becomes a duration under the key without it.
+ * Lines such as `I1126 20:04:05.123000       1 cluster-autoscaler] "message" key="value"`. A number with a key that
+ * ends in `Ms` becomes a duration, with the key without `Ms`.
  */
 export class TextLogger implements Logger {
   readonly #clock: Pick<Clock, 'now'>
@@ -50,7 +52,7 @@ export class TextLogger implements Logger {
   }
 }
 
-/** The number of the thread is always 1. */
+/** The thread number is always 1. */
 function headOf(severity: LogSeverity, nowMs: number): string {
   const [date = '', time = ''] = new Date(nowMs).toISOString().slice(0, -1).split('T')
   return `${severity.slice(0, 1)}${date.slice(5).replace('-', '')} ${time}000       1`
@@ -68,7 +70,7 @@ function textOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? 'undefined'
   } catch {
-    // A value that has itself among its members: that it was there is all that can be told.
+    // A cyclic value; only its existence can be logged.
     return '"(cannot be written)"'
   }
 }

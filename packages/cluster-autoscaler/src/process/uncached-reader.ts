@@ -1,4 +1,4 @@
-/** Reads that must not come from a cache alone (cluster-autoscaler.md 6.6). */
+/** Reads without a cache (cluster-autoscaler.md 6.6). */
 import { kinds, type KubeObject, type Node, type ResourceType } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import type { ClusterCache } from '../model.ts'
@@ -6,17 +6,15 @@ import type { ClusterReader } from '../scale-down/deletion/cluster-reader.ts'
 
 type Client = Pick<KubeClient, 'get' | 'list'>
 
-/** What is asked of the API server before something is removed. */
+/** What is read from the API server before something is removed. */
 export interface UncachedReader extends ClusterReader {
-  /** All nodes. */
   listNodes(signal: AbortSignal): Promise<readonly Node[]>
 }
 
 /**
- * Lists are held against the cache, which may have been told of objects that a list is too old to have: those are
- * asked for one by one.
- * @param cachedNode the node as the cache has it.
- * @param relistPods called when the cache of pods lacks one that is there.
+ * Lists are compared with the cache, which may have newer objects than a stale list: missing objects are read by name.
+ * @param cachedNode the node in the cache.
+ * @param relistPods called if the pod cache lacks an existing pod.
  */
 export function createUncachedReader(
   client: Client,
@@ -45,7 +43,7 @@ export function createUncachedReader(
   }
 }
 
-/** Objects that a list lacks and that are there all the same. */
+/** Objects that exist although a list lacks them. */
 async function unlisted<T extends KubeObject>(
   type: ResourceType<T>,
   listed: readonly T[],
@@ -60,7 +58,7 @@ async function unlisted<T extends KubeObject>(
     if (known.has(uid)) continue
     const key = { name, ...(namespace !== undefined && { namespace }) }
     const object = await client.get(type, key, { signal })
-    // Another one of this name may be anywhere.
+    // Another object of this name may be on any node.
     if (object !== undefined && object.metadata.uid === uid) found.push(object)
   }
   return found

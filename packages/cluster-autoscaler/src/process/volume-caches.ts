@@ -1,9 +1,9 @@
-/** Claims, volumes and their like, followed into an index (cluster-autoscaler.md 5). */
+/** Volume claims, volumes and related kinds, followed into an index (cluster-autoscaler.md 5). */
 import { type KubeObject, kinds, type ResourceType } from '@tenon/api'
 import { VolumeIndex } from '@tenon/filters'
 import type { CacheRegistry } from '@tenon/kube'
 
-/** Without one of these, pods with volumes fit where they would fit without. */
+/** If one of these cannot be read, volumes are ignored when placing pods. */
 export const volumeKinds = [
   kinds.persistentVolumeClaim,
   kinds.persistentVolume,
@@ -12,7 +12,7 @@ export const volumeKinds = [
   kinds.volumeAttachment,
 ] as const
 
-/** An index of the kinds that can be read. */
+/** An index of the readable kinds. */
 export function followVolumes(registry: CacheRegistry, readable: ReadonlySet<ResourceType>): VolumeIndex {
   const index = new VolumeIndex()
   const follow = <T extends KubeObject>(

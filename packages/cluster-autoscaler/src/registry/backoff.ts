@@ -1,7 +1,9 @@
-/** Groups that are left alone for a while after a failure (cluster-autoscaler.md 2.8). */
+/** Groups in back-off after a failure (cluster-autoscaler.md 2.8). */
 
 export interface ScaleUpFailure {
-  /** As in metrics and the status ConfigMap: `cloudProviderError`, `timeout`, the code of an instance. */
+  /**
+   * As in metrics and the status ConfigMap: `cloudProviderError`, `timeout`, or the error code of an instance.
+   */
   readonly code: string
   readonly message: string
 }
@@ -13,7 +15,7 @@ export interface BackoffSettings {
 }
 
 export interface Backoff extends ScaleUpFailure {
-  /** The group is still left alone at this very instant. */
+  /** Inclusive. */
   readonly untilMs: number
 }
 
@@ -22,7 +24,7 @@ interface Entry extends Backoff {
   readonly failedMs: number
 }
 
-/** One record per group; a success does not clear it, only a long time without failures does. */
+/** One record per group. A success does not clear it, only a long time without failures. */
 export class GroupBackoff {
   readonly #settings: BackoffSettings
   readonly #entries = new Map<string, Entry>()
@@ -36,7 +38,7 @@ export class GroupBackoff {
     this.#entries.set(groupId, { ...failure, durationMs, failedMs: nowMs, untilMs: nowMs + durationMs })
   }
 
-  /** Undefined when the group may be tried. */
+  /** Undefined if the group may be tried. */
   of(groupId: string, nowMs: number): Backoff | undefined {
     const entry = this.#entry(groupId, nowMs)
     return entry === undefined || nowMs > entry.untilMs ? undefined : entry

@@ -1,6 +1,6 @@
 /**
- * What is known of the groups from loop to loop: which nodes came, which are awaited, which groups are well and which
- * are left alone (cluster-autoscaler.md 2.4, 2.5, 2.7, 2.8). Pure: time and facts are arguments.
+ * The state of groups that is kept between loops: upcoming nodes, health and back-off (cluster-autoscaler.md 2.4, 2.5,
+ * 2.7, 2.8). Pure: time and facts are arguments.
  */
 import type { GroupInstance, NodeGroup } from '@tenon/provider'
 import { durationText } from '@tenon/runtime'
@@ -22,22 +22,22 @@ import { type UnregisteredInstance, UnregisteredInstances } from './unregistered
 
 export type RegistryInput = Pick<LoopView, 'nowMs' | 'nodes' | 'index' | 'instances'>
 
-/** What an update found out; events and metrics are made of it. */
+/** The result of an update, from which events and metrics follow. */
 export interface RegistryUpdate {
-  /** Requests whose nodes did not come in time. Their groups are backed off by now. */
+  /** Requests whose nodes did not come in time. Their groups are in back-off already. */
   readonly timedOut: readonly TimedOut[]
-  /** Members that could not be created. Their groups are backed off and the requests reduced by now. */
+  /** Members that could not be created. Their groups are in back-off and the requests reduced already. */
   readonly failedCreations: readonly FailedCreations[]
 }
 
-/** A group has been smaller than its target for too long. */
+/** A group that has been smaller than its target for too long. */
 export interface SizeFix {
   readonly groupId: string
-  /** How many nodes too many its target asks for. */
+  /** By how many nodes its target is too high. */
   readonly delta: number
 }
 
-/** Members of a group that are to be removed, or would be, if it had more nodes than its minimum. */
+/** Members of a group to remove, or that cannot be removed because of its minimum. */
 export type UnregisteredRemoval =
   | { readonly kind: 'remove'; readonly groupId: string; readonly instances: readonly UnregisteredInstance[] }
   | { readonly kind: 'atMinimum'; readonly groupId: string; readonly count: number }
@@ -91,12 +91,12 @@ export class ClusterStateRegistry {
     return { timedOut, failedCreations }
   }
 
-  /** Undefined when it has neither a node nor an instance without one. */
+  /** Undefined if it has neither a node nor an instance without a node. */
   readinessOf(groupId: string): Readiness | undefined {
     return this.#readiness.of(groupId)
   }
 
-  /** Of all nodes, those outside groups included. */
+  /** Of all nodes, including those outside groups. */
   totals(): Readiness {
     return this.#readiness.totals
   }
@@ -105,13 +105,13 @@ export class ClusterStateRegistry {
     return isClusterHealthy(this.totals(), this.#options)
   }
 
-  /** A group that is not known is not healthy. */
+  /** An unknown group is not healthy. */
   isGroupHealthy(groupId: string): boolean {
     const range = this.#ranges.get(groupId)
     return range !== undefined && isGroupHealthy(range, this.readinessOf(groupId), this.#options)
   }
 
-  /** Whether a group may be made larger now. */
+  /** Whether a group may grow now. */
   safety(groupId: string, nowMs: number): Safety {
     if (!this.isGroupHealthy(groupId)) return 'unhealthy'
     return this.#backoff.of(groupId, nowMs) === undefined ? 'safe' : 'backoff'
@@ -137,15 +137,15 @@ export class ClusterStateRegistry {
     return this.requestOf(groupId) !== undefined
   }
 
-  /** Whether nodes of any group are awaited. */
+  /** Whether any group has upcoming nodes. */
   isScalingUp(): boolean {
     return this.#requests.all().length > 0
   }
 
   /**
-   * How many nodes are on their way, so that pods can count on them.
-   * Without a request, as after a restart, only those that there is proof of: instances that start up for the first
-   * time and nodes that are not ready yet. Without this a restart would ask for the same nodes again.
+   * The number of upcoming nodes on which pods can be placed. Without a request, as after a restart, only those that
+   * are proven: starting instances and nodes that are not ready yet. Otherwise a restart would request the same nodes
+   * again.
    */
   upcomingOf(groupId: string, nowMs: number): number {
     const group = this.#groups.get(groupId)
@@ -159,12 +159,14 @@ export class ClusterStateRegistry {
     return Math.min(missing, starting.length + (readiness?.notStarted.length ?? 0))
   }
 
-  /** The cloud has taken on `delta` more nodes, or will not give `-delta` of those it had. */
+  /**
+   * The cloud has accepted `delta` more nodes, or will not provide `-delta` of those that it had accepted.
+   */
   registerScaleUp(groupId: string, delta: number, nowMs: number): void {
     this.#requests.add(groupId, delta, nowMs)
   }
 
-  /** Leaves the group alone for a while. Nodes that were registered before and will not come are not taken back. */
+  /** Starts the group's back-off. Registered nodes that will not come are not subtracted. */
   registerFailedScaleUp(groupId: string, failure: ScaleUpFailure, nowMs: number): void {
     this.#backoff.fail(groupId, failure, nowMs)
   }
@@ -174,12 +176,12 @@ export class ClusterStateRegistry {
     this.#deletions.set(groupId, [...(this.#deletions.get(groupId) ?? []), nowMs])
   }
 
-  /** Members by group id that could not be created and are to be removed. */
+  /** By group id: members that could not be created and must be removed. */
   instancesToReplace(): ReadonlyMap<string, readonly GroupInstance[]> {
     return new Map(this.#createErrors.groupIds().map((groupId) => [groupId, this.#createErrors.of(groupId)]))
   }
 
-  /** Groups whose target should be lowered to what they have. */
+  /** Groups whose target should be lowered to their actual size. */
   sizeFixes(nowMs: number): readonly SizeFix[] {
     return [...this.#incorrect.values()]
       .filter(({ registered, target, sinceMs }) => registered < target && this.#isTooOld(sinceMs, nowMs))
@@ -187,8 +189,8 @@ export class ClusterStateRegistry {
   }
 
   /**
-   * Instances that have had no node for too long, the oldest first.
-   * @param removalsInProgress members of a group that go away at the moment.
+   * Instances without a node for too long, oldest first.
+   * @param removalsInProgress members of a group that are being removed.
    */
   oldUnregistered(
     nowMs: number,
@@ -228,7 +230,7 @@ export class ClusterStateRegistry {
     return timedOut
   }
 
-  /** A member that failed while nothing was asked for is only removed. */
+  /** A member that failed without a pending request is only removed. */
   #reduceByFailures(instances: RegistryInput['instances'], nowMs: number): readonly FailedCreations[] {
     const failures = this.#createErrors
       .update(instances)
@@ -258,7 +260,7 @@ export class ClusterStateRegistry {
     return new Map(entries)
   }
 
-  /** A group whose members are not known is not judged. */
+  /** A group whose members are unknown is not checked. */
   #incorrectSizes(nowMs: number, instances: RegistryInput['instances']): Map<string, IncorrectSize> {
     const next = new Map<string, IncorrectSize>()
     for (const { id, targetSize } of this.#groups.values()) {
@@ -282,12 +284,12 @@ function isStarting({ state, hadNode }: UnregisteredInstance): boolean {
   return !hadNode && (state === 'creating' || state === 'running')
 }
 
-/** A request whose time is over, and how long it was waited for. */
+/** A request that timed out, and after how long. */
 export interface TimedOut extends ScaleUpRequest {
   readonly afterMs: number
 }
 
-/** To the second: times of provisioning may be set shorter than a minute. */
+/** With seconds, as `--max-node-provision-time` may be less than a minute. */
 export function timeoutText({ groupId, afterMs }: Pick<TimedOut, 'groupId' | 'afterMs'>): string {
   const time = durationText(Math.round(afterMs / 1000) * 1000)
   return `Nodes added to group ${groupId} failed to register within ${time}`

@@ -1,4 +1,4 @@
-/** Members that their cloud failed to create (cluster-autoscaler.md 2.4). */
+/** Members that the cloud failed to create (cluster-autoscaler.md 2.4). */
 import type { GroupInstance } from '@tenon/provider'
 import type { ScaleUpFailure } from './backoff.ts'
 
@@ -11,7 +11,7 @@ export interface FailedCreations extends ScaleUpFailure {
 export class CreateErrors {
   #byGroup = new Map<string, readonly GroupInstance[]>()
 
-  /** @returns those that were not known before, by group and code. */
+  /** @returns new failures, by group and code. */
   update(instances: ReadonlyMap<string, readonly GroupInstance[]>): readonly FailedCreations[] {
     const failures: FailedCreations[] = []
     const next = new Map<string, readonly GroupInstance[]>()

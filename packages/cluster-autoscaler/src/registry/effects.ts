@@ -1,4 +1,4 @@
-/** What follows from an update of the registry: events, counters, and sizes taken back (cluster-autoscaler.md 2.4). */
+/** The consequences of a registry update: events, counters, and lower targets (cluster-autoscaler.md 2.4). */
 import type { NodeGroups } from '@tenon/provider'
 import { type Logger, messageOf } from '@tenon/runtime'
 import type { EventSink } from '../model.ts'
@@ -8,12 +8,12 @@ import type { ScaleUpRequest } from './scale-up-requests.ts'
 export interface EffectDependencies {
   readonly groups: Pick<NodeGroups, 'decreaseTargetSize'>
   readonly events: EventSink
-  /** Counts a failed scale-up and the nodes that it was about. */
+  /** Counts a failed scale-up and its nodes. */
   readonly countFailure: (groupId: string, reason: string, nodes: number) => void
   readonly logger: Logger
 }
 
-/** Tells of requests and members that failed, and takes sizes back that were asked for in vain. */
+/** Reports failed requests and members, and lowers targets that were not reached. */
 export async function applyUpdate(
   update: RegistryUpdate,
   dependencies: EffectDependencies,
@@ -54,8 +54,8 @@ async function takeBack(
 }
 
 /**
- * Lowers targets to what the groups have.
- * @returns whether any was lowered; a cloud that cannot do it must not hold the loop up for ever.
+ * Lowers targets to actual sizes.
+ * @returns whether any was lowered. If the cloud cannot do it, the loop must continue.
  */
 export async function fixSizes(
   fixes: readonly SizeFix[],

@@ -1,4 +1,4 @@
-/** Whether a cluster and its groups are well enough to be scaled (cluster-autoscaler.md 2.5). Pure. */
+/** Whether a cluster and its groups are healthy enough to be scaled (cluster-autoscaler.md 2.5). Pure. */
 import type { Readiness } from './readiness.ts'
 import type { AcceptableRange } from './sizes.ts'
 
@@ -12,7 +12,7 @@ export function isClusterHealthy(totals: Readiness, settings: HealthSettings): b
   return !isTooMany(totals.unready.length, totals.registered.length, settings)
 }
 
-/** @param readiness undefined when the group has neither a node nor an instance. */
+/** @param readiness undefined if the group has neither a node nor an instance. */
 export function isGroupHealthy(
   range: AcceptableRange,
   readiness: Readiness | undefined,

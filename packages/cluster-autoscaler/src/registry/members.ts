@@ -1,11 +1,13 @@
-/** Members of the groups, so that a loop need not ask the cloud for all of them (cluster-autoscaler.md 2.4). */
+/**
+ * Caches members of groups, so that a loop need not request them all from the cloud (cluster-autoscaler.md 2.4).
+ */
 import type { GroupInstance, NodeGroups } from '@tenon/provider'
 import type { Clock, Logger } from '@tenon/runtime'
 
 interface Entry {
   members?: readonly GroupInstance[]
   readMs: number
-  /** Goes up with each removal; a read that began before one does not count as new. */
+  /** Incremented by each removal; a read that began before one is outdated. */
   version: number
   versionRead: number
   reading?: Promise<void>
@@ -30,9 +32,9 @@ export class GroupMembers {
   }
 
   /**
-   * Members by group id. Waits only for groups that are new, had members removed or are `urgent`; others are read
-   * again beside the loop. What was read last holds on while a group cannot be read; one that never could is absent.
-   * @param urgent groups of which nodes are awaited.
+   * Members by group id. Only waits for groups that are new, had members removed, or are `urgent`; others are read in
+   * the background. The last result is kept while a group cannot be read; a group that was never read is absent.
+   * @param urgent groups with upcoming nodes.
    */
   async read(
     groupIds: Iterable<string>,
@@ -58,7 +60,7 @@ export class GroupMembers {
     return new Map(known)
   }
 
-  /** Members were removed: they are read again at the next loop. */
+  /** Call it when members were removed: the next loop reads them again. */
   invalidate(groupId: string): void {
     const entry = this.#entries.get(groupId)
     if (entry !== undefined) entry.version++

@@ -1,21 +1,22 @@
-/** What a node counts as (cluster-autoscaler.md 2.4). */
+/** The state of a node (cluster-autoscaler.md 2.4). */
 import type { Node } from '@tenon/api'
 import { toBeDeletedTaint } from '../names.ts'
 
 export type NodeState = 'deleted' | 'suspended' | 'ready' | 'notStarted' | 'unready'
 
-/** Conditions that make a node not ready when they are True. */
+/** Conditions that make a node not ready if they are True. */
 const badConditions = new Set(['DiskPressure', 'NetworkUnavailable'])
 /** Taints that make a node not ready. */
 const badTaints = new Set([
   'node.kubernetes.io/not-ready',
-  // Until the cloud controller manager has seen the node no pod goes there, though its kubelet is ready.
+  // No pod runs there before the cloud controller manager has initialized the node, even if the kubelet is
+  // ready.
   'node.cloudprovider.kubernetes.io/uninitialized',
   'node.kubernetes.io/disk-pressure',
   'node.kubernetes.io/network-unavailable',
 ])
 
-/** Whether pods can start on a node. A node that tells nothing of it is not ready. */
+/** Whether pods can start on a node. A node without conditions is not ready. */
 export function isNodeReady(node: Node): boolean {
   const conditions = node.status?.conditions ?? []
   if (!conditions.some(({ type, status }) => type === 'Ready' && status === 'True')) return false
@@ -28,7 +29,7 @@ export function isBeingDeleted(node: Node): boolean {
   return (node.spec?.taints ?? []).some(({ key }) => key === toBeDeletedTaint)
 }
 
-/** @param maxStartupMs how long a new node may take to get ready. */
+/** @param maxStartupMs how long a new node may take to become ready. */
 export function nodeState(node: Node, nowMs: number, maxStartupMs: number): NodeState {
   if (isBeingDeleted(node)) return 'deleted'
   const conditions = node.status?.conditions ?? []

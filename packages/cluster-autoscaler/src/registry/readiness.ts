@@ -1,11 +1,11 @@
-/** Nodes of a group, or of the cluster, by what they count as (cluster-autoscaler.md 2.4). */
+/** Nodes of a group or the cluster by state (cluster-autoscaler.md 2.4). */
 import type { Node } from '@tenon/api'
 import { type NodeState, nodeState } from './node-state.ts'
 import type { UnregisteredInstance } from './unregistered.ts'
 
-/** Names of nodes; provider IDs of instances that have none. */
+/** Names of nodes; provider IDs of instances without a node. */
 export interface Readiness {
-  /** All nodes, whatever they count as. */
+  /** All nodes, in any state. */
   readonly registered: readonly string[]
   readonly ready: readonly string[]
   readonly notStarted: readonly string[]
@@ -41,7 +41,7 @@ export interface ReadinessInput {
   readonly isLong: (instance: UnregisteredInstance) => boolean
 }
 
-/** Readiness of the cluster, nodes outside groups included, and of each group that has a node or an instance. */
+/** Readiness of the cluster, including nodes outside groups, and of each group with a node or instance. */
 export class ClusterReadiness {
   readonly totals: Readiness
   readonly #groups = new Map<string, Lists>()
@@ -63,7 +63,7 @@ export class ClusterReadiness {
     }
   }
 
-  /** Undefined when it has neither a node nor an instance without one. */
+  /** Undefined if it has neither a node nor an instance without a node. */
   of(groupId: string): Readiness | undefined {
     return this.#groups.get(groupId)
   }

@@ -1,4 +1,4 @@
-/** Removes members that never became nodes, beside the loop (cluster-autoscaler.md 2.4). */
+/** Removes members that never became nodes, in the background (cluster-autoscaler.md 2.4). */
 import type { Node } from '@tenon/api'
 import type { GroupInstance, NodeGroups } from '@tenon/provider'
 import { messageOf } from '@tenon/runtime'
@@ -9,7 +9,7 @@ import { registeredIn } from './unregistered.ts'
 
 export interface RemovalDependencies {
   readonly groups: Pick<NodeGroups, 'deleteInstances'>
-  /** All nodes as the API server has them now: the second witness that an instance has none. */
+  /** All current nodes from the API server, as a second check that an instance has none. */
   readonly listNodes: (signal: AbortSignal) => Promise<readonly Node[]>
   readonly members: Pick<GroupMembers, 'invalidate'>
   readonly outlets: Outlets
@@ -19,7 +19,7 @@ export interface RemovalDependencies {
 
 type Removable = Pick<GroupInstance, 'providerId' | 'nodeName'>
 
-/** Groups fail apart from each other; one removal of a group at a time. */
+/** Groups fail independently; each has at most one removal in progress. */
 export class InstanceRemover {
   readonly #dependencies: RemovalDependencies
   readonly #running = new Map<string, { readonly count: number; readonly done: Promise<void> }>()
@@ -33,7 +33,7 @@ export class InstanceRemover {
     return this.#running.get(groupId)?.count ?? 0
   }
 
-  /** Begins to remove old unregistered members. */
+  /** Starts to remove old unregistered members. */
   removeUnregistered(removals: readonly UnregisteredRemoval[], signal: AbortSignal): void {
     for (const removal of removals) {
       const { groupId } = removal
@@ -49,7 +49,7 @@ export class InstanceRemover {
     }
   }
 
-  /** Begins to remove members that could not be created. */
+  /** Starts to remove members that could not be created. */
   removeFailed(members: ReadonlyMap<string, readonly GroupInstance[]>, signal: AbortSignal): void {
     for (const [groupId, instances] of members) this.#begin(groupId, instances, signal)
   }

@@ -1,4 +1,4 @@
-/** Nodes that were asked for and have not come yet (cluster-autoscaler.md 2.4). */
+/** Requested nodes that have not appeared yet (cluster-autoscaler.md 2.4). */
 
 export interface ScaleUpRequest {
   readonly groupId: string
@@ -15,7 +15,7 @@ export class ScaleUpRequests {
     this.#maxNodeProvisionTimeMs = maxNodeProvisionTimeMs
   }
 
-  /** @param delta more nodes, which begins the time they have anew, or fewer when it is negative. */
+  /** @param delta more nodes, which restarts the timeout, or fewer if negative. */
   add(groupId: string, delta: number, nowMs: number): void {
     const before = this.#requests.get(groupId)
     const increase = (before?.increase ?? 0) + delta

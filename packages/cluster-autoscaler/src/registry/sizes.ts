@@ -1,7 +1,7 @@
-/** Sizes that groups have, may have and are wrong in (cluster-autoscaler.md 2.4). Pure. */
+/** Actual, acceptable and incorrect sizes of groups (cluster-autoscaler.md 2.4). Pure. */
 import type { Readiness } from './readiness.ts'
 
-/** What is not a surprise, given what was asked of a group lately. */
+/** The range of sizes that recent requests explain. */
 export interface AcceptableRange {
   readonly min: number
   readonly target: number
@@ -12,12 +12,12 @@ export interface IncorrectSize {
   readonly groupId: string
   readonly registered: number
   readonly target: number
-  /** Since when both figures are as they are. */
+  /** Since when both figures have not changed. */
   readonly sinceMs: number
 }
 
 /**
- * @param increase nodes asked for that have not come.
+ * @param increase requested nodes that have not appeared.
  * @param deletions begun in the last five minutes.
  */
 export function acceptableRange(
@@ -29,7 +29,7 @@ export function acceptableRange(
   return { min: target - longUnregistered - increase, target, max: target + deletions }
 }
 
-/** Nodes that a target still asks for. May be negative. */
+/** How many nodes the target still lacks; may be negative. */
 export function missingNodes(target: number, readiness: Readiness | undefined): number {
   if (readiness === undefined) return target
   const { ready, unready, suspended, longUnregistered } = readiness

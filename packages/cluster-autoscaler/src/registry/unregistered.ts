@@ -1,17 +1,17 @@
-/** Members of groups that no node is of yet, and since when they are known (cluster-autoscaler.md 2.4). */
+/** Members of groups without a node, and since when (cluster-autoscaler.md 2.4). */
 import type { Node } from '@tenon/api'
 import type { GroupInstance } from '@tenon/provider'
 
 export interface UnregisteredInstance {
   readonly groupId: string
   readonly providerId: string
-  /** The name that its node would have, when its cloud tells it. */
+  /** The name of its future node, if the cloud reports it. */
   readonly nodeName?: string
-  /** As its cloud tells it; absent when it tells none. */
+  /** As reported by the cloud; absent if it reports none. */
   readonly state?: GroupInstance['state']
   /** When this process first saw it without a node. */
   readonly sinceMs: number
-  /** Whether this process has seen a node of it before. */
+  /** Whether this process has seen its node before. */
   readonly hadNode: boolean
 }
 
@@ -19,7 +19,7 @@ export interface UnregisteredInput {
   readonly nowMs: number
   readonly nodes: readonly Node[]
   readonly groupIds: Iterable<string>
-  /** By group id. Of a group that is absent, what was known before holds on. */
+  /** By group id. For absent groups, the previous state is kept. */
   readonly instances: ReadonlyMap<string, readonly GroupInstance[]>
 }
 
@@ -70,14 +70,14 @@ export class UnregisteredInstances {
   }
 }
 
-/** Members that go away or that their cloud reports as broken are not waited for. */
+/** Members that are being deleted or have failed are not waited for. */
 function mayStillRegister({ state, error }: GroupInstance): boolean {
   return error === undefined && state !== 'deleting'
 }
 
 /**
- * Tells whether an instance has a node. A node without a provider ID is found by its name: the cloud's controller
- * gives it the ID late, and its instance must not be taken for one that never came.
+ * Whether an instance has a node. A node without a provider ID is found by name: the cloud controller sets the ID late,
+ * and its instance must not look as if it had never registered.
  */
 export function registeredIn(
   nodes: readonly Node[],

@@ -1,4 +1,4 @@
-/** Ends ProvisioningRequests whose time is over, and deletes those that ended long ago (gangs.md 2.2). */
+/** Ends expired ProvisioningRequests, and deletes those that ended long ago (gangs.md 2.2). */
 import {
   bookingEndedCondition,
   conditionOf,
@@ -13,9 +13,9 @@ import {
 import { keyOfRequest, type KnownRequests } from './known-requests.ts'
 import type { RequestRooms } from './request-room.ts'
 
-/** Room is kept for so long. */
+/** How long capacity is reserved. */
 export const bookingMs = 10 * 60_000
-/** Most that end, and most that are deleted, in one loop. */
+/** Maximum requests that end, and that are deleted, in one loop. */
 const atOnce = 20
 
 interface Dependencies {
@@ -25,7 +25,7 @@ interface Dependencies {
 
 interface Moment {
   readonly nowMs: number
-  /** Pods made for a request that have, or had, a node, by `namespace/name` of the request. */
+  /** Pods of a request that have or had a node, by `namespace/name` of the request. */
   readonly bound: ReadonlyMap<string, number>
 }
 
@@ -36,7 +36,7 @@ export class RequestEndings {
     this.#deps = deps
   }
 
-  /** @returns those that have ended, with the condition that says so. */
+  /** @returns those that have ended, with the condition. */
   async end(
     requests: readonly ProvisioningRequest[],
     moment: Moment,
@@ -74,7 +74,7 @@ export class RequestEndings {
   }
 }
 
-/** Whether it ended so long ago that nobody needs it any more. */
+/** Whether it ended so long ago that it can be deleted. */
 function isLongOver(request: ProvisioningRequest, nowMs: number): boolean {
   if (requestStageOf(request).kind !== 'ended') return false
   const failed = conditionOf(request, 'Failed')

@@ -1,4 +1,4 @@
-/** ProvisioningRequests as they are now, and what is written to them (gangs.md 2.1). */
+/** The current ProvisioningRequests, and writes to them (gangs.md 2.1). */
 import {
   compareResourceVersions,
   type NewCondition,
@@ -17,16 +17,16 @@ interface Dependencies {
 
 export class KnownRequests {
   readonly #deps: Dependencies
-  /** By UID, as it was when it was written last: the caches may not tell of that yet. */
+  /** By UID: the last written state, as the caches may lag. */
   readonly #written = new Map<string, ProvisioningRequest>()
-  /** UIDs of those that were deleted, until the caches tell of it. */
+  /** UIDs of deleted requests, until the caches show the deletion. */
   readonly #deleted = new Set<string>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
   }
 
-  /** The oldest first; none while they are not read. Without those that are being deleted. */
+  /** Oldest first, without those being deleted; empty until they are read. */
   list(): readonly ProvisioningRequest[] {
     const cached = this.#deps.cache.requests?.list()
     if (cached === undefined) return []
@@ -41,8 +41,8 @@ export class KnownRequests {
   }
 
   /**
-   * Writes conditions with the time of now, all at once.
-   * @returns the request with them; undefined when it has changed or gone meanwhile, or could not be written.
+   * Writes conditions with the current time.
+   * @returns the written request; undefined if it has changed or is gone, or the write failed.
    */
   async write(
     request: ProvisioningRequest,
@@ -78,7 +78,7 @@ export class KnownRequests {
     if (written === undefined) return request
     const { resourceVersion: then = '' } = written.metadata
     const { resourceVersion: now = '' } = request.metadata
-    // Where only equality can be told, what the caches have is taken once it is something else.
+    // If versions cannot be ordered, the cached state is used once it differs.
     return (compareResourceVersions(now, then) ?? 1) > 0 ? request : written
   }
 

@@ -10,8 +10,8 @@ import {
 const parameter = 'processorInstance'
 
 /**
- * The class of a request that is served here. With an instance these are those that only check and name it, as a
- * parameter or in front of their class; without, all that name none.
+ * The class of a request that this process serves. With an instance: only check-capacity requests that name it, as a
+ * parameter or as a prefix of their class. Without: all that name none.
  * @param instance of `--check-capacity-processor-instance`; may be empty.
  */
 export function servedClassOf({ spec }: ProvisioningRequest, instance: string): RequestClass | undefined {
@@ -25,7 +25,7 @@ export function servedClassOf({ spec }: ProvisioningRequest, instance: string): 
   return of === 'check' && named !== '' ? undefined : of
 }
 
-/** The class of a request whose room counts, whoever serves it. */
+/** The class of a request whose capacity counts, whoever serves it. */
 export function bookedClassOf(request: ProvisioningRequest, instance: string): RequestClass | undefined {
   return requestClassOf(request.spec.provisioningClassName) ?? servedClassOf(request, instance)
 }

@@ -1,21 +1,21 @@
-/** How long a ProvisioningRequest without room is left alone (gangs.md 2.2). */
+/** Back-off of ProvisioningRequests without capacity (gangs.md 2.2). */
 import type { RequestOptions } from '../options/options.ts'
 
 export class RequestPauses {
   readonly #options: Pick<RequestOptions, 'initialBackoffMs' | 'maxBackoffMs' | 'maxBackoffCacheSize'>
-  /** By UID, the one that was used longest ago first; after a restart it begins anew. */
+  /** By UID, least recently used first. Empty after a restart. */
   readonly #pauses = new Map<string, number>()
 
   constructor(options: Pick<RequestOptions, 'initialBackoffMs' | 'maxBackoffMs' | 'maxBackoffCacheSize'>) {
     this.#options = options
   }
 
-  /** @param triedMs when it was not found last; undefined = never. */
+  /** @param triedMs the last failed attempt; undefined = never. */
   isOver(uid: string, triedMs: number | undefined, nowMs: number): boolean {
     return triedMs === undefined || nowMs >= this.endMs(uid, triedMs)
   }
 
-  /** No room was found: the pause is twice as long as the one before. */
+  /** Call it after a failed attempt; doubles the pause. */
   failed(uid: string): void {
     const next = this.#pauses.has(uid)
       ? Math.min(2 * this.#of(uid), this.#options.maxBackoffMs)
@@ -27,7 +27,10 @@ export class RequestPauses {
       this.#pauses.delete(oldest)
   }
 
-  /** @param triedMs when it was not found last. @returns Unix milliseconds. */
+  /**
+   * @param triedMs the last failed attempt.
+   * @returns Unix milliseconds.
+   */
   endMs(uid: string, triedMs: number): number {
     return triedMs + this.#of(uid)
   }

@@ -1,11 +1,11 @@
-/** Puts pods that stand for room on nodes that are there or on their way (gangs.md 2.4, 3, 4). */
+/** Places the pods of ProvisioningRequests on existing and upcoming nodes (gangs.md 2.4, 3, 4). */
 import type { Pod } from '@tenon/api'
 import { type Snapshot, unavailableMessage } from '@tenon/filters'
 import { type PlacementHints, placeFor } from '../pods/pending-pods.ts'
 
 /**
- * Puts as many on nodes as find a place there; when one of a set finds none, nor do those after it.
- * @returns those that find none.
+ * Places as many pods as possible; if one of a set does not fit, the rest of the set is skipped.
+ * @returns those that do not fit.
  */
 export function* placeAll(
   sets: readonly (readonly Pod[])[],
@@ -32,7 +32,10 @@ export function* placeAll(
   return left
 }
 
-/** Puts all on nodes, or none. @returns the first that finds no place. */
+/**
+ * Places all pods or none.
+ * @returns the first that does not fit.
+ */
 export function* placeWhole(
   sets: readonly (readonly Pod[])[],
   snapshot: Snapshot,
@@ -51,7 +54,7 @@ export function* placeWhole(
   return undefined
 }
 
-/** Why no node takes a pod, in the scheduler's words. */
+/** Why a pod fits on no node, worded like the scheduler. */
 export function* whyNowhere(pod: Pod, snapshot: Snapshot): Generator<void, string> {
   const reasons: (readonly string[])[] = []
   for (const entry of snapshot.nodes) {

@@ -27,13 +27,13 @@ import { placeAll } from './placing.ts'
 import { RequestRooms } from './request-room.ts'
 import { RequestSeeking, type SeekingResult, type SoughtRequest } from './seeking.ts'
 
-/** The cluster, as it is read. */
+/** Reads of the cluster. */
 interface RequestSources {
   readonly cache: Pick<ClusterCache, 'requests' | 'volumes' | 'pods'>
   readonly reader: PodReader
 }
 
-/** What is told of requests. */
+/** Outputs about requests. */
 interface RequestOutlets extends Outlets {
   readonly debugging: { readonly explanations: Explanations }
 }
@@ -47,9 +47,9 @@ interface Dependencies {
   readonly slicing: Slicing & { readonly clock: Clock }
 }
 
-/** Most consumers that are told of in one loop. */
+/** Maximum pods with an event in one loop. */
 const mostTold = 50
-/** Pods between two looks at the clock. */
+/** Pods between two checks of the clock. */
 const atOnce = 200
 
 export class ProvisioningRequests {
@@ -60,7 +60,7 @@ export class ProvisioningRequests {
   readonly #seeking: RequestSeeking
   readonly #pauses: RequestPauses
   readonly #hints: PlacementHints = new Map()
-  /** Whether the last loop was about requests rather than pods that wait. */
+  /** Whether the last loop served requests rather than pending pods. */
   #wasTurn = false
   #lastMs: number | undefined
 
@@ -75,12 +75,12 @@ export class ProvisioningRequests {
     this.#pauses = new RequestPauses(options.requests)
   }
 
-  /** When one was last looked at; undefined = never. */
+  /** When a request was last examined; undefined = never. */
   get lastMs(): number | undefined {
     return this.#lastMs
   }
 
-  /** Begins a loop: what has to end ends, and what is there is told. */
+  /** Begins a loop: ends expired requests, and updates metrics. */
   async begin(nowMs: number, signal: AbortSignal): Promise<void> {
     const { slicing, sources } = this.#deps
     const all = this.#known.list()
@@ -94,7 +94,7 @@ export class ProvisioningRequests {
     this.#show(nowMs)
   }
 
-  /** Pods that are made for the room of a request: no node is asked for, whatever becomes of it. */
+  /** Records events for pods that use the capacity of a request: no node is requested for them. */
   tellConsumers(pods: readonly Pod[]): void {
     const { events, debugging } = this.#deps.outlets
     const text = (pod: Pod) => `it takes the room of ProvisioningRequest ${consumedBy(pod) ?? ''}`
@@ -103,7 +103,7 @@ export class ProvisioningRequests {
       events.object(pod, 'Normal', 'ConsumesProvisioningRequest', `No node is launched for it: ${text(pod)}`)
   }
 
-  /** Puts the pods of all requests whose room is kept on nodes. */
+  /** Places the pods of all requests with reserved capacity. */
   async book({ snapshot }: LoopView): Promise<void> {
     const { options, slicing } = this.#deps
     const booked = this.#known
@@ -125,14 +125,17 @@ export class ProvisioningRequests {
     for (const uid of this.#hints.keys()) if (!uids.has(uid)) this.#hints.delete(uid)
   }
 
-  /** Whether this loop is about requests; they and pods that wait take turns. */
+  /** Whether this loop serves requests; they and pending pods take turns. */
   isTurn(arePodsWaiting: boolean, nowMs: number): boolean {
     const isWanted = this.#waiting(nowMs).length > 0
     this.#wasTurn = isWanted && !(arePodsWaiting && this.#wasTurn)
     return this.#wasTurn
   }
 
-  /** Seeks the room of the request that waits longest, or of several at once. @returns whether nodes were asked for. */
+  /**
+   * Looks for capacity for the oldest waiting request, or for a batch.
+   * @returns whether nodes were requested.
+   */
   async serve(question: Omit<ScaleUpQuestion, 'pods'>, signal: AbortSignal): Promise<boolean> {
     const { batchProcessing } = this.#deps.options.requests
     const { nowMs } = question.view
@@ -179,7 +182,7 @@ export class ProvisioningRequests {
     })
   }
 
-  /** Requests whose room is to be sought now, the oldest first. */
+  /** Requests to serve now, oldest first. */
   #waiting(nowMs: number): readonly SoughtRequest[] {
     return this.#known.list().flatMap((request): readonly SoughtRequest[] => {
       const of = this.#classOf(request)
@@ -197,7 +200,7 @@ export class ProvisioningRequests {
     return servedClassOf(request, this.#deps.options.requests.processorInstance)
   }
 
-  /** Figures, and why each is as it is. */
+  /** Updates metrics and explanations. */
   #show(nowMs: number): void {
     const { metrics } = this.#deps.outlets
     const sought = new Set(this.#waiting(nowMs).map(({ request }) => uidOf(request)))
@@ -241,7 +244,7 @@ export class ProvisioningRequests {
   }
 }
 
-/** Pods made for a request that have, or had, a node, by `namespace/name` of the request. */
+/** Pods of a request that have or had a node, by `namespace/name` of the request. */
 function* boundConsumers(pods: readonly Pod[]): Generator<void, ReadonlyMap<string, number>> {
   const counts = new Map<string, number>()
   for (const [index, pod] of pods.entries()) {

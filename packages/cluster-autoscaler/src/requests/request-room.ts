@@ -1,4 +1,4 @@
-/** The pods that stand for the room of ProvisioningRequests (gangs.md 2.2). */
+/** The pods that represent ProvisioningRequests (gangs.md 2.2). */
 import {
   type Pod,
   type PodTemplate,
@@ -15,7 +15,7 @@ import { uidOf } from './known-requests.ts'
 export type RequestRoom =
   /** The pods of each set, in order. */
   | { readonly kind: 'resolved'; readonly sets: readonly (readonly Pod[])[] }
-  /** A template is not there, or cannot be read. */
+  /** A template does not exist or is invalid. */
   | { readonly kind: 'failed'; readonly message: string }
 
 interface Kept {
@@ -27,7 +27,7 @@ interface Kept {
 export class RequestRooms {
   readonly #cache: Pick<ClusterCache, 'requests' | 'volumes'>
   readonly #reader: PodReader
-  /** By UID: pods stay the same objects from loop to loop, so that what is worked out about them is kept. */
+  /** By UID: pods stay the same objects from loop to loop, so that caches by object work. */
   readonly #kept = new Map<string, Kept>()
 
   constructor(cache: Pick<ClusterCache, 'requests' | 'volumes'>, reader: PodReader) {
@@ -35,7 +35,7 @@ export class RequestRooms {
     this.#reader = reader
   }
 
-  /** Forgets all but these. */
+  /** Drops all requests but these. */
   keepOnly(requests: readonly ProvisioningRequest[]): void {
     const uids = new Set(requests.map(uidOf))
     for (const uid of this.#kept.keys()) if (!uids.has(uid)) this.#kept.delete(uid)

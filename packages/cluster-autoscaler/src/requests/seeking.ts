@@ -1,4 +1,4 @@
-/** Seeks the room of ProvisioningRequests (gangs.md 3, 4). */
+/** Looks for the capacity of ProvisioningRequests (gangs.md 3, 4). */
 import {
   acceptedCondition,
   conditionOf,
@@ -26,19 +26,19 @@ interface Dependencies {
   readonly slicing: Slicing & { readonly clock: Clock }
 }
 
-/** A request whose room is sought in this loop. */
+/** A request for which this loop looks for capacity. */
 export interface SoughtRequest {
   readonly request: ProvisioningRequest
   readonly class: RequestClass
   readonly room: RequestRoom
 }
 
-/** What came of it. */
+/** The result for a request. */
 export interface SeekingResult {
   readonly request: ProvisioningRequest
-  /** Undefined while nothing can be said, or it could not be written. */
+  /** Undefined if there is no result yet, or it could not be written. */
   readonly answer: NewCondition | undefined
-  /** Node groups that were made larger for it, as events tell them. */
+  /** Groups that were scaled up for it, as text for events. */
   readonly groups?: string
 }
 
@@ -49,7 +49,7 @@ export class RequestSeeking {
     this.#deps = deps
   }
 
-  /** One request: it is accepted first, so that its user sees that it was looked at. */
+  /** One request. Accepted is written first, so that its user sees that it is being processed. */
   async one(
     sought: SoughtRequest,
     { view, safetyOf }: Omit<ScaleUpQuestion, 'pods'>,
@@ -73,8 +73,8 @@ export class RequestSeeking {
   }
 
   /**
-   * Several that only check, one after the other: each sees what those before it took. What the time is not enough for
-   * waits for the next loop.
+   * Several check-capacity requests in turn; each sees what those before it reserved. Those for which the time is not
+   * enough wait for the next loop.
    */
   async batch(
     all: readonly SoughtRequest[],
@@ -110,7 +110,7 @@ export class RequestSeeking {
     return { request: written ?? request, answer: written && answer }
   }
 
-  /** Accepted for this attempt; undefined when it could not be written. */
+  /** Sets Accepted for this attempt; undefined if the write failed. */
   async #accepted(
     request: ProvisioningRequest,
     signal: AbortSignal,
@@ -170,7 +170,7 @@ function failedToCreate(message: string): NewCondition {
   return failedCondition('FailedToCreatePods', message)
 }
 
-/** Which of the pods, as users count them. */
+/** Identifies one of the pods for users. */
 function textOf(pod: Pod, { spec }: ProvisioningRequest, sets: readonly (readonly Pod[])[]): string {
   const set = sets.findIndex((pods) => pods.includes(pod))
   const at = sets[set]?.indexOf(pod) ?? 0

@@ -1,4 +1,4 @@
-/** What one loop gives to scale-down, and what it gets back. */
+/** Input and result of scale-down in one loop. */
 import type { Node } from '@tenon/api'
 import type { LoopErrorType, LoopView } from '../model.ts'
 import type { UnneededNode } from './planning/planner.ts'
@@ -7,13 +7,13 @@ import type { UnremovableNode } from './reasons.ts'
 export interface ScaleDownInput {
   readonly view: LoopView
   /**
-   * Nodes that may go and that may take pods: registered ones, without those that upcoming nodes stand for in the
-   * snapshot (cluster-autoscaler.md 2.3).
+   * Nodes that may be removed or receive pods: registered ones, except those that the snapshot shows as upcoming
+   * (cluster-autoscaler.md 2.3).
    */
   readonly candidates: readonly Node[]
-  /** Very new pods wait (cluster-autoscaler.md 4.1): nothing is deleted in this loop. */
+  /** Very new pods are pending (cluster-autoscaler.md 4.1): nothing is deleted in this loop. */
   readonly isForbidden: boolean
-  /** Of any group; undefined = none since the process began. */
+  /** Of any group; undefined if there was none since the start. */
   readonly lastScaleUpMs: number | undefined
   /** By group id, for `--scale-down-delay-type-local`. */
   readonly lastScaleUpMsByGroup: ReadonlyMap<string, number>
@@ -22,20 +22,20 @@ export interface ScaleDownInput {
 export type ScaleDownStep =
   | { readonly kind: 'disabled' }
   | { readonly kind: 'cooldown' }
-  /** There is nothing that could be deleted now. */
+  /** Nothing can be deleted now. */
   | { readonly kind: 'nothingToDelete' }
-  /** Names of nodes; with `--dry-run` those that would have been deleted. */
+  /** Node names; with `--dry-run` those that would have been deleted. */
   | { readonly kind: 'started'; readonly empty: readonly string[]; readonly drain: readonly string[] }
-  /** Nodes could not be marked. Empty ones may have been started before. */
+  /** Nodes could not be tainted. Deletions of empty ones may have started before. */
   | { readonly kind: 'failed'; readonly error: LoopErrorType; readonly message: string }
 
 export interface ScaleDownOutcome {
   readonly step: ScaleDownStep
   readonly unneeded: readonly UnneededNode[]
-  /** Why the other nodes stay, those among `unneeded` that do not go yet included. */
+  /** Why all other nodes stay, including those of `unneeded` that are not removed yet. */
   readonly unremovable: readonly UnremovableNode[]
-  /** How many unneeded nodes each group has, by group id; groups without one are absent. */
+  /** The number of unneeded nodes by group id; groups without any are absent. */
   readonly candidatesByGroup: ReadonlyMap<string, number>
-  /** When deletions were started last; undefined = never. The next loop begins at once after it. */
+  /** When deletions were last started; undefined = never. The next loop begins at once after it. */
   readonly lastDeletionStartedMs: number | undefined
 }

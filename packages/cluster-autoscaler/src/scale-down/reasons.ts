@@ -1,4 +1,4 @@
-/** Why a node is not removed (cluster-autoscaler.md 6.2 to 6.5), as data; the names are those of metrics. */
+/** Why a node is not removed (cluster-autoscaler.md 6.2 to 6.5), as data; names as in metrics. */
 import type { Pod } from '@tenon/api'
 import { nameOf } from '../pods/pod-traits.ts'
 import type { BlockingReason } from './drain/rules.ts'
@@ -8,7 +8,7 @@ export type UnremovableReason =
   | { readonly kind: 'UnexpectedError'; readonly message: string }
   | { readonly kind: 'NotAutoscaled' }
   | { readonly kind: 'NodeGroupMinSizeReached'; readonly groupId: string; readonly minSize: number }
-  /** It could not be removed a while ago, for this reason. */
+  /** Its removal failed in a recent simulation, for this reason. */
   | { readonly kind: 'RecentlyUnremovable'; readonly untilMs: number; readonly since: UnremovableReason }
   | { readonly kind: 'CurrentlyBeingDeleted' }
   | { readonly kind: 'ScaleDownDisabledAnnotation' }
@@ -16,7 +16,7 @@ export type UnremovableReason =
   | { readonly kind: 'NotUnderutilized'; readonly utilization: Utilization; readonly threshold: number }
   | { readonly kind: 'BlockedByPod'; readonly pod: Pod; readonly reason: BlockingReason }
   | { readonly kind: 'NoPlaceToMovePods'; readonly pod: Pod }
-  /** A scale-up, deletion or failure of its own group was a short while ago. */
+  /** Its group had a recent scale-up, deletion or failure. */
   | { readonly kind: 'NotUnneededOtherReason'; readonly groupId: string; readonly untilMs: number }
   | { readonly kind: 'NotUnneededLongEnough'; readonly forMs: number; readonly neededMs: number }
   | { readonly kind: 'NotUnreadyLongEnough'; readonly forMs: number; readonly neededMs: number }
@@ -39,7 +39,7 @@ const blockingWords: Readonly<Record<BlockingReason, string>> = {
   NotEnoughPdb: 'a PodDisruptionBudget lets none of its pods go',
 }
 
-/** The reason in words, for logs and for those who ask. */
+/** The reason as text, for logs and explanations. */
 export function renderReason(reason: UnremovableReason): string {
   switch (reason.kind) {
     case 'UnexpectedError':

@@ -1,14 +1,14 @@
-/** Figures of scale-down (cluster-autoscaler.md 7.3). */
+/** Metrics of scale-down (cluster-autoscaler.md 7.3). */
 import type { Clock } from '@tenon/runtime'
 import type { MetricSink } from '../model.ts'
 import type { ScaleDownOptions } from '../options/options.ts'
 import { type Choice, neededMs } from './choice/choose.ts'
 import type { Plan, UnneededNode } from './planning/planner.ts'
 
-/** A node that could have been removed for a while. */
+/** A node that has been removable for some time. */
 interface Overdue {
   readonly dueMs: number
-  /** What kept it last, as a label. */
+  /** Its last reason to stay, as a label. */
   readonly delayReason: string
 }
 
@@ -24,7 +24,7 @@ export class ScaleDownMetrics {
     this.#options = options
   }
 
-  /** What a loop found. `choice` is absent when none was made. */
+  /** The result of a loop. `choice` is absent if no choice was made. */
   plan(
     plan: Plan,
     choice: Choice | undefined,
@@ -59,7 +59,7 @@ export class ScaleDownMetrics {
     })
   }
 
-  /** Reasons that no node has any more disappear (trap 23). */
+  /** Removes series of reasons that no node has any more (trap 23). */
   #unremovable(plan: Plan, choice: Choice | undefined): void {
     const counts = new Map<string, number>()
     for (const { reason } of [...plan.unremovable, ...(choice?.refused ?? [])]) {
@@ -69,7 +69,7 @@ export class ScaleDownMetrics {
     for (const [reason, count] of counts) this.#sink.set('unremovable_nodes_count', count, { reason })
   }
 
-  /** Nodes whose time is over, until they are removed or needed again. */
+  /** Follows nodes whose unneeded time has passed, until they are removed or needed again. */
   #follow(
     plan: Plan,
     choice: Choice | undefined,

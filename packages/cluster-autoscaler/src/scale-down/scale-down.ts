@@ -1,4 +1,6 @@
-/** Scale-down of the Cluster Autoscaler mode: what one loop does, and what goes on beside it (cluster-autoscaler.md 6). */
+/**
+ * Scale-down of the Cluster Autoscaler mode: one loop, and deletions in the background (cluster-autoscaler.md 6).
+ */
 import type { Node, Pod } from '@tenon/api'
 import type { NodeGroups } from '@tenon/provider'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
@@ -29,12 +31,12 @@ export interface ScaleDownDependencies {
   readonly cluster: {
     readonly reader: ClusterReader
     readonly writer: ClusterWriter
-    /** Whether the API server is that of the cluster that is known; who asks is told why not elsewhere. */
+    /** Whether the API server is still that of the known cluster; the reason is reported elsewhere. */
     readonly mayRemove: () => Promise<boolean>
   }
   readonly outlets: Outlets
   readonly slicing: Slicing & { readonly clock: Clock }
-  /** Called when a deletion has ended; not for those that the signal ended. */
+  /** Called when a deletion has ended, unless the signal ended it. */
   readonly ended: (result: DeletionResult) => void
 }
 
@@ -45,7 +47,7 @@ export class ScaleDown {
   readonly #marker: NodeMarker
   readonly #deleter: Deleter
   readonly #metrics: ScaleDownMetrics
-  /** Names of nodes that bore a deletion mark at the start and could not be cleaned then. */
+  /** Names of nodes with a deletion taint at the start that could not be cleaned up yet. */
   readonly #uncleaned = new Set<string>()
   #lastDeletionStartedMs: number | undefined
   #lastFailureMs: number | undefined
@@ -86,8 +88,8 @@ export class ScaleDown {
   }
 
   /**
-   * Once, before the first {@link update}: ends deletions that a process before this one began, and goes on with its
-   * timers as far as `--node-deletion-candidate-ttl` tells.
+   * Call it once before the first {@link update}: ends deletions of an earlier process, and restores its timers within
+   * `--node-deletion-candidate-ttl`.
    */
   async startUp(nodes: readonly Node[], index: NodeGroupIndex, signal: AbortSignal): Promise<void> {
     const { options, slicing } = this.#deps
@@ -103,8 +105,8 @@ export class ScaleDown {
   }
 
   /**
-   * One loop. Resolves when deletions have begun; they go on beside the next loops.
-   * @param signal aborts when this process no longer leads: deletions end where they are.
+   * One loop. Resolves when deletions have started; they continue in the background.
+   * @param signal aborts when leadership is lost: deletions end where they are.
    */
   async update(input: ScaleDownInput, signal: AbortSignal): Promise<ScaleDownOutcome> {
     const { options } = this.#deps
@@ -131,18 +133,18 @@ export class ScaleDown {
     return this.#outcome(step, plan, choice?.refused ?? [])
   }
 
-  /** Forgets since when nodes are not needed: the cluster is not in a state to tell. */
+  /** Forgets since when nodes are unneeded, as the state of the cluster does not allow to tell. */
   clearUnneeded(): void {
     this.#planner.clear()
     this.#metrics.clearUnneeded()
   }
 
-  /** Pods that need another place, by the name of the node that is being drained; some may have it already. */
+  /** Pods that must move, by the name of the draining node; some may have moved already. */
   nodesBeingDrained(): ReadonlyMap<string, readonly Pod[]> {
     return this.#tracker.draining()
   }
 
-  /** By group id; groups without one are absent. */
+  /** By group id; groups without any are absent. */
   deletionsInProgress(): ReadonlyMap<string, number> {
     return this.#tracker.countsByGroup()
   }
@@ -224,7 +226,7 @@ export class ScaleDown {
     this.#metrics.duration('scaleDown:softTaintUnneeded', startMs)
   }
 
-  /** Nodes whose group cannot be told at the start are cleaned once it can. */
+  /** Nodes with an unknown group at the start are cleaned up once it is known. */
   async #clean(nodes: readonly Node[], index: NodeGroupIndex, signal: AbortSignal): Promise<void> {
     if (this.#uncleaned.size === 0) return
     const byName = new Map(hardTainted(nodes).map((node) => [node.metadata.name, node]))
@@ -276,7 +278,7 @@ function nameOf({ node }: UnneededNode): string {
   return node.metadata.name
 }
 
-/** Those of which the deletion has begun. */
+/** Those whose deletion has begun. */
 function removed(choice: Choice, started: ReadonlySet<Node>): readonly UnneededNode[] {
   return [...choice.empty, ...choice.drain].filter(({ node }) => started.has(node))
 }
@@ -288,7 +290,7 @@ function namesOf(jobs: readonly DeletionJob[], kind: DeletionKind): readonly str
 function jobOf(unneeded: UnneededNode, kind: DeletionKind): DeletionJob {
   const { node, groupId, utilization, drain, isReady } = unneeded
   const ofReady: DeletionReason = kind === 'empty' ? 'empty' : 'underutilized'
-  // Without pods that only the simulation has put there: from other nodes, or not bound yet.
+  // Without pods that only the simulation has moved there.
   const pods = drain.toMove.filter(({ spec }) => spec.nodeName === node.metadata.name)
   return { node, groupId, kind, utilization, pods, reason: isReady ? ofReady : 'unready' }
 }

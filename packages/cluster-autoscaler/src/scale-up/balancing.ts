@@ -1,4 +1,4 @@
-/** How new nodes are shared out among groups alike (cluster-autoscaler.md 4.6). */
+/** How new nodes are distributed over similar groups (cluster-autoscaler.md 4.6). */
 import type { NodeGroup } from '@tenon/provider'
 
 /** A group that grows. */
@@ -7,7 +7,7 @@ export interface GroupIncrease {
   readonly newSize: number
 }
 
-/** Gives one node after the other to the smallest group that is not full; what finds no room is left out. */
+/** Assigns each node to the smallest group that is not full; nodes beyond the maximum sizes are dropped. */
 export function balanced(groups: readonly NodeGroup[], count: number): readonly GroupIncrease[] {
   const sizes = groups.map(({ targetSize }) => targetSize)
   for (let given = 0; given < count; given++) {

@@ -1,4 +1,4 @@
-/** How many nodes of one group hold which pods (cluster-autoscaler.md 4.4). */
+/** How many nodes of a group hold which pods (cluster-autoscaler.md 4.4). */
 import type { Pod } from '@tenon/api'
 import { cpuSlot, memorySlot, type NodeEntry, type PodFacts, type Snapshot } from '@tenon/filters'
 import type { NodeTemplate } from '../model.ts'
@@ -9,27 +9,27 @@ export interface Estimate {
   /** New nodes with at least one of the pods. */
   readonly nodeCount: number
   readonly pods: readonly Pod[]
-  /** The pods of each of these nodes; pods for which a node was there already are on none. */
+  /** The pods of each new node, without pods that fit on existing nodes. */
   readonly podsByNode: readonly (readonly Pod[])[]
 }
 
 export interface EstimateQuestion {
   readonly groupId: string
   readonly template: NodeTemplate
-  /** Those that the template takes. */
+  /** Pod groups that fit on the template. */
   readonly groups: readonly PodGroup[]
-  /** Most nodes to add. */
+  /** Maximum nodes to add. */
   readonly permits: number
   readonly snapshot: Snapshot
-  /** Says true when the time for this group is over: what was found until then stands. */
+  /** Returns true when the time for this group is over; the result so far counts. */
   readonly isOver: () => boolean
-  /** Judge the last kind of pods from one node: `--fastpath-binpacking-enabled`. */
+  /** Estimate the last pod group from one node: `--fastpath-binpacking-enabled`. */
   readonly extrapolates: boolean
 }
 
 const hostname = 'kubernetes.io/hostname'
 
-/** Packs pods on new nodes of the group, and takes everything back. */
+/** Packs pods on new nodes of the group, and reverts the snapshot. */
 export function* estimate(question: EstimateQuestion): Generator<void, Estimate> {
   const mark = question.snapshot.mark()
   try {
@@ -46,7 +46,7 @@ class Packing {
   readonly #isNew = new Set<NodeEntry>()
   readonly #used = new Map<NodeEntry, Pod[]>()
   readonly #placed: Pod[] = []
-  /** Pods of nodes that were counted without being packed one by one. */
+  /** Pods of extrapolated nodes. */
   #extrapolated: readonly (readonly Pod[])[] = []
   #next = 0
 
@@ -69,7 +69,7 @@ class Packing {
     return { nodeCount: podsByNode.length, pods: this.#placed, podsByNode }
   }
 
-  /** How much of a node the pods of a group take; the greatest are packed first. */
+  /** The share of a node that a pod of the group needs; the largest are packed first. */
   #scoreOf({ exemplar }: PodGroup, { node }: NodeTemplate): number {
     const { cpu, memory } = this.#snapshot.factsOf(exemplar)
     const entry = this.#snapshot.readNode(node)
@@ -98,14 +98,14 @@ class Packing {
       const at = (this.#next + seen) % count
       const entry = this.#added[at] as NodeEntry
       if (this.#snapshot.check(pod, entry) !== undefined) continue
-      // The next pod is alike: nodes before this one are full for it as well.
+      // The next pod is equal, so earlier nodes are full for it as well.
       this.#next = at
       return entry
     }
     return undefined
   }
 
-  /** @returns false when no further pod of this kind will find a place. */
+  /** @returns false if no further pod of this group will fit. */
   #placeOnLast(pod: Pod): boolean {
     const last = this.#added.at(-1)
     if (last !== undefined) {
@@ -127,7 +127,7 @@ class Packing {
   #put(pod: Pod, entry: NodeEntry): true {
     this.#snapshot.assign(pod, entry.name)
     this.#placed.push(pod)
-    // A pod may have gone to a node that was there before: that one is not among the new ones.
+    // The pod may fit on an existing node, which does not count as new.
     if (!this.#isNew.has(entry)) return true
     const pods = this.#used.get(entry)
     if (pods === undefined) this.#used.set(entry, [pod])
@@ -147,7 +147,7 @@ class Packing {
     return entry
   }
 
-  /** Counts how many pods one more node holds, and takes the others to be as many each. */
+  /** Packs one more node, and assumes that all others hold as many pods. */
   *#extrapolate({ pods }: PodGroup): Generator<void, void> {
     let index = 0
     for (; index < pods.length; index++) {
@@ -175,7 +175,7 @@ class Packing {
   }
 }
 
-/** Whether every node takes as many pods of this kind as the first. */
+/** Whether every node holds as many pods of this group as the first. */
 function isUniform({ hardSpread, antiAffinity, affinity }: PodFacts): boolean {
   return (
     hardSpread.length === 0 &&

@@ -1,4 +1,4 @@
-/** Which option is taken (cluster-autoscaler.md 4.5). */
+/** How the option is chosen (cluster-autoscaler.md 4.5). */
 import type { PodReader } from '@tenon/filters'
 import { integerBetween, type Random } from '@tenon/runtime'
 import type { ExpanderName } from '../options/options.ts'
@@ -7,10 +7,10 @@ import { capacityOf } from './quotas.ts'
 
 type Options = readonly ExpansionOption[]
 
-/** Leaves those that are best in one respect. Empty only when it was told that none is wanted. */
+/** Keeps the best options by one criterion. Returns an empty list only if the user's server rejects all. */
 export type Expander = (options: Options, signal: AbortSignal) => Promise<Options>
 
-/** What expanders ask others. */
+/** What expanders read. */
 export interface ExpanderSources {
   readonly reader: PodReader
   readonly random: Random
@@ -18,7 +18,7 @@ export interface ExpanderSources {
   readonly grpc: Expander
 }
 
-/** Asks one expander after the other until one option is left; those still equal are drawn from. */
+/** Applies the expanders until one option is left; ties are decided at random. */
 export function expanderChain(names: readonly ExpanderName[], sources: ExpanderSources) {
   const expanders = names.map((name) => expanderOf(name, sources))
   return async (options: Options, signal: AbortSignal): Promise<ExpansionOption | undefined> => {
@@ -57,7 +57,7 @@ function pick(options: Options, random: Random): Options {
   return option === undefined ? [] : [option]
 }
 
-/** Options that add nothing are no use, unless there is no other. */
+/** Options without new nodes are useless, unless there is no other. */
 function leastNodes(options: Options): Options {
   const adding = options.filter(({ nodeCount }) => nodeCount > 0)
   return adding.length === 0 ? options : least(adding, ({ nodeCount }) => nodeCount)
@@ -69,7 +69,7 @@ function least(options: Options, cost: (option: ExpansionOption) => number): Opt
   return options.filter((_, index) => costs[index] === lowest)
 }
 
-/** The share of CPU plus the share of memory that the option's pods leave unused, of capacity. */
+/** The unused shares of CPU and memory capacity, added. */
 function wasteOf({ nodeCount, pods, template }: ExpansionOption, reader: PodReader): number {
   const { cpuMillis, memoryBytes } = capacityOf(template.node)
   let [cpu, memory] = [0, 0]

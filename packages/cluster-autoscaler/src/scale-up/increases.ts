@@ -1,15 +1,15 @@
-/** How the chosen option is carried out: by how much each group grows (cluster-autoscaler.md 4.6). */
+/** How much each group grows for the chosen option (cluster-autoscaler.md 4.6). */
 import { balanced, type GroupIncrease } from './balancing.ts'
 import type { ExpansionOption } from './option.ts'
 import { type Search, type SearchQuestion, similarGroups, type ValidGroup } from './search.ts'
 
 export interface Increases {
   readonly groups: readonly GroupIncrease[]
-  /** `--max-nodes-total` allows fewer nodes than the pods need. */
+  /** Whether `--max-nodes-total` allows fewer nodes than the pods need. */
   readonly isCappedByTotal: boolean
 }
 
-/** Caps the option by the limits of the cluster and shares it out among groups alike. May be of no group. */
+/** Limits the option by the cluster's limits and distributes it over similar groups. May be empty. */
 export function increasesFor(
   { groupId, nodeCount }: ExpansionOption,
   { valid }: Pick<Search, 'valid'>,

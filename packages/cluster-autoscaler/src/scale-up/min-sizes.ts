@@ -1,4 +1,4 @@
-/** Groups that are smaller than they may be: `--enforce-node-group-min-size` (cluster-autoscaler.md 4.8). */
+/** Groups below their minimum: `--enforce-node-group-min-size` (cluster-autoscaler.md 4.8). */
 import type { NodeGroupIndex, NodeTemplate } from '../model.ts'
 import type { GroupIncrease } from './balancing.ts'
 import type { QuotaTracker } from './quotas.ts'

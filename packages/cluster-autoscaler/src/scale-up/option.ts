@@ -1,12 +1,12 @@
 import type { Pod } from '@tenon/api'
 import type { NodeTemplate } from '../model.ts'
 
-/** A way to help pods: this many nodes of one group. */
+/** One possible scale-up: a number of nodes of one group. */
 export interface ExpansionOption {
   readonly groupId: string
   readonly nodeCount: number
   readonly pods: readonly Pod[]
-  /** The pods of each of these nodes. */
+  /** The pods of each new node. */
   readonly podsByNode: readonly (readonly Pod[])[]
   readonly template: NodeTemplate
 }

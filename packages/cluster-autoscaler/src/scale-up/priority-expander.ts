@@ -1,4 +1,4 @@
-/** Groups by the priorities that users give patterns of their ids (cluster-autoscaler.md 4.5). */
+/** Chooses groups by user-defined priorities of id patterns (cluster-autoscaler.md 4.5). */
 import { RE2JS } from 're2js'
 import { parse } from 'yaml'
 import type { ConfigMap } from '@tenon/api'
@@ -7,11 +7,11 @@ import type { EventSink } from '../model.ts'
 import type { Expander } from './expanders.ts'
 import type { ExpansionOption } from './option.ts'
 
-/** A priority below this never wins. */
+/** Lower priorities never win. */
 const leastPriority = -1
 
 export interface PrioritySources {
-  /** The ConfigMap as it is now; undefined when there is none, or it cannot be read. */
+  /** The current ConfigMap; undefined if it does not exist or cannot be read. */
   readonly configMap: () => ConfigMap | undefined
   readonly events: EventSink
 }
@@ -21,7 +21,7 @@ interface Rule {
   readonly patterns: readonly RE2JS[]
 }
 
-/** Leaves the groups of the highest priority; all when nothing can be read or nothing matches. */
+/** Keeps the groups of the highest priority; all if the ConfigMap is invalid or nothing matches. */
 export function priorityExpander({ configMap, events }: PrioritySources): Expander {
   return (options) => {
     const map = configMap()
@@ -74,7 +74,7 @@ function highest(
   return options
 }
 
-/** Reads the YAML of key `priorities`: lists of patterns by priority. */
+/** Parses the YAML of key `priorities`: lists of patterns by priority. */
 function readPriorities(text: string): { readonly rules: readonly Rule[] } | { readonly problem: string } {
   let document: unknown
   try {

@@ -1,6 +1,6 @@
 /**
- * Cores and memory of the whole cluster against `--cores-total` and `--memory-total` (cluster-autoscaler.md 4.3), and
- * the account's instances against the cloud's quota.
+ * Limits of the whole cluster, `--cores-total` and `--memory-total` (cluster-autoscaler.md 4.3), and the cloud's
+ * instance quota.
  */
 import { parseResource, type Node } from '@tenon/api'
 import type { InstanceQuota } from '@tenon/provider'
@@ -15,13 +15,13 @@ export interface ClusterLimits {
   readonly memory: ResourceRange
 }
 
-/** Whole cores may be asked for in thousandths. */
+/** Cores may be fractions in thousandths. */
 interface Amounts {
   readonly cpuMillis: number
   readonly memoryBytes: number
 }
 
-/** What is in use, and how much more of a group's nodes there may be. */
+/** Tracks the use, and how many more nodes of a group are allowed. */
 export class QuotaTracker {
   readonly #limits: ClusterLimits
   #used: Amounts
@@ -29,7 +29,7 @@ export class QuotaTracker {
 
   /**
    * @param nodes registered and upcoming ones.
-   * @param instances of the account; undefined when nothing bounds them, or it is not known.
+   * @param instances quota of the account; undefined without a limit, or if unknown.
    */
   constructor(limits: ClusterLimits, nodes: Iterable<Node>, instances: InstanceQuota | undefined) {
     this.#limits = limits
@@ -46,7 +46,7 @@ export class QuotaTracker {
     return this.#used
   }
 
-  /** What `count` more nodes would exceed; empty = they may come. */
+  /** The resources whose limits `count` more nodes would exceed; empty = allowed. */
   exceededBy({ node }: NodeTemplate, count: number): readonly LimitedResource[] {
     const { cpuMillis, memoryBytes } = capacityOf(node)
     const { cores, memory } = this.#limits
@@ -56,7 +56,10 @@ export class QuotaTracker {
     return exceeded
   }
 
-  /** The most nodes, up to `wanted`, that may come. @param template absent when it is not known what a node has. */
+  /**
+   * How many nodes, up to `wanted`, the limits allow.
+   * @param template undefined if the size of a node is unknown.
+   */
   most(template: NodeTemplate | undefined, wanted: number): number {
     const granted = Math.min(wanted, this.#instancesLeft ?? wanted)
     if (template === undefined) return Math.max(0, granted)

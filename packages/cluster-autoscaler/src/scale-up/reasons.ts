@@ -1,4 +1,4 @@
-/** Why a group does not grow for a pod (cluster-autoscaler.md 4.3), and in which words users read it. */
+/** Why a group does not grow for a pod (cluster-autoscaler.md 4.3), as data and as text. */
 import type { LimitedResource } from './quotas.ts'
 
 export type SkipReason =
@@ -6,15 +6,15 @@ export type SkipReason =
   | { readonly kind: 'backoff' }
   | { readonly kind: 'maxSize' }
   | { readonly kind: 'quota'; readonly exceeded: readonly LimitedResource[] }
-  /** The account may have no more instances. */
+  /** The account's instance quota is used up. */
   | { readonly kind: 'instanceQuota' }
-  /** The group's cloud, settings or rights are at fault. */
+  /** A problem of the group's cloud, settings or permissions. */
   | { readonly kind: 'fault'; readonly reason: string }
   | { readonly kind: 'maxNodesTotal' }
   | { readonly kind: 'notChosen' }
-  /** A filter of the scheduler refuses the pod on a new node, in its words. */
+  /** A scheduler filter rejects the pod on a new node, with its message. */
   | { readonly kind: 'filter'; readonly reasons: readonly string[] }
-  /** The filters let the pod in, but no more nodes could be added for it. */
+  /** The filters accept the pod, but no more nodes can be added for it. */
   | { readonly kind: 'noRoom' }
 
 export function renderSkipReason(reason: SkipReason): readonly string[] {
@@ -45,7 +45,7 @@ export function renderSkipReason(reason: SkipReason): readonly string[] {
 /** Reason by group id. */
 export type Refusals = ReadonlyMap<string, SkipReason>
 
-/** `2 Insufficient cpu, 1 max node group size reached`, the most frequent first. */
+/** Such as `2 Insufficient cpu, 1 max node group size reached`, the most frequent first. */
 export function renderRefusals(refusals: Refusals): string {
   const counts = new Map<string, number>()
   for (const reason of refusals.values())

@@ -1,4 +1,4 @@
-/** Adds nodes for pods that find no place (cluster-autoscaler.md 4). */
+/** Adds nodes for unschedulable pods (cluster-autoscaler.md 4). */
 import { ownValue, type Pod } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import type { NodeGroup, NodeGroups } from '@tenon/provider'
@@ -17,7 +17,7 @@ import { QuotaTracker } from './quotas.ts'
 import { renderRefusals, renderSkipReason, type SkipReason } from './reasons.ts'
 import { type GroupSafety, type Search, searchOptions, type SearchQuestion } from './search.ts'
 
-/** What the registry is told of increases. */
+/** What the registry learns about increases. */
 export interface ScaleUpRegistry {
   registerScaleUp(groupId: string, delta: number, nowMs: number): void
   registerFailedScaleUp(
@@ -27,13 +27,13 @@ export interface ScaleUpRegistry {
   ): void
 }
 
-/** Carries out increases, and keeps a record of them. */
+/** Executes increases, and records them. */
 interface Cloud {
   readonly nodeGroups: NodeGroups
   readonly registry: ScaleUpRegistry
-  /** Keeps which pods the new nodes are for. */
+  /** Stores which pods the new nodes are for. */
   readonly plans: Pick<PodPlans, 'add'>
-  /** Nothing is asked of the cloud. */
+  /** Nothing is requested from the cloud. */
   readonly isDryRun: boolean
 }
 
@@ -55,7 +55,7 @@ export interface ScaleUpQuestion {
   readonly safetyOf: (groupId: string) => GroupSafety
 }
 
-/** Nodes were asked for, or would have been in a dry run. */
+/** Nodes were requested, or would have been in a dry run. */
 interface Successful {
   readonly kind: 'successful'
   readonly pods: readonly Pod[]
@@ -65,31 +65,31 @@ interface Successful {
 
 export type ScaleUpResult =
   | Successful
-  /** `refusals`: text by pod that no group helps. */
+  /** `refusals`: text for each pod that no group helps. */
   | { readonly kind: 'noOptions'; readonly refusals: ReadonlyMap<Pod, string> }
   /** The group that would help is still being resized. */
   | { readonly kind: 'waiting'; readonly groupId: string }
   | { readonly kind: 'failed'; readonly message: string; readonly isTransient: boolean }
 
-/** What came of asking for nodes for all of some pods, or none. */
+/** The result of requesting nodes for all of some pods, or for none. */
 export type WholeResult =
   | { readonly kind: 'successful'; readonly groups: string }
   | { readonly kind: 'waiting' }
-  /** `pod`: one that no group takes, if that is why. */
+  /** `pod`: one that fits in no group, if that is the reason. */
   | { readonly kind: 'refused'; readonly message: string; readonly pod: Pod | undefined }
 
 const cloudError = 'cloudProviderError'
 
 export class ScaleUp {
   readonly #deps: ScaleUpDependencies
-  /** Groups whose last increase has not been settled. */
+  /** Groups whose last increase has not settled. */
   readonly #resizing = new Set<string>()
 
   constructor(deps: ScaleUpDependencies) {
     this.#deps = deps
   }
 
-  /** Adds nodes for the pods; with `--salvo-scale-up` again for those that are left. */
+  /** Adds nodes for the pods; with `--salvo-scale-up` repeatedly for the remaining ones. */
   async run(question: ScaleUpQuestion, signal: AbortSignal): Promise<ScaleUpResult> {
     const { options, slicing } = this.#deps
     const start = slicing.clock.monotonic()
@@ -106,8 +106,8 @@ export class ScaleUp {
   }
 
   /**
-   * Adds nodes of one group, or of groups alike, that hold all of the pods, or none (gangs.md 3). Who makes the pods is
-   * told, not they.
+   * Adds nodes of one group, or of similar groups, that hold all of the pods, or none (gangs.md 3). Events go to the
+   * ProvisioningRequest, as the pods do not exist.
    */
   async whole(question: ScaleUpQuestion, signal: AbortSignal): Promise<WholeResult> {
     const { chooser, outlets } = this.#deps
@@ -128,7 +128,7 @@ export class ScaleUp {
     return { kind: 'successful', groups: groups.map(sizeText).join(' ') }
   }
 
-  /** Brings groups to their minimum: `--enforce-node-group-min-size`. */
+  /** Scales groups up to their minimum: `--enforce-node-group-min-size`. */
   async toMinSizes({ view, safetyOf }: Omit<ScaleUpQuestion, 'pods'>, signal: AbortSignal): Promise<void> {
     const { maxNodesTotal } = this.#deps.options
     const increases = increasesToMinSize({
@@ -211,7 +211,7 @@ export class ScaleUp {
     }
   }
 
-  /** @returns what went wrong. */
+  /** @returns the error, if any. */
   async #increase(
     increases: readonly GroupIncrease[],
     view: LoopView,
@@ -264,7 +264,7 @@ export class ScaleUp {
     return undefined
   }
 
-  /** @returns what went wrong. */
+  /** @returns the error, if any. */
   async #execute(increase: GroupIncrease, view: LoopView, signal: AbortSignal): Promise<string | undefined> {
     const { cloud, outlets } = this.#deps
     const { group, newSize } = increase
@@ -282,7 +282,7 @@ export class ScaleUp {
             this.#resizing.delete(group.id)
             if (signal.aborted) return
             this.#tellFailure(group, delta, error, view)
-            // What was registered will not come: room for it is looked for again.
+            // The registered nodes will not come, so they no longer count as upcoming.
             if (await this.#lacksQuota(delta, signal))
               cloud.registry.registerScaleUp(group.id, -delta, this.#nowMs())
             else this.#backOff(group, error)
@@ -304,7 +304,9 @@ export class ScaleUp {
     return undefined
   }
 
-  /** Whether the quota explains a refusal: the next loop asks for what it allows, however soon that is more. */
+  /**
+   * Whether the quota explains a refusal. Then there is no back-off: the next loop requests what the quota allows.
+   */
   async #lacksQuota(delta: number, signal: AbortSignal): Promise<boolean> {
     const quota = await this.#deps.cloud.nodeGroups.instanceQuota?.(signal)
     return quota !== undefined && quota.limit - quota.used < delta
@@ -361,16 +363,16 @@ function together(first: Successful, second: Successful): Successful {
   }
 }
 
-/** Text of `NotTriggerScaleUp`. */
+/** Message of `NotTriggerScaleUp`. */
 export function notTriggeredText(refusals: string): string {
   return refusals === '' ? "pod didn't trigger scale-up" : `pod didn't trigger scale-up: ${refusals}`
 }
 
-/** @param isNotChosen whether some group would do, and the expander took none. */
+/** @param isNotChosen whether some group would help but the expander chose none. */
 function refusalOf(found: Search, isNotChosen: boolean): WholeResult {
   if (isNotChosen)
     return { kind: 'refused', message: renderSkipReason({ kind: 'notChosen' }).join(), pod: undefined }
-  // A kind of pods that no group takes says more than that no group takes all.
+  // A pod group that fits nowhere alone explains more than that no node group holds all.
   const alone = found.groups.find((group) => fitting(group, found).length === 0)
   if (alone !== undefined) {
     const text = renderRefusals(new Map(found.refusals.get(alone)))
@@ -413,7 +415,7 @@ function sizeText({ group, newSize }: GroupIncrease): string {
   return `{${group.id} ${group.targetSize}->${newSize} (max: ${group.maxSize})}`
 }
 
-/** What the nodes of a group offer, as labels of counters. */
+/** GPU labels of a node group, for counters. */
 function labelsOf({ templates }: LoopView, groupId: string): GpuLabels {
   return gpuLabels(templates.get(groupId)?.node)
 }

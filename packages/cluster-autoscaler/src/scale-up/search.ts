@@ -1,4 +1,4 @@
-/** Which groups could help which pods, with how many nodes (cluster-autoscaler.md 4.3, 4.4). */
+/** Which groups could help which pods, and with how many nodes (cluster-autoscaler.md 4.3, 4.4). */
 import type { NodeGroup } from '@tenon/provider'
 import type { Pod } from '@tenon/api'
 import type { Snapshot } from '@tenon/filters'
@@ -13,7 +13,7 @@ import type { SkipReason } from './reasons.ts'
 import { areSimilar } from './similarity.ts'
 import type { PodReader } from '@tenon/filters'
 
-/** Whether a group may grow now, as the registry sees it. */
+/** Whether the registry allows a group to grow now. */
 export type GroupSafety = 'safe' | 'unhealthy' | 'backoff'
 
 export interface SearchQuestion {
@@ -23,7 +23,7 @@ export interface SearchQuestion {
   readonly safetyOf: (groupId: string) => GroupSafety
   readonly quotas: QuotaTracker
   readonly reader: PodReader
-  /** Milliseconds of a clock that only goes forward: bounds how long the search takes. */
+  /** Milliseconds of a monotonic clock, to limit the search. */
   readonly monotonic: () => number
 }
 
@@ -31,7 +31,7 @@ export interface SearchQuestion {
 export interface ValidGroup {
   readonly group: NodeGroup
   readonly template: NodeTemplate
-  /** Pods that a new node of it takes. */
+  /** Pod groups that fit on a new node of it. */
   readonly takes: ReadonlySet<PodGroup>
 }
 
@@ -39,12 +39,12 @@ export interface Search {
   readonly groups: readonly PodGroup[]
   readonly valid: ReadonlyMap<string, ValidGroup>
   readonly options: readonly ExpansionOption[]
-  /** Why each group does not help each kind of pods. */
+  /** For each pod group, why each node group does not help. */
   readonly refusals: ReadonlyMap<PodGroup, ReadonlyMap<string, SkipReason>>
-  /** Groups that were left out before any pod was looked at. */
+  /** Groups that were skipped before any pod was checked. */
   readonly skipped: ReadonlyMap<string, SkipReason>
   readonly overflowing: number
-  /** How long it took to find the kinds of pods. */
+  /** How long it took to group the pods. */
   readonly groupingMs: number
 }
 
@@ -82,7 +82,7 @@ export function* searchOptions(question: SearchQuestion): Generator<void, Search
   return { groups, valid, options: found, refusals, skipped, overflowing, groupingMs }
 }
 
-/** Valid groups whose nodes are like those of `of`, which is not among them. */
+/** Other valid groups with nodes similar to those of `of`. */
 export function similarGroups(
   of: ValidGroup,
   valid: ReadonlyMap<string, ValidGroup>,
@@ -112,7 +112,7 @@ function skipReasonOf(group: NodeGroup, question: SearchQuestion): SkipReason | 
   return exceeded.length > 0 ? { kind: 'quota', exceeded } : undefined
 }
 
-/** Tries one pod of each kind on an empty new node. */
+/** Places one pod of each group on an empty new node. */
 function* takenBy(
   template: NodeTemplate,
   groupId: string,
@@ -158,7 +158,7 @@ function* optionOf(
   return { groupId: group.id, nodeCount, pods, podsByNode, template }
 }
 
-/** Most nodes that may be added for one option. */
+/** Maximum nodes of one option. */
 function permitsOf(
   valid: ValidGroup,
   all: ReadonlyMap<string, ValidGroup>,

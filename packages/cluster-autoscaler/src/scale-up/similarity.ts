@@ -1,4 +1,6 @@
-/** Which groups have nodes alike, so that new nodes are shared out among them (cluster-autoscaler.md 4.7). */
+/**
+ * Which groups have similar nodes, so that new nodes are distributed over them (cluster-autoscaler.md 4.7).
+ */
 import { type Node, ownValue, parseResource } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import type { NodeTemplate } from '../model.ts'
@@ -25,7 +27,9 @@ const ignoredLabels = [
   templateNodeLabel,
 ]
 
-/** Compares templates. Labels that users name alone decide; otherwise amounts and all labels but a few. */
+/**
+ * Compares templates. If the user configured labels, only these count; otherwise resources and nearly all labels.
+ */
 export function areSimilar(
   a: NodeTemplate,
   b: NodeTemplate,
@@ -86,7 +90,7 @@ function freeOf({ node, pods }: NodeTemplate, reader: PodReader): Amounts {
   return free
 }
 
-/** Whether both have the same keys, and each amount is off by at most a share of the larger. */
+/** Whether both have the same keys, and amounts differ by at most a share of the larger one. */
 function areClose(a: Amounts, b: Amounts, ratio: (name: string) => number): boolean {
   if (a.size !== b.size) return false
   return [...a].every(([name, amount]) => {

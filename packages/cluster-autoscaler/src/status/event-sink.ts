@@ -1,21 +1,23 @@
-/** Records events as Cluster Autoscaler limits them (cluster-autoscaler.md 7.2). */
+/** Records events with the limits of Cluster Autoscaler (cluster-autoscaler.md 7.2). */
 import type { KubeObject } from '@tenon/api'
 import type { EventInput, EventRecorder } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import type { EventSink } from '../model.ts'
 
-/** The same is told once in so long. */
+/** Minimum time between equal events. */
 const quietMs = 5 * 60_000
 
 export interface EventSinkOptions {
   readonly recorder: EventRecorder
-  /** What events about the whole refer to; undefined while no status is written. */
+  /** The object of events about the whole autoscaler; undefined if no status is written. */
   readonly statusObject: () => KubeObject | undefined
   /** `--record-duplicated-events`. */
   readonly recordsDuplicates: boolean
 }
 
-/** One event per reason and object in five minutes; of those about the whole, one per text. */
+/**
+ * At most one event per reason and object in five minutes; for events about the whole autoscaler, one per text.
+ */
 export function createEventSink({ recorder, statusObject, recordsDuplicates }: EventSinkOptions): EventSink {
   const record = (event: EventInput, sameness: readonly string[]) => {
     recorder.record(
@@ -34,7 +36,7 @@ export function createEventSink({ recorder, statusObject, recordsDuplicates }: E
   }
 }
 
-/** For dry runs: logs what it would have recorded. */
+/** For dry runs: logs events instead. */
 export function createLoggingEventSink(logger: Logger): EventSink {
   return {
     status: (type, reason, message) => {

@@ -1,11 +1,11 @@
-/** Why pods wait, nodes stay and groups do not grow, as the last iteration saw it. */
+/** Why pods are pending, nodes stay and groups do not grow, as of the last iteration. */
 import type { Node, Pod } from '@tenon/api'
 import type { NodeGroup } from '@tenon/provider'
 import type { ScaleDownOutcome } from '../scale-down/outcome.ts'
 import { renderReason } from '../scale-down/reasons.ts'
 import type { RunningReport } from './status-report.ts'
 
-/** What is asked about. */
+/** What is explained. */
 export type Subject =
   /** `namespace/name`. */
   | { readonly kind: 'pod'; readonly name: string }
@@ -28,7 +28,7 @@ export class Explanations {
   readonly #requests = new Map<string, string>()
   #atMs: number | undefined
 
-  /** Begins an iteration: what the one before said no longer holds. */
+  /** Begins an iteration: drops explanations of the last one. */
   begin(nowMs: number): void {
     this.#atMs = nowMs
     this.#pods.clear()
@@ -90,7 +90,7 @@ export class Explanations {
     }
   }
 
-  /** @returns the answer in one or two sentences. */
+  /** @returns an explanation in one or two sentences. */
   of({ kind, name }: Subject): string {
     if (this.#atMs === undefined) return 'no loop has run yet'
     const at = `as of ${new Date(this.#atMs).toISOString()}`

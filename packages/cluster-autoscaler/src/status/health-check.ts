@@ -5,13 +5,13 @@ import type { StatusOptions } from '../options/options.ts'
 
 export type HealthLimits = Pick<StatusOptions, 'maxInactivityMs' | 'maxFailingTimeMs' | 'maxStartupTimeMs'>
 
-/** What a probe is answered. */
+/** The response to a probe. */
 export interface HealthAnswer {
   readonly isHealthy: boolean
   readonly text: string
 }
 
-/** A process that does not lead is healthy: only from {@link start} on something is expected of it. */
+/** A process that is not the leader is healthy; the check begins with {@link start}. */
 export class HealthCheck {
   readonly #limits: HealthLimits
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -24,7 +24,7 @@ export class HealthCheck {
     this.#clock = clock
   }
 
-  /** The process leads now. */
+  /** This process has become leader. */
   start(): void {
     this.#activityMs = this.#clock.monotonic()
     this.#successMs = this.#activityMs
@@ -35,7 +35,7 @@ export class HealthCheck {
     if (this.#activityMs !== undefined) this.#activityMs = this.#clock.monotonic()
   }
 
-  /** A loop ended well, or with what will pass by itself. */
+  /** A loop ended successfully, or with a transient error. */
   noteSuccess(): void {
     if (this.#activityMs === undefined) return
     this.#activityMs = this.#clock.monotonic()

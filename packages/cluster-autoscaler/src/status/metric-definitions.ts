@@ -1,4 +1,4 @@
-/** Every metric of Cluster Autoscaler (cluster-autoscaler.md 7.3), without the prefix of their names. */
+/** Every metric of Cluster Autoscaler (cluster-autoscaler.md 7.3), without the name prefix. */
 import type { CounterName, GaugeName, HistogramName, LoopErrorType } from '../model.ts'
 
 export const metricPrefix = 'cluster_autoscaler_'
@@ -9,7 +9,7 @@ interface Definition {
 }
 
 export interface CounterDefinition extends Definition {
-  /** Series that are there at 0 from the start, as values of the labels in their order. */
+  /** Series that exist at 0 from the start, as label values in order. */
   readonly initial?: readonly (readonly string[])[]
 }
 
@@ -140,7 +140,7 @@ export const histograms: Readonly<Record<HistogramName, HistogramDefinition>> = 
   },
 }
 
-/** Quantiles over an hour of what {@link histograms} has of `function_duration_seconds`. */
+/** Quantiles over an hour of the {@link histograms} entry `function_duration_seconds`. */
 export const durationSummary = {
   name: 'function_duration_quantile_seconds',
   help: 'Quantiles of the time taken by parts of the loop in the last hour.',
@@ -148,7 +148,7 @@ export const durationSummary = {
   percentiles: [0.5, 0.9, 0.99],
 } as const
 
-/** Kept for dashboards that ask for it. */
+/** For dashboards that use it. */
 export const draMismatches = {
   name: 'dra_node_template_resources_mismatch',
   help: 'Devices that nodes have otherwise than expected.',

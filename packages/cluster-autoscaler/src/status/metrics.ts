@@ -1,4 +1,4 @@
-/** Metrics as tools read them (cluster-autoscaler.md 7.3). */
+/** Metrics registry (cluster-autoscaler.md 7.3). */
 import { ownValue } from '@tenon/api'
 import { Counter, Gauge, Histogram, Registry, Summary } from 'prom-client'
 import type { MetricLabels, MetricSink } from '../model.ts'
@@ -29,7 +29,7 @@ interface Labelled<M> {
 
 const summaryAgeSeconds = 3600
 
-/** Families of a registry of their own. A label that a call leaves out is empty. */
+/** Metrics in their own registry. A missing label is empty. */
 export function createMetrics({ emitPerNodeGroup }: MetricsOptions): AutoscalerMetrics {
   const registry = new Registry()
   const registers = [registry]

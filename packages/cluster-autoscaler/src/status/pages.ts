@@ -1,4 +1,4 @@
-/** What the process serves (cluster-autoscaler.md 2.1). */
+/** HTTP handlers of the process (cluster-autoscaler.md 2.1). */
 import { type HttpHandler, type HttpResponse, oneChunk } from '@tenon/runtime'
 import type { Subject } from './explanations.ts'
 import type { HealthCheck } from './health-check.ts'
@@ -9,7 +9,7 @@ export interface PagesOptions {
   readonly health: Pick<HealthCheck, 'answer'>
   /** With `--debugging-snapshot-enabled`. */
   readonly snapshotz?: HttpHandler
-  /** With `--debugging-snapshot-enabled`: why something is as it is, under `/debug/explain?pod=NAMESPACE/NAME`. */
+  /** With `--debugging-snapshot-enabled`: explanations under `/debug/explain?pod=NAMESPACE/NAME`. */
   readonly explain?: (about: Subject) => string
   /** With `--profiling`: everything under `/debug/pprof`. */
   readonly profiles?: HttpHandler
@@ -19,7 +19,7 @@ const plain = 'text/plain; charset=utf-8'
 /** The text format of Prometheus. */
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** `/metrics`, `/health-check`, and what is switched on. */
+/** `/metrics`, `/health-check`, and optional handlers. */
 export function autoscalerPages({
   metrics,
   health,

@@ -1,10 +1,10 @@
-/** Requests to the API server, under the names that dashboards of Go's clients read. */
+/** Metrics of requests to the API server, with the names of Go clients. */
 import type { Clock, Transport } from '@tenon/runtime'
 import { Counter, Histogram, type Registry } from 'prom-client'
 
 const buckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60]
 
-/** @returns a wrapper whose transports count in the registry. */
+/** @returns a function that wraps transports to count requests in the registry. */
 export function requestCounting(
   registry: Registry,
   clock: Clock,

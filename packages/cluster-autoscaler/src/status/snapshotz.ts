@@ -1,24 +1,24 @@
-/** `/snapshotz`: what a loop saw, for debugging (cluster-autoscaler.md 7.4). */
+/** `/snapshotz`: the state of a loop, for debugging (cluster-autoscaler.md 7.4). */
 import type { Node, Pod } from '@tenon/api'
 import { type HttpHandler, type HttpResponse, oneChunk, rfc3339Micro, type Turns } from '@tenon/runtime'
 import type { NodeTemplate } from '../model.ts'
 
-/** What a loop saw. Nothing of it is changed later. */
+/** The state of a loop. Not changed later. */
 export interface DebuggingSnapshot {
   readonly nodes: readonly { readonly node: Node; readonly pods: readonly Pod[] }[]
-  /** Pods without a node that have room on those there are. */
+  /** Pods without a node that fit on existing nodes. */
   readonly unscheduledPodsCanBeScheduled: readonly Pod[]
   readonly templates: ReadonlyMap<string, NodeTemplate>
   readonly startMs: number
   readonly endMs: number
 }
 
-/** What the loop has of it. */
+/** The loop's side of the handler. */
 export interface SnapshotzRequests {
-  /** Whether somebody waits; asked at the start of a loop that will go through. */
+  /** Whether a request waits; read at the start of a complete loop. */
   readonly isWanted: boolean
   provide(snapshot: DebuggingSnapshot): void
-  /** The loop that was to provide it ended early. */
+  /** The loop ended early without a snapshot. */
   fail(reason: string, nowMs: number): void
 }
 
@@ -27,7 +27,7 @@ type Result =
   | { readonly kind: 'failed'; readonly reason: string; readonly atMs: number }
   | { readonly kind: 'gone' }
 
-/** One request at a time. */
+/** Serves one request at a time. */
 export class SnapshotzServer implements SnapshotzRequests {
   readonly #turns: Turns
   readonly #ending: AbortSignal
@@ -87,7 +87,7 @@ function failureText({ reason, atMs }: Extract<Result, { kind: 'failed' }>): str
   })
 }
 
-/** Written node by node: as one text, a large cluster would hold up everything else. */
+/** Written node by node: as one text, a large cluster would block the event loop. */
 async function* snapshotText(snapshot: DebuggingSnapshot, turns: Turns): AsyncGenerator<string> {
   yield '{"NodeList":['
   yield* pieces(snapshot.nodes.map(entry), turns)
@@ -103,7 +103,7 @@ async function* snapshotText(snapshot: DebuggingSnapshot, turns: Turns): AsyncGe
   yield '}}'
 }
 
-/** Elements between two turns of the event loop. */
+/** Elements between two yields to the event loop. */
 const piecesPerTurn = 50
 
 async function* pieces(elements: readonly object[], turns: Turns): AsyncGenerator<string> {

@@ -1,4 +1,4 @@
-/** Keeps the status ConfigMap (cluster-autoscaler.md 7.1). */
+/** Maintains the status ConfigMap (cluster-autoscaler.md 7.1). */
 import { type ConfigMap, kinds, type KubeObject } from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
@@ -6,9 +6,9 @@ import { annotations } from '../names.ts'
 import { goTime, statusDocument, StatusTransitions } from './status-document.ts'
 import type { StatusReport } from './status-report.ts'
 
-/** Where a loop tells what it found. */
+/** Where a loop reports its status. */
 export interface StatusWriter {
-  /** Never rejects but for the signal: what cannot be written is logged. */
+  /** Only rejects with the signal's reason; other errors are logged. */
   write(report: StatusReport, signal: AbortSignal): Promise<void>
 }
 
@@ -25,7 +25,7 @@ export interface StatusConfigMapDependencies {
   readonly name: string
 }
 
-/** Reads, then replaces or creates: there is no right to patch it. */
+/** Reads, then updates or creates, as there is no permission to patch it. */
 export class StatusConfigMap implements StatusWriter {
   readonly #dependencies: StatusConfigMapDependencies
   readonly #transitions = new StatusTransitions()
@@ -37,7 +37,7 @@ export class StatusConfigMap implements StatusWriter {
     this.#dependencies = dependencies
   }
 
-  /** What events about the whole refer to. */
+  /** The object of events about the whole autoscaler. */
   get reference(): KubeObject {
     return {
       apiVersion: 'v1',
@@ -61,11 +61,11 @@ export class StatusConfigMap implements StatusWriter {
     }
   }
 
-  /** Removes it and writes no more; what cannot be removed is logged. */
+  /** Deletes it and stops writing; errors are logged. */
   async remove(signal: AbortSignal): Promise<void> {
     const { client, logger } = this.#dependencies
     this.#isRemoved = true
-    // What is being created would be there after all.
+    // A write in progress could create it again.
     await this.#writing.catch(told)
     try {
       await client.delete(kinds.configMap, this.#key, { signal, lane: 'urgent' })
@@ -101,5 +101,5 @@ export class StatusConfigMap implements StatusWriter {
   }
 }
 
-/** Whoever wrote has been told. */
+/** The caller of the write has handled the error. */
 function told(): void {}

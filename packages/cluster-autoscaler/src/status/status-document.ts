@@ -5,15 +5,15 @@ import type { GroupReport, NodeCounts, RunningReport, StatusReport } from './sta
 
 const longestMessage = 500
 const cutMark = '<truncated>'
-/** Faults that are told; the rest is counted. */
+/** Maximum listed faults; the rest is counted. */
 const mostFaults = 10
 
-/** Remembers since when each status is what it is. */
+/** Remembers when each status last changed. */
 export class StatusTransitions {
   #since = new Map<string, { readonly status: string; readonly atMs: number }>()
   #next = new Map<string, { readonly status: string; readonly atMs: number }>()
 
-  /** When `status` of the part began; now, when it is another one than before. */
+  /** When the part got its `status`; now, if it has changed. */
   sinceMs(part: string, status: string, nowMs: number): number {
     const known = this.#since.get(part)
     const entry = known?.status === status ? known : { status, atMs: nowMs }
@@ -21,14 +21,14 @@ export class StatusTransitions {
     return entry.atMs
   }
 
-  /** Forgets parts that were not asked for since the last call. */
+  /** Forgets parts that were not used since the last call. */
   commit(): void {
     this.#since = this.#next
     this.#next = new Map()
   }
 }
 
-/** As Go prints a time: `2023-11-24 04:28:19.546 +0000 UTC`. */
+/** Go's time format: `2023-11-24 04:28:19.546 +0000 UTC`. */
 export function goTime(ms: number): string {
   const [date = '', time = ''] = new Date(ms).toISOString().slice(0, -1).split('T')
   return `${date} ${time.replace(/\.?0+$/, '')} +0000 UTC`
@@ -45,7 +45,7 @@ export function statusDocument(report: StatusReport, nowMs: number, transitions:
       ? { ...head, ...runningParts(report, nowMs, transitions) }
       : { ...head, ...(report.message !== '' && { message: report.message }) }
   if (report.kind === 'running') transitions.commit()
-  // Read by YAML 1.1 a bare date would not be a text.
+  // YAML 1.1 parsers would read a bare date as a timestamp.
   return stringify(document, { indentSeq: false, lineWidth: 0, sortMapEntries: true, version: '1.1' })
 }
 

@@ -1,6 +1,6 @@
-/** What a loop tells of the state of the cluster and its groups (cluster-autoscaler.md 7.1). Plain data. */
+/** The status of the cluster and its groups in one loop (cluster-autoscaler.md 7.1). Plain data. */
 
-/** Nodes by what they count as. */
+/** Nodes by state. */
 export interface NodeCounts {
   readonly registered: number
   readonly ready: number
@@ -8,7 +8,7 @@ export interface NodeCounts {
   readonly suspended: number
   readonly beingDeleted: number
   readonly unready: number
-  /** Those of the unready ones that lack a resource. */
+  /** Unready nodes that lack a resource. */
   readonly resourceUnready: number
   readonly longUnregistered: number
   readonly unregistered: number
@@ -21,18 +21,18 @@ export interface GroupReport {
   readonly targetSize: number
   readonly minSize: number
   readonly maxSize: number
-  /** Nodes are awaited. */
+  /** Whether nodes are upcoming. */
   readonly isScalingUp: boolean
-  /** Given while the group is left alone after a failure. */
+  /** Set during a back-off after a failure. */
   readonly backoff?: { readonly code: string; readonly message: string }
   /** Nodes that scale-down may remove. */
   readonly candidates: number
 }
 
-/** The loop runs, and knows the cluster. */
+/** The loop runs and has read the cluster. */
 export interface RunningReport {
   readonly kind: 'running'
-  /** For people; empty for none. */
+  /** For people; may be empty. */
   readonly message: string
   readonly cluster: {
     readonly isHealthy: boolean
@@ -41,7 +41,7 @@ export interface RunningReport {
     readonly candidates: number
   }
   readonly groups: readonly GroupReport[]
-  /** By group id: why it cannot be scaled now. */
+  /** By group id: why it cannot be scaled at present. */
   readonly faults: ReadonlyMap<string, string>
 }
 

@@ -1,8 +1,8 @@
-/** Pods of DaemonSets as they would run on a node. */
+/** DaemonSet pods as they would run on a node. */
 import type { DaemonSet, Node, Pod, Toleration } from '@tenon/api'
 import { checkNodeItself, type PodReader, Snapshot, VolumeIndex } from '@tenon/filters'
 
-/** Tolerations that the DaemonSet controller gives every pod. */
+/** Tolerations that the DaemonSet controller adds to every pod. */
 const tolerations: readonly Toleration[] = [
   { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' },
   { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute' },
@@ -12,7 +12,7 @@ const tolerations: readonly Toleration[] = [
   { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' },
 ]
 
-/** The pod that a DaemonSet would put on a node; undefined when it puts none there. */
+/** The pod of a DaemonSet on a node; undefined if it runs none there. */
 export function daemonPodOn(daemonSet: DaemonSet, node: Node, reader: PodReader): Pod | undefined {
   const { metadata, spec } = daemonSet.spec.template
   const pod: Pod = {

@@ -1,4 +1,4 @@
-/** What a new node of each group will be, from nodes that were seen (cluster-autoscaler.md 2.6). */
+/** The new node of each group, built from nodes that were seen (cluster-autoscaler.md 2.6). */
 import type { DaemonSet, Node, Pod } from '@tenon/api'
 import type { PodReader } from '@tenon/filters'
 import { annotations, templateNodeLabel } from '../names.ts'
@@ -10,10 +10,10 @@ import { daemonPodOn } from './daemon-pods.ts'
 import type { TaintRules } from './taint-rules.ts'
 
 const hostname = 'kubernetes.io/hostname'
-/** A node that changed later may change again. */
+/** A node that changed more recently may still change. */
 const settledMs = 60_000
 
-/** What templates are made from in one loop. */
+/** Input of templates in one loop. */
 export interface TemplateSources {
   readonly nowMs: number
   readonly nodes: readonly Node[]
@@ -23,7 +23,7 @@ export interface TemplateSources {
 }
 
 interface ExampleSources extends Pick<TemplateSources, 'podsOn' | 'daemonSets'> {
-  /** Whether DaemonSets count that have no pod on the example. */
+  /** Whether to include DaemonSets that have no pod on the example. */
   readonly countsAll?: boolean
 }
 
@@ -32,7 +32,7 @@ interface Kept {
   readonly sinceMs: number
 }
 
-/** Remembers the template of each group for as long as the group exists. */
+/** Keeps the template of each group as long as the group exists. */
 export class NodeTemplates {
   readonly #options: TemplateOptions
   readonly #rules: TaintRules
@@ -45,7 +45,7 @@ export class NodeTemplates {
     this.#reader = reader
   }
 
-  /** By group id; groups of which no node was ever seen are absent. */
+  /** By group id; absent for groups without a known node. */
   update(sources: TemplateSources): ReadonlyMap<string, NodeTemplate> {
     const { nowMs, nodes, index } = sources
     for (const [id, { sinceMs }] of this.#kept) {
@@ -68,7 +68,9 @@ export class NodeTemplates {
     return found
   }
 
-  /** Of a group that never had a node, from what the cloud tells: every DaemonSet that selects it will run there. */
+  /**
+   * For a group that never had a node, from the cloud's description: includes every DaemonSet that selects it.
+   */
   ofExample(groupId: string, example: Node, daemonSets: readonly DaemonSet[]): NodeTemplate {
     return this.#templateOf(groupId, example, { podsOn: () => [], daemonSets, countsAll: true })
   }
@@ -108,7 +110,7 @@ export class NodeTemplates {
   }
 }
 
-/** A node like the template under a name of its own. */
+/** A copy of the template with its own name. */
 export function nodeLike(template: NodeTemplate, name: string, isUpcoming: boolean): NodeTemplate {
   const { node, pods } = template
   return {

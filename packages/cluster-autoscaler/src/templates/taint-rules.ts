@@ -1,4 +1,4 @@
-/** Which taints of a node say that it is starting, or only tell a status (cluster-autoscaler.md 2.6). */
+/** Which taints of a node mean that it is starting, or only show a status (cluster-autoscaler.md 2.6). */
 import type { Node, Taint } from '@tenon/api'
 import { deletionCandidateTaint, toBeDeletedTaint } from '../names.ts'
 import type { TaintOptions } from '../options/options.ts'
@@ -9,7 +9,7 @@ const startupPrefixes = [
 ]
 const statusPrefix = 'status-taint.cluster-autoscaler.kubernetes.io/'
 
-/** Taints that tell the state of one node and will not be on a new one. */
+/** Taints that show the state of one node; a new node does not have them. */
 const conditionTaints: ReadonlySet<string> = new Set([
   'node.kubernetes.io/not-ready',
   'node.kubernetes.io/unreachable',
@@ -24,7 +24,7 @@ const conditionTaints: ReadonlySet<string> = new Set([
   'NodeWithImpairedVolumes',
 ])
 
-/** How a taint counts in `node_taints_count`: its own key, or a kind. */
+/** How a taint is counted in `node_taints_count`: by its own key, or by kind. */
 export type TaintKind =
   | { readonly kind: 'own' | 'condition'; readonly key: string }
   | { readonly kind: 'startup' | 'ignore' | 'status' | 'other' }
@@ -58,12 +58,12 @@ export class TaintRules {
     return this.isStatus(key) ? { kind: 'status' } : { kind: 'other' }
   }
 
-  /** Taints that a new node of the same group will have. */
+  /** Taints of a new node of the same group. */
   ofNewNode(taints: readonly Taint[] | undefined): readonly Taint[] {
     return (taints ?? []).filter((taint) => this.kindOf(taint).kind === 'other')
   }
 
-  /** The node as the loop sees it: not ready while it has a startup taint. */
+  /** The node with its startup taints: not ready while it has one. */
   asSeen(node: Node): Node {
     if (!(node.spec?.taints ?? []).some(({ key }) => this.isStartup(key))) return node
     const conditions = (node.status?.conditions ?? []).filter(({ type }) => type !== 'Ready')

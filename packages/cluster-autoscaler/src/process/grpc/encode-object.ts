@@ -1,4 +1,4 @@
-/** Kubernetes objects in the protobuf form that programs in Go read, without an envelope. */
+/** Encodes Kubernetes objects as protobuf messages without an envelope, as Go programs read them. */
 import { isRecord, type KubeObject, ownValue, wireFields } from '@tenon/api'
 import { ProtobufWriter } from './protobuf-writer.ts'
 
@@ -6,7 +6,7 @@ interface Field {
   readonly number: number
   readonly name: string
   readonly form: 'single' | 'list' | 'map'
-  /** Its fields are fields of the parent in JSON. */
+  /** In JSON, its fields are fields of the parent. */
   readonly isInlined: boolean
   /** Scalar type or message name. */
   readonly type: string
@@ -16,7 +16,7 @@ type Json = Readonly<Record<string, unknown>>
 
 const messages = new Map<string, readonly Field[]>()
 
-/** @param message such as `core.v1.Pod`. Members that Kubernetes does not know are left out. */
+/** @param message such as `core.v1.Pod`. Unknown members are left out. */
 export function encodeObject(message: 'core.v1.Pod' | 'core.v1.Node', object: KubeObject): Uint8Array {
   return encodeMessage(message, { ...object })
 }
@@ -74,7 +74,7 @@ function writeValue(writer: ProtobufWriter, number: number, type: string, value:
   }
 }
 
-/** Messages whose JSON is not an object of their fields, and all others. */
+/** Messages whose JSON is not an object with their fields; all others are encoded by table. */
 function encodeSpecial(type: string, value: unknown): Uint8Array {
   const writer = new ProtobufWriter()
   switch (type) {
@@ -114,7 +114,9 @@ function fieldsOf(message: string): readonly Field[] {
   return fields
 }
 
-/** A field as the table has it: `2 spec core.v1.PodSpec`, `[]` for a list, `{}` for a map, `*` and `^` as in Go. */
+/**
+ * A field in the table: `2 spec core.v1.PodSpec`, with `[]` for a list, `{}` for a map, and `*` and `^` as in Go.
+ */
 function parseField(text: string): Field {
   const [number = '', name = '', type = ''] = text.split(' ')
   const plain = type.replace(/^(?:\[\]|\{\})/, '')

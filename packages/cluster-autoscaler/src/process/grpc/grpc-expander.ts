@@ -1,4 +1,4 @@
-/** The expander `grpc`: a server of the user's own chooses (cluster-autoscaler.md 4.5). */
+/** The expander `grpc`: a server of the user chooses (cluster-autoscaler.md 4.5). */
 import type { Logger } from '@tenon/runtime'
 import type { Expander } from '../../scale-up/expanders.ts'
 import type { ExpansionOption } from '../../scale-up/option.ts'
@@ -8,12 +8,15 @@ import { ProtobufWriter } from './protobuf-writer.ts'
 export const bestOptionsPath = '/grpcplugin.Expander/BestOptions'
 
 export interface GrpcExpanderDependencies {
-  /** Calls the method with a message and answers the message that comes back. */
+  /** Calls the method with a message and returns the response. */
   readonly call: (message: Uint8Array, signal: AbortSignal) => Promise<Uint8Array>
   readonly logger: Logger
 }
 
-/** Leaves what the server chose; all, when it does not answer or names no group of those; none, when it names none. */
+/**
+ * Keeps the options that the server chose. If it does not respond or names only unknown groups, keeps all; if it names
+ * none, keeps none.
+ */
 export function grpcExpander({ call, logger }: GrpcExpanderDependencies): Expander {
   return async (options, signal) => {
     let chosen: readonly string[]
@@ -52,7 +55,10 @@ function requestOf(options: readonly ExpansionOption[]): Uint8Array {
   return writer.finish()
 }
 
-/** Of each of the `options` 1, the `nodeGroupId` 1. @throws RangeError for what is no such message. */
+/**
+ * `nodeGroupId` (field 1) of each of the `options` (field 1).
+ * @throws RangeError for another message.
+ */
 function groupIdsOf(message: Uint8Array): readonly string[] {
   return partsOf(message, 1).flatMap((option) =>
     partsOf(option, 1).map((text) => new TextDecoder().decode(text)),

@@ -1,4 +1,3 @@
-/** Writes the fields of one protobuf message. */
 export class ProtobufWriter {
   readonly #chunks: Uint8Array[] = []
 
@@ -6,7 +5,7 @@ export class ProtobufWriter {
     return Buffer.concat(this.#chunks)
   }
 
-  /** A whole number, as `int32` and `int64` have it. */
+  /** An integer as `int32` or `int64`. */
   integer(field: number, value: number | bigint): void {
     this.#varint(BigInt(field << 3))
     this.#varint(BigInt.asUintN(64, BigInt(value)))
@@ -23,7 +22,7 @@ export class ProtobufWriter {
     this.bytes(field, Buffer.from(value))
   }
 
-  /** Also a message within this one. */
+  /** Also for nested messages. */
   bytes(field: number, value: Uint8Array): void {
     this.#varint(BigInt((field << 3) | 2))
     this.#varint(BigInt(value.length))

@@ -1,4 +1,4 @@
-/** One call of a gRPC method with one message each way, over HTTP/2 with TLS. */
+/** A unary gRPC call over HTTP/2 with TLS. */
 import type http2 from 'node:http2'
 import { createRequire } from 'node:module'
 import type { Clock } from '@tenon/runtime'
@@ -8,18 +8,18 @@ const require = createRequire(import.meta.url)
 export interface UnaryTarget {
   /** `host:port`. */
   readonly address: string
-  /** PEM of those who may have signed the server's certificate. */
+  /** PEM of the certificate authorities that may have signed the server's certificate. */
   readonly certificateAuthority: string
   readonly clock: Pick<Clock, 'after'>
   readonly timeoutMs: number
-  /** A longer answer is refused. */
+  /** Maximum size of a response. */
   readonly mostBytes: number
 }
 
 /**
- * Sends the message and answers the one that comes back, on a connection of its own.
+ * Sends the message on a new connection and returns the response.
  * @param path `/package.Service/Method`.
- * @throws Error saying what went wrong; the signal's reason.
+ * @throws Error with the cause; the signal's reason.
  */
 export async function callUnary(
   target: UnaryTarget,
@@ -90,7 +90,7 @@ async function exchange(
   return unframed(Buffer.concat(chunks))
 }
 
-/** Not compressed, with its length before it. */
+/** Uncompressed, prefixed with its length. */
 function framed(message: Uint8Array): Uint8Array {
   const head = Buffer.alloc(5)
   head.writeUInt32BE(message.length, 1)

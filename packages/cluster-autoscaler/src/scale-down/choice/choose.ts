@@ -1,4 +1,4 @@
-/** Which of the nodes that are not needed go now (cluster-autoscaler.md 6.5). */
+/** Which unneeded nodes are removed now (cluster-autoscaler.md 6.5). */
 import type { Node } from '@tenon/api'
 import type { NodeGroup } from '@tenon/provider'
 import type { ScaleDownOptions } from '../../options/options.ts'
@@ -24,11 +24,11 @@ export interface ChoiceInput {
 export interface Choice {
   readonly empty: readonly UnneededNode[]
   readonly drain: readonly UnneededNode[]
-  /** Those that do not go now; nodes that only wait for a free place are not among them. */
+  /** Nodes that are not removed now; without those that only exceed the parallelism. */
   readonly refused: readonly UnremovableNode[]
 }
 
-/** Which nodes go now. Those that were not needed for longest come first. */
+/** The nodes to remove now. Those that have been unneeded longest come first. */
 export function chooseNodes(input: ChoiceInput): Choice {
   const floor = new ResourceFloor(input.nodes, input.options)
   const removable = new Map([...input.groups.values()].map((group) => [group.id, roomOf(group, input)]))
@@ -51,7 +51,7 @@ export function chooseNodes(input: ChoiceInput): Choice {
   return { ...cropped, refused }
 }
 
-/** How long a node must not have been needed. */
+/** How long a node must have been unneeded. */
 export function neededMs({ isReady }: Pick<UnneededNode, 'isReady'>, options: ScaleDownOptions): number {
   return isReady ? options.unneededTimeMs : options.unreadyTimeMs
 }
@@ -82,7 +82,7 @@ function timeReason(unneeded: UnneededNode, { nowMs, options }: ChoiceInput): Un
     const kind = unneeded.isReady ? 'NotUnneededLongEnough' : 'NotUnreadyLongEnough'
     return { kind, forMs, neededMs: needed }
   }
-  // Asked before the limits, so that a node that waits takes no place of one that does not.
+  // Checked before the limits, so that a waiting node does not use up the limits of others.
   const [pod] = unneeded.drain.awaited
   return pod === undefined ? undefined : { kind: 'BlockedByOnCompletionPod', pod }
 }

@@ -1,4 +1,4 @@
-/** When nothing is deleted for a while (cluster-autoscaler.md 6.1). */
+/** When nothing is deleted for some time (cluster-autoscaler.md 6.1). */
 import type { ScaleDownOptions } from '../../options/options.ts'
 
 type Delays = Pick<
@@ -6,7 +6,7 @@ type Delays = Pick<
   'delayAfterAddMs' | 'delayAfterDeleteMs' | 'delayAfterFailureMs' | 'delayTypeLocal'
 >
 
-/** What happened last of each kind; undefined = never. */
+/** The last event of each kind; undefined = never. */
 export interface LastTimes {
   readonly scaleUpMs: number | undefined
   readonly deletionMs: number | undefined
@@ -15,7 +15,7 @@ export interface LastTimes {
 
 interface CooldownInput {
   readonly nowMs: number
-  /** Very new pods wait: what they need is not known yet. */
+  /** Very new pods are pending, so that their needs are not known yet. */
   readonly isForbidden: boolean
   readonly last: LastTimes
   readonly delays: Delays
@@ -26,7 +26,7 @@ export function isInCooldown({ nowMs, isForbidden, last, delays }: CooldownInput
   return !delays.delayTypeLocal && nowMs < quietFromMs(last, delays)
 }
 
-/** Until when each group is left alone, by group id; none with the global delay type. */
+/** By group id: until when it is left alone; empty with the global delay type. */
 export function delayedGroups(
   nowMs: number,
   groups: ReadonlyMap<string, LastTimes>,
@@ -37,7 +37,7 @@ export function delayedGroups(
   return new Map(until.filter(([, ms]) => ms > nowMs))
 }
 
-/** When the last of the delays is over. */
+/** When the last delay ends. */
 function quietFromMs(last: LastTimes, delays: Delays): number {
   return Math.max(
     end(last.scaleUpMs, delays.delayAfterAddMs),

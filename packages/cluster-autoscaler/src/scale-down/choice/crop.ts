@@ -1,16 +1,16 @@
-/** How many of the nodes that may go are deleted at once (cluster-autoscaler.md 6.5). */
+/** How many of the removable nodes are deleted at the same time (cluster-autoscaler.md 6.5). */
 
 interface CropInput<T> {
   readonly empty: readonly T[]
   readonly drain: readonly T[]
   readonly inProgress: number
-  /** Of these, how many are being drained. */
+  /** How many of these are being drained. */
   readonly draining: number
   readonly maxParallelism: number
   readonly maxDrainParallelism: number
 }
 
-/** Empty ones come first; what is left of the limit is for nodes with pods. */
+/** Empty nodes come first; nodes with pods share the rest of the limit. */
 export function crop<T>(input: CropInput<T>): { readonly empty: readonly T[]; readonly drain: readonly T[] } {
   const room = Math.max(0, input.maxParallelism - input.inProgress)
   const empty = input.empty.slice(0, room)

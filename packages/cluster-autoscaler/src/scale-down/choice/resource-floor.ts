@@ -1,4 +1,4 @@
-/** Cores and memory that the cluster keeps: `--cores-total`, `--memory-total` (cluster-autoscaler.md 6.5). */
+/** Minimum CPU and memory of the cluster: `--cores-total`, `--memory-total` (cluster-autoscaler.md 6.5). */
 import { type Node, ownValue, parseResource } from '@tenon/api'
 import type { ScaleDownOptions } from '../../options/options.ts'
 import { hardTaintOf } from '../nodes/taints.ts'
@@ -11,8 +11,8 @@ interface Amounts {
 }
 
 /**
- * What may still be removed before a minimum is undercut. Nodes outside groups count, nodes that are being deleted and
- * virtual ones do not.
+ * What may still be removed above the minimum. Nodes outside groups count; nodes being deleted and virtual nodes do
+ * not.
  */
 export class ResourceFloor {
   readonly #floors: Floors
@@ -24,14 +24,17 @@ export class ResourceFloor {
     for (const node of nodes) {
       if (hardTaintOf(node) !== undefined || ownValue(node.metadata.labels, 'type') === 'virtual-kubelet')
         continue
-      // What a node does not tell is not counted on.
+      // Unknown amounts count as 0.
       const { cpuMillis = 0, memoryBytes = 0 } = capacityOf(node)
       this.#cpuMillis += cpuMillis
       this.#memoryBytes += memoryBytes
     }
   }
 
-  /** Takes a node off. @returns the resource that would be undercut; then nothing is taken. */
+  /**
+   * Subtracts a node.
+   * @returns the resource that would fall below its minimum; then nothing is subtracted.
+   */
   take(node: Node): 'cpu' | 'memory' | undefined {
     const { cpuMillis, memoryBytes } = capacityOf(node)
     if (isUndercut(this.#cpuMillis, cpuMillis, this.#floors.cores.min * 1000)) return 'cpu'
@@ -42,7 +45,7 @@ export class ResourceFloor {
   }
 }
 
-/** A node of which the size is not known may only go when there is no minimum. */
+/** A node of unknown size may only be removed if there is no minimum. */
 function isUndercut(total: number, amount: number | undefined, min: number): boolean {
   return min > 0 && (amount === undefined || total - amount < min)
 }

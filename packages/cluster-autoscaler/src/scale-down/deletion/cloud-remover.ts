@@ -1,5 +1,5 @@
 /**
- * Removes members of groups at the cloud, one call after the other in each group, with all that are due
+ * Removes members of groups from the cloud. Calls of a group run one after the other, each with all nodes that are due
  * (cluster-autoscaler.md 6.6).
  */
 import type { Node } from '@tenon/api'
@@ -17,16 +17,16 @@ export interface RemoverDependencies extends LookDependencies {
   readonly reader: ClusterReader
   readonly clock: Clock
   readonly logger: Logger
-  /** `--node-deletion-batcher-interval`: how long others are waited for; 0 = only for those that are expected. */
+  /** `--node-deletion-batcher-interval`: how long to wait for more nodes; 0 = only for expected ones. */
   readonly batchIntervalMs: number
 }
 
-/** A node whose instance is to go. */
+/** A node whose instance must be removed. */
 export interface RemovalTarget {
   /** As it was when it was chosen. */
   readonly node: Node
   readonly groupId: string
-  /** Value of the taint by which it was marked. */
+  /** Value of its deletion taint. */
   readonly taintValue: string
 }
 
@@ -36,29 +36,29 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Who is expected and hangs does not hold the others up for longer. */
+/** How long an expected node that hangs may delay others. */
 const patienceMs = 20_000
 
 export class CloudRemover {
   readonly #deps: RemoverDependencies
-  /** Those who wait, by group id; a group that is being worked on has an entry. */
+  /** Waiting nodes by group id; a group in progress has an entry. */
   readonly #queues = new Map<string, Waiting[]>()
-  /** Names of nodes that are due together and have not come yet, by group id. */
+  /** Expected nodes that have not arrived, by group id. */
   readonly #expected = new Map<string, Set<string>>()
-  /** Called when nobody is expected any more, by group id. */
+  /** Called when no more nodes are expected, by group id. */
   readonly #complete = new Map<string, () => void>()
 
   constructor(deps: RemoverDependencies) {
     this.#deps = deps
   }
 
-  /** The node will come, or its deletion ends before: what is due with it waits for it. */
+  /** Announces a node, so that nodes that are due wait for it. */
   expect(groupId: string, nodeName: string): void {
     const expected = this.#expected.get(groupId) ?? new Set()
     this.#expected.set(groupId, expected.add(nodeName))
   }
 
-  /** The node has come, or will not come. */
+  /** The node has arrived, or will not arrive. */
   expectNoLonger(groupId: string, nodeName: string): void {
     const expected = this.#expected.get(groupId)
     if (expected?.delete(nodeName) !== true || expected.size > 0) return
@@ -66,7 +66,7 @@ export class CloudRemover {
     this.#complete.get(groupId)?.()
   }
 
-  /** @returns why the instance is still there; undefined when it is gone. Rejects when the signal aborts. */
+  /** @returns why the instance still exists; undefined if it is gone. Rejects when the signal aborts. */
   remove(target: RemovalTarget, signal: AbortSignal): Promise<DeletionFailure | undefined> {
     this.expectNoLonger(target.groupId, target.node.metadata.name)
     return new Promise((resolve, reject) => {
@@ -90,7 +90,7 @@ export class CloudRemover {
         batch = queue.splice(0)
         await this.#removeBatch(groupId, batch, signal)
       } catch (error) {
-        // Aborted: nobody in the queue goes on.
+        // Aborted: the whole queue ends.
         for (const { reject } of [...batch, ...queue.splice(0)]) reject(error)
       }
     }
@@ -138,9 +138,8 @@ export class CloudRemover {
   }
 
   /**
-   * Nothing goes on the word of one list: the Node itself, asked of the API server, must still be the one that was
-   * chosen and bear the mark of this deletion, the cloud must know it in this group, and nothing that has to move may
-   * run on it.
+   * Checks everything again before a removal: the API server's Node is the chosen one and has the taint of this
+   * deletion, the cloud has it in this group, and no pod that must move runs on it.
    */
   async #witness({ node, groupId, taintValue }: RemovalTarget, signal: AbortSignal): Promise<Witness> {
     const { name } = node.metadata
@@ -172,8 +171,8 @@ export class CloudRemover {
   }
 
   /**
-   * Members that a failed call left. A call can fail after the cloud has begun to remove them, and pods must not come
-   * back to a node that goes. Undefined when it cannot be told.
+   * Members that remain after a failed call. The cloud may have begun to remove them, and pods must not return to such
+   * a node. Undefined if unknown.
    */
   async #staying(groupId: string, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
     try {

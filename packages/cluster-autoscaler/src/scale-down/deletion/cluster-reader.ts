@@ -1,16 +1,16 @@
-/** What is read again before a node is deleted: a decision may be minutes old by then. */
+/** Reads that are repeated before a node is deleted, as the decision may be minutes old. */
 import type { Node, Pod, PodDisruptionBudget } from '@tenon/api'
 import type { Lookups } from '../../model.ts'
 
 /** Every promise may reject with a KubeError. */
 export interface ClusterReader {
-  /** Asked of the API server, not of a cache; undefined = there is no such node. */
+  /** From the API server; undefined if the node does not exist. */
   node(name: string, signal: AbortSignal): Promise<Node | undefined>
-  /** Pods bound to a node. Asked of the API server: a cache may not know yet of one that was bound just now. */
+  /** Pods bound to a node, from the API server, as a cache may lack a pod that was just bound. */
   podsOf(nodeName: string, signal: AbortSignal): Promise<readonly Pod[]>
   disruptionBudgets(signal: AbortSignal): Promise<readonly PodDisruptionBudget[]>
-  /** As the caches have it. */
+  /** From the caches. */
   readonly controllerOf: Lookups['controllerOf']
-  /** As the caches have it: tells how late they are. */
+  /** From the caches; shows how late they are. */
   cachedNode(name: string): Node | undefined
 }

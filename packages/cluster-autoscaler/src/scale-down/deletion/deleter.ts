@@ -1,4 +1,4 @@
-/** Starts deletions, lets them run beside the loop, and tells how they end (cluster-autoscaler.md 6.6). */
+/** Starts deletions, runs them in the background, and reports their results (cluster-autoscaler.md 6.6). */
 import { type Clock, messageOf } from '@tenon/runtime'
 import type { Outlets } from '../../model.ts'
 import { nameOf } from '../../pods/pod-traits.ts'
@@ -23,13 +23,13 @@ export interface DeleterDependencies {
   readonly outlets: Outlets
   readonly look: LookDependencies
   readonly clock: Clock
-  /** Called once for each node that {@link Deleter.start} was given, unless its signal aborts before. */
+  /** Called once for each node of {@link Deleter.start}, unless its signal aborts first. */
   readonly ended: (result: DeletionResult) => void
 }
 
 export type Start =
   | { readonly kind: 'started'; readonly started: readonly DeletionJob[] }
-  /** Nodes of the batch that could not be marked stay. `started` = empty ones, which go on. */
+  /** Nodes of the batch that could not be tainted stay. `started`: empty ones whose deletion continues. */
   | { readonly kind: 'failed'; readonly message: string; readonly started: readonly DeletionJob[] }
 
 export class Deleter {
@@ -40,9 +40,9 @@ export class Deleter {
   }
 
   /**
-   * Marks the nodes and begins their deletion; resolves then. Empty ones are marked first, and go on when the others
-   * cannot be marked. A node that does not look to the API server as it was chosen is not marked.
-   * @param signal ends the deletions where they are when this process no longer leads: the next leader cleans up.
+   * Taints the nodes and starts their deletion; then resolves. Empty ones are tainted first, and continue if the others
+   * cannot be tainted. A node that has changed in the API server since it was chosen is skipped.
+   * @param signal ends the deletions where they are, when leadership is lost: the next leader cleans up.
    */
   async start(
     empty: readonly DeletionJob[],
@@ -62,7 +62,7 @@ export class Deleter {
         for (const job of batch) this.#deps.ended(this.#resultOf(job, failure))
         return { kind: 'failed', message: marking.message, started }
       }
-      // Nothing keeps empty nodes: those of a group are removed by one call.
+      // Nothing delays empty nodes: those of a group are removed by one call.
       for (const { kind, groupId, node } of batch)
         if (kind === 'empty') this.#deps.remover.expect(groupId, node.metadata.name)
       for (const job of batch) {
@@ -76,7 +76,7 @@ export class Deleter {
     return { kind: 'started', started }
   }
 
-  /** Caches may be minutes old, or filled from a list that was wrong. */
+  /** Caches may be minutes old, or come from a wrong list. */
   async #stillChosen(jobs: readonly DeletionJob[], signal: AbortSignal): Promise<readonly DeletionJob[]> {
     const { look, ended } = this.#deps
     const going: DeletionJob[] = []
@@ -113,7 +113,7 @@ export class Deleter {
       await marker.unmark(name, taintValue, signal)
       this.#end(job, failure)
     } catch (error) {
-      // Only the signal gets here: this process no longer leads, and must not write.
+      // Only on abort: this process is no longer the leader and must not write.
       logger.info('the deletion of a node was given up', { node: name, reason: messageOf(error) })
     } finally {
       remover.expectNoLonger(job.groupId, name)
@@ -180,7 +180,7 @@ export class Deleter {
   }
 }
 
-/** A pod that has to move and that the choice did not know: its place was not looked for. */
+/** A pod that must move but was unknown when the node was chosen, so that no room was sought for it. */
 function newcomerOf({ toMove }: Drain, { kind, pods }: DeletionJob): string | undefined {
   const known = new Set(kind === 'empty' ? [] : pods.map(({ metadata }) => metadata.uid))
   const newcomer = toMove.find(({ metadata }) => !known.has(metadata.uid))

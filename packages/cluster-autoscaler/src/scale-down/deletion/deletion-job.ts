@@ -1,4 +1,4 @@
-/** A node that is being deleted, and how it ends. */
+/** The deletion of a node, and its result. */
 import type { Node, Pod } from '@tenon/api'
 import type { Utilization } from '../nodes/utilization.ts'
 
@@ -7,27 +7,27 @@ export type DeletionKind = 'empty' | 'drain'
 /** As in `scaled_down_nodes_total`. */
 export type DeletionReason = 'empty' | 'underutilized' | 'unready'
 
-/** A node chosen to go, as it was when it was tainted. */
+/** A chosen node, as it was when it was tainted. */
 export interface DeletionJob {
   readonly node: Node
   readonly groupId: string
   readonly kind: DeletionKind
   readonly reason: DeletionReason
   readonly utilization: Utilization
-  /** Pods that need another place, as they were when the node was chosen. */
+  /** Pods that must move, as of the choice. */
   readonly pods: readonly Pod[]
 }
 
-/** Where a deletion ended without success. */
+/** Where a deletion failed. */
 type FailedStage =
-  /** The node could not be tainted, or those of its batch. */
+  /** The node or its batch could not be tainted. */
   | 'tainting'
-  /** What was read again does not allow it. */
+  /** The repeated reads do not allow it. */
   | 'recheck'
   | 'drain'
-  /** A pod that has to move came to the node after its drain. */
+  /** A pod that must move arrived after the drain. */
   | 'newcomer'
-  /** The node is not, or no longer, as this deletion left it. */
+  /** The node has changed since this deletion tainted it. */
   | 'witness'
   | 'cloud'
 
@@ -36,7 +36,7 @@ export interface DeletionFailure {
   readonly message: string
 }
 
-/** How a deletion ended. */
+/** The result of a deletion. */
 export type DeletionResult = {
   readonly nodeName: string
   readonly groupId: string

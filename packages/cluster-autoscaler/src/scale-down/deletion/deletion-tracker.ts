@@ -1,11 +1,11 @@
-/** Deletions in progress, and what became of others. */
+/** Deletions in progress, and recent results. */
 import type { Node, Pod } from '@tenon/api'
 import type { LastTimes } from '../choice/cooldown.ts'
 import type { DeletionJob, DeletionResult } from './deletion-job.ts'
 
 export class DeletionTracker {
   readonly #jobs = new Map<string, DeletionJob>()
-  /** UIDs of nodes whose instance is gone, by name: their Node goes later, by others. */
+  /** Nodes whose instance is gone: UID by name. Others delete the Node later. */
   readonly #deleted = new Map<string, string | undefined>()
   readonly #lastDeletionMs = new Map<string, number>()
   readonly #lastFailureMs = new Map<string, number>()
@@ -27,7 +27,7 @@ export class DeletionTracker {
     } else if (result.stage === 'cloud') this.#lastFailureMs.set(result.groupId, result.atMs)
   }
 
-  /** Forgets deleted nodes whose Node is gone, or is another one. */
+  /** Forgets deleted nodes whose Node is gone or replaced. */
   forgetGone(nodes: readonly Node[]): void {
     const uids = new Map(nodes.map(({ metadata: { name, uid } }) => [name, uid]))
     for (const [name, uid] of this.#deleted) {
@@ -35,7 +35,7 @@ export class DeletionTracker {
     }
   }
 
-  /** Names of nodes that are being deleted, or were and still have their Node. */
+  /** Names of nodes being deleted, or deleted but with an existing Node. */
   goingNodes(): ReadonlySet<string> {
     return new Set([...this.#jobs.keys(), ...this.#deleted.keys()])
   }
@@ -50,13 +50,13 @@ export class DeletionTracker {
     return counts
   }
 
-  /** Pods that need another place, by the name of the node that is being drained. */
+  /** Pods that must move, by the name of the draining node. */
   draining(): ReadonlyMap<string, readonly Pod[]> {
     const jobs = [...this.#jobs].filter(([, { kind }]) => kind === 'drain')
     return new Map(jobs.map(([name, { pods }]) => [name, pods]))
   }
 
-  /** The last successful deletion and the last failure at the cloud, by group id. */
+  /** The last successful deletion and the last failure in the cloud, by group id. */
   lastTimes(scaleUps: ReadonlyMap<string, number>): ReadonlyMap<string, LastTimes> {
     const ids = new Set([...scaleUps.keys(), ...this.#lastDeletionMs.keys(), ...this.#lastFailureMs.keys()])
     return new Map(

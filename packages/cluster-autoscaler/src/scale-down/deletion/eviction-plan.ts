@@ -1,4 +1,6 @@
-/** Which pods of a node are evicted, when, and how long each may take (cluster-autoscaler.md 6.6). */
+/**
+ * Which pods of a node are evicted, in which order, and how long each may take (cluster-autoscaler.md 6.6).
+ */
 import { ownValue, type Pod } from '@tenon/api'
 import { annotations } from '../../names.ts'
 import type { ScaleDownOptions } from '../../options/options.ts'
@@ -6,7 +8,7 @@ import type { Drain } from '../drain/node-drain.ts'
 import { graceSeconds } from '../../pods/pod-traits.ts'
 import type { DeletionKind } from './deletion-job.ts'
 
-/** So much longer than its grace a pod may take to be gone. */
+/** How much longer than its grace period a pod may take. */
 const headroomMs = 30_000
 
 export interface Eviction {
@@ -14,17 +16,17 @@ export interface Eviction {
   readonly graceSeconds: number
 }
 
-/** Pods that leave together. */
+/** Pods that are evicted together. */
 export interface EvictionGroup {
   readonly evictions: readonly Eviction[]
-  /** How long all of them may take to be gone once they are evicted. */
+  /** How long all of them may take after the eviction. */
   readonly goneWithinMs: number
 }
 
 export interface EvictionPlan {
   /** One after the other. */
   readonly groups: readonly EvictionGroup[]
-  /** Pods of DaemonSets that are evicted with the first group; nobody waits until they are gone. */
+  /** DaemonSet pods, evicted with the first group; their end is not awaited. */
   readonly bestEffort: readonly Eviction[]
 }
 
@@ -47,14 +49,14 @@ export function evictionPlan(drain: Drain, kind: DeletionKind, options: Options)
   return { groups: [groupOf(drain.toMove, cap)], bestEffort }
 }
 
-/** The annotation of the pod wins over the option; no value but `true` asks for the eviction. */
+/** The pod's annotation overrides the option; only `true` requests the eviction. */
 function isDaemonSetPodEvicted(pod: Pod, kind: DeletionKind, options: Options): boolean {
   const wanted = ownValue(pod.metadata.annotations, annotations.enableDaemonSetEviction)
   if (wanted !== undefined) return wanted === 'true'
   return kind === 'empty' ? options.daemonSetEvictionForEmptyNodes : options.daemonSetEvictionForOccupiedNodes
 }
 
-/** A pod belongs to the highest priority that is not above its own, or to the lowest one. */
+/** A pod belongs to the highest priority that is not above its own, else to the lowest. */
 function byPriority(pods: readonly Pod[], { drainPriorities }: Options): EvictionGroup[] {
   const ascending = drainPriorities.toSorted((a, b) => a.priority - b.priority)
   const groups = ascending.map((): Pod[] => [])
@@ -77,7 +79,7 @@ function groupOf(pods: readonly Pod[], capSeconds: number): EvictionGroup {
   return { evictions, goneWithinMs: seconds * 1000 + headroomMs }
 }
 
-/** @param capSeconds 0 = as long as the pod asks for. */
+/** @param capSeconds 0 = as long as the pod specifies. */
 function evictionOf(pod: Pod, capSeconds: number): Eviction {
   const own = graceSeconds(pod)
   return { pod, graceSeconds: capSeconds > 0 ? Math.min(own, capSeconds) : own }

@@ -24,11 +24,11 @@ export class Evictor {
     this.#deps = deps
   }
 
-  /** @returns why the node is not drained; undefined when it is. */
+  /** @returns why the node is not drained; undefined if it is. */
   async drain(nodeName: string, plan: EvictionPlan, signal: AbortSignal): Promise<string | undefined> {
-    // Calls of DaemonSet pods are awaited as well, their outcome is not looked at (trap 32).
+    // Calls for DaemonSet pods are awaited too, but their result is ignored (trap 32).
     const bestEffort = Promise.all(plan.bestEffort.map((eviction) => this.#call(eviction, signal)))
-    // The groups report an abort; this keeps it from being reported a second time, by nobody.
+    // The groups report an abort; this avoids an unhandled rejection.
     bestEffort.catch(() => undefined)
     for (const group of plan.groups) {
       const failure =
@@ -56,7 +56,10 @@ export class Evictor {
     return failures.find((failure) => failure !== undefined)
   }
 
-  /** One try at least, then one every 10 s until the time is up. @returns the last failure. */
+  /**
+   * At least one attempt, then one every 10 s until the time limit.
+   * @returns the last failure.
+   */
   async #call({ pod, graceSeconds }: Eviction, signal: AbortSignal): Promise<string | undefined> {
     const { writer, clock, outlets, maxPodEvictionMs } = this.#deps
     const endMs = clock.monotonic() + maxPodEvictionMs
@@ -74,7 +77,7 @@ export class Evictor {
     }
   }
 
-  /** A pod of the same name on another node counts as gone; on this node it does not, whatever its UID. */
+  /** A pod of the same name counts as gone on another node, but not on this one, whatever its UID. */
   async #awaitGone(nodeName: string, group: EvictionGroup, signal: AbortSignal): Promise<string | undefined> {
     const { clock } = this.#deps
     const endMs = clock.monotonic() + group.goneWithinMs
@@ -92,7 +95,7 @@ export class Evictor {
     }
   }
 
-  /** Undefined when it cannot be read now. */
+  /** Undefined if it cannot be read. */
   async #namesOn(nodeName: string, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
     try {
       return new Set((await this.#deps.reader.podsOf(nodeName, signal)).map(nameOf))

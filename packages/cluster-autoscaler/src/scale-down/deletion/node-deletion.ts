@@ -1,4 +1,6 @@
-/** The deletion of one marked node, from the delay after its taint to its last event (cluster-autoscaler.md 6.6). */
+/**
+ * The deletion of one tainted node, from the delay after its taint to its last event (cluster-autoscaler.md 6.6).
+ */
 import type { Clock, Logger } from '@tenon/runtime'
 import { delayDeletionPrefix } from '../../names.ts'
 import type { AutoscalerOptions } from '../../options/options.ts'
@@ -12,7 +14,7 @@ import { lookAtNode } from './node-look.ts'
 import type { TaintLatency } from './taint-latency.ts'
 
 const pollMs = 5_000
-/** Pods that come to a node while it is drained are evicted, too, so often; then it stays. */
+/** How often pods that arrive during the drain are evicted too, before the deletion fails. */
 const drainRounds = 3
 
 export interface NodeDeletionDependencies {
@@ -34,7 +36,7 @@ export class NodeDeletion {
     this.#deps = deps
   }
 
-  /** @returns why the node stays; undefined when its instance is gone. Rejects when the signal aborts. */
+  /** @returns why the node stays; undefined if its instance is gone. Rejects when the signal aborts. */
   async run(job: DeletionJob, taintValue: string, signal: AbortSignal): Promise<DeletionFailure | undefined> {
     const { steps } = this.#deps
     const { node, groupId, kind } = job
@@ -61,7 +63,7 @@ export class NodeDeletion {
     return message === undefined ? undefined : { stage: 'drain', message }
   }
 
-  /** The scheduler may have chosen the node before it learnt of the taint. */
+  /** The scheduler may have chosen the node before it saw the taint. */
   async #delay(nodeName: string, signal: AbortSignal): Promise<void> {
     const { deleteDelayAfterTaintMs, dynamicDeleteDelayAfterTaint } = this.#deps.options.scaleDown
     const { clock, steps } = this.#deps
@@ -70,7 +72,7 @@ export class NodeDeletion {
     await clock.sleep(dynamicMs ?? deleteDelayAfterTaintMs, signal)
   }
 
-  /** Others may hold the deletion up for a while. When they do so for longer, it goes on all the same. */
+  /** Annotations may delay the deletion, up to a limit. */
   async #awaitAnnotations(nodeName: string, signal: AbortSignal): Promise<void> {
     const { reader, clock, logger, options } = this.#deps
     const limitMs = options.scaleDown.nodeDeletionDelayTimeoutMs

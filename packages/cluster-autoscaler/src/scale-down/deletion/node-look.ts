@@ -1,4 +1,4 @@
-/** What runs on a node by the API server's word, right before something is done to it (reports-2.md 1, 2). */
+/** The pods on a node by the API server, right before an action (reports-2.md 1, 2). */
 import { type Clock, messageOf } from '@tenon/runtime'
 import type { AutoscalerOptions } from '../../options/options.ts'
 import { hasEnded, isExpendable } from '../../pods/classes.ts'
@@ -16,7 +16,7 @@ export interface LookDependencies {
 /** The drain that the node needs now, or why it stays. */
 export type Look = Drain | { readonly kind: 'stays'; readonly why: string }
 
-/** Reads pods and budgets, and asks the drain rules. Rejects only when the signal aborts. */
+/** Reads pods and budgets, and applies the drain rules. Only rejects when the signal aborts. */
 export async function lookAtNode(
   nodeName: string,
   { options, reader, clock }: LookDependencies,

@@ -1,4 +1,4 @@
-/** Marks nodes as being deleted, and takes the marks back (cluster-autoscaler.md 6.6). */
+/** Adds and removes deletion taints (cluster-autoscaler.md 6.6). */
 import type { Node } from '@tenon/api'
 import { type Clock, type Logger, messageOf } from '@tenon/runtime'
 import type { ClusterWriter, EventSink } from '../../model.ts'
@@ -17,20 +17,20 @@ export interface MarkerDependencies {
 }
 
 export type Marking =
-  /** Values of the taints by node name: by them a deletion knows its own mark again. */
+  /** Taint values by node name, by which a deletion recognizes its own taint. */
   | { readonly kind: 'marked'; readonly values: ReadonlyMap<string, string> }
   | { readonly kind: 'failed'; readonly message: string }
 
 export class NodeMarker {
   readonly #deps: MarkerDependencies
-  /** Names of nodes whose mark could not be taken back, with its value. */
+  /** Names of nodes whose taint could not be removed, with its value. */
   readonly #leftovers = new Map<string, string | undefined>()
 
   constructor(deps: MarkerDependencies) {
     this.#deps = deps
   }
 
-  /** Marks all nodes of a batch or, when one cannot be marked, none. */
+  /** Taints all nodes of a batch, or none if one fails. */
   async markAll(nodes: readonly Node[], signal: AbortSignal): Promise<Marking> {
     const values = new Map<string, string>()
     const failures: string[] = []
@@ -47,7 +47,7 @@ export class NodeMarker {
     })
     const [message] = failures
     if (message === undefined) return { kind: 'marked', values }
-    // Also the one that failed: its write may have arrived.
+    // Also the failed one, as its write may have succeeded.
     await inParallel(nodes, parallelWrites, (node) =>
       this.unmark(node.metadata.name, values.get(node.metadata.name), signal),
     )
@@ -55,8 +55,8 @@ export class NodeMarker {
   }
 
   /**
-   * Takes a mark back, and the cordon that came with it. Tried again by {@link retryLeftovers} when it fails.
-   * @param value of the taint; another one is of somebody else, and stays. Any is taken when it is not known.
+   * Removes a taint and its cordon. If that fails, {@link retryLeftovers} retries it.
+   * @param value of the taint; a taint with another value stays. Undefined = any value.
    */
   async unmark(nodeName: string, value: string | undefined, signal: AbortSignal): Promise<void> {
     try {
@@ -75,7 +75,10 @@ export class NodeMarker {
     }
   }
 
-  /** Tries again what failed before. @param isInProgress nodes that were chosen again since are left alone. */
+  /**
+   * Retries earlier failures.
+   * @param isInProgress skips nodes that were chosen again.
+   */
   async retryLeftovers(isInProgress: (nodeName: string) => boolean, signal: AbortSignal): Promise<void> {
     for (const [nodeName, value] of this.#leftovers) {
       if (isInProgress(nodeName)) this.#leftovers.delete(nodeName)
@@ -83,7 +86,7 @@ export class NodeMarker {
     }
   }
 
-  /** Answers the value of the taint. One that is there already is taken over, and nothing is written. */
+  /** Returns the value of the taint. An existing taint is kept without a write. */
   async #mark(node: Node, signal: AbortSignal): Promise<string> {
     const { writer, clock, events, cordons } = this.#deps
     const { name, uid } = node.metadata

@@ -1,4 +1,4 @@
-/** Runs `work` over all items, a few at a time. Rejects as soon as one does; what runs then goes on. */
+/** Runs `work` on all items, a few at a time. Rejects on the first failure; running work continues. */
 export async function inParallel<T>(
   items: readonly T[],
   limit: number,

@@ -1,4 +1,4 @@
-/** Marks candidates, a few in each loop (cluster-autoscaler.md 6.1). */
+/** Taints candidates, a few in each loop (cluster-autoscaler.md 6.1). */
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ClusterWriter } from '../../model.ts'
 import type { SoftTaintChange } from '../nodes/soft-taints.ts'
@@ -14,7 +14,7 @@ export interface SoftTainterDependencies {
   readonly maxMs: number
 }
 
-/** Writes the first changes, as many as one loop may. The rest is found again in the next loop. */
+/** Writes the first changes, up to the limits of a loop. The next loop finds the rest again. */
 export async function writeSoftTaints(
   changes: readonly SoftTaintChange[],
   { writer, clock, logger, maxCount, maxMs }: SoftTainterDependencies,

@@ -1,4 +1,4 @@
-/** Takes back what a process before this one left on nodes (cluster-autoscaler.md 2.3). */
+/** Cleans up what an earlier process left on nodes (cluster-autoscaler.md 2.3). */
 import type { Node } from '@tenon/api'
 import { type Logger, messageOf } from '@tenon/runtime'
 import type { ClusterWriter, EventSink } from '../../model.ts'
@@ -13,7 +13,10 @@ export interface CleanupDependencies {
   readonly cordons: boolean
 }
 
-/** Removes the taint of a deletion that nobody carries on, and its cordon. @returns whether it is gone. */
+/**
+ * Removes the taint of an abandoned deletion, and its cordon.
+ * @returns whether it is gone.
+ */
 export async function cleanHardTaint(
   node: Node,
   { writer, events, logger, cordons }: CleanupDependencies,
@@ -33,12 +36,12 @@ export async function cleanHardTaint(
   }
 }
 
-/** Nodes with a deletion mark. */
+/** Nodes with a deletion taint. */
 export function hardTainted(nodes: readonly Node[]): readonly Node[] {
   return nodes.filter((node) => hardTaintOf(node) !== undefined)
 }
 
-/** Nodes whose candidate taint is older than `ttlMs`, or does not tell its age. */
+/** Nodes whose candidate taint is older than `ttlMs`, or has no valid time. */
 export function staleCandidates(nodes: readonly Node[], nowMs: number, ttlMs: number): readonly Node[] {
   return nodes.filter((node) => {
     const taint = softTaintOf(node)

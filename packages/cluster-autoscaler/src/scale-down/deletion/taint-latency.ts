@@ -1,4 +1,6 @@
-/** How late the caches learn of taints: `--dynamic-node-delete-delay-after-taint-enabled` (cluster-autoscaler.md 6.6). */
+/**
+ * How late the caches show taints: `--dynamic-node-delete-delay-after-taint-enabled` (cluster-autoscaler.md 6.6).
+ */
 import type { Clock } from '@tenon/runtime'
 import { hardTaintOf } from '../nodes/taints.ts'
 import type { ClusterReader } from './cluster-reader.ts'
@@ -32,7 +34,7 @@ export class TaintLatency {
     }
   }
 
-  /** Twice the longest latency of the last hour; undefined when there was none. */
+  /** Twice the longest latency of the last hour; undefined if there was none. */
   delayMs(): number | undefined {
     const fromMs = this.#clock.monotonic() - memoryMs
     this.#seen = this.#seen.filter(({ atMs }) => atMs >= fromMs)

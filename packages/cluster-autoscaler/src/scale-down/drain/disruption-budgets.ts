@@ -1,13 +1,15 @@
-/** How many pods each PodDisruptionBudget still lets go while removals are planned (cluster-autoscaler.md 6.3). */
+/**
+ * How many pods each PodDisruptionBudget still allows while removals are planned (cluster-autoscaler.md 6.3).
+ */
 import { matchesSelector, type Pod, type PodDisruptionBudget } from '@tenon/api'
 
 interface Budget {
   readonly object: PodDisruptionBudget
-  /** Undefined = the status does not say, which allows nothing. */
+  /** Undefined if the status has no number; then no pod is allowed. */
   remaining: number | undefined
 }
 
-/** Budgets of one namespace: by a label that all their pods carry, and the others. */
+/** Budgets of one namespace: indexed by a label that their pods must have, and all others. */
 interface NamespaceBudgets {
   readonly byPair: Map<string, Budget[]>
   readonly others: Budget[]
@@ -26,19 +28,19 @@ export class DisruptionBudgets {
     return this.#of(pod).length > 0
   }
 
-  /** Whether a budget that selects the pod lets none go. */
+  /** Whether a budget of the pod allows no disruption. */
   isExhausted(pod: Pod): boolean {
     return this.#of(pod).some(({ remaining }) => remaining === undefined || remaining < 1)
   }
 
-  /** Whether the pods together are more than a budget lets go: they leave one after the other. */
+  /** Whether a budget allows fewer than all of the pods, so that they are evicted one after the other. */
   isExceededBy(pods: readonly Pod[]): boolean {
     return [...this.#countsOf(pods)].some(
       ([{ remaining }, count]) => remaining === undefined || count > remaining,
     )
   }
 
-  /** Counts pods that are to go. */
+  /** Subtracts pods from the budgets. */
   take(pods: readonly Pod[]): void {
     for (const [budget, count] of this.#countsOf(pods)) {
       if (budget.remaining !== undefined) budget.remaining = Math.max(0, budget.remaining - count)

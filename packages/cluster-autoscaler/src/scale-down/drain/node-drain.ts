@@ -1,13 +1,13 @@
-/** What becomes of the pods of a node that is removed. */
+/** What happens to the pods of a removed node. */
 import type { Pod } from '@tenon/api'
 import { type BlockingReason, type DrainContext, drainVerdict } from './rules.ts'
 
 export interface Drain {
   readonly kind: 'drain'
-  /** They need another place. */
+  /** Pods that need another node. */
   readonly toMove: readonly Pod[]
   readonly ofDaemonSets: readonly Pod[]
-  /** The node stays until they have ended. */
+  /** The node waits until they have ended. */
   readonly awaited: readonly Pod[]
 }
 
@@ -41,10 +41,10 @@ export function drainOf(pods: Iterable<Pod>, context: DrainContext): NodeDrain {
   return { kind: 'drain', toMove, ofDaemonSets, awaited }
 }
 
-/** Whether nothing has to leave a node: `waiting` = nothing but pods that it waits for. */
+/** Whether pods must leave a node; `waiting`: there are only pods to wait for. */
 export type Emptiness = 'empty' | 'waiting' | 'occupied'
 
-/** Ends at the first pod that has to leave or is in the way. */
+/** Stops at the first pod that must move or blocks the removal. */
 export function emptinessOf(pods: Iterable<Pod>, context: DrainContext): Emptiness {
   let emptiness: Emptiness = 'empty'
   for (const pod of pods) {

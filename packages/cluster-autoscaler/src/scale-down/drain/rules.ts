@@ -1,4 +1,4 @@
-/** Whether a pod may be moved off its node (cluster-autoscaler.md 6.4). */
+/** Whether a pod may be moved (cluster-autoscaler.md 6.4). */
 import { isRequestPod, type OwnerReference, type Pod } from '@tenon/api'
 import type { Lookups } from '../../model.ts'
 import type { DrainOptions } from '../../options/options.ts'
@@ -24,19 +24,19 @@ export type BlockingReason =
   | 'KeptForRequest'
 
 export type DrainVerdict =
-  /** The pod does not count: it goes with its node, or should be gone already. */
+  /** Ignored: it ends with its node, or should have ended already. */
   | { readonly kind: 'skip' }
-  /** Of a DaemonSet: it needs no other place. */
+  /** A DaemonSet pod, which needs no other node. */
   | { readonly kind: 'daemonSet' }
-  /** It has ended and needs no other place. */
+  /** It has ended and needs no other node. */
   | { readonly kind: 'finished' }
-  /** It needs another place. */
+  /** It needs another node. */
   | { readonly kind: 'move' }
-  /** It is neither moved nor in the way, but the node waits until it has ended. */
+  /** It neither moves nor blocks, but the node waits for its end. */
   | { readonly kind: 'await' }
   | { readonly kind: 'block'; readonly reason: BlockingReason }
 
-/** What the rules look at beside the pod. */
+/** What the rules need besides the pod. */
 export interface DrainContext {
   readonly nowMs: number
   readonly options: DrainOptions
@@ -55,7 +55,7 @@ const awaited: DrainVerdict = { kind: 'await' }
 const scaled: ReadonlySet<string> = new Set(['ReplicationController', 'ReplicaSet'])
 const replicated: ReadonlySet<string> = new Set([...scaled, 'Job', 'StatefulSet'])
 
-/** The first one that answers decides; the order is contractual. */
+/** The first result decides; the order is fixed by Cluster Autoscaler. */
 const rules: readonly Rule[] = [
   (pod) => (isRequestPod(pod) ? block('KeptForRequest') : undefined),
   (pod) => (isMirrorPod(pod) ? skip : undefined),
@@ -95,7 +95,7 @@ function missingController(pod: Pod, context: DrainContext): DrainVerdict | unde
   const controller = context.controllerOf(reference.kind, pod.metadata.namespace ?? 'default', reference.name)
   if (controller === undefined) return block('ControllerNotFound')
   if (!scaled.has(reference.kind)) return undefined
-  // Absent replicas are one: the default of the API.
+  // The API's default of replicas is 1.
   return (controller.replicas ?? 1) < context.options.minReplicaCount
     ? block('MinReplicasReached')
     : undefined
@@ -115,7 +115,7 @@ function unreplicated(pod: Pod, { options }: DrainContext): DrainVerdict | undef
     : undefined
 }
 
-/** Rule 9. Once the pod is old enough, no later rule is asked (trap 18). */
+/** Rule 9. For a pod that is old enough, later rules are skipped (trap 18). */
 function systemPod(pod: Pod, { options, budgets, nowMs }: DrainContext): DrainVerdict | undefined {
   if (!options.skipNodesWithSystemPods || pod.metadata.namespace !== 'kube-system') return undefined
   if (budgets.covers(pod)) return undefined

@@ -1,7 +1,7 @@
-/** How many of a node's devices are in use (cluster-autoscaler.md 6.2). */
+/** How many devices of a node are in use (cluster-autoscaler.md 6.2). */
 import type { ResourceClaim, ResourceSlice } from '@tenon/api'
 
-/** The pool of a node of which the largest share is in use. */
+/** The pool of a node with the highest share in use. */
 export interface DeviceUse {
   readonly driver: string
   readonly pool: string
@@ -16,7 +16,7 @@ interface DevicePool {
   readonly devices: ReadonlySet<string>
 }
 
-/** By node name; nodes without devices of their own are absent. Pools that nodes share belong to none. */
+/** By node name; nodes without devices of their own are absent. Pools that nodes share are ignored. */
 export function deviceUse(
   slices: readonly ResourceSlice[],
   claims: readonly ResourceClaim[],
@@ -33,7 +33,7 @@ export function deviceUse(
   return found
 }
 
-/** Pools with devices, as their newest slices have them. */
+/** Pools with devices, from their newest slices. */
 function poolsOf(slices: readonly ResourceSlice[]): ReadonlyMap<string, DevicePool> {
   const pools = new Map<string, DevicePool>()
   for (const { spec } of slices) {
@@ -49,7 +49,7 @@ function poolsOf(slices: readonly ResourceSlice[]): ReadonlyMap<string, DevicePo
   return pools
 }
 
-/** Devices that are allocated, by pool. Who only looks at a device as an administrator does not hold it. */
+/** Allocated devices, by pool, without those with admin access. */
 function heldDevices(claims: readonly ResourceClaim[]): ReadonlyMap<string, ReadonlySet<string>> {
   const held = new Map<string, Set<string>>()
   for (const { status } of claims) {
@@ -62,5 +62,5 @@ function heldDevices(claims: readonly ResourceClaim[]): ReadonlyMap<string, Read
   return held
 }
 
-/** Neither name has a space. */
+/** Neither name contains a space. */
 const keyOf = (driver: string, pool: string): string => `${driver} ${pool}`

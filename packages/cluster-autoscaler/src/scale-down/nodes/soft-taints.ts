@@ -1,4 +1,4 @@
-/** Which nodes are marked as candidates, or no longer (cluster-autoscaler.md 6.1). */
+/** Which candidate taints to add and remove (cluster-autoscaler.md 6.1). */
 import type { Node } from '@tenon/api'
 import { hardTaintOf, softTaintOf } from './taints.ts'
 
@@ -11,11 +11,11 @@ interface SoftTaintInput {
   /** Nodes of groups. */
   readonly nodes: readonly Node[]
   readonly unneeded: ReadonlySet<string>
-  /** Nodes that are being deleted: they are left alone. */
+  /** Nodes being deleted, which are not changed. */
   readonly going: ReadonlySet<string>
 }
 
-/** What is to be written: marks that no longer hold are removed before others are set. */
+/** The changes: outdated taints are removed first. */
 export function softTaintChanges({ nodes, unneeded, going }: SoftTaintInput): readonly SoftTaintChange[] {
   const changes = nodes.flatMap((node): SoftTaintChange[] => {
     const { name } = node.metadata

@@ -1,8 +1,8 @@
-/** Taints by which nodes are marked for deletion, as changes of a Node (cluster-autoscaler.md 6.1, 6.6). */
+/** Taints for deletion, as changes of a Node (cluster-autoscaler.md 6.1, 6.6). */
 import { type Node, ownValue, type Taint } from '@tenon/api'
 import { annotations, deletionCandidateTaint, toBeDeletedTaint } from '../../names.ts'
 
-/** Value of a taint that is set now: Unix seconds. */
+/** Value of a new taint: Unix seconds. */
 export function taintValue(nowMs: number): string {
   return String(Math.floor(nowMs / 1000))
 }
@@ -15,15 +15,15 @@ export function softTaintOf(node: Node): Taint | undefined {
   return taintOf(node, deletionCandidateTaint)
 }
 
-/** When a taint was set; undefined when its value does not tell. */
+/** When a taint was set; undefined if its value is invalid. */
 export function taintTimeMs(taint: Taint): number | undefined {
   const value = taint.value ?? ''
   return /^\d{1,12}$/.test(value) ? Number(value) * 1000 : undefined
 }
 
 /**
- * Marks a node as being deleted, and cordons it in the same write.
- * @returns undefined when it is marked already.
+ * Adds the deletion taint and cordons the node in the same write.
+ * @returns undefined if it is tainted already.
  */
 export function withHardTaint(node: Node, value: string, cordon: boolean): Node | undefined {
   if (hardTaintOf(node) !== undefined) return undefined
@@ -34,9 +34,9 @@ export function withHardTaint(node: Node, value: string, cordon: boolean): Node 
 }
 
 /**
- * Takes {@link withHardTaint} back. A node that was cordoned before stays cordoned: the annotation tells, after a
- * restart as well. Without it the cordon is the deletion's own, as Cluster Autoscaler takes it.
- * @returns undefined when the node is not marked.
+ * Reverts {@link withHardTaint}. An annotation keeps, also across restarts, that a node was cordoned before; it then
+ * stays cordoned. Otherwise the cordon is removed, as in Cluster Autoscaler.
+ * @returns undefined if the node is not tainted.
  */
 export function withoutHardTaint(node: Node, uncordon: boolean): Node | undefined {
   if (hardTaintOf(node) === undefined) return undefined
@@ -48,7 +48,7 @@ export function withoutHardTaint(node: Node, uncordon: boolean): Node | undefine
   return { ...clean, spec }
 }
 
-/** @returns undefined when nothing is to be written: also for a node that is being deleted. */
+/** @returns undefined if nothing must be written, also for a node being deleted. */
 export function withSoftTaint(node: Node, value: string): Node | undefined {
   if (softTaintOf(node) !== undefined || hardTaintOf(node) !== undefined) return undefined
   return withTaint(node, { key: deletionCandidateTaint, value, effect: 'PreferNoSchedule' })

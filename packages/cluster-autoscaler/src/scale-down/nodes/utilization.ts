@@ -1,4 +1,4 @@
-/** How much of a node is requested (cluster-autoscaler.md 6.2). */
+/** Which share of a node is requested (cluster-autoscaler.md 6.2). */
 import type { Node } from '@tenon/api'
 import { cpuSlot, memorySlot, type NodeEntry, type PodFacts, type ResourceTable } from '@tenon/filters'
 import type { ScaleDownOptions } from '../../options/options.ts'
@@ -11,7 +11,7 @@ export type Utilization =
   | ({ readonly kind: 'devices' } & DeviceUse)
   /** `ratio` is the larger of the two. */
   | { readonly kind: 'cpuMemory'; readonly cpu: number; readonly memory: number; readonly ratio: number }
-  /** The node does not say how much it has of a resource. */
+  /** The node does not report its amount of a resource. */
   | { readonly kind: 'unknown'; readonly resource: string }
 
 type Options = Pick<
@@ -55,12 +55,12 @@ export function utilizationOf({ node, entry, table, options, nowMs, deviceUse }:
   return { kind: 'cpuMemory', cpu, memory, ratio: Math.max(cpu, memory) }
 }
 
-/** The utilization up to which a node may be removed, the threshold itself included (trap 20). */
+/** The utilization up to which a node may be removed, inclusive (trap 20). */
 export function thresholdOf(utilization: Utilization, options: Options): number {
   return utilization.kind === 'gpu' ? options.gpuUtilizationThreshold : options.utilizationThreshold
 }
 
-/** `cpu 12.5%, memory 40%` */
+/** Such as `cpu 12.5%, memory 40%`. */
 export function renderUtilization(utilization: Utilization): string {
   switch (utilization.kind) {
     case 'gpu':
@@ -91,7 +91,7 @@ function requested(pods: readonly PodFacts[], slot: number): number {
   return sum
 }
 
-/** Where what is ignored fills the node, anything else is more than it has. */
+/** If ignored pods use the whole node, any other request is infinite. */
 function share(amount: number, of: number): number {
   if (amount === 0) return 0
   return of <= 0 ? 1 + amount : amount / of

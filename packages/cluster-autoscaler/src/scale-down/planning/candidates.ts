@@ -1,4 +1,4 @@
-/** Which nodes are looked at for removal, and in which order (cluster-autoscaler.md 6.1). */
+/** Which nodes are checked for removal, in which order (cluster-autoscaler.md 6.1). */
 import type { Node } from '@tenon/api'
 import type { NodeGroupIndex } from '../../model.ts'
 import type { Emptiness } from '../drain/node-drain.ts'
@@ -15,13 +15,13 @@ interface CandidateInput {
   readonly emptinessOf: (node: Node) => Emptiness
   /** Whether the node was removable in the last loop. */
   readonly wasUnneeded: (node: Node) => boolean
-  /** Until when the group is left alone, by group id: `--scale-down-delay-type-local`. */
+  /** By group id: until when it is left alone (`--scale-down-delay-type-local`). */
   readonly delayedUntilMs: ReadonlyMap<string, number>
 }
 
 const ranks: Readonly<Record<Emptiness, number>> = { empty: 0, waiting: 1, occupied: 3 }
 
-/** Empty nodes first, then those of the last loop: what was chosen once is chosen again. */
+/** Empty nodes first, then those of the last loop, so that choices are stable. */
 export function* candidatesOf(input: CandidateInput): Generator<undefined, Candidates, undefined> {
   const ranked: { readonly node: Node; readonly rank: number }[] = []
   const others: UnremovableNode[] = []

@@ -1,4 +1,4 @@
-/** Whether it is worth simulating the removal of a candidate (cluster-autoscaler.md 6.2). */
+/** Whether the removal of a candidate is worth a simulation (cluster-autoscaler.md 6.2). */
 import { type Node, ownValue } from '@tenon/api'
 import type { Snapshot } from '@tenon/filters'
 import type { LoopView } from '../../model.ts'
@@ -9,7 +9,7 @@ import { hardTaintOf, taintTimeMs } from '../nodes/taints.ts'
 import { thresholdOf, type Utilization, utilizationOf } from '../nodes/utilization.ts'
 import type { UnremovableReason } from '../reasons.ts'
 
-/** A younger taint says that the node is being deleted. */
+/** With a younger taint, the node counts as being deleted. */
 const deletionMs = 5 * 60_000
 
 export interface EligibilityContext {
@@ -42,7 +42,7 @@ export function eligibilityOf(node: Node, context: EligibilityContext): Eligibil
     : { kind: 'eligible', utilization }
 }
 
-/** Whether the annotation keeps the node; no value but `true` does. */
+/** Whether the annotation protects the node; only `true` does. */
 export function isScaleDownDisabled(node: Node): boolean {
   return ownValue(node.metadata.annotations, annotations.scaleDownDisabled) === 'true'
 }

@@ -1,4 +1,4 @@
-/** How many removable nodes are worth finding in one loop (cluster-autoscaler.md 6.3). */
+/** How many removable nodes a loop looks for (cluster-autoscaler.md 6.3). */
 
 interface LimitInput {
   /** Nodes that were removable in the last loop. */
@@ -10,7 +10,7 @@ interface LimitInput {
   readonly shortestIntervalMs: number
 }
 
-/** As many as could be deleted by the time their unneeded time is over, and some more. */
+/** As many as could be deleted by the end of their unneeded time, and some more. */
 export function removableLimit(input: LimitInput): number {
   const { unneededCount, parallelism } = input
   const interval = Math.max(1, input.shortestIntervalMs)

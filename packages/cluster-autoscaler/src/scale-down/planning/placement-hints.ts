@@ -1,4 +1,4 @@
-/** Where pods found a place in the last loop: most find the same one again. */
+/** Where pods fitted in the last loop, as most fit there again. */
 import type { Pod } from '@tenon/api'
 
 export class PlacementHints {
@@ -13,7 +13,7 @@ export class PlacementHints {
     if (pod.metadata.uid !== undefined) this.#next.set(pod.metadata.uid, nodeName)
   }
 
-  /** Ends a loop: pods that were not placed in it are forgotten. */
+  /** Ends a loop: forgets pods that were not placed in it. */
   turn(): void {
     this.#last = this.#next
     this.#next = new Map()

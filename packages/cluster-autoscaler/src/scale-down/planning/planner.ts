@@ -1,4 +1,4 @@
-/** Finds the nodes that are not needed, and since when (cluster-autoscaler.md 6.1 to 6.3). */
+/** Finds unneeded nodes, and since when they are unneeded (cluster-autoscaler.md 6.1 to 6.3). */
 import type { Node } from '@tenon/api'
 import type { SnapshotMark } from '@tenon/filters'
 import type { LoopView } from '../../model.ts'
@@ -21,13 +21,13 @@ import { UnremovableMemory } from './unremovable-memory.ts'
 
 export interface PlannerInput {
   readonly view: Pick<LoopView, 'nowMs' | 'index' | 'snapshot' | 'lookups'>
-  /** Registered nodes, without those that upcoming ones stand for in the snapshot. */
+  /** Registered nodes, except those that the snapshot shows as upcoming. */
   readonly nodes: readonly Node[]
-  /** Names of nodes that are being deleted, or were and still have their Node. */
+  /** Names of nodes being deleted, or deleted but with an existing Node. */
   readonly goingNodes: ReadonlySet<string>
-  /** Until when a group is left alone, by group id. */
+  /** By group id: until when it is left alone. */
   readonly delayedUntilMs: ReadonlyMap<string, number>
-  /** Asked between two nodes; once it holds, what was found so far is the plan. */
+  /** Checked between nodes; once true, what was found so far is the plan. */
   readonly shouldStop: () => boolean
 }
 
@@ -39,16 +39,16 @@ export interface UnneededNode {
   readonly isReady: boolean
   readonly utilization: Utilization
   readonly drain: Drain
-  /** A PodDisruptionBudget lets its pods go one after the other only. */
+  /** Whether a PodDisruptionBudget only allows its pods to be evicted one after the other. */
   readonly isRisky: boolean
 }
 
 export interface Plan {
   readonly unneeded: readonly UnneededNode[]
   readonly unremovable: readonly UnremovableNode[]
-  /** Whether there are candidates that were not looked at, for want of time or because enough were found. */
+  /** Whether candidates were skipped, for lack of time or because enough were found. */
   readonly isCut: boolean
-  /** For how long some candidate has not been looked at, in loop after loop; 0 when all were. */
+  /** How long the longest skipped candidate has been skipped in every loop; 0 if none was. */
   readonly longestSkipMs: number
 }
 
@@ -69,7 +69,7 @@ export class Planner {
     this.#shortestIntervalMs = options.unneededTimeMs
   }
 
-  /** Takes the plan step by step. The snapshot is as before in the end. */
+  /** Computes the plan step by step. The snapshot is reverted at the end. */
   *update(input: PlannerInput): Generator<undefined, Plan, undefined> {
     const { nowMs, snapshot } = input.view
     this.#observeInterval(nowMs)
@@ -77,7 +77,7 @@ export class Planner {
     const mark = snapshot.mark()
     try {
       const { found, unremovable, isCut, marks } = yield* this.#search(input)
-      // Removal by removal: all at once would hold the thread.
+      // Reverted removal by removal: all at once would block the event loop.
       for (const before of marks.toReversed()) {
         snapshot.revert(before)
         yield
@@ -92,12 +92,12 @@ export class Planner {
     }
   }
 
-  /** Forgets since when nodes are not needed. */
+  /** Forgets since when nodes are unneeded. */
   clear(): void {
     this.#timers.clear()
   }
 
-  /** Goes on with timers of a process before this one: soft taints tell them, up to `--node-deletion-candidate-ttl`. */
+  /** Restores timers of an earlier process from candidate taints, up to `--node-deletion-candidate-ttl`. */
   restore(nodes: readonly Node[], nowMs: number): void {
     const ttlMs = this.#options.nodeDeletionCandidateTtlMs
     if (ttlMs <= 0) return
@@ -164,7 +164,7 @@ export class Planner {
     return search
   }
 
-  /** Those worth a simulation. All are asked before the first one, when nothing is removed in the snapshot yet. */
+  /** Candidates that are worth a simulation. All are checked first, before a removal changes the snapshot. */
   *#eligible(
     nodes: readonly Node[],
     input: PlannerInput,

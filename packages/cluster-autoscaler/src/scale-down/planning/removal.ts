@@ -1,4 +1,4 @@
-/** The removal of one node, tried on the snapshot (cluster-autoscaler.md 6.3). */
+/** Simulates the removal of one node in the snapshot (cluster-autoscaler.md 6.3). */
 import type { Node, Pod } from '@tenon/api'
 import type { NodeEntry, Snapshot } from '@tenon/filters'
 import { unbound } from '../../pods/unbound.ts'
@@ -11,17 +11,17 @@ import type { PlacementHints } from './placement-hints.ts'
 export interface RemovalContext {
   readonly snapshot: Snapshot
   readonly drain: DrainContext
-  /** Names of the nodes that pods may move to; a removed node leaves them. */
+  /** Names of nodes that pods may move to; removed nodes are taken out. */
   readonly destinations: Set<string>
   readonly hints: PlacementHints
 }
 
 export type Removal =
-  /** `isRisky`: a PodDisruptionBudget lets its pods go one after the other only. */
+  /** `isRisky`: a PodDisruptionBudget only allows its pods to be evicted one after the other. */
   | { readonly kind: 'removable'; readonly drain: Drain; readonly isRisky: boolean }
   | { readonly kind: 'unremovable'; readonly reason: UnremovableReason }
 
-/** Tries to remove a node. What is removable stays removed in the snapshot; else nothing has changed. */
+/** Simulates a removal. A removable node stays removed in the snapshot; otherwise nothing changes. */
 export function* removalOf(node: Node, context: RemovalContext): Generator<undefined, Removal, undefined> {
   const { snapshot, destinations, hints } = context
   const { budgets, nowMs } = context.drain
@@ -33,7 +33,7 @@ export function* removalOf(node: Node, context: RemovalContext): Generator<undef
   }
   const mark = snapshot.mark()
   for (const pod of pods) snapshot.release(pod)
-  // The node stays, empty and closed: its zone and its name go on to count as domains.
+  // The node stays in the snapshot, empty and tainted, so that its zone and host name still count as domains.
   snapshot.setNode(withHardTaint(node, taintValue(nowMs), false) ?? node)
   const wasDestination = destinations.delete(name)
   for (const pod of drain.toMove) {
@@ -52,7 +52,7 @@ export function* removalOf(node: Node, context: RemovalContext): Generator<undef
   return { kind: 'removable', drain, isRisky }
 }
 
-/** The node that the pod found in the last loop if it still takes it, else the first that does. */
+/** The node of the pod in the last loop if it still fits, else the first on which it fits. */
 function placeFor(pod: Pod, { snapshot, destinations, hints }: RemovalContext): NodeEntry | undefined {
   const moved = unbound(pod)
   const hinted = hints.of(pod)

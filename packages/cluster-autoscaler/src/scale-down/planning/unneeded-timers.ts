@@ -1,4 +1,4 @@
-/** Since when each node could have been removed in every loop (cluster-autoscaler.md 6.3). */
+/** Since when each node has been removable in every loop (cluster-autoscaler.md 6.3). */
 import type { Node } from '@tenon/api'
 
 interface Timer {
@@ -18,7 +18,7 @@ export class UnneededTimers {
     return timer === undefined || timer.uid !== uid ? undefined : timer.sinceMs
   }
 
-  /** Takes the nodes that are removable in this loop; others lose their time. */
+  /** Keeps the timers of nodes that are removable in this loop; drops all others. */
   update(removable: readonly Node[], nowMs: number): void {
     this.#timers = new Map(
       removable.map((node) => {
@@ -28,7 +28,7 @@ export class UnneededTimers {
     )
   }
 
-  /** Sets a timer that a process before this one had begun. */
+  /** Sets a timer of an earlier process. */
   restore({ metadata: { name, uid } }: Node, sinceMs: number): void {
     this.#timers.set(name, { uid, sinceMs })
   }

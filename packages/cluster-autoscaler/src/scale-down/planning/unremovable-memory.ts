@@ -1,4 +1,6 @@
-/** Nodes whose removal was simulated in vain; they are not tried again for a while (cluster-autoscaler.md 6.2). */
+/**
+ * Nodes whose removal failed in the simulation; they are not retried for some time (cluster-autoscaler.md 6.2).
+ */
 import type { UnremovableReason } from '../reasons.ts'
 
 interface Memory {
@@ -20,7 +22,7 @@ export class UnremovableMemory {
     this.#nodes.set(name, { uid, untilMs: nowMs + this.#recheckMs, reason })
   }
 
-  /** Why the node is not tried now. */
+  /** Why the node is not retried now. */
   recall(node: Named, nowMs: number): UnremovableReason | undefined {
     const memory = this.#nodes.get(node.metadata.name)
     if (memory === undefined || memory.uid !== node.metadata.uid || nowMs >= memory.untilMs) return undefined
