@@ -1,7 +1,6 @@
 /**
- * The seams inside the embedded cluster. The API server (storage, HTTP), the schemas (what a kind
- * looks like and how it merges), the controllers, the scheduler, the kubelets and the simulated
- * clouds know each other only through these types.
+ * The interfaces between the parts of the embedded cluster. API server, schemas, controllers, scheduler, kubelets and
+ * simulated clouds only know each other by these types.
  */
 import type {
   KubeObject,
@@ -16,7 +15,7 @@ import type {
 /** A stored object: plain JSON data, shared, never changed in place. */
 export type StoredObject = KubeObject & { readonly [field: string]: unknown }
 
-/** One reason why an object was refused, in the words of a Kubernetes API server. */
+/** Why an object is invalid, worded like a Kubernetes API server. */
 export interface FieldError {
   /** Path such as `spec.template.spec.containers[0].name`. */
   readonly field: string
@@ -30,12 +29,12 @@ export interface FieldError {
     | 'tooMany'
     | 'typeInvalid'
     | 'notFound'
-  /** The offending value, shown as JSON in the message; absent for `required` and `forbidden`. */
+  /** The invalid value, as JSON in the message; absent for `required` and `forbidden`. */
   readonly value?: unknown
   readonly detail: string
 }
 
-/** A refusal with the Status object that a client receives. */
+/** A refusal with the Status for the client. */
 export class ApiError extends Error {
   readonly status: Status
 
@@ -57,15 +56,15 @@ export interface TableColumn {
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
   readonly format?: string
   readonly description: string
-  /** 0 is always shown, greater only with `-o wide`. */
+  /** 0 is always shown, higher values only with `-o wide`. */
   readonly priority: number
-  /** The cell. `nowMs` serves ages; a `date` cell answers the duration text (`5m`). */
+  /** The cell. `nowMs` is for ages; a `date` cell returns a duration (`5m`). */
   readonly cell: (object: StoredObject, nowMs: number) => string | number | boolean | null
 }
 
 /**
- * What a served kind looks like: shape (for defaults, pruning, validation, merging and OpenAPI),
- * selectors and columns. Built-in kinds and custom resources answer the same questions.
+ * A served kind: its schema (for defaults, pruning, validation, merging and OpenAPI), selectors and columns. The same
+ * for built-in kinds and custom resources.
  */
 export interface ResourceDefinition {
   readonly group: string
@@ -79,27 +78,27 @@ export interface ResourceDefinition {
   readonly namespaced: boolean
   /** Besides the collection and the object: `status`, `scale`, `binding`, `eviction`, `token`, … */
   readonly subresources: readonly string[]
-  /** Whether this version is the stored one (always true for built-in kinds). */
+  /** Whether this is the stored version (always true for built-in kinds). */
   readonly storage: boolean
   readonly columns: readonly TableColumn[]
-  /** Paths of the replica counts for `/scale`, when served. */
+  /** Paths of the replica counts for `/scale`, if it is served. */
   readonly scale?: {
     readonly specReplicasPath: string
     readonly statusReplicasPath: string
     readonly labelSelectorPath?: string
   }
-  /** True when a spec change increases `metadata.generation`. */
+  /** Whether a spec change increments `metadata.generation`. */
   readonly hasGeneration: boolean
-  /** The type of one object, for merging, field ownership and OpenAPI. */
+  /** The schema of one object, for merging, field ownership and OpenAPI. */
   readonly schema: SchemaNode
   /**
-   * Fills defaults in; returns the same object when nothing was missing. Parts shared with `old`, which
-   * is stored, are taken to have theirs.
+   * Sets defaults; returns the same object if none was missing. Parts shared with `old`, the stored object, have theirs
+   * already.
    */
   readonly applyDefaults: (object: StoredObject, old?: StoredObject) => StoredObject
   /**
-   * Drops unknown fields and names their paths; the caller refuses, warns or ignores as
-   * `fieldValidation` says. Parts shared with `old`, which is stored, are taken to have none.
+   * Drops unknown fields and returns their paths; the caller applies `fieldValidation`. Parts shared with `old`, the
+   * stored object, have none.
    */
   readonly prune: (
     object: StoredObject,
@@ -108,25 +107,25 @@ export interface ResourceDefinition {
     readonly object: StoredObject
     readonly unknownFields: readonly string[]
   }
-  /** Checks an object; `old` is given on update. Empty = valid. */
+  /** Validates an object; `old` is given for an update. Empty = valid. */
   readonly validate: (object: StoredObject, old: StoredObject | undefined) => readonly FieldError[]
-  /** Values for field selectors beyond `metadata.name` and `metadata.namespace`. */
+  /** Values of selectable fields besides `metadata.name` and `metadata.namespace`. */
   readonly selectableFields: (object: StoredObject) => Readonly<Record<string, string>>
 }
 
-/** The shape of a value: enough for merging, server-side apply, pruning and OpenAPI. */
+/** The schema of a value, with what merging, server-side apply, pruning and OpenAPI need. */
 export interface SchemaNode {
   readonly type: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean' | 'any'
   readonly format?: string
   readonly description?: string
-  /** Named model this node stands for (`io.k8s.api.core.v1.PodSpec`), for `$ref` in OpenAPI. */
+  /** Name of the model (`io.k8s.api.core.v1.PodSpec`), for `$ref` in OpenAPI. */
   readonly model?: string
   readonly properties?: Readonly<Record<string, SchemaNode>> | (() => Readonly<Record<string, SchemaNode>>)
   readonly required?: readonly string[]
   /** Value type of a map. */
   readonly additionalProperties?: SchemaNode
   readonly items?: SchemaNode
-  /** Server-side apply: how lists merge. Absent means atomic. */
+  /** Server-side apply: how lists merge. Absent = atomic. */
   readonly listType?: 'atomic' | 'set' | 'map'
   readonly listMapKeys?: readonly string[]
   /** Server-side apply: `atomic` maps are owned as a whole. */
@@ -140,29 +139,29 @@ export interface SchemaNode {
   readonly default?: unknown
 }
 
-/** Options of a list read from inside the process. */
+/** Options of a list within the process. */
 export interface LocalListOptions {
   readonly namespace?: string
   readonly labelSelector?: LabelSelector
 }
 
-/** Reactions to changes; delivered in commit order, asynchronously, never while a write runs. */
+/** Handles changes, in commit order and asynchronously, never during a write. */
 export interface LocalHandler<T> {
-  /** Also called once for every object that existed when the subscription began. */
+  /** Also called once for every object that exists at the subscription. */
   readonly added?: (object: T) => void
   readonly updated?: (object: T, old: T) => void
   readonly deleted?: (object: T) => void
 }
 
-/** What the `scale` subresource of an object tells. */
+/** The `scale` subresource of an object. */
 export interface LocalScale {
-  /** Replicas asked for. */
+  /** Desired replicas. */
   readonly replicas: number
-  /** Whether pods with these labels are replicas; never when the object tells no selector. */
+  /** Whether pods with these labels are replicas; never if the object has no selector. */
   readonly selects: (labels: Readonly<Record<string, string>>) => boolean
 }
 
-/** Options of a delete from inside the process; what is absent is as over HTTP. */
+/** Options of a deletion within the process; defaults as over HTTP. */
 export interface LocalDeleteOptions {
   readonly gracePeriodSeconds?: number
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
@@ -171,20 +170,20 @@ export interface LocalDeleteOptions {
 }
 
 /**
- * The API server as the parts inside the process use it: the same admission, defaulting,
- * validation, versioning and watch semantics as over HTTP, without sockets or JSON. Reads see the
- * latest committed state. Writes are synchronous and throw {@link ApiError}.
+ * The API server for parts of this process: the same admission, defaulting, validation, versioning and watch semantics
+ * as over HTTP, without sockets or JSON. Reads see the latest committed state. Writes are synchronous and throw {@link
+ * ApiError}.
  */
 export interface LocalApi {
   get<T extends KubeObject>(type: ResourceType<T>, namespace: string | undefined, name: string): T | undefined
-  /** In key order (namespace, then name). The array is the caller's; its objects are shared. */
+  /** In key order (namespace, then name). The array belongs to the caller; its objects are shared. */
   list<T extends KubeObject>(type: ResourceType<T>, options?: LocalListOptions): T[]
   create<T extends KubeObject>(type: ResourceType<T>, object: T): T
   /** Optimistic: a `metadata.resourceVersion` in `object` must match (409 otherwise). */
   update<T extends KubeObject>(type: ResourceType<T>, object: T): T
   updateStatus<T extends KubeObject>(type: ResourceType<T>, object: T): T
   /**
-   * JSON merge patch, on the object or a subresource (`finalize` of namespaces sets spec.finalizers, `resize` of pods
+   * JSON merge patch of the object or a subresource (`finalize` of namespaces sets spec.finalizers, `resize` of pods
    * the resources of their containers).
    */
   patch<T extends KubeObject>(
@@ -195,37 +194,37 @@ export interface LocalApi {
     subresource?: 'status' | 'finalize' | 'resize',
   ): T
   delete(type: ResourceType, namespace: string | undefined, name: string, options?: LocalDeleteOptions): void
-  /** The scale of an object; `undefined` when there is no such object. Throws 404 for kinds without one. */
+  /** The Scale of an object; `undefined` if it does not exist. Throws 404 for kinds without one. */
   scale(type: ResourceType, namespace: string | undefined, name: string): LocalScale | undefined
-  /** Asks for another number of replicas, as `PUT NAME/scale` does. */
+  /** Sets the desired replicas, like `PUT NAME/scale`. */
   setScale(type: ResourceType, namespace: string | undefined, name: string, replicas: number): void
-  /** Binds a pod to a node, as `POST pods/NAME/binding` does (409 when already bound). */
+  /** Binds a pod to a node, like `POST pods/NAME/binding` (409 if it is bound already). */
   bind(namespace: string, podName: string, nodeName: string): void
-  /** Evicts a pod through its PDBs, as `POST pods/NAME/eviction` does (429 when not allowed). */
+  /** Evicts a pod if its PDBs allow it, like `POST pods/NAME/eviction` (429 if they do not). */
   evict(namespace: string, podName: string): void
   /** Calls `handler` for existing and later objects until the returned function is called. */
   subscribe<T extends KubeObject>(type: ResourceType<T>, handler: LocalHandler<T>): () => void
-  /** Resource definitions served now, custom resources included. */
+  /** All served kinds, including custom resources. */
   definitions(): readonly ResourceDefinition[]
 }
 
-/** A node that a kubelet is to register and keep. */
+/** A node for a kubelet to register and run. */
 export interface KubeletSpec {
   readonly nodeName: string
   readonly providerId: string
   readonly labels: Readonly<Record<string, string>>
-  /** Registered on the Node besides the condition taints, if the Node does not exist yet. */
+  /** Taints of a new Node, in addition to condition taints. */
   readonly taints: readonly Taint[]
   readonly capacity: ResourceList
   readonly allocatable: ResourceList
   readonly addresses: readonly { readonly type: string; readonly address: string }[]
   readonly kubeletVersion: string
   readonly systemUuid: string
-  /** Pods started at once on this node at most; 0 means no bound. */
+  /** Maximum pods that start at the same time; 0 = no limit. */
   readonly maxParallelStarts?: number
-  /** The node was Ready before this kubelet took it over, and goes on so. */
+  /** The node was Ready before this kubelet took it over, and stays so. */
   readonly wasReady?: boolean
-  /** Devices that the node's drivers publish once they run; none unless given. */
+  /** Devices that the node's drivers publish once they run; default: none. */
   readonly devices?: readonly ResourceSliceTemplate[]
   /** The node registers and reports, but never as Ready. */
   readonly neverReady?: boolean
@@ -234,7 +233,7 @@ export interface KubeletSpec {
 /** A running kubelet. */
 export interface KubeletHandle {
   readonly nodeName: string
-  /** Ends heartbeats and pod keeping, as when the instance loses power. The Node object stays. */
+  /** Ends heartbeats and pods, like a power loss. The Node object stays. */
   stop(): void
 }
 
@@ -243,24 +242,24 @@ export interface KubeletRunner {
   start(spec: KubeletSpec): KubeletHandle
 }
 
-/** What a booted instance was told about the cluster it should join. */
+/** What a booted instance knows about its cluster. */
 export interface JoinCredentials {
   /** `https://host:port` of the API server. */
   readonly endpoint: string
-  /** PEM of the certificate authority the instance was told to trust. */
+  /** PEM of the certificate authority that the instance trusts. */
   readonly certificateAuthority: string
   /** `id.secret`. */
   readonly bootstrapToken: string
 }
 
-/** Whether an instance was let in. */
+/** The result of a join. */
 export type JoinResult =
   | { readonly kind: 'joined'; readonly kubelet: KubeletHandle }
   | { readonly kind: 'refused'; readonly reason: string }
 
-/** Lets a booted instance join, as kubelet's TLS bootstrap would: all credentials must be right. */
+/** Lets a booted instance join like kubelet's TLS bootstrap: all credentials must be right. */
 export interface NodeJoiner {
   join(credentials: JoinCredentials, kubelet: KubeletSpec): Promise<JoinResult>
-  /** Continues with an instance that an earlier run of the cluster let in. */
+  /** Continues with an instance that joined in an earlier run. */
   resume(kubelet: KubeletSpec): KubeletHandle
 }

@@ -7,22 +7,22 @@ import { DirectoryFiles } from './storage/data-files.ts'
 import { loadState, Persistence } from './storage/persistence.ts'
 import type { SavedState, Store } from './storage/store.ts'
 
-/** Where state is kept. */
+/** Where state is stored. */
 export interface DataDirectoryOptions {
-  /** Absent: everything stays in memory. */
+  /** Absent: only in memory. */
   readonly path?: string
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** The credentials and the state of a cluster across runs. */
+/** The credentials and the state of a cluster, kept between runs. */
 export interface DataDirectory {
   readonly credentials: Credentials
-  /** What an earlier run left; absent at the first start. */
+  /** The state of an earlier run; absent at the first start. */
   readonly initial: SavedState | undefined
   /** Writes every later change of the store. */
   follow(store: Store): void
-  /** Resolves when everything that was committed until now is on disk; at once where nothing can be kept. */
+  /** Resolves when everything committed so far is on disk; at once if nothing can be saved. */
   saved(): Promise<void>
   /** Resolves when everything is on disk. */
   close(): Promise<void>
@@ -31,8 +31,8 @@ export interface DataDirectory {
 const credentialsName = 'credentials.json'
 
 /**
- * Opens, or begins, a data directory.
- * @throws Error naming the directory when it cannot be read or written.
+ * Opens or creates a data directory.
+ * @throws Error that names the directory if it cannot be read or written.
  */
 export async function openDataDirectory({
   path,

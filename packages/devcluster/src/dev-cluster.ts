@@ -1,4 +1,4 @@
-/** A whole cluster in one process: API server, controllers, scheduler, kubelets, and a simulated cloud. */
+/** A cluster in one process: API server, controllers, scheduler, kubelets, and a simulated cloud. */
 import type { Clock, Logger, Random, Runtime, Secret, Transport } from '@tenon/runtime'
 import {
   type ApiServer,
@@ -14,19 +14,19 @@ import { createKubelets, type Kubelets } from './kubelet/kubelets.ts'
 import type { KubeletSettings } from './kubelet/settings.ts'
 import { type SchedulerSettings, startScheduler } from './scheduler/scheduler.ts'
 
-/** What a simulated cloud gets of its cluster. */
+/** What a simulated cloud gets from its cluster. */
 export interface SimulatorParts {
-  /** Its random source is forked by the simulator under a name of its own. */
+  /** The simulator forks its random source under its own name. */
   readonly runtime: Runtime
   /** How instances become nodes. */
   readonly nodes: {
-    /** Lets booted instances into the cluster. */
+    /** Lets booted instances join the cluster. */
     readonly joiner: NodeJoiner
-    /** Runs nodes that need not join: those of a cloud that creates the Node objects itself. */
+    /** Runs nodes that need not join, for a cloud that creates Node objects itself. */
     readonly kubelets: KubeletRunner
   }
   readonly api: SimulatorApi
-  /** Where instances are stored; absent when they end with the process. */
+  /** Where instances are stored; absent if they end with the process. */
   readonly keptInstances?: <R extends InstanceRecord>() => KeptInstances<R>
 }
 
@@ -34,26 +34,25 @@ export interface SimulatorParts {
 interface SimulatorApi {
   /** The API server for a user, such as the cloud controller manager. */
   readonly as: (user: string) => LocalApi
-  /** The API server over HTTP as its administrator, without a socket: for a cloud that is an operator itself. */
+  /** The API server over HTTP as administrator, without a socket, for a cloud that is an operator. */
   readonly transport: Transport
   /** Of the API server, without `v`. */
   readonly version: string
 }
 
-/** A simulated cloud in a cluster. */
 export interface SimulatedCloud {
   /** Ends every timer, boot and kubelet. */
   stop(): void
 }
 
-/** Makes the simulated cloud of a cluster. */
+/** Creates the simulated cloud of a cluster. */
 export interface CloudSimulator<C extends SimulatedCloud> {
-  /** Creates what a fresh cluster in this cloud holds from the start. */
+  /** Creates the initial objects of a new cluster in this cloud. */
   prepare(api: LocalApi): void
   start(parts: SimulatorParts): C
 }
 
-/** What a cluster runs on; `settings` of a part that are absent take its defaults. */
+/** What a cluster needs; absent settings have defaults. */
 export interface DevClusterOptions<C extends SimulatedCloud> {
   readonly clock: Clock
   readonly random: Random
@@ -61,7 +60,7 @@ export interface DevClusterOptions<C extends SimulatedCloud> {
   readonly credentials: Credentials
   /** State of an earlier run. */
   readonly initial?: ApiServerOptions['initial']
-  /** Whether the state holds the simulated instances too, so that they outlive the process with it. */
+  /** Whether the state includes the simulated instances, so that they are kept between runs. */
   readonly keepsInstances?: boolean
   readonly gitVersion?: string
   readonly controllers?: Partial<ControllerSettings>
@@ -76,20 +75,20 @@ export interface DevClusterOptions<C extends SimulatedCloud> {
   readonly simulator: CloudSimulator<C>
 }
 
-/** A running cluster. Nothing listens on a socket before someone puts the handlers on one. */
+/** A running cluster. It opens no socket by itself. */
 export interface DevCluster<C extends SimulatedCloud> {
   readonly server: ApiServer
   readonly cloud: C
   readonly kubelets: Kubelets
-  /** The API server over HTTP as its administrator, without a socket. */
+  /** The API server over HTTP as administrator, without a socket. */
   readonly transport: Transport
-  /** Says where the API server is reached; instances join only there. */
+  /** Sets the address of the API server; instances only join there. */
   announce(host: string, port: number): void
-  /** Stops every part at once; open watches end. */
+  /** Stops every part at once; watches end. */
   stop(): void
 }
 
-/** Starts every part on the given clock. */
+/** Starts every part with the given clock. */
 export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOptions<C>): DevCluster<C> {
   const { clock, random, logger, credentials, simulator } = options
   const gitVersion = options.gitVersion ?? 'v1.34.1'
@@ -106,7 +105,7 @@ export function startDevCluster<C extends SimulatedCloud>(options: DevClusterOpt
     ...(options.featureGates && { featureGates: options.featureGates }),
     ...(options.callWebhook && { callWebhook: options.callWebhook }),
   })
-  // A cluster that goes on may have lost it on purpose.
+  // In a restored cluster, a user may have deleted these objects.
   if (options.initial === undefined) simulator.prepare(server.localAs('kubectl'))
   const parts = { clock, logger }
   const controllers = startControllers({

@@ -10,32 +10,32 @@ import type { ApiServer } from './apiserver/index.ts'
 
 const bootstrappers = 'system:bootstrappers'
 
-/** What a joining instance must have been told. */
+/** What a joining instance must know. */
 export interface JoinTarget {
-  /** Whether instances reach the API server under `https://host:port`. */
+  /** Whether `https://host:port` is an address of the API server. */
   readonly isEndpoint: (url: string) => boolean
   /** PEM. */
   readonly certificateAuthority: string
 }
 
-/** An instance that is up. */
+/** A running instance. */
 interface Guest {
   readonly spec: KubeletSpec
   kubelet: KubeletHandle
 }
 
 /**
- * Lets instances in whose endpoint, authority and bootstrap token are right, and starts their kubelets;
- * the token counts for the first time only.
+ * Lets instances with the right endpoint, authority and bootstrap token join, and starts their kubelets. The token is
+ * only needed the first time.
  */
 export function createJoiner(
   server: Pick<ApiServer, 'authenticate'>,
   kubelets: KubeletRunner,
   target: JoinTarget,
 ): NodeJoiner {
-  /** Instances that are up, by the name that they report under; only the kubelet of the last one runs. */
+  /** Running instances by node name; only the kubelet of the last one runs. */
   const up = new Map<string, Guest[]>()
-  /** Instances that have joined keep a certificate of their own on their disks, so that they survive a reboot. */
+  /** Instances that have joined store their own certificate, so that they can rejoin after a reboot. */
   const certified = new Set<string>()
   const start = (spec: KubeletSpec): KubeletHandle => {
     const { nodeName, providerId } = spec
@@ -46,7 +46,7 @@ export function createJoiner(
     certified.add(providerId)
     return { nodeName, stop: () => leave(guest) }
   }
-  // Of two instances with one name both report on real hosts: when one goes, the other goes on.
+  // If two instances have one name, on real hosts both report: when one ends, the other continues.
   const leave = (guest: Guest): void => {
     const { nodeName } = guest.spec
     const guests = up.get(nodeName) ?? []

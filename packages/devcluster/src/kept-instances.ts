@@ -1,4 +1,4 @@
-/** Stores the simulated instances with the objects of the cluster, so that both are saved in one order. */
+/** Stores simulated instances with the objects of the cluster, so that both are saved in one order. */
 import type { StoredObject } from './contract.ts'
 import type { Collection } from './storage/collection.ts'
 import type { Store } from './storage/store.ts'
@@ -11,7 +11,7 @@ export interface InstanceRecord {
 
 /** Where the instances of a simulated cloud are stored. */
 export interface KeptInstances<R extends InstanceRecord> {
-  /** What an earlier run left, in any order. */
+  /** The records of an earlier run, in any order. */
   all(): readonly R[]
   save(record: R): void
   remove(id: string): void
@@ -21,9 +21,7 @@ export interface KeptInstances<R extends InstanceRecord> {
 const collectionId = 'simulated-cloud/instances'
 const endpointsId = 'simulated-cloud/endpoints'
 
-/**
- * After a crash the saved state is one that existed: no object tells of an instance that was not saved.
- */
+/** Both are in one store, so that after a crash no saved object refers to an instance that was not saved. */
 export function keptInstances<R extends InstanceRecord>(store: Store): KeptInstances<R> {
   const collection = store.collection(collectionId)
   return {
@@ -41,15 +39,15 @@ export function keptInstances<R extends InstanceRecord>(store: Store): KeptInsta
   }
 }
 
-/** Where the API server was reached, in this run and earlier ones. */
+/** Addresses of the API server in this run and earlier ones. */
 export interface KeptEndpoints {
   has(url: string): boolean
   add(url: string): void
 }
 
 /**
- * Instances follow the API server when it starts again on another port, as they would behind a name:
- * what they were told at their birth stays right.
+ * Instances follow the API server to another port after a restart, as if it had a DNS name: the endpoint in their user
+ * data stays valid.
  */
 export function keptEndpoints(store: Store): KeptEndpoints {
   const collection = store.collection(endpointsId)

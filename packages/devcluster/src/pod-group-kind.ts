@@ -1,4 +1,4 @@
-/** The PodGroups that the embedded cluster serves (gangs.md 5.2). */
+/** The PodGroup kind of the embedded cluster (gangs.md 5.2). */
 import type { PodGroup, ResourceType } from '@tenon/api'
 import type { LocalApi } from './contract.ts'
 
@@ -10,14 +10,14 @@ export const podGroupKind: ResourceType<PodGroup> = {
   namespaced: true,
 }
 
-/** Keeps a PodGroup while pods of it have not finished. */
+/** Keeps a PodGroup until its pods have finished. */
 export const podGroupFinalizer = 'scheduling.k8s.io/podgroup-protection'
 
-/** Feature gates of Kubernetes that the cluster may be run without. */
+/** Feature gates of Kubernetes that can be turned off. */
 export interface KubernetesGates {
   /** PodGroups are served, and pods may belong to them (gangs.md 5.1). */
   readonly genericWorkload: boolean
-  /** PodGroups may ask for one domain of a node label. */
+  /** PodGroups may require one domain of a node label. */
   readonly topologyAwareWorkloadScheduling: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Puts objects of another cluster into this one as they are: uid, times and status included. */
+/** Copies objects of another cluster without changes: including uid, times and status. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import type { ApiServer } from './apiserver/index.ts'
 import { collectionId } from './apiserver/kinds/registry.ts'
@@ -11,8 +11,8 @@ export interface RestoredObject {
 }
 
 /**
- * Neither admitted nor validated: an API server has accepted them before. Their kinds have to be served.
- * Only `metadata.resourceVersion` is this server's.
+ * Without admission and validation, as an API server has accepted them before. Their kinds must be served. Only
+ * `metadata.resourceVersion` is new.
  */
 export function restoreObjects({ store }: Pick<ApiServer, 'store'>, objects: Iterable<RestoredObject>): void {
   for (const { type, object } of objects) {

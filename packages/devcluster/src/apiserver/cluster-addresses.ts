@@ -6,7 +6,7 @@ import { sameJson } from './equality.ts'
 import type { Served } from './kinds/registry.ts'
 import { internalError, invalid } from './http/status.ts'
 
-/** Services get addresses of 10.96.0.0/16; the first one is the API server's. */
+/** Services get addresses of 10.96.0.0/16; the first one is that of the API server. */
 const networkPrefix = '10.96'
 const network = `${networkPrefix}.0.0/16`
 export const apiServiceAddress = `${networkPrefix}.0.1`
@@ -31,7 +31,9 @@ interface ServiceSpec {
   readonly [field: string]: unknown
 }
 
-/** What a Service of a type has; a field that a new type has no use for goes with the old one. */
+/**
+ * Fields that a Service of each type needs. When the type changes, fields that it no longer needs are removed.
+ */
 const needs = {
   clusterAddress: (spec: ServiceSpec) => spec.type !== 'ExternalName',
   nodePorts: (spec: ServiceSpec) =>
@@ -43,8 +45,8 @@ const needs = {
 }
 
 /**
- * Gives a Service its cluster address and node ports; an update keeps those it has.
- * @throws ApiError 422 when an address or a port that was asked for is not to be had.
+ * Assigns a cluster IP and node ports to a Service; an update keeps existing ones.
+ * @throws ApiError 422 if a requested address or port is not available.
  */
 export function allocateAddresses(
   ctx: ServerContext,
@@ -68,7 +70,7 @@ function specOf(service: StoredObject): ServiceSpec {
   return (service['spec'] ?? {}) as ServiceSpec
 }
 
-/** Without what the old type had, the new one has no use for, and nobody changed. */
+/** Removes fields of the old type that the new type does not need, unless the client changed them. */
 function withoutOutlived(spec: ServiceSpec, before: ServiceSpec): ServiceSpec {
   const outlived = (need: (spec: ServiceSpec) => boolean) => need(before) && !need(spec)
   const gone = new Set<string>()
@@ -150,7 +152,7 @@ function freeAddress(used: ReadonlySet<string>): string {
   throw internalError('failed to allocate a serviceIP: range is full')
 }
 
-/** Keeps the ports asked for, then those the Service had for the same port, then draws free ones. */
+/** Keeps requested ports, then those that the Service had for the same port; draws others at random. */
 function withNodePorts(
   spec: ServiceSpec,
   ports: readonly ServicePort[],

@@ -6,7 +6,7 @@ import type { QuotaLedger } from './limits/quota-ledger.ts'
 import type { Registry } from './kinds/registry.ts'
 import type { User } from './authentication/user.ts'
 
-/** What every part of the API server works with. */
+/** What every part of the API server needs. */
 export interface ServerContext {
   readonly clock: Clock
   readonly random: Random
@@ -14,7 +14,7 @@ export interface ServerContext {
   readonly store: Store
   readonly registry: Registry
   readonly quotas: QuotaLedger
-  /** Whether writes record in `metadata.managedFields` who owns which fields. */
+  /** Whether writes record field ownership in `metadata.managedFields`. */
   readonly recordsOwners: boolean
   readonly gates: KubernetesGates
 }
@@ -22,24 +22,26 @@ export interface ServerContext {
 /** How unknown fields of a request body are treated. */
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
 
-/** Who writes, and how. */
+/** Options of a write. */
 export interface WriteOptions {
   /** Field manager recorded with the write. */
   readonly manager: string
   readonly fieldValidation: FieldValidation
-  /** Runs everything but the commit. */
+  /** Everything but the commit is done. */
   readonly dryRun: boolean
-  /** Collects what the client should be warned about. */
+  /** Collects warnings for the client. */
   readonly warnings: string[]
-  /** A part of this process: updates without a resourceVersion are allowed for every kind. */
+  /** For parts of this process: updates without a resourceVersion are allowed for every kind. */
   readonly internal: boolean
   /** Who writes. */
   readonly user: User
-  /** The answers of webhooks to this request; absent for parts of this process, which cannot wait for any. */
+  /**
+   * The responses of webhooks to this request; absent for parts of this process, which cannot wait for any.
+   */
   readonly webhooks?: WebhookCalls
 }
 
-/** Which object a request is about. */
+/** Identifies an object. */
 export interface ObjectKey {
   readonly namespace: string | undefined
   readonly name: string

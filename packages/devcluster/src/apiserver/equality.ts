@@ -1,4 +1,4 @@
-/** Whether two JSON values are the same; a field that is `undefined` counts as absent. */
+/** Equality of JSON values; an `undefined` field counts as absent. */
 import { ownValue } from '@tenon/api'
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true

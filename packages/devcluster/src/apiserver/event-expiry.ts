@@ -4,7 +4,10 @@ import type { ServerContext } from './context.ts'
 const eventLifetimeMs = 60 * 60_000
 const sweepIntervalMs = 60_000
 
-/** Removes old events as time passes. @returns a function that ends it. */
+/**
+ * Removes old events as time passes.
+ * @returns a function that stops this.
+ */
 export function expireEvents(ctx: ServerContext): () => void {
   const events = ctx.store.collection('events')
   const lastSeen = new Map<string, number>()
@@ -21,7 +24,7 @@ export function expireEvents(ctx: ServerContext): () => void {
   }
   const sweep = () => {
     const oldest = ctx.clock.now() - eventLifetimeMs
-    // A map keeps its keys in the order of their last change, so the old ones come first.
+    // Keys are in the order of their last change, so old ones come first.
     for (const [key, at] of lastSeen) {
       if (at > oldest) break
       ctx.store.remove(events, key)

@@ -23,16 +23,16 @@ import { Subscriptions } from './subscriptions.ts'
 import { updateObject } from './verbs/update.ts'
 import { readObject } from './verbs/writing.ts'
 
-/** The API for the parts of this process. */
+/** The API for parts of this process. */
 export class InProcessApi implements LocalApi {
   readonly #ctx: ServerContext
   readonly #subscriptions: Subscriptions
   readonly #options: WriteOptions
-  /** What types stand for, as long as the registry stays what it is. */
+  /** Resolved types, valid until the registry changes. */
   #known = new WeakMap<ResourceType, Served>()
   #generation = -1
 
-  /** @param manager field manager under which writes are recorded. */
+  /** @param manager field manager of the writes. */
   constructor(ctx: ServerContext, manager: string) {
     this.#ctx = ctx
     this.#subscriptions = new Subscriptions(ctx)
@@ -168,7 +168,7 @@ export class InProcessApi implements LocalApi {
   }
 }
 
-/** Objects from inside may leave their type to the call. */
+/** The object with the type of the call, which it may omit. */
 function typed(type: ResourceType, object: KubeObject): StoredObject {
   const full = object as StoredObject
   if (full.apiVersion !== undefined && full.kind !== undefined) return full

@@ -2,9 +2,9 @@ import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../contract.ts'
 import { sameJson } from './equality.ts'
 
-/** What is accepted and kept, but has no effect on the embedded cluster. */
+/** A field that is stored but has no effect in the embedded cluster. */
 interface Gap {
-  /** Path from the object, the pod's or the Job's spec; empty for the whole kind. */
+  /** Path from the object, or from the spec of a pod or Job; empty for the whole kind. */
   readonly path: string
   /** Absent: any value. */
   readonly when?: (value: unknown) => boolean
@@ -31,7 +31,7 @@ const unmeasured = (value: unknown): boolean =>
 
 const whole = (why: string): readonly Gap[] => [{ path: '', why }]
 
-/** Gaps of a kind, by collection; paths begin at `spec`. */
+/** Gaps of each collection; paths begin at `spec`. */
 const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
   'networkpolicies.networking.k8s.io': whole('there is no traffic that it could bound'),
   'ingresses.networking.k8s.io': whole('no ingress controller runs unless you install one'),
@@ -68,7 +68,7 @@ const kindGaps: Readonly<Record<string, readonly Gap[]>> = {
   'jobs.batch': jobGaps,
 }
 
-/** Where a kind holds the spec of a pod or of a Job. */
+/** Where a kind contains the spec of a pod or Job. */
 const templates: Readonly<Record<string, readonly (readonly [path: string, gaps: readonly Gap[]])[]>> = {
   'deployments.apps': [['spec.template.spec', podGaps]],
   'replicasets.apps': [['spec.template.spec', podGaps]],
@@ -82,7 +82,7 @@ const templates: Readonly<Record<string, readonly (readonly [path: string, gaps:
   ],
 }
 
-/** Names of everything that {@link simulationWarnings} warns of: fields, and plurals of whole kinds. */
+/** All fields and kinds that {@link simulationWarnings} warns about. */
 export function gapNames(): readonly string[] {
   const ofKinds = Object.entries(kindGaps).flatMap(([collection, gaps]) =>
     gaps.map(({ path }) => (path === '' ? (collection.split('.')[0] ?? '') : path)),
@@ -90,7 +90,7 @@ export function gapNames(): readonly string[] {
   return [...new Set([...ofKinds, ...podGaps.map(({ path }) => path), ...jobGaps.map(({ path }) => path)])]
 }
 
-/** Names what of an object has no effect here; nothing that an update leaves as it was. */
+/** Warnings about fields without effect, except those that an update does not change. */
 export function simulationWarnings(
   collection: string,
   object: StoredObject,

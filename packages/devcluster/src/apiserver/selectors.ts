@@ -24,19 +24,22 @@ interface FieldTerm {
   readonly value: string
 }
 
-/** Which objects of a resource a request wants. */
+/** Which objects of a resource a request selects. */
 export interface Selection {
   readonly matches: (object: StoredObject) => boolean
-  /** The only name that can match, when the field selector pins it. */
+  /** The only name that can match, if the field selector has one. */
   readonly name: string | undefined
-  /** False when every object matches. */
+  /** False if every object matches. */
   readonly narrows: boolean
 }
 
 /** Everything. */
 const everything: Selection = { matches: () => true, name: undefined, narrows: false }
 
-/** Compiles the selectors of a query. @throws ApiError 400 for unknown fields and bad syntax. */
+/**
+ * Compiles the selectors of a query.
+ * @throws ApiError 400 for unknown fields and syntax errors.
+ */
 export function compileSelection(served: Served, query: URLSearchParams): Selection {
   const labelText = query.get('labelSelector') ?? ''
   const fieldText = query.get('fieldSelector') ?? ''
@@ -82,7 +85,7 @@ function fieldTerm(part: string, whole: string): FieldTerm {
   return { field: field.trim(), equal: operator !== '!=', value: value.trim() }
 }
 
-/** Names of selectable fields: asked of an empty object, as they do not depend on the object. */
+/** Names of selectable fields, from an empty object, as they do not depend on it. */
 function selectable(served: Served): string[] {
   const { kind } = served.definition
   const probe = { apiVersion: served.apiVersion, kind, metadata: { name: '' } } as StoredObject

@@ -2,7 +2,7 @@ import type { KubeObject, ResourceType } from '@tenon/api'
 import type { LocalApi } from '../contract.ts'
 import { apiServiceAddress } from './cluster-addresses.ts'
 
-/** Where the API server is reached and how clients know it. */
+/** The address of the API server and its certificate authority. */
 export interface Endpoint {
   readonly host: string
   readonly port: number
@@ -46,7 +46,7 @@ const priorityClassType: ResourceType = {
   namespaced: false,
 }
 
-/** Creates what every cluster has from the start; what is there already stays. */
+/** Creates the default objects of a cluster; existing ones stay unchanged. */
 export function createStartObjects(api: LocalApi): void {
   for (const name of ['default', 'kube-system', 'kube-public', 'kube-node-lease'])
     ensure(api, namespaceType, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
@@ -69,7 +69,7 @@ export function createStartObjects(api: LocalApi): void {
   })
 }
 
-/** Tells the cluster where its API server is: the default Endpoints and the public cluster-info. */
+/** Publishes the address of the API server: the default Endpoints and the public cluster-info. */
 export function publishEndpoint(api: LocalApi, endpoint: Endpoint): void {
   replace(api, endpointsType, {
     apiVersion: 'v1',
@@ -90,7 +90,7 @@ export function publishEndpoint(api: LocalApi, endpoint: Endpoint): void {
   })
 }
 
-/** A kubeconfig without a user: what a joining instance may know. */
+/** A kubeconfig without a user, for joining instances. */
 function clusterInfo({ host, port, certificateAuthority }: Endpoint): string {
   return [
     'apiVersion: v1',
@@ -121,7 +121,7 @@ function priorityClass(api: LocalApi, name: string, value: number, description: 
 type NewObject = KubeObject & { readonly [field: string]: unknown }
 
 function ensure(api: LocalApi, type: ResourceType, object: NewObject): void {
-  // Asked first: creating a Service again would stumble over its own address.
+  // Read first, as creating an existing Service would conflict with its own address.
   if (api.get(type, object.metadata.namespace, object.metadata.name) === undefined) api.create(type, object)
 }
 

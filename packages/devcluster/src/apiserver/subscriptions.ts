@@ -7,7 +7,7 @@ import type { Served } from './kinds/registry.ts'
 interface Subscriber {
   readonly view: Served['view']
   readonly handler: LocalHandler<KubeObject>
-  /** Changes up to here were part of the state at the beginning. */
+  /** Earlier changes are part of the initial state. */
   readonly since: number
   ended: boolean
 }
@@ -15,8 +15,7 @@ interface Subscriber {
 type Delivery = { readonly collection: Collection; readonly change: Change } | (() => void)
 
 /**
- * Delivers commits to the parts of this process: in commit order over all resources, after the
- * write that caused them has returned.
+ * Delivers commits to parts of this process, in commit order over all resources, after the write has returned.
  */
 export class Subscriptions {
   readonly #ctx: ServerContext
@@ -85,7 +84,7 @@ export class Subscriptions {
     }
   }
 
-  /** A bug of one listener must not keep the others from their events. */
+  /** A bug in one listener must not affect the others. */
   #guarded(call: () => void): void {
     try {
       call()

@@ -3,27 +3,31 @@ import type { ClusterStore } from './loop/cluster-store.ts'
 import type { EventRecorder } from './loop/event-recorder.ts'
 import type { ReconcileLoop } from './loop/reconcile-loop.ts'
 
-/** What the operator of a cluster may choose about its controllers. Times in milliseconds. */
+/** Settings of the controllers. Times in milliseconds. */
 export interface ControllerSettings {
-  /** PEM put into every namespace's `kube-root-ca.crt`; empty for none. */
+  /** PEM for the `kube-root-ca.crt` of every namespace; empty for none. */
   readonly certificateAuthority: string
-  /** A node that reported nothing for so long is Unknown. */
+  /** A node without a report for this time becomes Unknown. */
   readonly nodeMonitorGraceMs: number
-  /** The same for a node that never reported. */
+  /** The same for a node that has never reported. */
   readonly nodeStartupGraceMs: number
-  /** How long a node must be gone before its pods are removed. */
+  /** How long a node must be gone before its pods are deleted. */
   readonly podGcQuarantineMs: number
-  /** Finished pods kept at most. */
+  /** Maximum finished pods. */
   readonly terminatedPodThreshold: number
-  /** Least time between two looks of a controller at the same many objects; what happens meanwhile is seen at once. */
+  /**
+   * Minimum time between two reconciles of a key with many objects; changes meanwhile are handled together.
+   */
   readonly leastRestMs: number
   /** Whether controllers write Events. */
   readonly recordsEvents: boolean
-  /** Controllers that do not run, by the names of `kube-controller-manager`: somebody else does their work. */
+  /**
+   * Controllers that do not run, by their `kube-controller-manager` names, as something else does their work.
+   */
   readonly without: readonly WorkloadControllerName[]
 }
 
-/** Controllers of workloads, as `kube-controller-manager --controllers` names them. */
+/** Workload controllers, as in `kube-controller-manager --controllers`. */
 export type WorkloadControllerName =
   | 'cronjob-controller'
   | 'deployment-controller'
@@ -34,7 +38,7 @@ export type WorkloadControllerName =
   | 'replicationcontroller-controller'
   | 'statefulset-controller'
 
-/** What holds for settings that nobody gave; the times are those of a real cluster. */
+/** Default settings; the times are those of a real cluster. */
 export const defaultSettings: ControllerSettings = {
   certificateAuthority: '',
   nodeMonitorGraceMs: 40_000,
@@ -46,7 +50,7 @@ export const defaultSettings: ControllerSettings = {
   without: [],
 }
 
-/** What every controller is given. */
+/** What every controller gets. */
 export interface ControllerContext {
   readonly store: ClusterStore
   readonly loop: ReconcileLoop

@@ -34,7 +34,7 @@ export type { ControllerSettings } from './context.ts'
 
 type StartController = (context: ControllerContext) => void
 
-/** In the order in which they start; those with a name may be left out. */
+/** In the order in which they start; those with a name may be turned off. */
 const controllers: readonly (StartController | readonly [WorkloadControllerName, StartController])[] = [
   ['deployment-controller', deployments],
   ['replicaset-controller', replicaSets],
@@ -60,8 +60,8 @@ const controllers: readonly (StartController | readonly [WorkloadControllerName,
 ]
 
 /**
- * Starts the controllers of a cluster on its API. They keep no state of their own that matters:
- * stopped and started again over the same API they go on where they were.
+ * Starts the controllers of a cluster on its API. They have no state that matters: after a restart with the same API
+ * they continue.
  */
 export function startControllers(options: {
   readonly api: LocalApi

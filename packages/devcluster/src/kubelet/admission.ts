@@ -1,12 +1,12 @@
 import type { NodeEntry, PodFacts, ResourceTable } from '@tenon/filters'
 import type { PendingResize } from './pod-status.ts'
 
-/** Whether a pod is taken, or why not in the words of its status. */
+/** Whether a kubelet admits a pod, or why not, as in its status. */
 export type Admission =
   | { readonly kind: 'admitted' }
   | { readonly kind: 'rejected'; readonly reason: string; readonly message: string }
 
-/** Whether a node takes a pod beside those it keeps: node affinity, host ports and resources. */
+/** Whether a node admits a pod in addition to its own: node affinity, host ports and resources. */
 export function admitPod(facts: PodFacts, entry: NodeEntry, table: ResourceTable): Admission {
   if (facts.nodes !== undefined && !facts.nodes.matches(entry.name, entry.labels)) {
     const why = "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
@@ -25,7 +25,7 @@ export function admitPod(facts: PodFacts, entry: NodeEntry, table: ResourceTable
   return { kind: 'admitted' }
 }
 
-/** Why a pod that the node keeps cannot have what it wants instead; undefined when it can. */
+/** Why a pod of the node cannot be resized to what it wants; undefined if it can. */
 export function resizeRefusal(
   has: PodFacts,
   wants: PodFacts,

@@ -23,8 +23,8 @@ type AttachmentState =
 const stepMs = 250
 
 /**
- * Attaches CSI volumes where pods need them and detaches them afterwards, as the attach-detach
- * controller and CSI's attacher do together: VolumeAttachment objects and the Node's lists.
+ * Attaches CSI volumes for pods and detaches them afterwards, like the attach-detach controller and the CSI attacher
+ * together: VolumeAttachment objects and the lists in the Node's status.
  */
 export class AttachDetach {
   readonly #context: KubeletContext
@@ -33,13 +33,13 @@ export class AttachDetach {
   readonly #known = new Map<string, { readonly attachment: Attachment; state: AttachmentState }>()
   #armed = false
 
-  /** @param isRunning whether a node's kubelet can say that a volume is no longer in use. */
+  /** @param isRunning whether a node's kubelet runs, and so can unmount a volume. */
   constructor(context: KubeletContext, isRunning: (nodeName: string) => boolean) {
     this.#context = context
     this.#isRunning = isRunning
   }
 
-  /** A pod bound to a node appeared or changed; `undefined` when it is gone or has ended. */
+  /** Call it for new, changed and removed pods; `undefined` for a pod that is gone or has ended. */
   observePod(uid: string, pod: Pod | undefined): void {
     const before = this.#pods.get(uid)
     if (pod === undefined) this.#pods.delete(uid)
@@ -63,7 +63,7 @@ export class AttachDetach {
     })
   }
 
-  /** One round: begin what is wanted, end what is not, finish what is due. Repeats while in motion. */
+  /** One pass: starts and finishes attachments and detachments. Repeats while any is in progress. */
   #step(): void {
     const wanted = this.#wanted()
     for (const attachment of wanted.values()) this.#attach(attachment)
@@ -115,7 +115,7 @@ export class AttachDetach {
     this.#known.set(attachment.name, { attachment, state: { kind: 'attaching', doneAt } })
   }
 
-  /** A node that does not answer may still write to the volume, so detaching waits long. */
+  /** The kubelet of a silent node may still write to the volume, so detaching waits long. */
   #beginDetach(attachment: Attachment): void {
     const { clock, random, settings } = this.#context
     const delay = this.#isRunning(attachment.nodeName)
@@ -163,7 +163,7 @@ export class AttachDetach {
     )
   }
 
-  /** The CSI volumes a pod needs; undefined while a claim of it is not bound yet. */
+  /** The CSI volumes of a pod; undefined while one of its claims is not bound. */
   #attachmentsOf(pod: Pod): Attachment[] | undefined {
     const { api, table } = this.#context
     const nodeName = pod.spec.nodeName ?? ''

@@ -1,15 +1,18 @@
-/** What the containers of a pod have of their node, which is not what the pod asks for while a resize in place waits. */
+/**
+ * The resources allocated to the containers of a pod, which differ from its requests while an in-place resize is
+ * pending.
+ */
 import type { Container, Pod, ResourceRequirements } from '@tenon/api'
 
-/** Containers with the resources that they have. */
+/** Containers with their allocated resources. */
 export type GivenContainers = Pick<Pod['spec'], 'containers' | 'initContainers'>
 
-/** Whether the pod's status tells what its containers have, as it does once the pod was resized in place. */
+/** Whether the pod's status has allocated resources, as it does after the first in-place resize. */
 export function isTold({ status }: Pick<Pod, 'status'>): boolean {
   return (status?.containerStatuses ?? []).some(({ resources }) => resources !== undefined)
 }
 
-/** What the containers of a pod have: what its status tells, or else what it asks for. */
+/** The allocated resources of the containers: from the status, or else their requests. */
 export function givenContainers(pod: Pod): GivenContainers {
   const { spec, status } = pod
   if (!isTold(pod)) return spec
@@ -22,7 +25,7 @@ export function givenContainers(pod: Pod): GivenContainers {
   return { containers: containers.map(of), ...(initContainers && { initContainers: initContainers.map(of) }) }
 }
 
-/** The pod as one that asks for what these containers have, and has it. */
+/** The pod with requests equal to the allocated resources. */
 export function podWith(
   { metadata, spec, ...pod }: Pod,
   { containers, initContainers }: GivenContainers,
@@ -36,7 +39,7 @@ export function podWith(
   }
 }
 
-/** By name of the container what it has. */
+/** Allocated resources by container name. */
 export function allocationsOf({
   containers,
   initContainers = [],
@@ -44,7 +47,7 @@ export function allocationsOf({
   return new Map([...containers, ...initContainers].map(({ name, resources = {} }) => [name, resources]))
 }
 
-/** Whether the containers have what they are asked to have. */
+/** Whether allocated and requested resources are equal. */
 export function isGiven(given: GivenContainers, asked: GivenContainers): boolean {
   if (given.containers === asked.containers && given.initContainers === asked.initContainers) return true
   const text = ({ containers, initContainers = [] }: GivenContainers) =>

@@ -15,7 +15,7 @@ export interface KubeletContext {
   readonly table: ResourceTable
 }
 
-/** Runs a write; a refusal by the API server is logged and answered with `undefined`. */
+/** Runs a write; a refusal by the API server is logged and returns `undefined`. */
 export function attempt<T>(logger: Logger, failure: string, write: () => T): T | undefined {
   try {
     return write()

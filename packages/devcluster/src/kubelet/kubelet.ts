@@ -25,7 +25,7 @@ export class Kubelet implements KubeletHandle {
   readonly spec: KubeletSpec
   readonly #context: KubeletContext
   readonly #workers = new Map<string, PodWorker>()
-  /** What the pods kept here take together. */
+  /** What the admitted pods use together. */
   readonly #taken: NodeEntry
   readonly #resizes: Resizes
   readonly #host: WorkerHost
@@ -71,7 +71,7 @@ export class Kubelet implements KubeletHandle {
     }
   }
 
-  /** Registers the Node and begins to keep it. */
+  /** Registers the Node and starts its heartbeats. */
   begin(): void {
     const { clock, random, settings, timers } = this.#context
     this.#ready = this.spec.wasReady === true
@@ -83,7 +83,7 @@ export class Kubelet implements KubeletHandle {
       this.#reportStatus(clock.now())
       this.#devices.begin()
     })
-    // Nodes that came together do not beat together forever.
+    // Jitter, so that nodes that started together do not send heartbeats together.
     timers.after(draw(random, [settings.leaseRenewMs / 2, settings.leaseRenewMs]), () => this.#beat())
   }
 
@@ -95,12 +95,12 @@ export class Kubelet implements KubeletHandle {
     this.#onStop()
   }
 
-  /** Neither renews its lease nor reports for so long; pods go on. */
+  /** Sends no heartbeats for this time; pods continue. */
   silence(ms: number): void {
     this.#silentUntil = this.#context.clock.monotonic() + ms
   }
 
-  /** A pod bound to this node appeared or changed. */
+  /** Call it when a pod bound to this node is added or changed. */
   observePod(pod: Pod): void {
     const uid = pod.metadata.uid ?? ''
     const known = this.#workers.get(uid)
@@ -121,7 +121,7 @@ export class Kubelet implements KubeletHandle {
     }
     this.#taken.add(worker.facts)
     worker.begin()
-    // A pod that waited for room before this kubelet took it over waits on, behind what the others have.
+    // A pending resize of an earlier run waits behind those of the other pods.
     if (worker.wanted() !== undefined) this.#context.timers.after(0, () => this.#observeResize(worker))
   }
 
@@ -233,7 +233,7 @@ export class Kubelet implements KubeletHandle {
   }
 }
 
-/** Pod addresses of one node; the lowest free one is taken. */
+/** Pod addresses of one node; assigns the lowest free one. */
 class PodAddresses {
   readonly #subnet: string
   readonly #taken = new Set<number>()

@@ -8,7 +8,7 @@ import type { KubeletContext } from './kubelet-context.ts'
 import { defaultKubeletSettings, type KubeletSettings } from './settings.ts'
 import { TimerQueue } from './timer-queue.ts'
 
-/** What kubelets run on; settings that are absent take their defaults. */
+/** What kubelets need; absent settings have defaults. */
 export interface KubeletOptions {
   readonly api: LocalApi
   readonly clock: Clock
@@ -19,17 +19,19 @@ export interface KubeletOptions {
 
 /** The kubelets of one process. */
 export interface Kubelets extends KubeletRunner {
-  /** Stops all kubelets and the subscription they share. */
+  /** Stops all kubelets and their shared subscription. */
   stop(): void
-  /** Names of the nodes whose kubelets run, sorted. */
+  /** Names of nodes with a running kubelet, sorted. */
   running(): readonly string[]
-  /** The kubelet of the node, if it runs, gives no sign of life for so long. */
+  /** The kubelet of the node, if it runs, sends no heartbeats for this time. */
   silence(nodeName: string, ms: number): void
-  /** The kubelet of the node, if it runs, comes back under another name; nobody reports for the old Node any more. */
+  /**
+   * The kubelet of the node, if it runs, restarts under another node name; nothing reports for the old Node any more.
+   */
   rename(nodeName: string, to: string): void
 }
 
-/** Prepares kubelets; each one begins with `start`. */
+/** Creates the runner; each kubelet begins with `start`. */
 export function createKubelets(options: KubeletOptions): Kubelets {
   return new KubeletPool(options)
 }
@@ -37,9 +39,9 @@ export function createKubelets(options: KubeletOptions): Kubelets {
 class KubeletPool implements Kubelets {
   readonly #context: KubeletContext
   readonly #kubelets = new Map<string, Kubelet>()
-  /** All bound pods by node and uid: a kubelet may start after pods were bound to its node. */
+  /** All bound pods by node and uid, as a kubelet may start after pods were bound to its node. */
   readonly #podsByNode = new Map<string, Map<string, Pod>>()
-  /** What runs on the instance of a kubelet under its new name. */
+  /** The new kubelet of a renamed instance. */
   readonly #renamed = new Map<Kubelet, KubeletHandle>()
   readonly #attachDetach: AttachDetach
   readonly #unsubscribe: () => void

@@ -1,4 +1,4 @@
-/** The drivers of one node: they publish its devices once it is Ready, and prepare those of pods that start. */
+/** The DRA drivers of one node: publish its devices once it is Ready, and prepare those of starting pods. */
 import { kinds, type Pod, type ResourceClaim, type ResourceSliceTemplate, slicesOf } from '@tenon/api'
 import { consumerOf } from '@tenon/filters'
 import type { KubeletSpec } from '../contract.ts'
@@ -18,7 +18,10 @@ export class NodeDevices {
     this.#templates = devices
   }
 
-  /** The node is Ready: the drivers start. @param delayMs until they publish. */
+  /**
+   * Call it when the node is Ready.
+   * @param delayMs until the devices are published.
+   */
   begin(delayMs?: number): void {
     if (this.#templates.length === 0) return
     const { random, settings, timers } = this.#context
@@ -33,7 +36,7 @@ export class NodeDevices {
     this.#cancel?.()
   }
 
-  /** Publishes what is missing, such as after the Node was deleted and registered again. */
+  /** Publishes missing slices, for example after the Node was deleted and registered again. */
   assert(): void {
     if (!this.#isRunning) return
     const { api, logger } = this.#context
@@ -45,7 +48,7 @@ export class NodeDevices {
     }
   }
 
-  /** Whether every claim of the pod has devices that are reserved for it and whose drivers run here. */
+  /** Whether every claim of the pod is allocated, reserved for the pod, and its drivers run here. */
   isReadyFor(pod: Pod): boolean {
     const references = pod.spec.resourceClaims ?? []
     if (references.length === 0) return true

@@ -14,10 +14,10 @@ import type { KubeletSettings } from './settings.ts'
 
 export const leaseNamespace = 'kube-node-lease'
 const hostname = 'kubernetes.io/hostname'
-/** Where kubelets serve logs and exec, unless they are told otherwise. */
+/** The default port of kubelets. */
 const kubeletPort = 10250
 
-/** Labels that a kubelet sets on a Node that existed before it; all others are left as they are. */
+/** Labels that a kubelet sets on an existing Node; others are not changed. */
 const reappliedLabels = [
   hostname,
   'kubernetes.io/os',
@@ -47,7 +47,7 @@ export function newNode(spec: KubeletSpec, nowMs: number): Node {
   }
 }
 
-/** What a kubelet changes on a Node that exists already; undefined when nothing. */
+/** What a kubelet changes on an existing Node; undefined if nothing. */
 export function adoptionPatch(spec: KubeletSpec, node: Node): object | undefined {
   const wanted = nodeLabels(spec)
   const labels: Record<string, string> = {}
@@ -60,7 +60,7 @@ export function adoptionPatch(spec: KubeletSpec, node: Node): object | undefined
   return { metadata: { labels }, ...(needsProviderId ? { spec: { providerID: spec.providerId } } : {}) }
 }
 
-/** The whole status a kubelet answers for; conditions of others are kept. */
+/** The status that a kubelet writes; conditions of others are kept. */
 export function nodeStatus(
   spec: KubeletSpec,
   ready: boolean,
@@ -89,7 +89,7 @@ export function nodeStatus(
   }
 }
 
-/** Whether the Node no longer says what its kubelet last reported. */
+/** Whether the Node's status differs from what its kubelet last reported. */
 export function statusDiffers(spec: KubeletSpec, ready: boolean, node: Node): boolean {
   const status = node.status
   return (
@@ -103,7 +103,7 @@ export function statusDiffers(spec: KubeletSpec, ready: boolean, node: Node): bo
   )
 }
 
-/** The server writes amounts in their shortest form, so another text may be the same amount. */
+/** The server normalizes quantities, so different texts may be equal. */
 function amountsDiffer(
   wanted: Readonly<Record<string, string>>,
   found: Readonly<Record<string, string>> | undefined,

@@ -1,7 +1,7 @@
 import type { Container, ContainerStatus, Pod, PodCondition, ResourceRequirements } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 
-/** How far a pod has come; its containers share one fate. */
+/** The state of a pod; all its containers have the same one. */
 type ContainerState =
   | {
       readonly kind: 'waiting'
@@ -15,7 +15,7 @@ type ContainerState =
       readonly endMs: number
     }
 
-/** What a kubelet knows of a pod, from which its status is written. */
+/** The state of a pod, from which its status is written. */
 export interface PodProgress {
   readonly startMs: number
   readonly hostIp: string | undefined
@@ -23,18 +23,18 @@ export interface PodProgress {
   readonly containers: ContainerState
   readonly restarts: number
   readonly lastEnd: Extract<ContainerState, { kind: 'terminated' }> | undefined
-  /** Init containers that have finished; sidecars count when they run. */
+  /** Finished init containers; sidecars count when they run. */
   readonly initsDone: number
-  /** Whether init container number `initsDone` runs now. */
+  /** Whether init container number `initsDone` is running. */
   readonly initRunning: boolean
   readonly terminal: boolean
-  /** What the containers have, by name; told from the first resize in place on. */
+  /** Allocated resources by container; set after the first in-place resize. */
   readonly allocated: ReadonlyMap<string, ResourceRequirements> | undefined
-  /** Why the pod does not get what it asks for now. */
+  /** Why a requested resize is pending. */
   readonly pendingResize: PendingResize | undefined
 }
 
-/** A resize in place that waits for room, or that the node can never serve. */
+/** A resize that waits for room, or that the node can never fulfil. */
 export interface PendingResize {
   readonly reason: 'Deferred' | 'Infeasible'
   readonly message: string
@@ -42,7 +42,7 @@ export interface PendingResize {
 
 const pendingType = 'PodResizePending'
 
-/** The status that says `progress`; conditions of others are kept. */
+/** The status for `progress`; conditions of others are kept. */
 export function podStatus(pod: Pod, progress: PodProgress, nowMs: number): object {
   const { containers, hostIp, podIp } = progress
   const running = containers.kind === 'running'
@@ -64,7 +64,7 @@ export function podStatus(pod: Pod, progress: PodProgress, nowMs: number): objec
   }
 }
 
-/** The status of a pod that its node refuses. */
+/** The status of a pod that its node rejects. */
 export function rejectedStatus(reason: string, message: string, nowMs: number): object {
   return { phase: 'Failed', reason, message: `Pod was rejected: ${message}`, startTime: rfc3339(nowMs) }
 }
@@ -108,7 +108,7 @@ export function readinessGatesOf({ spec }: Pod): readonly { readonly conditionTy
   return readinessGates ?? []
 }
 
-/** Why the gates keep a pod from being ready; somebody else sets their conditions. */
+/** The readiness gate that keeps the pod from being ready; others set its condition. */
 function closedGate(pod: Pod): { readonly reason: string; readonly message: string } | undefined {
   const problems = readinessGatesOf(pod).flatMap(({ conditionType }) => {
     const status = pod.status?.conditions?.find(({ type }) => type === conditionType)?.status
@@ -120,7 +120,7 @@ function closedGate(pod: Pod): { readonly reason: string; readonly message: stri
   return { reason: 'ReadinessGatesNotReady', message: problems.join(', ') }
 }
 
-/** What a container has, once its pod was resized in place. */
+/** The allocated resources of a container, after the first in-place resize of its pod. */
 function allocation({ name }: Container, { allocated }: PodProgress): Partial<ContainerStatus> {
   const resources = allocated?.get(name)
   return resources === undefined ? {} : { resources, allocatedResources: resources.requests ?? {} }

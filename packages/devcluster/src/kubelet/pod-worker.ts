@@ -18,19 +18,19 @@ import {
 } from './pod-status.ts'
 import { draw } from './settings.ts'
 
-/** What a worker needs from the kubelet it belongs to. */
+/** What a worker needs from its kubelet. */
 export interface WorkerHost {
   readonly hostIp: string | undefined
   /** An address for a pod; released with `releaseIp`. */
   takeIp(): string
   releaseIp(ip: string): void
-  /** Calls `start` when the node may start one more pod; `startDone` gives the turn on. */
+  /** Calls `start` when the node may start one more pod; `startDone` ends its turn. */
   whenStartAllowed(start: () => void): void
   startDone(): void
   volumesReady(pod: Pod): boolean
-  /** Whether the claims of the pod have devices, reserved for it, whose drivers run on the node. */
+  /** Whether the pod's claims are allocated, reserved for it, and their drivers run on the node. */
   devicesReady(pod: Pod): boolean
-  /** The pod no longer takes room on the node; may be said more than once. */
+  /** The pod no longer uses resources of the node; may be called more than once. */
   ended(facts: PodFacts): void
 }
 
@@ -38,19 +38,19 @@ const runSecondsAnnotation = 'tenon.sh/run-seconds'
 const exitCodeAnnotation = 'tenon.sh/exit-code'
 const firstCrashBackoffMs = 10_000
 const longestCrashBackoffMs = 300_000
-/** The exit code of a process that SIGTERM ended before its time. */
+/** Exit code after SIGTERM. */
 const terminated = 143
 const volumeRetryMs = 500
-/** The exit code of a process that SIGKILL ended. */
+/** Exit code after SIGKILL. */
 const killed = 137
 
 /**
- * Keeps one pod on a node: starts it, ends or restarts it, stops it when it is deleted. Every
- * transition is one status write; whatever a timer of this worker does is bound to its life.
+ * Runs one pod on a node: starts it, ends or restarts it, and stops it when it is deleted. Every transition is one
+ * status write. Timers end with the worker.
  */
 export class PodWorker {
   #facts: PodFacts
-  /** The containers with what they have of the node. */
+  /** The containers with their allocated resources. */
   #given: GivenContainers
   readonly #context: KubeletContext
   readonly #host: WorkerHost
@@ -59,7 +59,7 @@ export class PodWorker {
   #stage: 'new' | 'queued' | 'starting' | 'running' | 'stopping' | 'ended' = 'new'
   #cancel: (() => void) | undefined
   #cancelDeadline: (() => void) | undefined
-  /** When a stopping pod is gone. */
+  /** When a stopping pod ends. */
   #stopAt = Number.POSITIVE_INFINITY
 
   constructor(context: KubeletContext, host: WorkerHost, pod: Pod) {
@@ -83,19 +83,19 @@ export class PodWorker {
     }
   }
 
-  /** What the pod has of its node. */
+  /** The pod with its allocated resources. */
   get facts(): PodFacts {
     return this.#facts
   }
 
-  /** What the pod asks of its node instead of what it has; undefined when that is the same. */
+  /** The pod with its requested resources; undefined if they are equal to the allocated ones. */
   wanted(): PodFacts | undefined {
     const { spec } = this.#pod
     if (this.#stage === 'stopping' || this.#stage === 'ended' || isGiven(this.#given, spec)) return undefined
     return podFacts(podWith(this.#pod, spec), this.#context.table)
   }
 
-  /** The pod gets what it asks for, as {@link wanted} says. */
+  /** Allocates the resources of {@link wanted}. */
   resize(facts: PodFacts): void {
     this.#facts = facts
     this.#given = this.#pod.spec
@@ -103,7 +103,7 @@ export class PodWorker {
     this.#report()
   }
 
-  /** The pod does not get what it asks for, now or ever; `undefined`: it no longer asks for anything else. */
+  /** The resize is pending or infeasible; `undefined`: none is requested any more. */
   keep(pendingResize: PendingResize | undefined): void {
     const before = this.#progress.pendingResize
     if (before?.reason === pendingResize?.reason && before?.message === pendingResize?.message) return
@@ -111,7 +111,7 @@ export class PodWorker {
     this.#report()
   }
 
-  /** Takes the pod over: a new one is started, a running one is kept, one being deleted is stopped. */
+  /** Takes over the pod: starts a new one, continues a running one, stops a deleted one. */
   begin(): void {
     this.#armDeadline()
     const phase = this.#pod.status?.phase
@@ -121,7 +121,7 @@ export class PodWorker {
       this.#stopPod()
     } else if (this.#stage === 'new') {
       this.#stage = 'queued'
-      // Not at once: many pods bound together are begun in slices.
+      // Deferred, so that many pods bound together are started in slices.
       this.#later(0, () => {
         this.#report()
         this.#host.whenStartAllowed(() => this.#start())
@@ -129,7 +129,7 @@ export class PodWorker {
     }
   }
 
-  /** The node does not take the pod: it fails for good. */
+  /** The node rejects the pod: it fails. */
   reject(reason: string, message: string): void {
     this.#stage = 'ended'
     this.#write(rejectedStatus(reason, message, this.#context.clock.now()))
@@ -146,14 +146,14 @@ export class PodWorker {
     if (this.#stage === 'running' && readinessGatesOf(pod).length > 0) this.#report()
   }
 
-  /** Says once more that the pod is ready, when others took it for lost with its node. */
+  /** Writes again that the pod is ready, after it was marked not ready with its node. */
   reassert(): void {
     const conditions = this.#pod.status?.conditions ?? []
     if (this.#stage !== 'running' || this.#pod.status?.phase !== 'Running') return
     if (conditions.some(({ type, status }) => type === 'Ready' && status === 'False')) this.#report()
   }
 
-  /** Ends the keeping of the pod without a word: it is gone, or the instance is. */
+  /** Ends without a status write, as the pod or the instance is gone. */
   abandon(): void {
     this.#end()
   }
@@ -187,7 +187,7 @@ export class PodWorker {
     this.#initialise()
   }
 
-  /** Init containers run one after the other; sidecars stay and only have to start. */
+  /** Init containers run one after the other; sidecars only have to start. */
   #initialise(): void {
     const inits = this.#pod.spec.initContainers ?? []
     const { random, settings } = this.#context
@@ -213,7 +213,7 @@ export class PodWorker {
     this.#armRunTime()
   }
 
-  /** Pods that say so, and pods of Jobs, end by themselves. */
+  /** Pods with a run time, and pods of Jobs, end by themselves. */
   #armRunTime(): void {
     const seconds = this.#runSeconds()
     const { containers } = this.#progress
@@ -259,7 +259,7 @@ export class PodWorker {
     this.#later(backoffMs, () => this.#run())
   }
 
-  /** `activeDeadlineSeconds` counts from the moment at which the node took the pod. */
+  /** `activeDeadlineSeconds` counts from the admission of the pod by the node. */
   #armDeadline(): void {
     this.#cancelDeadline?.()
     const deadline = deadlineOf(this.#pod)
@@ -285,7 +285,7 @@ export class PodWorker {
     this.#end()
   }
 
-  /** Stops at once what never ran; a running pod takes its time, at most its grace period. */
+  /** Stops a pod that never ran at once; a running one takes its stop delay, limited by its grace period. */
   #stopPod(): void {
     const { clock, random, settings } = this.#context
     const wasRunning = this.#progress.containers.kind !== 'waiting'
@@ -305,7 +305,7 @@ export class PodWorker {
       const { containers } = this.#progress
       const endMs = this.#context.clock.now()
       const sinceMs = containers.kind === 'waiting' ? endMs : containers.sinceMs
-      // A pod that was to end by itself has not done its work.
+      // A pod that would have ended by itself was interrupted.
       const exitCode = this.#runSeconds() === undefined ? 0 : terminated
       this.#set({ containers: { kind: 'terminated', exitCode, sinceMs, endMs }, terminal: true })
       this.#report()
@@ -339,7 +339,7 @@ export class PodWorker {
     this.#progress = { ...this.#progress, ...change }
   }
 
-  /** One timer at a time: a worker waits for one thing. */
+  /** A worker has one timer, as it waits for one thing at a time. */
   #later(ms: number, callback: () => void): void {
     this.#cancel?.()
     this.#cancel = this.#context.timers.after(ms, callback)
@@ -358,7 +358,7 @@ export class PodWorker {
     )
   }
 
-  /** The pod as it is now; undefined when it is gone or another took its name. */
+  /** The current pod; undefined if it is gone or replaced. */
   #current(): Pod | undefined {
     const { namespace, name, uid } = this.#pod.metadata
     const pod = this.#context.api.get(kinds.pod, namespace, name)
@@ -366,7 +366,7 @@ export class PodWorker {
   }
 }
 
-/** Seconds that a pod may be active on its node. */
+/** The pod's `activeDeadlineSeconds`. */
 function deadlineOf({ spec }: Pod): number | undefined {
   return (spec as { readonly activeDeadlineSeconds?: number }).activeDeadlineSeconds
 }

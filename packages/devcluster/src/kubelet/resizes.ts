@@ -1,4 +1,4 @@
-/** Resizes of the pods of one node in place: what fits is given at once, the rest waits for room. */
+/** In-place resizes of the pods of one node: what fits is allocated at once, others wait for room. */
 import type { NodeEntry, PodFacts, ResourceTable } from '@tenon/filters'
 import { resizeRefusal } from './admission.ts'
 import type { PodWorker } from './pod-worker.ts'
@@ -6,16 +6,16 @@ import type { PodWorker } from './pod-worker.ts'
 export class Resizes {
   readonly #taken: NodeEntry
   readonly #table: ResourceTable
-  /** In the order in which they asked. */
+  /** In order of their requests. */
   readonly #waiting = new Set<PodWorker>()
 
-  /** @param taken what the pods that are kept on the node take together. */
+  /** @param taken what the admitted pods use together. */
   constructor(taken: NodeEntry, table: ResourceTable) {
     this.#taken = taken
     this.#table = table
   }
 
-  /** A pod of the node may ask for something else than it has. */
+  /** Call it when a pod may request a resize. */
   observe(worker: PodWorker): void {
     const has = worker.facts
     const wants = this.#taken.pods.has(has.uid) ? worker.wanted() : undefined
@@ -34,13 +34,13 @@ export class Resizes {
     if (isLess(wants, has)) this.retry()
   }
 
-  /** Room has come free. */
+  /** Call it when room was freed. */
   retry(): void {
     for (const worker of this.#waiting.values().toArray()) this.observe(worker)
   }
 }
 
-/** Whether the first asks for less of something. */
+/** Whether the first requests less of some resource. */
 function isLess(a: PodFacts, b: PodFacts): boolean {
   const amounts = new Map(a.requests.map(({ slot, amount }) => [slot, amount]))
   return b.requests.some(({ slot, amount }) => (amounts.get(slot) ?? 0) < amount)

@@ -1,29 +1,29 @@
 import { integerBetween, type Random } from '@tenon/runtime'
 
-/** A time drawn evenly between both ends, in milliseconds. */
+/** A uniformly random delay between both ends, in milliseconds. */
 export type DelayRange = readonly [leastMs: number, mostMs: number]
 
 /** A CSI driver that every kubelet registers in its CSINode. */
 interface CsiDriverSetting {
   readonly name: string
   readonly topologyKeys?: readonly string[]
-  /** Volumes a node takes at most; absent means no bound. */
+  /** Maximum volumes of a node; absent = no limit. */
   readonly volumesPerNode?: number
 }
 
-/** How kubelets behave. */
+/** Behavior of kubelets. */
 export interface KubeletSettings {
   /** From registration to Ready. */
   readonly readyDelay: DelayRange
   /** Image pull and sandbox of a pod. */
   readonly pullDelay: DelayRange
-  /** Start of the containers once everything is there. */
+  /** Start of the containers after that. */
   readonly startDelay: DelayRange
   /** How long an init container runs. */
   readonly initRunTime: DelayRange
-  /** From the deletion of a running pod to its end, cut off by its grace period. */
+  /** From the deletion of a running pod to its end, limited by its grace period. */
   readonly stopDelay: DelayRange
-  /** How long pods of Jobs run that do not say it themselves. */
+  /** How long pods of Jobs without a run time run. */
   readonly jobRunSeconds: number
   readonly leaseRenewMs: number
   readonly leaseDurationSeconds: number
@@ -33,9 +33,9 @@ export interface KubeletSettings {
   readonly csiDrivers: readonly CsiDriverSetting[]
   readonly attachDelay: DelayRange
   readonly detachDelay: DelayRange
-  /** From Ready to the devices that the drivers of the node publish. */
+  /** From Ready until the node's drivers publish its devices. */
   readonly deviceDelay: DelayRange
-  /** Volumes of a node that no longer answers are detached after this time. */
+  /** Volumes of a silent node are detached after this time. */
   readonly forceDetachMs: number
 }
 

@@ -12,8 +12,8 @@ const tickMs = 20
 const sliceMs = 10
 
 /**
- * Many timers on one timer of the clock. Due times are rounded up to ticks, so that work of many
- * kubelets is done in batches; a long batch gives the event loop back in between.
+ * Many timers with one timer of the clock. Due times are rounded up to ticks, so that work of many kubelets is done in
+ * batches; a long batch yields to the event loop.
  */
 export class TimerQueue {
   readonly #clock: Clock

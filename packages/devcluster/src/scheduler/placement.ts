@@ -4,12 +4,12 @@ import type { DefaultSpread } from './filters/default-spread.ts'
 import type { Nominations } from './queue/nominations.ts'
 import { scoreNodes } from './scores.ts'
 
-/** Where a pod goes, or why nowhere. */
+/** Where a pod is placed, or why it is not. */
 export type Placement =
   | { readonly kind: 'node'; readonly entry: NodeEntry }
   | { readonly kind: 'none'; readonly diagnosis: Diagnosis }
 
-/** Why no node takes a pod. */
+/** Why a pod fits on no node. */
 export interface Diagnosis {
   readonly total: number
   readonly rejections: ReadonlyMap<NodeEntry, Rejection>
@@ -17,14 +17,14 @@ export interface Diagnosis {
 
 interface Findings {
   readonly feasible: readonly NodeEntry[]
-  /** Not complete while there are feasible nodes. */
+  /** Incomplete if there are feasible nodes. */
   readonly rejections: ReadonlyMap<NodeEntry, Rejection>
 }
 
 const leastNodesSampled = 100
 const leastPercentage = 5
 
-/** Finds a node for a pod: the nominated one if it fits, else the best of a sample of fitting ones. */
+/** Finds a node for a pod: the nominated one if it fits, else the best of a sample of feasible ones. */
 export class Placer {
   readonly #nominations: Nominations
   readonly #random: Random
@@ -41,14 +41,14 @@ export class Placer {
     this.#defaultSpread = defaultSpread
   }
 
-  /** @param nodes those that may take it. */
+  /** @param nodes the nodes to consider. */
   place(cycle: PodCycle, nodes: readonly NodeEntry[] = cycle.view.index.nodes()): Placement {
     const { rejections, feasible } = this.find(cycle, nodes)
     if (feasible.length > 0) return { kind: 'node', entry: this.#best(cycle, feasible) }
     return { kind: 'none', diagnosis: { total: nodes.length, rejections } }
   }
 
-  /** Nodes that take the pod: the nominated one alone if it does, else a sample; with why others do not. */
+  /** Feasible nodes: only the nominated one if it fits, else a sample; and why others are rejected. */
   find(cycle: PodCycle, nodes: readonly NodeEntry[] = cycle.view.index.nodes()): Findings {
     const { facts, early } = cycle
     if (early !== undefined)
@@ -67,8 +67,8 @@ export class Placer {
   }
 
   /**
-   * The node must take the pod both with and without the pods nominated to it: a nominated pod may
-   * come or go elsewhere, and rules such as affinity may depend on it.
+   * The pod must fit both with and without the pods nominated for the node: they may go elsewhere, and rules such as
+   * affinity may depend on them.
    */
   check(cycle: PodCycle, entry: NodeEntry): Rejection | undefined {
     const ahead = this.#nominations.ahead(cycle.facts, entry.name)
@@ -82,7 +82,7 @@ export class Placer {
     return checkNode(cycle, entry)
   }
 
-  /** The existing node that is reserved for the cycle's pod. */
+  /** The existing node that the cycle's pod is nominated for. */
   nominatedNode(cycle: PodCycle): NodeEntry | undefined {
     const name = this.#nominations.nodeOf(cycle.facts.uid)
     return name === undefined ? undefined : cycle.view.index.node(name)
@@ -126,7 +126,7 @@ export class Placer {
     return Math.max(leastNodesSampled, Math.floor((total * percentage) / 100))
   }
 
-  /** The highest score; equals are drawn from. */
+  /** The highest score; ties are decided at random. */
   #best(cycle: PodCycle, feasible: readonly NodeEntry[]): NodeEntry {
     if (feasible.length === 1) return feasible[0] as NodeEntry
     const scores = scoreNodes(cycle, feasible, this.#defaultSpread)

@@ -11,21 +11,21 @@ import {
 } from '@tenon/filters'
 import type { Diagnosis, Placer } from './placement.ts'
 
-/** Pods to delete on a node so that another fits. */
+/** Pods to delete on a node, so that another fits. */
 interface Candidate {
   readonly entry: NodeEntry
-  /** Most important first. */
+  /** Highest priority first. */
   readonly victims: readonly PodFacts[]
   readonly budgetViolations: number
 }
 
-/** Whom a pod may push out of which node, or why nobody. */
+/** Which pods a pod may preempt on which node, or why none. */
 export type Preemption =
   | { readonly kind: 'candidate'; readonly candidate: Candidate }
   | {
       readonly kind: 'none'
       readonly message: string
-      /** Whether room is being made for the pod already. */
+      /** Whether preemption for the pod is in progress already. */
       readonly isUnderWay: boolean
     }
 
@@ -40,7 +40,7 @@ const candidateShare = 0.1
 const notHelpful = ['Preemption is not helpful for scheduling']
 const noVictims = ['No preemption victims found for incoming pod']
 
-/** Looks for lower-priority pods whose removal lets a refused pod in. Nothing is written. */
+/** Looks for lower-priority pods whose removal lets a rejected pod fit. Writes nothing. */
 export function findPreemption(
   cycle: PodCycle,
   diagnosis: Diagnosis,
@@ -78,7 +78,7 @@ function none(message: string): Extract<Preemption, { kind: 'none' }> {
   return { kind: 'none', message, isUnderWay: false }
 }
 
-/** A pod that preempted already waits while its victims are leaving. */
+/** A pod that has preempted waits while its victims are terminating. */
 function waitsForVictims(cycle: PodCycle, diagnosis: Diagnosis, placer: Placer): boolean {
   const { facts } = cycle
   const entry = placer.nominatedNode(cycle)
@@ -87,7 +87,7 @@ function waitsForVictims(cycle: PodCycle, diagnosis: Diagnosis, placer: Placer):
   return [...entry.pods.values()].some((one) => one.terminating && one.priority < facts.priority)
 }
 
-/** The victims on one node, or the reasons why it is none. Takes back whatever it removes. */
+/** The victims on one node, or why there are none. Undoes its removals. */
 function tryNode(
   facts: PodFacts,
   view: ClusterView,
@@ -99,7 +99,7 @@ function tryNode(
   const before = [...entry.pods.values()]
   const lower = before.filter((one) => one.priority < facts.priority)
   if (lower.length === 0) return noVictims
-  // A cycle of its own: the trial changes what the pod's rules are computed from.
+  // A separate cycle, as the trial changes the state that the pod's rules are computed from.
   const cycle = new PodCycle(facts, view)
   for (const one of lower) index.release(one.uid)
   try {
@@ -111,7 +111,7 @@ function tryNode(
   }
 }
 
-/** Puts back as many pods as fit beside the new one: those under a budget first, then by importance. */
+/** Puts back as many pods as fit besides the new one: those with a PDB first, then by importance. */
 function spareMost(
   cycle: PodCycle,
   entry: NodeEntry,
@@ -154,7 +154,7 @@ function splitByBudget(
 
 function compileBudget(budget: PodDisruptionBudget): Budget {
   const { selector } = budget.spec
-  // An empty selector protects nothing here, although evictions respect it.
+  // In preemption an empty selector protects nothing, although it does in evictions.
   const empty = selector === undefined || Object.values(selector).every((one) => size(one) === 0)
   return {
     namespace: budget.metadata.namespace ?? '',
@@ -177,7 +177,7 @@ function startOf(facts: PodFacts): number {
   return text === undefined ? Number.MAX_SAFE_INTEGER : Date.parse(text)
 }
 
-/** Fewest broken budgets, least important victims, fewest of them, the youngest. */
+/** Fewest PDB violations, least important victims, fewest victims, the youngest. */
 function byHarm(a: Candidate, b: Candidate): number {
   return (
     a.budgetViolations - b.budgetViolations ||

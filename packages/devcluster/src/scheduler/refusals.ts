@@ -8,19 +8,18 @@ import { findPreemption } from './preemption.ts'
 import type { Nominations } from './queue/nominations.ts'
 import type { OutcomeWriter } from './queue/outcome-writer.ts'
 
-/** What becomes of a pod that no node takes. */
+/** The result for a pod that fits on no node. */
 export interface Refusal {
   readonly message: string
   readonly rejectedBy: ReadonlySet<FilterName>
-  /** The node on which pods make room for it. */
+  /** The node on which pods are preempted for it. */
   readonly nodeName: string | undefined
-  /** Whether pods were asked to make room: now, earlier, or not at all. */
+  /** Whether preemption has begun, was in progress already, or is not possible. */
   readonly preemption: 'begun' | 'under way' | 'none'
-  /** Whether less important pods lost the room that was kept for them. */
+  /** Whether lower-priority pods lost their nominations. */
   readonly freesRoom: boolean
 }
 
-/** What this file works with. */
 interface Dependencies {
   readonly api: LocalApi
   readonly random: Random
@@ -30,7 +29,7 @@ interface Dependencies {
   readonly claims: ClaimWriter
 }
 
-/** Says why a pod finds no node, and has less important ones make room for it. */
+/** Reports why a pod fits on no node, and preempts lower-priority ones for it. */
 export class Refusals {
   readonly #deps: Dependencies
 
@@ -38,12 +37,13 @@ export class Refusals {
     this.#deps = deps
   }
 
-  /** Looks for room that less important pods can make; their deletion is written. */
+  /** Looks for pods to preempt, and deletes them. */
   refuse(cycle: PodCycle, diagnosis: Diagnosis): Refusal {
     const { api, random, placer, nominations, writer, claims } = this.#deps
     const { facts } = cycle
     const { message: text, rejectedBy } = refusalText(cycle, diagnosis)
-    // Devices that nobody uses may be in the way: elsewhere there may be others, with a node for the pod.
+    // Allocated claims that no pod uses may bind the pod to nodes without room. Elsewhere other devices may
+    // be free.
     claims.deallocate(facts, cycle.devicePlan.allocated)
     const budgets = api.list(kinds.podDisruptionBudget)
     const preemption = findPreemption(cycle, diagnosis, placer, budgets, random)
@@ -75,7 +75,7 @@ export class Refusals {
   }
 }
 
-/** Why no node takes the pod, in the words users know from `kubectl describe`. */
+/** Why the pod fits on no node, worded as in `kubectl describe`. */
 export function refusalText(cycle: PodCycle, diagnosis: Diagnosis): Pick<Refusal, 'message' | 'rejectedBy'> {
   const rejections = [...diagnosis.rejections.values()]
   const rejectedBy = new Set(rejections.map((one) => one.filter))

@@ -31,23 +31,23 @@ import { type Diagnosis, Placer } from './placement.ts'
 import { type ClusterEvent, type QueuedPod, SchedulingQueue } from './queue/scheduling-queue.ts'
 import { type Refusal, Refusals } from './refusals.ts'
 
-/** How the scheduler behaves. Times in milliseconds. */
+/** Settings of the scheduler. Times in milliseconds. */
 export interface SchedulerSettings {
-  /** Pods of other schedulers are left alone. */
+  /** Pods of other schedulers are ignored. */
   readonly schedulerName: string
-  /** Share of the nodes to find fitting before scoring; 0 adapts to the cluster's size. */
+  /** Percentage of feasible nodes to find before scoring; 0 adapts to the cluster's size. */
   readonly percentageOfNodesToScore: number
   readonly initialBackoffMs: number
   readonly maxBackoffMs: number
-  /** Unschedulable pods are tried again after this time even if nothing happened. */
+  /** Unschedulable pods are retried after this time even without an event. */
   readonly unschedulableFlushMs: number
-  /** The event loop is given back after this time. */
+  /** The scheduler yields to the event loop after this time. */
   readonly sliceMs: number
-  /** The event loop is given back after so many pods, also where time stands still. */
+  /** It also yields after this number of pods, as virtual time stands still. */
   readonly slicePods: number
   readonly eventsPerSecond: number
   readonly eventBurst: number
-  /** A plugin of its own, asked last. */
+  /** An additional filter, which runs last. */
   readonly extraFilter?: ExtraFilter
 }
 
@@ -63,7 +63,7 @@ const defaults: SchedulerSettings = {
   eventBurst: 500,
 }
 
-/** What a scheduler runs on; settings that are absent take their defaults. */
+/** What a scheduler needs; absent settings have defaults. */
 export interface SchedulerOptions {
   readonly api: LocalApi
   readonly clock: Clock
@@ -77,7 +77,7 @@ export function startScheduler(options: SchedulerOptions): { stop(): void } {
   return new Scheduler(options)
 }
 
-/** What is known of a failed attempt; it holds for equal pods as long as the cluster stands still. */
+/** A failed attempt, which applies to equal pods as long as the cluster does not change. */
 interface KnownFailure {
   readonly version: number
   readonly message: string
@@ -103,7 +103,7 @@ class Scheduler {
   readonly #failures = new Map<string, KnownFailure>()
   readonly #stopObserving: () => void
   readonly #stopObservingGroups: () => void
-  /** Changes since the last slice, with the nodes that changed. */
+  /** Changes since the last slice, and the changed nodes. */
   readonly #events = new Set<ClusterEvent>()
   readonly #changedNodes = new Set<string>()
   #cancelSlice: (() => void) | undefined
@@ -197,7 +197,7 @@ class Scheduler {
     const facts = podFacts(pod, index.table)
     index.assign(facts, pod.spec.nodeName as string)
     this.#changed('podAdded')
-    // A pod on its way out no longer counts for spreading; a resized one may take less.
+    // A terminating pod no longer counts for spreading; a resized one may use less.
     if (known !== undefined) this.#changed('podRemoved')
   }
 
@@ -248,7 +248,10 @@ class Scheduler {
     this.#scheduleSlice()
   }
 
-  /** Goes on with the group that is being tried. @returns whether none is any more. */
+  /**
+   * Continues with the current group.
+   * @returns whether it is done.
+   */
   #goOn(end: number): boolean {
     if (this.#cycle === undefined) return true
     for (let steps = 0; steps < this.#settings.slicePods; steps++) {
@@ -261,21 +264,21 @@ class Scheduler {
     return false
   }
 
-  /** Groups that were refused come last, after pods whose back-off is not over yet. */
+  /** Rejected groups come last, after pods in back-off. */
   #nextOfGroups(): QueuedPod | undefined {
     return this.#groups.isReady ? (this.#queue.popEarly() ?? this.#groups.next()) : undefined
   }
 
-  /** Brings unschedulable pods back that what happened since the last slice can help. */
+  /** Activates unschedulable pods that changes since the last slice can help. */
   #wake(): void {
     if (this.#events.size === 0) return
     const { index } = this.#view
     const nodes = [...this.#changedNodes].flatMap((name) => index.node(name) ?? [])
     this.#queue.wake(new Set(this.#events), ({ facts, rejectedBy }, event) => {
       if (event !== 'nodeChanged') return true
-      // Any change of nodes can shift domains; otherwise one of the changed nodes must suit the pod.
+      // Any change of nodes can change domains; for other rules one of the changed nodes must fit.
       if (rejectedBy.has('PodTopologySpread') || rejectedBy.has('InterPodAffinity')) return true
-      // Only a plugin that refused the pod is asked whether the change may help it.
+      // Only plugins that rejected the pod decide whether the change may help.
       const wasTooSmall = rejectedBy.has('NodeResourcesFit')
       return nodes.some(
         (entry) =>
@@ -320,7 +323,7 @@ class Scheduler {
     }
   }
 
-  /** What the claims of the pod are given on the node that it goes to. */
+  /** The allocations of the pod's claims on its node. */
   #devicesOn(cycle: PodCycle, nodeName: string): readonly AllocatedClaim[] {
     const entry = this.#view.index.node(nodeName)
     if ((cycle.facts.pod.spec.resourceClaims ?? []).length === 0 || entry === undefined) return []
@@ -348,13 +351,14 @@ class Scheduler {
       release: () => this.#held.release(),
       wakeUp: () => this.#scheduleSlice(),
       bind: (queued, nodeName) => {
-        // It may have gone since the group was tried.
+        // The node may be gone since the group was tried.
         if (this.#view.index.node(nodeName) === undefined) this.#queue.retryLater(queued)
         else this.#bind(queued, new PodCycle(queued.facts, this.#view), nodeName)
       },
       refuse: ({ cycle, diagnosis }) => {
         const { message, nodeName, preemption } = this.#refuse(cycle, diagnosis)
-        // A nomination stands only while room is made for the pod; the others of its group look elsewhere.
+        // A nomination only makes sense during preemption; otherwise other pods of the group may use the
+        // node.
         const kept = preemption === 'none' ? undefined : nodeName
         this.#nominate(cycle.facts, kept)
         return { message, nodeName: kept }
@@ -378,7 +382,7 @@ class Scheduler {
     this.#writer.fail(facts, { reason: 'Unschedulable', message, nodeName: nominatedNodeName })
   }
 
-  /** Reserves room on a node, or gives it up, which can help others. */
+  /** Sets or removes a nomination; the removal can help others. */
   #nominate(facts: PodFacts, nodeName: string | undefined): void {
     const before = this.#nominations.nodeOf(facts.uid)
     const next = nodeName === '' ? undefined : nodeName
@@ -391,7 +395,7 @@ class Scheduler {
   #remember(facts: PodFacts, message: string, rejectedBy: ReadonlySet<FilterName>): void {
     const shape = shapeOf(facts)
     if (shape === undefined || this.#nominations.nodeOf(facts.uid) !== undefined) return
-    // What a filter from outside says may change while the cluster stands still.
+    // The result of an additional filter may change although the cluster does not.
     if (rejectedBy.has('Extra')) return
     const version = this.#view.index.version
     for (const [key, known] of this.#failures) if (known.version !== version) this.#failures.delete(key)
@@ -402,7 +406,9 @@ class Scheduler {
 /** A spec as text; versions of a pod share it. */
 const specText = perObject((spec: Pod['spec']) => JSON.stringify(spec))
 
-/** Equal for pods whose attempts must end alike; undefined for pods with volumes or devices of their own. */
+/**
+ * Equal for pods whose attempts must have equal results; undefined for pods with volumes or devices of their own.
+ */
 function shapeOf(facts: PodFacts): string | undefined {
   if (facts.claims.some((one) => one.ephemeral)) return undefined
   if ((facts.pod.spec.resourceClaims ?? []).length > 0) return undefined
@@ -410,7 +416,7 @@ function shapeOf(facts: PodFacts): string | undefined {
   return JSON.stringify([facts.namespace, facts.labels]) + specText(facts.pod.spec)
 }
 
-/** Whether a new version of an assigned pod changes totals or counts. */
+/** Whether a new version of a bound pod changes totals or counts. */
 function changesAccount(before: Pod, after: Pod): boolean {
   return (
     before.spec.nodeName !== after.spec.nodeName ||
@@ -421,7 +427,7 @@ function changesAccount(before: Pod, after: Pod): boolean {
   )
 }
 
-/** What the containers of a pod are told to have, and whether they will get what they ask for. */
+/** The allocated resources of a pod's containers, and the state of a resize. */
 function heldBy({ status }: Pod): unknown {
   const { containerStatuses = [], initContainerStatuses = [] } = status ?? {}
   const held = [...containerStatuses, ...initContainerStatuses].map(
@@ -430,7 +436,9 @@ function heldBy({ status }: Pod): unknown {
   return held.every((each) => each === undefined) ? undefined : [held, isResizeInfeasible(status)]
 }
 
-/** Whether a new version of a pending pod deserves another attempt: any change but of its status, its claims apart. */
+/**
+ * Whether a new version of a pending pod is retried: any change except of its status, apart from its claims.
+ */
 function changesAttempt(before: Pod, after: Pod): boolean {
   return (
     differs(before.spec, after.spec) ||

@@ -18,7 +18,7 @@ const hostnameLabel = 'kubernetes.io/hostname'
 /** Kubernetes' default weights. */
 const weights = { taints: 3, nodeAffinity: 2, podAffinity: 2, spread: 2, resources: 1, balance: 1 } as const
 
-/** The score of each node that fits, by position. Rules that say the same of all nodes are left out. */
+/** The score of each feasible node, by position. Rules with equal scores for all nodes are skipped. */
 export function scoreNodes(
   cycle: PodCycle,
   entries: readonly NodeEntry[],
@@ -40,9 +40,8 @@ function addAll(scores: Float64Array, weight: number, more: readonly number[] | 
 }
 
 /**
- * LeastAllocated (free share after placing, silent containers weighing something) plus
- * BalancedAllocation (CPU and memory used alike, by real requests). The innermost loop of
- * `bench/scheduler.ts`.
+ * LeastAllocated (free share after the pod; containers without requests count a default) plus BalancedAllocation (CPU
+ * and memory used evenly, by real requests). The innermost loop of `bench/scheduler.ts`.
  */
 function resourceScores(facts: PodFacts, entries: readonly NodeEntry[]): Float64Array {
   const scores = new Float64Array(entries.length)
@@ -83,7 +82,7 @@ function taintScores(facts: PodFacts, entries: readonly NodeEntry[]): number[] |
   return counts.map((count) => (most === 0 ? greatest : greatest - Math.floor((greatest * count) / most)))
 }
 
-/** Weights of preferred node affinity terms that the node meets, relative to the best node. */
+/** Weights of preferred node affinity terms that the node matches, relative to the best node. */
 function nodeAffinityScores(facts: PodFacts, entries: readonly NodeEntry[]): number[] | undefined {
   const preferred = facts.pod.spec.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution
   if (preferred === undefined || preferred.length === 0) return undefined
@@ -98,7 +97,7 @@ function nodeAffinityScores(facts: PodFacts, entries: readonly NodeEntry[]): num
   return most === 0 ? undefined : sums.map((sum) => Math.floor((greatest * sum) / most))
 }
 
-/** Preferred inter-pod terms in both directions, per domain, stretched over 0 to 100. */
+/** Preferred pod affinity terms in both directions, per domain, scaled to 0 to 100. */
 function podAffinityScores(cycle: PodCycle, entries: readonly NodeEntry[]): number[] | undefined {
   const perKey = podAffinityWeights(cycle)
   if (perKey.size === 0) return undefined
@@ -147,7 +146,7 @@ function spreadScores(
   const own = facts.softSpread
   const constraints = own.length > 0 ? own : defaultSpread.of(facts)
   if (constraints.length === 0) return undefined
-  // Nodes that lack a key of the pod's own constraints score nothing; default ones do without.
+  // Nodes without a topology key of the pod's own constraints score 0; default constraints do not need it.
   const keys = own.map((one) => one.topologyKey)
   const counted = entries.filter((entry) => keys.every((key) => ownValue(entry.labels, key) !== undefined))
   const sums = new Map<NodeEntry, number>(counted.map((entry) => [entry, 0]))
@@ -162,7 +161,9 @@ function spreadScores(
   })
 }
 
-/** Adds one constraint's raw score: matching pods in the node's domain, weighted by domain count. */
+/**
+ * Adds the raw score of one constraint: matching pods in the node's domain, weighted by the number of domains.
+ */
 function addSpread(
   cycle: PodCycle,
   constraint: SpreadConstraint,
@@ -185,7 +186,7 @@ function addSpread(
   }
 }
 
-/** How many domains the fitting nodes form; every node counts as its own host. */
+/** The number of domains of the feasible nodes; every node counts as its own host. */
 function domainCount(key: string, sums: ReadonlyMap<NodeEntry, number>): number {
   if (key === hostnameLabel) return sums.size
   const domains = new Set<string>()

@@ -8,7 +8,7 @@ import { validatorOf } from './validation/by-kind.ts'
 
 let definitions: readonly ResourceDefinition[] | undefined
 
-/** Every built-in kind of the embedded cluster. Built once; the objects are shared. */
+/** Every built-in kind of the embedded cluster. Created once; the objects are shared. */
 export function builtinDefinitions(): readonly ResourceDefinition[] {
   if (definitions === undefined) {
     for (const kind of builtinKinds) claimModels(kind.model, kind.group, kind.version)
@@ -17,7 +17,7 @@ export function builtinDefinitions(): readonly ResourceDefinition[] {
   return definitions
 }
 
-/** Kinds whose replica count is behind `/scale`; all keep it at the same place. */
+/** Kinds with `/scale`; all have their replica count at the same path. */
 const replicaScale = {
   specReplicasPath: '.spec.replicas',
   statusReplicasPath: '.status.replicas',

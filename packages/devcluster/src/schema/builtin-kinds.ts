@@ -6,7 +6,7 @@ import { podColumns } from './columns/pods.ts'
 import * as storage from './columns/storage-and-policy.ts'
 import * as workloads from './columns/workloads.ts'
 
-/** What a built-in kind is called and how it is shown; its shape comes from `model`. */
+/** Names and columns of a built-in kind; its schema comes from `model`. */
 export interface BuiltinKind {
   readonly group: string
   readonly version: string
@@ -19,7 +19,7 @@ export interface BuiltinKind {
   readonly categories: readonly string[]
   readonly subresources: readonly string[]
   readonly columns: readonly TableColumn[]
-  /** True when a spec change increases `metadata.generation`. */
+  /** Whether a spec change increments `metadata.generation`. */
   readonly hasGeneration: boolean
 }
 
@@ -241,7 +241,7 @@ const resourceKinds: readonly KindRow[] = [
   ['DeviceClass', 'deviceclasses', { cluster: true, generation: true }],
 ]
 
-/** Groups in the order in which their models are named: core first, it owns the pod template. */
+/** Groups in the order in which their models are named: the core group first, as it owns the pod template. */
 const groups: readonly (readonly [groupVersion: string, kinds: readonly KindRow[]])[] = [
   ['v1', coreKinds],
   ['apps/v1', appsKinds],
@@ -433,7 +433,6 @@ function builtinKind(groupVersion: string, [kind, plural, facts = {}]: KindRow):
   }
 }
 
-/** Every built-in kind, core group first. */
 export const builtinKinds: readonly BuiltinKind[] = groups.flatMap(([groupVersion, kinds]) =>
   kinds.map((row) => builtinKind(groupVersion, row)),
 )

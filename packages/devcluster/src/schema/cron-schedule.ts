@@ -2,15 +2,15 @@ import { parseDuration, parseSchedule } from '@tenon/api'
 
 /** The times at which a CronJob runs, in milliseconds since the Unix epoch. */
 export interface CronSchedule {
-  /** The first run after a time; undefined when there is none. */
+  /** The first run after a time; undefined if there is none. */
   next(afterMs: number): number | undefined
-  /** The last run at or before `nowMs` and after `afterMs`; undefined when there is none. */
+  /** The last run at or before `nowMs` and after `afterMs`; undefined if there is none. */
   last(afterMs: number, nowMs: number): number | undefined
 }
 
 const every = '@every '
 
-/** @returns undefined when the schedule or the time zone cannot be read. */
+/** @returns undefined for an invalid schedule or time zone. */
 export function cronSchedule(schedule: string, timeZone: string): CronSchedule | undefined {
   if (!isTimeZone(timeZone)) return undefined
   const cron = parseSchedule(schedule.startsWith(every) ? '@daily' : schedule, timeZone)
@@ -19,7 +19,7 @@ export function cronSchedule(schedule: string, timeZone: string): CronSchedule |
   return {
     next: (afterMs) => cron.nextRun(new Date(afterMs))?.getTime(),
     last(afterMs, nowMs) {
-      // The library looks before a time only.
+      // The library only looks before a time.
       const run = cron.previousRuns(1, new Date(nowMs + 1))[0]?.getTime()
       return run !== undefined && run > afterMs ? run : undefined
     },
@@ -40,7 +40,7 @@ function constantDelay(text: string): CronSchedule | undefined {
   }
 }
 
-/** Whether the IANA database knows the name; an offset is no name. */
+/** Whether the IANA database has the name; offsets are not names. */
 function isTimeZone(name: string): boolean {
   if (/^[+-]/.test(name)) return false
   try {

@@ -50,8 +50,8 @@ export function fieldErrorText(error: FieldError): string {
 }
 
 /**
- * The message of a 422: `Deployment.apps "web" is invalid: spec.replicas: …`, in brackets when
- * there are several errors. `kind` comes with its group (see {@link qualifiedKind}).
+ * The message of a 422: `Deployment.apps "web" is invalid: spec.replicas: …`, in brackets for several errors. `kind`
+ * includes its group (see {@link qualifiedKind}).
  */
 export function fieldErrorsMessage(kind: string, name: string, errors: readonly FieldError[]): string {
   const texts = [...new Set(errors.map(fieldErrorText))]

@@ -1,4 +1,4 @@
-/** What every kind of the embedded Kubernetes looks like, and how its objects merge. */
+/** The schemas of all kinds of the embedded cluster, and how objects are merged. */
 export { type ApplyConflict, applyConflictMessage, applyServerSide } from './apply/server-side-apply.ts'
 export { trackManagedFields } from './apply/track-managed-fields.ts'
 export { builtinDefinitions } from './builtin-definitions.ts'

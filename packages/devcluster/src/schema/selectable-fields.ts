@@ -63,7 +63,7 @@ const readers: Readonly<Record<string, Readonly<Record<string, FieldReader>>>> =
 
 const nothing: Readonly<Record<string, string>> = {}
 
-/** Reads the fields that field selectors of a kind may name; absent fields read as empty text. */
+/** Reads the selectable fields of a kind; absent fields are empty text. */
 export function selectableFieldsOf(
   group: string,
   kind: string,

@@ -2,20 +2,20 @@ import { ownValue } from '@tenon/api'
 import type { SchemaNode } from '../contract.ts'
 import type { ZeroValues } from './shapes/zero-values.ts'
 
-/** A schema node with one fact more than the contract needs. */
+/** A schema node with details of built-in kinds. */
 export interface ShapeNode extends SchemaNode {
-  /** The field exists on the wire even when nobody set it; field ownership skips it. */
+  /** Whether the field is always serialized; field ownership then skips it. */
   readonly alwaysPresent?: boolean
-  /** The string is an amount (`500m`), numbers are accepted as well. */
+  /** Whether the string is a quantity (`500m`); numbers are accepted as well. */
   readonly quantity?: boolean
-  /** Which fields of the struct are written when they hold their zero value. */
+  /** Which fields of the struct are serialized with their zero value. */
   readonly zeros?: ZeroValues
 }
 
 const noProperties: Readonly<Record<string, SchemaNode>> = {}
 const resolved = new WeakMap<SchemaNode, Readonly<Record<string, SchemaNode>>>()
 
-/** The named fields of an object node, resolved once. */
+/** The fields of an object node, resolved once. */
 export function propertiesOf(node: SchemaNode): Readonly<Record<string, SchemaNode>> {
   const properties = node.properties
   if (properties === undefined) return noProperties
@@ -28,7 +28,7 @@ export function propertiesOf(node: SchemaNode): Readonly<Record<string, SchemaNo
   return value
 }
 
-/** The node of field or map entry `key`; undefined when the type does not know it. */
+/** The node of field or map entry `key`; undefined for an unknown field. */
 export function childOf(node: SchemaNode | undefined, key: string): SchemaNode | undefined {
   if (node === undefined) return undefined
   if (node.properties !== undefined) {
@@ -38,7 +38,7 @@ export function childOf(node: SchemaNode | undefined, key: string): SchemaNode |
   return node.additionalProperties
 }
 
-/** Structural equality of JSON values; absent and undefined are the same. */
+/** Equality of JSON values; absent and undefined are equal. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false

@@ -2,9 +2,8 @@ import { canonicalQuantity, ownValue, setOwn } from '@tenon/api'
 import { propertiesOf, type ShapeNode } from './shape-node.ts'
 
 /**
- * Brings decoded JSON into the form in which built-in kinds are stored: nulls are dropped and
- * quantities are text in canonical form. Answers the same value when it was so already. `known` is a
- * value of the same place that has this form: what is shared with it is not looked at again.
+ * Normalizes decoded JSON like built-in kinds in storage: nulls are removed and quantities are canonical text. Returns
+ * the same value if it is normalized. Parts shared with `known`, a normalized value of the same field, are skipped.
  */
 export function normalizeValue(value: unknown, node: ShapeNode, known?: unknown): unknown {
   if (value === known) return value
@@ -25,12 +24,12 @@ export function normalizeValue(value: unknown, node: ShapeNode, known?: unknown)
   return normalizeRecord(value as Record<string, unknown>, node, fields)
 }
 
-/** A map's text that is null is an empty one. */
+/** A null in a map of texts is an empty text. */
 function withoutNulls(record: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, value ?? '']))
 }
 
-/** A scalar that is stored as it comes. */
+/** Whether scalars of this node are stored unchanged. */
 function isPlain(node: ShapeNode): boolean {
   return node.type !== 'object' && node.type !== 'array' && node.quantity !== true
 }
@@ -39,7 +38,7 @@ function normalizeList(list: readonly unknown[], items: ShapeNode): readonly unk
   let changed: unknown[] | undefined
   for (let index = 0; index < list.length; index++) {
     const item = list[index]
-    // An item that is null is one of which nothing was said.
+    // A null item is an empty struct.
     const next = item === null && items.type === 'object' ? {} : normalizeValue(item, items)
     if (next === item) continue
     changed ??= [...list]

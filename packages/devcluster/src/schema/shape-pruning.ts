@@ -3,9 +3,8 @@ import type { SchemaNode } from '../contract.ts'
 import { propertiesOf } from './shape-node.ts'
 
 /**
- * Drops fields the shape does not know and pushes their paths (`spec.foo`) to `unknown`. Answers the
- * same value when nothing had to go. `known` is a value of the same place that was pruned before: what
- * is shared with it is not looked at again.
+ * Removes unknown fields and appends their paths (`spec.foo`) to `unknown`. Returns the same value if there are none.
+ * Parts shared with `known`, a pruned value of the same field, are skipped.
  */
 export function pruneValue(
   value: unknown,

@@ -4,10 +4,9 @@ import { propertiesOf, type ShapeNode } from './shape-node.ts'
 type Loose = Readonly<Record<string, unknown>>
 
 /**
- * Brings an object of a built-in kind into the form that the types of the API server write: a field that holds the
- * zero value of its type is omitted or there, as its type says, whatever the client sent. `known` is a value of the
- * same place that has this form: what is shared with it is not looked at again. A status that is there was written
- * by a part of the cluster and is left alone.
+ * Normalizes zero values like the Go types of the API server: each is omitted or present as its type says, whatever the
+ * client sent. Parts shared with `known`, a normalized value of the same field, are skipped. A status comes from a part
+ * of the cluster and is not changed.
  */
 export function withZeroValues(record: Loose, node: ShapeNode, known?: unknown, isRoot = true): Loose {
   const properties = propertiesOf(node)
@@ -32,7 +31,7 @@ export function withZeroValues(record: Loose, node: ShapeNode, known?: unknown, 
   return withKept(changed ?? record, node)
 }
 
-/** With the fields that are written although nobody set them. */
+/** Adds fields that are always serialized. */
 function withKept(record: Loose, node: ShapeNode): Loose {
   const missing = node.zeros?.kept.filter(([field]) => ownValue(record, field) === undefined) ?? []
   if (missing.length === 0) return record
@@ -64,7 +63,7 @@ function eachItem(list: readonly unknown[], node: ShapeNode): readonly unknown[]
   return changed ?? list
 }
 
-/** Whether a value is the zero value of its type; one of another type is left for validation to find. */
+/** Whether a value is the zero value of its type; values of another type are left to validation. */
 function isZero(value: unknown, node: ShapeNode): boolean {
   switch (node.type) {
     case 'array':

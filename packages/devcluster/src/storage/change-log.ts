@@ -5,7 +5,7 @@ export interface Change {
   readonly revision: number
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
   readonly key: string
-  /** The object after the write; of a deletion, its last state with the deletion's revision. */
+  /** The object after the write; for a deletion, its last state with the deletion's revision. */
   readonly object: StoredObject
   /** The object before the write. */
   readonly previous: StoredObject | undefined
@@ -13,11 +13,11 @@ export interface Change {
   readonly atMs: number
 }
 
-/** How much history stays available to watches and paged lists. */
+/** How much history is kept for watches and paged lists. */
 export interface Retention {
   /** Changes kept per collection. */
   readonly maxChanges: number
-  /** Age in milliseconds beyond which a change may be forgotten. */
+  /** Maximum age of changes in milliseconds. */
   readonly maxAgeMs: number
 }
 
@@ -25,7 +25,7 @@ export interface Retention {
 export class ChangeLog {
   readonly #retention: Retention
   #changes: Change[] = []
-  /** Index of the oldest retained change; everything before it awaits being cut off. */
+  /** Index of the oldest kept change; everything before it will be cut off. */
   #head = 0
   #compactedRevision: number
 
@@ -34,12 +34,12 @@ export class ChangeLog {
     this.#compactedRevision = compactedRevision
   }
 
-  /** The newest revision that can no longer be distinguished; history begins right after it. */
+  /** The newest compacted revision; history begins right after it. */
   get compactedRevision(): number {
     return this.#compactedRevision
   }
 
-  /** Revision of the newest change, or of the compaction when there is none. */
+  /** Revision of the newest change, or of the compaction if there is none. */
   get lastRevision(): number {
     return this.#changes.at(-1)?.revision ?? this.#compactedRevision
   }
@@ -49,7 +49,7 @@ export class ChangeLog {
     this.#compact(change.atMs)
   }
 
-  /** Up to `limit` changes after `revision`, oldest first; `undefined` when they are compacted. */
+  /** Up to `limit` changes after `revision`, oldest first; `undefined` if they are compacted. */
   after(revision: number, limit = Number.POSITIVE_INFINITY): readonly Change[] | undefined {
     if (revision < this.#compactedRevision) return undefined
     if (revision >= this.lastRevision) return []

@@ -2,23 +2,23 @@ import type { StoredObject } from '../contract.ts'
 import { type Change, ChangeLog, type Retention } from './change-log.ts'
 import { SortedKeys } from './sorted-keys.ts'
 
-/** The key of an object within its collection. Keys sort by namespace, then by name. */
+/** The key of an object in its collection. Keys sort by namespace, then by name. */
 export function keyOf(namespace: string | undefined, name: string): string {
   return `${namespace ?? ''}\u0000${name}`
 }
 
-/** What all keys of a namespace begin with. */
+/** Prefix of all keys of a namespace. */
 export function namespacePrefix(namespace: string): string {
   return `${namespace}\u0000`
 }
 
-/** Where a scan begins and which state it sees. */
+/** Where a scan begins, and which state it reads. */
 export interface ScanOptions {
-  /** Only keys that begin with this. */
+  /** Only keys with this prefix. */
   readonly prefix?: string
   /** Only keys greater than this. */
   readonly after?: string
-  /** The state at this revision instead of the latest. */
+  /** The state at this revision; default: the latest. */
   readonly revision?: number
 }
 
@@ -48,8 +48,8 @@ export class Collection {
   }
 
   /**
-   * Calls `visit` for objects in key order until it answers false.
-   * @returns false when the asked revision is compacted.
+   * Calls `visit` for objects in key order until it returns false.
+   * @returns false if the revision is compacted.
    */
   scan(options: ScanOptions, visit: (object: StoredObject, key: string) => boolean): boolean {
     const changedSince =
@@ -62,7 +62,7 @@ export class Collection {
     return true
   }
 
-  /** Changes after a revision, oldest first; `undefined` when they are compacted. */
+  /** Changes after a revision, oldest first; `undefined` if they are compacted. */
   changesAfter(revision: number, limit?: number): readonly Change[] | undefined {
     return this.#log.after(revision, limit)
   }
@@ -75,12 +75,12 @@ export class Collection {
     }
   }
 
-  /** Forgets history up to a revision, as if it had grown too old. */
+  /** Compacts history up to a revision. */
   compactTo(revision: number): void {
     this.#log.compactTo(revision)
   }
 
-  /** Puts an object in place without history, when a saved state is loaded. */
+  /** Sets an object without history, when a saved state is loaded. */
   restore(key: string, object: StoredObject | undefined): void {
     if (object === undefined) {
       this.#objects.delete(key)
@@ -91,7 +91,7 @@ export class Collection {
     this.#keys.add(key)
   }
 
-  /** Applies a change; only the store calls this. */
+  /** Applies a change; only called by the store. */
   apply(change: Change): void {
     if (change.type === 'DELETED') {
       this.#objects.delete(change.key)
@@ -111,7 +111,7 @@ export class Collection {
     })
   }
 
-  /** The latest state with newer changes taken back: a merge of two sorted sequences. */
+  /** The latest state with newer changes undone: a merge of two sorted sequences. */
   #scanPast(
     past: ReadonlyMap<string, StoredObject | undefined>,
     start: string,
@@ -140,7 +140,7 @@ export class Collection {
     if (!stopped) emitPastBefore(undefined)
   }
 
-  /** State at `revision` of every key that changed after it. */
+  /** The state at `revision` of every key that changed after it. */
   #statesAt(revision: number): Map<string, StoredObject | undefined> | undefined {
     const changes = this.#log.after(revision)
     if (changes === undefined) return undefined

@@ -3,20 +3,20 @@ import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** The files of one data directory, as much of them as persistence needs. */
+/** File operations in one data directory. */
 export interface DataFiles {
   /** Names of all files. */
   list(): Promise<string[]>
-  /** The lines of a file, in order; the last one may be torn. */
+  /** The lines of a file, in order; the last one may be incomplete. */
   lines(name: string): AsyncIterable<string>
-  /** Adds to the end of a file, making it when it is not there. Durable when it resolves. */
+  /** Appends to a file, which is created if necessary. Durable when it resolves. */
   append(name: string, text: string): Promise<void>
-  /** Puts a whole file in place at once: after a crash it is there completely or not at all. */
+  /** Replaces a file atomically: after a crash it is complete or unchanged. */
   replace(name: string, chunks: Iterable<string>): Promise<void>
   remove(name: string): Promise<void>
 }
 
-/** A directory on the host's disk, made when it is not there. Its files are the owner's alone. */
+/** A directory on disk, created if necessary. Only the owner can read its files. */
 export class DirectoryFiles implements DataFiles {
   readonly #directory: string
 

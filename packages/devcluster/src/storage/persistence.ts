@@ -6,14 +6,14 @@ import type { SavedState, Store } from './store.ts'
 
 const snapshotName = 'snapshot.jsonl'
 const logPattern = /^log-(\d+)\.jsonl$/
-/** Log text after which the state is written again as a snapshot. */
+/** Size of the log at which a new snapshot is written. */
 const defaultCompactAfterBytes = 64 * 1024 * 1024
 const snapshotChunkObjects = 200
-/** Wait before saving is tried again; twice as long each time, up to the longest. */
+/** Pause before a failed save is retried; doubled each time, up to a maximum. */
 const retryMs = 1_000
 const longestRetryMs = 30_000
 
-/** A line of a log or snapshot: an object, or its removal. */
+/** A line of a log or snapshot: an object or its removal. */
 interface Entry {
   readonly r: number
   readonly c: string
@@ -22,7 +22,7 @@ interface Entry {
 }
 
 /**
- * Reads what an earlier run left: the snapshot, then the logs. Lines that a crash tore are dropped.
+ * Reads the state of an earlier run: the snapshot, then the logs. Incomplete lines after a crash are dropped.
  */
 export async function loadState(files: DataFiles): Promise<SavedState> {
   const names = await files.list()
@@ -49,7 +49,7 @@ function logsOf(names: readonly string[]): string[] {
 async function* entriesOf(files: DataFiles, name: string): AsyncGenerator<Entry> {
   for await (const line of files.lines(name)) {
     const entry = parseEntry(line)
-    // A torn line is the last one written before a crash; nothing after it was acknowledged.
+    // An incomplete line is the last one before a crash; nothing after it was acknowledged.
     if (entry === undefined) return
     yield entry
   }
@@ -64,19 +64,19 @@ function parseEntry(line: string): Entry | undefined {
   }
 }
 
-/** What writing needs beside the state. */
+/** What writing needs besides the state. */
 interface PersistenceParts {
   readonly files: DataFiles
   readonly clock: Clock
   readonly logger: Logger
-  /** Log text after which the state is written again as a snapshot. */
+  /** Size of the log at which a new snapshot is written. */
   readonly compactAfterBytes?: number
 }
 
 /**
- * Writes every commit of a store to files, in order, in the background: what is committed while
- * one batch is being written makes the next batch. When a write fails (a full disk), that is told, and the
- * whole state is written as a snapshot as soon as that is possible.
+ * Writes every commit of a store to files, in order and in the background: commits during one write form the next
+ * batch. If a write fails (a full disk), this is logged, and the whole state is written as a snapshot as soon as
+ * possible.
  */
 export class Persistence {
   readonly #store: Store
@@ -86,16 +86,16 @@ export class Persistence {
   readonly #compactAfterBytes: number
   readonly #stopListening: () => void
   #pending: string[] = []
-  /** All up to this revision is on disk. */
+  /** Everything up to this revision is on disk. */
   #savedRevision: number
-  /** Who waits until a revision is on disk, in order of revisions. */
+  /** Callers that wait for a revision to be on disk, in order of revisions. */
   #awaited: { readonly revision: number; readonly resolve: () => void }[] = []
   #logName: string
   #logBytes = 0
   #writing: Promise<void> | undefined
-  /** Whether the write in progress has taken its snapshot: what is committed now is not in it. */
+  /** Whether the write in progress has taken its snapshot, which does not contain later commits. */
   #isSnapshotTaken = false
-  /** Present since a write failed: the files lack what was committed since. */
+  /** Set after a failed write: later commits are not in the files. */
   #retry: { readonly afterMs: number; readonly cancel: () => void } | undefined
 
   constructor(store: Store, { files, clock, logger, compactAfterBytes }: PersistenceParts) {
@@ -107,7 +107,7 @@ export class Persistence {
     this.#savedRevision = store.revision
     this.#logName = logNameAt(store.revision)
     this.#stopListening = store.onCommit((collection, { revision, key, type, object }) => {
-      // The snapshot that is due holds it as well, unless that was taken.
+      // The pending snapshot will contain it, unless it was taken already.
       if (this.#retry !== undefined && !this.#isSnapshotTaken) return
       const text = type === 'DELETED' ? 'null' : jsonOf(object)
       this.#pending.push(entryLine(revision, collection.id, key, text))
@@ -115,17 +115,17 @@ export class Persistence {
     })
   }
 
-  /** Writes a snapshot of the present state and forgets older logs. */
+  /** Writes a snapshot of the current state and removes older logs. */
   async compact(): Promise<void> {
-    // Nothing may come between seeing that nobody writes and beginning to.
+    // Checked in a loop, as another write may start before this one.
     while (this.#writing !== undefined) await this.#writing
     await this.#write(() => this.#compact())
     this.#start()
   }
 
   /**
-   * Resolves when everything committed so far is on disk, however much is committed meanwhile; at once while nothing can
-   * be saved, which has been told.
+   * Resolves when everything committed so far is on disk, whatever is committed meanwhile; at once while saving fails,
+   * which is logged.
    */
   saved(): Promise<void> {
     const { revision } = this.#store
@@ -135,13 +135,13 @@ export class Persistence {
     })
   }
 
-  /** Resolves when all is on disk and nothing is left to write. */
+  /** Resolves when everything is on disk. */
   async flush(): Promise<void> {
     this.#start()
     while (this.#writing !== undefined) await this.#writing
   }
 
-  /** Writes what is left and stops. */
+  /** Writes the rest and stops. */
   async close(): Promise<void> {
     this.#stopListening()
     await this.flush()
@@ -175,7 +175,7 @@ export class Persistence {
     this.#logger.info('the state is saved again')
   }
 
-  /** Those who wait for no later revision need not wait any longer. */
+  /** Resolves callers that wait for no later revision. */
   #settle(revision: number): void {
     const next = this.#awaited.findIndex((each) => each.revision > revision)
     for (const { resolve } of this.#awaited.splice(0, next < 0 ? this.#awaited.length : next)) resolve()
@@ -186,7 +186,7 @@ export class Persistence {
     this.#settle(revision)
   }
 
-  /** What was written may be torn, so that nothing may follow it: a snapshot is next. */
+  /** The written text may be incomplete, so nothing may follow it: the next write is a snapshot. */
   #failed(error: unknown): void {
     const afterMs = Math.min((this.#retry?.afterMs ?? retryMs / 2) * 2, longestRetryMs)
     this.#logger.error('the state cannot be saved and lives in memory only; it is tried again', {
@@ -219,7 +219,7 @@ export class Persistence {
 
   async #compact(): Promise<void> {
     const { revision } = this.#store
-    // Text and revision are taken in one go, so that the snapshot is a state that existed.
+    // Text and revision are taken synchronously, so that the snapshot is a state that existed.
     const chunks = [...this.#snapshotChunks(revision)]
     this.#logName = logNameAt(revision)
     this.#logBytes = 0
@@ -227,12 +227,12 @@ export class Persistence {
     this.#isSnapshotTaken = true
     await this.#files.replace(snapshotName, chunks)
     this.#reached(revision)
-    // The new log has no line yet: whatever bears its name was left, perhaps torn, by an earlier run.
+    // The new log is empty: a file with its name is a leftover of an earlier run.
     for (const name of logsOf(await this.#files.list())) await this.#files.remove(name)
   }
 
   *#snapshotChunks(revision: number): Generator<string> {
-    // The first line carries the revision even when there are no objects.
+    // The first line has the revision, even if there are no objects.
     yield entryLine(revision, '', '', 'null')
     for (const collection of this.#store.collections()) {
       let lines: string[] = []

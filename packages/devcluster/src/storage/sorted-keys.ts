@@ -1,9 +1,9 @@
-/** Keys per block: large enough that blocks are few, small enough that shifting one is cheap. */
+/** Keys per block: large enough that blocks are few, small enough that inserting is cheap. */
 const blockLimit = 512
 
 /**
- * A sorted set of strings in blocks (a B-tree of two levels): lookups are binary searches, an
- * insertion or removal moves at most one block's worth of keys.
+ * A sorted set of strings in blocks (a two-level B-tree): lookups are binary searches, and an insertion or removal
+ * moves at most one block of keys.
  */
 export class SortedKeys {
   readonly #blocks: string[][] = []
@@ -41,7 +41,7 @@ export class SortedKeys {
     if (block.length === 0) this.#blocks.splice(index, 1)
   }
 
-  /** Calls `visit` for every key from `start` on, in order, until it answers false. */
+  /** Calls `visit` for every key from `start` on, in order, until it returns false. */
   visitFrom(start: string, visit: (key: string) => boolean): void {
     if (this.#blocks.length === 0) return
     let index = this.#blockFor(start)

@@ -3,10 +3,10 @@ import type { StoredObject } from '../contract.ts'
 import type { Change, Retention } from './change-log.ts'
 import { Collection } from './collection.ts'
 
-/** History kept when nothing else is said: five minutes or 20 000 changes of a collection. */
+/** Default history of a collection: five minutes or 20 000 changes. */
 const defaultRetention: Retention = { maxChanges: 20_000, maxAgeMs: 5 * 60_000 }
 
-/** A saved state to begin with. */
+/** A saved state to start from. */
 export interface SavedState {
   readonly revision: number
   readonly objects: Iterable<{
@@ -23,19 +23,19 @@ export interface StoreOptions {
   readonly initial?: SavedState
 }
 
-/** Told of every commit, synchronously and in order; must not write. */
+/** Called for every commit, synchronously and in order; must not write. */
 export type CommitListener = (collection: Collection, change: Change) => void
 
 /**
- * All objects of the cluster in memory. One counter numbers every write; its value is the
- * `resourceVersion` of the written object.
+ * All objects of the cluster in memory. One counter numbers every write; its value is the `resourceVersion` of the
+ * written object.
  */
 export class Store {
   readonly #clock: Clock
   readonly #retention: Retention
   readonly #collections = new Map<string, Collection>()
   readonly #listeners = new Set<CommitListener>()
-  /** Revision of the loaded state: no history reaches before it. */
+  /** Revision of the loaded state, before which there is no history. */
   readonly #baseRevision: number
   #revision: number
 
@@ -53,7 +53,7 @@ export class Store {
     return this.#revision
   }
 
-  /** The collection of a resource, made empty when it is not there yet. */
+  /** The collection of a resource; created if necessary. */
   collection(id: string): Collection {
     let collection = this.#collections.get(id)
     if (collection === undefined) {
@@ -74,13 +74,19 @@ export class Store {
     }
   }
 
-  /** Writes an object. @returns the stored object, with its new `resourceVersion`. */
+  /**
+   * Writes an object.
+   * @returns the stored object, with its new `resourceVersion`.
+   */
   put(collection: Collection, key: string, object: StoredObject): StoredObject {
     const previous = collection.get(key)
     return this.#commit(collection, key, object, previous, previous === undefined ? 'ADDED' : 'MODIFIED')
   }
 
-  /** Removes an object. @returns its last state, `final` if given, with the deletion's revision. */
+  /**
+   * Removes an object.
+   * @returns its last state (`final` if given) with the deletion's revision.
+   */
   remove(collection: Collection, key: string, final?: StoredObject): StoredObject {
     const previous = collection.get(key)
     if (previous === undefined) throw new Error(`no object ${key} in ${collection.id}`)

@@ -1,4 +1,4 @@
-/** Access of administrators to devices that others use, which claims may ask for in certain namespaces only. */
+/** `adminAccess` in ResourceClaims, which only certain namespaces allow. */
 import { ownValue } from '@tenon/api'
 import type { FieldError, StoredObject } from '../../contract.ts'
 import { keyOf } from '../../storage/index.ts'
@@ -15,7 +15,7 @@ interface Requests {
   readonly devices?: { readonly requests?: readonly Request[] }
 }
 
-/** Whether a new claim, or a new template of claims, asks for what its namespace is not for. */
+/** Errors of a new claim or claim template that requests admin access in another namespace. */
 export function adminAccessErrors(
   ctx: ServerContext,
   { collection }: Served,
@@ -28,7 +28,7 @@ export function adminAccessErrors(
         ? spec?.spec
         : undefined
   const requests = asked?.devices?.requests
-  // What is no list is refused by those who look at the whole object.
+  // The validation of the whole object reports what is not a list.
   const index = Array.isArray(requests)
     ? requests.findIndex(({ exactly }: Request) => exactly?.adminAccess === true)
     : -1
@@ -36,6 +36,6 @@ export function adminAccessErrors(
   const namespace = ctx.store.collection('namespaces').get(keyOf(undefined, metadata.namespace ?? ''))
   if (ownValue(namespace?.metadata.labels, namespaceLabel) === 'true') return []
   const detail = `admin access to devices requires the \`${namespaceLabel}: true\` label on the containing namespace`
-  // Of a template the API server names the same field, and of several requests the first.
+  // For a template the API server names the same field, and only the first of several requests.
   return [{ field: `spec.devices.requests[${index}].adminAccess`, kind: 'forbidden', detail }]
 }

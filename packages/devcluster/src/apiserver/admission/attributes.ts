@@ -2,22 +2,22 @@ import type { StoredObject } from '../../contract.ts'
 import type { User } from '../authentication/user.ts'
 import type { Served } from '../kinds/registry.ts'
 
-/** What a write is, to those who may refuse or change it. */
+/** A write as admission sees it. */
 export interface Attributes {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   readonly served: Served
   readonly subresource: string | undefined
   readonly namespace: string | undefined
   readonly name: string
-  /** As it would be stored; absent for a deletion. */
+  /** The object to store; absent for a deletion. */
   readonly object: StoredObject | undefined
-  /** As it is stored; absent for a creation. */
+  /** The stored object; absent for a creation. */
   readonly oldObject: StoredObject | undefined
   readonly user: User
   readonly dryRun: boolean
 }
 
-/** The request as admission webhooks and expressions see it. */
+/** The AdmissionRequest for webhooks and expressions. */
 export function requestOf(attributes: Attributes): Readonly<Record<string, unknown>> {
   const { served, operation, name, namespace = '', subresource = '', user, dryRun } = attributes
   const { group, version, kind, plural } = served.definition

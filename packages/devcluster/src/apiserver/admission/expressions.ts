@@ -5,7 +5,7 @@ import { escapedName } from '../../schema/cel/names.ts'
 import type { StoredObject } from '../../contract.ts'
 import { type Attributes, requestOf } from './attributes.ts'
 
-/** What an expression comes to. */
+/** The result of an expression. */
 export type Evaluation =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'error'; readonly message: string }
@@ -19,7 +19,6 @@ export interface NamedCondition {
 /** The variables that an expression may name. */
 export type Scope = Readonly<Record<string, unknown>>
 
-/** Runs an expression. */
 export function evaluate(expression: string, scope: Scope): Evaluation {
   const { program, error } = compileAdmission(expression)
   if (program === undefined) return { kind: 'error', message: `compilation failed: ${error}` }
@@ -30,7 +29,7 @@ export function evaluate(expression: string, scope: Scope): Evaluation {
   }
 }
 
-/** What the expressions of one write see. */
+/** The variables of the expressions of one write. */
 export function scopeOf(
   attributes: Attributes,
   namespaceObject: StoredObject | undefined,
@@ -46,7 +45,7 @@ export function scopeOf(
   }
 }
 
-/** JSON as expressions see it: whole numbers are ints, and fields can be named whatever they are called. */
+/** JSON for expressions: integers are ints, and all field names can be used. */
 function dynamicValue(value: unknown): unknown {
   if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : value
   if (typeof value !== 'object' || value === null) return value
@@ -57,20 +56,21 @@ function dynamicValue(value: unknown): unknown {
     const converted = dynamicValue(entry)
     setOwn(record, key, converted)
     const escaped = escapedName(key)
-    // Of a map the key counts, of an object the escaped name: which of them this is, nothing tells here.
+    // A map is read by key, an object by the escaped name. Which of them this is cannot be told here, so it
+    // gets both.
     if (escaped !== key) Object.defineProperty(record, escaped, { value: converted })
   }
-  // The library tells what a value is by its member `constructor`, which a label may be called, too.
+  // The CEL library reads the member `constructor` to find a value's type, but a label may have that name.
   return Object.hasOwn(record, 'constructor') ? new Map(Object.entries(record)) : record
 }
 
-/** How all conditions of something that looks at writes turn out. */
+/** The result of all `matchConditions`. */
 export type Conditions =
   | { readonly kind: 'met' }
   | { readonly kind: 'unmet' }
   | { readonly kind: 'error'; readonly message: string }
 
-/** A condition that fails to hold decides before one that cannot be evaluated. */
+/** A false condition takes precedence over one that fails. */
 export function evaluateConditions(conditions: readonly NamedCondition[], scope: Scope): Conditions {
   let failure: string | undefined
   for (const { name, expression } of conditions) {

@@ -1,4 +1,4 @@
-/** Admission besides the built-in plug-ins: webhooks and policies. */
+/** Admission in addition to the built-in plug-ins: webhooks and policies. */
 import type { StoredObject } from '../../contract.ts'
 import { Authorizer } from '../authorization/authorizer.ts'
 import { refuseEscalation } from '../authorization/escalation.ts'
@@ -13,7 +13,7 @@ const mutatingWebhooks = `mutatingwebhookconfigurations.${group}`
 const validatingWebhooks = `validatingwebhookconfigurations.${group}`
 const policyBindings = `validatingadmissionpolicybindings.${group}`
 
-/** A write that is about to be carried out. */
+/** A write that is about to be committed. */
 export interface AdmittedWrite {
   readonly served: Served
   readonly operation: Attributes['operation']
@@ -22,7 +22,10 @@ export interface AdmittedWrite {
   readonly oldObject?: StoredObject
 }
 
-/** The object as mutating webhooks leave it, with defaults for what they added. @throws ApiError. */
+/**
+ * The object after mutating webhooks, with defaults for what they added.
+ * @throws ApiError.
+ */
 export function mutated(ctx: ServerContext, write: AdmittedWrite, options: WriteOptions): StoredObject {
   const before = write.object as StoredObject
   if (ctx.store.collection(mutatingWebhooks).size === 0) return before
@@ -31,7 +34,10 @@ export function mutated(ctx: ServerContext, write: AdmittedWrite, options: Write
   return write.served.definition.applyDefaults(after, write.oldObject)
 }
 
-/** Lets webhooks and policies refuse a write. @throws ApiError as the real server refuses it. */
+/**
+ * Lets webhooks and policies refuse a write.
+ * @throws ApiError like the real server.
+ */
 export function validated(ctx: ServerContext, write: AdmittedWrite, options: WriteOptions): void {
   const attributes = attributesOf(write, options)
   const { served, object, oldObject } = write
@@ -46,7 +52,7 @@ export function validated(ctx: ServerContext, write: AdmittedWrite, options: Wri
   if (!options.internal) options.warnings.push(...webhookWarnings(attributes))
 }
 
-/** Parts of this process write with the same options for as long as they live, and read no warnings. */
+/** Parts of this process reuse their options and read no warnings, so each write gets its own list. */
 function withOwnWarnings(options: WriteOptions): WriteOptions {
   return options.internal ? { ...options, warnings: [] } : options
 }

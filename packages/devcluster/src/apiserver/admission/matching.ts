@@ -3,7 +3,7 @@ import type { ServerContext } from '../context.ts'
 import { keyOf } from '../../storage/index.ts'
 import type { Attributes } from './attributes.ts'
 
-/** Which writes something looks at, as webhooks and policies state it. */
+/** Which writes a webhook or policy handles. */
 export interface MatchResources {
   readonly resourceRules?: readonly ResourceRule[]
   readonly excludeResourceRules?: readonly ResourceRule[]
@@ -23,7 +23,7 @@ export interface ResourceRule {
 
 type Labels = Readonly<Record<string, string>>
 
-/** Whether a write is among those that are looked at. */
+/** Whether a write matches. */
 export function matches(ctx: ServerContext, attributes: Attributes, given: MatchResources): boolean {
   const isAmong = (rules: readonly ResourceRule[] | undefined) =>
     rules?.some((rule) => ruleMatches(attributes, rule)) === true
@@ -32,7 +32,7 @@ export function matches(ctx: ServerContext, attributes: Attributes, given: Match
   return namespaceMatches(ctx, attributes, given.namespaceSelector) && objectMatches(attributes, given)
 }
 
-/** Versions of a kind are equivalent: a rule for one of them means all. */
+/** Versions of a kind are equivalent: a rule for one of them applies to all. */
 function ruleMatches(attributes: Attributes, rule: ResourceRule): boolean {
   const { served, operation, namespace, name } = attributes
   const { group, kind, namespaced } = served.definition
@@ -43,7 +43,7 @@ function ruleMatches(attributes: Attributes, rule: ResourceRule): boolean {
   const names = rule.resourceNames ?? []
   if (names.length > 0 && !names.includes(name)) return false
   if (rule.scope === undefined || rule.scope === '*') return true
-  // A Namespace belongs to itself, and yet to the cluster.
+  // A Namespace is in itself, although it is cluster-scoped.
   const isNamespaced = namespaced && namespace !== undefined && !(kind === 'Namespace' && group === '')
   return (rule.scope === 'Namespaced') === isNamespaced
 }
@@ -58,7 +58,10 @@ function resourceMatches({ served, subresource }: Attributes, resources: readonl
   })
 }
 
-/** The labels of the namespace an object is in, or is. Objects of the cluster match every selector. */
+/**
+ * Whether the labels of the object's namespace, or of the object if it is a namespace, match. Cluster-scoped objects
+ * always match.
+ */
 function namespaceMatches(
   ctx: ServerContext,
   attributes: Attributes,
@@ -78,7 +81,7 @@ function namespaceLabels(ctx: ServerContext, namespace: string | undefined): Lab
   return ctx.store.collection('namespaces').get(keyOf(undefined, namespace ?? ''))?.metadata.labels
 }
 
-/** It is enough that the object matches as it is or as it would be. */
+/** Either the old or the new object must match. */
 function objectMatches({ object, oldObject }: Attributes, { objectSelector }: MatchResources): boolean {
   if (objectSelector === undefined || isEmpty(objectSelector)) return true
   return [object, oldObject].some(

@@ -22,7 +22,7 @@ import { admitPodGroup, withoutDisabledFields } from './pod-groups.ts'
 
 const notReady = 'node.kubernetes.io/not-ready'
 
-/** What the admission plug-ins that are on by default do to a new object. */
+/** Applies the default admission plug-ins to a new object. */
 export function admitCreate(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {
   if (served.crdName !== undefined) return object
   switch (served.collection) {
@@ -45,7 +45,7 @@ export function admitCreate(ctx: ServerContext, served: Served, object: StoredOb
   }
 }
 
-/** What admission and the kind's own strategy do to an update. */
+/** Applies admission and the kind's own strategy to an update. */
 export function admitUpdate(
   ctx: ServerContext,
   served: Served,
@@ -65,7 +65,7 @@ export function admitUpdate(
   }
 }
 
-/** A bound claim grows where its class lets it. */
+/** Bound claims may only grow if their StorageClass allows it. */
 function refuseUnsupportedGrowth(
   ctx: ServerContext,
   served: Served,
@@ -99,7 +99,7 @@ function admitPod(ctx: ServerContext, served: Served, object: StoredObject): Sto
   return { ...object, metadata: pod.metadata, spec, status: withGates(ctx, spec, object['status']) }
 }
 
-/** A pod that is held back says so from the start. */
+/** A pod with scheduling gates gets its condition at once. */
 function withGates(ctx: ServerContext, spec: Pod['spec'], status: unknown): unknown {
   if ((spec.schedulingGates ?? []).length === 0) return status
   const condition = {
@@ -141,9 +141,9 @@ function priorityOf(ctx: ServerContext, served: Served, pod: Pod): Partial<Pod['
   }
 }
 
-/** New nodes are kept free until they are known to be ready. */
+/** New nodes get the not-ready taint. */
 function taintNewNode(object: StoredObject): StoredObject {
-  // What is not an object is refused later.
+  // Validation refuses other types later.
   if (typeof object['spec'] !== 'object') return object
   const node = object as unknown as Node
   const taints = node.spec?.taints ?? []
@@ -175,7 +175,7 @@ function admitClaim(ctx: ServerContext, object: StoredObject): StoredObject {
   return name === undefined ? object : { ...object, spec: { ...claim.spec, storageClassName: name } }
 }
 
-/** `stringData` is write-only: it ends up in `data`. */
+/** `stringData` is write-only: it is merged into `data`. */
 function encodeStringData(object: StoredObject): StoredObject {
   const { stringData, ...rest } = object as StoredObject & { stringData?: Readonly<Record<string, string>> }
   if (stringData === undefined) return object

@@ -1,4 +1,4 @@
-/** What admission does to PodGroups, and to pods that belong to one (gangs.md 5.2). */
+/** Admission of PodGroups, and of pods with a PodGroup (gangs.md 5.2). */
 import type { Pod, PodGroup } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import { podGroupFinalizer } from '../../pod-group-kind.ts'
@@ -19,10 +19,13 @@ type GroupSpec = NonNullable<PodGroup['spec']> & {
   }
 }
 
-/** A group stays while pods of it run. @throws ApiError. */
+/**
+ * Defaults and finalizer of a new group.
+ * @throws ApiError.
+ */
 export function admitPodGroup(ctx: ServerContext, served: Served, object: StoredObject): StoredObject {
   const spec = object['spec'] as GroupSpec | undefined
-  // What is no object is refused later.
+  // Validation refuses other types later.
   if (typeof spec !== 'object' || Array.isArray(spec)) return object
   const { finalizers = [] } = object.metadata
   const { schedulingConstraints, ...others } = spec
@@ -31,7 +34,7 @@ export function admitPodGroup(ctx: ServerContext, served: Served, object: Stored
     metadata: { ...object.metadata, finalizers: [...new Set([...finalizers, podGroupFinalizer])] },
     spec: {
       ...others,
-      // Without the gate nobody tells that it is dropped.
+      // Without the feature gate the field is dropped silently.
       ...(ctx.gates.topologyAwareWorkloadScheduling &&
         schedulingConstraints !== undefined && { schedulingConstraints }),
       ...priorityOf(ctx, served, object, spec),
@@ -39,7 +42,10 @@ export function admitPodGroup(ctx: ServerContext, served: Served, object: Stored
   }
 }
 
-/** The template that a group names must exist. @throws ApiError. */
+/**
+ * Refuses a group whose Workload template does not exist.
+ * @throws ApiError.
+ */
 export function refuseUnknownTemplate(ctx: ServerContext, served: Served, object: StoredObject): void {
   if (served.collection !== 'podgroups.scheduling.k8s.io') return
   const { metadata } = object
@@ -81,7 +87,7 @@ function priorityOf(
   return found === undefined || (given !== undefined && typeof given !== 'number') ? {} : { priority }
 }
 
-/** Without the gate, new pods belong to no group, and nobody is told. */
+/** Without the feature gate, the fields of new pods are dropped silently. */
 export function withoutDisabledFields(ctx: ServerContext, spec: Pod['spec']): Pod['spec'] {
   if (ctx.gates.genericWorkload || spec.schedulingGroup === undefined) return spec
   const { schedulingGroup: _, ...others } = spec

@@ -35,7 +35,7 @@ interface BindingSpec {
   }
 }
 
-/** A policy and what puts it in force. */
+/** A policy with its binding. */
 interface Bound {
   readonly policy: string
   readonly spec: PolicySpec
@@ -43,7 +43,7 @@ interface Bound {
   readonly bindingSpec: BindingSpec
 }
 
-/** What a policy found wrong. */
+/** A failed validation. */
 interface Violation {
   readonly message: string
   readonly reason: string
@@ -57,15 +57,15 @@ const exempt: ReadonlySet<string> = new Set([
   'ValidatingWebhookConfiguration',
 ])
 
-/** Whether nothing may stand in the way of a write, lest it cannot be undone. */
+/** Admission configuration is exempt, so that mistakes in it can be undone. */
 export function isExempt({ served }: Attributes): boolean {
   return served.definition.group === group && exempt.has(served.definition.kind)
 }
 
 /**
- * Holds a write to the ValidatingAdmissionPolicies that are bound.
- * @param warnings collects what bindings only warn of.
- * @throws ApiError as the real server refuses it.
+ * Checks a write with all bound ValidatingAdmissionPolicies.
+ * @param warnings collects those of bindings with action Warn.
+ * @throws ApiError like the real server.
  */
 export function validateByPolicies(ctx: ServerContext, attributes: Attributes, warnings: string[]): void {
   if (isExempt(attributes)) return
@@ -160,7 +160,7 @@ function messageOf({ expression, message, messageExpression }: Validation, scope
   return message?.trim() || `failed expression: ${expression.trim()}`
 }
 
-/** Variables are computed when they are first asked for, and then stay what they are. */
+/** Variables are computed on first use and then cached. */
 function withVariables(scope: Scope, variables: readonly NamedCondition[]): Scope {
   const values = Object.create(null) as Record<string, unknown>
   const inner = { ...scope, variables: values }
@@ -181,7 +181,7 @@ function withVariables(scope: Scope, variables: readonly NamedCondition[]): Scop
   return inner
 }
 
-/** The objects that a policy is checked against, one after the other; or why it cannot be. */
+/** The parameter objects of a policy, or why there are none. */
 function paramsOf(
   ctx: ServerContext,
   attributes: Attributes,

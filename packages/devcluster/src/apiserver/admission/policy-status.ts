@@ -3,7 +3,7 @@ import type { ServerContext } from '../context.ts'
 import type { Served } from '../kinds/registry.ts'
 import { policyStatus } from './type-checking.ts'
 
-/** A ValidatingAdmissionPolicy with the status that its spec comes to; every other object as it is. */
+/** A ValidatingAdmissionPolicy with its computed status; other objects unchanged. */
 export function policyOf({ registry }: ServerContext, served: Served, object: StoredObject): StoredObject {
   const { group, kind } = served.definition
   if (group !== 'admissionregistration.k8s.io' || kind !== 'ValidatingAdmissionPolicy') return object

@@ -7,7 +7,7 @@ import { propertiesOf } from '../../schema/shape-node.ts'
 import type { Registry } from '../kinds/registry.ts'
 import type { ResourceRule } from './matching.ts'
 
-/** More kinds than these are not looked at. */
+/** Maximum kinds that are type-checked. */
 const maxKinds = 10
 
 interface Expression {
@@ -20,7 +20,7 @@ interface Kind {
   readonly schema: SchemaNode
 }
 
-/** The status of a ValidatingAdmissionPolicy: what its expressions name that the kinds it matches lack. */
+/** The status of a ValidatingAdmissionPolicy: fields in its expressions that matched kinds do not have. */
 export function policyStatus(registry: Registry, policy: StoredObject, generation: number): object {
   const spec = (policy['spec'] ?? {}) as {
     readonly matchConstraints?: { readonly resourceRules?: readonly ResourceRule[] }
@@ -43,7 +43,7 @@ export function policyStatus(registry: Registry, policy: StoredObject, generatio
   return { observedGeneration: generation, typeChecking }
 }
 
-/** Rules with wildcards match what nobody can list. */
+/** Rules with wildcards are skipped, as their kinds cannot be listed. */
 function matchedKinds(registry: Registry, rules: readonly ResourceRule[]): readonly Kind[] {
   const found = new Map<string, Kind>()
   for (const { apiGroups = [], apiVersions = [], resources = [] } of rules) {
@@ -75,7 +75,7 @@ interface Unknown {
   readonly offset: number
 }
 
-/** The first chain of fields from `object` or `oldObject` that leaves the schema. */
+/** The first field chain from `object` or `oldObject` that is not in the schema. */
 function undefinedField(node: ASTNode, schema: SchemaNode): Unknown | undefined {
   if (node.op === '.') {
     const [holder, name] = node.args

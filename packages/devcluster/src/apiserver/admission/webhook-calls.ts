@@ -1,23 +1,23 @@
-/** A call of an admission webhook by its URL. */
+/** A request to an admission webhook by URL. */
 export interface WebhookCall {
   readonly url: string
   readonly body: string
   readonly timeoutMs: number
-  /** PEM; absent: the authorities that the system trusts. */
+  /** PEM; default: the system's certificate authorities. */
   readonly certificateAuthority?: string
 }
 
-/** How a webhook answered. */
+/** The response of a webhook. */
 export type WebhookAnswer =
   | { readonly kind: 'answered'; readonly body: unknown }
   | { readonly kind: 'failed'; readonly message: string }
-  /** It was not asked. */
+  /** The webhook was not called. */
   | { readonly kind: 'unknown' }
 
-/** Calls a webhook, and never rejects. */
+/** Calls a webhook. Never rejects. */
 export type CallWebhook = (call: WebhookCall) => Promise<WebhookAnswer>
 
-/** Thrown where an answer is needed that is not there yet. */
+/** Thrown if the response of a webhook is missing. */
 export class WebhookNeeded extends Error {
   readonly call: WebhookCall
 
@@ -29,27 +29,30 @@ export class WebhookNeeded extends Error {
 }
 
 /**
- * The webhooks' answers to one request. Writes are decided in one go, so a request that needs an answer is
- * broken off, the webhook called, and the request decided again with all answers so far.
+ * The webhook responses of one request. Writes are synchronous, so a request that needs a response is aborted, the
+ * webhook called, and the request repeated with all responses so far.
  */
 export class WebhookCalls {
   readonly #answers: WebhookAnswer[] = []
   #next = 0
 
-  /** The answer to the next call. @throws WebhookNeeded when it is not known. */
+  /**
+   * The response to the next call.
+   * @throws WebhookNeeded if it is missing.
+   */
   answer(call: WebhookCall): WebhookAnswer {
     const answer = this.#answers[this.#next++]
     if (answer === undefined) throw new WebhookNeeded(call)
     return answer
   }
 
-  /** Takes an answer down and begins again. */
+  /** Stores a response and restarts. */
   add(answer: WebhookAnswer): void {
     this.#answers.push(answer)
     this.#next = 0
   }
 }
 
-/** Where nothing can be called. */
+/** For servers that cannot call webhooks. */
 export const noWebhooks: CallWebhook = ({ url }) =>
   Promise.resolve({ kind: 'failed', message: `failed to call webhook: Post "${url}": no network` })

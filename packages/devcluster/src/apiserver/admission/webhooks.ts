@@ -32,7 +32,7 @@ interface Webhook {
   readonly matchConditions?: readonly NamedCondition[]
 }
 
-/** The answer of a webhook, as far as it is looked at. */
+/** The parts of an AdmissionResponse that are used. */
 interface AdmissionResponse {
   readonly allowed?: boolean
   readonly patch?: string
@@ -44,9 +44,9 @@ const defaultTimeoutSeconds = 10
 const deniedCode = 403
 
 /**
- * Asks the mutating webhooks that a write concerns.
- * @returns the object as they leave it.
- * @throws ApiError as the real server refuses it.
+ * Calls the mutating webhooks of a write.
+ * @returns the mutated object.
+ * @throws ApiError like the real server.
  */
 export function mutateByWebhooks(
   ctx: ServerContext,
@@ -66,7 +66,10 @@ export function mutateByWebhooks(
   return object
 }
 
-/** Asks the validating webhooks that a write concerns. @throws ApiError as the real server refuses it. */
+/**
+ * Calls the validating webhooks of a write.
+ * @throws ApiError like the real server.
+ */
 export function validateByWebhooks(ctx: ServerContext, attributes: Attributes, options: WriteOptions): void {
   for (const webhook of webhooksOf(ctx, 'validatingwebhookconfigurations', attributes)) {
     ask(ctx, webhook, attributes, options)
@@ -92,7 +95,7 @@ function webhooksOf(ctx: ServerContext, plural: string, attributes: Attributes):
   return found
 }
 
-/** The answer of a webhook that allows a write; undefined when it was not asked, or may be missed. */
+/** The response of a webhook that allows a write; undefined if it was skipped or its failure is ignored. */
 function ask(
   ctx: ServerContext,
   webhook: Webhook,
@@ -143,8 +146,8 @@ function conditionsOf(ctx: ServerContext, { matchConditions = [] }: Webhook, att
 }
 
 /**
- * Webhooks behind a service cannot be reached: nothing runs behind services here. Those with a URL are
- * called for requests that came by HTTP; writes of the cluster's own parts go by them.
+ * Webhooks with a service cannot be reached, as nothing runs behind services here. Those with a URL are called for HTTP
+ * requests, but not for writes of the cluster's own parts.
  */
 function answerOf(
   ctx: ServerContext,
@@ -183,7 +186,7 @@ function unreachable(ctx: ServerContext, { clientConfig }: Webhook, timeoutSecon
   return `failed to call webhook: Post "${url}": ${reason}`
 }
 
-/** What a configuration promises that does not hold here; empty for other objects. */
+/** Which parts of a webhook configuration have no effect here; empty for other objects. */
 export function webhookWarnings(attributes: Attributes): readonly string[] {
   const { served, object } = attributes
   const { group, kind } = served.definition

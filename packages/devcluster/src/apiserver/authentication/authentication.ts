@@ -12,10 +12,10 @@ export const tokenIssuer = 'https://kubernetes.default.svc.cluster.local'
 const authenticated = 'system:authenticated'
 const administrator: User = { name: 'kubernetes-admin', groups: ['system:masters', authenticated] }
 
-/** Nobody in particular. */
+/** The unauthenticated user. */
 export const anonymous: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 
-/** Tells who a request comes from. */
+/** Authenticates requests. */
 export class Authenticator {
   readonly audience = tokenIssuer
   readonly #ctx: ServerContext
@@ -29,8 +29,8 @@ export class Authenticator {
   }
 
   /**
-   * The user of a request by its headers (lower-case names); `undefined` when the credentials are
-   * missing or not valid. An administrator may act as someone else (`impersonate-user`).
+   * The user of a request by its headers (lower-case names); `undefined` without valid credentials. An administrator
+   * may impersonate others (`impersonate-user`).
    */
   authenticate(headers: Readonly<Record<string, string>>): User | undefined {
     const [scheme, token] = (headers['authorization'] ?? '').split(' ')
@@ -43,7 +43,7 @@ export class Authenticator {
     return { name: as, groups: [...(given.length > 0 ? given : accountGroups(as)), authenticated] }
   }
 
-  /** The user of a bearer token; `undefined` when it is not valid. */
+  /** The user of a bearer token; `undefined` if it is invalid. */
   userOfToken(token: string): User | undefined {
     if (sameText(Buffer.from(token), this.#adminToken)) return administrator
     if (token.split('.').length === 3) return this.#serviceAccount(token)
@@ -64,7 +64,7 @@ export class Authenticator {
     }
   }
 
-  /** Bootstrap tokens are Secrets in kube-system, named after the public half of the token. */
+  /** Bootstrap tokens are Secrets in kube-system with the token id in their name. */
   #bootstrapUser(token: string): User | undefined {
     const [id, secret] = token.split('.')
     if (id === undefined || secret === undefined) return undefined
@@ -80,7 +80,7 @@ export class Authenticator {
       return undefined
     if (field('usage-bootstrap-authentication') !== 'true') return undefined
     const expiration = field('expiration')
-    // An expiration that cannot be read counts as passed.
+    // An invalid expiration counts as passed.
     if (expiration !== '' && !(Date.parse(expiration) > this.#ctx.clock.now())) return undefined
     const extraGroups = field('auth-extra-groups')
       .split(',')
@@ -99,7 +99,7 @@ function accountGroups(name: string): readonly string[] {
   return namespace === undefined ? [] : ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
 }
 
-/** Compares credentials in a time that does not depend on where they differ. */
+/** Compares credentials in constant time. */
 function sameText(left: Buffer, right: Buffer): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }

@@ -4,7 +4,7 @@ import type { Authenticator } from './authentication.ts'
 import type { Access } from '../authorization/attributes.ts'
 import { type Authorizer, reviewedRules } from '../authorization/authorizer.ts'
 
-/** A resource that answers questions instead of keeping objects. */
+/** A resource that is computed instead of stored, such as a review. */
 export interface VirtualResource {
   readonly group: string
   readonly version: string
@@ -37,10 +37,10 @@ export const reviewResources: readonly VirtualResource[] = [
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Who asks, where, and who knows. */
+/** What a review needs. */
 export interface ReviewParts {
   readonly user: User
-  /** Of a review that is made in a namespace. */
+  /** Of a namespaced review. */
   readonly namespace: string | undefined
   readonly authenticator: Authenticator
   readonly authorizer: Authorizer
@@ -51,7 +51,7 @@ function rulesStatus(spec: Fields, user: User, authorizer: Authorizer): object {
   return reviewedRules(authorizer.rulesOf(user, namespace))
 }
 
-/** The answer to a review; `undefined` when the resource is none. */
+/** The result of a review; `undefined` if the resource is not a review. */
 export function answerReview(
   resource: VirtualResource,
   body: Fields,
@@ -103,7 +103,7 @@ function subjectUser(resource: VirtualResource, spec: Fields, user: User): User 
   return { name: String(spec['user'] ?? ''), groups: (spec['groups'] ?? []) as readonly string[] }
 }
 
-/** What the spec of a review asks about. */
+/** The access in the spec of a review. */
 function accessIn(spec: Fields, namespace: string | undefined): Access {
   const path = spec['nonResourceAttributes'] as { verb?: string; path?: string } | undefined
   if (path !== undefined) return { verb: path.verb ?? '', path: path.path ?? '' }

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
 import type { Secret } from '@tenon/runtime'
 
-/** What a service account token says. Times are in seconds since the Unix epoch. */
+/** Claims of a service account token. Times are in seconds since the Unix epoch. */
 export interface TokenClaims {
   readonly iss: string
   readonly sub: string
@@ -36,7 +36,7 @@ export class TokenSigner {
     return `${content}.${signature.toString('base64url')}`
   }
 
-  /** The claims of a token with a valid signature; `undefined` for anything else. */
+  /** The claims of a token with a valid signature; otherwise `undefined`. */
   verify(token: string): TokenClaims | undefined {
     const [head, body, signature, ...rest] = token.split('.')
     if (head === undefined || body === undefined || signature === undefined || rest.length > 0)

@@ -2,7 +2,7 @@ import type { HttpRequest } from '@tenon/runtime'
 import type { ResourcePath } from '../http/request-path.ts'
 import type { User } from '../authentication/user.ts'
 
-/** Something a user wants to do to a resource. */
+/** An action on a resource. */
 export interface ResourceAccess {
   readonly verb: string
   readonly group: string
@@ -12,7 +12,7 @@ export interface ResourceAccess {
   readonly name?: string | undefined
 }
 
-/** Something a user wants to do to a path that stands for no resource. */
+/** An action on a non-resource path. */
 export interface PathAccess {
   readonly verb: string
   readonly path: string
@@ -20,7 +20,7 @@ export interface PathAccess {
 
 export type Access = ResourceAccess | PathAccess
 
-/** `User "jane" cannot get resource "pods" in API group "" in the namespace "default"`. */
+/** Such as `User "jane" cannot get resource "pods" in API group "" in the namespace "default"`. */
 export function refusalOf(user: User, access: Access): string {
   const who = `User ${JSON.stringify(user.name)} cannot ${access.verb}`
   if ('path' in access) return `${who} path ${JSON.stringify(access.path)}`
@@ -37,7 +37,7 @@ const verbs: ReadonlyMap<string, string> = new Map([
   ['PATCH', 'patch'],
 ])
 
-/** What a request on a resource wants to do. */
+/** The access that a request on a resource needs. */
 export function accessOf(
   { method }: HttpRequest,
   path: ResourcePath,

@@ -25,12 +25,12 @@ interface RoleRef {
   readonly name?: string
 }
 
-/** Members may do everything, whatever the roles say. */
+/** Members may do everything, whatever the roles are. */
 export const masters = 'system:masters'
 
 const rbac = 'rbac.authorization.k8s.io'
 
-/** Decides by the roles of a cluster, and what binds them, what users may do. */
+/** Authorizes by roles and bindings (RBAC). */
 export class Authorizer {
   readonly #ctx: ServerContext
 
@@ -45,7 +45,7 @@ export class Authorizer {
     return false
   }
 
-  /** The rules that hold for a user in the whole cluster, and in a namespace. */
+  /** The rules of a user in the whole cluster, and in a namespace. */
   *rulesOf(user: User, namespace: string | undefined): Generator<PolicyRule> {
     for (const binding of this.#bindings('clusterrolebindings')) {
       if (isBound(binding, user, undefined)) yield* this.#rulesOfRole(binding, undefined)
@@ -56,7 +56,7 @@ export class Authorizer {
     }
   }
 
-  /** The rules of the role that a binding names. */
+  /** The rules of the role in a binding. */
   rulesOfReference(reference: RoleRef, namespace: string | undefined): readonly PolicyRule[] {
     const isCluster = reference.kind === 'ClusterRole'
     const roles = this.#ctx.store.collection(`${isCluster ? 'clusterroles' : 'roles'}.${rbac}`)
@@ -80,7 +80,7 @@ export class Authorizer {
       const isSelected =
         other.metadata.name !== role.metadata.name &&
         clusterRoleSelectors.some((one) => matchesSelector(one, other.metadata.labels))
-      // What it selects may be made of others in turn, as `admin` is of `edit` and `edit` of `view`.
+      // Selected roles may be aggregated too, like `admin` of `edit` and `edit` of `view`.
       if (isSelected) rules.push(...this.#rulesIn(other))
       return true
     })
@@ -98,7 +98,7 @@ export class Authorizer {
   }
 }
 
-/** Service accounts without namespace are those of the binding's own. */
+/** Service accounts without a namespace are those of the binding's namespace. */
 function isBound(binding: StoredObject, user: User, namespace: string | undefined): boolean {
   return ((binding['subjects'] ?? []) as readonly Subject[]).some((subject) => {
     const { kind, name = '' } = subject
@@ -109,7 +109,7 @@ function isBound(binding: StoredObject, user: User, namespace: string | undefine
   })
 }
 
-/** Whether a rule by itself allows something. */
+/** Whether a single rule allows the access. */
 export function ruleAllows(rule: PolicyRule, access: Access): boolean {
   if (!has(rule.verbs, access.verb)) return false
   return 'path' in access ? pathMatches(rule, access) : resourceMatches(rule, access)
@@ -136,7 +136,7 @@ function resourceMatches(rule: PolicyRule, { group, resource, subresource, name 
   )
 }
 
-/** What is asked of a rule by `SelfSubjectRulesReview`: which resources, and which paths. */
+/** The rules in the form of `SelfSubjectRulesReview`. */
 export function reviewedRules(rules: Iterable<PolicyRule>): object {
   const all = [...rules]
   return {

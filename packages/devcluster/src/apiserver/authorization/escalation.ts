@@ -9,7 +9,7 @@ import { type Authorizer, masters, type PolicyRule, ruleAllows } from './authori
 
 const group = 'rbac.authorization.k8s.io'
 
-/** A role or a binding that is about to be stored. */
+/** A role or binding to store. */
 interface RoleWrite {
   readonly served: Served
   readonly object: StoredObject
@@ -17,7 +17,10 @@ interface RoleWrite {
   readonly user: User
 }
 
-/** Refuses roles and bindings that would grant more than their writer has. @throws ApiError. */
+/**
+ * Refuses roles and bindings that grant more than their writer has.
+ * @throws ApiError.
+ */
 export function refuseEscalation(
   authorizer: Authorizer,
   { served, object, oldObject, user }: RoleWrite,
@@ -62,7 +65,7 @@ function refusal(served: Served, name: string, user: User, missing: readonly Pol
   )
 }
 
-/** A rule taken apart: one verb, one group, one resource, one name or path each. */
+/** Splits a rule into rules with one verb, group, resource, name or path each. */
 function atoms(rule: PolicyRule): readonly PolicyRule[] {
   const names = rule.resourceNames ?? []
   return rule.verbs.flatMap((verb) => [

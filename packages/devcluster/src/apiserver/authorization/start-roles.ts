@@ -1,4 +1,4 @@
-/** The default roles and bindings of a cluster, as far as they are used here. */
+/** The default roles and bindings of a cluster, as far as they are needed here. */
 import type { KubeObject, ResourceType } from '@tenon/api'
 import type { LocalApi } from '../../contract.ts'
 import type { PolicyRule } from './authorizer.ts'
@@ -120,9 +120,9 @@ interface StartRole {
   readonly name: string
   readonly namespace?: string
   readonly rules?: readonly PolicyRule[]
-  /** The role that takes these rules over. */
+  /** The aggregated role that includes these rules. */
   readonly partOf?: string
-  /** Whether it has the rules of others that say so. */
+  /** Whether it aggregates the rules of other roles. */
   readonly isAggregated?: true
 }
 
@@ -130,7 +130,6 @@ const certificates = 'certificates.k8s.io'
 const nodeClient = 'system:certificates.k8s.io:certificatesigningrequests:nodeclient'
 const selfNodeClient = 'system:certificates.k8s.io:certificatesigningrequests:selfnodeclient'
 
-/** Roles and cluster roles. */
 const startRoles: readonly StartRole[] = [
   {
     name: 'cluster-admin',
@@ -232,7 +231,7 @@ interface StartBinding {
 const authenticated = 'system:authenticated'
 const bootstrappers = 'system:bootstrappers'
 
-/** What holds them. Instances that join read what they need, and ask for their certificate. */
+/** Joining instances may read what they need, and request their certificate. */
 const startBindings: readonly StartBinding[] = [
   { name: 'cluster-admin', role: 'cluster-admin', groups: ['system:masters'] },
   { name: 'system:basic-user', role: 'system:basic-user', groups: [authenticated] },
@@ -264,7 +263,6 @@ const startBindings: readonly StartBinding[] = [
 const apiVersion = 'rbac.authorization.k8s.io/v1'
 const apiGroup = 'rbac.authorization.k8s.io'
 
-/** A role as an object. */
 function roleObject({ name, namespace, rules, partOf, isAggregated }: StartRole) {
   const labels = { ...bootstrapping, ...(partOf !== undefined && { [aggregateTo(partOf)]: 'true' }) }
   return {
@@ -278,7 +276,6 @@ function roleObject({ name, namespace, rules, partOf, isAggregated }: StartRole)
   }
 }
 
-/** A binding as an object. */
 function bindingObject({ name, namespace, role, groups, users = [] }: StartBinding) {
   const subject = (kind: string) => (of: string) => ({ apiGroup, kind, name: of })
   return {
@@ -295,7 +292,7 @@ function typeOf(kind: string): ResourceType {
   return { group: apiGroup, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, namespaced }
 }
 
-/** Creates the roles and bindings that are missing; what is there stays as it is. */
+/** Creates missing roles and bindings; existing ones stay unchanged. */
 export function createStartRoles(api: LocalApi): void {
   const objects = [...startRoles.map(roleObject), ...startBindings.map(bindingObject)]
   for (const object of objects) {

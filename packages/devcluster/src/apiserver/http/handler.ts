@@ -52,7 +52,7 @@ class HttpApi {
     this.#openApi = new OpenApiDocuments(ctx.registry)
   }
 
-  /** Decides in one go, and again after each webhook that had to be asked. */
+  /** Handles a request synchronously, and repeats it after each webhook call. */
   async answer(request: HttpRequest, signal: AbortSignal | undefined): Promise<HttpResponse> {
     const webhooks = new WebhookCalls()
     for (;;) {
@@ -138,7 +138,7 @@ class HttpApi {
     throw forbidden({ group, plural, kind: '' }, name, refusal)
   }
 
-  /** Everything that is not about objects. */
+  /** Requests that are not about objects. */
   #document(request: HttpRequest, pathname: string, query: URLSearchParams): HttpResponse {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
     const parts = pathname.split('/').filter((part) => part !== '')
@@ -171,7 +171,7 @@ class HttpApi {
     }
   }
 
-  /** Built-in groups have a server of their own that answers in JSON; all other paths end at none. */
+  /** Built-in groups have a 404 in JSON; other paths have one in plain text. */
   #notServed(group: string): HttpResponse {
     if (this.#discovery.isBuiltIn(group)) throw noSuchPath()
     return pageNotFound()
@@ -189,7 +189,7 @@ class HttpApi {
       return textResponse(200, JSON.stringify(document), { 'content-type': type, vary: 'Accept' })
     }
     const group = root === 'api' ? '' : first
-    // What is longer and names no resource names nothing.
+    // Longer paths that are not resources do not exist.
     if (deeper.length > 0 || (root === 'api' && second !== undefined)) return this.#notServed(group)
     const document =
       root === 'api'
@@ -201,7 +201,7 @@ class HttpApi {
   }
 }
 
-/** What is wrong with a path of a resource that is served: one that is of a namespace, or is not. */
+/** The problem of a path to a served resource: a namespace is missing, or must not be there. */
 function scopeProblem(
   { definition, crdName }: Served,
   { namespace, name }: ResourcePath,
@@ -209,12 +209,12 @@ function scopeProblem(
 ): 'noSuchPath' | 'methodNotAllowed' | undefined {
   if (definition.namespaced === (namespace !== undefined)) return undefined
   if (!definition.namespaced || name !== undefined) return 'noSuchPath'
-  // All namespaces at once can be read, and nothing else.
+  // Only reads may span all namespaces.
   if (method === 'GET' || method === 'HEAD') return undefined
   return crdName === undefined ? 'methodNotAllowed' : 'noSuchPath'
 }
 
-/** `/healthz`, or one of its checks, of which there is the one that does nothing. */
+/** `/healthz` and its `ping` check. */
 function isOneCheck(parts: readonly string[]): boolean {
   return parts.length === 1 || (parts.length === 2 && parts[1] === 'ping')
 }

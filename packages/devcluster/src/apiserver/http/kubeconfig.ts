@@ -1,16 +1,16 @@
 import { stringify } from 'yaml'
 import type { Credentials } from './tls.ts'
 
-/** What a kubeconfig needs to know. */
+/** The content of a kubeconfig. */
 export interface KubeconfigOptions {
   /** `https://127.0.0.1:6443`. */
   readonly server: string
   readonly credentials: Credentials
-  /** Name of cluster, user and context; `tenon` when absent. */
+  /** Name of cluster, user and context; default `tenon`. */
   readonly name?: string
 }
 
-/** The administrator's kubeconfig. It holds credentials: write it readable by its owner only. */
+/** The administrator's kubeconfig. It contains credentials, so only its owner may read the file. */
 export function kubeconfigYaml({ server, credentials, name = 'tenon' }: KubeconfigOptions): string {
   return stringify({
     apiVersion: 'v1',

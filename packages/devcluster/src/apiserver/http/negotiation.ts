@@ -4,7 +4,7 @@ const json = 'application/json'
 const yaml = 'application/yaml'
 export const protobuf = 'application/vnd.kubernetes.protobuf'
 
-/** The form in which objects are answered. */
+/** The form of objects in responses. */
 export type Representation =
   | { readonly kind: 'object' }
   | { readonly kind: 'table'; readonly version: string }
@@ -16,7 +16,7 @@ interface MediaRange {
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** The ranges of an Accept header, most wanted first. */
+/** The ranges of an Accept header, by preference. */
 export function acceptedRanges(accept: string | undefined): MediaRange[] {
   const ranges = (accept ?? '*/*').split(',').map((part) => {
     const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim())
@@ -31,11 +31,11 @@ export function acceptedRanges(accept: string | undefined): MediaRange[] {
 }
 
 /**
- * The representation a client wants. Tables and metadata have a JSON form only, as has everything.
- * @throws ApiError 406 when the client takes no form that is served.
+ * The representation that a client wants. Tables and metadata are only served as JSON.
+ * @throws ApiError 406 if the client accepts no served form.
  */
 export function representationOf(accept: string | undefined): Representation {
-  // Most clients want nothing special.
+  // The usual case.
   if (accept === json) return { kind: 'object' }
   for (const { type, parameters } of acceptedRanges(accept)) {
     if (!isJson(type)) continue
@@ -60,7 +60,7 @@ export function mediaTypeOf(contentType: string | undefined): string {
   return (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 }
 
-/** Whether a body of this type can be read. */
+/** Whether a body of this type can be parsed. */
 export function isReadable(mediaType: string): boolean {
   return (
     mediaType !== protobuf &&

@@ -4,23 +4,23 @@ import type { Representation } from './negotiation.ts'
 import type { Served } from '../kinds/registry.ts'
 import { includeObjectOf, partialMetadata, tableHead, tableRow } from './tables.ts'
 
-/** How objects become JSON text for one request. */
+/** Renders objects as JSON for one request. */
 export interface Renderer {
-  /** Whether objects are shown as they are stored. */
+  /** Whether objects are rendered as stored. */
   readonly isPlain: boolean
-  /** One object by itself. */
+  /** One object. */
   readonly single: (object: StoredObject) => string
   /** One element of a list. */
   readonly element: (object: StoredObject) => string
-  /** What comes before and after the elements of a list. */
+  /** The text before and after the elements of a list. */
   readonly frame: (listMeta: object) => readonly [head: string, tail: string]
-  /** The object of a watch event; tables name their columns in the first event only. */
+  /** The object of a watch event; tables have their columns in the first event only. */
   readonly event: (object: StoredObject) => string
   /** The object of a bookmark. */
   readonly bookmark: (metadata: object) => string
 }
 
-/** The renderer of a representation. `now` serves the ages in tables. */
+/** The renderer of a representation. `now` is for the ages in tables. */
 export function rendererOf(
   served: Served,
   representation: Representation,

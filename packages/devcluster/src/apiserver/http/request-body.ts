@@ -6,7 +6,7 @@ import { isReadable, mediaTypeOf, protobuf, readableTypes } from './negotiation.
 import { decodeProtobuf } from '../protobuf/decode.ts'
 import { badRequest, unsupportedMediaType } from './status.ts'
 
-/** Whose request it is, and what is known for it. */
+/** The user of a request, and the webhook responses. */
 export type RequestOrigin = Pick<WriteOptions, 'user' | 'webhooks'>
 
 /** The text of a request's body. */
@@ -16,7 +16,10 @@ export function bodyText(request: HttpRequest): string {
   return typeof body === 'string' ? body : new TextDecoder().decode(body)
 }
 
-/** The parsed body, JSON or YAML. @throws ApiError 415 for other types, 400 for broken text. */
+/**
+ * The parsed body, JSON or YAML.
+ * @throws ApiError 415 for other types, 400 for invalid text.
+ */
 export function parseBody(request: HttpRequest): unknown {
   const mediaType = mediaTypeOf(request.headers['content-type'])
   if (mediaType === protobuf) return decodedProtobuf(request)
@@ -29,7 +32,7 @@ export function parseBody(request: HttpRequest): unknown {
   }
 }
 
-/** Clients in Go send built-in kinds as protobuf, and do not fall back. */
+/** Clients in Go send built-in kinds as protobuf, without a fallback. */
 function decodedProtobuf({ body = '' }: HttpRequest): unknown {
   const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
   const object = decodeProtobuf(bytes)
@@ -37,14 +40,20 @@ function decodedProtobuf({ body = '' }: HttpRequest): unknown {
   return object
 }
 
-/** The parsed body, which must be an object. @throws ApiError 400, 415. */
+/**
+ * The parsed body, which must be an object.
+ * @throws ApiError 400, 415.
+ */
 export function parseObject(request: HttpRequest): Readonly<Record<string, unknown>> {
   const body = parseBody(request)
   if (isRecord(body)) return body
   throw badRequest('the body of the request must be an object')
 }
 
-/** Options of a write, from its query and user agent. @throws ApiError 400 for unknown values. */
+/**
+ * Options of a write, from its query and user agent.
+ * @throws ApiError 400 for unknown values.
+ */
 export function writeOptionsOf(
   request: HttpRequest,
   query: URLSearchParams,

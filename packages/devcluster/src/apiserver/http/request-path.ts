@@ -1,6 +1,6 @@
 import { badRequest } from './status.ts'
 
-/** What a path of the resource API names. */
+/** The parts of a resource path. */
 export interface ResourcePath {
   readonly group: string
   readonly version: string
@@ -11,8 +11,8 @@ export interface ResourcePath {
 }
 
 /**
- * Parses `/api/v1/…` and `/apis/GROUP/VERSION/…` paths of resources; `undefined` for all others.
- * @throws ApiError 400 for escapes that stand for nothing.
+ * Parses `/api/v1/…` and `/apis/GROUP/VERSION/…` paths; `undefined` for all others.
+ * @throws ApiError 400 for invalid escapes.
  */
 export function parseResourcePath(pathname: string): ResourcePath | undefined {
   const given = pathname.split('/').filter((part) => part !== '')

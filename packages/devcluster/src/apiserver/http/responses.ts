@@ -21,25 +21,24 @@ export function textResponse(
   return { status, headers, body: oneChunk(text) }
 }
 
-/** Says in plain words, as kube-apiserver does, that no server is behind the path. */
+/** The plain-text 404 of kube-apiserver. */
 export function pageNotFound(): HttpResponse {
   const type = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
   return textResponse(404, '404 page not found\n', type)
 }
 
-/** A refusal. */
 export function errorResponse(error: ApiError): HttpResponse {
   const { retryAfterSeconds } = error.status.details ?? {}
   const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }
   return textResponse(error.code, `${JSON.stringify(error.status)}\n`, { ...jsonHeaders, ...retry })
 }
 
-/** A body that is made while it is sent. */
+/** A streamed body. */
 export function streamResponse(body: AsyncIterable<string>): HttpResponse {
   return { status: 200, headers: jsonHeaders, body }
 }
 
-/** A document that clients of this process may have as it is. */
+/** A document that clients in this process may use without parsing. */
 export function documentResponse(
   status: number,
   document: unknown,
@@ -53,7 +52,7 @@ export function isStatus(body: StoredObject | Status): body is Status {
   return body.kind === 'Status'
 }
 
-/** Headers of a JSON answer that warns its client. */
+/** Warning headers of a JSON response. */
 export function warningHeaders(warnings: readonly string[]): Record<string, string> {
   if (warnings.length === 0) return jsonHeaders
   const escaped = warnings.map((warning) => `299 - "${warning.replace(/[\\"]/g, '\\$&')}"`)

@@ -35,40 +35,42 @@ export interface ApiServerOptions {
   readonly adminToken: Secret
   /** PEM of the P-256 private key that signs service account tokens. */
   readonly signingKey: Secret
-  /** Version reported to clients; `v1.34.1` when absent. */
+  /** Reported version; default `v1.34.1`. */
   readonly gitVersion?: string
-  /** History kept for watches and paged lists. */
+  /** History that is kept for watches and paged lists. */
   readonly retention?: Retention
-  /** State to begin with, from an earlier run. */
+  /** State of an earlier run. */
   readonly initial?: SavedState
-  /** Kinds served besides those of CustomResourceDefinitions; all built-in ones when absent. */
+  /** Kinds that are served besides those of CRDs; default: all built-in kinds. */
   readonly definitions?: readonly ResourceDefinition[]
-  /** Whether plain writes record who owns which fields (`metadata.managedFields`); they do when absent. */
+  /** Whether writes other than apply record field ownership (`metadata.managedFields`); default: true. */
   readonly recordsOwners?: boolean
-  /** Feature gates of Kubernetes; those that are absent are on. */
+  /** Feature gates of Kubernetes; default: on. */
   readonly featureGates?: Partial<KubernetesGates>
-  /** Calls admission webhooks that have a URL; without it none of them answers. */
+  /** Calls admission webhooks with a URL; absent: none of them responds. */
   readonly callWebhook?: CallWebhook
 }
 
 /** A Kubernetes API server without a socket. */
 export interface ApiServer {
-  /** For the parts of this process. */
+  /** For parts of this process. */
   readonly local: LocalApi
-  /** A view of the same API whose writes are recorded under another field manager. */
+  /** The same API with another field manager. */
   localAs(manager: string): LocalApi
-  /** The whole HTTP API; {@link serveHttps} puts it on a socket. */
+  /** The HTTP API; {@link serveHttps} serves it on a socket. */
   readonly handle: HttpHandler
   readonly store: Store
-  /** The user of a request by its headers; `undefined` when the credentials are not valid. */
+  /** The user of a request by its headers; `undefined` without valid credentials. */
   authenticate(headers: Readonly<Record<string, string>>): User | undefined
-  /** Makes known in the cluster where this server listens. */
+  /** Publishes the address of this server in the cluster. */
   publishEndpoint(endpoint: Endpoint): void
   /** Ends all watches and timers. */
   stop(): void
 }
 
-/** Starts an API server: loads the state, serves what is stored, creates what every cluster has. */
+/**
+ * Starts an API server: loads the state, serves stored kinds, and creates the default objects of a cluster.
+ */
 export function createApiServer(options: ApiServerOptions): ApiServer {
   const { clock, random, logger } = options
   const store = new Store({
@@ -102,7 +104,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const stopExpiry = expireEvents(ctx)
   const local = new InProcessApi(ctx, 'kube-controller-manager')
   createStartObjects(local)
-  // From a source of their own, so that what comes after does not depend on how many they are.
+  // With its own random source, so that later values do not depend on the number of roles.
   const roles = new InProcessApi({ ...ctx, random: ctx.random.fork('roles') }, 'kube-apiserver')
   if (registry.find('rbac.authorization.k8s.io', 'v1', 'clusterroles') !== undefined) createStartRoles(roles)
   return {

@@ -2,7 +2,7 @@ import type { Status } from '@tenon/api'
 import { ApiError, type FieldError } from '../../contract.ts'
 import { fieldCauses, fieldErrorsMessage } from '../../schema/index.ts'
 
-/** The resource a refusal is about, in the words of its message and details. */
+/** The resource in a failure's message and details. */
 export interface Subject {
   readonly group: string
   /** Plural resource name (`pods`). */
@@ -12,7 +12,7 @@ export interface Subject {
 
 type Details = NonNullable<Status['details']>
 
-/** A failure as a Status; every other function here is this with the right words. */
+/** A failure as a Status; all other functions here call it. */
 export function failure(code: number, reason: string, message: string, details?: Details): ApiError {
   return new ApiError({
     apiVersion: 'v1',
@@ -26,7 +26,7 @@ export function failure(code: number, reason: string, message: string, details?:
   })
 }
 
-/** `deployments.apps`, the way messages name a resource. */
+/** `deployments.apps`, as in messages. */
 export function qualified(subject: Pick<Subject, 'group' | 'plural'>): string {
   return subject.group === '' ? subject.plural : `${subject.plural}.${subject.group}`
 }
@@ -44,7 +44,7 @@ export function notFound(subject: Subject, name: string): ApiError {
   return failure(404, 'NotFound', `${qualified(subject)} "${name}" not found`, detailsOf(subject, name))
 }
 
-/** No such path. */
+/** The path does not exist. */
 export function noSuchPath(): ApiError {
   return failure(404, 'NotFound', 'the server could not find the requested resource', {})
 }
@@ -59,7 +59,7 @@ export function conflict(subject: Subject, name: string, why: string): ApiError 
   return failure(409, 'Conflict', message, detailsOf(subject, name))
 }
 
-/** An update that was based on an outdated object. */
+/** An update based on an outdated object. */
 export function staleUpdate(subject: Subject, name: string): ApiError {
   return conflict(
     subject,
@@ -98,7 +98,7 @@ export function forbidden(subject: Subject, name: string, why: string, causes?: 
   )
 }
 
-/** History asked for is gone. */
+/** The requested history was compacted. */
 export function expired(message: string): ApiError {
   return failure(410, 'Expired', message)
 }
@@ -122,7 +122,7 @@ export function notAcceptable(accepted: readonly string[]): ApiError {
   return failure(406, 'NotAcceptable', message, {})
 }
 
-/** A revision that has not been reached yet. */
+/** A revision in the future. */
 export function tooLargeResourceVersion(asked: number, current: number): ApiError {
   return failure(504, 'Timeout', `Too large resource version: ${asked}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
@@ -138,7 +138,7 @@ export function internalError(message: string): ApiError {
   return failure(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
 }
 
-/** The answer to a deletion that is over at once. */
+/** The response to a deletion that is complete at once. */
 export function deletedStatus(subject: Subject, name: string, uid: string | undefined): Status {
   return {
     apiVersion: 'v1',

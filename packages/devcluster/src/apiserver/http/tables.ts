@@ -3,7 +3,7 @@ import type { ResourceDefinition, StoredObject, TableColumn } from '../../contra
 import { jsonOf } from '../../storage/index.ts'
 import { badRequest } from './status.ts'
 
-/** How much of an object each table row carries. */
+/** How much of each object is in the rows of a table. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object'
 
 const metaVersion = 'meta.k8s.io/v1'
@@ -31,7 +31,7 @@ function columnsOf(definition: ResourceDefinition): readonly TableColumn[] {
   return definition.columns.length === 0 ? fallbackColumns : definition.columns
 }
 
-/** The JSON of a table's head, up to its rows. */
+/** The JSON of a table up to its rows. */
 export function tableHead(definition: ResourceDefinition, listMeta: object, withColumns = true): string {
   const columns = columnsOf(definition).map(({ name, type, format, description, priority }) => ({
     name,

@@ -5,7 +5,7 @@ import { Secret } from '@tenon/runtime'
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 const validityMs = 10 * 365 * 24 * 3600_000
-/** Certificates begin a little in the past, for clients whose clocks run behind. */
+/** Certificates are valid from a little earlier, for clients whose clocks are late. */
 const backdateMs = 3600_000
 
 /** A certificate and its private key, as PEM. */
@@ -25,7 +25,7 @@ export interface Credentials {
   readonly signingKey: Secret
 }
 
-/** The names under which an API server is called. */
+/** The DNS names of an API server. */
 const serverNames = [
   'localhost',
   'kubernetes',
@@ -36,9 +36,9 @@ const serverNames = [
 const serverAddresses = ['127.0.0.1', '::1', '10.96.0.1']
 
 /**
- * Makes the credentials of a new cluster: authority, certificates, token and signing key.
- * @param nowMs the time from which they are valid, for ten years.
- * @param extraHosts further names and addresses of the server.
+ * Creates the credentials of a new cluster: authority, certificates, token and signing key.
+ * @param nowMs the start of their validity of ten years.
+ * @param extraHosts more names and addresses of the server.
  */
 export async function createCredentials(
   nowMs: number,
@@ -76,7 +76,7 @@ export async function createCredentials(
   }
 }
 
-/** Whether a server certificate is good for all these names at this time. */
+/** Whether a server certificate is valid for all these names at this time. */
 export function isServerCertificateFor(
   certificate: string,
   hosts: readonly string[],
@@ -121,7 +121,7 @@ async function issueCertificate(issue: Issue): Promise<KeyPair> {
   return { certificate: `${certificate.toString('pem')}\n`, privateKey: await privatePem(keys.privateKey) }
 }
 
-/** As this program's own types have it: those of a browser are others. */
+/** As typed by Node; a browser's types differ. */
 type KeysOfPair = Extract<
   Awaited<ReturnType<typeof crypto.subtle.generateKey>>,
   { readonly privateKey: unknown }
@@ -142,7 +142,7 @@ function randomHex(bytes: number): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString('hex')
 }
 
-/** A positive number, as certificates need it. */
+/** A positive number, as certificates require. */
 function serialNumber(): string {
   return `01${randomHex(15)}`
 }

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../contract.ts'
 
-/** Where autoscaling/v1 keeps what it has no fields for. */
+/** Where autoscaling/v1 stores what it has no fields for. */
 const metricsAnnotation = 'autoscaling.alpha.kubernetes.io/metrics'
 const behaviorAnnotation = 'autoscaling.alpha.kubernetes.io/behavior'
 
@@ -15,7 +15,7 @@ interface Metric {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A stored autoscaler, which is of autoscaling/v2, as autoscaling/v1 shows it. */
+/** Converts a stored autoscaler (autoscaling/v2) to autoscaling/v1. */
 export function autoscalerFromStored(stored: StoredObject): StoredObject {
   const {
     metrics = [],
@@ -46,7 +46,7 @@ export function autoscalerFromStored(stored: StoredObject): StoredObject {
   }
 }
 
-/** An autoscaler of autoscaling/v1 as it is stored. */
+/** Converts an autoscaler of autoscaling/v1 to its stored form. */
 export function autoscalerToStored(shown: StoredObject): StoredObject {
   const { targetCPUUtilizationPercentage: target, ...spec } = (shown['spec'] ?? {}) as Fields
   const { currentCPUUtilizationPercentage: _current, ...status } = (shown['status'] ?? {}) as Fields
@@ -88,7 +88,7 @@ function listed(text: string | undefined): readonly unknown[] | undefined {
   return Array.isArray(value) ? value : undefined
 }
 
-/** What an annotation says; users may have written anything into it. */
+/** The value of an annotation, which may be invalid. */
 function parsed(text: string | undefined): unknown {
   if (text === undefined) return undefined
   try {

@@ -36,14 +36,14 @@ function contentOf(crd: StoredObject): CrdContent {
   return crd as unknown as CrdContent
 }
 
-/** Refuses a CustomResourceDefinition whose schemas or names cannot be served. */
+/** Refuses a CRD whose schemas or names cannot be served. */
 export function checkCustomResourceDefinition(served: Served, object: StoredObject): void {
   if (!isCrd(served)) return
   const compiled = compileCrd(object)
   if (compiled.errors !== undefined) throw invalid(served.definition, object.metadata.name, compiled.errors)
 }
 
-/** A CustomResourceDefinition with what the server itself notes on it; other objects unchanged. */
+/** A CRD with the status that the server computes; other objects unchanged. */
 export function crdOf(
   ctx: ServerContext,
   served: Served,
@@ -88,7 +88,7 @@ function conditionsOf(ctx: ServerContext, before: readonly CrdCondition[]): read
   return [...before, ...missing]
 }
 
-/** Serves what the stored CustomResourceDefinitions say, now and after every commit. */
+/** Serves the stored CRDs, and updates that after every commit. */
 export function serveCustomResources(ctx: ServerContext): void {
   const crds = ctx.store.collection(crdCollection)
   crds.scan({}, (crd) => {
@@ -111,14 +111,14 @@ function serve(ctx: ServerContext, crd: StoredObject): void {
   ctx.registry.setCustom(crd.metadata.name, compiled.definitions)
 }
 
-/** Whether a custom resource's definition is being deleted. */
+/** Whether the CRD of a custom resource is being deleted. */
 export function isTerminatingCrd(ctx: ServerContext, served: Served): boolean {
   if (served.crdName === undefined) return false
   const crd = ctx.store.collection(crdCollection).get(`\u0000${served.crdName}`)
   return crd?.metadata.deletionTimestamp !== undefined
 }
 
-/** Deletes the objects of a CustomResourceDefinition that is being deleted. */
+/** Deletes the objects of a CRD that is being deleted. */
 export function deleteCustomResources(
   ctx: ServerContext,
   served: Served,
@@ -137,7 +137,7 @@ export function deleteCustomResources(
   finishCrd(ctx, crd.metadata.name)
 }
 
-/** Lets a CustomResourceDefinition go once its last object is gone. */
+/** Removes a CRD being deleted once its last object is gone. */
 export function afterCustomResourceRemoved(ctx: ServerContext, served: Served, options: WriteOptions): void {
   if (options.dryRun || served.crdName === undefined || !isTerminatingCrd(ctx, served)) return
   finishCrd(ctx, served.crdName)

@@ -12,7 +12,7 @@ interface KindReference {
 }
 
 interface SubresourceFacts {
-  /** Kind of the bodies; absent where it is that of the object. */
+  /** Kind of the bodies; absent if it is that of the object. */
   readonly kind?: KindReference
   readonly verbs: readonly string[]
 }
@@ -35,7 +35,7 @@ const subresourceFacts: Readonly<Record<string, SubresourceFacts>> = {
   portforward: { kind: { group: '', version: 'v1', kind: 'PodPortForwardOptions' }, verbs: streaming },
 }
 
-/** One resource as both discovery formats need it. */
+/** A resource as both discovery formats need it. */
 interface Listed {
   readonly name: string
   readonly singular: string
@@ -52,7 +52,7 @@ interface ListedGroup {
   readonly versions: readonly string[]
 }
 
-/** Documents by which clients find out what is served. */
+/** Discovery documents. */
 export class Discovery {
   readonly #ctx: ServerContext
 
@@ -76,7 +76,7 @@ export class Discovery {
     return group === undefined ? undefined : { kind: 'APIGroup', apiVersion: 'v1', ...groupDocument(group) }
   }
 
-  /** Whether the group has kinds of Kubernetes itself. */
+  /** Whether the group has built-in kinds. */
   isBuiltIn(group: string): boolean {
     const isOfIt = (resource: { readonly group: string }) => resource.group === group
     return (
@@ -97,7 +97,7 @@ export class Discovery {
     }
   }
 
-  /** Everything in one document, for the core group or for all named groups. */
+  /** All resources in one document, for the core group or for all named groups. */
   aggregated(core: boolean, version: string): object {
     const groups = core ? [{ name: '', versions: ['v1'] }] : this.#groups()
     return {
@@ -118,7 +118,7 @@ export class Discovery {
     }
   }
 
-  /** Named groups with their versions, the preferred first. */
+  /** Named groups with their versions, preferred ones first. */
   #groups(): ListedGroup[] {
     const groups = new Map<string, string[]>()
     const add = (group: string, version: string) => {
@@ -142,7 +142,7 @@ export class Discovery {
   }
 }
 
-/** Stable versions before beta before alpha, greater numbers first. */
+/** Stable before beta before alpha, higher numbers first. */
 function byPriority(a: string, b: string): number {
   const rank = (version: string): readonly number[] => {
     const [, major = '0', stage, minor = '0'] = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version) ?? []

@@ -11,12 +11,12 @@ const renamedFields: readonly (readonly [string, string])[] = [
   ['count', 'deprecatedCount'],
 ]
 
-/** A stored (`v1`) event in the form of `events.k8s.io/v1`. */
+/** Converts a stored (`v1`) event to `events.k8s.io/v1`. */
 export function eventFromStored(event: StoredObject): StoredObject {
   return { ...rename(event, new Map(renamedFields)), apiVersion: 'events.k8s.io/v1' }
 }
 
-/** An `events.k8s.io/v1` event in the form in which events are stored. */
+/** Converts an `events.k8s.io/v1` event to its stored form. */
 export function eventToStored(event: StoredObject): StoredObject {
   const back = new Map(renamedFields.map(([stored, shown]) => [shown, stored] as const))
   return { ...rename(event, back), apiVersion: 'v1' }

@@ -17,18 +17,18 @@ interface Document {
 const jsonType = 'application/json'
 const protobufType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
-/** Media types of the Accept header and what they are answered with. */
+/** Media types in the Accept header, and those of the responses. */
 const v3Types: ReadonlyMap<string, string> = new Map(
   [jsonType, '*/*', 'application/*'].map((type) => [type, jsonType]),
 )
 const v2Types: ReadonlyMap<string, string> = new Map([
   ...v3Types,
   [protobufType, protobufType],
-  // How clients up to Kubernetes 1.32 spell it, which is not a valid media type to answer with.
+  // Clients up to Kubernetes 1.32 send this, which is not a valid media type for a response.
   ['application/com.github.proto-openapi.spec.v2@v1.0+protobuf', protobufType],
 ])
 
-/** OpenAPI documents of what is served, made when first asked for and again after changes. */
+/** OpenAPI documents of all served kinds, created on first use and after changes. */
 export class OpenApiDocuments {
   readonly #registry: Registry
   readonly #made = new Map<string, Document>()
@@ -38,7 +38,10 @@ export class OpenApiDocuments {
     this.#registry = registry
   }
 
-  /** Answers `/openapi/v2` and `/openapi/v3…`. @throws ApiError 406. */
+  /**
+   * Serves `/openapi/v2` and `/openapi/v3…`.
+   * @throws ApiError 406.
+   */
   answer(request: HttpRequest, parts: readonly string[], query: URLSearchParams): HttpResponse {
     const [, version, ...path] = parts
     if (version === 'v2' && path.length === 0) {
@@ -56,7 +59,7 @@ export class OpenApiDocuments {
     return this.#document('v2', mediaType, () => openApiV2(this.#registry.definitions()))
   }
 
-  /** Undefined where nothing is served. */
+  /** Undefined for an unknown path. */
   #v3(path: readonly string[]): Document | undefined {
     const [root, group = '', version = ''] = path
     const found =
@@ -70,7 +73,7 @@ export class OpenApiDocuments {
     )
   }
 
-  /** The list of documents; their hashes let clients keep what has not changed. */
+  /** The list of documents with their hashes, so that clients can cache them. */
   #index(): string {
     const paths: Record<string, object> = {}
     for (const { group, version } of this.#registry.definitions()) {
@@ -102,7 +105,10 @@ export class OpenApiDocuments {
 
 const jsonHeaders = { 'content-type': jsonType }
 
-/** The form to answer in. @throws ApiError 406 */
+/**
+ * The form of the response.
+ * @throws ApiError 406
+ */
 function negotiated(request: HttpRequest, types: ReadonlyMap<string, string>): string {
   for (const { type } of acceptedRanges(request.headers['accept'])) {
     const found = types.get(type)

@@ -10,8 +10,8 @@ interface Selecting {
 }
 
 /**
- * A pod whose selectors name what `matchLabelKeys` and `mismatchLabelKeys` take from its labels: kube-apiserver adds
- * it when the pod is created, and whoever reads the pod relies on it.
+ * The pod with `matchLabelKeys` and `mismatchLabelKeys` merged into its selectors. kube-apiserver does that at the
+ * creation, and readers of the pod rely on it.
  */
 export function withLabelKeys<T extends Pod>(pod: T): T {
   const own = pod.metadata.labels ?? {}

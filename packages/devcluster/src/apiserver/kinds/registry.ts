@@ -4,21 +4,20 @@ import type { ResourceDefinition, StoredObject } from '../../contract.ts'
 import { autoscalerFromStored, autoscalerToStored } from './autoscaler-versions.ts'
 import { eventFromStored, eventToStored } from './event-versions.ts'
 
-/** A resource version that is served, and how it relates to what is stored. */
+/** A served resource version, and its conversion from and to storage. */
 export interface Served {
   readonly definition: ResourceDefinition
   readonly apiVersion: string
   /** Storage collection, shared by all versions of a resource. */
   readonly collection: string
-  /** Name of the CustomResourceDefinition behind it; absent for built-in kinds. */
+  /** Name of its CRD; absent for built-in kinds. */
   readonly crdName?: string
-  /** A stored object as this version shows it; the same answer for the same object. */
+  /** Converts a stored object to this version; returns the same result for the same object. */
   readonly view: (stored: StoredObject) => StoredObject
-  /** An object of this version as it is stored. */
+  /** Converts an object of this version to its stored form. */
   readonly toStored: (object: StoredObject) => StoredObject
 }
 
-/** The resources served now. */
 export class Registry {
   readonly #byPath = new Map<string, Served>()
   readonly #custom = new Map<string, readonly string[]>()
@@ -28,7 +27,7 @@ export class Registry {
     for (const definition of builtIn) this.#add(builtInServed(definition))
   }
 
-  /** Grows with every change, so that documents made from the registry can be kept. */
+  /** Incremented by every change, so that documents about the registry can be cached. */
   get generation(): number {
     return this.#generation
   }
@@ -49,7 +48,7 @@ export class Registry {
     return this.all().some((served) => served.definition.group === group)
   }
 
-  /** Serves a custom resource in place of what its definition said before. */
+  /** Replaces the served versions of a CRD. */
   setCustom(crdName: string, definitions: readonly ResourceDefinition[]): void {
     this.removeCustom(crdName)
     const storage = definitions.find((definition) => definition.storage) ?? definitions[0]
@@ -105,7 +104,7 @@ function customServed(definition: ResourceDefinition, storedVersion: string, crd
   return { definition, apiVersion, collection, crdName, ...renaming(apiVersion, storedVersion) }
 }
 
-/** Versions that differ in nothing but their name (conversion strategy None). */
+/** Versions that only differ in their name (conversion strategy None). */
 function renaming(shown: string, stored: string): Pick<Served, 'view' | 'toStored'> {
   const renamed = perObject((object: StoredObject): StoredObject => ({ ...object, apiVersion: shown }))
   return {

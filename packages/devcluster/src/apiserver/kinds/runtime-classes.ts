@@ -20,7 +20,10 @@ interface RuntimeClass extends KubeObject {
   }
 }
 
-/** Gives a pod the overhead and the nodes of its RuntimeClass. @throws ApiError 403 when they contradict it. */
+/**
+ * Adds the overhead and node selection of its RuntimeClass to a pod.
+ * @throws ApiError 403 if they conflict with the pod's own.
+ */
 export function withRuntimeClass(ctx: ServerContext, served: Served, pod: Pod): Pod {
   const { overhead, runtimeClassName } = pod.spec
   const refuse = (why: string) => forbidden(served.definition, pod.metadata.name, why)

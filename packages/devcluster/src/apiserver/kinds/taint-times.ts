@@ -3,9 +3,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { StoredObject } from '../../contract.ts'
 
 /**
- * The object with the times at which taints of devices were added, where it does not say them: what tolerates a taint
- * for a while counts from then. A rule whose effect changes taints anew.
- * @param old what is stored, if anything.
+ * Sets missing `timeAdded` of device taints, from which tolerationSeconds count. Reset when a rule changes its effect.
+ * @param old the stored object, if any.
  */
 export function withTaintTimes(
   kind: string,

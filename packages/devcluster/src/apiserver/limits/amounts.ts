@@ -3,7 +3,7 @@ import { type Container, type PodSpec, quantityNanos, quantityText, type Resourc
 /** Amounts in billionths by resource name. */
 export type Amounts = Map<string, bigint>
 
-/** The amounts of a list; what is not a quantity is omitted. */
+/** The amounts of a list; invalid quantities are left out. */
 export function amountsOf(list: ResourceList | undefined): Amounts {
   const amounts: Amounts = new Map()
   for (const [name, text] of Object.entries(list ?? {})) {
@@ -25,8 +25,8 @@ function raise(into: Amounts, other: Amounts): void {
 }
 
 /**
- * What a pod requests or is limited to as a whole: its containers and sidecars together, or an init
- * container with the sidecars before it if that is more, or what the pod itself says; and its overhead.
+ * The total requests or limits of a pod: its containers and sidecars, or an init container with the sidecars before it
+ * if that is more, or the pod's own; plus its overhead.
  */
 export function podAmounts(spec: PodSpec, kind: 'requests' | 'limits'): Amounts {
   const of = (container: Container) => amountsOf(container.resources?.[kind])

@@ -28,7 +28,7 @@ function itemsOf(ctx: ServerContext, namespace: string): readonly LimitRangeItem
   return items
 }
 
-/** Gives containers the requests and limits that they do not state, and notes which. */
+/** Sets missing requests and limits of containers, and notes that in an annotation. */
 export function withLimitRangeDefaults(ctx: ServerContext, pod: Pod): Pod {
   const defaults = containerDefaults(itemsOf(ctx, pod.metadata.namespace ?? ''))
   const { requests, limits } = defaults
@@ -58,7 +58,10 @@ export function withLimitRangeDefaults(ctx: ServerContext, pod: Pod): Pod {
   }
 }
 
-/** Refuses a pod or a claim that is out of the bounds of its namespace. @throws ApiError 403. */
+/**
+ * Refuses a pod or claim outside the bounds of its namespace.
+ * @throws ApiError 403.
+ */
 export function checkLimitRanges(ctx: ServerContext, served: Served, object: StoredObject): void {
   if (served.collection !== 'pods' && served.collection !== 'persistentvolumeclaims') return
   const items = itemsOf(ctx, object.metadata.namespace ?? '')

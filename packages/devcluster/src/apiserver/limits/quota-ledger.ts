@@ -7,10 +7,10 @@ import { forbidden } from '../http/status.ts'
 import { addAmounts, type Amounts, amountsOf, amountText } from './amounts.ts'
 import { collectionsOf, type ResourceQuota, usageOf } from './quota-usage.ts'
 
-/** Changes within this time are reported in one write. */
+/** Changes within this time are written together. */
 const reportDelayMs = 100
 
-/** A quota and what is used of it now. */
+/** A quota and its current use. */
 interface Account {
   readonly quota: ResourceQuota
   readonly hard: Amounts
@@ -18,7 +18,7 @@ interface Account {
   readonly used: Amounts
 }
 
-/** What the ledger works with. */
+/** What the ledger needs. */
 interface LedgerParts {
   readonly clock: Clock
   readonly logger: Logger
@@ -29,8 +29,8 @@ interface LedgerParts {
 type QuotaReport = (namespace: string, name: string, status: ResourceQuota['status']) => void
 
 /**
- * What is used of every ResourceQuota, kept up with each commit, so that a creation costs no look at
- * what is there. A refusal and `status.used` come from the same figures.
+ * The use of every ResourceQuota, updated with each commit, so that a creation need not count objects. Refusals and
+ * `status.used` have the same figures.
  */
 export class QuotaLedger {
   readonly #ctx: LedgerParts
@@ -55,7 +55,10 @@ export class QuotaLedger {
     this.#cancelReport?.()
   }
 
-  /** Refuses a creation or an update that would exceed a quota of its namespace. @throws ApiError 403. */
+  /**
+   * Refuses a creation or update that exceeds a quota of its namespace.
+   * @throws ApiError 403.
+   */
   check(served: Served, object: StoredObject, old?: StoredObject): void {
     const accounts = this.#accounts.get(object.metadata.namespace ?? '')
     for (const account of accounts?.values() ?? []) {
@@ -86,7 +89,7 @@ export class QuotaLedger {
       if (accounts?.size === 0) this.#accounts.delete(namespace)
       return
     }
-    // A report changes the status only.
+    // Status writes do not change the spec.
     if (known?.quota.spec !== quota.spec || known?.quota.metadata.uid !== quota.metadata.uid)
       this.#open(quota)
   }
@@ -123,7 +126,7 @@ export class QuotaLedger {
       try {
         this.#report(namespace, name, { hard: quota.spec?.hard ?? {}, used: Object.fromEntries(texts) })
       } catch (error) {
-        // Gone meanwhile, or its namespace is.
+        // The quota or its namespace was deleted meanwhile.
         if (!(error instanceof ApiError)) throw error
         this.#ctx.logger.debug('quota status not written', { namespace, quota: name, error })
       }
@@ -133,7 +136,7 @@ export class QuotaLedger {
 
 const none: Amounts = new Map()
 
-/** Takes `before` off and puts `after` on; whether that changes anything. */
+/** Subtracts `before` and adds `after`; returns whether that changes anything. */
 function move(used: Amounts, before: Amounts, after: Amounts): boolean {
   let changed = false
   for (const name of new Set([...before.keys(), ...after.keys()])) {
@@ -173,14 +176,14 @@ function refusal(
   return `exceeded quota: ${quota.metadata.name}, requested: ${requested}, used: ${now}, limited: ${limited}`
 }
 
-/** Whether the pod is in the quota's scope; one without requests may use nothing that is bounded. */
+/** Whether the quota counts the object. */
 function isCounted(quota: ResourceQuota, usage: Amounts, object: StoredObject): boolean {
   if (usage.size > 0) return true
   const hard = { ...quota.spec?.hard, 'count/pods': '1' }
   return usageOf({ ...quota, spec: { ...quota.spec, hard } }, 'pods', object).size > 0
 }
 
-/** Resources that every container has to state where a quota bounds them. */
+/** Resources that every container must specify if a quota limits them. */
 const stated = ['cpu', 'limits.cpu', 'limits.memory', 'memory', 'requests.cpu', 'requests.memory']
 
 function unstated(hard: Amounts, { spec }: Pod): string {

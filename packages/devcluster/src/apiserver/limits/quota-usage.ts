@@ -3,7 +3,7 @@ import { storageClassNameOf } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import { addAmounts, type Amounts, amountsOf, podAmounts } from './amounts.ts'
 
-/** A ResourceQuota, as far as it decides. */
+/** The parts of a ResourceQuota that decide. */
 export interface ResourceQuota extends KubeObject {
   readonly spec?: {
     readonly hard?: ResourceList
@@ -20,7 +20,7 @@ interface ScopeRequirement {
 }
 
 const one = 1_000_000_000n
-/** Resources counted under their bare name, and the collection they are counted in. */
+/** Resources counted by their plain name, each with its collection. */
 const countedByName: ReadonlySet<string> = new Set([
   'services',
   'replicationcontrollers',
@@ -45,7 +45,7 @@ export function collectionsOf(quota: ResourceQuota): ReadonlySet<string> {
   return collections
 }
 
-/** What an object takes of a quota: only resources that the quota bounds; none when it is out of scope. */
+/** What an object uses of a quota; empty if it is out of scope. */
 export function usageOf(quota: ResourceQuota, collection: string, object: StoredObject): Amounts {
   const usage: Amounts = new Map()
   const scopes = scopesOf(quota)
@@ -66,7 +66,7 @@ export function usageOf(quota: ResourceQuota, collection: string, object: Stored
   return usage
 }
 
-/** Native resources that a quota may name without `requests.`. */
+/** Resources that a quota may name without `requests.`. */
 const plainNames = /^(?:cpu|memory|ephemeral-storage|hugepages-.+)$/
 
 function podUsage({ spec, status }: Pod): Amounts {

@@ -2,13 +2,13 @@ import { wireFields } from '@tenon/api'
 import { rfc3339, rfc3339Micro } from '@tenon/runtime'
 import { type WireValue, WireReader } from './wire-reader.ts'
 
-/** A field of a message, as the table describes it. */
+/** A field of a message, from the table. */
 interface Field {
   readonly name: string
   readonly form: 'single' | 'list' | 'map'
-  /** The client only sends it when it is set, so zero is a value. */
+  /** It is only sent if set, so a zero is a value. */
   readonly pointer: boolean
-  /** Its fields are fields of the parent in JSON. */
+  /** In JSON, its fields are fields of the parent. */
   readonly inlined: boolean
   /** Scalar type or message name. */
   readonly type: string
@@ -18,7 +18,7 @@ type Json = Record<string, unknown>
 
 const messages = new Map<string, ReadonlyMap<number, Field>>()
 
-/** What every encoded object begins with. */
+/** Prefix of every encoded object. */
 const magic = [0x6b, 0x38, 0x73, 0x00]
 
 const groupPackages: Readonly<Record<string, string>> = {
@@ -27,8 +27,8 @@ const groupPackages: Readonly<Record<string, string>> = {
 }
 
 /**
- * Decodes an object in the protobuf form of Kubernetes clients.
- * @returns the object as JSON, or `undefined` when it is malformed or of an unknown kind.
+ * Decodes an object in the protobuf format of Kubernetes clients.
+ * @returns the object as JSON, or `undefined` if it is malformed or of an unknown kind.
  */
 export function decodeProtobuf(bytes: Uint8Array): Json | undefined {
   if (!magic.every((byte, index) => bytes[index] === byte)) return undefined
@@ -124,7 +124,7 @@ function put(result: Json, field: Field, wire: WireValue): void {
   const value = decodeValue(type, wire)
   if (field.form === 'list') result[name] = [...((result[name] ?? []) as unknown[]), value]
   else if (field.inlined) Object.assign(result, value)
-  // Clients send zero values of everything that is not a pointer; in JSON those are omitted.
+  // Clients send zero values of everything that is not a pointer; JSON omits them.
   else if (field.pointer || !isZero(value)) result[name] = value
 }
 
@@ -152,7 +152,7 @@ function decodeValue(type: string, wire: WireValue): unknown {
   }
 }
 
-/** Messages whose JSON is not an object of their fields. */
+/** Messages whose JSON is not an object with their fields. */
 function special(type: string, bytes: Uint8Array): unknown {
   if (type === 'api.resource.Quantity') return textOf(fieldsOf(new WireReader(bytes)).get(1))
   if (type === 'util.intstr.IntOrString') return intOrString(bytes)
@@ -163,7 +163,7 @@ function special(type: string, bytes: Uint8Array): unknown {
     return text === '' ? undefined : JSON.parse(text)
   }
   const decoded = decodeMessage(type, bytes)
-  // A named list is a message around its items.
+  // A named list type is a message with the items.
   return type.endsWith('.ExtraValue') ? (decoded['items'] ?? []) : decoded
 }
 

@@ -2,7 +2,7 @@ import { WireWriter } from './wire-writer.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** How a field is written: plainly, once per item, once per key, or in a message around its items. */
+/** How a field is encoded: once, once per item, once per key, or as a message with the items. */
 type Form = 'single' | 'list' | 'named' | 'wrapped'
 
 interface Field {
@@ -14,16 +14,15 @@ interface Field {
 
 interface Message {
   readonly fields: ReadonlyMap<string, Field>
-  /** Takes the keys that begin with `x-`. */
+  /** For keys that begin with `x-`. */
   readonly extensions: Field | undefined
-  /** Takes every other key. */
+  /** For every other key. */
   readonly others: Field | undefined
 }
 
 /**
- * The messages of gnostic's `openapiv2/OpenAPIv2.proto` that the documents of this API server use:
- * number, JSON key and type of each field. `[]` is a list, `{}` an entry of name and value per key,
- * `()` a message that holds one item or several.
+ * The used messages of gnostic's `openapiv2/OpenAPIv2.proto`: number, JSON key and type of each field. `[]` is a list,
+ * `{}` a name-value entry per key, `()` a message with one or several items.
  */
 const descriptions: Readonly<Record<string, string>> = {
   Document: '1 swagger string|2 info Info|8 paths Paths|9 definitions Definitions|16 x-* {}any',
@@ -54,7 +53,7 @@ const descriptions: Readonly<Record<string, string>> = {
     '23 items ()Schema|24 allOf []Schema|25 properties Properties|31 x-* {}any',
 }
 
-/** Messages that hold one of several things: which one a value is, and its number. */
+/** Union messages: the number and type for a value. */
 const unions: Readonly<Record<string, (value: unknown) => readonly [number: number, type: string]>> = {
   AdditionalProperties: (value) => (typeof value === 'boolean' ? [2, 'bool'] : [1, 'Schema']),
   ParametersItem: (value) => (isReference(value) ? [2, 'Reference'] : [1, 'Parameter']),
@@ -67,8 +66,8 @@ const unions: Readonly<Record<string, (value: unknown) => readonly [number: numb
 const messages = new Map(Object.entries(descriptions).map(([name, text]) => [name, parseMessage(text)]))
 
 /**
- * Encodes an OpenAPI 2 document in the protobuf form that Kubernetes clients ask for.
- * Keys without a place in that form are omitted.
+ * Encodes an OpenAPI 2 document in the protobuf form that Kubernetes clients request. Keys that the form does not have
+ * are omitted.
  */
 export function encodeOpenApiV2(document: object): Uint8Array {
   const writer = new WireWriter()
@@ -133,7 +132,7 @@ function writeField(writer: WireWriter, field: Field, key: string, content: unkn
 function writeValue(writer: WireWriter, number: number, type: string, value: unknown): void {
   if (type === 'string') writer.text(number, String(value))
   else if (type === 'bool') writer.bool(number, value === true)
-  // JSON is YAML, too.
+  // JSON is valid YAML.
   else if (type === 'any') writer.message(number, () => writer.text(2, JSON.stringify(value)))
   else
     writer.message(number, () => {

@@ -1,7 +1,7 @@
 /**
- * Makes `wire-fields.json` from the published interface definitions of Kubernetes:
- * `node generate.ts API_MODULE_DIRECTORY APIMACHINERY_MODULE_DIRECTORY > wire-fields.json`.
- * The output names, per message, the numbers, JSON names and types of its fields, and nothing else.
+ * Generates `wire-fields.json` from the published protobuf definitions of Kubernetes: `node generate.ts
+ * API_MODULE_DIRECTORY APIMACHINERY_MODULE_DIRECTORY > wire-fields.json`. The output contains the numbers, JSON names
+ * and types of the fields of each message.
  */
 /* oxlint-disable no-restricted-globals -- a command that is run by hand */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ const packages: readonly (readonly [name: string, directory: string])[] = [
   ['k8s.io.apimachinery.pkg.apis.meta.v1', join(machineryDirectory, 'pkg/apis/meta/v1')],
 ]
 
-/** Fields as the Go types declare them: which are pointers, and which are part of their parent. */
+/** From the Go types: which fields are pointers, and which are inlined. */
 function goFields(directory: string): Map<string, { pointers: Set<string>; inlined: Set<string> }> {
   const structs = new Map<string, { pointers: Set<string>; inlined: Set<string> }>()
   for (const file of readdirSync(directory)) {

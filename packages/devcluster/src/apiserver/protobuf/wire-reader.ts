@@ -1,7 +1,10 @@
-/** A value as it is on the wire: a number, a fixed-width float, or bytes. */
+/** A decoded wire value: a number, a fixed-width float, or bytes. */
 export type WireValue = bigint | number | Uint8Array
 
-/** Reads the fields of one protobuf message in order. @throws RangeError on malformed input. */
+/**
+ * Reads the fields of one protobuf message in order.
+ * @throws RangeError for malformed input.
+ */
 export class WireReader {
   readonly #bytes: Uint8Array
   #at = 0

@@ -1,9 +1,9 @@
-/** Writes the fields of one protobuf message, and of the messages in it, one after another. */
+/** Writes protobuf messages, including nested ones, into one buffer. */
 export class WireWriter {
   #bytes: Buffer = Buffer.allocUnsafe(64 * 1024)
   #at = 0
 
-  /** What was written so far. */
+  /** The written bytes. */
   finish(): Uint8Array {
     return new Uint8Array(this.#bytes.subarray(0, this.#at))
   }
@@ -21,20 +21,20 @@ export class WireWriter {
     this.#at += this.#bytes.write(value, this.#at)
   }
 
-  /** A message whose fields `write` writes with this same writer. */
+  /** A nested message; `write` writes its fields with this writer. */
   message(number: number, write: () => void): void {
     this.#varint((number << 3) | 2)
     const start = this.#at
     write()
     const end = this.#at
-    // The length comes first and is known last: the content makes room for it.
+    // The length comes first but is known last, so the content is moved.
     this.#varint(end - start)
     const length = new Uint8Array(this.#bytes.subarray(end, this.#at))
     this.#bytes.copyWithin(start + length.length, start, end)
     this.#bytes.set(length, start)
   }
 
-  /** A whole number of at most 31 bits. */
+  /** An integer of at most 31 bits. */
   #varint(value: number): void {
     this.#reserve(5)
     let rest = value

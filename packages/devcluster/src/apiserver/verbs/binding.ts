@@ -5,7 +5,6 @@ import type { Served } from '../kinds/registry.ts'
 import { badRequest, conflict, notFound } from '../http/status.ts'
 import { commit, readObject, timestamp, tracked, withMetadata } from './writing.ts'
 
-/** The binding of a pod to a node. */
 export interface BindingRequest {
   readonly namespace: string | undefined
   readonly podName: string
@@ -15,7 +14,10 @@ export interface BindingRequest {
   readonly annotations?: Readonly<Record<string, string>>
 }
 
-/** Assigns a pod to a node. @throws ApiError 409 when it has one, waits on gates or is going away. */
+/**
+ * Assigns a pod to a node.
+ * @throws ApiError 409 if it has a node, has scheduling gates or is terminating.
+ */
 export function bindPod(
   ctx: ServerContext,
   pods: Served,

@@ -29,13 +29,16 @@ import {
   withField,
 } from './writing.ts'
 
-/** Kinds that may be created with a status, because whoever registers them knows it. */
+/** Kinds that may be created with a status, as the creator knows it. */
 const statusOnCreate = new Set(['Node', 'Event', 'APIService'])
 
-/** Tries at a free generated name before giving up. */
+/** Attempts to find a free generated name. */
 const nameAttempts = 8
 
-/** Creates an object. @throws ApiError as a Kubernetes API server refuses it. */
+/**
+ * Creates an object.
+ * @throws ApiError like a Kubernetes API server.
+ */
 export function createObject(
   ctx: ServerContext,
   served: Served,
@@ -47,7 +50,7 @@ export function createObject(
   return commit(ctx, served, tracked(ctx, { served, before: undefined, after: prepared }, options), options)
 }
 
-/** Everything of a creation up to, and without, field ownership and the commit. */
+/** All steps of a creation except field ownership and the commit. */
 export function prepareCreate(
   ctx: ServerContext,
   served: Served,
@@ -140,7 +143,7 @@ function nameOf(
   const { name, generateName } = object.metadata ?? {}
   if (name) return name
   if (served.collection === 'limitranges') return uuid(ctx.random)
-  // What else is wrong is told along with it.
+  // Other errors are reported together with it.
   if (!generateName) return ''
   for (let attempt = 0; attempt < nameAttempts; attempt++) {
     const suffix = randomString(ctx.random, generatedSuffix.length, generatedSuffix.alphabet)

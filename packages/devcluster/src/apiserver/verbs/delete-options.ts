@@ -11,13 +11,16 @@ export interface DeleteRequest {
 
 type Policy = NonNullable<LocalDeleteOptions['propagationPolicy']>
 
-/** Reads the options of a DELETE request: its body first, then its query. @throws ApiError 400. */
+/**
+ * Parses the options of a DELETE request: its body first, then its query.
+ * @throws ApiError 400.
+ */
 export function deleteRequestOf(request: HttpRequest, query: URLSearchParams): DeleteRequest {
   const body = bodyText(request) === '' ? {} : parseObject(request)
   return deleteRequestFrom(body, query)
 }
 
-/** The same for a DeleteOptions object that is part of another body. */
+/** The same for a DeleteOptions object in another body. */
 export function deleteRequestFrom(
   body: Readonly<Record<string, unknown>>,
   query: URLSearchParams,

@@ -13,16 +13,19 @@ const foreground = 'foregroundDeletion'
 const orphan = 'orphan'
 const defaultPodGraceSeconds = 30
 const protectedNamespaces = new Set(['default', 'kube-system', 'kube-public', 'kube-node-lease'])
-/** Kinds whose deletion answers with the object even when it is gone at once. */
+/** Kinds whose deletion returns the object even if it is gone at once. */
 const answersWithObject = new Set(['Pod', 'Service', 'ServiceAccount', 'PersistentVolumeClaim'])
 
-/** How a deletion went: the object is gone, or waits for its grace period or finalizers. */
+/** The result of a deletion: the object is gone, or waits for its grace period or finalizers. */
 export interface Deletion {
   readonly kind: 'gone' | 'pending'
   readonly object: StoredObject
 }
 
-/** Deletes an object, or marks it so. @throws ApiError on a failed precondition or when not found. */
+/**
+ * Deletes an object, or marks it as deleted.
+ * @throws ApiError for a failed precondition or a missing object.
+ */
 export function deleteObject(
   ctx: ServerContext,
   served: Served,
@@ -46,12 +49,12 @@ export function deleteObject(
     deleteCustomResources(ctx, served, pending, (other, otherKey) => {
       deleteObject(ctx, other, otherKey, {}, options)
     })
-  // A CustomResourceDefinition without objects is gone by now.
+  // A CRD without objects is gone by now.
   const still = options.dryRun || readObject(ctx, served, key) !== undefined
   return { kind: still ? 'pending' : 'gone', object: pending }
 }
 
-/** The body that answers a deletion. */
+/** The response to a deletion. */
 export function deletionAnswer(served: Served, deletion: Deletion): StoredObject | Status {
   if (deletion.kind === 'pending' || answersWithObject.has(served.definition.kind)) return deletion.object
   const { name, uid } = deletion.object.metadata
@@ -59,8 +62,8 @@ export function deletionAnswer(served: Served, deletion: Deletion): StoredObject
 }
 
 /**
- * Ends an object whose update took away the last thing that held its deletion up.
- * @returns its last state, or `undefined` when it stays.
+ * Removes an object if an update removed the last thing that delayed its deletion.
+ * @returns its last state, or `undefined` if it stays.
  */
 export function removeWhenFinished(
   ctx: ServerContext,
@@ -108,7 +111,7 @@ function refuseProtected(served: Served, object: StoredObject): void {
     throw forbidden(subjectOf(served), name, 'this namespace may not be deleted')
 }
 
-/** Finalizers by which the garbage collector learns what is to happen to dependents. */
+/** Finalizers that tell the garbage collector what to do with dependents. */
 function finalizersFor(object: StoredObject, request: LocalDeleteOptions): readonly string[] {
   const present = object.metadata.finalizers ?? []
   const policy = request.propagationPolicy
@@ -134,7 +137,7 @@ function hasNamespaceFinalizers(served: Served, object: StoredObject): boolean {
   return ((object['spec'] as { finalizers?: readonly string[] } | undefined)?.finalizers ?? []).length > 0
 }
 
-/** The object with its deletion noted; the same object when nothing changes. */
+/** The object with its deletion; the same object if nothing changes. */
 function markDeleted(
   ctx: ServerContext,
   served: Served,

@@ -7,10 +7,13 @@ import type { Served } from '../kinds/registry.ts'
 import { internalError, notFound, tooManyRequests } from '../http/status.ts'
 import { commit, readObject, timestamp } from './writing.ts'
 
-/** Pods noted as disrupted at most; beyond it a budget's controller must catch up first. */
+/** Maximum disrupted pods in a budget's status; above it, its controller must catch up first. */
 const disruptedPodsLimit = 2000
 
-/** Evicts a pod through its budget. @throws ApiError 429 when the budget does not allow it now. */
+/**
+ * Evicts a pod if its budgets allow it.
+ * @throws ApiError 429 if they do not.
+ */
 export function evictPod(
   ctx: ServerContext,
   pods: Served,
@@ -33,7 +36,7 @@ export function evictPod(
   deleteObject(ctx, pods, key, request, options)
 }
 
-/** Pods that are over, not started or going away anyway do not count against a budget. */
+/** Pods that have finished, not started or are terminating do not count against a budget. */
 function deletesFreely(pod: Pod): boolean {
   const phase = pod.status?.phase
   return (
@@ -55,7 +58,7 @@ function budgetsOf(ctx: ServerContext, pod: Pod): PodDisruptionBudget[] {
   return budgets
 }
 
-/** An unready pod may go although the budget is used up, as long as it does not help the budget. */
+/** Whether an unready pod may be evicted although the budget is used up (`unhealthyPodEvictionPolicy`). */
 function evictsUnready(pod: Pod, budget: PodDisruptionBudget): boolean {
   const ready = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')
   if (ready === true) return false

@@ -7,7 +7,7 @@ import type { Selection } from '../selectors.ts'
 import { badRequest, expired, failure, invalid, tooLargeResourceVersion } from '../http/status.ts'
 import { ApiError } from '../../contract.ts'
 
-/** Text gathered before it is handed to the socket. */
+/** Text that is buffered before it is sent. */
 const chunkLimit = 256 * 1024
 
 /** A page of a list. */
@@ -27,7 +27,10 @@ interface Token {
   readonly start: string
 }
 
-/** Reads a page of a collection. @throws ApiError 400, 410 and 504 as Kubernetes answers them. */
+/**
+ * Reads a page of a collection.
+ * @throws ApiError 400, 410 and 504 like Kubernetes.
+ */
 export function listPage(
   ctx: ServerContext,
   served: Served,
@@ -90,7 +93,7 @@ function limitOf(query: URLSearchParams): number | undefined {
   return limit === 0 ? undefined : limit
 }
 
-/** The revision to read at; `undefined` for the latest. */
+/** The revision to read; `undefined` for the latest. */
 function revisionOf(
   ctx: ServerContext,
   query: URLSearchParams,
@@ -157,7 +160,7 @@ function tokenOf(query: URLSearchParams): Token | undefined {
       return { rv, start: keyOf(start.slice(0, at), start.slice(at + 1)) }
     }
   } catch {
-    // Whatever is wrong with the token, the answer is the same.
+    // Every invalid token has the same error.
   }
   throw badRequest('continue key is not valid')
 }

@@ -6,7 +6,7 @@ const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])
 const labelName = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
 const annotationsLimitBytes = 256 * 1024
 
-/** Names generated from `generateName` are cut so that they stay valid labels. */
+/** Prefixes of generated names are truncated, so that the names are valid labels. */
 const generatedPrefixLimit = 58
 const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 export const generatedSuffix = { length: 5, alphabet: suffixAlphabet } as const
@@ -16,7 +16,7 @@ export function generatedName(prefix: string, suffix: string): string {
   return prefix.slice(0, generatedPrefixLimit) + suffix
 }
 
-/** Checks what the metadata of a custom resource must hold. What it shares with `old`, which is stored, does. */
+/** Validates the metadata of a custom resource. Values of `old`, the stored metadata, are valid. */
 export function validateMetadata(meta: ObjectMeta, old?: ObjectMeta): FieldError[] {
   if (meta === old) return []
   return [
@@ -36,7 +36,7 @@ function validateName(name: string | undefined): FieldError[] {
   return [{ field: 'metadata.name', kind: 'invalid', value: name, detail }]
 }
 
-/** Whether a text may be a label key (`example.com/name` or `name`). */
+/** Whether a text is a valid label key (`example.com/name` or `name`). */
 export function isQualifiedName(key: string): boolean {
   const slash = key.indexOf('/')
   const name = key.slice(slash + 1)
@@ -107,13 +107,13 @@ function validateOwners(meta: ObjectMeta): FieldError[] {
   return errors
 }
 
-/** Metadata as an update leaves it: the server's own fields stay what they were. */
+/** The metadata after an update: fields of the server do not change. */
 export function updatedMetadata(next: ObjectMeta, old: ObjectMeta): ObjectMeta {
   if (next === old) return old
   return withoutEmpty({
     ...next,
     ...serverFields(old),
-    // What the server set stays; what it did not set must not be brought in by a client.
+    // Clients can neither remove nor add what the server sets.
     deletionTimestamp: old.deletionTimestamp,
     deletionGracePeriodSeconds: old.deletionGracePeriodSeconds,
     generation: old.generation,
@@ -133,7 +133,7 @@ function serverFields(old: ObjectMeta): Partial<ObjectMeta> {
 
 type LooseMeta = { readonly [Field in keyof ObjectMeta]: ObjectMeta[Field] | undefined | null }
 
-/** Drops fields that are absent or empty, so that equal metadata has one form; but never the name. */
+/** Removes absent and empty fields, so that equal metadata has one form; but never the name. */
 export function withoutEmpty(meta: LooseMeta): ObjectMeta {
   const kept = Object.entries(meta).filter(
     ([key, value]) =>
@@ -146,7 +146,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }
 
-/** Checks changes of metadata that an update may not make. */
+/** Errors of metadata changes that an update may not make. */
 export function validateMetadataUpdate(next: ObjectMeta, old: ObjectMeta): FieldError[] {
   if (old.deletionTimestamp === undefined) return []
   const added = (next.finalizers ?? []).filter((finalizer) => !(old.finalizers ?? []).includes(finalizer))
@@ -170,7 +170,7 @@ export function specChanged(next: StoredObject, old: StoredObject): boolean {
 const recordKeeping: ReadonlySet<string> = new Set(['managedFields', 'resourceVersion'])
 const onlyMetadata: ReadonlySet<string> = new Set(['metadata'])
 
-/** Whether an update says the same as what is stored, record-keeping aside. */
+/** Whether an update changes nothing, apart from managed fields and versions. */
 export function sameContent(next: StoredObject, old: StoredObject): boolean {
   if (!sameFieldsBut(onlyMetadata, next, old)) return false
   const [meta, oldMeta] = [next.metadata, old.metadata] as unknown as Readonly<Record<string, unknown>>[]

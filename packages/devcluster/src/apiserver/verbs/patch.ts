@@ -26,11 +26,11 @@ import { agreedNamespace, checkType, commit, pruned, readObject, subjectOf } fro
 
 export type PatchKind = 'json' | 'merge' | 'strategic' | 'apply'
 
-/** A patch request: its kind and its parsed body. */
+/** A parsed patch request. */
 export interface PatchRequest {
   readonly kind: PatchKind
   readonly body: unknown
-  /** Server-side apply: take fields over from their owners. */
+  /** Server-side apply: takes over fields of other managers. */
   readonly force: boolean
 }
 
@@ -42,7 +42,10 @@ const patchTypes: Readonly<Record<string, PatchKind>> = {
   'application/apply-patch+json': 'apply',
 }
 
-/** The kind of patch of a content type. @throws ApiError 415. */
+/**
+ * The patch type of a content type.
+ * @throws ApiError 415.
+ */
 export function patchKindOf(mediaType: string, served: Served): PatchKind {
   const kind = ownValue(patchTypes, mediaType)
   if (kind !== undefined && (kind !== 'strategic' || served.crdName === undefined)) return kind
@@ -52,7 +55,10 @@ export function patchKindOf(mediaType: string, served: Served): PatchKind {
   throw unsupportedMediaType(accepted)
 }
 
-/** Patches an object or its status. @throws ApiError as a Kubernetes API server refuses it. */
+/**
+ * Patches an object or its status.
+ * @throws ApiError like a Kubernetes API server.
+ */
 export function patchObject(
   ctx: ServerContext,
   target: WriteTarget,
@@ -68,7 +74,7 @@ export function patchObject(
   return replaceObject(ctx, { served, old, next: pruned(served, next, options, old), subresource }, options)
 }
 
-/** The outcome of a patch on any object, for subresources with a shape of their own too. */
+/** The result of a patch on any object, also for subresources of another kind. */
 export function patched(served: Served, object: StoredObject, request: PatchRequest): StoredObject {
   if (request.kind === 'merge') return mergePatch(object, request.body)
   const result =
@@ -95,7 +101,7 @@ function checkPatched(served: Served, old: StoredObject, next: StoredObject): vo
       `the name and the namespace of ${qualified(subjectOf(served))} cannot be changed by a patch`,
     )
   const { uid, resourceVersion } = next.metadata
-  // A patch that removes the uid asks for no particular object; `kubectl apply` sends such ones.
+  // An empty uid is not a precondition; `kubectl apply` sends such patches.
   if (uid !== undefined && uid !== '' && uid !== old.metadata.uid)
     throw conflict(
       subjectOf(served),
@@ -135,7 +141,7 @@ function applyObject(
   if (result.kind === 'conflict') throw applyConflict(result.conflicts)
   if (live === undefined) {
     const { managedFields } = result.object.metadata
-    // Unknown fields are off already, and have been told.
+    // Unknown fields were removed and reported already.
     const creation: WriteOptions = { ...options, fieldValidation: 'Ignore' }
     const prepared = prepareCreate(ctx, served, key.namespace, result.object, creation)
     const metadata = { ...prepared.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
@@ -166,7 +172,7 @@ function applyConflict(conflicts: readonly ApplyConflict[]) {
   return failure(409, 'Conflict', applyConflictMessage(conflicts), { causes })
 }
 
-/** Whether an apply changed neither content nor ownership; the times of entries do not count. */
+/** Whether an apply changed neither content nor ownership, apart from times. */
 function sameApplied(next: StoredObject, live: StoredObject): boolean {
   const withoutTimes = (object: StoredObject) => ({
     ...object,

@@ -1,4 +1,4 @@
-/** Resizes of pods in place: containers get other resources, and nothing else changes. */
+/** In-place resize of pods: containers get other resources, and nothing else changes. */
 import { ownValue } from '@tenon/api'
 import type { FieldError, StoredObject } from '../../contract.ts'
 import { sameJson } from '../equality.ts'
@@ -8,7 +8,7 @@ interface SizedContainer {
   readonly resources?: unknown
 }
 
-/** The pod with the resources that a resize gives its containers, and nothing else of it. */
+/** The stored pod with the new resources of its containers. */
 function resized(old: StoredObject, next: StoredObject): StoredObject {
   const containersOf = (object: StoredObject, list: string) =>
     (ownValue(object['spec'] as Readonly<Record<string, unknown>> | undefined, list) ??
@@ -25,7 +25,7 @@ function resized(old: StoredObject, next: StoredObject): StoredObject {
   return { ...old, spec: { ...(old['spec'] as object), ...Object.fromEntries(sized) } }
 }
 
-/** What a resize changes beside the resources of containers. */
+/** Errors for changes besides container resources. */
 export function beyondResize(old: StoredObject, next: StoredObject): readonly FieldError[] {
   if (sameJson(next['spec'], resized(old, next)['spec'])) return []
   return [

@@ -25,18 +25,21 @@ import { updateObject, type WriteSubresource } from './update.ts'
 import { watchStream } from './watch.ts'
 import { readObject } from './writing.ts'
 
-/** A request for objects of one resource, taken apart. */
+/** A parsed request for one resource. */
 export interface ResourceRequest {
   readonly served: Served
   readonly path: ResourcePath
   readonly query: URLSearchParams
   readonly http: HttpRequest
   readonly by: RequestOrigin
-  /** Any of them ends a watch. */
+  /** Each of them ends a watch. */
   readonly signals: readonly AbortSignal[]
 }
 
-/** Answers a request on a collection or an object (not on subresources). @throws ApiError. */
+/**
+ * Handles a request on a collection or an object (not on subresources).
+ * @throws ApiError.
+ */
 export function answerResource(ctx: ServerContext, request: ResourceRequest): HttpResponse {
   return request.path.name === undefined ? answerCollection(ctx, request) : answerObject(ctx, request)
 }
@@ -76,7 +79,7 @@ function answerObject(ctx: ServerContext, request: ResourceRequest): HttpRespons
   }
 }
 
-/** The object a path names. */
+/** The object in the path. */
 export function keyOf({ path }: ResourceRequest): ObjectKey {
   return { namespace: path.namespace, name: path.name ?? '' }
 }
@@ -147,7 +150,10 @@ function create(ctx: ServerContext, request: ResourceRequest): HttpResponse {
   return rendered(201, renderer, object, options.warnings)
 }
 
-/** Answers PUT and PATCH of an object or of a subresource in which it is written. @throws ApiError. */
+/**
+ * Handles PUT and PATCH of an object, or of a subresource that is part of it.
+ * @throws ApiError.
+ */
 export function writeObject(
   ctx: ServerContext,
   request: ResourceRequest,
@@ -183,7 +189,7 @@ export function patchRequestOf({ served, http, query }: ResourceRequest): PatchR
   return { kind, body, force }
 }
 
-/** Bodies may omit the type that the URL implies. */
+/** Bodies may omit the type, as the URL contains it. */
 function withType(served: Served, body: StoredObject): StoredObject {
   if (body.apiVersion !== undefined && body.kind !== undefined) return body
   return {
@@ -204,7 +210,7 @@ function deleteCollection(ctx: ServerContext, request: ResourceRequest): HttpRes
   const selection = compileSelection(served, query)
   const renderer = rendererFor(ctx, request)
   const { objects } = listPage(ctx, served, path.namespace, selection, new URLSearchParams())
-  // Deletions that are done cannot be decided again: webhooks with a URL are not asked.
+  // A finished deletion cannot be repeated, so webhooks with a URL are not called.
   const { webhooks: _webhooks, ...writer } = deleter(request, dryRun)
   const deleted = objects.map(
     ({ metadata: { namespace, name } }) =>

@@ -7,14 +7,17 @@ import { badRequest, invalid, noSuchPath, notFound, staleUpdate } from '../http/
 import { replaceObject } from './update.ts'
 import { readObject } from './writing.ts'
 
-/** The `/scale` view of an object. */
+/** The Scale of an object. */
 export function readScale(ctx: ServerContext, served: Served, key: ObjectKey): StoredObject {
   const object = readObject(ctx, served, key)
   if (object === undefined) throw notFound(served.definition, key.name)
   return scaleOf(served, object)
 }
 
-/** Replaces the scale of an object. @throws ApiError. */
+/**
+ * Replaces the Scale of an object.
+ * @throws ApiError.
+ */
 export function updateScale(
   ctx: ServerContext,
   served: Served,
@@ -27,7 +30,10 @@ export function updateScale(
   return writeScale(ctx, served, old, scale, options)
 }
 
-/** Patches the scale of an object. @throws ApiError. */
+/**
+ * Patches the Scale of an object.
+ * @throws ApiError.
+ */
 export function patchScale(
   ctx: ServerContext,
   served: Served,
@@ -38,7 +44,7 @@ export function patchScale(
   const old = readObject(ctx, served, key)
   if (old === undefined) throw notFound(served.definition, key.name)
   const current = scaleOf(served, old)
-  // A Scale has no lists to merge, so both merging patches mean the same.
+  // A Scale has no lists, so both merge patches are equal.
   const kind = request.kind === 'json' ? 'json' : 'merge'
   return writeScale(ctx, served, old, patched(served, current, { ...request, kind }), options)
 }
@@ -118,7 +124,7 @@ function setPath(value: unknown, path: readonly string[], leaf: unknown): unknow
   return { ...object, [segment]: setPath(ownValue(object, segment), rest, leaf) }
 }
 
-/** A selector in its text form, which is what autoscalers read; a ReplicationController has labels for one. */
+/** A selector as text, for autoscalers; that of a ReplicationController is a map of labels. */
 function textOf(selector: unknown): string {
   if (typeof selector === 'string') return selector
   const isLabels = !['matchLabels', 'matchExpressions'].some((field) =>

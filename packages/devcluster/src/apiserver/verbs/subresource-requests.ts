@@ -21,7 +21,10 @@ import { readObject } from './writing.ts'
 
 const success = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
 
-/** Answers a request on a subresource. @throws ApiError. */
+/**
+ * Handles a request on a subresource.
+ * @throws ApiError.
+ */
 export function answerSubresource(
   ctx: ServerContext,
   request: ResourceRequest,
@@ -97,7 +100,10 @@ interface BindingBody {
   readonly target?: { readonly kind?: string; readonly name?: string }
 }
 
-/** Answers `POST pods/NAME/binding` and `POST bindings`. @throws ApiError. */
+/**
+ * Handles `POST pods/NAME/binding` and `POST bindings`.
+ * @throws ApiError.
+ */
 export function bind(ctx: ServerContext, request: ResourceRequest): HttpResponse {
   const { http, query, path, by } = request
   if (http.method !== 'POST') throw methodNotAllowed()

@@ -32,10 +32,10 @@ import {
   withMetadata,
 } from './writing.ts'
 
-/** Subresources through which an object itself is written. */
+/** Subresources that are written as part of the object. */
 export type WriteSubresource = 'status' | 'finalize' | 'resize'
 
-/** Built-in kinds whose clients must say which version they update. */
+/** Built-in kinds that are only updated with a resourceVersion. */
 const versionRequired = new Set([
   'Lease',
   'PodDisruptionBudget',
@@ -43,20 +43,23 @@ const versionRequired = new Set([
   'APIService',
   'ResourceSlice',
 ])
-/** Kinds that a PUT creates when they are not there. */
+/** Kinds that a PUT creates if they do not exist. */
 const createdByUpdate = new Set(['Lease', 'Event', 'Endpoints', 'LimitRange'])
-/** Kinds whose status writers may also set labels and annotations (kubelets do). */
+/** Kinds whose status writers may also set labels and annotations, like kubelets. */
 const labelledByStatus = new Set(['Pod', 'Node', 'PersistentVolume', 'PersistentVolumeClaim', 'Service'])
 
-/** What a write is about. */
+/** What a write changes. */
 export interface WriteTarget {
   readonly served: Served
   readonly key: ObjectKey
-  /** The part that is written; absent for the object itself. */
+  /** Absent for the object itself. */
   readonly subresource: WriteSubresource | undefined
 }
 
-/** Replaces an object or its status. @throws ApiError as a Kubernetes API server refuses it. */
+/**
+ * Replaces an object or its status.
+ * @throws ApiError like a Kubernetes API server.
+ */
 export function updateObject(
   ctx: ServerContext,
   { served, key, subresource }: WriteTarget,
@@ -79,7 +82,7 @@ export function updateObject(
   return replaceObject(ctx, { served, old, next, subresource }, options)
 }
 
-/** Whether the written object is based on the stored one. */
+/** Refuses an object that is not based on the stored version. */
 function checkVersion(served: Served, old: StoredObject, next: StoredObject, options: WriteOptions): void {
   const { uid, resourceVersion } = next.metadata
   if (uid !== undefined && uid !== '' && uid !== old.metadata.uid)
@@ -105,16 +108,16 @@ function checkVersion(served: Served, old: StoredObject, next: StoredObject, opt
     ])
 }
 
-/** An object that is to take the place of a stored one. */
+/** An object that replaces a stored one. */
 export interface Replacement {
   readonly served: Served
   readonly old: StoredObject
   readonly next: StoredObject
-  /** The part that is written; absent for the object itself. */
+  /** Absent for the object itself. */
   readonly subresource: WriteSubresource | undefined
 }
 
-/** Puts `next` in place of `old`; the two have been checked to belong together. */
+/** Replaces `old` by `next`, which have the same identity and version. */
 export function replaceObject(
   ctx: ServerContext,
   replacement: Replacement,
@@ -131,7 +134,7 @@ export function replaceObject(
   )
 }
 
-/** An update up to, and without, field ownership and the commit. */
+/** All steps of an update except field ownership and the commit. */
 export function prepareReplacement(
   ctx: ServerContext,
   replacement: Replacement,
@@ -152,7 +155,7 @@ export function prepareReplacement(
     ...served.definition.validate(admitted, subresource === 'resize' ? undefined : old),
   ])
   if (subresource === undefined || subresource === 'resize') {
-    // The containers of a pod stay what they were, unless it is resized.
+    // Only a resize changes the resources of a pod's containers.
     if (served.collection !== 'pods' || subresource === 'resize') checkLimitRanges(ctx, served, admitted)
     ctx.quotas.check(served, admitted, old)
     if (!options.internal) options.warnings.push(...simulationWarnings(served.collection, admitted, old))
@@ -165,7 +168,7 @@ export function prepareReplacement(
   return policyOf(ctx, served, withMetadata(object, { generation: old.metadata.generation + 1 }))
 }
 
-/** Commits an update, or ends the object when nothing holds its deletion up any more. */
+/** Commits an update, or removes the object if nothing delays its deletion any more. */
 export function finishUpdate(
   ctx: ServerContext,
   served: Served,
@@ -175,7 +178,7 @@ export function finishUpdate(
   return removeWhenFinished(ctx, served, object, options) ?? commit(ctx, served, object, options)
 }
 
-/** What this kind of write may change, taken from `next`; everything else from `old`. */
+/** `old` with the parts of `next` that this kind of write may change. */
 function withScope({ served, old, next, subresource }: Replacement, options: WriteOptions): StoredObject {
   if (subresource === 'finalize') return withFinalizers(old, next)
   if (subresource === 'status')
@@ -184,7 +187,7 @@ function withScope({ served, old, next, subresource }: Replacement, options: Wri
   const kept = served.definition.subresources.includes('status')
     ? withField({ ...next, metadata }, 'status', old['status'])
     : { ...next, metadata }
-  // Only the finalize subresource ends a namespace; parts of this process may use either.
+  // Clients can only change a namespace's spec.finalizers by the finalize subresource.
   return served.definition.kind === 'Namespace' && !options.internal ? withFinalizers(kept, old) : kept
 }
 

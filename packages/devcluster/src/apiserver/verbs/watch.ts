@@ -9,10 +9,10 @@ import type { Renderer } from '../http/rendering.ts'
 import type { Selection } from '../selectors.ts'
 import { badRequest, expired, invalid } from '../http/status.ts'
 
-/** A watch without its own time limit ends after this and a random part of it more. */
+/** A watch without a timeout ends after this time plus a random part of it. */
 const defaultTimeoutMs = 30 * 60_000
 const bookmarkIntervalMs = 60_000
-/** Changes read from history at once, so that a slow reader holds little. */
+/** Changes that are read from history at once, which bounds the memory of slow readers. */
 const batchLimit = 500
 
 /** What a watch request asks for. */
@@ -25,7 +25,7 @@ export interface WatchRequest {
   readonly signal: AbortSignal
 }
 
-/** What a watch tells: changes, how far it has come, or why it ends. */
+/** An event of a watch: a change, a bookmark, or an error. */
 type WatchEvent =
   | { readonly type: Change['type']; readonly object: StoredObject }
   | {
@@ -34,7 +34,10 @@ type WatchEvent =
     }
   | { readonly type: 'ERROR'; readonly object: Status }
 
-/** Checks a watch request and answers its stream of events. @throws ApiError 400, 410, 422. */
+/**
+ * Validates a watch request and returns its events.
+ * @throws ApiError 400, 410, 422.
+ */
 export function watchStream(ctx: ServerContext, request: WatchRequest): AsyncIterable<string> {
   const stream = new DocumentStream(watchEvents(ctx, request), (event) => lineOf(event, request.renderer))
   if (request.renderer.isPlain) return stream
@@ -95,13 +98,13 @@ function tooOld(revision: number, collection: Collection) {
 interface StreamOptions {
   readonly timeoutMs: number
   readonly bookmarks: boolean
-  /** Mark the end of the initial events with an annotated bookmark. */
+  /** Whether an annotated bookmark marks the end of the initial events. */
   readonly endOfInitial: boolean
 }
 
 /**
- * One watch. It holds a position in the collection's history and reads on when its reader takes
- * more, so a slow client costs no memory; one that falls behind the history gets a 410.
+ * One watch. It keeps a position in the collection's history and only reads on when its client does, so that a slow
+ * client uses no memory; if the history is compacted meanwhile, it gets a 410.
  */
 class WatchStream {
   readonly #ctx: ServerContext
@@ -125,7 +128,7 @@ class WatchStream {
     const endsAt = clock.monotonic() + options.timeoutMs
     const wake = () => this.#notify()
     const stopListening = this.#collection.onChange((change) => {
-      // Who waits has seen all before; what is not for it cannot keep it from being up to date.
+      // A waiting watch has sent everything, so changes in other namespaces only advance its position.
       if (this.#isWaiting && !change.key.startsWith(this.#prefix)) this.#position = change.revision
       else wake()
     })
@@ -166,7 +169,7 @@ class WatchStream {
     }
   }
 
-  /** The state at the beginning, when asked for, and the position from which to go on. */
+  /** The initial state, if requested, and the position to continue from. */
   *#begin(revision: number | undefined, options: StreamOptions): Generator<readonly WatchEvent[]> {
     if (revision !== undefined) {
       this.#position = revision
@@ -197,7 +200,7 @@ class WatchStream {
     return events
   }
 
-  /** The event a watcher sees: objects enter and leave its selection. */
+  /** The event for a watcher; objects may enter and leave its selection. */
   #eventOf(change: Change): WatchEvent | undefined {
     if (!change.key.startsWith(this.#prefix)) return undefined
     const { served, selection } = this.#request
@@ -209,7 +212,7 @@ class WatchStream {
     return wasIn ? { type: 'DELETED', object: this.#lastSeen(change) } : undefined
   }
 
-  /** An object that leaves the selection is shown as it was in it, with the newer revision. */
+  /** An object that leaves the selection is sent in its last matching state, with the newer revision. */
   #lastSeen(change: Change): StoredObject {
     const previous = change.previous as StoredObject
     const { resourceVersion } = change.object.metadata
@@ -221,7 +224,7 @@ class WatchStream {
   }
 
   #bookmark(annotations?: Readonly<Record<string, string>>): WatchEvent {
-    // Everything up to now has been sent, whichever resource the newest revision belongs to.
+    // Everything up to now was sent, whichever resource has the latest revision.
     if (annotations === undefined) this.#position = Math.max(this.#position, this.#ctx.store.revision)
     const { apiVersion, definition } = this.#request.served
     const metadata = {

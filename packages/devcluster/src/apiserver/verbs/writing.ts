@@ -8,12 +8,12 @@ import { withoutEmpty } from './metadata.ts'
 import type { Served } from '../kinds/registry.ts'
 import { badRequest, invalid, type Subject } from '../http/status.ts'
 
-/** The words by which errors name a served resource. */
+/** A served resource for error messages. */
 export function subjectOf(served: Served): Subject {
   return served.definition
 }
 
-/** The stored state of an object, in the served version; `undefined` when there is none. */
+/** The stored object in the served version; `undefined` if there is none. */
 export function readObject(ctx: ServerContext, served: Served, key: ObjectKey): StoredObject | undefined {
   const stored = ctx.store.collection(served.collection).get(storageKey(served, key))
   return stored === undefined ? undefined : served.view(stored)
@@ -24,7 +24,10 @@ export function storageKey(served: Served, key: ObjectKey): string {
   return keyOf(served.definition.namespaced ? key.namespace : undefined, key.name)
 }
 
-/** Writes an object, unless it is a dry run. @returns the object as stored, in the served version. */
+/**
+ * Writes an object unless it is a dry run.
+ * @returns the stored object in the served version.
+ */
 export function commit(
   ctx: ServerContext,
   served: Served,
@@ -46,7 +49,7 @@ export function checkType(served: Served, object: StoredObject): void {
   )
 }
 
-/** The namespace of a body, which must not contradict that of the request. */
+/** The namespace of body and request, which must be equal. */
 export function agreedNamespace(
   served: Served,
   asked: string | undefined,
@@ -60,7 +63,7 @@ export function agreedNamespace(
   return namespace === undefined || namespace === '' ? 'default' : namespace
 }
 
-/** Drops unknown fields, and refuses or warns as the request wishes. `old` is what is stored, if anything. */
+/** Drops unknown fields, and refuses or warns as requested. `old` is the stored object, if any. */
 export function pruned(
   served: Served,
   object: StoredObject,
@@ -78,7 +81,7 @@ export function pruned(
   return result.object
 }
 
-/** Throws when there are errors: 400 when a field of a built-in kind has the wrong type, 422 otherwise. */
+/** Throws if there are errors: 400 for a wrong type in a built-in kind, else 422. */
 export function refuseInvalid(served: Served, name: string, errors: readonly FieldError[]): void {
   if (errors.length === 0) return
   const unreadable = served.crdName === undefined ? decodingError(served.definition, errors) : undefined
@@ -101,7 +104,7 @@ export function withField(object: StoredObject, field: string, value: unknown): 
   return rest as StoredObject
 }
 
-/** A write whose fields get their owner. */
+/** A write whose field ownership is recorded. */
 export interface TrackedWrite {
   readonly served: Served
   readonly before: StoredObject | undefined
@@ -109,7 +112,7 @@ export interface TrackedWrite {
   readonly subresource?: string | undefined
 }
 
-/** Records which manager owns which fields after a write. */
+/** Records field ownership after a write. */
 export function tracked(ctx: ServerContext, write: TrackedWrite, options: WriteOptions): StoredObject {
   const { served, before, after, subresource } = write
   if (!ctx.recordsOwners) return after
@@ -123,7 +126,7 @@ export function tracked(ctx: ServerContext, write: TrackedWrite, options: WriteO
   })
 }
 
-/** Now, as metadata carry it. */
+/** The current time as in metadata. */
 export function timestamp(ctx: ServerContext): string {
   return rfc3339(ctx.clock.now())
 }

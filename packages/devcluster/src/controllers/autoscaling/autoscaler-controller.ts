@@ -18,7 +18,7 @@ const component = 'horizontal-pod-autoscaler'
 const syncPeriodMs = 15_000
 const podsPerStep = 1_000
 
-/** Scales workloads by what their pods use; see `pod-usage.ts` for where that comes from. */
+/** Scales workloads by the resource usage of their pods, which `pod-usage.ts` simulates. */
 export function autoscalers(context: ControllerContext): void {
   const { store } = context
   const cache = store.cache(workloads.autoscaler)
@@ -58,7 +58,7 @@ function completeRules(rules: ScalingRules | undefined, direction: 'up' | 'down'
   }
 }
 
-/** What a look at the target came to. */
+/** The result of examining the target. */
 interface Decision {
   readonly desired: number
   readonly reason: string
@@ -159,7 +159,7 @@ class AutoscalerReconcile {
     return { desired: this.#normalized(replicas, best.replicas), reason }
   }
 
-  /** The most that any metric asks for; unknown when one that is not known might ask for more. */
+  /** The highest proposal of all metrics; unknown if a metric that is not known might be higher. */
   #highest(pods: readonly Pod[], replicas: number): Extract<Proposal, { kind: 'replicas' }> | undefined {
     const tolerances = { up: this.#up.tolerance, down: this.#down.tolerance }
     const situation = { pods, replicas, tolerances, nowMs: this.#nowMs }
@@ -182,7 +182,7 @@ class AutoscalerReconcile {
     return best
   }
 
-  /** What the windows, the rates and the bounds of the autoscaler make of a recommendation. */
+  /** The recommendation within the stabilization windows, policies and bounds of the autoscaler. */
   #normalized(current: number, wanted: number): number {
     const stable = this.#history.stabilize(current, wanted, this.#up, this.#down, this.#nowMs)
     if (stable === wanted) {

@@ -3,26 +3,26 @@ import { conditionOf, isTerminating } from '../objects/pods.ts'
 import type { MetricSpec, MetricTarget } from '../objects/workloads.ts'
 import { requestOf, usageOf } from './pod-usage.ts'
 
-/** CPU of a pod that starts says little for so long. */
+/** CPU usage of a new pod is ignored for this time. */
 const cpuInitializationMs = 300_000
 const initialReadinessMs = 30_000
 /** Time over which usage is measured. */
 const windowMs = 15_000
 
-/** How far from its target a metric may be before anything is scaled. */
+/** How far a metric may be from its target without scaling. */
 interface Tolerances {
   readonly up: number
   readonly down: number
 }
 
-/** How many replicas a metric asks for, or why nobody knows. */
+/** How many replicas a metric proposes, or why that is unknown. */
 export type Proposal =
   | { readonly kind: 'replicas'; readonly replicas: number; readonly metric: string; readonly status: object }
   | { readonly kind: 'unknown'; readonly reason: string; readonly message: string }
 
 interface Situation {
   readonly pods: readonly Pod[]
-  /** Replicas asked for now. */
+  /** Current desired replicas. */
   readonly replicas: number
   readonly tolerances: Tolerances
   readonly nowMs: number
@@ -36,7 +36,7 @@ const unavailable: Readonly<Record<string, string>> = {
     'unable to get external metric: unable to fetch metrics from external metrics API: the server could not find the requested resource',
 }
 
-/** What one metric of an autoscaler asks for. */
+/** The proposal of one metric. */
 export function proposalOf(spec: MetricSpec, situation: Situation): Proposal {
   const { type, resource, containerResource } = spec
   const source = type === 'Resource' ? resource : containerResource
@@ -70,7 +70,7 @@ export function proposalOf(spec: MetricSpec, situation: Situation): Proposal {
 
 interface Measured {
   readonly resource: string
-  /** Usage and request of each pod that counts, in billionths. */
+  /** Usage and request of each measured pod, in billionths. */
   readonly counted: readonly Sample[]
   readonly unready: readonly Sample[]
   readonly missing: readonly Sample[]
@@ -78,7 +78,7 @@ interface Measured {
 
 interface Sample {
   readonly usage: number
-  /** `undefined` when a container requests none. */
+  /** `undefined` if a container has no request. */
   readonly request: number | undefined
   readonly silent: string
 }
@@ -142,7 +142,7 @@ function sampleOf(pod: Pod, containers: readonly Container[], resource: string):
   return { usage, request, silent }
 }
 
-/** Pods that end count for nothing, those that start for what is known of them. */
+/** Pods that are ending are ignored; starting ones count as far as they are known. */
 function groupOf(pod: Pod, resource: string, nowMs: number): keyof Omit<Measured, 'resource'> | undefined {
   const phase = pod.status?.phase
   if (isTerminating(pod) || phase === 'Failed') return undefined
@@ -160,7 +160,7 @@ function isStarting(pod: Pod, nowMs: number): boolean {
   return ready.status === 'False' && startMs + initialReadinessMs > changedMs
 }
 
-/** How far usage is from the target, and the status that says so; a text tells why it is not known. */
+/** The ratio of usage to target with its status, or why it is unknown. */
 function readingOf(
   target: MetricTarget,
   { resource, counted }: Measured,
@@ -189,14 +189,14 @@ function readingOf(
   }
 }
 
-/** Pods without a measurement are treated as what keeps the number of replicas where it is. */
+/** Pods without a measurement are assumed to keep the number of replicas stable. */
 function replicasFor(ratio: number, measured: Measured, situation: Situation): number {
   const { counted, unready, missing } = measured
   const { replicas, tolerances } = situation
   const isNear = (value: number) => value >= 1 - tolerances.down && value <= 1 + tolerances.up
   const withUnready = unready.length > 0 && ratio > 1
   if (!withUnready && missing.length === 0) return isNear(ratio) ? replicas : ceil(ratio * counted.length)
-  // Shrinking, what is unknown works at its target; growing, it does nothing.
+  // When scaling down, unknown pods are assumed to use the target; when scaling up, nothing.
   const assumed = missing.map(() => (ratio < 1 ? 1 : 0))
   const others = withUnready ? [...assumed, ...unready.map(() => 0)] : assumed
   const count = counted.length + others.length
@@ -207,7 +207,7 @@ function replicasFor(ratio: number, measured: Measured, situation: Situation): n
   return turnsBack ? replicas : wanted
 }
 
-/** Rounded up, but not for what floating point adds to a whole number. */
+/** Rounds up, but ignores floating-point errors. */
 function ceil(value: number): number {
   return Math.ceil(value - 1e-9)
 }

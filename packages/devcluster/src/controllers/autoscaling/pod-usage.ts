@@ -1,16 +1,16 @@
 import { type Container, ownValue, type Pod, quantityNanos } from '@tenon/api'
 
-/** `tenon.sh/cpu-usage: 80%` of what the pod requests, or an amount for each container (`250m`). */
+/** `tenon.sh/cpu-usage: 80%` of the pod's requests, or an amount per container (`250m`). */
 const annotationOf = (resource: string) => `tenon.sh/${resource}-usage`
-/** What a pod uses that does not say it. */
+/** The usage of a pod without the annotation. */
 const usualShare = 0.5
-/** What a container uses that requests nothing, in billionths: 10m of CPU, 32Mi of memory. */
+/** The usage of a container without requests, in billionths: 10m of CPU, 32Mi of memory. */
 const idle: ReadonlyMap<string, number> = new Map([
   ['cpu', 1e7],
   ['memory', 32 * 2 ** 20 * 1e9],
 ])
 
-/** What a container of the pod requests, in billionths; undefined when it requests none. */
+/** The request of a container of the pod, in billionths; undefined if it has none. */
 export function requestOf(container: Container, resource: string): number | undefined {
   const requests = container.resources?.requests
   if (requests === undefined || !Object.hasOwn(requests, resource)) return undefined
@@ -18,7 +18,7 @@ export function requestOf(container: Container, resource: string): number | unde
   return nanos === undefined ? undefined : Number(nanos)
 }
 
-/** What a running container uses, in billionths; undefined for resources that nobody measures. */
+/** The usage of a running container, in billionths; undefined for other resources. */
 export function usageOf(pod: Pod, container: Container, resource: string): number | undefined {
   const nothing = idle.get(resource)
   if (nothing === undefined) return undefined

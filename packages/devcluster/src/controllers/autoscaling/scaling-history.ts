@@ -11,7 +11,7 @@ interface Bound {
   readonly message: string
 }
 
-/** Rules with every default of Kubernetes filled in. */
+/** Scaling rules with all defaults of Kubernetes. */
 export interface CompleteRules {
   readonly stabilizationMs: number
   readonly selectPolicy: 'Max' | 'Min' | 'Disabled'
@@ -19,18 +19,18 @@ export interface CompleteRules {
   readonly tolerance: number
 }
 
-/** What an autoscaler recommended and did lately. Like Kubernetes' own, it is not kept over a restart. */
+/** Recent recommendations and actions of an autoscaler. Like Kubernetes' own, it is lost on restart. */
 export class ScalingHistory {
   #recommendations: Entry[] = []
   #ups: Entry[] = []
   #downs: Entry[] = []
 
-  /** Begins with what is there, so that a new autoscaler takes nothing away at once. */
+  /** Starts with the current replicas, so that a new autoscaler does not scale down at once. */
   begin(replicas: number, atMs: number): void {
     if (this.#recommendations.length === 0) this.#recommendations.push({ atMs, replicas })
   }
 
-  /** Bounds a recommendation by those of the windows. */
+  /** Limits a recommendation by those of the stabilization windows. */
   stabilize(current: number, desired: number, up: CompleteRules, down: CompleteRules, nowMs: number): number {
     let [lowest, highest] = [desired, desired]
     for (const { atMs, replicas } of this.#recommendations) {
@@ -56,7 +56,7 @@ export class ScalingHistory {
     else if (to < from) this.#downs.push({ atMs, replicas: from - to })
   }
 
-  /** The most replicas that the rules let grow to. */
+  /** The highest number of replicas that the policies allow. */
   upperLimit(current: number, rules: CompleteRules, nowMs: number): number {
     if (rules.selectPolicy === 'Disabled') return current
     const proposals = rules.policies.map(({ type, value, periodSeconds }) => {
@@ -67,7 +67,7 @@ export class ScalingHistory {
     return Math.max(current, limit)
   }
 
-  /** The fewest replicas that the rules let shrink to. */
+  /** The lowest number of replicas that the policies allow. */
   lowerLimit(current: number, rules: CompleteRules, nowMs: number): number {
     if (rules.selectPolicy === 'Disabled') return current
     const proposals = rules.policies.map(({ type, value, periodSeconds }) => {
@@ -88,7 +88,7 @@ export class ScalingHistory {
   }
 }
 
-/** What keeps a number of replicas within bounds. */
+/** Limits a number of replicas to the bounds. */
 export function bounded(desired: number, least: Bound, most: Bound): Bound {
   if (desired < least.replicas) return least
   if (desired > most.replicas) return most

@@ -10,12 +10,12 @@ import { type CronJob, type Job, type ObjectReference, workloads } from '../obje
 import { zonedTime } from './zoned-time.ts'
 
 const component = 'cronjob-controller'
-/** Runs missed beyond this number are worth a word. */
+/** Above this number of missed runs, an event is recorded. */
 const mostMissed = 100
-/** Clocks jump and timers are bounded: a distant run is looked at again meanwhile. */
+/** Clocks may jump and timers are bounded, so a distant run is checked again at least this often. */
 const longestWaitMs = 3_600_000
 
-/** Makes Jobs on a schedule. */
+/** Creates Jobs on a schedule. */
 export function cronJobs(context: ControllerContext): void {
   const { store } = context
   const cache = store.cache(workloads.cronJob)
@@ -68,7 +68,7 @@ class CronJobReconcile {
     return outcome
   }
 
-  /** Takes Jobs that ended or are gone off the list of active ones. */
+  /** Removes Jobs that have ended or are gone from the list of active ones. */
   #followJobs(): void {
     const active = new Set(this.#active.map(({ uid }) => uid))
     for (const job of this.#jobs) {
@@ -116,7 +116,7 @@ class CronJobReconcile {
     return next === undefined ? undefined : { afterMs: Math.min(longestWaitMs, Math.max(1, next - now)) }
   }
 
-  /** The latest run that was not begun yet; earlier ones that were missed are omitted. */
+  /** The latest run that has not started; earlier missed ones are skipped. */
   #dueRun(schedule: CronSchedule, now: number): number | undefined {
     const { spec, metadata } = this.#cronJob
     const since = Date.parse(this.#lastScheduleTime ?? metadata.creationTimestamp ?? '')
@@ -165,7 +165,7 @@ class CronJobReconcile {
     return this.#context.store.delete(workloads.job, job, { propagationPolicy: 'Background' })
   }
 
-  /** The name follows from the time, so that a run is begun once whatever happens in between. */
+  /** The name is derived from the time, so that a run starts only once. */
   #create(due: number): void {
     const { store } = this.#context
     const wanted = jobOf(this.#cronJob, due)

@@ -1,6 +1,6 @@
 import { rfc3339 } from '@tenon/runtime'
 
-/** RFC 3339 with the offset that a time zone has at that time (`2026-07-01T12:00:00+02:00`). */
+/** RFC 3339 with the offset of a time zone at that time (`2026-07-01T12:00:00+02:00`). */
 export function zonedTime(ms: number, timeZone: string | undefined): string {
   const minutes = timeZone === undefined ? 0 : offsetMinutes(ms, timeZone)
   if (minutes === 0) return rfc3339(ms)

@@ -6,7 +6,7 @@ import { type DaemonSetObject, workloads } from '../objects/workloads.ts'
 
 const nodeTaint = (name: string) => `node.kubernetes.io/${name}`
 
-/** Tolerations every daemon pod gets: it belongs to its node through thick and thin. */
+/** Tolerations of every daemon pod, which stays on its node in nearly all conditions. */
 const daemonTolerations: readonly Toleration[] = [
   { key: nodeTaint('not-ready'), operator: 'Exists', effect: 'NoExecute' },
   { key: nodeTaint('unreachable'), operator: 'Exists', effect: 'NoExecute' },
@@ -34,11 +34,11 @@ function daemonPodSpec(set: DaemonSetObject): PodSpec {
 
 export interface DaemonEligibility {
   readonly run: boolean
-  /** A pod that is there already may stay (only NoExecute taints drive it away). */
+  /** Whether an existing pod may stay (only NoExecute taints evict it). */
   readonly stay: boolean
 }
 
-/** Whether a DaemonSet's pod belongs on a node. */
+/** Whether a DaemonSet's pod should run on a node. */
 function eligibility(spec: PodSpec, node: Node): DaemonEligibility {
   if (spec.nodeName !== undefined && spec.nodeName !== '' && spec.nodeName !== node.metadata.name) {
     return { run: false, stay: false }
@@ -49,13 +49,13 @@ function eligibility(spec: PodSpec, node: Node): DaemonEligibility {
   return { run: against(['NoSchedule', 'NoExecute']), stay: against(['NoExecute']) }
 }
 
-/** Answers of {@link eligibility}, each given once: neither specs nor nodes change, new ones take their place. */
+/** Caches {@link eligibility}, as specs and nodes are immutable. */
 export class EligibleNodes {
   readonly #known = new WeakMap<object, KnownSet>()
-  /** Grows when a node comes, goes, or changes in a way that matters. */
+  /** Incremented when a node is added, removed or changed in a relevant way. */
   #version = 0
 
-  /** To be told of every change of a node that an answer may depend on. */
+  /** Call it for every change of a node that may affect eligibility. */
   nodesChanged(): void {
     this.#version++
   }
@@ -65,7 +65,7 @@ export class EligibleNodes {
     return this.#knownOf(set).spec
   }
 
-  /** Of all nodes, by name; to be read only until the next change. */
+  /** For all nodes, by name; valid until the next change. */
   all(set: DaemonSetObject, nodes: { values(): Iterable<Node> }): ReadonlyMap<string, DaemonEligibility> {
     const known = this.#knownOf(set)
     if (known.all?.version === this.#version) return known.all.answers
@@ -95,14 +95,14 @@ export class EligibleNodes {
   }
 }
 
-/** The answers for one version of a set. */
+/** The results for one version of a DaemonSet. */
 interface KnownSet {
   readonly spec: PodSpec
   readonly nodes: WeakMap<Node, DaemonEligibility>
   all: { readonly version: number; readonly answers: ReadonlyMap<string, DaemonEligibility> } | undefined
 }
 
-/** The pod for one node; the scheduler binds it there through node affinity on the node's name. */
+/** The pod for one node; the scheduler binds it there by node affinity on the node's name. */
 export function daemonPod(set: DaemonSetObject, spec: PodSpec, nodeName: string, hash: string): Pod {
   const pod = podFromTemplate(set, workloads.daemonSet, set.spec.template)
   return {
@@ -127,7 +127,7 @@ function pinnedTo(affinity: Affinity | undefined, nodeName: string): Affinity {
   }
 }
 
-/** The node a daemon pod is on or meant for. */
+/** The node of a daemon pod, also before it is bound. */
 export function nodeOf(pod: Pod): string | undefined {
   if (pod.spec.nodeName !== undefined && pod.spec.nodeName !== '') return pod.spec.nodeName
   const required = pod.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution

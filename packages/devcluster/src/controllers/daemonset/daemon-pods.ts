@@ -1,4 +1,4 @@
-/** The pods of DaemonSets by node, followed: most looks at a set find nearly all of them as they were. */
+/** Indexes the pods of DaemonSets by node, so that a reconcile finds most of them unchanged. */
 import type { Pod } from '@tenon/api'
 import { keyOf, type Index, type ObjectCache } from '../loop/object-cache.ts'
 import { controllerOf } from '../objects/owners.ts'
@@ -6,9 +6,9 @@ import { isActive, isReady, isTerminating } from '../objects/pods.ts'
 import { revisionHashLabel } from '../objects/revision-history.ts'
 import { nodeOf } from './daemon-pod.ts'
 
-/** How the pods of a set on one node fare, less those on their way out. */
+/** The state of a DaemonSet's pods on one node, without terminating ones. */
 interface Fare {
-  /** One that is ready, if there is any; else the oldest. */
+  /** A ready pod if there is one, else the oldest. */
   readonly first: Pod | undefined
   readonly isReady: boolean
   /** Revisions of all. */
@@ -17,10 +17,10 @@ interface Fare {
 
 const nobody: Fare = { first: undefined, isReady: false, hashes: [] }
 
-/** Pods of a set on one node, which are one nearly everywhere. */
+/** Pods of a DaemonSet on one node, usually one. */
 class NodePods {
   readonly pods: readonly Pod[]
-  /** Whether there is one, and it neither has ended nor is about to. */
+  /** Whether there is exactly one, which is neither finished nor terminating. */
   readonly isOneAtWork: boolean
   #fare: Fare | undefined
 
@@ -58,11 +58,11 @@ function readyFirst(a: Pod, b: Pod): number {
   return Number(isReady(b)) - Number(isReady(a)) || oldestFirst(a, b)
 }
 
-/** What one set controls, as it is now. */
+/** The current pods of one DaemonSet. */
 export interface DaemonPods {
-  /** What there is of a node is replaced, never changed. */
+  /** The entry of a node is replaced, never changed. */
   readonly byNode: ReadonlyMap<string, NodePods>
-  /** Pods that have come, or got other labels, since somebody took them from here, by key. */
+  /** New or relabelled pods since the last read, by key. */
   readonly unclaimed: Map<string, Pod>
 }
 
@@ -72,7 +72,7 @@ interface Followed extends DaemonPods {
 
 export class DaemonPodsBySet {
   readonly #byOwner: Index<Pod>
-  /** By UID; those of sets that somebody has asked about. */
+  /** By UID; only DaemonSets that were read. */
   readonly #sets = new Map<string, Followed>()
 
   constructor(pods: ObjectCache<Pod>, byOwner: Index<Pod>) {

@@ -17,7 +17,7 @@ const writesPerStep = 8
 const firstFailureBackoffMs = 1_000
 const lastFailureBackoffMs = 900_000
 
-/** Keeps one pod on every eligible node. */
+/** Runs one pod on every eligible node. */
 export function daemonSets(context: ControllerContext): void {
   const { store } = context
   const cache = store.cache(workloads.daemonSet)
@@ -53,7 +53,7 @@ export function daemonSets(context: ControllerContext): void {
   )
 }
 
-/** Node changes matter only where they change eligibility; heartbeats do not. */
+/** Only changes that may affect eligibility trigger a reconcile, not heartbeats. */
 function followNodes(
   nodes: ObjectCache<Node>,
   sets: ObjectCache<DaemonSetObject>,
@@ -82,7 +82,7 @@ interface Environment {
   readonly podsByOwner: Index<Pod>
   readonly podsBySet: DaemonPodsBySet
   readonly revisionsByOwner: Index<ControllerRevision>
-  /** Back-off of nodes whose daemon pod failed, by uid of the set and node. */
+  /** Back-off of nodes with a failed daemon pod, by uid of the DaemonSet and node. */
   readonly failures: Map<string, { count: number; untilMs: number }>
 }
 
@@ -127,9 +127,9 @@ class DaemonSetReconcile {
     })
   }
 
-  /** One pod where one belongs, none elsewhere. */
+  /** Creates and deletes pods so that each eligible node has one. */
   *#place(): Generator<undefined, void, undefined> {
-    // Read before anything is done: what comes of that is for the next look.
+    // Read before any change: later events are handled by the next reconcile.
     const { byNode } = this.#followed
     const unusual: (readonly [string, readonly Pod[]])[] = []
     for (const [node, there] of byNode)
@@ -142,7 +142,7 @@ class DaemonSetReconcile {
 
   *#tidy(node: string, pods: readonly Pod[]): Generator<undefined, void, undefined> {
     const eligible = this.#eligible.get(node)
-    // Pods of a node that is gone belong to the pod garbage collector, unless they never got there.
+    // Pods of a removed node are deleted by the pod garbage collector, unless they were never bound.
     if (eligible === undefined) {
       for (const pod of pods) if ((pod.spec.nodeName ?? '') === '') yield* this.#remove(pod)
       return
@@ -151,7 +151,7 @@ class DaemonSetReconcile {
     for (const pod of eligible.stay ? this.#superfluous(node, live) : live) yield* this.#remove(pod)
   }
 
-  /** Failed pods (after a growing pause), and all but the oldest of several of one revision. */
+  /** Failed pods (after a growing pause), and all but the oldest of several pods of one revision. */
   #superfluous(node: string, pods: readonly Pod[]): Pod[] {
     const remove: Pod[] = []
     const kept = new Set<string>()
@@ -260,7 +260,7 @@ class DaemonSetReconcile {
     return this.#environment.podsByOwner.of(this.#set.metadata.uid ?? '')
   }
 
-  /** Adopts pods that fit the selector, and lets go of those that fit it no more. */
+  /** Adopts pods that match the selector, and releases those that no longer do. */
   #claim(): void {
     const { unclaimed } = this.#followed
     const changed = [...unclaimed]

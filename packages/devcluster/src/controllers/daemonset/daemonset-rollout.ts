@@ -4,10 +4,10 @@ import { availableInMs, isTerminating } from '../objects/pods.ts'
 import { revisionHashLabel } from '../objects/revision-history.ts'
 import type { DaemonSetObject } from '../objects/workloads.ts'
 
-/** What a rolling update does now. */
+/** One step of a rolling update. */
 export interface RolloutStep {
   readonly remove: Pod[]
-  /** Nodes that get a pod of the new revision beside the old one (surge). */
+  /** Nodes that get a pod of the new revision besides the old one (surge). */
   readonly surge: string[]
 }
 
@@ -16,7 +16,7 @@ interface NodePods {
   readonly outdated: Pod | undefined
 }
 
-/** The next step of a rolling update, within `maxUnavailable` or `maxSurge` of the wanted nodes. */
+/** The next step of a rolling update, within `maxUnavailable` or `maxSurge` of the desired nodes. */
 export function rolloutStep(
   set: DaemonSetObject,
   podsByNode: ReadonlyMap<string, readonly Pod[]>,
@@ -38,7 +38,7 @@ export function rolloutStep(
     .filter((pod) => pod !== undefined && !isTerminating(pod)) as Pod[]
   const broken = outdated.filter((pod) => !isAvailable(pod))
   const working = outdated.filter((pod) => isAvailable(pod))
-  // Replacing a pod that is not available costs no availability.
+  // Replacing an unavailable pod does not reduce availability.
   return { remove: [...broken, ...working.slice(0, Math.max(0, maxUnavailable - missing))], surge: [] }
 }
 

@@ -46,7 +46,7 @@ import {
 
 const component = 'deployment-controller'
 
-/** Rolls Deployments out through ReplicaSets, one per template. */
+/** Rolls out Deployments with one ReplicaSet per template. */
 export function deployments(context: ControllerContext): void {
   const { store } = context
   const cache = store.cache(workloads.deployment)
@@ -70,7 +70,7 @@ export function deployments(context: ControllerContext): void {
       }
     },
   )
-  // A Recreate rollout goes on when the last old pod is gone, which no ReplicaSet status tells.
+  // A Recreate rollout continues when the last old pod is gone, which no ReplicaSet status shows.
   store.cache(kinds.pod).onChange((now, before) => {
     if (now !== undefined || before === undefined) return
     const owner = before.metadata.ownerReferences?.find((reference) => reference.controller === true)
@@ -96,7 +96,7 @@ function reconcile(environment: Environment, key: string): Outcome {
   return new Rollout(environment, deployment).run()
 }
 
-/** One look at one Deployment. */
+/** One reconcile of one Deployment. */
 class Rollout {
   readonly #context: ControllerContext
   readonly #environment: Environment
@@ -167,7 +167,7 @@ class Rollout {
     return false
   }
 
-  /** Brings sizes in line with a changed `spec.replicas`, in the middle of a rollout too. */
+  /** Resizes ReplicaSets after a change of `spec.replicas`, also during a rollout. */
   #resize(sets: readonly ReplicaSet[]): void {
     const desired = desiredReplicas(this.#deployment)
     const active = sets.filter((set) => desiredReplicas(set) > 0)
@@ -185,7 +185,7 @@ class Rollout {
     for (const [set, size] of proportionalSizes(this.#deployment, sets)) this.#scale(set, size)
   }
 
-  /** The ReplicaSet of the present template with the right annotations; made if `create` says so. */
+  /** The ReplicaSet of the current template with up-to-date annotations; created if `create` is set. */
   #syncNewSet(sets: readonly ReplicaSet[], create: boolean): ReplicaSet | undefined {
     const found = findNewSet(this.#deployment, sets)
     const others = sets.filter((set) => set !== found)
@@ -292,7 +292,7 @@ class Rollout {
     if (updated !== undefined) this.#keepSpecOf(updated)
   }
 
-  /** Takes metadata and status of a newer version, unless someone changed the spec meanwhile. */
+  /** Takes metadata and status of a newer version, unless the spec has changed meanwhile. */
   #keepSpecOf(updated: Deployment): void {
     if (updated.metadata.generation === this.#deployment.metadata.generation) this.#deployment = updated
   }

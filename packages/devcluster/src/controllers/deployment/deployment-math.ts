@@ -11,8 +11,8 @@ export function isRolling(deployment: Deployment): boolean {
 }
 
 /**
- * How many pods may be there above, and missing below, the desired number. Surge rounds up,
- * unavailable down; when both come out as 0, one may be missing, or nothing could ever move.
+ * How many pods may exist above and be missing below the desired number. Surge rounds up, unavailable down; if both are
+ * 0, one may be missing, as the rollout could not progress otherwise.
  */
 export function rolloutBounds(deployment: Deployment): { maxSurge: number; maxUnavailable: number } {
   if (!isRolling(deployment)) return { maxSurge: 0, maxUnavailable: 0 }
@@ -32,7 +32,7 @@ export function availableOf(set: ReplicaSet): number {
   return set.status?.availableReplicas ?? 0
 }
 
-/** How large the new ReplicaSet may be now, given all others. */
+/** The allowed size of the new ReplicaSet, given all others. */
 export function newSetSize(deployment: Deployment, sets: readonly ReplicaSet[], size: number): number {
   const desired = desiredReplicas(deployment)
   if (!isRolling(deployment)) return desired
@@ -42,7 +42,7 @@ export function newSetSize(deployment: Deployment, sets: readonly ReplicaSet[], 
   return size + Math.min(most - current, desired - size)
 }
 
-/** The size of each old ReplicaSet after what may be taken away now; unchanged ones are omitted. */
+/** The new size of each old ReplicaSet that can shrink now. */
 export function shrinkOldSets(
   deployment: Deployment,
   sets: readonly ReplicaSet[],
@@ -54,7 +54,7 @@ export function shrinkOldSets(
   const newUnavailable = desiredReplicas(newSet) - availableOf(newSet)
   let removable = sumOf(sets, desiredReplicas) - leastAvailable - newUnavailable
   if (removable <= 0) return new Map()
-  // Replicas that are not available serve nobody: they go first, whatever set they are in.
+  // Unavailable replicas serve no requests, so they are removed first, from any ReplicaSet.
   for (const set of old) {
     const size = sizes.get(set) as number
     const unhealthy = Math.max(0, Math.min(removable, size - availableOf(set)))
@@ -81,9 +81,8 @@ export function isResized(deployment: Deployment, sets: readonly ReplicaSet[]): 
 }
 
 /**
- * Spreads a change of size over the ReplicaSets of a rollout in progress, in proportion to what
- * each has, so that a rollout that hangs does not get all the new pods. Larger and newer sets
- * take the rounding.
+ * Distributes a change of size over the ReplicaSets of a rollout in proportion to their size, so that a stuck rollout
+ * does not get all the new pods. Larger and newer ones get the remainder.
  */
 export function proportionalSizes(
   deployment: Deployment,

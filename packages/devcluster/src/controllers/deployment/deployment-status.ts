@@ -5,7 +5,7 @@ import { availableOf, desiredReplicas, rolloutBounds, sumOf } from './deployment
 
 export type DeploymentStatus = NonNullable<Deployment['status']>
 
-/** The API's way to say "no deadline". */
+/** The API's value for "no deadline". */
 const noDeadline = 2_147_483_647
 
 /** Counters and availability of a Deployment from its ReplicaSets. */
@@ -52,7 +52,7 @@ function availability(enough: boolean): WorkloadCondition {
       }
 }
 
-/** Sets a condition; `always` renews its update time even if nothing else changes. */
+/** Sets a condition; with `always` its update time changes even if nothing else does. */
 export function withDeploymentCondition(
   conditions: readonly WorkloadCondition[] | undefined,
   condition: WorkloadCondition,
@@ -79,7 +79,7 @@ export function hasProgressDeadline(deployment: Deployment): boolean {
   return (deployment.spec.progressDeadlineSeconds ?? 600) !== noDeadline
 }
 
-/** All pods are of the present template, available, and no other is left. */
+/** All pods have the current template and are available, and no other pod exists. */
 export function isComplete(deployment: Deployment, status: DeploymentStatus): boolean {
   const desired = desiredReplicas(deployment)
   return (
@@ -90,7 +90,7 @@ export function isComplete(deployment: Deployment, status: DeploymentStatus): bo
   )
 }
 
-/** Milliseconds until the rollout counts as stuck; 0 or less when it does; undefined for never. */
+/** Milliseconds until the rollout exceeds its deadline; 0 or less if it has; undefined for never. */
 export function stuckInMs(
   deployment: Deployment,
   status: DeploymentStatus,
@@ -105,7 +105,7 @@ export function stuckInMs(
   return since + (deployment.spec.progressDeadlineSeconds ?? 600) * 1000 - nowMs
 }
 
-/** The status of a rollout: counters plus what the Progressing condition says about it. */
+/** The status of a rollout: counters and the Progressing condition. */
 export function rolloutStatus(
   deployment: Deployment,
   sets: readonly ReplicaSet[],

@@ -8,7 +8,7 @@ const revisionHistoryAnnotation = 'deployment.kubernetes.io/revision-history'
 export const desiredReplicasAnnotation = 'deployment.kubernetes.io/desired-replicas'
 export const maxReplicasAnnotation = 'deployment.kubernetes.io/max-replicas'
 
-/** Annotations that belong to one object and are not handed from a Deployment to its ReplicaSets. */
+/** Annotations that are not copied from a Deployment to its ReplicaSets. */
 const ownAnnotations = new Set([
   'kubectl.kubernetes.io/last-applied-configuration',
   revisionAnnotation,
@@ -18,12 +18,12 @@ const ownAnnotations = new Set([
   'deprecated.deployment.rollback.to',
 ])
 
-/** The revision of a Deployment or ReplicaSet; 0 when it has none. */
+/** The revision of a Deployment or ReplicaSet; 0 if it has none. */
 export function revisionOf(object: Deployment | ReplicaSet): number {
   return Number.parseInt(object.metadata.annotations?.[revisionAnnotation] ?? '0', 10) || 0
 }
 
-/** Whether two templates mean the same pods, whatever hash label they carry. */
+/** Whether two templates are equal apart from the hash label. */
 function sameTemplate(a: PodTemplateSpec, b: PodTemplateSpec): boolean {
   if (a.spec !== b.spec && !isDeepStrictEqual(a.spec, b.spec)) return false
   return isDeepStrictEqual(comparableMetadata(a), comparableMetadata(b))
@@ -35,7 +35,7 @@ function comparableMetadata(template: PodTemplateSpec): unknown {
   return { ...rest, annotations: rest.annotations ?? {}, labels: others }
 }
 
-/** The ReplicaSet of the Deployment's present template (the oldest one, should there be several). */
+/** The ReplicaSet of the Deployment's current template (the oldest one, if there are several). */
 export function findNewSet(deployment: Deployment, sets: readonly ReplicaSet[]): ReplicaSet | undefined {
   return [...sets].sort(byCreation).find((set) => sameTemplate(set.spec.template, deployment.spec.template))
 }
@@ -48,8 +48,7 @@ export function byCreation(a: ReplicaSet, b: ReplicaSet): number {
 }
 
 /**
- * Annotations of the ReplicaSet in use: those of the Deployment, the revision, and the revisions
- * it had before a rollback made it current again.
+ * Annotations of the current ReplicaSet: those of the Deployment, the revision, and its revisions before a rollback.
  */
 export function newSetAnnotations(
   deployment: Deployment,

@@ -15,12 +15,12 @@ import {
 import { RuleReports } from './rule-reports.ts'
 
 const component = 'device-taint-eviction'
-/** How soon after evictions the status of their rules is written. */
+/** Delay of a rule's status write after evictions. */
 const reportAfterMs = 10_000
 
 /**
- * Deletes pods that use devices with NoExecute taints which their claims do not tolerate, and tells in the status of
- * DeviceTaintRules how far that is, as the controller of Kubernetes does.
+ * Deletes pods that use devices with NoExecute taints which their claims do not tolerate, and writes the progress to
+ * the status of DeviceTaintRules, like the controller of Kubernetes.
  */
 export function deviceTaintEviction(context: ControllerContext): void {
   const { store, loop } = context
@@ -85,9 +85,9 @@ function poolsOfClaim({ status }: ResourceClaim): readonly string[] {
 class Evictions {
   readonly #context: ControllerContext
   readonly #sources: (only?: DeviceTaintRule) => TaintSources
-  /** Keys of pods that go at a time to come. */
+  /** Keys of pods with a future eviction. */
   readonly #waiting = new Set<string>()
-  /** Pods that went because of a rule, by its UID. */
+  /** The number of evicted pods, by UID of the rule. */
   readonly #evicted = new Map<string, number>()
 
   constructor(context: ControllerContext, sources: (only?: DeviceTaintRule) => TaintSources) {
@@ -99,12 +99,12 @@ class Evictions {
     this.#waiting.delete(key)
   }
 
-  /** How many pods have gone because of a rule. */
+  /** How many pods were evicted for a rule. */
   evicted({ metadata }: DeviceTaintRule): number {
     return this.#evicted.get(metadata.uid ?? '') ?? 0
   }
 
-  /** Whether a pod that is there has to go because of a rule, or would have to if the rule were to evict. */
+  /** Whether a rule evicts an existing pod, or would if its effect were NoExecute. */
   isFor(pod: Pod, rule: DeviceTaintRule): boolean {
     const { spec } = rule
     const evicting: DeviceTaintRule = {

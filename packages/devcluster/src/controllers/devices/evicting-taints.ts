@@ -1,4 +1,4 @@
-/** Which taints of devices make pods go, and when (devices.md 3.21). */
+/** Which device taints evict pods, and when (devices.md 3.21). */
 import {
   type DeviceAllocationResult,
   type DeviceTaint,
@@ -9,26 +9,26 @@ import {
   toleratesDeviceTaint,
 } from '@tenon/api'
 
-/** When a pod has to go, and the rules because of which. */
+/** When a pod is evicted, and the rules responsible. */
 export interface DeviceEviction {
   /** Unix milliseconds. */
   readonly atMs: number
   readonly rules: readonly DeviceTaintRule[]
 }
 
-/** What taints devices. */
+/** Where device taints come from. */
 export interface TaintSources {
   /** The slices of a pool. */
   readonly slices: (pool: string) => Iterable<ResourceSlice>
   readonly rules: Iterable<DeviceTaintRule>
 }
 
-/** Names a pool among those of all drivers. */
+/** Identifies a pool among those of all drivers. */
 export function poolKey(driver: string, pool: string): string {
   return `${driver}\n${pool}`
 }
 
-/** The earliest eviction that taints of devices of a claim ask for; undefined: none does. */
+/** The earliest eviction for device taints of a claim; undefined if there is none. */
 export function evictionOf(claim: ResourceClaim, sources: TaintSources): DeviceEviction | undefined {
   const rules = [...sources.rules].filter(({ spec }) => spec.taint.effect === 'NoExecute')
   let eviction: DeviceEviction | undefined
@@ -43,7 +43,7 @@ export function evictionOf(claim: ResourceClaim, sources: TaintSources): DeviceE
   return eviction
 }
 
-/** Both evictions together. */
+/** The earlier eviction, with the rules of both. */
 export function earlierEviction(
   a: DeviceEviction | undefined,
   b: DeviceEviction | undefined,
@@ -64,8 +64,8 @@ function driverTaints(
 }
 
 /**
- * When a taint makes the pods of a claim go; undefined: they tolerate it for ever. Only tolerations that name the
- * effect count here, while the scheduler also accepts those for all effects.
+ * When a taint evicts the pods of a claim; undefined if they tolerate it forever. Only tolerations with this effect
+ * count here, while the scheduler also accepts those for all effects.
  */
 function timeOf(
   taint: DeviceTaint,

@@ -14,17 +14,17 @@ import { type Index, keyOf, splitKey } from '../loop/object-cache.ts'
 import { controllerOf, controllerReference } from '../objects/owners.ts'
 import { isFinished, isTerminating } from '../objects/pods.ts'
 
-/** Says for which entry of its pod a claim was made. */
+/** Names the entry of its pod for which a claim was created. */
 const podClaimAnnotation = 'resource.kubernetes.io/pod-claim-name'
-/** Keeps a claim that has devices until these are given back. */
+/** Keeps an allocated claim until it is deallocated. */
 const claimFinalizer = 'resource.kubernetes.io/delete-protection'
 const component = 'resource_claim'
 
 type ClaimStatus = NonNullable<ResourceClaim['status']>
 
 /**
- * Makes the ResourceClaims of pods from templates, and gives the devices of a claim back once no pod uses it, as the
- * controller of Kubernetes does.
+ * Creates ResourceClaims of pods from templates, and deallocates claims that no pod uses any more, like the controller
+ * of Kubernetes.
  */
 export function resourceClaims(context: ControllerContext): void {
   const { store } = context
@@ -47,7 +47,7 @@ export function resourceClaims(context: ControllerContext): void {
   claims.onChange((now, before, latest) => {
     if (now !== undefined) claimQueue.add(keyOf(now))
     const owner = controllerOf(latest)
-    // A claim that somebody deleted is made again; one that has got its devices may have to be reserved for a pod.
+    // A deleted claim is created again; an allocated one may have to be reserved for a pod.
     if (owner?.kind === 'Pod') podQueue.add(`${latest.metadata.namespace ?? ''}/${owner.name}`)
     if (before?.status?.allocation === undefined && now?.status?.allocation !== undefined)
       for (const pod of ofClaim.of(keyOf(now))) podQueue.add(keyOf(pod))
@@ -56,7 +56,7 @@ export function resourceClaims(context: ControllerContext): void {
     store.cache(podGroupKind).onChange((now, _, latest) => {
       const key = keyOf(latest)
       for (const pod of now === undefined ? [] : ofGroup.of(key)) podQueue.add(keyOf(pod))
-      // What was reserved for a group that is gone is free.
+      // Reservations of a deleted group end.
       if (now === undefined)
         for (const claim of ofPod.of(latest.metadata.uid ?? '')) claimQueue.add(keyOf(claim))
     })
@@ -65,7 +65,7 @@ export function resourceClaims(context: ControllerContext): void {
   })
 }
 
-/** Pods and PodGroups that use a claim, and the one that it was made for. */
+/** UIDs of pods and PodGroups that use a claim, and of its owner. */
 function podUids(claim: ResourceClaim): readonly string[] {
   const owner = controllerOf(claim)
   const users = (claim.status?.reservedFor ?? []).map(({ uid }) => uid)
@@ -90,12 +90,12 @@ function namedClaims({ metadata, spec }: Pod): readonly string[] {
   )
 }
 
-/** Whether a pod will use no devices any more: it has ended, or is deleted before it got a node. */
+/** Whether a pod will not use devices any more: it has ended, or was deleted before it got a node. */
 function isDone(pod: Pod): boolean {
   return isFinished(pod) || (isTerminating(pod) && (pod.spec.nodeName ?? '') === '')
 }
 
-/** What a claim is made for. */
+/** The owner of a generated claim. */
 interface Owner {
   readonly object: KubeObject
   readonly type: ResourceType
@@ -123,7 +123,7 @@ class ResourceClaims {
       const known = made.find((each) => each.name === entry)
       if (known !== undefined && this.#stands(namespace, known.resourceClaimName)) continue
       const owner = this.#ownerOf(pod, entry, template)
-      // The group may come after its pods, and says whether they share the claim.
+      // The group, which may be created after its pods, decides whether they share the claim.
       if (owner === undefined) return { backOff: true }
       const claim = this.#claimFor(owner, entry) ?? this.#create(owner, entry, template)
       if (typeof claim === 'string') {
@@ -139,14 +139,14 @@ class ResourceClaims {
     return undefined
   }
 
-  /** Whether nothing has to be made: no claim is needed, or it is there. */
+  /** Whether nothing must be created: no claim is needed, or it exists. */
   #stands(namespace: string, claim: string | undefined): boolean {
     return claim === undefined || this.#context.store.get(kinds.resourceClaim, namespace, claim) !== undefined
   }
 
   /**
-   * For whom the claim of an entry is made: the pod, or its PodGroup if that has an entry of the same name and template
-   * (gangs.md 5.2). Undefined as long as the PodGroup does not exist.
+   * For whom the claim of an entry is created: the pod, or its PodGroup if that has an entry of the same name and
+   * template (gangs.md 5.2). Undefined until the PodGroup exists.
    */
   #ownerOf(pod: Pod, entry: string, template: string): Owner | undefined {
     const { store } = this.#context
@@ -161,7 +161,7 @@ class ResourceClaims {
     return isShared ? { object, type: podGroupKind } : own
   }
 
-  /** The claim that was made for an entry before: its name may not have reached the status of its owner. */
+  /** The existing claim of an entry, whose name may not be in the status of its owner yet. */
   #claimFor({ object: { metadata } }: Owner, entry: string): ResourceClaim | undefined {
     return [...this.#ofPod.of(metadata.uid ?? '')].find(
       (claim) =>
@@ -171,7 +171,7 @@ class ResourceClaims {
     )
   }
 
-  /** @returns the claim, or why there is none. */
+  /** @returns the claim, or why it could not be created. */
   #create(owner: Owner, entry: string, templateName: string): ResourceClaim | string {
     const { namespace, name } = owner.object.metadata
     const template = this.#context.store.get(kinds.resourceClaimTemplate, namespace, templateName)
@@ -218,7 +218,7 @@ class ResourceClaims {
     store.setStatus(podGroupKind, group, { ...group.status, resourceClaimStatuses })
   }
 
-  /** A pod that something else than the scheduler has put on a node uses its claims, too. */
+  /** Reserves the claims of a pod that was bound by something other than the scheduler. */
   #reserve(pod: Pod, made: readonly { readonly name: string; readonly resourceClaimName?: string }[]): void {
     const { store } = this.#context
     const { name, namespace, uid = '' } = pod.metadata
@@ -227,7 +227,7 @@ class ResourceClaims {
       const claim = claimName && store.get(kinds.resourceClaim, namespace, claimName)
       if (!claim || claim.status?.allocation === undefined) continue
       const { reservedFor = [] } = claim.status
-      // One that a PodGroup shares is reserved for the group.
+      // A shared claim is reserved for the PodGroup.
       if (reservedFor.some((each) => each.uid === uid) || controllerOf(claim)?.kind === podGroupKind.kind)
         continue
       const consumer = { resource: 'pods', name, uid }
@@ -268,7 +268,7 @@ class ResourceClaims {
     const owner = controllerOf(claim)
     if (owner?.kind !== 'Pod' || isDeleted) return
     const pod = store.get(kinds.pod, namespace, owner.name)
-    // The claim of a pod that has ended is of no use, although the pod itself may stay for long.
+    // The claim of a finished pod is not needed, although the pod itself may stay.
     if (pod === undefined || pod.metadata.uid !== owner.uid || isDone(pod))
       store.delete(kinds.resourceClaim, claim)
   }

@@ -11,25 +11,25 @@ import type { ClusterStore } from '../loop/cluster-store.ts'
 import type { Outcome } from '../loop/reconcile-loop.ts'
 
 const type = 'EvictionInProgress'
-/** The shortest time between two writes of the same state. */
+/** Minimum time between two writes of the same state. */
 const periodMs = 10_000
 
 /** What this file works with. */
 interface Dependencies {
   readonly store: ClusterStore
   readonly clock: Pick<Clock, 'now'>
-  /** How many pods have gone because of a rule. */
+  /** How many pods were evicted for a rule. */
   readonly evicted: (rule: DeviceTaintRule) => number
-  /** Pods that have to go because of a rule, or would have to if it were to evict. */
+  /** Pods that a rule evicts, or would if its effect were NoExecute. */
   readonly pending: (rule: DeviceTaintRule) => readonly Pod[]
-  /** All devices that are published, and those that claims have. */
+  /** All published devices, and those that are allocated. */
   readonly devices: () => {
     readonly published: readonly TaintedDevice[]
     readonly allocated: readonly TaintedDevice[]
   }
 }
 
-/** Tells in the status of each rule which pods it makes go. */
+/** Writes to the status of each rule which pods it evicts. */
 export class RuleReports {
   readonly #deps: Dependencies
 
@@ -84,7 +84,7 @@ export class RuleReports {
     return { isPending: true, reason: 'PodsPendingEviction', message }
   }
 
-  /** Rules without an effect tell once what they would do. */
+  /** Rules without effect report once what they would evict. */
   #withoutEviction(rule: DeviceTaintRule): Told {
     if (rule.spec.taint.effect !== 'None')
       return { reason: 'OtherEffect', message: 'Eviction only happens for the NoExecute effect.' }

@@ -8,7 +8,7 @@ import { conditionOf, isFinished, isReady, isTerminating } from '../objects/pods
 import type { WorkloadCondition } from '../objects/workloads.ts'
 import { expectedPods } from './expected-pods.ts'
 
-/** An eviction that was allowed but whose pod still stands counts against the budget so long. */
+/** How long an allowed eviction counts against the budget while its pod still exists. */
 const disruptedPodMs = 120_000
 const podsPerStep = 1_000
 
@@ -19,7 +19,7 @@ interface Budget extends PodDisruptionBudget {
   }
 }
 
-/** Keeps in every PDB's status how many of its pods may be evicted now. */
+/** Maintains in every PDB's status how many of its pods may be evicted. */
 export function disruptionBudgets(context: ControllerContext): void {
   const { store } = context
   const budgets = store.cache(kinds.podDisruptionBudget)
@@ -41,7 +41,7 @@ export function disruptionBudgets(context: ControllerContext): void {
   })
 }
 
-/** Pods by what selectors ask for. */
+/** Finds pods by selector. */
 interface FoundPods {
   readonly byNamespace: Index<Pod>
   /** By namespace and label. */
@@ -102,7 +102,7 @@ function* podsOf(
   { byNamespace, byLabel }: FoundPods,
 ): Generator<undefined, Pod[], undefined> {
   const pods: Pod[] = []
-  // Any label that is asked for leaves few to look at.
+  // One required label narrows the search enough.
   const [label] = Object.entries(selector?.matchLabels ?? {})
   const near = label === undefined ? byNamespace.of(namespace) : byLabel.of(labelKey(namespace, ...label))
   let seen = 0
@@ -117,7 +117,7 @@ type Counts =
   | { readonly kind: 'counted'; readonly expected: number; readonly desired: number }
   | { readonly kind: 'unknown'; readonly message: string }
 
-/** How many pods there should be, and how many of them must stay healthy. */
+/** The expected number of pods, and how many must stay healthy. */
 function counts(context: ControllerContext, budget: Budget, pods: readonly Pod[]): Counts {
   const { minAvailable, maxUnavailable } = budget.spec
   if (maxUnavailable === undefined && typeof minAvailable !== 'string') {
@@ -139,7 +139,7 @@ function counts(context: ControllerContext, budget: Budget, pods: readonly Pod[]
   return { kind: 'counted', expected, desired }
 }
 
-/** Evictions in flight: their pod is there, not yet terminating, and the note is fresh. */
+/** Recent evictions whose pod exists and is not terminating. */
 function stillDisrupted(
   budget: Budget,
   pods: readonly Pod[],

@@ -6,7 +6,7 @@ export type ExpectedPods =
   | { readonly kind: 'counted'; readonly count: number }
   | { readonly kind: 'unknown'; readonly message: string }
 
-/** How many pods the controllers of `pods` want, as told by their scale. */
+/** How many pods the controllers of `pods` want, from their scale. */
 export function expectedPods(api: LocalApi, pods: readonly Pod[]): ExpectedPods {
   const definitions = api.definitions()
   const seen = new Map<string, number>()
@@ -30,7 +30,7 @@ export function expectedPods(api: LocalApi, pods: readonly Pod[]): ExpectedPods 
   return { kind: 'counted', count: [...seen.values()].reduce((sum, replicas) => sum + replicas, 0) }
 }
 
-/** The scale of a controller; that of a Deployment for its ReplicaSets. */
+/** The scale of a controller; for ReplicaSets of a Deployment that of the Deployment. */
 function scaleOf(
   api: LocalApi,
   definitions: readonly ResourceDefinition[],

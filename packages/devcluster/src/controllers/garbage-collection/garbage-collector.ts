@@ -10,12 +10,12 @@ const foregroundFinalizer = 'foregroundDeletion'
 const orphanFinalizer = 'orphan'
 
 const writesPerStep = 16
-/** How long after an owner's deletion the graph is trusted to know all its dependents. */
+/** How long after an owner's deletion its dependents may still arrive. */
 const settleMs = 50
-/** Kinds that no one owns anything through, and that come in masses. */
+/** Kinds that never own anything and are numerous. */
 const ignoredPlurals = new Set(['events'])
 
-/** Deletes what lost its last owner, and finishes foreground and orphaning deletions. */
+/** Deletes objects without a remaining owner, and finishes foreground and orphaning deletions. */
 export function garbageCollection(context: ControllerContext): { stop(): void } {
   const collector = new GarbageCollector(context)
   const definitions = context.store.cache(workloads.customResourceDefinition)
@@ -30,14 +30,14 @@ type OwnerState = 'solid' | 'dangling' | 'waiting'
 class GarbageCollector {
   readonly #context: ControllerContext
   readonly #graph = new OwnershipGraph()
-  /** Kinds followed, by group and plural. */
+  /** Followed kinds, by group and plural. */
   readonly #followed = new Map<string, { readonly version: string; readonly stop: () => void }>()
   #kinds = new Map<string, ResourceDefinition>()
   readonly #dependents: WorkQueue
   readonly #owners: WorkQueue
   /** Owners in foreground or orphaning deletion, by uid. */
   readonly #ending = new Map<string, string>()
-  /** Those of them that were looked at once. */
+  /** Those of them that were processed once. */
   readonly #settled = new Set<string>()
   readonly #definitionOf = new Map<string, ResourceDefinition>()
 
@@ -51,7 +51,7 @@ class GarbageCollector {
     for (const { stop } of this.#followed.values()) stop()
   }
 
-  /** Follows kinds that came, and forgets kinds that went. */
+  /** Follows new kinds, and forgets removed ones. */
   followKinds(): Outcome {
     const definitions = this.#context.store.api.definitions()
     this.#kinds = new Map(definitions.map((each) => [`${apiVersionOf(each)}/${each.kind}`, each]))
@@ -77,7 +77,7 @@ class GarbageCollector {
       added: (object) => this.#seen(definition, object),
       updated: (object, old) => {
         const { ownerReferences, deletionTimestamp } = object.metadata
-        // As nearly always; what it was before has been seen.
+        // The usual case, which changes nothing.
         if (ownerReferences === old.metadata.ownerReferences && deletionTimestamp === undefined) return
         this.#seen(definition, object)
       },
@@ -108,7 +108,7 @@ class GarbageCollector {
     const { uid = '' } = object.metadata
     this.#ending.delete(uid)
     this.#settled.delete(uid)
-    // The name may be taken again by now; only the object that went is forgotten.
+    // The name may be in use again; only the deleted object is forgotten.
     const present = this.#context.store.get(definition, object.metadata.namespace, object.metadata.name)
     const owners = present === undefined ? this.#graph.remove(id) : (object.metadata.ownerReferences ?? [])
     for (const owner of owners) this.#recheckOwner(owner.uid)
@@ -120,7 +120,7 @@ class GarbageCollector {
     if (id !== undefined) this.#owners.add(id)
   }
 
-  /** Deletes one dependent if it has no owner left, or drops its references to owners that went. */
+  /** Deletes one dependent without a remaining owner, or removes its references to deleted owners. */
   #collect(id: string): Outcome {
     const entry = this.#graph.get(id)
     const object = entry && this.#context.store.get(entry.definition, entry.namespace, entry.name)
@@ -156,7 +156,8 @@ class GarbageCollector {
 
   #stateOf(dependent: Dependent, owner: OwnerReference): OwnerState {
     const definition = this.#kinds.get(`${owner.apiVersion}/${owner.kind}`)
-    // A kind that is not served, or cannot own across namespaces, proves nothing: keep the object.
+    // If the kind is not served, or a reference crosses namespaces, nothing is known about the owner: keep
+    // the object.
     if (definition === undefined) return 'solid'
     if (definition.namespaced && dependent.namespace === undefined) return 'solid'
     const namespace = definition.namespaced ? dependent.namespace : undefined
@@ -166,7 +167,7 @@ class GarbageCollector {
     return deletionTimestamp !== undefined && finalizers.includes(foregroundFinalizer) ? 'waiting' : 'solid'
   }
 
-  /** Carries a foreground or orphaning deletion on, and ends it when nothing is left to do. */
+  /** Continues a foreground or orphaning deletion, and ends it when nothing is left to do. */
   *#finish(id: string): Steps {
     const bar = id.indexOf('|')
     const definition = this.#definitionOf.get(id.slice(0, bar))
@@ -194,7 +195,7 @@ class GarbageCollector {
     return undefined
   }
 
-  /** Whether a dependent must be gone first, and is still there. */
+  /** Whether a dependent must be deleted first, and still exists. */
   #blocks(dependent: Dependent, uid: string): boolean {
     const blocking = dependent.owners.some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true)
     if (!blocking) return false

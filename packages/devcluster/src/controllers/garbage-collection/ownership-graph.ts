@@ -2,7 +2,7 @@ import type { KubeObject, OwnerReference } from '@tenon/api'
 import type { ResourceDefinition } from '../../contract.ts'
 import { keyOf } from '../loop/object-cache.ts'
 
-/** One object that has owners. */
+/** An object with owners. */
 export interface Dependent {
   readonly id: string
   readonly definition: ResourceDefinition
@@ -17,7 +17,7 @@ export function idOf(definition: ResourceDefinition, object: KubeObject): string
 
 const noOwners: readonly OwnerReference[] = []
 
-/** Who depends on whom, over all kinds, by owner uid. */
+/** Owner references of all kinds, by owner uid. */
 export class OwnershipGraph {
   readonly #dependents = new Map<string, Dependent>()
   readonly #byOwner = new Map<string, Set<string>>()
@@ -26,7 +26,7 @@ export class OwnershipGraph {
     return this.#dependents.get(id)
   }
 
-  /** Those that name `uid` as an owner. */
+  /** Objects with `uid` as an owner. */
   dependentsOf(uid: string): Dependent[] {
     return [...(this.#byOwner.get(uid) ?? [])].map((id) => this.#dependents.get(id) as Dependent)
   }
@@ -35,7 +35,7 @@ export class OwnershipGraph {
     return this.#byOwner.has(uid)
   }
 
-  /** Notes an object's present owners; answers the owners it had before. */
+  /** Stores an object's current owners; returns its previous ones. */
   set(definition: ResourceDefinition, object: KubeObject): readonly OwnerReference[] {
     const id = idOf(definition, object)
     const before = this.#dependents.get(id)?.owners ?? noOwners
@@ -56,7 +56,7 @@ export class OwnershipGraph {
     return before
   }
 
-  /** Forgets an object; answers the owners it had. */
+  /** Removes an object; returns its owners. */
   remove(id: string): readonly OwnerReference[] {
     const owners = this.#dependents.get(id)?.owners ?? []
     this.#unlink(id, owners)

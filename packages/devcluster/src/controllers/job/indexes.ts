@@ -1,4 +1,4 @@
-/** Completed indexes of an Indexed Job in the API's text form: `0,3-5,7`. */
+/** Completed indexes of an Indexed Job as text: `0,3-5,7`. */
 export function formatIndexes(indexes: Iterable<number>): string {
   const sorted = [...indexes].sort((a, b) => a - b)
   const parts: string[] = []
@@ -15,7 +15,7 @@ export function formatIndexes(indexes: Iterable<number>): string {
   return parts.join(',')
 }
 
-/** The inverse of {@link formatIndexes}; indexes at or above `completions` are omitted. */
+/** The inverse of {@link formatIndexes}; indexes at or above `completions` are dropped. */
 export function parseIndexes(text: string | undefined, completions: number): Set<number> {
   const indexes = new Set<number>()
   for (const part of (text ?? '').split(',')) {

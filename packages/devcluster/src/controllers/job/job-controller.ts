@@ -29,7 +29,7 @@ export function jobs(context: ControllerContext): void {
     const job = store.get(workloads.job, namespace, name)
     return job === undefined ? undefined : new JobReconcile(context, podsByJob, job).run()
   })
-  // The pods of a Job that is gone need no counting; their finalizer would keep them forever.
+  // Pods of a deleted Job are not counted; their finalizer would keep them forever.
   const release = context.loop.queue('job-orphan-pods', (key) => {
     const { namespace, name } = splitKey(key)
     const pod = store.get(kinds.pod, namespace, name)
@@ -91,11 +91,12 @@ class JobReconcile {
     return yield* this.#syncPods()
   }
 
-  /** Notes finished pods in the status, then lets them go, then counts them for good. */
+  /** Stores finished pods in the status, then removes their finalizers, then counts them. */
   *#count(): Generator<undefined, void, undefined> {
     for (let round = 0; round < 2; round++) {
       const { finished, failsJob } = this.#tally
-      // Said before the pod is let go: afterwards nothing tells that it ended the Job.
+      // Written before the finalizer is removed: afterwards the pod may be gone, and nothing shows that it
+      // ended the Job.
       const conditions =
         failsJob === undefined ? [] : [this.#condition('FailureTarget', 'PodFailurePolicy', failsJob)]
       this.#writeStatus({ conditions })
@@ -168,7 +169,7 @@ class JobReconcile {
     return started + activeDeadlineSeconds * 1000 - this.#context.clock.now()
   }
 
-  /** Removes what still runs, and sets the terminal condition once nothing does. */
+  /** Deletes running pods, and sets the terminal condition when none is left. */
   *#end(verdict: Verdict): Steps {
     const { type, reason, message } = verdict
     this.#writeStatus({ conditions: [this.#condition(type, reason, message)] })
@@ -234,7 +235,9 @@ class JobReconcile {
     return Math.max(0, Math.min(parallelism, completions - succeeded - failedIndexes.size))
   }
 
-  /** Active pods too many: those of indexes that are done or doubled first, then the youngest. */
+  /**
+   * Active pods above the desired number: those of completed or duplicate indexes first, then the youngest.
+   */
   #superfluous(wanted: number): Pod[] {
     const seen = new Set<number>([...this.#tally.completedIndexes, ...this.#tally.failedIndexes])
     const useless: Pod[] = []
@@ -284,7 +287,7 @@ class JobReconcile {
     return free
   }
 
-  /** Failures without a success since then slow the Job down: 10 s, 20 s, … up to 6 min. */
+  /** Back-off after failures without a success since: 10 s, 20 s, … up to 6 min. */
   #failurePauseMs(): number {
     const failures = this.#pods().filter((pod) => pod.status?.phase === 'Failed')
     if (failures.length === 0) return 0

@@ -7,7 +7,7 @@ const failureCountKey = 'batch.kubernetes.io/job-index-failure-count'
 const indexKey = 'batch.kubernetes.io/job-completion-index'
 
 /**
- * A pod of the Job, held by the tracking finalizer until it is counted.
+ * A pod of the Job with the tracking finalizer.
  * @param failures of the index before this pod.
  */
 export function jobPod(job: Job, index: number | undefined, failures = 0): Pod {
@@ -76,7 +76,7 @@ export function untracked(pod: Pod): Pod {
   return { ...pod, metadata: { ...pod.metadata, finalizers } }
 }
 
-/** How often the index of a pod had failed before it. */
+/** How often the index of a pod had failed before. */
 export function failuresBefore(pod: Pod): number {
   const count = Number(pod.metadata.annotations?.[failureCountKey] ?? 0)
   return Number.isInteger(count) ? count : 0

@@ -3,12 +3,12 @@ import { conditionOf, containerStates } from '../objects/pods.ts'
 import type { FailureRule, Job } from '../objects/workloads.ts'
 import { parseIndexes } from './indexes.ts'
 
-/** What a failed pod means for its Job. */
+/** The consequence of a failed pod for its Job. */
 type Failure =
   | { readonly kind: 'count' | 'ignore' | 'failIndex' }
   | { readonly kind: 'failJob'; readonly message: string }
 
-/** What `podFailurePolicy` says of a failed pod; the first rule that matches decides. */
+/** The consequence of a failed pod by `podFailurePolicy`; the first matching rule decides. */
 export function failureOf(job: Job, pod: Pod): Failure {
   for (const [index, rule] of (job.spec.podFailurePolicy?.rules ?? []).entries()) {
     const why = matchOf(rule, pod)

@@ -5,13 +5,13 @@ import { formatIndexes, parseIndexes } from './indexes.ts'
 import { failuresBefore, indexOf, isTracked } from './job-pod.ts'
 import { failureOf } from './job-policies.ts'
 
-/** Uids of finished pods that are being counted: noted before their finalizer goes. */
+/** Uids of finished pods that are being counted: stored before their finalizer is removed. */
 interface Uncounted {
   readonly succeeded: readonly string[]
   readonly failed: readonly string[]
 }
 
-/** What a Job has achieved, counted exactly once per pod however often it is looked at. */
+/** The progress of a Job. Each pod is counted exactly once, however often it is processed. */
 export interface JobTally {
   readonly active: readonly Pod[]
   readonly terminating: number
@@ -19,12 +19,12 @@ export interface JobTally {
   readonly succeeded: number
   readonly failed: number
   readonly completedIndexes: ReadonlySet<number>
-  /** Indexes that are not tried again. */
+  /** Indexes that are not retried. */
   readonly failedIndexes: ReadonlySet<number>
-  /** Why a failed pod ends the whole Job, if one does. */
+  /** Why a failed pod fails the whole Job, if it does. */
   readonly failsJob: string | undefined
   readonly uncounted: Uncounted
-  /** Finished pods whose finalizer may go once `uncounted` is written. */
+  /** Finished pods whose finalizer can be removed once `uncounted` is written. */
   readonly finished: readonly Pod[]
 }
 
@@ -33,9 +33,8 @@ export function isIndexed(job: Job): boolean {
 }
 
 /**
- * Counts the Job's pods. A pod is counted by its uid: first noted in the status, then released
- * from its finalizer, then moved into the counters. A crash between any two of these repeats
- * the step and counts nothing twice.
+ * Counts the Job's pods by uid: first stored in the status, then released from the finalizer, then counted. A crash
+ * between two steps repeats a step and counts nothing twice.
  */
 export function tally(job: Job, pods: readonly Pod[]): JobTally {
   const noted = readUncounted(job)
@@ -81,7 +80,10 @@ export function tally(job: Job, pods: readonly Pod[]): JobTally {
   }
 }
 
-/** Counts a failed pod, unless it is to be ignored. @returns why it ends the whole Job, if it does. */
+/**
+ * Counts a failed pod unless it is ignored.
+ * @returns why it fails the whole Job, if it does.
+ */
 function countFailure(
   job: Job,
   pod: Pod,
@@ -97,14 +99,14 @@ function countFailure(
   return failure.kind === 'failJob' ? failure.message : undefined
 }
 
-/** Adds an index to those completed; answers false when there is none to add. */
+/** Adds a completed index; returns false if there is none to add. */
 function takeIndex(indexes: Set<number>, index: number | undefined, completions: number): boolean {
   if (index === undefined || index >= completions || indexes.has(index)) return false
   indexes.add(index)
   return true
 }
 
-/** A deleted pod counts as failed once it has ended, or when it never had a node to end on. */
+/** A deleted pod counts as failed once it has ended, or if it never had a node. */
 function outcomeOf(job: Job, pod: Pod): 'succeeded' | 'failed' | undefined {
   if (pod.status?.phase === 'Succeeded') return 'succeeded'
   if (pod.status?.phase === 'Failed') return 'failed'
@@ -118,7 +120,7 @@ function readUncounted(job: Job): Uncounted {
   return { succeeded, failed }
 }
 
-/** The counters as they are written: pods still held are distinguished from those counted for good. */
+/** The counters as written: pods with a finalizer are separate from counted ones. */
 export function tallyStatus(tallied: JobTally, job: Job): Record<string, unknown> {
   const { succeeded, failed } = tallied.uncounted
   const doneSucceeded = isIndexed(job) ? tallied.succeeded : tallied.succeeded - succeeded.length

@@ -4,8 +4,8 @@ import { ApiError, type LocalApi, type LocalDeleteOptions } from '../../contract
 import { ObjectCache } from './object-cache.ts'
 
 /**
- * Reads and writes of the controllers: the API, plus caches that see every write at once.
- * Because the API is synchronous, read-modify-write needs no conflict handling.
+ * Reads and writes of the controllers: the API, with caches that see every write at once. As the API is synchronous,
+ * read-modify-write needs no conflict handling.
  */
 export class ClusterStore {
   readonly api: LocalApi
@@ -26,7 +26,7 @@ export class ClusterStore {
     return cache as unknown as ObjectCache<T>
   }
 
-  /** Fills all caches, then follows: no reconcile ever runs on half a picture. */
+  /** Fills all caches, then follows the API, so that no reconcile runs on a partial state. */
   start(): void {
     for (const cache of this.#caches.values()) cache.fill()
     for (const cache of this.#caches.values()) cache.follow()
@@ -50,7 +50,7 @@ export class ClusterStore {
     return created
   }
 
-  /** Creates unless an object of that name exists; answers whether it did. */
+  /** Creates an object unless one of its name exists; returns whether it did. */
   createIfAbsent<T extends KubeObject>(type: ResourceType<T>, object: T): boolean {
     if (this.api.get(type, object.metadata.namespace, object.metadata.name) !== undefined) return false
     this.create(type, object)
@@ -58,8 +58,8 @@ export class ClusterStore {
   }
 
   /**
-   * Replaces the latest version of `object` by what `change` makes of it, unless the object is
-   * gone, another one has its name, or nothing changes.
+   * Replaces the latest version of `object` by the result of `change`, unless the object is gone or replaced, or
+   * nothing changes.
    */
   modify<T extends KubeObject>(type: ResourceType<T>, object: T, change: (latest: T) => T): T | undefined {
     const latest = this.#latest(type, object)
@@ -71,7 +71,7 @@ export class ClusterStore {
     return updated
   }
 
-  /** Writes `status` unless it is there already; answers whether it wrote. */
+  /** Writes `status` if it differs; returns whether it wrote. */
   setStatus<T extends KubeObject>(type: ResourceType<T>, object: T, status: object): boolean {
     const latest = this.#latest<T & { readonly status?: object }>(type, object)
     if (latest === undefined || isDeepStrictEqual(latest.status, status)) return false
@@ -80,7 +80,7 @@ export class ClusterStore {
     return true
   }
 
-  /** Deletes the object if it still is the same one; answers whether it was there. */
+  /** Deletes the object unless it was replaced; returns whether it existed. */
   delete<T extends KubeObject>(type: ResourceType<T>, object: T, options: LocalDeleteOptions = {}): boolean {
     const latest = this.#latest(type, object)
     if (latest === undefined) return false

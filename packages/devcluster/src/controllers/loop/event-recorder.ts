@@ -6,7 +6,7 @@ interface EventObject extends KubeObject {
   readonly [field: string]: unknown
 }
 
-/** What an Event says, and who says it. */
+/** The content of an Event. */
 interface Told {
   readonly component: string
   readonly type: 'Normal' | 'Warning'
@@ -30,17 +30,17 @@ interface Bucket {
   refilledMs: number
 }
 
-/** Distinct messages of one reason about one object before they are told as one. */
+/** Distinct messages with one reason about one object before they are combined. */
 const similarLimit = 10
 const similarWindowMs = 600_000
-/** Events one component may write about one object in a burst, and how slowly that refills. */
+/** Burst of Events of one component about one object, and its refill rate. */
 const burst = 25
 const refillMs = 300_000
 const remembered = 4_096
 
 /**
- * Records Events where users look for them (`kubectl describe`, `kubectl events`). Repeats raise
- * the count of one Event, floods about one object are combined and then dropped.
+ * Records Events for `kubectl describe` and `kubectl events`. Repetitions increment the count of one Event; floods
+ * about one object are combined and then dropped.
  */
 export class EventRecorder {
   readonly #api: LocalApi
@@ -52,7 +52,7 @@ export class EventRecorder {
   readonly #buckets = new Map<string, Bucket>()
   #serial = 0
 
-  /** @param isWriting whether anything is written at all. */
+  /** @param isWriting whether Events are written at all. */
   constructor(api: LocalApi, clock: Clock, log: Logger, isWriting: boolean = true) {
     this.#isWriting = isWriting
     this.#api = api
@@ -60,7 +60,7 @@ export class EventRecorder {
     this.#log = log
   }
 
-  /** @param component the controller's name as users know it, such as `deployment-controller`. */
+  /** @param component the controller's name in Events, such as `deployment-controller`. */
   record(
     component: string,
     about: KubeObject,

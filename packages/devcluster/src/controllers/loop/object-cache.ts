@@ -14,15 +14,15 @@ export function splitKey(key: string): { namespace: string | undefined; name: st
   return { namespace: key.slice(0, slash), name: key.slice(slash + 1) }
 }
 
-/** Objects by a value derived from them. */
+/** Objects by a derived value. */
 export interface Index<T> {
-  /** In no promised order. */
+  /** In no particular order. */
   of(value: string): IterableIterator<T>
   count(value: string): number
   values(): IterableIterator<string>
 }
 
-/** `now` is absent when the object is gone, `before` when it is new; `latest` is the newer of both. */
+/** `now` is absent if the object is gone, `before` if it is new; `latest` is the newer of both. */
 export type ChangeHandler<T> = (now: T | undefined, before: T | undefined, latest: T) => void
 
 interface IndexEntry<T> {
@@ -30,15 +30,15 @@ interface IndexEntry<T> {
   readonly buckets: Map<string, Map<string, T>>
 }
 
-/** Index values shared by controllers. */
+/** Index functions that controllers share. */
 export function namespaceOf(object: KubeObject): readonly string[] {
   return [object.metadata.namespace ?? '']
 }
 
 /**
- * All objects of one kind with indexes. Events only say where to look: the entry is always read
- * from the API, and the controllers' own writes are entered at once, so a reconcile sees what an
- * earlier one created even while events lag. That makes counting expected events unnecessary.
+ * All objects of one kind with indexes. Events only say what to read: the entry always comes from the API, and the
+ * controllers' own writes are stored at once. So a reconcile sees what an earlier one created even if events lag, and
+ * expected events need not be counted.
  */
 export class ObjectCache<T extends KubeObject> {
   readonly #api: LocalApi
@@ -53,7 +53,7 @@ export class ObjectCache<T extends KubeObject> {
     this.#type = type
   }
 
-  /** The index by what `valuesOf` answers, shared by all who pass the same function; before {@link fill} only. */
+  /** The index by `valuesOf`, shared by all callers with the same function; only before {@link fill}. */
   index(valuesOf: (object: T) => readonly string[]): Index<T> {
     const known = this.#indexes.find((index) => index.valuesOf === valuesOf)
     const buckets = known?.buckets ?? new Map<string, Map<string, T>>()
@@ -65,7 +65,7 @@ export class ObjectCache<T extends KubeObject> {
     }
   }
 
-  /** Adds a reaction to changes; handlers only note what to reconcile. */
+  /** Adds a handler of changes; handlers should only enqueue keys. */
   onChange(handler: ChangeHandler<T>): void {
     this.#handlers.push(handler)
   }
@@ -92,7 +92,7 @@ export class ObjectCache<T extends KubeObject> {
     return this.#objects.values()
   }
 
-  /** Reads one object from the API and enters what is there. */
+  /** Reads one object from the API into the cache. */
   refresh(namespace: string | undefined, name: string): void {
     const key = namespace === undefined ? name : `${namespace}/${name}`
     this.#set(key, this.#api.get(this.#type, namespace, name))

@@ -2,26 +2,25 @@ import type { Clock, Logger } from '@tenon/runtime'
 import { ApiError } from '../../contract.ts'
 
 /**
- * What a reconcile asks for next. Nothing: wait for the next change. `afterMs`: look again then.
- * `backOff`: something was refused, try again later and later.
- * `touched`: how many objects were looked at; large keys are looked at less often (see
- * {@link ReconcileLoop}), so that a burst of n changes costs O(n) and not O(n²).
+ * The result of a reconcile. Nothing: wait for the next change. `afterMs`: reconcile again then. `backOff`: something
+ * was refused, retry with back-off. `touched`: the number of processed objects; keys with many objects are reconciled
+ * less often (see {@link ReconcileLoop}), so that a burst of n changes costs O(n) and not O(n²).
  */
 export type Outcome =
   | { readonly afterMs?: number; readonly touched?: number; readonly backOff?: true }
   | undefined
 
-/** A reconcile in steps: every `yield` is a point where the loop may let the process breathe. */
+/** A reconcile in steps: at every `yield` the loop may yield to the event loop. */
 export type Steps = Generator<undefined, Outcome, undefined>
 
-/** Level-based: gets a name, never an event. Throws to be run again after a back-off. */
+/** Level-based: receives a key, never an event. Throws to be retried with back-off. */
 export type Reconcile = (key: string) => Outcome | Steps
 
-/** The keys of one controller that wait to be reconciled. */
+/** The queue of one controller. */
 export interface WorkQueue {
-  /** Reconcile `key` soon; repeated calls before that are one. */
+  /** Enqueues a key; repeated calls are merged. */
   add(key: string): void
-  /** Reconcile `key` in `ms`, or earlier if something else asks for it. */
+  /** Enqueues a key after `ms`, or earlier on another request. */
   addAfter(key: string, ms: number): void
 }
 
@@ -33,34 +32,36 @@ interface Item {
   state: 'idle' | 'ready' | 'running'
   dirty: boolean
   failures: number
-  /** Monotonic time before which changes only wait. */
+  /** Monotonic time until which changes wait. */
   notBefore: number
-  /** When the key is looked at without a change, and what prevents it. */
+  /** When the key is reconciled without a change; `cancel` prevents it. */
   wake: { readonly at: number; readonly cancel: () => void } | undefined
   steps: Steps | undefined
 }
 
 export interface LoopLimits {
-  /** Longest time one turn of the event loop is held, in milliseconds of the clock; 4 unless given. */
+  /** Maximum time per turn of the event loop, in milliseconds; default 4. */
   readonly turnBudgetMs?: number
-  /** Most steps per turn, whatever the clock says; 256 unless given. */
+  /** Maximum steps per turn, whatever the clock says; default 256. */
   readonly turnSteps?: number
-  /** Least time between two looks at more than a handful of objects, in milliseconds; none unless given. */
+  /**
+   * Minimum time between two reconciles of keys with more than a handful of objects, in milliseconds; default: none.
+   */
   readonly leastRestMs?: number
 }
 
 const firstBackoffMs = 5
 const lastBackoffMs = 60_000
-/** Pause after a reconcile per object it looked at: a key of 10 000 pods waits 200 ms. */
+/** Pause after a reconcile per processed object: a key with 10 000 pods waits 200 ms. */
 const restMsPerObject = 0.02
 const restFromObjects = 200
 const longestRestMs = 1_000
-/** A look at so many objects costs little. */
+/** Keys with so few objects need no pause. */
 const handful = 8
 
 /**
- * Runs the reconciles of all controllers, one step at a time, in bounded turns of the event loop.
- * Keys are deduplicated, a key never runs twice at once, and a failing key backs off by itself.
+ * Runs the reconciles of all controllers, one step at a time, in limited turns of the event loop. Keys are
+ * deduplicated, a key is never reconciled twice at the same time, and a failing key only backs off itself.
  */
 export class ReconcileLoop {
   readonly #clock: Clock
@@ -106,7 +107,7 @@ export class ReconcileLoop {
     }
   }
 
-  /** Ends all work; reconciles in progress are left where they are. */
+  /** Ends all work; running reconciles are abandoned. */
   stop(): void {
     this.#stopped = true
     this.#cancelTurn?.()
@@ -132,7 +133,7 @@ export class ReconcileLoop {
 
   #wake(item: Item, delayMs: number): void {
     if (this.#stopped) return
-    // Whole milliseconds: a fraction may be lost against the clock's own size, and never pass.
+    // Whole milliseconds: a fraction may be lost in the clock's precision and never pass.
     const ms = Math.ceil(delayMs)
     const at = this.#clock.monotonic() + ms
     if (item.wake !== undefined && at >= item.wake.at) return

@@ -1,6 +1,6 @@
 import type { WorkloadCondition } from '../objects/workloads.ts'
 
-/** What is left of a namespace's content. */
+/** The remaining content of a namespace. */
 export interface Remaining {
   /** Objects by resource, such as `pods.` or `deployments.apps`. */
   readonly objects: ReadonlyMap<string, number>
@@ -9,7 +9,7 @@ export interface Remaining {
   readonly failures: readonly string[]
 }
 
-/** The conditions of a namespace being removed. */
+/** The conditions of a namespace being deleted. */
 export function deletionConditions(remaining: Remaining): WorkloadCondition[] {
   const { failures } = remaining
   const objects = listed(remaining.objects, (name, count) => `${name} has ${count} resource instances`)

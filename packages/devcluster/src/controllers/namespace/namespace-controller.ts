@@ -15,7 +15,7 @@ interface FinalizedNamespace extends Namespace {
   readonly status?: { readonly phase?: string; readonly conditions?: readonly WorkloadCondition[] }
 }
 
-/** Empties namespaces that are being deleted, kind by kind, and then lets them go. */
+/** Deletes the content of namespaces being deleted, kind by kind, and then finalizes them. */
 export function namespaces(context: ControllerContext): void {
   const { store } = context
   const cache = store.cache(kinds.namespace)
@@ -48,12 +48,12 @@ function* removeContent(context: ControllerContext, name: string): Steps {
   return undefined
 }
 
-/** Kinds that can be listed; reviews and other questions to the API cannot. */
+/** Kinds that can be listed, unlike reviews. */
 function isStored(definition: ResourceDefinition): boolean {
   return !definition.plural.endsWith('reviews')
 }
 
-/** Asks for the deletion of all objects of one kind; answers what was refused. */
+/** Deletes all objects of one kind; returns the refusals. */
 function* deleteAll(
   context: ControllerContext,
   definition: ResourceDefinition,
@@ -94,7 +94,7 @@ function withoutKubernetesFinalizer(namespace: Namespace): Namespace {
   return { ...namespace, spec: { ...spec, finalizers } } as FinalizedNamespace
 }
 
-/** Gives every namespace its `default` service account and the cluster's root certificate. */
+/** Creates the `default` service account and the cluster's root certificate in every namespace. */
 export function namespaceDefaults(context: ControllerContext): void {
   const { store, settings } = context
   const cache = store.cache(kinds.namespace)

@@ -13,12 +13,12 @@ const leaseNamespace = 'kube-node-lease'
 interface Signs {
   renewTime: string | undefined
   heartbeat: string | undefined
-  /** When a sign of life last changed, on this process's own clock: node clocks may be wrong. */
+  /** When a heartbeat last changed, by this process's clock, as node clocks may be wrong. */
   atMs: number
   uid: string | undefined
 }
 
-/** Declares silent nodes Unknown, and taints nodes for their conditions. */
+/** Sets silent nodes to Unknown, and taints nodes by their conditions. */
 export function nodeLifecycle(context: ControllerContext): void {
   const { store, clock } = context
   const nodes = store.cache(kinds.node)
@@ -118,7 +118,7 @@ function taint(context: ControllerContext, node: Node, now: string): void {
   })
 }
 
-/** Takes a pod out of service: nobody vouches for it any more. */
+/** Sets a pod of a silent node to not ready. */
 function markNotReady(context: ControllerContext, pod: Pod, now: string): void {
   const { store } = context
   const latest = store.get(kinds.pod, pod.metadata.namespace, pod.metadata.name)

@@ -25,8 +25,8 @@ export function nodeCondition(node: Node, type: string): NodeCondition | undefin
 }
 
 /**
- * The taints a node should carry for its conditions; others are kept as they are. Answers the
- * node's own list when nothing changes.
+ * The taints that a node should have for its conditions; others are kept. Returns the node's own list if nothing
+ * changes.
  */
 export function taintsFor(node: Node, now: string): readonly Taint[] {
   const present = node.spec?.taints ?? []
@@ -45,7 +45,7 @@ function wantedTaints(node: Node): Taint[] {
   const taints: Taint[] = []
   const ready = nodeCondition(node, 'Ready')?.status
   if (ready === undefined) {
-    // Not yet heard of: keep the kubelet's or admission's own not-ready taint, add nothing.
+    // Without a condition yet: keep the not-ready taint of the kubelet or admission.
     taints.push(...(node.spec?.taints ?? []).filter((taint) => taint.key === notReadyTaint))
   } else if (ready !== 'True') {
     const name = ready === 'False' ? notReadyTaint : unreachableTaint
@@ -60,7 +60,7 @@ function wantedTaints(node: Node): Taint[] {
 
 const kubeletConditions = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']
 
-/** The conditions of a node whose kubelet fell silent. */
+/** The conditions of a silent node. */
 export function unknownConditions(node: Node, now: string): readonly NodeCondition[] {
   const conditions = node.status?.conditions ?? []
   const known = new Set(conditions.map((condition) => condition.type))

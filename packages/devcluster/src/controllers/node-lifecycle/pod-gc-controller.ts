@@ -10,7 +10,7 @@ import { podNode } from './pods-by-node.ts'
 const writesPerStep = 16
 const thresholdDelayMs = 20_000
 
-/** Removes pods that no kubelet will ever remove, and finished pods beyond the threshold. */
+/** Deletes pods that no kubelet will ever delete, and finished pods above the threshold. */
 export function podGarbageCollection(context: ControllerContext): void {
   const { store, settings, clock } = context
   const nodes = store.cache(kinds.node)

@@ -8,7 +8,7 @@ import { podNode } from './pods-by-node.ts'
 
 const component = 'taint-eviction-controller'
 
-/** Deletes pods that do not, or no longer, tolerate the NoExecute taints of their node. */
+/** Deletes pods that do not tolerate the NoExecute taints of their node. */
 export function taintEviction(context: ControllerContext): void {
   const { store } = context
   const nodes = store.cache(kinds.node)
@@ -63,8 +63,8 @@ function reconcile(
 }
 
 /**
- * When the pod has to go: 0 at once, `undefined` never. A taint that several tolerations match
- * is tolerated for the shortest of their times, counted from when the taint was added.
+ * When the pod must be deleted: 0 = now, `undefined` = never. If several tolerations match a taint, the shortest time
+ * applies, counted from when the taint was added.
  */
 function evictionInMs(pod: Pod, taints: readonly Taint[], nowMs: number): number | undefined {
   let left = Number.POSITIVE_INFINITY
@@ -75,7 +75,7 @@ function evictionInMs(pod: Pod, taints: readonly Taint[], nowMs: number): number
       ...matching.map((toleration) => toleration.tolerationSeconds ?? Number.POSITIVE_INFINITY),
     )
     const added = Date.parse(taint.timeAdded ?? '')
-    // A pod bound after the taint came has its full time from then on.
+    // For a pod bound after the taint, the time starts at the binding.
     const started = Math.max(Number.isNaN(added) ? 0 : added, boundAt(pod))
     left = Math.min(
       left,

@@ -12,8 +12,8 @@ export function isConditionTrue(conditions: Conditions, type: string): boolean {
 }
 
 /**
- * The conditions with one set. Unchanged when status, reason and message already are so; the
- * transition time moves only with the status.
+ * The conditions with one set; the same list if status, reason and message are equal. The transition time only changes
+ * with the status.
  */
 export function setCondition(
   conditions: Conditions,

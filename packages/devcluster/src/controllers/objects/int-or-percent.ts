@@ -1,6 +1,6 @@
 import type { IntOrPercent } from './workloads.ts'
 
-/** The number meant by `5` or `25%` of `total`; 0 for text that is neither. */
+/** The number for `5` or `25%` of `total`; 0 for other text. */
 export function resolveIntOrPercent(value: IntOrPercent, total: number, round: 'up' | 'down'): number {
   if (typeof value === 'number') return value
   const percent = /^(\d+)%$/.exec(value)?.[1]

@@ -14,7 +14,7 @@ export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true)
 }
 
-/** The reference a controller puts on what it creates. */
+/** The controller reference for an object that a controller creates. */
 export function controllerReference(owner: KubeObject, type: ResourceType): OwnerReference {
   return {
     apiVersion: apiVersionOf(type),
@@ -28,7 +28,7 @@ export function controllerReference(owner: KubeObject, type: ResourceType): Owne
 
 const orphansOf = (namespace: string) => `orphan/${namespace}`
 
-/** Objects by controller uid, and those without a controller by namespace. */
+/** Objects by controller uid; those without a controller by namespace. */
 export function indexByController<T extends KubeObject>(cache: ObjectCache<T>): Index<T> {
   return cache.index(controllerUid)
 }
@@ -37,7 +37,7 @@ function controllerUid(object: KubeObject): readonly string[] {
   return [controllerOf(object)?.uid ?? orphansOf(object.metadata.namespace ?? '')]
 }
 
-/** Enqueues the controller of a changed object, and what could adopt it when it has none. */
+/** Enqueues the controller of a changed object, or those that might adopt it. */
 export function followDependents<T extends KubeObject>(
   cache: ObjectCache<T>,
   kind: string,
@@ -54,7 +54,7 @@ export function followDependents<T extends KubeObject>(
   })
 }
 
-/** What claiming needs to know of the owner. */
+/** What claiming needs of the owner. */
 export interface Claimant<T extends KubeObject> {
   readonly index: Index<T>
   readonly type: ResourceType<T>
@@ -66,9 +66,9 @@ export interface Claimant<T extends KubeObject> {
 const claimsPerStep = 1_000
 
 /**
- * What `owner` controls, after adopting matching objects without controller and releasing those
- * that no longer match. An owner being deleted adopts nothing. Pauses now and then: what is
- * created meanwhile by others is seen by the next look, which their event asks for.
+ * What `owner` controls, after adopting matching objects without a controller and releasing those that no longer match.
+ * An owner being deleted adopts nothing. Yields from time to time: objects that others create meanwhile are handled by
+ * the next reconcile.
  */
 export function* claimInSteps<T extends KubeObject>(
   store: ClusterStore,
@@ -88,7 +88,7 @@ export function* claimInSteps<T extends KubeObject>(
   return claimed
 }
 
-/** Lets go of what is released, and adds to what is claimed what can be adopted. */
+/** Releases objects, and adopts others into the claimed ones. */
 function settle<T extends KubeObject>(
   store: ClusterStore,
   { index, type, owner, ownerType, selector }: Claimant<T>,
@@ -109,8 +109,8 @@ function settle<T extends KubeObject>(
 }
 
 /**
- * The same for an owner of many objects of which most are known to match.
- * @param changed those that it controls and that may match no more.
+ * The same for an owner of many objects, most of which are known to match.
+ * @param changed controlled objects that may no longer match.
  */
 export function claimAmong<T extends KubeObject>(
   store: ClusterStore,
@@ -122,7 +122,7 @@ export function claimAmong<T extends KubeObject>(
   settle(store, claimant, { claimed: [], released })
 }
 
-/** The same without pauses, for owners of few objects. */
+/** The same without yielding, for owners of few objects. */
 export function claimDependents<T extends KubeObject>(store: ClusterStore, claimant: Claimant<T>): T[] {
   const steps = claimInSteps(store, claimant)
   for (;;) {

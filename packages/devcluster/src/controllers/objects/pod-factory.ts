@@ -2,7 +2,7 @@ import { kinds, type KubeObject, type Pod, type PodTemplateSpec, type ResourceTy
 import type { ControllerContext } from '../context.ts'
 import { controllerReference } from './owners.ts'
 
-/** A pod of `owner` from its template; without `name` the API server draws one. */
+/** A pod of `owner` from its template; without `name` the API server generates one. */
 export function podFromTemplate(
   owner: KubeObject,
   ownerType: ResourceType,
@@ -30,7 +30,7 @@ export function podFromTemplate(
   }
 }
 
-/** Creates a pod and says so on its owner. Throws what the API answered, after recording it. */
+/** Creates a pod and records an event on its owner. Throws the API's error, after recording it. */
 export function createPod(context: ControllerContext, component: string, owner: KubeObject, pod: Pod): Pod {
   try {
     const created = context.store.create(kinds.pod, pod)
@@ -44,7 +44,7 @@ export function createPod(context: ControllerContext, component: string, owner: 
   }
 }
 
-/** Deletes a pod and says so on its owner. */
+/** Deletes a pod and records an event on its owner. */
 export function deletePod(context: ControllerContext, component: string, owner: KubeObject, pod: Pod): void {
   if (!context.store.delete(kinds.pod, pod)) return
   const message = `Deleted pod: ${pod.metadata.name}`

@@ -17,14 +17,13 @@ export function isFinished(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
 }
 
-/** Neither finished nor being deleted: counts as a replica. */
+/** Neither finished nor terminating: counts as a replica. */
 export function isActive(pod: Pod): boolean {
   return !isFinished(pod) && !isTerminating(pod)
 }
 
 /**
- * Milliseconds until the pod has been ready for `minReadySeconds`: 0 when available,
- * `undefined` when it is not ready.
+ * Milliseconds until the pod has been ready for `minReadySeconds`: 0 = available, `undefined` = not ready.
  */
 export function availableInMs(pod: Pod, minReadySeconds: number, nowMs: number): number | undefined {
   const ready = conditionOf(pod, 'Ready')
@@ -50,7 +49,7 @@ export function containerStates(pod: Pod): readonly ContainerState[] {
   return status?.containerStatuses ?? []
 }
 
-/** Pod conditions with `condition` set; its transition time is kept when the status stays. */
+/** Pod conditions with `condition` set; its transition time only changes with the status. */
 export function withCondition(pod: Pod, condition: PodCondition): PodCondition[] {
   const others = (pod.status?.conditions ?? []).filter((each) => each.type !== condition.type)
   const old = conditionOf(pod, condition.type)
@@ -58,7 +57,7 @@ export function withCondition(pod: Pod, condition: PodCondition): PodCondition[]
   return [...others, kept === undefined ? condition : { ...condition, lastTransitionTime: kept }]
 }
 
-/** Why the pod's owner will lose it, as users and PDB-aware tools read it. */
+/** The DisruptionTarget condition, by which users and tools see why the pod is deleted. */
 export function disruptionTarget(reason: string, message: string, now: string): PodCondition {
   return { type: 'DisruptionTarget', status: 'True', reason, message, lastTransitionTime: now }
 }

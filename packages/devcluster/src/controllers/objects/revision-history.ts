@@ -8,7 +8,7 @@ import { type ControllerRevision, workloads } from './workloads.ts'
 
 export const revisionHashLabel = 'controller-revision-hash'
 
-/** Owners whose templates are kept as ControllerRevisions. */
+/** Owners whose templates are stored as ControllerRevisions. */
 export interface RevisionedOwner extends KubeObject {
   readonly spec: {
     readonly selector: LabelSelector
@@ -18,21 +18,21 @@ export interface RevisionedOwner extends KubeObject {
   readonly status?: { readonly collisionCount?: number }
 }
 
-/** The template as `kubectl rollout undo` patches it back. */
+/** The template in the form that `kubectl rollout undo` patches. */
 function revisionData(template: PodTemplateSpec): unknown {
   return { spec: { template: { ...template, $patch: 'replace' } } }
 }
 
 const texts = new WeakMap<object, string>()
 
-/** What a template or a revision holds, as text that is equal for equal ones; made once for each. */
+/** A template or revision as text; equal for equal ones, and computed once. */
 function textOf(source: object, data: () => unknown): string {
   const text = texts.get(source) ?? canonicalJson(data())
   texts.set(source, text)
   return text
 }
 
-/** The template a revision stands for. */
+/** The template of a revision. */
 export function templateOf(revision: ControllerRevision): PodTemplateSpec {
   const data = revision.data as { spec: { template: PodTemplateSpec & { $patch?: string } } }
   const { $patch: _strategy, ...template } = data.spec.template
@@ -40,8 +40,8 @@ export function templateOf(revision: ControllerRevision): PodTemplateSpec {
 }
 
 /**
- * The revisions of `owner`, oldest first, the last one being that of its present template: a new
- * one, or an old one moved to the end (a rollback).
+ * The revisions of `owner`, oldest first; the last one is that of the current template: new, or moved to the end by a
+ * rollback.
  */
 export function syncRevisions(
   context: ControllerContext,

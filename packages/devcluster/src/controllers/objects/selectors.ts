@@ -2,7 +2,7 @@ import { type LabelSelector, ownValue } from '@tenon/api'
 
 export type Labels = Readonly<Record<string, string>>
 
-/** Whether a selector selects everything, which no workload may. */
+/** Whether a selector selects everything, which workloads must not. */
 export function isEmptySelector(selector: LabelSelector | undefined): boolean {
   return (
     Object.keys(selector?.matchLabels ?? {}).length === 0 && (selector?.matchExpressions ?? []).length === 0

@@ -10,8 +10,8 @@ export function canonicalJson(value: unknown): string {
 }
 
 /**
- * A short name part for a template, without vowels and digits that make words. `collisions`
- * moves it away from a name that another template took.
+ * A hash of a template for names, without vowels and confusable digits. `collisions` changes it if another template has
+ * the same name.
  */
 export function templateHash(template: unknown, collisions = 0): string {
   const text = canonicalJson(template) + (collisions === 0 ? '' : `#${collisions}`)

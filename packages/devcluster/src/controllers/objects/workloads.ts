@@ -57,7 +57,7 @@ export interface Deployment extends KubeObject {
   }
 }
 
-/** A ReplicaSet, and a ReplicationController seen as one. */
+/** A ReplicaSet, or a ReplicationController in this form. */
 export interface ReplicaSet extends KubeObject {
   readonly spec: {
     readonly replicas?: number
@@ -200,7 +200,7 @@ export interface CronJob extends KubeObject {
   }
 }
 
-/** What a metric of an autoscaler is measured against. */
+/** The target of an autoscaler's metric. */
 export interface MetricTarget {
   readonly type: 'Utilization' | 'AverageValue' | 'Value'
   readonly averageUtilization?: number
@@ -225,7 +225,7 @@ export interface ScalingRules {
     readonly value: number
     readonly periodSeconds: number
   }[]
-  /** Quantity; a tenth when absent. */
+  /** Quantity; default 0.1. */
   readonly tolerance?: string
 }
 
@@ -315,7 +315,7 @@ function of<T extends KubeObject>(
   return { group, version, kind, plural, namespaced }
 }
 
-/** The kinds that only controllers read or write, beside those of `@tenon/api`. */
+/** Kinds that only controllers use, in addition to those of `@tenon/api`. */
 export const workloads = {
   deployment: of<Deployment>('apps', 'v1', 'Deployment', 'deployments'),
   replicaSet: of<ReplicaSet>('apps', 'v1', 'ReplicaSet', 'replicasets'),

@@ -5,7 +5,9 @@ import type { ControllerContext } from '../context.ts'
 import { splitKey } from '../loop/object-cache.ts'
 import { isFinished } from '../objects/pods.ts'
 
-/** Lets a deleted PodGroup go once no pod that has not finished names it, as Kubernetes does (gangs.md 5.2). */
+/**
+ * Removes the finalizer of a deleted PodGroup once all of its pods have finished, like Kubernetes (gangs.md 5.2).
+ */
 export function podGroupProtection({ store, loop }: ControllerContext): void {
   if (!servesPodGroups(store.api)) return
   const pods = store.cache(kinds.pod)

@@ -20,12 +20,10 @@ interface Ranked {
 }
 
 /**
- * Pods in the order in which a scale-down removes them: unbound before bound, pending before
- * running, not ready before ready, lower deletion cost, nodes with more replicas, ready for
- * less long, more restarts, younger. Durations compare by their magnitude, as Kubernetes does.
- * Pauses now and then.
- *
- * @param related active pods of the workload by node, of other revisions too
+ * Pods in the order in which a scale-down deletes them: unbound before bound, pending before running, not ready before
+ * ready, lower deletion cost, nodes with more replicas, ready for less time, more restarts, younger. Durations are
+ * compared by magnitude, as in Kubernetes. Yields from time to time.
+ * @param related active pods of the workload by node, including other revisions
  */
 export function* rankForDeletion(
   pods: readonly Pod[],
@@ -70,7 +68,7 @@ function compare(a: Ranked, b: Ranked): number {
   )
 }
 
-/** Ages of the same order of magnitude count as equal, so that no age dominates by seconds. */
+/** Ages of equal magnitude count as equal, so that a few seconds do not decide. */
 function magnitude(nowMs: number, since: string | undefined): number {
   const ageMs = nowMs - (Date.parse(since ?? '') || 0)
   return Math.floor(Math.log2(Math.max(1, ageMs / 1000)))

@@ -6,7 +6,7 @@ import type { ReplicaSet, WorkloadCondition } from '../objects/workloads.ts'
 
 export interface ReplicaCount {
   readonly status: NonNullable<ReplicaSet['status']>
-  /** When the next ready pod becomes available, if one will. */
+  /** When the next ready pod becomes available, if any. */
   readonly nextAvailableMs: number | undefined
 }
 

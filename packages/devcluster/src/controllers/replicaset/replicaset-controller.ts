@@ -9,24 +9,24 @@ import { type ReplicaSet, workloads } from '../objects/workloads.ts'
 import { rankForDeletion } from './ranking.ts'
 import { replicaStatus } from './replica-status.ts'
 
-/** What tells ReplicaSets and ReplicationControllers apart. */
+/** How ReplicaSets and ReplicationControllers differ. */
 interface ReplicaKind {
   readonly type: ResourceType
   readonly component: string
-  /** The object in the form of a ReplicaSet. */
+  /** Converts the object to a ReplicaSet. */
   readonly read: (object: KubeObject) => ReplicaSet
 }
 
-/** Creates and deletions between two pauses. */
+/** Creations and deletions between two yields. */
 const podsPerStep = 1_000
 const writesPerStep = 8
 /**
- * Creates and deletions in one reconcile at least. Large sets grow and shrink by their own size,
- * so that n pods take log n looks at all of them.
+ * Minimum limit of creations and deletions per reconcile. Large sets may change by their own size, so that n pods take
+ * log n reconciles.
  */
 const leastBurst = 500
 
-/** Keeps as many pods per ReplicaSet as it asks for, and counts them in its status. */
+/** Creates and deletes pods of ReplicaSets, and counts them in the status. */
 export function replicaSets(context: ControllerContext): void {
   keepReplicas(context, {
     type: workloads.replicaSet,
@@ -35,7 +35,7 @@ export function replicaSets(context: ControllerContext): void {
   })
 }
 
-/** The same for ReplicationControllers, whose selector is a plain map of labels. */
+/** The same for ReplicationControllers, whose selector is a map of labels. */
 export function replicationControllers(context: ControllerContext): void {
   keepReplicas(context, {
     type: workloads.replicationController,
@@ -131,12 +131,12 @@ class ReplicaSetReconcile {
     yield
     const object = store.get(this.#kind.type, read.metadata.namespace, read.metadata.name)
     if (object === undefined || object.metadata.uid !== read.metadata.uid) return undefined
-    // What was read is what was acted on: a newer generation has yet to be.
+    // The observed generation is that of the object that was read.
     const set = { ...read, status: this.#kind.read(object).status } as ReplicaSet
     const { status, nextAvailableMs } = replicaStatus(set, active, failure, clock.now())
     store.setStatus(this.#kind.type, object, status)
     if (failure !== undefined) return { backOff: true }
-    // A burst that was cut short goes on in the next turn.
+    // An interrupted burst continues in the next turn.
     if (!complete) return { afterMs: 0 }
     return {
       touched: active.length,
@@ -155,7 +155,10 @@ class ReplicaSetReconcile {
     return pods.filter(isActive)
   }
 
-  /** Slow start: batches of 1, 2, 4, …; the first refused pod ends them, so that a quota is not stormed. */
+  /**
+   * Slow start: batches of 1, 2, 4, …; the first refused pod ends them, to spare the API server when a quota is used
+   * up.
+   */
   *#create(
     object: KubeObject,
     set: ReplicaSet,
@@ -193,7 +196,7 @@ class ReplicaSetReconcile {
     }
   }
 
-  /** Whether the set still asks for what this reconcile began to do. */
+  /** Whether the spec is still that with which this reconcile began. */
   #isCurrent(set: KubeObject): boolean {
     const now = this.#context.store.get(this.#kind.type, set.metadata.namespace, set.metadata.name)
     return (
@@ -203,7 +206,9 @@ class ReplicaSetReconcile {
     )
   }
 
-  /** Active pods by node over all sets of the same owner, so that doubled-up nodes are thinned first. */
+  /**
+   * Active pods by node over all sets of the same owner, so that nodes with several pods are thinned first.
+   */
   *#relatedByNode(set: KubeObject): Generator<undefined, ReadonlyMap<string, number>, undefined> {
     const owner = set.metadata.ownerReferences?.find((reference) => reference.controller === true)?.uid
     const sets = owner === undefined ? [set] : this.#setsByOwner.of(owner)

@@ -24,13 +24,13 @@ interface EndpointSlice extends KubeObject {
   readonly ports?: readonly EndpointPort[]
 }
 
-/** Endpoints with the same ports; a slice has one set of ports for all. */
+/** Endpoints with the same ports, as a slice has one set of ports. */
 interface PortGroup {
   readonly ports: readonly EndpointPort[]
   readonly endpoints: Map<string, Endpoint>
 }
 
-/** Publishes the pods behind every Service with a selector, as EndpointSlices and Endpoints. */
+/** Publishes the pods of every Service with a selector, as EndpointSlices and Endpoints. */
 export function serviceEndpoints(context: ControllerContext): void {
   const { store } = context
   const services = store.cache(workloads.service)
@@ -138,7 +138,7 @@ class ServiceReconcile {
     return [...groups.values()]
   }
 
-  /** Fills existing slices first and leaves endpoints where they are, so that few slices change. */
+  /** Fills existing slices first and does not move endpoints, so that few slices change. */
   *#writeSlices(service: Service, groups: readonly PortGroup[]): Generator<undefined, void, undefined> {
     const { store } = this.#context
     const slices = [...this.#slicesByService.of(this.#key)].sort((a, b) =>
@@ -241,7 +241,7 @@ function withEndpoints(slice: EndpointSlice, list: readonly Endpoint[]): Endpoin
   return isDeepStrictEqual(slice.endpoints ?? [], list) ? slice : { ...slice, endpoints: list }
 }
 
-/** One subset of the older Endpoints form, which lists at most a thousand addresses. */
+/** One subset of Endpoints, with at most a thousand addresses. */
 function subsetOf(group: PortGroup): object {
   const all = [...group.endpoints.values()].filter((each) => !each.conditions.terminating)
   const address = (each: Endpoint) => ({

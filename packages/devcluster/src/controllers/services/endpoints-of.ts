@@ -2,7 +2,7 @@ import type { Node, Pod } from '@tenon/api'
 import { isFinished, isReady, isTerminating } from '../objects/pods.ts'
 import type { Service } from '../objects/workloads.ts'
 
-/** One endpoint as an EndpointSlice carries it. */
+/** An endpoint of an EndpointSlice. */
 export interface Endpoint {
   readonly addresses: readonly string[]
   readonly conditions: { readonly ready: boolean; readonly serving: boolean; readonly terminating: boolean }
@@ -24,7 +24,7 @@ export interface EndpointPort {
   readonly appProtocol?: string
 }
 
-/** The endpoint a pod is for a Service, if it has an address and has not ended. */
+/** The endpoint of a pod for a Service, if the pod has an address and has not ended. */
 export function endpointOf(service: Service, pod: Pod, node: Node | undefined): Endpoint | undefined {
   const { podIP } = pod.status ?? {}
   if (podIP === undefined || podIP === '' || isFinished(pod)) return undefined
@@ -44,12 +44,12 @@ export function endpointOf(service: Service, pod: Pod, node: Node | undefined): 
   }
 }
 
-/** Whether all pods of a Service have the same ports, so that they need be told only once. */
+/** Whether all pods of a Service have the same ports, so that they are computed once. */
 export function hasFixedPorts(service: Service): boolean {
   return (service.spec.ports ?? []).every(({ targetPort }) => typeof targetPort !== 'string')
 }
 
-/** The ports a Service reaches on a pod; a named target port is looked up in its containers. */
+/** The ports of a Service on a pod; a named target port is looked up in its containers. */
 export function portsOf(service: Service, pod: Pod): EndpointPort[] {
   const ports: EndpointPort[] = []
   for (const { name, port, protocol = 'TCP', appProtocol, targetPort } of service.spec.ports ?? []) {

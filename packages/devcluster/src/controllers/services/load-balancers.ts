@@ -6,11 +6,11 @@ import { type Service, workloads } from '../objects/workloads.ts'
 
 const component = 'service-controller'
 const finalizer = 'service.kubernetes.io/load-balancer-cleanup'
-/** Blocks reserved for documentation: no client reaches anything there by mistake. */
+/** Blocks reserved for documentation, where no client reaches anything by mistake. */
 const blocks = ['203.0.113', '198.51.100', '192.0.2']
 const retryMs = 60_000
 
-/** Stands in for the cloud's load balancers: every Service that wants one gets an address. */
+/** Simulates the cloud's load balancers: every Service of that type gets an address. */
 export function loadBalancers(context: ControllerContext): void {
   const services = context.store.cache(workloads.service)
   const queue = context.loop.queue('load-balancers', (key) => sync(context, services, key))
@@ -19,7 +19,7 @@ export function loadBalancers(context: ControllerContext): void {
   })
 }
 
-/** A class names the load balancer of somebody else. */
+/** A Service with a class belongs to another load balancer. */
 function isWanted({ spec, metadata }: Service): boolean {
   return (
     spec.type === 'LoadBalancer' &&
@@ -53,7 +53,7 @@ function sync(context: ControllerContext, services: ObjectCache<Service>, key: s
     events.record(component, service, 'Warning', 'SyncLoadBalancerFailed', message)
     return { afterMs: retryMs }
   }
-  // First the finalizer: an address without one would be lost when the Service goes.
+  // The finalizer comes first: without it the address would leak when the Service is deleted.
   store.modify(workloads.service, service, (latest) =>
     withFinalizers(latest, [...(latest.metadata.finalizers ?? []), finalizer]),
   )
@@ -79,7 +79,7 @@ function withFinalizers<T extends KubeObject>(object: T, finalizers: readonly st
   return { ...object, metadata: { ...object.metadata, finalizers: [...new Set(finalizers)] } }
 }
 
-/** The address asked for, if nobody has it; else the first that is free. */
+/** The requested address if it is free; else the first free one. */
 function freeAddress(service: Service, services: ObjectCache<Service>): string | undefined {
   const taken = new Set<string | undefined>()
   for (const other of services.values()) if (other !== service) taken.add(addressOf(other))

@@ -3,9 +3,8 @@ import { controllerReference } from '../objects/owners.ts'
 import { type Claim, type StatefulSet, workloads } from '../objects/workloads.ts'
 
 /**
- * A claim with the owner that `persistentVolumeClaimRetentionPolicy` gives it: the set when it is to
- * go with the set, the pod when a scale-down removes the pod. A claim that something else controls
- * is left to that.
+ * A claim with the owner of `persistentVolumeClaimRetentionPolicy`: the set if it is deleted with the set, the pod if
+ * it is deleted on scale-down. A claim with another controller is not changed.
  */
 export function ownedClaim(claim: Claim, set: StatefulSet, pod: Pod, isCondemned: boolean): Claim {
   const before = claim.metadata.ownerReferences ?? []
@@ -30,7 +29,7 @@ function ownerOf(set: StatefulSet, pod: Pod, isCondemned: boolean): OwnerReferen
   return policy?.whenDeleted === 'Delete' ? controllerReference(set, workloads.statefulSet) : undefined
 }
 
-/** Whether a claim goes with an earlier pod of that name: the next one must get a new claim. */
+/** Whether a claim is being deleted with an earlier pod of that name: the next pod needs a new claim. */
 export function isStaleClaim(claim: Claim, set: StatefulSet, podName: string): boolean {
   if (set.spec.persistentVolumeClaimRetentionPolicy?.whenScaled !== 'Delete') return false
   return claim.metadata.ownerReferences?.some(({ kind, name }) => kind === 'Pod' && name === podName) === true

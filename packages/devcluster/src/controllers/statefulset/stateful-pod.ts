@@ -10,7 +10,7 @@ export function podNameAt(set: StatefulSet, ordinal: number): string {
   return `${set.metadata.name}-${ordinal}`
 }
 
-/** The ordinal in a pod's name, or -1 when the name is not one of this set. */
+/** The ordinal in a pod's name, or -1 if the name does not belong to this set. */
 export function ordinalOf(set: StatefulSet, pod: Pod): number {
   const prefix = `${set.metadata.name}-`
   const { name } = pod.metadata
@@ -23,7 +23,7 @@ export function claimName(templateName: string, podName: string): string {
   return `${templateName}-${podName}`
 }
 
-/** The pod of one ordinal, of the given revision, with its stable identity and volumes. */
+/** The pod of an ordinal and revision, with its identity and volumes. */
 export function statefulPod(set: StatefulSet, ordinal: number, revision: ControllerRevision): Pod {
   const name = podNameAt(set, ordinal)
   const template: PodTemplateSpec = templateOf(revision)
@@ -52,7 +52,7 @@ export function statefulPod(set: StatefulSet, ordinal: number, revision: Control
   return { ...pod, metadata: { ...pod.metadata, labels }, spec }
 }
 
-/** The claims of one pod. They outlive it and the set unless the retention policy gives them an owner. */
+/** The claims of one pod. They outlive it and the set unless the retention policy says otherwise. */
 export function claimsOf(set: StatefulSet, ordinal: number): Claim[] {
   const name = podNameAt(set, ordinal)
   return (set.spec.volumeClaimTemplates ?? []).map((template) => ({

@@ -14,10 +14,10 @@ import { statefulSetStatus } from './statefulset-status.ts'
 const component = 'statefulset-controller'
 /** Pods created or deleted in one reconcile of a Parallel set; the rest follows in the next. */
 const burst = 16
-/** How often a set looks whether claims of an earlier pod are gone. */
+/** How often a set checks whether claims of an earlier pod are gone. */
 const staleClaimPollMs = 1000
 
-/** Keeps pods with stable names and volumes, one after the other. */
+/** Manages pods with stable names and volumes, one after the other. */
 export function statefulSets(context: ControllerContext): void {
   const { store } = context
   const cache = store.cache(workloads.statefulSet)
@@ -47,7 +47,7 @@ export function statefulSets(context: ControllerContext): void {
   )
 }
 
-/** Whether this look at the set may go on, or has to wait for something to change. */
+/** Whether this reconcile may continue, or must wait for a change. */
 type Progress = 'continue' | 'wait'
 
 class StatefulSetReconcile {
@@ -61,7 +61,7 @@ class StatefulSetReconcile {
   #current!: ControllerRevision
   #update!: ControllerRevision
   #writes = 0
-  /** Whether a pod waits for the claims of its predecessor to be gone. */
+  /** Whether a pod waits until the claims of its predecessor are gone. */
   #isHeldUp = false
 
   constructor(
@@ -125,7 +125,7 @@ class StatefulSetReconcile {
     if (this.#writes >= burst) return 'wait'
     if (pod === undefined || (isFinished(pod) && !isTerminating(pod))) {
       if (pod !== undefined) this.#deletePod(pod)
-      // A finished pod that a finalizer or a node still holds keeps its name for now.
+      // A finished pod with a finalizer or on a silent node still uses its name.
       const name = podNameAt(this.#set, ordinal)
       if (this.#context.store.get(kinds.pod, this.#set.metadata.namespace, name) === undefined) {
         if (this.#claimsAt(ordinal).some((claim) => isStaleClaim(claim, this.#set, name)))
@@ -171,7 +171,7 @@ class StatefulSetReconcile {
     return availableInMs(pod, this.#set.spec.minReadySeconds ?? 0, this.#context.clock.now()) === 0
   }
 
-  /** Pods below the partition, or not yet reached by the update, come back in the current revision. */
+  /** Pods below the partition, or not updated yet, are created in the current revision. */
   #revisionFor(ordinal: number): ControllerRevision {
     if (this.#current === this.#update) return this.#update
     const { updateStrategy } = this.#set.spec
@@ -216,7 +216,7 @@ class StatefulSetReconcile {
     this.#tell('Normal', 'SuccessfulDelete', message)
   }
 
-  /** Lets the garbage collector take the claims of a pod when the retention policy says so. */
+  /** Sets the owners of a pod's claims by the retention policy, so that they are garbage collected. */
   #ownClaims(ordinal: number, pod: Pod): void {
     const { store } = this.#context
     const isCondemned = ordinal < this.#start || ordinal >= this.#end
@@ -225,7 +225,7 @@ class StatefulSetReconcile {
     }
   }
 
-  /** The claims of one ordinal that exist. */
+  /** The existing claims of one ordinal. */
   #claimsAt(ordinal: number): readonly Claim[] {
     const pod = podNameAt(this.#set, ordinal)
     return (this.#set.spec.volumeClaimTemplates ?? []).flatMap(({ metadata }) => {

@@ -5,7 +5,7 @@ import type { StatefulSet } from '../objects/workloads.ts'
 
 export type StatefulSetStatus = NonNullable<StatefulSet['status']>
 
-/** The counters of a StatefulSet, and the end of an update when all pods are of the new revision. */
+/** The counters of a StatefulSet; ends an update when all pods have the new revision. */
 export function statefulSetStatus(
   set: StatefulSet,
   pods: readonly Pod[],

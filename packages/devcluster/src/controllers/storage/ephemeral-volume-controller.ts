@@ -5,7 +5,7 @@ import { controllerReference } from '../objects/owners.ts'
 import { isFinished, isTerminating } from '../objects/pods.ts'
 import { type Claim, workloads } from '../objects/workloads.ts'
 
-/** Makes the claims of generic ephemeral volumes; the pod owns them, so they go with it. */
+/** Creates the claims of generic ephemeral volumes, which are owned by their pod. */
 export function ephemeralVolumes(context: ControllerContext): void {
   const { store } = context
   const pods = store.cache(kinds.pod)
@@ -22,7 +22,7 @@ export function ephemeralVolumes(context: ControllerContext): void {
   })
   claims.onChange((now, before) => {
     const owner = before?.metadata.ownerReferences?.find(({ kind }) => kind === 'Pod')
-    // A claim that somebody deleted is made again.
+    // A deleted claim is created again.
     if (now === undefined && owner !== undefined) queue.add(`${before?.metadata.namespace}/${owner.name}`)
   })
 }

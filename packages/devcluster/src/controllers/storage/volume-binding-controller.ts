@@ -28,8 +28,8 @@ const noProvisioner = 'kubernetes.io/no-provisioner'
 const zoneLabel = 'topology.kubernetes.io/zone'
 
 /**
- * Binds claims to volumes, and stands in for every CSI provisioner: a claim of a class gets a
- * volume made for it, at once or when a pod that uses it has a node.
+ * Binds claims to volumes, and simulates every CSI provisioner: volumes are created at once, or when a pod with the
+ * claim has a node.
  */
 export function volumeBinding(context: ControllerContext): void {
   const { store } = context
@@ -65,7 +65,7 @@ export function volumeBinding(context: ControllerContext): void {
   })
 }
 
-/** Keys of the claims a pod uses, its ephemeral ones included. */
+/** Keys of the claims of a pod, including ephemeral ones. */
 function claimsOfPod(pod: Pod): readonly string[] {
   const { namespace, name } = pod.metadata
   const keys: string[] = []
@@ -118,7 +118,7 @@ class ClaimReconcile {
     return undefined
   }
 
-  /** A claim whose volume went away is Lost; otherwise its status follows the volume. */
+  /** A claim whose volume is gone is Lost; otherwise its status follows the volume. */
   #syncBound(claim: Claim): void {
     const volume = this.#observed.volumes.get(claim.spec.volumeName ?? '')
     if (volume === undefined) {
@@ -135,7 +135,7 @@ class ClaimReconcile {
     }
   }
 
-  /** The volume, grown to what its claim asks for by now. */
+  /** The volume, expanded to the current request of its claim. */
   #expanded(claim: Claim, volume: PersistentVolumeObject): PersistentVolumeObject {
     const asked = claim.spec.resources?.requests?.['storage']
     const present = volume.spec.capacity?.['storage']
@@ -179,7 +179,7 @@ class ClaimReconcile {
     this.#bind(claim, volume)
   }
 
-  /** A claim made before there was a default class gets it afterwards. */
+  /** Sets the default class on claims that were created before it existed. */
   #assignDefaultClass(claim: Claim): boolean {
     if (storageClassNameOf(claim) !== undefined) return false
     const storageClassName = defaultStorageClass(this.#observed.classes.values())?.metadata.name
@@ -191,7 +191,7 @@ class ClaimReconcile {
     return true
   }
 
-  /** Binds from both sides; every step is repeated until it is there, so a stop in between heals. */
+  /** Binds both sides. Every step is repeated until it is done, so that a restart in between is harmless. */
   #bind(claim: Claim, volume: PersistentVolumeObject): void {
     const { store } = this.#context
     const { namespace = '', name, uid = '' } = claim.metadata
@@ -248,7 +248,9 @@ function isReachable(volume: PersistentVolumeObject, node: Node | undefined): bo
   return nodeAllowed({ containers: [], affinity }, node)
 }
 
-/** The volume a provisioner would make; its name is the claim's uid, so it is made once. */
+/**
+ * The volume that a provisioner would create. Its name contains the claim's uid, so that it is created only once.
+ */
 function draftVolume(
   claim: Claim,
   storageClass: StorageClassObject,
@@ -291,7 +293,7 @@ function draftVolume(
   }
 }
 
-/** The phase of a volume, and what its reclaim policy says once its claim is gone. */
+/** The phase of a volume, and its reclaim policy once its claim is gone. */
 function syncVolume(context: ControllerContext, name: string): Outcome {
   const { store } = context
   const volume = store.get(workloads.volume, undefined, name)

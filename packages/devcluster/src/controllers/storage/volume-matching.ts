@@ -15,13 +15,13 @@ const units: Readonly<Record<string, number>> = {
   Pi: 2 ** 50,
 }
 
-/** Bytes of a storage quantity; NaN when it is none. */
+/** Bytes of a storage quantity; NaN if it is invalid. */
 function bytesOf(quantity: string | undefined): number {
   const [, number, unit = ''] = /^([0-9.]+(?:e[0-9]+)?)([kKMGTP]i?)?$/.exec(quantity ?? '') ?? []
   return Number(number) * (ownValue(units, unit) ?? Number.NaN)
 }
 
-/** The smallest free volume that satisfies a claim; one reserved for it goes first. */
+/** The smallest free volume that satisfies a claim; one that is reserved for it comes first. */
 export function findVolume(
   claim: Claim,
   volumes: Iterable<PersistentVolumeObject>,
@@ -35,7 +35,9 @@ export function findVolume(
   return best
 }
 
-/** Whether a volume names this very claim (an absent uid: reserved in advance). */
+/**
+ * Whether a volume is bound to or reserved for exactly this claim (an absent uid means reserved in advance).
+ */
 export function isReservedFor(volume: PersistentVolumeObject, claim: Claim): boolean {
   const reference = volume.spec.claimRef
   if (reference?.name !== claim.metadata.name || reference.namespace !== claim.metadata.namespace)

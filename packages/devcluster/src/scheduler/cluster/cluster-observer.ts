@@ -20,14 +20,14 @@ import type { ReadApi } from './held-events.ts'
 import type { ClusterIndex, DeviceIndex, VolumeIndex } from '@tenon/filters'
 import type { ClusterEvent } from '../queue/scheduling-queue.ts'
 
-/** What the observer tells the scheduler. */
+/** Callbacks of the observer. */
 export interface ObserverHandler {
-  /** A pod as it is now; undefined when it is gone (`uid` then says which it was). */
+  /** The current pod; undefined if it is gone (`uid` then identifies it). */
   readonly pod: (uid: string, pod: Pod | undefined) => void
   readonly changed: (event: ClusterEvent, nodeName?: string) => void
 }
 
-/** What the observer keeps up to date. */
+/** The indexes that the observer updates. */
 export interface ObservedIndexes {
   readonly index: ClusterIndex
   readonly volumes: VolumeIndex
@@ -35,8 +35,8 @@ export interface ObservedIndexes {
 }
 
 /**
- * Feeds nodes, namespaces, volumes and devices into the indexes and passes pods on. Everything that exists
- * is read at once, so that scheduling starts on a whole picture; events keep it current.
+ * Updates the indexes of nodes, namespaces, volumes and devices, and passes on pods. Reads everything at the start, so
+ * that scheduling begins with a complete state; events keep it current.
  */
 export function observeCluster(
   api: ReadApi,
@@ -68,7 +68,7 @@ export function observeCluster(
     kinds.pod,
     (pod) => {
       const uid = pod.metadata.uid ?? ''
-      // Events lag behind the scheduler's own writes; the latest version never does.
+      // Events lag behind the scheduler's own writes; the latest version does not.
       const latest = api.get(kinds.pod, pod.metadata.namespace, pod.metadata.name)
       handler.pod(uid, latest?.metadata.uid === uid ? latest : undefined)
     },
@@ -101,7 +101,7 @@ function followNodes(follow: Follow, index: ClusterIndex, handler: ObserverHandl
   )
 }
 
-/** Heartbeats change nodes all the time; only these fields decide about pods. */
+/** Heartbeats change nodes all the time; only these fields matter for pods. */
 function changesScheduling(before: Node, after: Node): boolean {
   return (
     before !== after &&
@@ -132,7 +132,7 @@ function followDevices(
     remove: (object: T) => void,
   ): void => {
     const look = (object: T): void => {
-      // Events lag behind the scheduler's own writes; the latest version never does.
+      // Events lag behind the scheduler's own writes; the latest version does not.
       const latest = api.get(type, object.metadata.namespace, object.metadata.name)
       if (latest === undefined) remove(object)
       else set(latest)

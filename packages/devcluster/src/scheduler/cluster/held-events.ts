@@ -1,25 +1,25 @@
-/** Keeps what happens in the cluster back while a group is tried: all of a trial sees one state (gangs.md 5.3). */
+/** Holds back events while a group is tried, so that the whole trial sees one state (gangs.md 5.3). */
 import type { LocalApi, LocalHandler } from '../../contract.ts'
 
-/** What the scheduler reads the cluster with. */
+/** How the scheduler reads the cluster. */
 export type ReadApi = Pick<LocalApi, 'definitions' | 'get' | 'list' | 'subscribe'>
 
 export class HeldEvents {
-  /** What came since it is held; undefined while nothing is. */
+  /** Events since the hold began; undefined if there is no hold. */
   #held: (() => void)[] | undefined
 
   hold(): void {
     this.#held ??= []
   }
 
-  /** Passes on what came meanwhile, in order. */
+  /** Delivers the held events in order. */
   release(): void {
     const held = this.#held ?? []
     this.#held = undefined
     for (const each of held) each()
   }
 
-  /** The same API, whose events are held. */
+  /** The same API with held events. */
   through(api: LocalApi): ReadApi {
     return {
       definitions: () => api.definitions(),

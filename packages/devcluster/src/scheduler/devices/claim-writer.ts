@@ -1,4 +1,4 @@
-/** What the scheduler writes to ResourceClaims: which devices they have, and for which pods they are reserved. */
+/** Writes allocations and reservations to ResourceClaims. */
 import { kinds, type ResourceClaim } from '@tenon/api'
 import { type Logger, type Random, uuid } from '@tenon/runtime'
 import {
@@ -10,7 +10,7 @@ import {
 } from '@tenon/filters'
 import { ApiError, type LocalApi } from '../../contract.ts'
 
-/** Keeps a claim that has devices until these are given back. */
+/** Keeps an allocated claim until it is deallocated. */
 const claimFinalizer = 'resource.kubernetes.io/delete-protection'
 
 type ClaimStatus = NonNullable<ResourceClaim['status']>
@@ -31,7 +31,7 @@ export class ClaimWriter {
     this.#index = index
   }
 
-  /** Gives claims their devices and reserves them for the pod; false when some write is refused. */
+  /** Allocates claims and reserves them for the pod; returns false if a write is refused. */
   reserve(facts: PodFacts, claims: readonly AllocatedClaim[]): boolean {
     return claims.every(({ claim, allocation }) =>
       this.#write(claim, allocation !== undefined, ({ reservedFor = [], ...status }) => {
@@ -47,7 +47,7 @@ export class ClaimWriter {
     )
   }
 
-  /** The pod is not bound after all: others may use what was reserved for it. */
+  /** The pod was not bound: removes its reservations. */
   release(facts: PodFacts, claims: readonly AllocatedClaim[]): void {
     for (const { claim } of claims)
       this.#write(claim, false, ({ reservedFor = [], ...status }) => ({
@@ -56,7 +56,7 @@ export class ClaimWriter {
       }))
   }
 
-  /** Takes the devices of claims away that no other pod uses. */
+  /** Deallocates claims that no other pod uses. */
   deallocate(facts: PodFacts, claims: readonly ResourceClaim[]): void {
     for (const claim of claims) {
       if ((claim.status?.reservedFor ?? []).some(({ uid }) => uid !== facts.uid)) continue
@@ -66,7 +66,7 @@ export class ClaimWriter {
     }
   }
 
-  /** Several claims may have parts of one device: each part has a name of its own. */
+  /** Several claims may share a device; each share has its own ID. */
   #withShares({ devices, ...allocation }: ClaimAllocation): ClaimAllocation {
     const results = devices?.results?.map((result) =>
       result.consumedCapacity === undefined ? result : { ...result, shareID: uuid(this.#random) },
@@ -74,7 +74,7 @@ export class ClaimWriter {
     return { ...allocation, devices: { ...devices, ...(results && { results }) } }
   }
 
-  /** @param change makes the new status; undefined when the claim is no longer what the caller took it for. */
+  /** @param change returns the new status; undefined if the claim has changed. */
   #write(
     claim: ResourceClaim,
     isProtected: boolean,

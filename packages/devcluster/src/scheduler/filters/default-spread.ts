@@ -26,20 +26,20 @@ const services: ResourceType<Service> = {
   namespaced: true,
 }
 
-/** Kubernetes' built-in wish: spread over hosts, and less strictly over zones. */
+/** Kubernetes' default constraints: spread over hosts, and less strictly over zones. */
 const wishes = [
   { topologyKey: 'kubernetes.io/hostname', maxSkew: 3 },
   { topologyKey: 'topology.kubernetes.io/zone', maxSkew: 5 },
 ] as const
 
 /**
- * The spread that pods get which ask for none: pods of one ReplicaSet, StatefulSet or Service are
- * scored apart. It never refuses a node.
+ * Default spread of pods without constraints: pods of one ReplicaSet, StatefulSet or Service are spread by scores. It
+ * never rejects a node.
  */
 export class DefaultSpread {
-  /** Selector by uid of the owning workload. */
+  /** Selector by uid of the workload. */
   readonly #workloads = new Map<string, LabelSelector>()
-  /** Services with a selector by namespace and name. */
+  /** Services with a selector, by namespace and name. */
   readonly #services = new Map<
     string,
     Map<string, { readonly selector: Labels; readonly matcher: LabelMatcher }>
@@ -68,7 +68,7 @@ export class DefaultSpread {
     for (const stop of this.#stops) stop()
   }
 
-  /** The wishes for a pod; none when it belongs to nothing or has constraints of its own. */
+  /** The default constraints of a pod; none if it belongs to no workload or has its own. */
   of(facts: PodFacts): readonly SpreadConstraint[] {
     if ((facts.pod.spec.topologySpreadConstraints ?? []).length > 0) return []
     const owner = facts.pod.metadata.ownerReferences?.find((one) => one.controller === true)

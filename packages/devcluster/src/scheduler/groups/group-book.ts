@@ -1,4 +1,4 @@
-/** Which pods belong to which PodGroup, as the scheduler counts them (gangs.md 5.3). */
+/** Counts the pods of PodGroups for the scheduler (gangs.md 5.3). */
 import type { Pod, PodGroup } from '@tenon/api'
 import type { ClusterIndex, PodFacts } from '@tenon/filters'
 
@@ -7,13 +7,13 @@ export interface KnownGroup {
   /** `namespace/name`. */
   readonly key: string
   object: PodGroup | undefined
-  /** UIDs of pods of this scheduler that have not finished; gated, terminating and bound ones, too. */
+  /** UIDs of this scheduler's unfinished pods, including gated, terminating and bound ones. */
   readonly members: Set<string>
-  /** Pods outside the queue until there are enough, by UID. */
+  /** Pods that wait outside the queue until there are enough, by UID. */
   readonly held: Map<string, PodFacts>
 }
 
-/** Undefined for a pod of no group. */
+/** Undefined for a pod without a group. */
 function groupKeyOf({ metadata, spec }: Pod): string | undefined {
   const name = spec.schedulingGroup?.podGroupName ?? ''
   return name === '' ? undefined : `${metadata.namespace ?? ''}/${name}`
@@ -23,7 +23,7 @@ export class GroupBook {
   readonly #groups = new Map<string, KnownGroup>()
   readonly #ofPod = new Map<string, KnownGroup>()
 
-  /** The group that a pod names, whether or not it exists. */
+  /** The group of a pod, which may not exist. */
   of(pod: Pod): KnownGroup | undefined {
     const key = groupKeyOf(pod)
     return key === undefined ? undefined : this.#group(key)
@@ -36,7 +36,10 @@ export class GroupBook {
     return group
   }
 
-  /** @param pod one of this scheduler that has not finished; else undefined. @returns the group that changed. */
+  /**
+   * @param pod an unfinished pod of this scheduler; otherwise undefined.
+   * @returns the group that changed.
+   */
   setPod(uid: string, pod: Pod | undefined): KnownGroup | undefined {
     const key = pod && groupKeyOf(pod)
     const known = this.#ofPod.get(uid)
@@ -68,20 +71,22 @@ export class GroupBook {
   }
 }
 
-/** How many pods must run together; undefined while there is no group. Pods of a basic group run one by one. */
+/**
+ * How many pods must run together; undefined while the group does not exist. Pods of a basic group run independently.
+ */
 export function minCountOf({ object }: KnownGroup): number | undefined {
   const { gang } = object?.spec?.schedulingPolicy ?? {}
   if (object === undefined) return undefined
   return gang == null ? 1 : (gang.minCount ?? 1)
 }
 
-/** Whether pods of the group enter the queue: it exists, and there are enough of them. */
+/** Whether pods of the group enter the queue: it exists, and there are enough pods. */
 export function isAdmitted(group: KnownGroup): boolean {
   const minCount = minCountOf(group)
   return minCount !== undefined && group.members.size >= minCount
 }
 
-/** UIDs of the group's pods that have a node. */
+/** UIDs of the group's bound pods. */
 export function boundMembers({ members }: KnownGroup, index: ClusterIndex): readonly string[] {
   return [...members].filter((uid) => index.assignedTo(uid) !== undefined)
 }

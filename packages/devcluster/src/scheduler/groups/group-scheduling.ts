@@ -1,4 +1,4 @@
-/** Schedules the pods of a PodGroup together, as kube-scheduler 1.36 does (gangs.md 5.3, 5.4). */
+/** Schedules the pods of a PodGroup together, like kube-scheduler 1.36 (gangs.md 5.3, 5.4). */
 import { ownValue, type Pod, type PodGroup } from '@tenon/api'
 import type { ClusterIndex, NodeEntry, PodFacts } from '@tenon/filters'
 import type { Clock } from '@tenon/runtime'
@@ -10,28 +10,27 @@ import { boundMembers, GroupBook, isAdmitted, type KnownGroup, minCountOf } from
 import type { GroupTrials, Trial } from './group-trial.ts'
 import type { GroupWriter } from './group-writer.ts'
 
-/** Why a pod of a group has no node. */
+/** Why a pod of a group was not placed. */
 export interface MemberRefusal {
   readonly reason: 'Unschedulable' | 'SchedulerError'
   readonly message: string
-  /** The node on which pods make room for it. */
+  /** The node on which pods are preempted for it. */
   readonly nodeName?: string | undefined
 }
 
 /** What the scheduler does for groups. */
 interface SchedulerHands {
-  /** Until it is released the cluster stays as it is. */
+  /** Holds back events until the release. */
   hold(): void
   release(): void
-  /** A group waits to be tried. */
+  /** A group is ready to be tried. */
   wakeUp(): void
   bind(queued: QueuedPod, nodeName: string): void
-  /** Has less important pods make room, and says why no node takes the pod. */
+  /** Preempts lower-priority pods, and returns why the pod fits on no node. */
   refuse(refused: Trial['refused'][number]): Omit<MemberRefusal, 'reason'>
   fail(facts: PodFacts, refusal: MemberRefusal & { readonly isRepeated: boolean }): void
 }
 
-/** What this file works with. */
 interface Dependencies {
   readonly clock: Clock
   readonly index: ClusterIndex
@@ -41,12 +40,9 @@ interface Dependencies {
   readonly hands: SchedulerHands
 }
 
-/**
- * A group that was refused is tried again without pause, which is to say whenever something has changed. So often it
- * is looked at here at most.
- */
+/** kube-scheduler retries a group without pause, after any change. Here it is retried at most this often. */
 const leastPauseMs = 100
-/** Pauses while only scheduling gates keep the group from running. */
+/** Pauses while only scheduling gates block the group. */
 const gatedPauseMs = { first: 1000, longest: 10_000 } as const
 
 const groupUnschedulable = 'pod group is unschedulable'
@@ -56,17 +52,17 @@ const waitingForOthers =
 const noPlacements = 'no feasible placements found'
 const notForPlacements = 'preemption: not eligible due to placement-based pod group scheduling limitation'
 
-/** Work that is done in steps, between which other things may happen. */
+/** Work in steps, between which other things may happen. */
 type Steps = Generator<undefined, void, undefined>
 
-/** A group that is tried again. */
+/** A group that is retried. */
 interface Retry {
   readonly group: KnownGroup
-  /** Not before; Unix milliseconds. */
+  /** The earliest time in Unix milliseconds. */
   atMs: number
-  /** Whether something happened that may help. */
+  /** Whether an event that may help has occurred. */
   isDue: boolean
-  /** How often in a row only gates kept it from running. */
+  /** Consecutive attempts that only gates blocked. */
   gatedTries: number
 }
 
@@ -74,7 +70,7 @@ export class GroupScheduling {
   readonly #deps: Dependencies
   readonly #book = new GroupBook()
   readonly #retries = new Map<string, Retry>()
-  /** By UID: what was said of a pod last. */
+  /** By UID: the last message of a pod. */
   readonly #told = new Map<string, string>()
   #cancel: (() => void) | undefined
 
@@ -82,11 +78,14 @@ export class GroupScheduling {
     this.#deps = deps
   }
 
-  /** Follows the groups. @returns ends it. */
+  /**
+   * Follows the groups.
+   * @returns a function that ends this.
+   */
   observe(api: ReadApi): () => void {
     if (!servesPodGroups(api)) return () => {}
     const look = ({ metadata: { namespace, name } }: PodGroup): void => {
-      // Events lag behind; the latest version never does.
+      // Events lag; the latest version does not.
       const group = this.#book.setObject(`${namespace ?? ''}/${name}`, api.get(podGroupKind, namespace, name))
       this.#changed(group)
     }
@@ -98,7 +97,7 @@ export class GroupScheduling {
     }
   }
 
-  /** @param pod one of this scheduler that has not finished; else undefined. */
+  /** @param pod an unfinished pod of this scheduler; otherwise undefined. */
   see(uid: string, pod: Pod | undefined): void {
     const group = this.#book.setPod(uid, pod)
     if (pod === undefined) this.#told.delete(uid)
@@ -107,7 +106,7 @@ export class GroupScheduling {
     if (group !== undefined) this.#changed(group)
   }
 
-  /** Whether a pod may enter the queue. One that may not does when its group admits it. */
+  /** Whether a pod may enter the queue now; otherwise it does when its group admits it. */
   admits(facts: PodFacts): boolean {
     const group = this.#book.of(facts.pod)
     if (group === undefined || isAdmitted(group)) return true
@@ -115,24 +114,24 @@ export class GroupScheduling {
     return false
   }
 
-  /** A pod of a group that waits has changed. */
+  /** Call it when a waiting pod of a group has changed. */
   update({ pod }: PodFacts): void {
     const group = this.#book.of(pod)
     if (group !== undefined) this.#wake(group)
   }
 
-  /** Something happened in the cluster. */
+  /** Call it when the cluster has changed. */
   wake(): void {
     for (const retry of this.#retries.values()) retry.isDue = true
     this.#arm()
   }
 
-  /** Whether a group waits to be tried. */
+  /** Whether a group is ready to be tried. */
   get isReady(): boolean {
     return this.#nextRetry() !== undefined
   }
 
-  /** A pod of the group to try next: groups come after all others. */
+  /** A pod of the next group to try; groups come after single pods. */
   next(): QueuedPod | undefined {
     const retry = this.#nextRetry()
     if (retry === undefined) return undefined
@@ -141,7 +140,10 @@ export class GroupScheduling {
     return this.#waiting(retry.group)[0]
   }
 
-  /** Tries the group of a pod, in steps of about a pod. @returns undefined for one of no group. */
+  /**
+   * Tries the group of a pod, in steps of about one pod.
+   * @returns undefined for a pod without a group.
+   */
   attempt(queued: QueuedPod): Steps | undefined {
     const group = this.#book.of(queued.facts.pod)
     return group === undefined ? undefined : this.#attempt(group)
@@ -177,7 +179,9 @@ export class GroupScheduling {
     })
   }
 
-  /** Does work that sees the cluster as it is at its beginning. What happens meanwhile is seen after it, also if it fails. */
+  /**
+   * Holds back events during `work`, so that it sees one state. They are delivered afterwards, also after a failure.
+   */
   *#held<T>(work: Generator<undefined, T, undefined>): Generator<undefined, T, undefined> {
     const { hands } = this.#deps
     hands.hold()
@@ -188,7 +192,7 @@ export class GroupScheduling {
     }
   }
 
-  /** All of the group's pods go to one domain of a node label. */
+  /** All of the group's pods must be in one domain of a node label. */
   *#tryDomains(group: KnownGroup, object: PodGroup, members: readonly QueuedPod[], key: string): Steps {
     const { index, trials } = this.#deps
     const domains = domainsOf(index.nodes(), key)
@@ -220,7 +224,7 @@ export class GroupScheduling {
     })
   }
 
-  /** Where pods of the group are already; undefined when none has a node. */
+  /** The domain of the group's bound pods; undefined if none is bound. */
   #fixedDomain(group: KnownGroup, key: string): string | { readonly problem: string } | undefined {
     const { index } = this.#deps
     const found = new Set<string>()
@@ -314,7 +318,7 @@ export class GroupScheduling {
     return trials.inOrder([...members].flatMap((uid) => queue.get(uid) ?? []))
   }
 
-  /** Its object or its pods have changed. */
+  /** Call it when its object or its pods have changed. */
   #changed(group: KnownGroup): void {
     if (group.held.size > 0 && isAdmitted(group)) {
       const held = [...group.held.values()]
@@ -356,7 +360,7 @@ export class GroupScheduling {
   }
 }
 
-/** Whether the pod has neither gone nor got a node by somebody else since it was taken. */
+/** Whether the pod still exists and is not bound since it was taken from the queue. */
 function isStillTried({ place }: QueuedPod): boolean {
   return place === 'taken'
 }

@@ -1,4 +1,7 @@
-/** Places the pods of a group on trial: later ones see the earlier ones, and all of it is taken back (gangs.md 5.3). */
+/**
+ * Places the pods of a group on trial: later ones see the earlier ones, and everything is undone at the end (gangs.md
+ * 5.3).
+ */
 import type { ResourceClaim } from '@tenon/api'
 import type { Random } from '@tenon/runtime'
 import {
@@ -27,15 +30,14 @@ interface RefusedMember {
   readonly diagnosis: Diagnosis
 }
 
-/** What a trial found. */
+/** The result of a trial. */
 export interface Trial {
   readonly placed: readonly PlacedMember[]
   readonly refused: readonly RefusedMember[]
-  /** How full the nodes would be; 0 to 1. */
+  /** The use of the nodes after it; 0 to 1. */
   readonly fullness: number
 }
 
-/** What this file works with. */
 interface Dependencies {
   readonly view: View
   readonly placer: Placer
@@ -45,14 +47,16 @@ interface Dependencies {
 
 export class GroupTrials {
   readonly #deps: Dependencies
-  /** In which order pods come: kube-scheduler has it from a map, and keeps to it for every attempt (gangs.md 5.3). */
+  /**
+   * Random order of pods: kube-scheduler takes it from a map, and keeps it for every attempt (gangs.md 5.3).
+   */
   readonly #ranks = new WeakMap<QueuedPod, number>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
   }
 
-  /** In the order in which they are tried: by priority, then at random, and always the same. */
+  /** In the order of attempts: by priority, then random but stable. */
   inOrder(members: readonly QueuedPod[]): readonly QueuedPod[] {
     return members.toSorted(
       (a, b) => b.facts.priority - a.facts.priority || this.#rankOf(a) - this.#rankOf(b),
@@ -69,8 +73,8 @@ export class GroupTrials {
 
   /**
    * Tries the pods in this order, one in each step. Until the last step they are placed on trial.
-   * @param nodes all when undefined.
-   * @param onRefused told of each pod that finds no node, while those before it are placed.
+   * @param nodes default: all.
+   * @param onRefused called for each pod that does not fit, while those before it are placed.
    */
   *run(
     members: readonly QueuedPod[],
@@ -91,7 +95,7 @@ export class GroupTrials {
         onRefused(one)
         continue
       }
-      // Whatever comes of the group, its place is decided anew.
+      // The group's placement is decided anew in any case.
       nominations.remove(queued.facts.uid)
       undo.push(this.#assume(cycle, placement.entry))
       placed.push({ queued, entry: placement.entry })
@@ -101,7 +105,7 @@ export class GroupTrials {
     return { placed, refused, fullness }
   }
 
-  /** @returns takes it back. */
+  /** @returns a function that undoes it. */
   #assume(cycle: PodCycle, entry: NodeEntry): () => void {
     const { facts } = cycle
     const { index, devices } = this.#deps.view

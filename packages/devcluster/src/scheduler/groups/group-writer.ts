@@ -3,7 +3,6 @@ import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import { ApiError, type LocalApi } from '../../contract.ts'
 import { podGroupKind } from '../../pod-group-kind.ts'
 
-/** What this file works with. */
 interface Dependencies {
   readonly api: LocalApi
   readonly clock: Clock
@@ -12,7 +11,7 @@ interface Dependencies {
 
 const type = 'PodGroupScheduled'
 
-/** Says on a PodGroup how it stands with its pods. */
+/** Writes the status of PodGroups. */
 export class GroupWriter {
   readonly #deps: Dependencies
 

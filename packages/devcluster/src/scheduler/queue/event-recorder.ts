@@ -2,7 +2,7 @@ import { type KubeObject, kinds } from '@tenon/api'
 import { type Clock, type Random, randomString, rfc3339 } from '@tenon/runtime'
 import { ApiError, type LocalApi } from '../../contract.ts'
 
-/** What happened to an object, as `kubectl events` shows it. */
+/** The content of an Event. */
 export interface RecordedEvent {
   readonly type: 'Normal' | 'Warning'
   readonly reason: string
@@ -18,8 +18,8 @@ interface KnownEvent {
 const keptEvents = 4096
 
 /**
- * Writes Events, repeated ones by counting up. A bucket of tokens bounds the writes: what exceeds
- * it is dropped, as real event recorders do, so that events never slow the cluster down.
+ * Writes Events, and increments the count of repeated ones. A token bucket limits the writes; excess events are
+ * dropped, like by real recorders, so that they never slow the cluster down.
  */
 export class EventRecorder {
   readonly #api: LocalApi
@@ -47,7 +47,7 @@ export class EventRecorder {
     this.#filledAt = capabilities.clock.monotonic()
   }
 
-  /** Records an event; a refused write is dropped, the next one is tried again. */
+  /** Records an event; a refused write is dropped. */
   record(object: KubeObject, event: RecordedEvent): void {
     if (!this.#takeToken()) return
     try {

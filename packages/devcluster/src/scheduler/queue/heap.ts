@@ -1,4 +1,4 @@
-/** A binary heap; `before` says which of two items comes out first. */
+/** A binary heap; `before` decides which of two items comes first. */
 export class Heap<T> {
   readonly #items: T[] = []
   readonly #before: (a: T, b: T) => boolean

@@ -1,6 +1,6 @@
 import type { PodFacts } from '@tenon/filters'
 
-/** Pending pods that a node is reserved for (`status.nominatedNodeName`). */
+/** Pending pods that are nominated for a node (`status.nominatedNodeName`). */
 export class Nominations {
   readonly #byNode = new Map<string, Map<string, PodFacts>>()
   readonly #nodeOf = new Map<string, string>()
@@ -30,14 +30,14 @@ export class Nominations {
     return true
   }
 
-  /** Other pods nominated to a node that count against `facts`: of equal or higher priority. */
+  /** Other pods nominated for a node that count against `facts`: of equal or higher priority. */
   ahead(facts: PodFacts, nodeName: string): PodFacts[] {
     const pods = this.#byNode.get(nodeName)
     if (pods === undefined) return []
     return [...pods.values()].filter((one) => one.uid !== facts.uid && one.priority >= facts.priority)
   }
 
-  /** Pods nominated to a node with less priority. */
+  /** Pods of lower priority that are nominated for a node. */
   behind(facts: PodFacts, nodeName: string): PodFacts[] {
     return [...(this.#byNode.get(nodeName)?.values() ?? [])].filter((one) => one.priority < facts.priority)
   }

@@ -4,20 +4,20 @@ import { ApiError, type LocalApi } from '../../contract.ts'
 import type { EventRecorder } from './event-recorder.ts'
 import { type PodFacts, selectedNodePatch } from '@tenon/filters'
 
-/** How a binding ended. */
+/** The result of a binding. */
 export type BindResult = 'bound' | 'gone' | 'refused'
 
 /** Why a pod has no node. */
 export interface Failure {
   readonly reason: 'Unschedulable' | 'SchedulerError'
   readonly message: string
-  /** Where room is made for the pod. */
+  /** Where pods are preempted for the pod. */
   readonly nodeName: string | undefined
-  /** Whether the same was said before. */
+  /** Whether the same was reported before. */
   readonly isRepeated?: boolean
 }
 
-/** Everything the scheduler writes. Refused writes are outcomes, never exceptions. */
+/** Everything the scheduler writes. Refused writes are results, never exceptions. */
 export class OutcomeWriter {
   readonly #api: LocalApi
   readonly #clock: Clock
@@ -37,7 +37,9 @@ export class OutcomeWriter {
     this.#schedulerName = schedulerName
   }
 
-  /** Binds a pod; `waitingClaims` are told where it runs, so that their volumes are made there. */
+  /**
+   * Binds a pod; first sets the selected node on `waitingClaims`, so that their volumes are provisioned there.
+   */
   bind(facts: PodFacts, nodeName: string, waitingClaims: readonly string[]): BindResult {
     const { namespace, name } = facts
     const nodeChosen = waitingClaims.every((claim) =>
@@ -60,7 +62,7 @@ export class OutcomeWriter {
     return 'bound'
   }
 
-  /** Says on the pod why it waits. Writes only what differs. */
+  /** Writes why the pod is pending. Only writes what differs. */
   fail(facts: PodFacts, { reason, message, nodeName, isRepeated = false }: Failure): void {
     const event = { type: 'Warning', reason: 'FailedScheduling', message } as const
     if (!isRepeated) this.#events.record(facts.pod, event)
@@ -78,7 +80,7 @@ export class OutcomeWriter {
     this.#patchStatus(facts, { nominatedNodeName: null })
   }
 
-  /** Deletes a pod to make room for another, with its usual grace. */
+  /** Deletes a pod for another one, with its usual grace period. */
   preempt(victim: PodFacts, by: PodFacts, nodeName: string): void {
     const current = this.#current(victim)
     if (current === undefined || current.metadata.deletionTimestamp !== undefined) return
@@ -144,7 +146,7 @@ export class OutcomeWriter {
   }
 }
 
-/** The pod's conditions with one replaced; its transition time moves only when the status does. */
+/** The pod's conditions with one replaced; its transition time only changes with the status. */
 function withCondition(pod: Pod, condition: PodCondition, now: string): PodCondition[] {
   const conditions = pod.status?.conditions ?? []
   const known = conditions.find((one) => one.type === condition.type)

@@ -28,21 +28,21 @@ const helpedBy: Readonly<Record<FilterName, readonly ClusterEvent[]>> = {
   Extra: ['nodeChanged', 'podRemoved', 'podAdded'],
 }
 
-/** A pending pod on its way through the queue. */
+/** A pending pod in the queue. */
 export interface QueuedPod {
   facts: PodFacts
-  /** `aside`: it is tried again together with its PodGroup. */
+  /** `aside`: it is retried with its PodGroup. */
   place: 'active' | 'backoff' | 'unschedulable' | 'aside' | 'taken' | 'gone'
-  /** Whether it waits only for its back-off to end, and may be tried before. */
+  /** Whether it only waits for its back-off, and may be tried before. */
   mayBeEarly: boolean
-  /** Attempts that ended without a node. */
+  /** Attempts without a node. */
   attempts: number
-  /** When it entered the queue or last failed. */
+  /** When it was enqueued or last failed. */
   since: number
-  /** When its back-off is over. */
+  /** When its back-off ends. */
   readyAt: number
   readonly order: number
-  /** Rules that refused it last; empty means that nodes were missing altogether. */
+  /** Rules that rejected it last; empty if there were no nodes. */
   rejectedBy: ReadonlySet<FilterName>
 }
 
@@ -55,15 +55,15 @@ interface ActiveItem {
 export interface QueueSettings {
   readonly initialBackoffMs: number
   readonly maxBackoffMs: number
-  /** Pods are tried again after this time even if nothing happened. */
+  /** Pods are retried after this time even without an event. */
   readonly unschedulableFlushMs: number
 }
 
 const flushEveryMs = 30_000
 
 /**
- * Pending pods: active ones by priority and age, failed ones aside until an event can help them,
- * and then not before their back-off is over.
+ * Pending pods: active ones by priority and age; failed ones wait for an event that can help them, and then for the end
+ * of their back-off.
  */
 export class SchedulingQueue {
   readonly #clock: Clock
@@ -78,7 +78,7 @@ export class SchedulingQueue {
   #backoffAt = Number.POSITIVE_INFINITY
   #cancelFlush: (() => void) | undefined
 
-  /** @param onReady called when an active pod waits. */
+  /** @param onReady called when an active pod is waiting. */
   constructor(clock: Clock, settings: QueueSettings, onReady: () => void) {
     this.#clock = clock
     this.#settings = settings
@@ -105,7 +105,7 @@ export class SchedulingQueue {
     this.#activate(queued)
   }
 
-  /** Takes over a new version; one that changed what scheduling looks at gets another attempt. */
+  /** Updates a pod; retries it if `retry`. */
   update(queued: QueuedPod, facts: PodFacts, retry: boolean): void {
     const reordered = queued.place === 'active' && facts.priority !== queued.facts.priority
     queued.facts = facts
@@ -126,14 +126,14 @@ export class SchedulingQueue {
     for (;;) {
       const item = this.#active.pop()
       if (item === undefined) return undefined
-      // A pod activated twice (its priority changed) is in the heap twice.
+      // A pod that was activated twice (its priority changed) is in the heap twice.
       if (item.queued.place !== 'active') continue
       item.queued.place = 'taken'
       return item.queued
     }
   }
 
-  /** A pod whose back-off is not over yet, the first of them. */
+  /** The first pod whose back-off is not over yet. */
   popEarly(): QueuedPod | undefined {
     for (let next = this.#backoff.peek(); next !== undefined; next = this.#backoff.peek()) {
       const { queued } = next
@@ -146,13 +146,13 @@ export class SchedulingQueue {
     return undefined
   }
 
-  /** Takes a pod out of whatever it waits in, to try it. */
+  /** Takes a pod out of the queue, to try it. */
   take(queued: QueuedPod): void {
     this.#unschedulable.delete(queued)
     queued.place = 'taken'
   }
 
-  /** Leaves a tried pod to its PodGroup, which is tried again as a whole. */
+  /** Leaves a tried pod to its PodGroup, which is retried as a whole. */
   leaveToGroup(queued: QueuedPod): void {
     this.#failed(queued)
     queued.place = 'aside'
@@ -167,13 +167,13 @@ export class SchedulingQueue {
     this.#cancelFlush ??= this.#clock.after(flushEveryMs, () => this.#flush())
   }
 
-  /** Tries a pod again after its back-off: the attempt failed for reasons outside the rules. */
+  /** Retries a pod after its back-off, as the attempt failed for a reason outside the rules. */
   retryLater(queued: QueuedPod): void {
     this.#failed(queued)
     this.#backOff(queued, false)
   }
 
-  /** Brings back the pods that one of these events can help, as far as `helps` agrees. */
+  /** Activates the pods that one of these events can help, if `helps` agrees. */
   wake(events: ReadonlySet<ClusterEvent>, helps: (queued: QueuedPod, event: ClusterEvent) => boolean): void {
     const all = [...events]
     for (const queued of this.#unschedulable) {

@@ -4,7 +4,7 @@ import { childOf, jsonEqual, type ShapeNode } from '../shape-node.ts'
 import { type FieldSet, leaf } from './field-set.ts'
 import { granularityOf, itemElement } from './list-identity.ts'
 
-/** Which fields an object gained or changed, and which it lost. */
+/** Fields that an object gained or changed, and fields that it lost. */
 export interface FieldChanges {
   readonly changed: FieldSet | undefined
   readonly removed: FieldSet | undefined
@@ -13,8 +13,8 @@ export interface FieldChanges {
 type Mode = 'update' | 'apply'
 
 /**
- * The fields of a value. In `update` mode maps and lists that did not exist before are members
- * themselves; what a client applies owns only leaves and list items.
+ * The fields of a value. In `update` mode new maps and lists are members themselves; in apply only leaves and list
+ * items.
  */
 export function fieldsOf(value: unknown, node: SchemaNode | undefined, mode: Mode): FieldSet {
   switch (granularityOf(value, node)) {
@@ -53,13 +53,13 @@ function fieldsOfList(list: readonly unknown[], node: SchemaNode, mode: Mode): F
   return set
 }
 
-/** An item is a member itself, whoever brings it. */
+/** An item is always a member itself. */
 function itemFields(item: unknown, node: SchemaNode | undefined, mode: Mode): FieldSet {
   const fields = fieldsOf(item, node, mode)
   return fields === leaf || '.' in fields ? fields : { '.': leaf, ...fields }
 }
 
-/** Collects changes below one path; a child is entered only when it differs. */
+/** Collects changes below one path; children that are equal are skipped. */
 class Changes {
   changed: Record<string, FieldSet> | undefined
   removed: Record<string, FieldSet> | undefined
@@ -138,7 +138,7 @@ function compareLists(
   for (const [element, item] of old) changes.visit(element, item, undefined, node.items)
 }
 
-/** The common case of lists whose items kept their places needs no index. */
+/** The usual case, lists in the same order, needs no index. */
 function sameOrder(
   before: readonly unknown[],
   after: readonly unknown[],

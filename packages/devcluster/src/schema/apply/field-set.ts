@@ -1,12 +1,12 @@
 import { isRecord, ownValue, setOwn } from '@tenon/api'
 
 /**
- * A set of field paths in the form of `fieldsV1`: keys are path elements (`f:name`, `k:{…}`, `v:…`),
- * `.` or an empty node marks the path itself as a member. Never changed in place.
+ * A set of field paths in the form of `fieldsV1`: keys are path elements (`f:name`, `k:{…}`, `v:…`); `.` or an empty
+ * node marks the path itself as a member. Never changed in place.
  */
 export type FieldSet = { readonly [element: string]: FieldSet }
 
-/** The leaf: a member without members below. */
+/** A member without members below. */
 export const leaf: FieldSet = {}
 
 const self = '.'
@@ -22,7 +22,7 @@ function build(children: Record<string, FieldSet> | undefined, member: boolean):
   return member ? { [self]: leaf, ...children } : children
 }
 
-/** What is in either set; one of the two sets when it has everything. */
+/** The union; one of the two sets if it contains the other. */
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return a
   const member = isMember(a) || isMember(b)
@@ -41,7 +41,7 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return { [self]: leaf, ...joined }
 }
 
-/** What is in `a` and not in `b`; `a` itself when nothing goes, undefined when nothing stays. */
+/** The difference; `a` itself if nothing is removed, undefined if nothing is left. */
 function difference(a: FieldSet, b: FieldSet): FieldSet | undefined {
   const wasMember = isMember(a)
   const member = wasMember && !isMember(b)
@@ -60,7 +60,7 @@ function difference(a: FieldSet, b: FieldSet): FieldSet | undefined {
   return changed ? build(children, member) : a
 }
 
-/** What is in both sets; undefined when that is nothing. */
+/** The intersection; undefined if it is empty. */
 export function intersection(a: FieldSet, b: FieldSet): FieldSet | undefined {
   let children: Record<string, FieldSet> | undefined
   for (const key in a) {
@@ -74,7 +74,7 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet | undefined {
   return build(children, isMember(a) && isMember(b))
 }
 
-/** Difference of whole sets, whose root is never a member; undefined when nothing stays. */
+/** Difference of whole sets, whose root is never a member; undefined if nothing is left. */
 export function subtract(a: FieldSet, b: FieldSet): FieldSet | undefined {
   const rest = difference(a, b)
   if (rest === undefined) return undefined
@@ -82,7 +82,7 @@ export function subtract(a: FieldSet, b: FieldSet): FieldSet | undefined {
   return undefined
 }
 
-/** Same members, elements in the order of field, key and value, as the API server writes them. */
+/** The same members, with elements sorted by field, key and value like the API server. */
 export function sortedSet(set: FieldSet): FieldSet {
   const keys = Object.keys(set)
   if (keys.length === 0) return set
@@ -102,7 +102,7 @@ export function sortedSet(set: FieldSet): FieldSet {
   return changed ? sorted : set
 }
 
-/** Member paths in the words of conflict messages (`.spec.containers[name="web"].image`). */
+/** Member paths as in conflict messages (`.spec.containers[name="web"].image`). */
 export function pathsOf(set: FieldSet, prefix = ''): readonly string[] {
   const paths: string[] = []
   for (const [key, child] of Object.entries(set)) {

@@ -18,7 +18,7 @@ export function granularityOf(value: unknown, node: SchemaNode | undefined): Gra
 
 const mapKeys = perObject((node: SchemaNode): readonly string[] => [...(node.listMapKeys ?? [])].sort())
 
-/** Keys the item itself does not carry are read from the defaults of its type. */
+/** Missing keys of an item have the defaults of its type. */
 function keyValue(item: Readonly<Record<string, unknown>>, key: string, node: SchemaNode): unknown {
   const value = ownValue(item, key)
   if (value !== undefined) return value
@@ -39,7 +39,7 @@ export function itemElement(item: unknown, node: SchemaNode): string {
   return `k:{${text}}`
 }
 
-/** The key an item omits although its list needs it; undefined when it has all. */
+/** The required key that an item lacks; undefined if it has all. */
 export function missingKey(item: unknown, node: SchemaNode): string | undefined {
   if (!isRecord(item)) return mapKeys(node)[0]
   const keys = mapKeys(node)

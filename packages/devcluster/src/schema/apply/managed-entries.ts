@@ -3,7 +3,7 @@ import type { ManagedFieldsEntry } from '@tenon/api'
 import type { ResourceDefinition, StoredObject } from '../../contract.ts'
 import { type FieldSet, fieldSetOf, sortedSet, union } from './field-set.ts'
 
-/** One owner of fields, its set decoded. */
+/** A field manager with its decoded set. */
 export interface Owner {
   readonly manager: string
   readonly operation: 'Apply' | 'Update'
@@ -11,18 +11,18 @@ export interface Owner {
   readonly subresource: string | undefined
   readonly time: string | undefined
   readonly fields: FieldSet
-  /** The entry this owner was read from, as long as nothing changed. */
+  /** The entry from which this owner was decoded, as long as nothing changed. */
   readonly entry: ManagedFieldsEntry | undefined
 }
 
-/** Names that stand for the group and version of a definition in an entry. */
+/** `apiVersion` of a definition, as in an entry. */
 export function apiVersionOf(definition: ResourceDefinition): string {
   return definition.group === '' ? definition.version : `${definition.group}/${definition.version}`
 }
 
 const decoded = new WeakMap<ManagedFieldsEntry, Owner>()
 
-/** Reads entries; those without fields have no meaning and are omitted. */
+/** Decodes entries; those without fields are dropped. */
 export function ownersOf(entries: readonly ManagedFieldsEntry[] | undefined): readonly Owner[] {
   const owners: Owner[] = []
   for (const entry of entries ?? []) {
@@ -46,7 +46,7 @@ export function ownersOf(entries: readonly ManagedFieldsEntry[] | undefined): re
   return owners
 }
 
-/** Whether an owner is the one a write acts for. */
+/** Whether the owner is the writer. */
 export function isSameOwner(
   owner: Owner,
   identity: Pick<Owner, 'manager' | 'operation' | 'apiVersion' | 'subresource'>,
@@ -55,12 +55,12 @@ export function isSameOwner(
     owner.manager === identity.manager &&
     owner.operation === identity.operation &&
     owner.subresource === identity.subresource &&
-    // Who applies stays the same owner across versions.
+    // An applier stays the same owner across versions.
     (identity.operation === 'Apply' || owner.apiVersion === identity.apiVersion)
   )
 }
 
-/** Owners by update beyond this number are merged into one, the oldest first. */
+/** Above this number, the oldest owners by update are merged into one. */
 const maxUpdateOwners = 10
 
 const mergedOwner = 'ancient-changes'
@@ -93,7 +93,7 @@ function byKey(a: Owner, b: Owner): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** The entries of owners, in the order of operation, time and name. */
+/** The entries of owners, ordered by operation, time and name. */
 export function entriesOf(owners: readonly Owner[]): readonly ManagedFieldsEntry[] {
   return [...withinBound(owners)].sort(byKey).map(entryOf)
 }
@@ -114,7 +114,7 @@ function entryOf(owner: Owner): ManagedFieldsEntry {
   return entry
 }
 
-/** The object with these managed fields; the field is dropped when there are none. */
+/** The object with these managed fields; the field is removed if there are none. */
 export function withEntries(object: StoredObject, entries: readonly ManagedFieldsEntry[]): StoredObject {
   if (entries.length > 0) return { ...object, metadata: { ...object.metadata, managedFields: entries } }
   if (object.metadata.managedFields === undefined) return object
@@ -127,7 +127,7 @@ export function entryTime(nowMs: number): string {
   return rfc3339(nowMs)
 }
 
-/** Fields the system keeps itself; nobody owns them. */
+/** Fields of the server, which nobody owns. */
 const systemMetadata = [
   'f:name',
   'f:namespace',
@@ -142,8 +142,8 @@ const systemMetadata = [
 ]
 
 /**
- * A set without fields nobody may own through this door: system metadata, and status on the object
- * itself when the kind serves it as a subresource (or all but status there).
+ * A set without fields that cannot be owned by this write: system metadata, and status if it is a subresource (or
+ * everything else when writing the status).
  */
 export function ownable(
   set: FieldSet | undefined,

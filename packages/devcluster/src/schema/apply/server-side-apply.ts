@@ -14,11 +14,11 @@ import {
 } from './managed-entries.ts'
 import { mergeTyped, misfit, pruneUnapplied } from './typed-merge.ts'
 
-/** An apply request and what it meets. */
+/** The input of an apply. */
 export interface ApplyInput {
-  /** The stored object; undefined when the apply creates it. */
+  /** The stored object; undefined if the apply creates it. */
   readonly live: StoredObject | undefined
-  /** The configuration as the client sent it, without defaults. */
+  /** The configuration of the client, without defaults. */
   readonly applied: StoredObject
   readonly manager: string
   readonly force: boolean
@@ -27,7 +27,7 @@ export interface ApplyInput {
   readonly nowMs: number
 }
 
-/** A field another manager owns with another value. */
+/** A field that another manager owns with another value. */
 export interface ApplyConflict {
   readonly manager: string
   /** `.spec.replicas` */
@@ -36,21 +36,21 @@ export interface ApplyConflict {
   readonly message: string
 }
 
-/** What an apply comes to. */
+/** The result of an apply. */
 export type ApplyResult =
   | { readonly kind: 'applied'; readonly object: StoredObject }
   | { readonly kind: 'conflict'; readonly conflicts: readonly ApplyConflict[] }
   | { readonly kind: 'invalid'; readonly message: string }
 
 /**
- * Server-side apply: merges a configuration into the live object by ownership. The result is not
- * defaulted yet; the live object itself comes back when nothing changes.
+ * Server-side apply: merges a configuration into the live object by ownership. The result has no defaults yet; it is
+ * the live object itself if nothing changes.
  */
 export function applyServerSide(input: ApplyInput): ApplyResult {
   const invalid = refusal(input)
   if (invalid !== undefined) return { kind: 'invalid', message: invalid }
   const { definition, subresource } = input
-  // The live object has its amounts in canonical form; another way to write one is no difference.
+  // Quantities of the live object are canonical, so other spellings are no difference.
   const applied = normalizeValue(input.applied, definition.schema) as StoredObject
   const fields = ownable(fieldsOf(applied, definition.schema, 'apply'), definition, subresource)
   const normal = { ...input, applied }
@@ -107,7 +107,7 @@ function updated(input: ApplyInput, live: StoredObject, fields: FieldSet | undef
   return { kind: 'applied', object: withEntries(result as StoredObject, entriesOf([...kept, ...own])) }
 }
 
-/** Objects nobody tracked so far count as written by one owner before the first apply. */
+/** An object without managed fields counts as written by one owner before the first apply. */
 function liveOwners(live: StoredObject, definition: ResourceDefinition): readonly Owner[] {
   const owners = ownersOf(live.metadata.managedFields)
   if (owners.length > 0) return owners
@@ -126,7 +126,7 @@ function liveOwners(live: StoredObject, definition: ResourceDefinition): readonl
   ]
 }
 
-/** What identifies the object is not applied: it is checked by the API server. */
+/** Identity fields are not applied, as the API server checks them. */
 function withoutSystemFields(applied: StoredObject, live: StoredObject): StoredObject {
   const {
     uid: _uid,
@@ -176,7 +176,7 @@ function sameSet(a: FieldSet, b: FieldSet): boolean {
   return subtract(a, b) === undefined && subtract(b, a) === undefined
 }
 
-/** The message of a 409: one line, or a list when there are several conflicts. */
+/** The message of a 409: one line, or a list for several conflicts. */
 export function applyConflictMessage(conflicts: readonly ApplyConflict[]): string {
   const first = conflicts[0]
   if (conflicts.length === 1 && first !== undefined)

@@ -13,11 +13,11 @@ import {
   withEntries,
 } from './managed-entries.ts'
 
-/** A write whose fields get their owner. */
+/** A write whose field ownership is recorded. */
 export interface TrackInput {
-  /** The stored object; undefined on create. */
+  /** The stored object; undefined for a creation. */
   readonly before: StoredObject | undefined
-  /** The object about to be stored, defaulted. */
+  /** The object to store, with defaults. */
   readonly after: StoredObject
   readonly manager: string
   readonly definition: ResourceDefinition
@@ -26,8 +26,8 @@ export interface TrackInput {
 }
 
 /**
- * Records who set which fields in a write that is no server-side apply: the manager owns what it
- * changed, everyone loses what went away. An empty list of managed fields in `after` resets them.
+ * Records ownership of a write that is not a server-side apply: the manager owns the fields that it changed, and
+ * removed fields lose their owners. An empty list of managed fields in `after` resets them.
  */
 export function trackManagedFields(input: TrackInput): StoredObject {
   const { before, after, definition, subresource } = input
@@ -80,7 +80,7 @@ function nextOwners(
   const ownBefore = owners.find((owner) => isSameOwner(owner, identity))
   const fields = own === undefined ? changed : changed === undefined ? own.fields : union(own.fields, changed)
   if (fields === undefined) return next
-  // The same fields set to other values show in the time alone.
+  // If the same fields get other values, only the time changes.
   if (ownBefore !== undefined && fields === ownBefore.fields && changed === undefined)
     return [...next, ownBefore]
   return [...next, { ...identity, time: entryTime(input.nowMs), fields, entry: undefined }]

@@ -4,7 +4,7 @@ import { childOf, jsonEqual } from '../shape-node.ts'
 import type { FieldSet } from './field-set.ts'
 import { granularityOf, itemElement, missingKey } from './list-identity.ts'
 
-/** Why an applied configuration does not fit the type; undefined when it does. */
+/** Why an applied configuration does not match the schema; undefined if it does. */
 export function misfit(value: unknown, node: SchemaNode | undefined, path = ''): string | undefined {
   if (node === undefined || typeof value !== 'object' || value === null) return undefined
   if (Array.isArray(value)) return misfitList(value, node, path)
@@ -37,7 +37,7 @@ function misfitList(list: readonly unknown[], node: SchemaNode, path: string): s
   return undefined
 }
 
-/** The live value with the applied one merged in; the live value itself when nothing changes. */
+/** The live value merged with the applied one; the live value itself if nothing changes. */
 export function mergeTyped(live: unknown, applied: unknown, node: SchemaNode | undefined): unknown {
   if (live === undefined || live === null) return applied
   const granularity = granularityOf(applied, node)
@@ -70,7 +70,7 @@ function mergeRecords(
   return merged ?? live
 }
 
-/** Items the applied list names take its order among themselves; new ones come last. */
+/** Items in the applied list get its order; new ones come last. */
 function mergeLists(live: readonly unknown[], applied: readonly unknown[], node: SchemaNode): unknown {
   const byElement = new Map(live.map((item) => [itemElement(item, node), item]))
   const merged = applied.map((item) => mergeTyped(byElement.get(itemElement(item, node)), item, node.items))
@@ -83,13 +83,13 @@ function mergeLists(live: readonly unknown[], applied: readonly unknown[], node:
   return same ? live : [...result, ...added]
 }
 
-/** Sets that decide what stays when a manager applies less than before. */
+/** Sets that decide what is removed when a manager applies less than before. */
 export interface Ownership {
   /** What the manager applied last time. */
   readonly previous: FieldSet
   /** What it applies now. */
   readonly applied: FieldSet | undefined
-  /** What anyone else owns. */
+  /** What others own. */
   readonly others: FieldSet | undefined
 }
 

@@ -6,7 +6,7 @@ let shared: Environment | undefined
 const compiled = new Map<string, Compiled>()
 const maxCached = 2000
 
-/** Compiles an expression over the variables of admission: of policies, and of conditions of webhooks. */
+/** Compiles an expression of a policy or of `matchConditions`. */
 export function compileAdmission(expression: string): Compiled {
   const known = compiled.get(expression)
   if (known !== undefined) return known

@@ -3,7 +3,7 @@ import { urlError } from '@tenon/cel'
 import { hasFormat } from '../crd/formats.ts'
 import { labelValueErrors, nameErrors, type NameRule, qualifiedNameErrors } from '../validation/metadata.ts'
 
-/** A format that texts can be checked against. */
+/** A named format in CEL. */
 class CelFormat {
   readonly #errors: (text: string) => readonly string[]
 
@@ -11,7 +11,7 @@ class CelFormat {
     this.#errors = errors
   }
 
-  /** What is wrong with the text; absent when nothing is. */
+  /** The problems of the text; absent if there are none. */
   validate(text: string): Optional<readonly string[]> {
     const errors = this.#errors(text)
     return errors.length === 0 ? Optional.none() : Optional.of(errors)
@@ -25,7 +25,7 @@ class CelFormats {
 
 const named = (rule: NameRule) => new CelFormat((text) => nameErrors(text, rule))
 
-/** Of a name whose end is generated: it may end with a dash. */
+/** A name prefix for generated names may end with a dash. */
 const prefix = (rule: NameRule) => new CelFormat((text) => nameErrors(text.replace(/-$/, 'a'), rule))
 
 const known = (format: string, words: string) =>

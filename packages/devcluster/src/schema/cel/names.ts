@@ -5,7 +5,7 @@ const reserved = new Set(
   ).split(' '),
 )
 
-/** The name by which rules reach a field: reserved words and special characters are escaped. */
+/** The name of a field in CEL rules: reserved words and special characters are escaped. */
 export function escapedName(name: string): string {
   if (reserved.has(name)) return `__${name}__`
   if (!/[-./]|__/.test(name)) return name

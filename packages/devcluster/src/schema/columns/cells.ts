@@ -1,13 +1,13 @@
 import { age, ownValue, selectorText } from '@tenon/api'
 import type { StoredObject, TableColumn } from '../../contract.ts'
 
-/** Loose view of stored JSON for reading cells: every field may be absent. */
+/** Untyped view of stored JSON: every field may be absent. */
 // oxlint-disable-next-line typescript/no-explicit-any -- reads objects of every kind
 export type Loose = { readonly [field: string]: any }
 
 type CellValue = string | number | boolean | null | undefined
 
-/** A column with an empty cell (`<none>`) where the value is absent or empty. */
+/** A column that shows `<none>` for absent and empty values. */
 export function column(
   name: string,
   type: TableColumn['type'],
@@ -37,7 +37,7 @@ export const ageColumn: TableColumn = column('Age', 'string', (object, nowMs) =>
   age(object['metadata']?.creationTimestamp, nowMs),
 )
 
-/** `text` for text that is there, `otherwise` for absent or empty text. */
+/** `text`, or `otherwise` if it is absent or empty. */
 export function orElse(value: unknown, otherwise: string): string {
   return value === undefined || value === null || value === '' ? otherwise : String(value)
 }

@@ -4,7 +4,7 @@ import { ageColumn, column, type Loose, nameColumn, orElse } from './cells.ts'
 
 export const plainColumns: readonly TableColumn[] = [nameColumn, ageColumn]
 
-/** NAME, CREATED AT: kinds that no printer knows better. */
+/** NAME and CREATED AT, the columns of kinds without their own. */
 export const createdAtColumns: readonly TableColumn[] = [
   nameColumn,
   column('Created At', 'date', ({ metadata }) => metadata?.creationTimestamp ?? null),

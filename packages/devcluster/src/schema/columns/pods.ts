@@ -12,7 +12,7 @@ interface PodSummary {
   readonly lastRestartMs: number
 }
 
-/** What READY, STATUS and RESTARTS show; computed once per stored object. */
+/** READY, STATUS and RESTARTS; computed once per stored object. */
 const summaryOf = perObject((pod: Loose): PodSummary => {
   const spec: Loose = pod['spec'] ?? {}
   const status: Loose = pod['status'] ?? {}
@@ -77,7 +77,7 @@ function containerSummary(status: Loose): ContainerSummary {
     running: false,
     reason: undefined,
   }
-  // The first container in trouble gives the pod its status, so go from the last to the first.
+  // The first container with a problem decides the status, so go from last to first.
   for (const container of (status['containerStatuses'] ?? []).toReversed()) {
     summary.restarts += container.restartCount ?? 0
     summary.lastRestartMs = latest(summary.lastRestartMs, lastEnd(container))

@@ -11,7 +11,7 @@ export interface CompiledRule {
   readonly source: ValidationRule
   readonly program: ParseResult
   readonly message: ParseResult | undefined
-  /** Looks at `oldSelf`, so it runs on updates only. */
+  /** Uses `oldSelf`, so it only runs on updates. */
   readonly isTransition: boolean
 }
 
@@ -25,8 +25,7 @@ export interface RuleError {
 const environments = new Map<string, Environment>()
 
 /**
- * The rules of all CRDs share an environment for each type of `oldSelf`: the value, or an optional
- * that is empty on create.
+ * The rules of all CRDs share an environment per type of `oldSelf`: the value, or an optional that is empty on create.
  */
 function environment(oldSelfType: 'dyn' | 'optional'): Environment {
   let shared = environments.get(oldSelfType)
@@ -82,7 +81,7 @@ function names(node: ASTNode, variable: string): boolean {
   return childNodes(node).some((child) => names(child, variable))
 }
 
-/** The first field chain from `self` or `oldSelf` that leaves the schema. */
+/** The first field chain from `self` or `oldSelf` that is not in the schema. */
 function undefinedField(node: ASTNode, schema: JsonSchema): string | undefined {
   if (node.op === '.' && selected(node.args[0], schema) !== undefined) {
     const parent = selected(node.args[0], schema)

@@ -9,7 +9,7 @@ import type { CompiledSchema } from './compiled-schema.ts'
 import { fieldPath } from './json-schema.ts'
 import { oldItems } from './value-validation.ts'
 
-/** Where a rule looks. */
+/** A position in old and new object. */
 class Position {
   readonly value: unknown
   readonly #node: CompiledSchema
@@ -20,14 +20,14 @@ class Position {
     this.#node = node
   }
 
-  /** The value as CEL sees it; most values are looked at by no rule, and this is costly. */
+  /** The value in CEL; computed lazily, as it is expensive and most values have no rule. */
   get cel(): unknown {
     this.#cel ??= { value: celValue(this.value, this.#node) }
     return this.#cel.value
   }
 }
 
-/** Runs every rule of an object's schema. `old` is given on update. */
+/** Runs all rules of an object's schema. `old` is given for an update. */
 export function validateRules(
   value: unknown,
   old: unknown,
@@ -52,7 +52,7 @@ function visit(
   errors: FieldError[],
 ): void {
   if (!node.hasRules || now.value === null) return
-  // Updates share what they leave alone with what is stored, which the rules have seen.
+  // Unchanged parts are shared with the stored object, which the rules have checked.
   if (now.value === before?.value && !node.hasTransitions) return
   const unchanged = before !== undefined && jsonEqual(now.value, before.value)
   for (const rule of node.rules) runRule(rule, now, before, { node, path, unchanged }, errors)
@@ -110,7 +110,7 @@ function runRule(
 ): void {
   const optionalOld = rule.source.optionalOldSelf === true
   if (rule.isTransition && !optionalOld && before === undefined) return
-  // What was stored before a rule existed is not refused as long as it stays the same.
+  // An unchanged value that was stored before the rule existed is accepted.
   if (!rule.isTransition && site.unchanged) return
   const oldSelf = optionalOld
     ? before === undefined
@@ -121,7 +121,7 @@ function runRule(
   try {
     if (rule.program(context) === true) return
     const { value } = now
-    // Objects and lists are not repeated in messages.
+    // Messages do not contain objects and lists.
     const shown = typeof value === 'object' ? {} : { value }
     errors.push({ ...ruleError(rule, site, ruleMessage(rule, context)), ...shown })
   } catch (error) {
@@ -141,7 +141,7 @@ function ruleMessage(rule: CompiledRule, context: Record<string, unknown>): stri
       const text: unknown = rule.message(context)
       if (typeof text === 'string' && text.trim() !== '' && !text.includes('\n')) return text
     } catch {
-      // A message that cannot be computed falls back to the fixed one.
+      // If the message expression fails, the fixed message is used.
     }
   }
   return rule.source.message?.trim() ?? `failed rule: ${rule.source.rule}`

@@ -8,8 +8,7 @@ const toTimestamp = converter.parse('timestamp(text)')
 const toDuration = converter.parse('duration(text)')
 
 /**
- * Turns JSON into what rules see: integers are CEL ints, formatted text is a timestamp or a duration,
- * fields have their escaped names.
+ * Converts JSON to CEL values: integers are ints, formatted text is a timestamp or a duration, field names are escaped.
  */
 export function celValue(value: unknown, node: CompiledSchema | undefined): unknown {
   if (typeof value === 'number') return celNumber(value, node)
@@ -32,7 +31,7 @@ function celText(value: string, node: CompiledSchema | undefined): unknown {
     if (format === 'duration') return toDuration({ text: value })
     if (format === 'date') return toTimestamp({ text: `${value}T00:00:00Z` })
   } catch {
-    // The format check reports it; rules see the text.
+    // Validation reports the invalid format; rules see the text.
     return value
   }
   return format === 'byte' ? new Uint8Array(Buffer.from(value, 'base64')) : value
@@ -45,6 +44,6 @@ function celRecord(record: Readonly<Record<string, unknown>>, node: CompiledSche
     const name = property === undefined && node?.values !== undefined ? key : escapedName(key)
     setOwn(converted, name, celValue(ownValue(record, key), property ?? node?.values))
   }
-  // The library tells what a value is by its member `constructor`, which a label may be called, too.
+  // The CEL library reads the member `constructor` to find a value's type, but a label may have that name.
   return Object.hasOwn(converted, 'constructor') ? new Map(Object.entries(converted)) : converted
 }

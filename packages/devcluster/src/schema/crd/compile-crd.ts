@@ -19,21 +19,18 @@ import { customColumns } from './printer-columns.ts'
 import { rootSchemaNode } from './schema-node.ts'
 import { validateValue } from './value-validation.ts'
 
-/** A served version, whose rules (CEL) can be run by themselves. */
+/** A served version, with its CEL rules as a separate function. */
 export interface CustomDefinition extends ResourceDefinition {
-  /** What the rules say of a new object. Only of a valid object they are sure to tell the truth. */
+  /** Errors of CEL rules for a new object. Only reliable if the object is valid otherwise. */
   readonly ruleErrors: (object: StoredObject) => readonly FieldError[]
 }
 
-/** What a CustomResourceDefinition comes to. */
+/** The result of compiling a CRD. */
 export type CompiledCrd =
   | { readonly definitions: readonly CustomDefinition[]; readonly errors?: undefined }
   | { readonly errors: readonly FieldError[]; readonly definitions?: undefined }
 
-/**
- * Turns a CustomResourceDefinition into the definitions of its served versions, or says what is
- * wrong with it.
- */
+/** Converts a CRD to the definitions of its served versions, or returns its problems. */
 export function compileCrd(crd: StoredObject): CompiledCrd {
   const errors = definitionErrors(crd)
   if (errors.length > 0) return { errors }
@@ -71,7 +68,7 @@ function definitionOf(spec: CustomResourceDefinitionSpec, version: CustomResourc
   }
 }
 
-/** Errors after which rules are not run: they count on types, required fields and bounded sizes. */
+/** After such errors CEL rules are not run, as they rely on types, required fields and bounded sizes. */
 const blocksRules: ReadonlySet<FieldError['kind']> = new Set([
   'notSupported',
   'required',
@@ -102,7 +99,7 @@ function behaviour(
   const node = rootSchemaNode(schema, kind)
   const compiled = compileSchema(schema)
   const metadataShape = modelShape('V1ObjectMeta')
-  /** Fields of objects that this schema has pruned: what is stored may be from before it became what it is. */
+  /** Fields of objects that this version has pruned. Stored objects may be older than the schema. */
   const clean = new WeakSet()
   const selectable = (version.selectableFields ?? []).map(
     ({ jsonPath }) => [jsonPath.replace(/^\./, ''), compileJsonPath(jsonPath)] as const,

@@ -2,7 +2,7 @@ import { compileRules, type CompiledRule } from './cel-compilation.ts'
 import { type JsonSchema, valueSchema } from './json-schema.ts'
 import { compileExpression, type RegularExpression } from '@tenon/cel'
 
-/** A schema prepared for checking values: patterns and rules compiled, children linked. */
+/** A schema prepared for validation: patterns and rules are compiled, children linked. */
 export interface CompiledSchema {
   readonly schema: JsonSchema
   readonly properties: ReadonlyMap<string, CompiledSchema>
@@ -15,13 +15,13 @@ export interface CompiledSchema {
   readonly oneOf: readonly CompiledSchema[]
   readonly not: CompiledSchema | undefined
   readonly rules: readonly CompiledRule[]
-  /** Whether a rule is here or below. */
+  /** Whether this node or one below has a rule. */
   readonly hasRules: boolean
-  /** Whether a rule that compares with the stored value is here or below. */
+  /** Whether this node or one below has a transition rule. */
   readonly hasTransitions: boolean
 }
 
-/** Prepares a schema. Rules that do not compile are omitted; the structural check reports them. */
+/** Prepares a schema. Rules that do not compile are skipped; the structural check reports them. */
 export function compileSchema(schema: JsonSchema): CompiledSchema {
   const properties = new Map<string, CompiledSchema>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {

@@ -1,30 +1,30 @@
-/** Checks custom resources as the API server does, without one. */
+/** Validates custom resources like the API server, but without one. */
 import type { FieldError, StoredObject } from '../../contract.ts'
 import { fieldErrorsMessage } from '../field-errors.ts'
 import { compileCrd, type CustomDefinition } from './compile-crd.ts'
 
-/** What a creation of the object would come to. */
+/** The result of a creation. */
 export interface CheckedCustomResource {
   /** The object as it would be stored, if `errors` is empty. */
   readonly object: StoredObject
   /**
-   * Why it would be refused: schema, rules (CEL), metadata. Where the API server leaves all rules out
-   * because of other errors, with an error without field, those of parts without errors are here as well.
+   * Why it would be refused: schema, CEL rules, metadata. If the API server skips all rules because of other errors,
+   * rules of valid parts are run nevertheless, and an error without a field says so.
    */
   readonly errors: readonly FieldError[]
-  /** Paths of fields that kubectl refuses, and that other clients lose. */
+  /** Paths of fields that kubectl refuses and other clients lose. */
   readonly unknownFields: readonly string[]
 }
 
-/** Checks objects of the kinds it was made for. */
+/** Validates objects of the kinds of its CRDs. */
 export interface CrdChecker {
-  /** Undefined when no definition serves this version of this kind. */
+  /** Undefined if no CRD serves this version of this kind. */
   check(object: StoredObject): CheckedCustomResource | undefined
 }
 
 /**
- * A checker for the kinds of these CustomResourceDefinitions.
- * @throws Error naming what is wrong with a definition.
+ * Creates a checker for the kinds of these CRDs.
+ * @throws Error with the problem of a CRD.
  */
 export function createCrdChecker(crds: readonly object[]): CrdChecker {
   const definitions = new Map<string, CustomDefinition>()
@@ -42,7 +42,7 @@ export function createCrdChecker(crds: readonly object[]): CrdChecker {
   }
 }
 
-/** The same steps, in the same order, as a POST takes. */
+/** The same steps, in the same order, as for a POST. */
 function checkCreation(definition: CustomDefinition, given: StoredObject): CheckedCustomResource {
   const { object: known, unknownFields } = definition.prune(given)
   const { status: _status, ...bare } = known
@@ -53,7 +53,7 @@ function checkCreation(definition: CustomDefinition, given: StoredObject): Check
   return { object, errors: [...errors, ...others], unknownFields }
 }
 
-/** A rule sees what is below its field, and nothing else. */
+/** A rule only sees what is below its field. */
 function unaffectedRuleErrors(
   definition: CustomDefinition,
   object: StoredObject,

@@ -2,8 +2,8 @@ import { ownValue, setOwn } from '@tenon/api'
 import { type JsonSchema, valueSchema } from './json-schema.ts'
 
 /**
- * Fills the defaults of a CRD's schema in, below parents that exist; an explicit null for a field
- * that may not be null counts as absent. Answers the same value when nothing was missing.
+ * Sets the defaults of a CRD's schema below existing parents. An explicit null counts as absent if the field is not
+ * nullable. Returns the same value if nothing was missing.
  */
 export function applySchemaDefaults(value: unknown, schema: JsonSchema): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -52,7 +52,7 @@ function defaultFields(
   return changed ?? record
 }
 
-/** The value a field ends up with; undefined drops it (a null where none may be). */
+/** The value of a field with its default; undefined removes it (a null that is not allowed). */
 function defaultedField(value: unknown, schema: JsonSchema): unknown {
   const absent = value === undefined || (value === null && schema.nullable !== true)
   return applySchemaDefaults(absent ? schema.default : value, schema)

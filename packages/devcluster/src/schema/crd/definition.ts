@@ -4,7 +4,7 @@ import type { JsonSchema } from './json-schema.ts'
 import type { PrinterColumn } from './printer-columns.ts'
 import { structuralErrors } from './structural.ts'
 
-/** The parts of a CustomResourceDefinition's spec in use. */
+/** The used parts of a CRD's spec. */
 export interface CustomResourceDefinitionSpec {
   readonly group: string
   readonly scope: 'Namespaced' | 'Cluster'
@@ -46,7 +46,7 @@ const labelWords =
 
 type Report = (kind: FieldError['kind'], field: string, detail: string, value?: unknown) => void
 
-/** What is wrong with a CustomResourceDefinition; empty when it can be served. */
+/** The problems of a CRD; empty if it can be served. */
 export function definitionErrors(crd: StoredObject): readonly FieldError[] {
   const errors: FieldError[] = []
   const report: Report = (kind, field, detail, value) => {

@@ -43,12 +43,12 @@ const formats: Readonly<Record<string, (text: string) => boolean>> = {
   'k8s-long-name': (text) => text.length <= 253 && subdomain.test(text),
 }
 
-/** Whether the text has the format; formats the API server does not know hold for every text. */
+/** Whether the text has the format; unknown formats match every text. */
 export function hasFormat(format: string, text: string): boolean {
   return ownValue(formats, format)?.(text) ?? true
 }
 
-/** Bounds of the integer formats. */
+/** Range of the integer formats. */
 export function fitsIntegerFormat(format: string, value: number): boolean {
   return format !== 'int32' || (value >= -2_147_483_648 && value <= 2_147_483_647)
 }

@@ -14,7 +14,7 @@ const index = /^\[(-?\d+)\]/
 const slice = /^\[(-?\d*):(-?\d*)\]/
 const quotedField = /^\[(?:'([^']*)'|"([^"]*)")\]/
 
-/** Compiles a path; undefined when it is malformed. */
+/** Compiles a path; undefined if it is malformed. */
 export function compileJsonPath(path: string): JsonPath | undefined {
   const steps: Step[] = []
   let rest = path

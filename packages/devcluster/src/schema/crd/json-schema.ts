@@ -1,4 +1,4 @@
-/** A schema as a CRD carries it (`spec.versions[].schema.openAPIV3Schema`). */
+/** A schema in a CRD (`spec.versions[].schema.openAPIV3Schema`). */
 export interface JsonSchema {
   readonly type?: string
   readonly format?: string
@@ -48,12 +48,12 @@ export interface ValidationRule {
   readonly optionalOldSelf?: boolean
 }
 
-/** Joins a field path and a field or map key as error messages show it. */
+/** Joins a field path and a field or map key as in error messages. */
 export function fieldPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`
 }
 
-/** The schema of map values, when the schema is a map with typed values. */
+/** The schema of map values, if the schema is a map with typed values. */
 export function valueSchema(schema: JsonSchema): JsonSchema | undefined {
   const values = schema.additionalProperties
   return typeof values === 'object' ? values : undefined

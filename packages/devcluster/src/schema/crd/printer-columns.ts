@@ -3,7 +3,7 @@ import type { StoredObject, TableColumn } from '../../contract.ts'
 import { ageColumn, nameColumn } from '../columns/cells.ts'
 import { compileJsonPath, type JsonPath } from './json-path.ts'
 
-/** A column as a CRD declares it. */
+/** A column in a CRD. */
 export interface PrinterColumn {
   readonly name: string
   readonly type: string
@@ -13,7 +13,7 @@ export interface PrinterColumn {
   readonly jsonPath: string
 }
 
-/** The columns of a custom resource: NAME, then the declared ones, or NAME and AGE. */
+/** The columns of a custom resource: NAME and the columns in its CRD, or NAME and AGE. */
 export function customColumns(declared: readonly PrinterColumn[] | undefined): readonly TableColumn[] {
   if (declared === undefined || declared.length === 0) return [nameColumn, ageColumn]
   return [nameColumn, ...declared.map(customColumn)]

@@ -2,7 +2,7 @@ import type { SchemaNode } from '../../contract.ts'
 import { modelShape } from '../shapes/model-shapes.ts'
 import { type JsonSchema, valueSchema } from './json-schema.ts'
 
-/** The merge view of a custom resource: the CRD's schema below standard object metadata. */
+/** The merge schema of a custom resource: that of its CRD with standard object metadata. */
 export function rootSchemaNode(schema: JsonSchema, kind: string): SchemaNode {
   const node = schemaNode(schema)
   return { ...node, type: 'object', properties: { ...objectFields(kind), ...withoutMeta(node) } }
@@ -33,7 +33,7 @@ function nodeType(schema: JsonSchema): NodeType {
   return (schema.type as NodeType | undefined) ?? 'any'
 }
 
-/** Turns one schema of a CRD into the node other parts of the API server work with. */
+/** Converts a schema of a CRD to the form that other parts of the API server use. */
 function schemaNode(schema: JsonSchema): SchemaNode {
   const embedded = schema['x-kubernetes-embedded-resource'] === true
   const properties = schema.properties ?? (embedded ? {} : undefined)
@@ -56,7 +56,7 @@ function schemaNode(schema: JsonSchema): SchemaNode {
   }
 }
 
-/** Whether fields the schema does not name are kept. */
+/** Whether unknown fields are kept. */
 function keepsUnknown(schema: JsonSchema): boolean {
   return schema['x-kubernetes-preserve-unknown-fields'] === true || schema.additionalProperties === true
 }

@@ -10,7 +10,7 @@ import { validateValue } from './value-validation.ts'
 
 const types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 
-/** Keywords that say what a value is, not what it may be; only the structure itself may carry them. */
+/** Keywords that define structure, which are only allowed outside of allOf, anyOf, oneOf and not. */
 const structureKeywords = [
   'type',
   'description',
@@ -26,7 +26,7 @@ const structureKeywords = [
   'x-kubernetes-map-type',
 ] as const
 
-/** Keywords a structural schema may not carry at all. */
+/** Keywords that a structural schema may not contain at all. */
 const forbiddenKeywords = [
   '$ref',
   'definitions',
@@ -43,7 +43,7 @@ const forbiddenKeywords = [
 
 type Report = (kind: FieldError['kind'], field: string, detail: string, value?: unknown) => void
 
-/** Why a CRD's schema is not structural, or not sound; empty when it is. */
+/** Why a CRD's schema is not structural or invalid; empty if it is valid. */
 export function structuralErrors(schema: JsonSchema, path: string): readonly FieldError[] {
   const errors: FieldError[] = []
   const report: Report = (kind, field, detail, value) => {
@@ -213,18 +213,18 @@ function checkCombinations(schema: JsonSchema, path: string, report: Report): vo
   }
 }
 
-/** The one combination whose parts may say a type: `[{ type: integer }, { type: string }]`. */
+/** The only combination whose parts may have a type: `[{ type: integer }, { type: string }]`. */
 function isIntOrString(parts: readonly JsonSchema[] | undefined): boolean {
   return jsonEqual(parts, [{ type: 'integer' }, { type: 'string' }])
 }
 
 interface PartPlace {
   readonly mayHaveType: boolean
-  /** The first part of `allOf` at the top may be an integer or a string as well. */
+  /** Whether the first part of a top-level `allOf` may also be this int-or-string combination. */
   readonly isFirstOfAll: boolean
 }
 
-/** A part of allOf, anyOf, oneOf or not: it restricts values, it does not shape them. */
+/** A part of allOf, anyOf, oneOf or not: it may restrict values but not define structure. */
 function checkPart(part: JsonSchema, path: string, report: Report, place: PartPlace): void {
   for (const keyword of structureKeywords) {
     if (part[keyword] === undefined || (keyword === 'type' && place.mayHaveType)) continue

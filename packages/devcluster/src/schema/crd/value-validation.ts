@@ -6,9 +6,8 @@ import { fitsIntegerFormat, hasFormat } from './formats.ts'
 import { fieldPath, type JsonSchema } from './json-schema.ts'
 
 /**
- * Checks a value against a CRD's schema, rules (CEL) aside, in the words of the API server. `old`
- * is the stored value on update: what did not change is not refused for a schema that became
- * stricter.
+ * Validates a value with a CRD's schema, except CEL rules, worded like the API server. `old` is the stored value for an
+ * update: unchanged values are accepted even if the schema became stricter.
  */
 export function validateValue(
   value: unknown,
@@ -39,7 +38,7 @@ function inBody(path: string, words: string): string {
   return `${path} in body ${words}`
 }
 
-/** False when nothing more can be said about the value. */
+/** Returns false if the value cannot be checked further. */
 function checkType(value: unknown, node: CompiledSchema, path: string, errors: FieldError[]): boolean {
   const { schema } = node
   const actual = typeOf(value)
@@ -70,7 +69,7 @@ function invalid(path: string, value: unknown, words: string): FieldError {
   return { kind: 'invalid', field: path, value, detail: inBody(path, words) }
 }
 
-/** Only the first thing wrong with a text is told, its format aside. */
+/** Only the first problem of a text is reported, besides its format. */
 function checkString(value: string, node: CompiledSchema, path: string, errors: FieldError[]): void {
   const { schema } = node
   const wrong = sizeOrPatternError(value, node, path)
@@ -83,7 +82,7 @@ function checkString(value: string, node: CompiledSchema, path: string, errors: 
 
 function sizeOrPatternError(value: string, node: CompiledSchema, path: string): FieldError | undefined {
   const { minLength, maxLength, pattern } = node.schema
-  // Lengths count characters, each of one or two UTF-16 units: most need not be counted.
+  // Lengths count code points of one or two UTF-16 units, so most texts need not be counted.
   const units = value.length
   const isNear = units < 2 * (minLength ?? 0) || units > (maxLength ?? units)
   const length = isNear ? Array.from(value).length : units
@@ -150,7 +149,7 @@ function tooMany(actual: number, allowed: number): string {
   return `${actual}: must have at most ${allowed} items`
 }
 
-/** Finds the stored item that a new item continues, in lists whose items have an identity. */
+/** Finds the stored item with the identity of a new one, in lists with item identities. */
 export function oldItems(old: unknown, schema: JsonSchema): (item: unknown) => unknown {
   if (!Array.isArray(old) || schema['x-kubernetes-list-type'] !== 'map') return () => undefined
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
@@ -252,7 +251,7 @@ function checkCombinations(value: unknown, node: CompiledSchema, path: string, e
   }
 }
 
-/** Objects and lists appear in messages by their type. */
+/** Messages show objects and lists by their type. */
 function shownValue(value: unknown): unknown {
   return typeof value === 'object' ? typeOf(value) : value
 }

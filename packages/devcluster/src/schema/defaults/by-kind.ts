@@ -50,7 +50,7 @@ const defaults: Readonly<Record<string, (object: Loose) => Loose>> = {
   'resource.k8s.io/ResourceClaimTemplate': cluster.resourceClaimTemplateDefaults,
 }
 
-/** Brings an object of a kind into stored form and fills its defaults in. */
+/** Converts an object of a kind to its stored form with defaults. */
 export function defaultsOf(
   kind: BuiltinKind,
   schema: ShapeNode,

@@ -10,7 +10,7 @@ export function namespaceDefaults(namespace: Loose): Loose {
       : withinOrEmpty(metadata, 'labels', (labels) => set(labels, 'kubernetes.io/metadata.name', name)),
   )
   filled = withinOrEmpty(filled, 'spec', (spec) =>
-    // A namespace that is going away loses its finalizer for good.
+    // A namespace being deleted does not get its finalizer back.
     filled['metadata']?.deletionTimestamp === undefined ? fill(spec, { finalizers: ['kubernetes'] }) : spec,
   )
   return withinOrEmpty(filled, 'status', (status) => fill(status, { phase: 'Active' }))
@@ -28,7 +28,7 @@ export function secretDefaults(secret: Loose): Loose {
   return { ...rest, data: { ...rest['data'], ...Object.fromEntries(encoded) } }
 }
 
-/** The first of a node's ranges of addresses is its range, and the other way round. */
+/** `podCIDR` is the first of `podCIDRs`; sets the one from the other. */
 function addressRanges(spec: Loose): Loose {
   const { podCIDR, podCIDRs } = spec
   if (podCIDR !== undefined && podCIDRs === undefined) return { ...spec, podCIDRs: [podCIDR] }

@@ -21,7 +21,7 @@ export function containerDefaultsOf(container: Loose): Loose {
   return filled['lifecycle'] === undefined ? filled : within(filled, 'lifecycle', lifecycleDefaults)
 }
 
-/** Images without a tag, or with the tag `latest`, are pulled every time. */
+/** Images without a tag, or with the tag `latest`, are always pulled. */
 export function pullPolicy(image: unknown): string {
   if (typeof image !== 'string' || /[@\s]/.test(image)) return 'IfNotPresent'
   const lastPart = image.slice(image.lastIndexOf('/') + 1)

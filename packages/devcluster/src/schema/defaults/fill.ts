@@ -1,7 +1,7 @@
 import { ownValue, setOwn } from '@tenon/api'
 import type { Loose } from '../columns/cells.ts'
 
-/** The record with `defaults` for absent fields; the same record when none was absent. */
+/** The record with `defaults` for absent fields; the same record if none was absent. */
 export function fill(record: Loose, defaults: Loose): Loose {
   let filled: Record<string, unknown> | undefined
   for (const key in defaults) {
@@ -12,30 +12,30 @@ export function fill(record: Loose, defaults: Loose): Loose {
   return filled ?? record
 }
 
-/** Like {@link fill}, for fields that are there with an empty text or 0 when nobody set them. */
+/** Like {@link fill}, also for fields whose zero value means unset. */
 export function fillZero(record: Loose, defaults: Loose): Loose {
   const isUnset = (value: unknown): boolean => value === undefined || value === '' || value === 0
   const unset = Object.entries(defaults).filter(([key]) => isUnset(ownValue(record, key)))
   return unset.length === 0 ? record : { ...record, ...Object.fromEntries(unset) }
 }
 
-/** The record with one field set; the same record when it has that value already. */
+/** The record with one field set; the same record if it has that value. */
 export function set(record: Loose, key: string, value: unknown): Loose {
   return ownValue(record, key) === value ? record : { ...record, [key]: value }
 }
 
-/** Replaces a field that is there by what `change` makes of it. */
+/** Replaces an existing field by the result of `change`. */
 export function within(record: Loose, key: string, change: (value: Loose) => Loose): Loose {
   const value = ownValue(record, key)
   return typeof value === 'object' && value !== null ? set(record, key, change(value)) : record
 }
 
-/** Like {@link within}, treating an absent field as an empty struct. */
+/** Like {@link within}, but an absent field counts as an empty struct. */
 export function withinOrEmpty(record: Loose, key: string, change: (value: Loose) => Loose): Loose {
   return set(record, key, change(ownValue(record, key) ?? {}))
 }
 
-/** Replaces each item of a list that is there; the same record when no item changed. */
+/** Replaces each item of an existing list; the same record if no item changed. */
 export function each(record: Loose, key: string, change: (item: Loose) => Loose): Loose {
   const list: unknown = ownValue(record, key)
   if (!Array.isArray(list)) return record

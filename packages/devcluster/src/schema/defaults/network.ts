@@ -5,7 +5,7 @@ const tcp = { protocol: 'TCP' }
 
 function addressDefaults(spec: Loose): Loose {
   if (spec['type'] === 'ExternalName') return spec
-  // Addresses that nobody selects are whatever whoever writes them says.
+  // Endpoints without a selector belong to their writer.
   const isFree = spec['clusterIP'] === 'None' && spec['selector'] === undefined
   const policy: unknown = spec['ipFamilyPolicy'] ?? (isFree ? 'RequireDualStack' : 'SingleStack')
   const ipFamilies = isFree && policy !== 'SingleStack' ? ['IPv4', 'IPv6'] : ['IPv4']
@@ -15,7 +15,7 @@ function addressDefaults(spec: Loose): Loose {
   return isHalf ? { ...filled, ipFamilies: given[0] === 'IPv6' ? ['IPv6', 'IPv4'] : ipFamilies } : filled
 }
 
-/** Without affinity there is nothing to configure. */
+/** Removes the configuration if there is no session affinity. */
 function affinityDefaults(spec: Loose): Loose {
   const { sessionAffinityConfig: config, ...rest } = spec
   if (spec['sessionAffinity'] === 'None') return config === undefined ? spec : rest

@@ -4,7 +4,7 @@ import { each, fill, set, within } from './fill.ts'
 
 type Amounts = Readonly<Record<string, string>>
 
-/** Of each container of a pod, a limit without a request is the request as well. Templates are left alone. */
+/** For containers of pods (not of templates), missing requests are set to the limits. */
 function containerRequests(container: Loose): Loose {
   return within(container, 'resources', (resources) => {
     const limits: Loose | undefined = resources['limits']
@@ -14,7 +14,9 @@ function containerRequests(container: Loose): Loose {
   })
 }
 
-/** The requests of a pod: of each container by its limits, and of the pod by its limits and its containers. */
+/**
+ * The requests of a pod: of each container from its limits, and of the pod from its limits and containers.
+ */
 export function podResourceDefaults(spec: Loose): Loose {
   const filled = each(each(spec, 'containers', containerRequests), 'initContainers', containerRequests)
   if (filled['resources'] === undefined) return filled
@@ -23,7 +25,7 @@ export function podResourceDefaults(spec: Loose): Loose {
 
 const isHugePages = (name: string): boolean => name.startsWith('hugepages-')
 
-/** Huge pages that containers are limited to bound the pod, unless it asks for some itself. */
+/** The limits of containers on huge pages are those of the pod, unless it has its own. */
 function podLimits(spec: Loose, resources: Loose): Loose {
   const [limits = {}, requests = {}] = [resources['limits'], resources['requests']] as readonly Loose[]
   if (Object.keys(limits).length === 0 && Object.keys(requests).length === 0) return resources
@@ -33,7 +35,7 @@ function podLimits(spec: Loose, resources: Loose): Loose {
   return pages.length === 0 ? resources : { ...resources, limits: fill(limits, Object.fromEntries(pages)) }
 }
 
-/** What the containers ask for together, or else the pod's limit. */
+/** The total requests of the containers, or else the pod's limit. */
 function podRequests(spec: Loose, resources: Loose): Loose {
   const limits: Amounts = resources['limits'] ?? {}
   if (Object.keys(limits).length === 0) return resources
@@ -48,8 +50,8 @@ function podRequests(spec: Loose, resources: Loose): Loose {
 }
 
 /**
- * What the containers of a pod need at most at one time: all that run together, or an init container beside the
- * sidecars that were started before it.
+ * The maximum that the containers need at the same time: all regular ones, or an init container with the sidecars
+ * started before it.
  */
 export function containerAmounts(spec: Loose, list: 'requests' | 'limits'): Amounts {
   const own = (container: Loose): Amounts => container['resources']?.[list] ?? {}
@@ -69,7 +71,7 @@ export function containerAmounts(spec: Loose, list: 'requests' | 'limits'): Amou
 const nanosOf = (amounts: Amounts, name: string): bigint =>
   quantityNanos(ownValue(amounts, name) ?? '0') ?? 0n
 
-/** Amounts keep the units of the first that is not zero. */
+/** Keeps the unit of the first amount that is not zero. */
 function sum(a: Amounts, b: Amounts): Amounts {
   const total: [string, string][] = [...new Set([...Object.keys(a), ...Object.keys(b)])].map((name) => {
     const first = nanosOf(a, name) === 0n ? ownValue(b, name) : ownValue(a, name)
@@ -86,7 +88,7 @@ function greatest(a: Amounts, b: Amounts): Amounts {
   return more.length === 0 ? a : { ...a, ...Object.fromEntries(more) }
 }
 
-/** Quality of service class, from requests and limits of CPU and memory of the pod, or of its containers. */
+/** QoS class, from requests and limits of CPU and memory of the pod or its containers. */
 export function qosClass(spec: Loose): string {
   const containers: readonly Loose[] = [...(spec['containers'] ?? []), ...(spec['initContainers'] ?? [])]
   const owners: readonly Loose[] = spec['resources'] === undefined ? containers : [spec]

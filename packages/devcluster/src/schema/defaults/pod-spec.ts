@@ -13,10 +13,10 @@ const specDefaults = {
   terminationGracePeriodSeconds: 30,
 }
 
-/** Files of mounted config are readable by everyone: octal 0644. */
+/** Octal 0644: mounted config is readable by everyone. */
 const fileMode = { defaultMode: 420 }
 
-/** Defaults of a pod spec that pods and templates have in common. */
+/** Defaults of pod specs in pods and templates. */
 function podSpecDefaults(spec: Loose): Loose {
   let filled = fill(spec, specDefaults)
   filled = serviceAccountAliases(filled)
@@ -28,14 +28,14 @@ function podSpecDefaults(spec: Loose): Loose {
   return filled
 }
 
-/** The older name of `serviceAccountName` is still on the wire. */
+/** Sets the deprecated `serviceAccount` to `serviceAccountName`. */
 function serviceAccountAliases(spec: Loose): Loose {
   const name = spec['serviceAccountName'] ?? spec['serviceAccount']
   if (name === undefined) return spec
   return set(set(spec, 'serviceAccountName', name), 'serviceAccount', name)
 }
 
-/** On the host's network a container port is a port of the host. From Kubernetes 1.28 on, templates are left alone. */
+/** With hostNetwork, container ports are host ports. Since Kubernetes 1.28 not in templates. */
 function hostPorts(spec: Loose): Loose {
   if (spec['hostNetwork'] !== true) return spec
   const ports = (container: Loose): Loose =>
@@ -89,7 +89,7 @@ function appArmorProfile(annotation: unknown): Loose | undefined {
   return localhostProfile === undefined ? undefined : { type: 'Localhost', localhostProfile }
 }
 
-/** Profiles that older manifests name by annotation. */
+/** Converts AppArmor annotations of old manifests. */
 function withAppArmor(spec: Loose, annotations: Loose | undefined): Loose {
   if (annotations === undefined || !Object.keys(annotations).some((key) => key.startsWith(appArmorPrefix))) {
     return spec
@@ -104,7 +104,7 @@ function withAppArmor(spec: Loose, annotations: Loose | undefined): Loose {
 
 export function podDefaults(pod: Loose): Loose {
   const filled = within(pod, 'spec', (given) => {
-    // As little time as there is: none at all would be another order.
+    // The minimum of one second, as 0 would be a forced deletion.
     const spec =
       given['terminationGracePeriodSeconds'] < 0 ? { ...given, terminationGracePeriodSeconds: 1 } : given
     return fill(

@@ -9,7 +9,7 @@ const defaults: Readonly<Record<string, Loose>> = {
   scaleIO: { storageMode: 'ThinProvisioned', fsType: 'xfs' },
 }
 
-/** Defaults of the sources that volumes of pods and PersistentVolumes have in common. */
+/** Defaults of volume sources in pods and PersistentVolumes. */
 export function volumeSourceDefaults(volume: Loose): Loose {
   let filled = volume
   for (const [source, own] of Object.entries(defaults)) {

@@ -61,10 +61,10 @@ export function statefulSetDefaults(set_: Loose): Loose {
   })
 }
 
-/** A source that is named in one of the two fields is named in both. */
+/** Sets `dataSource` and `dataSourceRef` from each other. */
 function dataSources(spec: Loose): Loose {
   const { dataSource, dataSourceRef, ...rest } = spec
-  // Of the kinds of the core group, only claims are copied.
+  // Of the core group, only claims can be a data source.
   if (dataSource !== undefined && !dataSource.apiGroup && dataSource.kind !== 'PersistentVolumeClaim') {
     return dataSourceRef === undefined ? rest : { ...rest, dataSourceRef }
   }
@@ -119,10 +119,7 @@ function failurePolicyDefaults(spec: Loose): Loose {
   )
 }
 
-/**
- * Selector and template labels that tie a job's pods to it. Needs the uid, so it happens when the
- * object has one.
- */
+/** Selector and template labels of a Job. They contain the uid, so they are set once the object has one. */
 function jobSelector(job: Loose): Loose {
   const { uid, name } = job['metadata'] ?? {}
   const spec: Loose = job['spec'] ?? {}
@@ -199,7 +196,7 @@ export function workloadDefaults(workload: Loose): Loose {
   return within(workload, 'spec', (spec) => each(spec, 'podGroupTemplates', withoutEmptyClass))
 }
 
-/** An empty name is none. */
+/** An empty class name counts as absent. */
 function withoutEmptyClass(spec: Loose): Loose {
   const { priorityClassName, ...others } = spec
   return priorityClassName === '' ? others : spec

@@ -15,7 +15,7 @@ function parts(definitions: readonly ResourceDefinition[], dialect: Dialect): { 
   return { paths, schemas: collection.schemas }
 }
 
-/** The whole API in one OpenAPI 2 document. */
+/** The whole API as one OpenAPI 2 document. */
 export function openApiV2(definitions: readonly ResourceDefinition[]): object {
   const { paths, schemas } = parts(definitions, 'v2')
   return { swagger: '2.0', info, paths, definitions: schemas }

@@ -39,7 +39,7 @@ const customPatchTypes = [
   'application/apply-patch+yaml',
 ]
 
-/** Clients choose their way to patch by these: custom resources take no strategic merge patch. */
+/** Clients choose a patch type by these: custom resources have no strategic merge patch. */
 const builtinPatchTypes = [...customPatchTypes, 'application/strategic-merge-patch+json']
 
 interface OperationFacts {
@@ -48,7 +48,7 @@ interface OperationFacts {
   readonly id: string
   readonly parameters: readonly Parameter[]
   readonly body?: readonly string[]
-  /** Model of the answer and of the body. */
+  /** Model of request and response body. */
   readonly model: Json
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string }
 }
@@ -188,10 +188,10 @@ function title(name: string): string {
   return first.charAt(0).toUpperCase() + first.slice(1)
 }
 
-/** Kinds that are only ever posted. */
+/** Kinds that can only be created. */
 const createOnly = new Set(['Binding'])
 
-/** The paths of one kind with the operations clients look up. */
+/** The paths of one kind, with the operations that clients read. */
 export function pathsOf(
   definition: ResourceDefinition,
   collection: SchemaCollection,
@@ -216,10 +216,10 @@ export function pathsOf(
   return writer.paths
 }
 
-/** Subresources that are read, replaced and patched as (part of) the object. */
+/** Subresources that are read, replaced and patched as part of the object. */
 const objectSubresources = new Set(['status', 'ephemeralcontainers', 'resize', 'approval'])
 
-/** Subresources that take an object of another kind. */
+/** Subresources that accept an object of another kind. */
 const postedSubresources: Readonly<
   Record<string, { model: string; name: string; group: string; kind: string }>
 > = {

@@ -5,7 +5,7 @@ import { modelShape } from '../shapes/model-shapes.ts'
 
 type Json = Record<string, unknown>
 
-/** The two forms of OpenAPI documents; they differ in where models live and in mixed types. */
+/** The two forms of OpenAPI documents; they differ in the place of models and in mixed types. */
 export type Dialect = 'v2' | 'v3'
 
 const refRoots: Readonly<Record<Dialect, string>> = { v2: '#/definitions/', v3: '#/components/schemas/' }
@@ -13,7 +13,7 @@ const refRoots: Readonly<Record<Dialect, string>> = { v2: '#/definitions/', v3: 
 const intOrStringModel = 'io.k8s.apimachinery.pkg.util.intstr.IntOrString'
 const quantityModel = 'io.k8s.apimachinery.pkg.api.resource.Quantity'
 
-/** Collects the named models that a set of definitions needs. */
+/** Collects the models of a set of definitions. */
 export class SchemaCollection {
   readonly schemas: Json = {}
   private readonly dialect: Dialect
@@ -23,7 +23,7 @@ export class SchemaCollection {
     this.dialect = dialect
   }
 
-  /** `{ $ref }` to a model; the model is written as well. */
+  /** `{ $ref }` to a model, which is written as well. */
   reference(name: string, node: SchemaNode): Json {
     if (!Object.hasOwn(this.schemas, name)) {
       setOwn(this.schemas, name, {})
@@ -32,7 +32,7 @@ export class SchemaCollection {
     return { $ref: refRoots[this.dialect] + name }
   }
 
-  /** Writes the models that were referred to so far, and what they refer to. */
+  /** Writes all referenced models, and those that they refer to. */
   complete(): void {
     for (let next = this.pending.pop(); next !== undefined; next = this.pending.pop()) {
       const [name, node] = next
@@ -52,7 +52,7 @@ export class SchemaCollection {
   }
 
   private body(node: SchemaNode, isModel: boolean): Json {
-    // Clients refuse fields that an OpenAPI 2 model does not name: one that keeps any field names none.
+    // Clients refuse fields that an OpenAPI 2 model does not list, so a model with unknown fields lists none.
     const isOpen = this.dialect === 'v2' && node.preserveUnknownFields === true
     const properties = node.properties === undefined || isOpen ? undefined : propertiesOf(node)
     return {
@@ -67,7 +67,7 @@ export class SchemaCollection {
         : { additionalProperties: this.property(node.additionalProperties) }),
       ...(node.items === undefined ? {} : { items: this.property(node.items) }),
       ...mergeExtensions(node),
-      // How a list or struct merges is a fact about the field, not about the model it holds.
+      // Merge extensions belong to the field, not to its model.
       ...(isModel ? {} : patchExtensions(node)),
     }
   }
@@ -119,7 +119,7 @@ export function kindModel({ group, version, kind, schema }: ResourceDefinition):
   return schema.model ?? `${group.split('.').toReversed().join('.')}.${version}.${kind}`
 }
 
-/** Adds the object and list models of a kind, marked with the kind. */
+/** Adds the object and list models of a kind. */
 export function addKind(collection: SchemaCollection, definition: ResourceDefinition): void {
   const name = kindModel(definition)
   collection.reference(name, definition.schema)

@@ -11,8 +11,7 @@ export function jsonPatch(object: StoredObject, operations: unknown): PatchResul
   if (refused !== undefined) return { error: refused }
   const list: readonly Operation[] = operations as Operation[]
   const patched: { root: unknown } = { root: structuredClone(object) }
-  // The library changes its target in place and cannot replace the root itself, so the object
-  // hangs below a root of its own.
+  // The library changes its target in place and cannot replace the root, so the object is wrapped.
   for (const operation of list) {
     const error = applyOne(patched, operation)
     if (error !== undefined) return { error }
@@ -56,7 +55,7 @@ function applyOne(document: { root: unknown }, operation: Operation): string | u
   return `${operation.op} operation does not apply: doc is missing path: ${operation.path}: missing value`
 }
 
-/** To the API server, what is not there equals null. */
+/** For the API server, a missing value equals null. */
 function isNullWhereNothingIs(operation: Operation, failure: Error): boolean {
   const { actual } = failure as { readonly actual?: unknown }
   return operation.op === 'test' && operation.value === null && actual === undefined

@@ -3,8 +3,8 @@ import type { StoredObject } from '../../contract.ts'
 import { jsonEqual } from '../shape-node.ts'
 
 /**
- * JSON merge patch (RFC 7386): null deletes, objects merge, everything else replaces. What a patch repeats
- * stays the very same value, so that what follows need not look at it again.
+ * JSON merge patch (RFC 7386): null deletes, objects merge, everything else replaces. Values that the patch repeats
+ * stay the same objects, so that later steps can skip them.
  */
 export function mergePatch(object: StoredObject, patch: unknown): StoredObject {
   return mergeValue(object, patch) as StoredObject
@@ -30,7 +30,7 @@ function mergeValue(target: unknown, patch: unknown): unknown {
   return merged ?? target
 }
 
-/** The list of a patch, with the items that the old one has at the same place. */
+/** The list of a patch, with equal items replaced by the old objects. */
 function shared(old: readonly unknown[], list: readonly unknown[]): readonly unknown[] {
   const items = list.map((item, index) => (jsonEqual(item, old[index]) ? old[index] : item))
   return items.length === old.length && items.every((item, index) => item === old[index]) ? old : items

@@ -4,21 +4,20 @@ import { childOf, jsonEqual } from '../shape-node.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What a patch comes to. */
+/** The result of a patch. */
 export type PatchResult =
   | { readonly object: StoredObject; readonly error?: undefined }
   | { readonly error: string; readonly object?: undefined }
 
-/** A patch that cannot be carried out; its message goes to the client. */
+/** An invalid patch; the message is for the client. */
 class PatchRefused extends Error {}
 
 const deleteFromPrefix = '$deleteFromPrimitiveList/'
 const orderPrefix = '$setElementOrder/'
 
 /**
- * Kubernetes' strategic merge patch: lists with a merge key merge item by item, with the
- * directives `$patch`, `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`. The input
- * is not changed.
+ * Kubernetes' strategic merge patch: lists with a merge key are merged by item, with the directives `$patch`,
+ * `$retainKeys`, `$deleteFromPrimitiveList` and `$setElementOrder`. The input is not changed.
  */
 export function strategicMergePatch(object: StoredObject, patch: unknown, schema: SchemaNode): PatchResult {
   if (!isRecord(patch)) return { error: 'the patch must be a JSON object' }
@@ -189,10 +188,7 @@ function canonical(value: unknown): string {
   return JSON.stringify(value) ?? ''
 }
 
-/**
- * Items named in `order` come in that order. An item that only the server knows comes before the
- * first named item that stood after it on the server.
- */
+/** Items in `order` get that order. Other items stay before the first listed item that came after them. */
 function ordered(
   list: readonly unknown[],
   order: readonly unknown[],
@@ -216,7 +212,7 @@ function ordered(
   return [...result, ...serverOnly.slice(next)]
 }
 
-/** Drops nulls and directives from a part of the patch that meets nothing to merge with. */
+/** Removes nulls and directives from a new part of the patch. */
 function cleanMap(value: Json): Json {
   const clean: Record<string, unknown> = {}
   for (const [key, field] of Object.entries(value)) {

@@ -1,8 +1,8 @@
 /**
- * Makes `zero-fields.json` from the published Go types of Kubernetes:
- * `node generate-zero-fields.ts API_MODULE APIMACHINERY_MODULE APIEXTENSIONS_MODULE AGGREGATOR_MODULE > zero-fields.json`,
- * each the directory of a Go module. The output names, per struct, the fields that are not written when they hold
- * their type's zero value, and behind a bar those that are written all the same, with the kind of that value.
+ * Generates `zero-fields.json` from the published Go types of Kubernetes: `node generate-zero-fields.ts API_MODULE
+ * APIMACHINERY_MODULE APIEXTENSIONS_MODULE AGGREGATOR_MODULE > zero-fields.json`, with a directory of a Go module each.
+ * The output lists, per struct, the fields that are omitted if zero, and after a bar those that are always serialized,
+ * with the kind of their zero value.
  */
 /* oxlint-disable no-restricted-globals -- a command that is run by hand */
 import { readdirSync, readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ interface Field {
   readonly options: string
 }
 
-/** Structs by `package.Name`, and what other named types stand for. */
+/** Structs by `package.Name`, and the underlying types of other named types. */
 const structs = new Map<string, Field[]>()
 const aliases = new Map<string, string>()
 
@@ -55,7 +55,7 @@ const imports = new Map([
   ['corev1', 'core.v1'],
 ])
 
-/** `metav1.ObjectMeta` in a file of `core.v1` → `meta.v1.ObjectMeta`. */
+/** Resolves a type name in a file: `metav1.ObjectMeta` in `core.v1` → `meta.v1.ObjectMeta`. */
 function qualified(type: string, home: string): string {
   const [, prefix = '', name] = /^(\w+)\.(\w+)$/.exec(type) ?? []
   if (prefix === '') return `${home}.${type}`
@@ -73,7 +73,7 @@ const scalars = new Map([
   ['intstr.IntOrString', 'number'],
 ])
 
-/** What the zero value of a type is written as; undefined for pointers, and what has a form of its own. */
+/** The serialized zero value of a type; undefined for pointers and types with their own serialization. */
 function zeroOf(type: string, home: string): string | undefined {
   if (type.startsWith('*')) return undefined
   if (type.startsWith('[]') || type.startsWith('map[')) return 'collection'
@@ -99,7 +99,7 @@ for (const name of [...structs.keys()].toSorted()) {
   const kept: string[] = []
   for (const { json, type, options, home } of fieldsOf(name)) {
     const zero = zeroOf(type, home)
-    // Every object has a name: one that is empty is found by validation.
+    // Validation reports empty names.
     if (name === 'meta.v1.ObjectMeta' && json === 'name') continue
     if (zero === undefined || json === '' || json === 'kind' || json === 'apiVersion') continue
     const isDropped = options.includes('omitempty') && zero !== 'struct' && type !== 'intstr.IntOrString'

@@ -1,8 +1,7 @@
 /**
- * How lists and structs of built-in kinds merge. Keys are `Model.field`.
- *
- * - `patch`: strategic merge patch, `merge:key`, `merge` (a set of scalars), `retainKeys`, or both.
- * - `apply`: server-side apply, `map:key,key` or `set`. Lists not named here are atomic.
+ * How lists and structs of built-in kinds merge. Keys are `Model.field`. - `patch`: strategic merge patch, `merge:key`,
+ * `merge` (a set of scalars), `retainKeys`, or both. - `apply`: server-side apply, `map:key,key` or `set`. Other lists
+ * are atomic.
  */
 interface ListFact {
   readonly patch?: string
@@ -19,7 +18,7 @@ const containerLists = (model: string): Record<string, ListFact> => ({
   [`${model}.volumeMounts`]: { patch: 'merge:mountPath', apply: 'map:mountPath' },
 })
 
-/** Lists that do not merge as a whole. */
+/** Lists that are not atomic. */
 export const listFacts: Readonly<Record<string, ListFact>> = {
   ...containerLists('V1Container'),
   ...containerLists('V1EphemeralContainer'),
@@ -88,10 +87,10 @@ export const listFacts: Readonly<Record<string, ListFact>> = {
   'V2HorizontalPodAutoscalerStatus.conditions': conditionsByType,
 }
 
-/** Structs whose patch strategy is `retainKeys`: the patch names the keys that may stay. */
+/** Structs with patch strategy `retainKeys`: the patch lists the keys that stay. */
 export const retainKeysFields: ReadonlySet<string> = new Set(['V1DeploymentSpec.strategy'])
 
-/** Models that are owned and replaced as a whole by server-side apply. */
+/** Models that are atomic in server-side apply. */
 export const atomicModels: ReadonlySet<string> = new Set(
   (
     'V1LabelSelector V1NodeSelector V1NodeSelectorTerm V1TopologySelectorTerm V1LocalObjectReference ' +
@@ -103,7 +102,7 @@ export const atomicModels: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Maps of scalars that are owned and replaced as a whole by server-side apply. */
+/** Maps of scalars that are atomic in server-side apply. */
 export const atomicMaps: ReadonlySet<string> = new Set([
   'V1PodSpec.nodeSelector',
   'V1ServiceSpec.selector',
@@ -112,8 +111,8 @@ export const atomicMaps: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Structs and lists that always exist on the wire (a Go value without `omitempty`). Nobody owns
- * the field itself, only what is in it.
+ * Structs and lists that are always serialized (Go fields without `omitempty`). Nobody owns the field itself, only its
+ * content.
  */
 export const alwaysPresentFields: ReadonlySet<string> = new Set(
   (
@@ -147,7 +146,7 @@ export const quantityFields: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Defaults of list keys: items that leave the key out are known by this value. */
+/** Defaults of list keys that an item omits. */
 export const keyDefaults: Readonly<Record<string, string>> = {
   'V1ContainerPort.protocol': 'TCP',
   'V1ServicePort.protocol': 'TCP',

@@ -27,14 +27,14 @@ interface ModelClass {
 const classes = generated as unknown as Readonly<Record<string, ModelClass | undefined>>
 const shapes = new Map<string, ShapeNode>()
 
-/** The attributes of a generated model, in wire names. Throws when there is no such model. */
+/** The attributes of a generated model, by wire name. Throws for an unknown model. */
 function attributesOf(model: string): readonly ModelAttribute[] {
   const modelClass = ownValue(classes, model)
   if (modelClass === undefined) throw new Error(`no generated model ${model}`)
   return modelClass.getAttributeTypeMap()
 }
 
-/** The shape of a generated model such as `V1Pod`; fields are turned when first looked at. */
+/** The schema of a generated model such as `V1Pod`; fields are converted on first use. */
 export function modelShape(model: string): ShapeNode {
   let shape = shapes.get(model)
   if (shape === undefined) {
@@ -53,7 +53,7 @@ function buildShape(model: string): ShapeNode {
     type: 'object',
     model: name,
     ...(zeros === undefined ? {} : { zeros }),
-    // Models refer to each other in circles, so fields wait until they are asked for.
+    // Models refer to each other in cycles, so fields are lazy.
     properties: () => {
       fields ??= fieldShapes(model)
       return fields
@@ -145,7 +145,7 @@ const metaModels = new Set(
   ).split(' '),
 )
 
-/** Models whose package differs from that of the kind that uses them first. */
+/** Models in another package than the kind that uses them first. */
 const packageExceptions: Readonly<Record<string, string>> = {
   V1TopologySelectorTerm: 'io.k8s.api.core.v1',
   V1TopologySelectorLabelRequirement: 'io.k8s.api.core.v1',
@@ -166,8 +166,8 @@ const groupPrefix =
 const packages = new Map<string, string>(Object.entries(packageExceptions))
 
 /**
- * Says which API group a kind's models belong to. A model keeps the first package it is claimed
- * for, so kinds of the core group must be claimed before the kinds that embed pod templates.
+ * Assigns the models of a kind to an API group. A model keeps its first group, so kinds of the core group must come
+ * before kinds with pod templates.
  */
 export function claimModels(kindModel: string, group: string, version: string): void {
   const name =

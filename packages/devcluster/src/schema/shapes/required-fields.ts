@@ -1,6 +1,6 @@
 /**
- * Fields an object of a model must carry, by model and wire name. The models of the client library
- * tell types at run time, but not which fields are required: this table adds that fact.
+ * Required fields of models, by wire name. The client library's models have types at run time, but not which fields are
+ * required.
  */
 export const requiredFields: Readonly<Record<string, string>> = {
   AdmissionregistrationV1ServiceReference: 'name namespace',

@@ -1,11 +1,11 @@
 import { ownValue } from '@tenon/api'
 import zeroFields from './zero-fields.json' with { type: 'json' }
 
-/** What becomes of the zero values of a struct's fields when the API server writes it. */
+/** How the API server serializes the zero values of a struct's fields. */
 export interface ZeroValues {
-  /** Not written: absent and zero are the same. */
+  /** Omitted: absent and zero are equal. */
   readonly dropped: ReadonlySet<string>
-  /** Written when nobody set them; a struct is one whose own fields are zero. */
+  /** Always serialized; a struct has its own zero fields. */
   readonly kept: readonly (readonly [field: string, value: '' | 0 | false | 'struct'])[]
 }
 
@@ -13,7 +13,7 @@ const values = { string: '', number: 0, boolean: false } as const
 
 const packagePrefix = /^io\.k8s\.(?:api|apimachinery\.pkg\.apis|[\w-]+\.pkg\.apis)\./
 
-/** The facts of a model such as `io.k8s.api.core.v1.Pod`; undefined when no field has any. */
+/** The zero values of a model such as `io.k8s.api.core.v1.Pod`; undefined if there are none. */
 export function zeroValuesOf(model: string): ZeroValues | undefined {
   const facts = ownValue(zeroFields as Readonly<Record<string, string>>, model.replace(packagePrefix, ''))
   if (facts === undefined) return undefined

@@ -5,7 +5,7 @@ import { checkLabelSelector } from './selectors.ts'
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 
-/** Checks which requests a webhook or a policy is asked about. */
+/** Validates the rules of a webhook or policy. */
 export function checkRules(rules: readonly Loose[], path: string, found: Findings): void {
   for (const [index, rule] of rules.entries()) checkRule(rule, `${path}[${index}]`, found)
 }
@@ -55,14 +55,14 @@ function checkResources(resources: readonly string[], path: string, found: Findi
   if (resources.length > 1 && resources.includes('*/*')) {
     found.invalid(path, resources, "if '*/*' is present, must not specify other resources")
   }
-  // The last of those without a slash decides.
+  // The last resource without a slash decides.
   const bare = resources.filter((resource) => resource !== '' && !resource.includes('/'))
   if (bare.includes('*') && bare.at(-1) !== '*') {
     found.invalid(path, resources, "if '*' is present, must not specify other resources without subresources")
   }
 }
 
-/** Checks what a policy or its binding looks at. */
+/** Validates `matchResources` of a policy or binding. */
 export function checkMatchResources(match: Loose | undefined, path: string, found: Findings): void {
   if (match === undefined) return
   found.oneOf(`${path}.matchPolicy`, match['matchPolicy'], ['Equivalent', 'Exact'])

@@ -8,7 +8,7 @@ import { checkLabelSelector } from './selectors.ts'
 
 type Check = (object: StoredObject, old: StoredObject | undefined, found: Findings) => void
 
-/** Checks an expression that must come to a value of one of these types. */
+/** Validates an expression, whose result must have one of these types. */
 function checkExpression(expression: unknown, path: string, types: readonly string[], found: Findings): void {
   if (typeof expression !== 'string') return
   if (expression.trim() === '') return found.required(path, 'expression is not specified')
@@ -34,7 +34,7 @@ function checkConditions(owner: Loose | undefined, path: string, found: Findings
 
 const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized']
 
-/** A policy must say what it looks at, and its expressions must compile. */
+/** A policy needs match constraints, and its expressions must compile. */
 export const checkValidatingPolicy: Check = (object, _old, found) => {
   const spec = object['spec'] as Loose | undefined
   if (spec === undefined) return found.required('spec')
@@ -101,7 +101,7 @@ function checkAnnotations(object: StoredObject, spec: Loose, found: Findings): v
 
 const actions = ['Audit', 'Deny', 'Warn']
 
-/** A binding must name a policy and say what happens. */
+/** A binding needs a policy and actions. */
 export const checkPolicyBinding: Check = (object, _old, found) => {
   const spec = object['spec'] as Loose | undefined
   const name: unknown = spec?.['policyName']
@@ -137,7 +137,7 @@ function checkParameters(reference: Loose | undefined, found: Findings): void {
   found.oneOf('spec.paramRef.parameterNotFoundAction', parameterNotFoundAction, ['Allow', 'Deny'])
 }
 
-/** Checks webhooks: what they are asked about, where, and under which conditions. */
+/** Validates webhooks: rules, client configuration and match conditions. */
 export const checkWebhooks: Check = (object, _old, found) => {
   const webhooks = listOf(object, 'webhooks')
   for (const [index, webhook] of webhooks.entries()) {

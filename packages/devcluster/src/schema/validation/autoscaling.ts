@@ -20,7 +20,7 @@ export function checkAutoscaler(object: StoredObject, _old: StoredObject | undef
     found.invalid('spec.maxReplicas', maxReplicas, 'must be greater than or equal to `minReplicas`')
   }
   const target: Loose = spec['scaleTargetRef'] ?? {}
-  // Of the kinds that scale, only this one has no API group.
+  // The only scalable kind without an API group.
   checkObjectReference(target, 'spec.scaleTargetRef', target['kind'] === 'ReplicationController', found)
   for (const [index, metric] of listOf(spec, 'metrics').entries())
     checkMetric(metric, `spec.metrics[${index}]`, found)
@@ -56,7 +56,7 @@ function checkObjectReference(reference: Loose, path: string, mayBeCore: boolean
   }
 }
 
-/** Sources in the order in which they are looked at, by the type of metric that has them. */
+/** Metric sources in the order in which they are checked, by metric type. */
 const sources = {
   Object: 'object',
   External: 'external',

@@ -69,7 +69,7 @@ const checks: Readonly<Record<string, Check>> = {
   'rbac.authorization.k8s.io/ClusterRoleBinding': rbac.checkClusterRoleBinding,
 }
 
-/** Kinds whose names are no DNS subdomains. */
+/** Kinds whose names are not DNS subdomains. */
 const nameRules: Readonly<Record<string, NameRule>> = {
   '/Namespace': 'label',
   '/Service': 'label',
@@ -77,11 +77,11 @@ const nameRules: Readonly<Record<string, NameRule>> = {
   'rbac.authorization.k8s.io/RoleBinding': 'path',
   'rbac.authorization.k8s.io/ClusterRole': 'path',
   'rbac.authorization.k8s.io/ClusterRoleBinding': 'path',
-  // Kubernetes does not look at the name of these.
+  // Kubernetes does not validate these names.
   'policy/PodDisruptionBudget': 'any',
 }
 
-/** Their objects are checked as those of any API server. */
+/** Groups that are validated by generic code of the API server library. */
 const genericGroups: ReadonlySet<string> = new Set([
   'coordination.k8s.io',
   'node.k8s.io',
@@ -91,7 +91,9 @@ const genericGroups: ReadonlySet<string> = new Set([
   'apiregistration.k8s.io',
 ])
 
-/** Fields of an object that the checks of a kind look at: everything but metadata and status. */
+/**
+ * Whether an update changes nothing that a kind's validation reads: all fields except metadata and status.
+ */
 function isUnchanged(object: StoredObject, old: StoredObject): boolean {
   for (const key in object) {
     if (key !== 'metadata' && key !== 'status' && !jsonEqual(ownValue(object, key), ownValue(old, key)))
@@ -100,7 +102,7 @@ function isUnchanged(object: StoredObject, old: StoredObject): boolean {
   return true
 }
 
-/** The validator of a built-in kind. Empty means valid; what an update leaves alone is not checked. */
+/** The validator of a built-in kind. Empty = valid; unchanged parts of an update are skipped. */
 export function validatorOf(
   kind: BuiltinKind,
   schema: ShapeNode,
@@ -114,13 +116,13 @@ export function validatorOf(
     const found = new Findings()
     found.errors.push(...errors)
     checkShape(object, schema, '', found.errors, old)
-    // The checks of the kind count on fields having their types.
+    // The checks of a kind rely on the types of its fields.
     if (!found.errors.some((error) => error.kind === 'typeInvalid')) check?.(object, old, found)
     return deduplicated(found.errors)
   }
 }
 
-/** A field that is missing may be found by the shape and by the kind. */
+/** Both the schema and the kind may report a missing field. */
 function deduplicated(errors: readonly FieldError[]): readonly FieldError[] {
   if (errors.length < 2) return errors
   const seen = new Set<string>()

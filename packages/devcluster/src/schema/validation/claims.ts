@@ -6,7 +6,7 @@ import { checkLabelSelector } from './selectors.ts'
 
 const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
 
-/** Checks an amount of storage, which is required. */
+/** Validates a required amount of storage. */
 export function checkStorage(amount: unknown, path: string, found: Findings): void {
   if (amount === undefined) return found.required(path)
   if (typeof amount === 'string' && isQuantity(amount) && (quantityNanos(amount) ?? 0n) <= 0n) {
@@ -14,7 +14,7 @@ export function checkStorage(amount: unknown, path: string, found: Findings): vo
   }
 }
 
-/** Checks access modes, of which one is required. */
+/** Validates access modes; one is required. */
 export function checkAccessModes(modes: unknown, path: string, found: Findings): void {
   if (!Array.isArray(modes) || modes.length === 0)
     return found.required(path, 'at least 1 access mode is required')

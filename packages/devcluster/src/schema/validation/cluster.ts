@@ -57,7 +57,7 @@ function checkNodeStatus(status: Loose | undefined, found: Findings): void {
 
 const namespaceFinalizers = 'spec.finalizers'
 
-/** Finalizers of a namespace's spec have names of their own kind. */
+/** Finalizers in a namespace's spec have their own name format. */
 export const checkNamespace: Check = (object, _old, found) => {
   for (const finalizer of textsOf(specOf(object), 'finalizers')) {
     for (const words of finalizerNameErrors(finalizer)) found.invalid(namespaceFinalizers, finalizer, words)
@@ -179,7 +179,7 @@ export const checkConfigMap: Check = (object, old, found) => {
 
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** Bytes are base64, or the object cannot be read. */
+/** Values must be base64; otherwise the object cannot be decoded. */
 function checkBase64(object: StoredObject, field: string, found: Findings): void {
   const data: unknown = ownValue(object, field)
   for (const [key, value] of Object.entries(isRecord(data) ? data : {})) {
@@ -189,7 +189,7 @@ function checkBase64(object: StoredObject, field: string, found: Findings): void
   }
 }
 
-/** Keys that secrets of a type must have; of the last, one of the two. */
+/** Required keys of Secret types; for the last one, one of the two is enough. */
 const secretKeys: Readonly<Record<string, readonly string[]>> = {
   'kubernetes.io/tls': ['tls.crt', 'tls.key'],
   'kubernetes.io/ssh-auth': ['ssh-privatekey'],
@@ -249,7 +249,7 @@ export const checkPersistentVolumeClaim: Check = (object, old, found) => {
     const { resources: _resources, volumeName, volumeAttributesClassName: _class, ...rest } = value
     if (before['volumeName'] !== undefined && before['volumeName'] !== '') return { ...rest, volumeName }
     if (before['storageClassName'] !== undefined) return rest
-    // A claim without a class may be given one later.
+    // A claim may get its class later.
     const { storageClassName: _given, ...unclassed } = rest
     return unclassed
   }
@@ -261,7 +261,7 @@ export const checkPersistentVolumeClaim: Check = (object, old, found) => {
   }
 }
 
-/** Where a volume is, and from which nodes it can be reached. */
+/** Validates a volume's source and node affinity. */
 function checkVolumePlace(spec: Loose, found: Findings): void {
   const given = volumeSources.filter((source) => ownValue(spec, source) !== undefined)
   for (const source of given)

@@ -17,17 +17,17 @@ const keyWords =
 export interface PodContext {
   /** Names of its volumes. */
   readonly volumes: ReadonlySet<string>
-  /** Names of containers seen so far, in whichever list. */
+  /** Names of earlier containers, in all lists. */
   readonly known: Set<string>
   readonly graceSeconds: number
   readonly neverRestarts: boolean
-  /** Whether it has the users of the host. */
+  /** Whether it uses the host's user namespace. */
   readonly isOfHost: boolean
   /** Names of its resource claims. */
   readonly claims: ReadonlySet<unknown>
 }
 
-/** Checks the containers of one list. */
+/** Validates the containers of one list. */
 export function checkContainers(
   containers: readonly Loose[],
   path: string,
@@ -63,7 +63,7 @@ function checkContainer(
   checkEnvironmentSources(listOf(container, 'envFrom'), `${at}.envFrom`, found)
   checkMounts(container, `${at}.volumeMounts`, volumes, found)
   checkResources(container['resources'], `${at}.resources`, found)
-  // Where a container may have none, what they say does not matter.
+  // Init containers that are not sidecars may not have probes, whatever these contain.
   const hasProbes = !at.includes('.initContainers[') || container['restartPolicy'] === 'Always'
   for (const probe of hasProbes ? ['livenessProbe', 'readinessProbe', 'startupProbe'] : []) {
     checkProbe(ownValue(container, probe), `${at}.${probe}`, found)
@@ -72,7 +72,7 @@ function checkContainer(
   checkContainerSecurity(container['securityContext'], `${at}.securityContext`, isOfHost, found)
   checkResizePolicy(listOf(container, 'resizePolicy'), `${at}.resizePolicy`, neverRestarts, found)
   for (const [index, { name }] of listOf(container['resources'], 'claims').entries()) {
-    // Which of its names it is of, the message says.
+    // The message says that the claim does not exist.
     if (name && !claims.has(name)) found.notFound(`${at}.resources.claims[${index}]`, name)
   }
 }
@@ -117,7 +117,7 @@ function checkLifecycle(
 
 const idRange = 'must be between 0 and 2147483647, inclusive'
 
-/** Checks the number of a user or group. */
+/** Validates a user or group ID. */
 export function checkId(id: unknown, path: string, found: Findings): void {
   if (typeof id === 'number' && (id < 0 || id > 2_147_483_647)) found.invalid(path, id, idRange)
 }
@@ -148,7 +148,7 @@ function checkContainerSecurity(
   }
 }
 
-/** Checks a seccomp or AppArmor profile of a container or a pod. */
+/** Validates a seccomp or AppArmor profile of a container or pod. */
 export function checkProfile(
   profile: Loose | undefined,
   path: string,
@@ -177,7 +177,7 @@ export function checkProfile(
   }
 }
 
-/** What leads back to the host needs a privileged container. */
+/** Bidirectional mount propagation needs a privileged container. */
 function checkPropagation(mount: Loose, container: Loose, path: string, found: Findings): void {
   const { mountPropagation: mode, recursiveReadOnly: recursion, readOnly } = mount
   found.oneOf(`${path}.mountPropagation`, mode, ['Bidirectional', 'HostToContainer', 'None'])
@@ -242,7 +242,7 @@ function checkEnvironment(variables: readonly Loose[], path: string, found: Find
   }
 }
 
-/** Checks the key of a ConfigMap or Secret. */
+/** Validates a key of a ConfigMap or Secret. */
 export function checkKey(key: unknown, path: string, found: Findings): void {
   if (key === undefined || key === '') return found.required(path)
   if (typeof key !== 'string') return
@@ -301,7 +301,7 @@ function checkMounts(container: Loose, path: string, volumes: ReadonlySet<string
     for (const field of ['subPath', 'subPathExpr']) {
       const value: unknown = ownValue(mount, field)
       if (typeof value !== 'string' || value === '') continue
-      // Reported without the number of the mount.
+      // Reported without the index of the mount.
       if (value.startsWith('/')) found.invalid(`${path}.${field}`, value, 'must be a relative path')
       checkNoBacksteps(value, `${path}.${field}`, found)
     }
@@ -318,7 +318,7 @@ function checkMounts(container: Loose, path: string, volumes: ReadonlySet<string
   }
 }
 
-/** Names of resources a container may ask for without a domain. */
+/** Resource names without a domain that containers may request. */
 const standardResources = new Set(['cpu', 'memory', 'ephemeral-storage'])
 
 /** Checks requests and limits of a container or a pod. */
@@ -357,7 +357,7 @@ export function checkResources(resources: Loose | undefined, path: string, found
   }
 }
 
-/** Huge pages come with CPU or memory. */
+/** Huge pages require CPU or memory. */
 function checkHugePages(resources: Loose | undefined, path: string, found: Findings): void {
   const names = [...Object.keys(resources?.['limits'] ?? {}), ...Object.keys(resources?.['requests'] ?? {})]
   if (
@@ -373,7 +373,7 @@ function overcommitsNever(name: string): boolean {
   return name.startsWith('hugepages-') || (name.includes('/') && !name.includes('kubernetes.io/'))
 }
 
-/** Checks the name of a resource that a container asks for. */
+/** Validates the name of a requested resource. */
 export function checkAmountName(name: string, path: string, found: Findings): void {
   if (name.includes('/')) for (const words of qualifiedNameErrors(name)) found.invalid(path, name, words)
   else if (!standardResources.has(name) && !name.startsWith('hugepages-')) {
@@ -393,7 +393,7 @@ function checkAmount(name: string, value: unknown, path: string, found: Findings
 
 const probeHandlers = ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep']
 
-/** Checks a port that is a number or the name of one. */
+/** Validates a port number or name. */
 export function checkPortOrName(port: unknown, path: string, found: Findings): void {
   if (typeof port === 'number') {
     if (!isPort(port)) found.invalid(path, port, portRange)

@@ -25,7 +25,7 @@ const volumeFields = [
 
 const subscripted = /^(metadata\.(?:annotations|labels))\['(.*)'\]$/
 
-/** Checks a reference to a field of the pod, from a variable or from a file. */
+/** Validates a reference to a field of the pod, in a variable or file. */
 export function checkFieldReference(
   reference: Loose,
   place: 'environment' | 'volume',
@@ -60,7 +60,7 @@ const divisors = {
   bytes: ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'],
 }
 
-/** Checks a reference to a request or limit of a container, which a file must name. */
+/** Validates a reference to a request or limit of a container, which files must name. */
 export function checkResourceReference(
   reference: Loose,
   isFile: boolean,

@@ -14,7 +14,7 @@ const counts = [
   'maxFailedIndexes',
 ]
 
-/** Checks the spec of a Job, in a Job or in a template, whose selector is always made for it. */
+/** Validates the spec of a Job, or of a Job template, whose selector is always generated. */
 export function checkJobSpec(spec: Loose, path: string, isTemplate: boolean, found: Findings): void {
   for (const field of counts) found.notNegative(`${path}.${field}`, ownValue(spec, field))
   if (isTemplate && spec['manualSelector'] === true) {

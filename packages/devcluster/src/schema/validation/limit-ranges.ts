@@ -4,7 +4,7 @@ import type { Loose } from '../columns/cells.ts'
 import { qualifiedNameErrors } from './metadata.ts'
 import { type Findings, listOf } from './reporting.ts'
 
-/** Which amounts of an item may not be above which others, the field to blame, and their names. */
+/** Which amounts of an item must not exceed which others, the reported field, and their names. */
 const order = [
   ['min', 'max', 'min', 'min value', 'max value'],
   ['min', 'defaultRequest', 'defaultRequest', 'min value', 'default request value'],
@@ -14,7 +14,7 @@ const order = [
   ['defaultRequest', 'default', 'defaultRequest', 'default request value', 'default limit value'],
 ] as const
 
-/** Bounds and defaults that no container could keep to are refused. */
+/** Refuses bounds and defaults that no container could meet. */
 export function checkLimitRange(object: StoredObject, _old: StoredObject | undefined, found: Findings): void {
   const spec: Loose = object['spec'] ?? {}
   for (const [index, limit] of listOf(spec, 'limits').entries()) {
@@ -42,7 +42,7 @@ const standardTypes: ReadonlySet<string> = new Set(['Container', 'PersistentVolu
 const computeNames = ['cpu', 'memory', 'ephemeral-storage']
 const fields = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRatio']
 
-/** A type is named once, and bounds what objects of that type ask for. */
+/** Each type may occur once, and limits certain resources. */
 function checkType(limit: Loose, before: readonly Loose[], path: string, found: Findings): void {
   const type = String(limit['type'] ?? '')
   for (const words of qualifiedNameErrors(type)) found.invalid(`${path}.type`, type, words)

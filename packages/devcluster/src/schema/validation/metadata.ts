@@ -2,7 +2,7 @@ import { isRecord } from '@tenon/api'
 import type { FieldError, StoredObject } from '../../contract.ts'
 import { jsonEqual } from '../shape-node.ts'
 
-/** How an object of a kind may be called. */
+/** The name format of a kind. */
 export type NameRule = 'subdomain' | 'label' | 'label1035' | 'path' | 'any'
 
 const label = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
@@ -35,12 +35,12 @@ function tooLong(bound: number): string {
   return `must be no more than ${bound} characters`
 }
 
-/** Why a name is not a DNS label; empty when it is. */
+/** Why a name is not a DNS label; empty if it is. */
 export function dnsLabelErrors(name: string): readonly string[] {
   return [...(name.length > 63 ? [tooLong(63)] : []), ...(label.test(name) ? [] : [labelWords])]
 }
 
-/** Why a name breaks a rule; empty when it does not. */
+/** Why a name violates a rule; empty if it does not. */
 export function nameErrors(name: string, rule: NameRule): readonly string[] {
   switch (rule) {
     case 'label':
@@ -57,7 +57,7 @@ export function nameErrors(name: string, rule: NameRule): readonly string[] {
   }
 }
 
-/** Why a text is not a label or annotation key (`domain/name`); empty when it is one. */
+/** Why a text is not a label or annotation key (`domain/name`); empty if it is. */
 export function qualifiedNameErrors(key: string): readonly string[] {
   const cached = goodKeys.has(key)
   if (cached) return []
@@ -82,7 +82,7 @@ export function qualifiedNameErrors(key: string): readonly string[] {
 
 const goodKeys = new Set<string>()
 const goodValues = new Set<string>()
-/** Bound of the two sets; label keys and values repeat endlessly. */
+/** Limit of both caches; label keys and values repeat often. */
 const maxRemembered = 10_000
 
 function remember(set: Set<string>, text: string): void {
@@ -90,7 +90,7 @@ function remember(set: Set<string>, text: string): void {
   set.add(text)
 }
 
-/** Why a text is not a label value; empty when it is one. */
+/** Why a text is not a label value; empty if it is. */
 export function labelValueErrors(value: string): readonly string[] {
   if (goodValues.has(value)) return []
   const errors = [
@@ -114,7 +114,7 @@ export function labelErrors(labels: unknown, path: string): readonly FieldError[
   return errors
 }
 
-/** Keys of annotations are label keys without regard to case; their total size is bounded. */
+/** Annotation keys are validated like lower-cased label keys; their total size is limited. */
 function annotationErrors(annotations: unknown, path: string): readonly FieldError[] {
   if (!isRecord(annotations)) return []
   const errors: FieldError[] = []
@@ -131,7 +131,7 @@ function annotationErrors(annotations: unknown, path: string): readonly FieldErr
   return errors
 }
 
-/** Checks what a template gives the objects that are made from it. */
+/** Validates the metadata of a template. */
 export function templateMetadataErrors(
   metadata: Readonly<Record<string, unknown>> | undefined,
   path: string,
@@ -144,12 +144,12 @@ export function templateMetadataErrors(
 
 const maxAnnotationBytes = 262_144
 
-/** Fields of metadata that no update may change. */
+/** Immutable metadata fields. */
 const immutableFields = ['name', 'namespace', 'uid', 'creationTimestamp'] as const
 
 /**
- * Checks an object's metadata. `old` is given on update; `knowsFinalizers` says that a finalizer without a domain
- * must be one of Kubernetes' own.
+ * Validates an object's metadata. `old` is given for an update; with `knowsFinalizers`, finalizers without a domain
+ * must be Kubernetes' own.
  */
 export function metadataErrors(
   object: StoredObject,
@@ -178,10 +178,10 @@ export function metadataErrors(
   return errors
 }
 
-/** Finalizers of Kubernetes itself, which alone go without a domain. */
+/** Kubernetes' own finalizers, the only ones without a domain. */
 const standardFinalizers: ReadonlySet<unknown> = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 
-/** Why a text is no finalizer; empty when it is one. */
+/** Why a text is not a finalizer; empty if it is. */
 export function finalizerNameErrors(value: unknown): readonly string[] {
   if (typeof value !== 'string') return []
   const errors = qualifiedNameErrors(value)
@@ -193,7 +193,7 @@ function finalizerErrors(finalizers: unknown, knowsFinalizers: boolean): readonl
   if (!Array.isArray(finalizers)) return []
   return finalizers.flatMap((value: unknown, index) => {
     const malformed = typeof value === 'string' ? qualifiedNameErrors(value) : []
-    // One that is well-formed and yet none of Kubernetes' own is reported by its place.
+    // A well-formed finalizer that is not Kubernetes' own is reported with its index.
     const field = malformed.length > 0 ? 'metadata.finalizers' : `metadata.finalizers[${index}]`
     const words = knowsFinalizers ? finalizerNameErrors(value) : malformed
     return words.map((detail): FieldError => ({ kind: 'invalid', field, value, detail }))

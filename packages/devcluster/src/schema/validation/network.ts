@@ -13,7 +13,7 @@ const portRange = 'must be between 1 and 65535, inclusive'
 const addressWords = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
 const protocols = ['SCTP', 'TCP', 'UDP']
 
-/** Why a name may stand before no slash of a path such as `example.com/controller`; empty when it may. */
+/** Why a text is not a path such as `example.com/controller`; empty if it is. */
 function domainPathErrors(text: string): readonly string[] {
   const [domain = '', ...rest] = text.split('/')
   if (rest.length === 0) return ['must be a domain-prefixed path (such as "acme.io/foo")']
@@ -24,7 +24,7 @@ function domainPathErrors(text: string): readonly string[] {
   return errors
 }
 
-/** Checks a text such as `example.com/controller`. */
+/** Validates a text such as `example.com/controller`. */
 export function checkDomainPath(text: unknown, path: string, found: Findings): void {
   if (text === undefined || text === '') return found.required(path)
   if (typeof text === 'string') for (const words of domainPathErrors(text)) found.invalid(path, text, words)
@@ -54,7 +54,7 @@ function checkHost(host: unknown, path: string, found: Findings): void {
   for (const words of nameErrors(host, 'subdomain')) found.invalid(path, host, words)
 }
 
-/** An ingress leads somewhere, by absolute paths. */
+/** An ingress needs a backend and absolute paths. */
 export const checkIngress: Check = (object, _old, found) => {
   const spec = (object['spec'] ?? {}) as Loose
   const rules = listOf(spec, 'rules')
@@ -173,12 +173,12 @@ function networkOf(text: unknown): Network | undefined {
 
 const cidrWords = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
 
-/** Checks a network such as `10.0.0.0/8`. */
+/** Validates a network such as `10.0.0.0/8`. */
 export function checkCidr(text: unknown, path: string, found: Findings): void {
   if (networkOf(text) === undefined) found.invalid(path, text, cidrWords)
 }
 
-/** Rules of a policy name ports and peers, of one sort each. */
+/** Validates ports and peers of a network policy. */
 export const checkNetworkPolicy: Check = (object, _old, found) => {
   const spec = (object['spec'] ?? {}) as Loose
   checkLabelSelector(spec['podSelector'], 'spec.podSelector', found)
@@ -247,7 +247,7 @@ function isWithin(part: Network, whole: Network): boolean {
   return part.base < 0n || part.base >> BigInt(part.length - whole.length) === whole.base
 }
 
-/** Checks the address of an endpoint, which is not an address that only one host knows. */
+/** Validates an endpoint's address, which must not be local to a host. */
 function checkEndpointAddress(address: string, path: string, found: Findings): void {
   if (isIP(address) === 0) return found.invalid(path, address, addressWords)
   const why =
@@ -261,7 +261,7 @@ function checkEndpointAddress(address: string, path: string, found: Findings): v
   if (why !== undefined) found.invalid(path, address, why)
 }
 
-/** The embedded API server may be where only this host reaches it. */
+/** The embedded API server may have a loopback address. */
 const isApiServers = ({ metadata: { name, namespace } }: StoredObject): boolean =>
   name === 'kubernetes' && namespace === 'default'
 
@@ -305,7 +305,7 @@ export const checkEndpointSlice: Check = (object, _old, found) => {
     if (addresses.length === 0) found.required(`${at}.addresses`, 'must contain at least 1 address')
     for (const [position, address] of addresses.entries()) {
       const family = isIP(address)
-      // One of the other family is reported without its number.
+      // An address of the other family is reported without its index.
       if (type !== 'FQDN' && family !== 0 && `IPv${family}` !== type) {
         if (type === 'IPv4' || type === 'IPv6')
           found.invalid(`${at}.addresses`, address, `must be an ${type} address`)
@@ -340,7 +340,7 @@ function checkSliceAddress(address: string, type: unknown, path: string, found: 
   checkEndpointAddress(address, path, found)
 }
 
-/** Fields that only some types of service have. */
+/** Fields of certain service types only. */
 export function checkServiceFields(spec: Loose, found: Findings): void {
   const { type } = spec
   if (type === 'ExternalName') {

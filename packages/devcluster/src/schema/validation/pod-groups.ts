@@ -1,4 +1,4 @@
-/** PodGroups and Workloads of `scheduling.k8s.io/v1alpha2` (gangs.md 5.2). */
+/** Validation of PodGroups and Workloads of `scheduling.k8s.io/v1alpha2` (gangs.md 5.2). */
 import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
@@ -30,7 +30,7 @@ export function checkWorkload(object: StoredObject, old: StoredObject | undefine
   const templates = listOf(spec, 'podGroupTemplates')
   if (old !== undefined) {
     const before = old['spec'] as Loose | undefined
-    // Who runs it may be said later, once.
+    // It may be set later, once.
     if (before?.['controllerRef'] !== undefined)
       found.immutable('spec.controllerRef', spec['controllerRef'], before['controllerRef'], jsonEqual)
     return found.immutable(path, templates, before?.['podGroupTemplates'], jsonEqual)
@@ -48,7 +48,7 @@ export function checkWorkload(object: StoredObject, old: StoredObject | undefine
   }
 }
 
-/** What a group and the template of one have in common. */
+/** The common fields of a group and its template. */
 function checkGroupSpec(spec: Loose, path: string, found: Findings): void {
   checkPolicy(spec['schedulingPolicy'], `${path}.schedulingPolicy`, found)
   const keys = listOf(spec['schedulingConstraints'], 'topology')
@@ -66,7 +66,7 @@ function checkGroupSpec(spec: Loose, path: string, found: Findings): void {
     found.invalid(`${path}.priority`, priority, `must be less than or equal to ${highestPriority}`)
 }
 
-/** Who runs a Workload: not asked whether it is there. */
+/** Validates the controller reference of a Workload, which need not exist. */
 function checkController(reference: Loose | undefined, path: string, found: Findings): void {
   if (reference === undefined) return
   const { apiGroup, kind, name } = reference
@@ -82,7 +82,7 @@ function checkController(reference: Loose | undefined, path: string, found: Find
 }
 
 function checkPolicy(policy: Loose = {}, path: string, found: Findings): void {
-  // A null is none.
+  // Null counts as absent.
   const given = ['basic', 'gang'].filter((each) => (ownValue(policy, each) ?? null) !== null)
   if (given.length === 0) return found.invalid(path, '', 'must specify one of: `basic`, `gang`')
   if (given.length > 1)

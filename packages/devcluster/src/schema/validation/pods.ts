@@ -66,7 +66,7 @@ function checkResourceClaims(claims: readonly Loose[], path: string, found: Find
   }
 }
 
-/** A pod that names its system has no fields of another one. */
+/** A pod with an OS must not have fields of another one. */
 function checkOs(spec: Loose, path: string, found: Findings): void {
   const os: Loose | undefined = spec['os']
   if (os === undefined) return
@@ -128,7 +128,7 @@ function checkDns(spec: Loose, path: string, found: Findings): void {
   }
 }
 
-/** Search domains may hold underscores. */
+/** Search domains may contain underscores. */
 function searchErrors(domain: string): readonly string[] {
   return nameErrors(domain.replaceAll('_', '-'), 'subdomain')
 }
@@ -182,7 +182,7 @@ function checkPodSecurity(spec: Loose, path: string, found: Findings): void {
   }
 }
 
-/** Requests and limits of a pod as a whole: CPU, memory and huge pages, and not less than its containers ask for. */
+/** Pod-level requests and limits: CPU, memory and huge pages, not less than those of its containers. */
 function checkPodResources(spec: Loose, path: string, found: Findings): void {
   const resources: Loose | undefined = spec['resources']
   if (resources === undefined) return
@@ -216,7 +216,7 @@ function checkInitContainers(spec: Loose, path: string, context: PodContext, fou
   }
 }
 
-/** Two containers of a pod cannot take the same port of the host. */
+/** Two containers of a pod cannot use the same host port. */
 function checkHostPorts(spec: Loose, path: string, found: Findings): void {
   const taken = new Set<string>()
   for (const [index, container] of listOf(spec, 'containers').entries()) {
@@ -271,7 +271,6 @@ function checkGates(gates: readonly Loose[], path: string, found: Findings): voi
   }
 }
 
-/** Checks the template of a workload. */
 export function checkTemplate(template: Loose | undefined, path: string, found: Findings): void {
   if (template === undefined) return
   found.errors.push(...labelErrors(template['metadata']?.labels, `${path}.labels`))
@@ -283,7 +282,7 @@ export function checkTemplate(template: Loose | undefined, path: string, found: 
   }
 }
 
-/** A template that no workload uses yet. */
+/** Validates a PodTemplate object. */
 export function checkPodTemplate(
   object: StoredObject,
   _old: StoredObject | undefined,
@@ -319,7 +318,7 @@ export function checkPod(pod: StoredObject, old: StoredObject | undefined, found
     found.forbidden('spec', podChanges)
 }
 
-/** In templates, Kubernetes lets it pass. */
+/** Images are required in pods; Kubernetes accepts templates without them. */
 function checkImages(spec: Loose, found: Findings): void {
   for (const list of ['containers', 'initContainers']) {
     for (const [index, { image }] of listOf(spec, list).entries()) {
@@ -343,9 +342,9 @@ function withoutMutable(spec: Loose, before: Loose): Loose {
     ...fixed,
     containers: listOf(spec, 'containers').map(withoutImage),
     initContainers: listOf(spec, 'initContainers').map(withoutImage),
-    // A pod is bound to a node once.
+    // A pod is bound once.
     nodeName: before['nodeName'] === undefined || before['nodeName'] === '' ? undefined : spec['nodeName'],
-    // A pod that is held back may still be directed elsewhere.
+    // Node selection of a pod with scheduling gates may change.
     ...(gated ? { nodeSelector: undefined, affinity: undefined } : {}),
     ...(before['terminationGracePeriodSeconds'] < 0 ? { terminationGracePeriodSeconds: undefined } : {}),
   }

@@ -36,7 +36,7 @@ const scopes: ReadonlySet<unknown> = new Set([
   'VolumeAttributesClass',
 ])
 
-/** Whether a quota of a resource can be bounded to a scope. */
+/** Whether a quota with this scope may limit the resource. */
 function admits(scope: unknown, resource: string): boolean {
   if (!scopes.has(scope)) return true
   if (scope === 'BestEffort') return resource === 'pods'
@@ -45,7 +45,7 @@ function admits(scope: unknown, resource: string): boolean {
   return resource === 'pods' || computeResources.includes(resource)
 }
 
-/** Checks what a quota counts, and within which scopes. */
+/** Validates the resources and scopes of a quota. */
 export function checkResourceQuota(
   object: StoredObject,
   _old: StoredObject | undefined,

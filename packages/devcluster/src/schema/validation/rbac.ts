@@ -10,7 +10,7 @@ type Check = (object: StoredObject, old: StoredObject | undefined, found: Findin
 
 const group = 'rbac.authorization.k8s.io'
 
-/** Roles of a namespace say nothing about paths, which have no namespace. */
+/** A Role cannot have rules for non-resource paths. */
 export const checkRole: Check = (object, _old, found) => checkRules(object, true, found)
 
 export const checkClusterRole: Check = (object, _old, found) => {
@@ -58,7 +58,7 @@ function checkRule(rule: Loose, path: string, isNamespaced: boolean, found: Find
   }
 }
 
-/** In a RoleBinding, a service account without namespace is one of the binding's own. */
+/** In a RoleBinding, a service account without a namespace is in that of the binding. */
 export const checkRoleBinding: Check = (object, old, found) => {
   found.oneOf('roleRef.kind', (object['roleRef'] as Loose | undefined)?.['kind'] ?? '', [
     'ClusterRole',

@@ -2,7 +2,7 @@ import { ownValue } from '@tenon/api'
 import type { FieldError } from '../../contract.ts'
 import type { Loose } from '../columns/cells.ts'
 
-/** Collects field errors in the order they are found. */
+/** Collects field errors in order. */
 export class Findings {
   readonly errors: FieldError[] = []
 
@@ -35,20 +35,19 @@ export class Findings {
     this.errors.push({ kind: 'notFound', field, value, detail: '' })
   }
 
-  /** Reports a value that is given and not among `supported`. */
+  /** Reports a value that is set but not in `supported`. */
   oneOf(field: string, value: unknown, supported: readonly string[]): void {
     if (value === undefined || supported.includes(value as string)) return
     const words = [...supported].sort().map((one) => JSON.stringify(one))
     this.errors.push({ kind: 'notSupported', field, value, detail: `supported values: ${words.join(', ')}` })
   }
 
-  /** Reports a negative number. */
   notNegative(field: string, value: unknown): void {
     if (typeof value === 'number' && value < 0)
       this.invalid(field, value, 'must be greater than or equal to 0')
   }
 
-  /** Reports a change of a field that may not change. */
+  /** Reports a change of an immutable field. */
   immutable(field: string, now: unknown, before: unknown, same: (a: unknown, b: unknown) => boolean): void {
     if (!same(now, before)) this.invalid(field, now, 'field is immutable')
   }
@@ -60,7 +59,7 @@ export function textsOf(record: Loose | undefined, field: string): readonly stri
   return Array.isArray(list) ? list.filter((each): each is string => typeof each === 'string') : []
 }
 
-/** A list field, empty when absent or no list. */
+/** A list field; empty if it is absent or not a list. */
 export function listOf(record: Loose | undefined, field: string): readonly Loose[] {
   const list: unknown = ownValue(record, field)
   return Array.isArray(list)

@@ -35,7 +35,7 @@ export function checkTolerations(tolerations: readonly Loose[], path: string, fo
     ) {
       for (const words of labelValueErrors(value)) found.invalid(`${at}.operator`, value, words)
     }
-    // Kubernetes has Gt and Lt too, where a feature gate enables them that is off by default.
+    // Kubernetes also has Gt and Lt, behind a feature gate that is off by default.
     if (operator !== '') found.oneOf(`${at}.operator`, operator, ['Equal', 'Exists'])
     if (effect !== '') found.oneOf(`${at}.effect`, effect, effects)
   }
@@ -96,7 +96,7 @@ function checkNodeTerm(term: Loose, path: string, found: Findings): void {
   }
 }
 
-/** Values that no label can have are refused in what is required; a preference may name them. */
+/** Invalid label values are refused in required terms; preferences may contain them. */
 function checkNodeValues(term: Loose, path: string, found: Findings): void {
   for (const [index, requirement] of listOf(term, 'matchExpressions').entries()) {
     const values: unknown = requirement['values']
@@ -158,7 +158,7 @@ function checkNodeAffinity(affinity: Loose, path: string, found: Findings): void
   }
 }
 
-/** A key that a selector names twice cannot be one that it is to match: that adds a third. */
+/** A key that a selector already names twice must not be in matchLabelKeys, which adds it once more. */
 function checkTwiceSelected(term: Loose, path: string, found: Findings): void {
   const selector: Loose | undefined = term['labelSelector']
   const seen = new Set<unknown>(Object.keys(selector?.['matchLabels'] ?? {}))
@@ -229,7 +229,7 @@ export function checkTopologySpread(constraints: readonly Loose[], path: string,
       }
     }
     const pairOf = (each: Loose) => `{${each['topologyKey']}, ${each['whenUnsatisfiable']}}`
-    // The earlier of two is the one that is reported.
+    // The earlier of two duplicates is reported.
     if (constraints.slice(index + 1).some((later) => pairOf(later) === pairOf(constraint))) {
       found.duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, pairOf(constraint))
     }

@@ -32,7 +32,7 @@ export function checkLabelSelector(selector: Loose | undefined, path: string, fo
 
 const operators: ReadonlySet<unknown> = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist'])
 
-/** Whether a selector can be asked what it selects. */
+/** Whether a selector can be evaluated. */
 export function isSelector(selector: Loose | undefined): boolean {
   if (labelErrors(selector?.['matchLabels'], '').length > 0) return false
   return listOf(selector, 'matchExpressions').every(({ key, operator, values }) => {
@@ -43,7 +43,7 @@ export function isSelector(selector: Loose | undefined): boolean {
   })
 }
 
-/** Whether a selector selects everything there is. */
+/** Whether a selector is empty and so selects everything. */
 export function isEmptySelector(selector: Loose | undefined): boolean {
   return (
     Object.keys(selector?.['matchLabels'] ?? {}).length === 0 &&

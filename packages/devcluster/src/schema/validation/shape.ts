@@ -2,7 +2,7 @@ import { isQuantity, ownValue } from '@tenon/api'
 import type { FieldError, ResourceDefinition, SchemaNode } from '../../contract.ts'
 import { propertiesOf, type ShapeNode } from '../shape-node.ts'
 
-/** Required by the models, yet absent or empty on sound objects. */
+/** Required in the models, but absent or empty in valid objects. */
 const lenientFields = new Set([
   'io.k8s.api.storage.v1.CSINodeSpec.drivers',
   'io.k8s.api.discovery.v1.EndpointSlice.endpoints',
@@ -21,14 +21,14 @@ const lenientFields = new Set([
   'io.k8s.api.resource.v1.DeviceSubRequest.name',
   'io.k8s.api.resource.v1.DeviceTaint.key',
   'io.k8s.api.resource.v1beta2.DeviceTaint.key',
-  // An empty one is what is missing, and is refused as such.
+  // An empty spec is refused as missing.
   'io.k8s.api.scheduling.v1alpha2.PodGroup.spec',
   'io.k8s.api.scheduling.v1alpha2.PodGroupSpec.schedulingPolicy',
   'io.k8s.api.scheduling.v1alpha2.PodGroupTemplate.schedulingPolicy',
   'io.k8s.api.scheduling.v1alpha2.Workload.spec',
 ])
 
-/** Required text where an empty one is none. */
+/** Required texts for which empty means missing. */
 const neverEmpty = new Set([
   'name',
   'key',
@@ -46,9 +46,8 @@ const neverEmpty = new Set([
 ])
 
 /**
- * Checks types, required fields and quantities against a built-in shape, status aside. Kinds add
- * their own checks. `known` is a value of the same place that is sound: what is shared with it is not
- * looked at again.
+ * Validates types, required fields and quantities with a built-in schema, except status. Kinds add their own
+ * validation. Parts shared with `known`, a valid value of the same field, are skipped.
  */
 export function checkShape(
   value: unknown,
@@ -96,15 +95,15 @@ function checkScalar(value: unknown, node: ShapeNode, path: string, errors: Fiel
 
 const isInt32 = (value: number): boolean => value >= -2_147_483_648 && value <= 2_147_483_647
 
-/** The type of a field in the words of decoding errors. */
+/** The Go type of a field, as in decoding errors. */
 function goType(node: ShapeNode): string {
   if (node.type === 'boolean') return 'bool'
   return node.format === undefined || node.format === '' ? node.type : node.format
 }
 
 /**
- * Why an object of a built-in kind cannot even be read (a text where a number belongs), as the API
- * server answers with code 400; undefined when none of its errors is of that kind.
+ * Why an object of a built-in kind cannot be decoded (a text instead of a number), which the API server reports with
+ * code 400; undefined if it can.
  */
 export function decodingError(
   { kind, version }: ResourceDefinition,
@@ -153,7 +152,7 @@ function checkRecord(
   }
   const values = node.additionalProperties
   for (const key in record) {
-    // Who writes status is part of the cluster.
+    // Status is only written by parts of the cluster.
     if (path === '' && key === 'status') continue
     const value = ownValue(record, key)
     const child: SchemaNode | undefined = ownValue(properties, key) ?? values
@@ -169,7 +168,7 @@ function checkRecord(
   }
 }
 
-/** The most frequent case, sound at a glance. */
+/** A fast check for the most frequent case. */
 function isPlainText(value: unknown, node: ShapeNode): boolean {
   return typeof value === 'string' && node.type === 'string' && node.quantity !== true
 }

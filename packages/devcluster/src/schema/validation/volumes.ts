@@ -5,7 +5,10 @@ import { checkFieldReference, checkResourceReference } from './field-references.
 import { dnsLabelErrors, nameErrors } from './metadata.ts'
 import { type Findings, listOf } from './reporting.ts'
 
-/** Checks the volumes of a pod. @returns their names. */
+/**
+ * Validates the volumes of a pod.
+ * @returns their names.
+ */
 export function checkVolumes(volumes: readonly Loose[], path: string, found: Findings): ReadonlySet<string> {
   const names = new Set<string>()
   for (const [index, volume] of volumes.entries()) {
@@ -38,7 +41,7 @@ function checkMode(mode: unknown, path: string, found: Findings): void {
     found.invalid(path, mode, 'must be a number between 0 and 0777 (octal), both inclusive')
 }
 
-/** Whether a path stays below where it starts. */
+/** Whether a path is relative and does not go up. */
 function checkLocalPath(value: unknown, path: string, found: Findings): void {
   if (value === undefined || value === '') return found.required(path)
   if (typeof value !== 'string') return
@@ -48,7 +51,7 @@ function checkLocalPath(value: unknown, path: string, found: Findings): void {
     found.invalid(path, value, "must not start with '..'")
 }
 
-/** Refuses paths that go up. */
+/** Refuses paths with `..`. */
 export function checkNoBacksteps(value: string, path: string, found: Findings): void {
   if (value.split('/').includes('..')) found.invalid(path, value, "must not contain '..'")
 }
@@ -64,7 +67,7 @@ function checkItems(source: Loose, path: string, found: Findings): void {
 
 function checkDownward(source: Loose, path: string, found: Findings): void {
   for (const { path: file, fieldRef, resourceFieldRef, mode } of listOf(source, 'items')) {
-    // Items are reported without their number.
+    // Reported without the index of the item.
     if (file === undefined || file === '') found.required(`${path}.path`)
     else checkLocalPath(file, `${path}.path`, found)
     if (fieldRef !== undefined) {
@@ -225,7 +228,7 @@ const checks: Readonly<Record<string, SourceCheck>> = {
   azureDisk: required('diskName', 'diskURI'),
 }
 
-/** Checks the sources that volumes of pods and PersistentVolumes have in common. */
+/** Validates volume sources of pods and PersistentVolumes. */
 export function checkVolumeSource(source: string, value: Loose, path: string, found: Findings): void {
   if (source !== 'csi') ownValue(checks, source)?.(value, path, found)
 }

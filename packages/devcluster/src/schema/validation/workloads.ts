@@ -20,7 +20,7 @@ function oldSpecOf(old: StoredObject | undefined): Loose | undefined {
   return old === undefined ? undefined : specOf(old)
 }
 
-/** Selector and template, which every workload has. `template` is what its pods will be made of. */
+/** Validates selector and template of a workload. `template` is the one that its pods are created from. */
 function checkSelectedTemplate(
   spec: Loose,
   workload: string,
@@ -29,7 +29,7 @@ function checkSelectedTemplate(
 ): void {
   const { selector } = spec
   if (selector === undefined) {
-    // Without one a DaemonSet selects nothing, and so not its own pods.
+    // A DaemonSet without a selector selects nothing, and so not its own pods.
     if (workload !== 'daemonset') found.required('spec.selector')
   } else if (isEmptySelector(selector))
     found.invalid('spec.selector', selector, `empty selector is invalid for ${workload}`)
@@ -61,7 +61,7 @@ function alwaysRestarts(spec: Loose, kind: string, found: Findings): void {
   }
 }
 
-/** Checks `25%` or a whole number; `path` names the field. */
+/** Validates `25%` or an integer; `path` names the field. */
 export function checkIntOrPercent(value: unknown, path: string, found: Findings): void {
   if (typeof value === 'number') found.notNegative(path, value)
   else if (typeof value === 'string' && !/^\d+%$/.test(value)) {
@@ -73,7 +73,7 @@ export function checkIntOrPercent(value: unknown, path: string, found: Findings)
   }
 }
 
-/** Checks that a percentage is none of more than there are. */
+/** Refuses percentages above 100 %. */
 export function checkAtMostAll(value: unknown, path: string, found: Findings): void {
   if (typeof value === 'string' && /^\d+%$/.test(value) && Number.parseInt(value, 10) > 100) {
     found.invalid(path, value, 'must not be greater than 100%')
@@ -84,7 +84,7 @@ function isZero(value: unknown): boolean {
   return value === 0 || value === '0%'
 }
 
-/** The number of an amount or of a percentage; undefined when it has none. */
+/** The number of an amount or percentage; undefined if it is invalid. */
 function amountOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value
   return typeof value === 'string' && /^\d+%$/.test(value) ? Number.parseInt(value, 10) : undefined
@@ -172,8 +172,8 @@ const statefulSetMutable: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The template as the controller will complete it: each claim template is a volume of the pods, in the
- * place of a volume of that name, and host name and subdomain come from the set.
+ * The template as completed by the controller: each claim template is a volume, replacing one of that name, and host
+ * name and subdomain come from the set.
  */
 function completedTemplate(spec: Loose): Loose | undefined {
   const { template, volumeClaimTemplates } = spec
@@ -256,7 +256,7 @@ export const checkJob: Check = (object, old, found) => {
   if (before === undefined) return
   for (const field of jobImmutable)
     found.immutable(`spec.${field}`, ownValue(spec, field), ownValue(before, field), jsonEqual)
-  // A suspended job that never ran may still be directed elsewhere.
+  // Node selection of a suspended job that never ran may change.
   const mayChange =
     before['suspend'] === true && (old?.['status'] as Loose | undefined)?.['startTime'] === undefined
   if (!mayChange) found.immutable('spec.template', spec['template'], before['template'], jsonEqual)
@@ -279,7 +279,7 @@ export const checkCronJob: Check = (object, old, found) => {
   if (job !== undefined) checkJobSpec(job, 'spec.jobTemplate.spec', true, found)
 }
 
-/** Eleven characters are kept for the time in the names of its Jobs. */
+/** Eleven characters are reserved for the timestamp in the names of its Jobs. */
 const longestCronJobName = 52
 
 function checkSchedule(spec: Loose, before: Loose | undefined, found: Findings): void {

@@ -1,4 +1,4 @@
-/** What requests may take of a capacity that several claims share. */
+/** Request policies of shared device capacity. */
 import { ownValue, quantityNanos } from '@tenon/api'
 import type { Loose } from '../../columns/cells.ts'
 import type { Findings } from '../reporting.ts'
@@ -7,7 +7,7 @@ import { checkOnce } from './parts.ts'
 const mostValues = 10
 const nano = 1_000_000_000n
 
-/** Checks the policy of a capacity; quantities are known to be some. */
+/** Validates the policy of a capacity, whose quantities are valid. */
 export function checkCapacity(capacity: Loose, path: string, found: Findings): void {
   const policy = capacity['requestPolicy'] as Loose | undefined
   if (policy === undefined) return
@@ -29,9 +29,9 @@ export function checkCapacity(capacity: Loose, path: string, found: Findings): v
 
 /** In billionths. */
 interface Bounds {
-  /** All of the capacity. */
+  /** The whole capacity. */
   readonly whole: bigint
-  /** What a request takes that names no amount. */
+  /** The amount of a request without one. */
   readonly usual: bigint
 }
 

@@ -1,4 +1,4 @@
-/** Claims on devices and classes of them, as the API server checks what users write of them. */
+/** Validation of ResourceClaims and DeviceClasses. */
 import { deviceSelectorProblem } from '@tenon/cel'
 import type { StoredObject } from '../../../contract.ts'
 import type { Loose } from '../../columns/cells.ts'
@@ -8,16 +8,16 @@ import { type Findings, listOf, textsOf } from '../reporting.ts'
 import { checkDriverName } from '../volumes.ts'
 import { checkItems, checkName, checkOnce, checkQualified, checkToleration } from './parts.ts'
 
-/** Bounds of the API. */
+/** Limits of the API. */
 const most = { requests: 32, alternatives: 8, selectors: 32, constraints: 32, configs: 32 }
 const longestExpression = 10 * 1024
 const longestParameters = 10 * 1024
 const extendedResource = /^(?!requests\.)[^/]+\/.+$/
 
-/** Names of requests, each with those of its alternatives. */
+/** Names of requests, each with those of its subrequests. */
 type RequestNames = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Checks a claim; its spec never changes. */
+/** Validates a claim; its spec is immutable. */
 export function checkResourceClaim(
   object: StoredObject,
   old: StoredObject | undefined,
@@ -27,7 +27,7 @@ export function checkResourceClaim(
   checkClaim(devicesOf(object['spec']), 'spec.devices', found)
 }
 
-/** Checks a template of claims; its spec never changes. */
+/** Validates a claim template; its spec is immutable. */
 export function checkResourceClaimTemplate(
   object: StoredObject,
   old: StoredObject | undefined,
@@ -55,7 +55,7 @@ export function checkDeviceClass(
     found.invalid('spec.extendedResourceName', name, 'must be a valid extended resource name')
 }
 
-/** Whether a resource is none of Kubernetes' own. */
+/** Whether a resource is not one of Kubernetes' own. */
 function isExtendedResource(name: string): boolean {
   const domain = name.slice(0, Math.max(0, name.indexOf('/')))
   return extendedResource.test(name) && domain !== 'kubernetes.io' && !domain.endsWith('.kubernetes.io')
@@ -143,7 +143,7 @@ function checkExpression(text: string, path: string, found: Findings): void {
   if (problem !== undefined) found.invalid(path, text, `compilation failed: ${problem}`)
 }
 
-/** Checks the requests that something is about. */
+/** Validates references to requests. */
 function checkReferences(record: Loose, names: RequestNames, path: string, found: Findings): void {
   const requests = textsOf(record, 'requests')
   if (requests.length > most.requests)
@@ -174,7 +174,7 @@ function checkConstraint({ matchAttribute, distinctAttribute }: Loose, path: str
     found.invalid(at, attribute, 'a fully qualified name must be a domain and a name separated by a slash')
 }
 
-/** Checks parameters for a driver, which nobody else reads. */
+/** Validates driver parameters, which only the driver reads. */
 function checkOpaque(config: Loose, path: string, found: Findings): void {
   const opaque = config['opaque'] as Loose | undefined
   if (opaque === undefined) return found.required(`${path}.opaque`)

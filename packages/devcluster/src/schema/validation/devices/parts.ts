@@ -1,4 +1,4 @@
-/** Names, taints and lists, which claims, slices and rules have in common. */
+/** Validation of names, taints and lists in claims, slices and taint rules. */
 import type { Loose } from '../../columns/cells.ts'
 import { dnsLabelErrors, labelValueErrors, nameErrors, qualifiedNameErrors } from '../metadata.ts'
 import { type Findings, listOf } from '../reporting.ts'
@@ -11,18 +11,18 @@ const identifierWords =
   "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters " +
   "or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
 
-/** Checks a DNS label; of an empty one the API server says that it is invalid. */
+/** Validates a DNS label; an empty one is reported as invalid. */
 export function checkName(value: unknown, path: string, found: Findings): void {
   for (const words of dnsLabelErrors(String(value ?? ''))) found.invalid(path, value ?? '', words)
 }
 
-/** Checks a DNS label of which the API server says that it is required. */
+/** Validates a DNS label; an empty one is reported as required. */
 export function checkRequiredName(value: unknown, path: string, found: Findings): void {
   if (value === undefined || value === '') found.required(path)
   else checkName(value, path, found)
 }
 
-/** Checks the name of a pool: DNS subdomains with slashes between them. */
+/** Validates a pool name: DNS subdomains separated by slashes. */
 export function checkPoolName(name: unknown, path: string, found: Findings): void {
   if (name === undefined || name === '') return found.required(path)
   const text = String(name)
@@ -31,10 +31,10 @@ export function checkPoolName(name: unknown, path: string, found: Findings): voi
     for (const words of nameErrors(part, 'subdomain')) found.invalid(path, part, words)
 }
 
-/** Checks the name of an attribute or a capacity: an identifier, with a domain before it or not. */
+/** Validates the name of an attribute or capacity: an identifier with an optional domain. */
 export function checkQualified(name: string, path: string, found: Findings): void {
   const [first = '', second, third] = name.split('/')
-  // The API server does not look at names with several slashes.
+  // The API server does not check names with several slashes.
   if (third !== undefined) return
   if (second === undefined) return checkIdentifier(first, path, found)
   if (first === '') found.invalid(path, '', 'the domain must not be empty')
@@ -48,7 +48,7 @@ function checkIdentifier(name: string, path: string, found: Findings): void {
   if (!identifier.test(name)) found.invalid(path, name, identifierWords)
 }
 
-/** Checks the items of a list that is not too long; of a longer one the API server says no more. */
+/** Validates the items of a list; if it is too long, only that is reported. */
 export function checkItems(
   record: Loose | undefined,
   field: string,
@@ -61,7 +61,7 @@ export function checkItems(
   for (const [index, item] of items.entries()) check(item, `${at}[${index}]`)
 }
 
-/** Reports the items of a list that another one before them equals. */
+/** Reports duplicate items of a list. */
 export function checkOnce(keys: readonly unknown[], path: string, found: Findings): void {
   const seen = new Set<unknown>()
   for (const [index, key] of keys.entries()) {
@@ -70,7 +70,7 @@ export function checkOnce(keys: readonly unknown[], path: string, found: Finding
   }
 }
 
-/** Checks a taint of a device, or of a rule. */
+/** Validates a device taint. */
 export function checkTaint({ key, value, effect }: Loose, path: string, found: Findings): void {
   checkLabelKey(key, `${path}.key`, found)
   for (const words of labelValueErrors(String(value ?? ''))) found.invalid(`${path}.value`, value, words)
@@ -78,7 +78,7 @@ export function checkTaint({ key, value, effect }: Loose, path: string, found: F
   else found.oneOf(`${path}.effect`, effect, effects)
 }
 
-/** Checks a toleration of such taints. */
+/** Validates a toleration of device taints. */
 export function checkToleration(
   { key, operator = 'Equal', value, effect }: Loose,
   path: string,

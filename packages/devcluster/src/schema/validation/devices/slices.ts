@@ -1,4 +1,4 @@
-/** Slices of devices, and rules that taint some of them, as the API server checks them. */
+/** Validation of ResourceSlices and DeviceTaintRules. */
 import { ownValue } from '@tenon/api'
 import type { StoredObject } from '../../../contract.ts'
 import type { Loose } from '../../columns/cells.ts'
@@ -18,10 +18,10 @@ import {
   checkTaint,
 } from './parts.ts'
 
-/** Bounds of the API. */
+/** Limits of the API. */
 const most = {
   devices: 128,
-  /** Where a device has taints, draws on counters, or has lists as attributes. */
+  /** The limit for devices with taints, counters or list attributes. */
   advancedDevices: 64,
   sets: 8,
   counters: 32,
@@ -39,7 +39,7 @@ const version = new RegExp(
     String.raw`(-${prerelease}(\.${prerelease})*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?$`,
 )
 
-/** Checks a slice; where and whose its devices are never changes. */
+/** Validates a slice; its pool and node selection are immutable. */
 export function checkResourceSlice(
   object: StoredObject,
   old: StoredObject | undefined,
@@ -72,7 +72,6 @@ export function checkResourceSlice(
   )
 }
 
-/** Checks a rule that taints devices. */
 export function checkDeviceTaintRule(
   object: StoredObject,
   _old: StoredObject | undefined,
@@ -99,7 +98,7 @@ function checkPool({ name, generation, resourceSliceCount }: Loose, found: Findi
     found.invalid('spec.pool.generation', generation, 'must be greater than or equal to zero')
 }
 
-/** Exactly one of the fields says from where devices can be reached. */
+/** Exactly one of the fields must say which nodes have access to the devices. */
 function checkPlace(record: Loose, path: string, fields: readonly string[], found: Findings): void {
   const { nodeName, nodeSelector } = record
   if (nodeName === '')
@@ -118,7 +117,7 @@ function checkPlace(record: Loose, path: string, fields: readonly string[], foun
   if (given.length > 1) found.invalid(path, `{${given.join(', ')}}`, `${words}, but multiple fields are set`)
 }
 
-/** The scheduler merges the selectors of slices, and can do so with one term of each. */
+/** The scheduler merges the selectors of slices, which requires a single term each. */
 function checkOneTerm(selector: Loose, found: Findings): void {
   const { length } = listOf(selector, 'nodeSelectorTerms')
   if (length === 1) return
@@ -240,7 +239,7 @@ function checkCounters(record: Loose, path: string, found: Findings): void {
   for (const name of names) checkName(name, at, found)
 }
 
-/** Conditions that a device must have before a pod may be bound, and those that say that it never will. */
+/** Validates binding conditions and binding failure conditions. */
 function checkBinding(device: Loose, path: string, found: Findings): void {
   const fields = ['bindingConditions', 'bindingFailureConditions'] as const
   const [wanted, failed] = fields.map((field) => textsOf(device, field)) as [
