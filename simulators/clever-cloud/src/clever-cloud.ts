@@ -17,11 +17,11 @@ import { type CleverCloudSettings, defaultSettings, type QuotaAmount } from './s
 
 export interface CleverCloudOptions {
   readonly settings?: Partial<CleverCloudSettings>
-  /** Outside the cluster when absent. */
+  /** Default: outside the cluster. */
   readonly controlPlane?: ControlPlane
 }
 
-/** A NodeGroup as a person at the platform sees it. */
+/** A NodeGroup as its platform operator sees it. */
 export interface GroupSnapshot {
   readonly name: string
   readonly uid: string
@@ -30,9 +30,9 @@ export interface GroupSnapshot {
   readonly phase: string | undefined
   readonly isReady: boolean
   readonly isEnding: boolean
-  /** What its object asks for; undefined when the object is gone. */
+  /** The requested number; undefined if the object is gone. */
   readonly nodesWanted: number | undefined
-  /** Names of the nodes whose instances stay. */
+  /** Names of nodes whose instances are not being removed. */
   readonly nodes: readonly string[]
 }
 
@@ -42,17 +42,17 @@ export interface CleverCloud {
   readonly faults: Faults
   /** In the order of their creation. */
   groups(): readonly GroupSnapshot[]
-  /** Workers that are billed, in the order of their groups. */
+  /** Billed workers, in the order of their groups. */
   instances(): readonly SimulatedInstance[]
-  /** What the organisation has of its quota, the control plane and leaked reservations included. */
+  /** The organisation's quota and its use, including the control plane and leaked reservations. */
   quota(): { readonly used: QuotaAmount; readonly limit: QuotaAmount }
-  /** Requests that went {@link through}, oldest first; at least the last 10 000. */
+  /** Requests that passed {@link through}, oldest first; at least the last 10 000. */
   calls(): readonly RecordedCall[]
-  /** The API server with the faults of requests on the way to it. */
+  /** The API server with simulated faults of requests. */
   through(server: Transport): Transport
-  /** A user asks for another number of nodes of a group. */
+  /** A user changes the number of nodes of a group. */
   resize(group: string, nodeCount: number): void
-  /** A group is removed upstream and its object with it; without a reason. */
+  /** The platform removes a group and its object without a reason. */
   vanish(group: string): void
   /** Ends every timer and kubelet. */
   stop(): void
@@ -61,7 +61,6 @@ export interface CleverCloud {
 /** An embedded cluster at a simulated Clever Cloud. */
 export type CleverCloudCluster = DevCluster<CleverCloud>
 
-/** A simulated Clever Cloud for an embedded cluster. */
 export function cleverCloudSimulator(options: CleverCloudOptions = {}): CloudSimulator<CleverCloud> {
   return {
     prepare: installNodeGroupKind,
@@ -69,7 +68,7 @@ export function cleverCloudSimulator(options: CleverCloudOptions = {}): CloudSim
   }
 }
 
-/** Starts the platform of a cluster, with what an earlier run left in it. */
+/** Starts the platform of a cluster, and continues with the state of an earlier run. */
 export function startCleverCloud(parts: SimulatorParts, options: CleverCloudOptions = {}): CleverCloud {
   const { clock, logger } = parts.runtime
   const { controlPlane = outside } = options

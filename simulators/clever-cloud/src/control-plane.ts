@@ -1,17 +1,17 @@
-/** Nodes of the control plane, which are in the cluster on some topologies (clever-cloud.md 2.3, 20). */
+/** Nodes of the control plane, which are part of the cluster in some topologies (clever-cloud.md 2.3, 20). */
 import { builtInFlavors, platformLabels } from '@tenon/provider-clever-cloud'
 import type { InstanceHost } from './group-instances.ts'
 import type { QuotaAmount } from './settings.ts'
 
-/** What runs the API server, and where. */
+/** The nodes of the API server. */
 export interface ControlPlane {
-  /** Nodes of the cluster that are part of it; they take pods. 0 when it is outside the cluster. */
+  /** Its nodes in the cluster, which accept pods; 0 if it is outside the cluster. */
   readonly nodes: number
-  /** What the quota counts for it, wherever it is. */
+  /** Its share of the quota, wherever it runs. */
   readonly counts: QuotaAmount
 }
 
-/** Three nodes S outside the cluster. */
+/** Three nodes of flavor S outside the cluster. */
 export const outside: ControlPlane = { nodes: 0, counts: { cpu: 24, memoryGb: 24 } }
 
 /** The same three nodes as part of the cluster. */

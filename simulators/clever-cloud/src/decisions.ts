@@ -1,10 +1,10 @@
-/** Whether the platform makes the nodes of a NodeGroup (clever-cloud.md 2.3, 20). */
+/** Whether the platform creates the nodes of a NodeGroup (clever-cloud.md 2.3, 20). */
 import type { GroupEffect } from './faults.ts'
 import { type Decision, effectOf, type GroupRecord, quotaExceeded } from './group-record.ts'
 import { groupOf, type Platform, usedQuota } from './platform.ts'
 import { amountOf, isWithin, sumOf } from './quota.ts'
 
-/** Decides about a group. Answers the groups that were decided about with it. */
+/** Decides about a group. Returns the groups that were decided together with it. */
 export function decide(platform: Platform, record: GroupRecord): readonly GroupRecord[] {
   const { clock, settings } = platform
   const refusal = refusalAtFirst(platform, record)
@@ -24,7 +24,7 @@ export function decide(platform: Platform, record: GroupRecord): readonly GroupR
   return others
 }
 
-/** The refusal that an effect means; undefined when it means none. */
+/** The refusal of a fault; undefined if it is not a refusal. */
 export function refusalBy(platform: Platform, effect: GroupEffect): Decision | undefined {
   if (effect.kind === 'refuse')
     return { kind: 'refused', reason: effect.reason, message: effect.message ?? '' }
@@ -47,7 +47,7 @@ function refusalAtFirst(platform: Platform, { effects }: GroupRecord): Decision 
   return undefined
 }
 
-/** Whether the platform is about to decide about a group by its quota. */
+/** Whether the group waits for a decision about quota. */
 function isLookedAt(platform: Platform, record: GroupRecord): boolean {
   return (
     record.decision.kind === 'undecided' &&
@@ -57,7 +57,7 @@ function isLookedAt(platform: Platform, record: GroupRecord): boolean {
   )
 }
 
-/** The nodes that a group asks for; none when it is going. */
+/** The requested nodes of a group; 0 if it is being deleted. */
 function nodesWanted(platform: Platform, record: GroupRecord): number {
   const group = groupOf(platform, record)
   return group === undefined || group.metadata.deletionTimestamp !== undefined ? 0 : group.spec.nodeCount

@@ -1,39 +1,41 @@
-/** What goes wrong on the simulated platform. */
+/** Faults of the simulated platform. */
 import { type Random, unit } from '@tenon/runtime'
 import type { NodeGroup } from '@tenon/provider-clever-cloud'
 
-/** What befalls one NodeGroup; decided when the platform first sees it. */
+/** What happens to one NodeGroup; decided when the platform first sees it. */
 export type GroupEffect =
-  /** Refused with `ReconcileFailed=True` and this reason; `afterMs` counts from an acceptance that came first. */
+  /** Refused with `ReconcileFailed=True` and this reason; with `afterMs` so long after it was accepted. */
   | { readonly kind: 'refuse'; readonly reason: string; readonly message?: string; readonly afterMs?: number }
-  /** Rejected by quota though there is room; told by the phase alone, or by a condition as well. */
+  /** Refused for quota although there is room; shown by the phase alone, or also by a condition. */
   | {
       readonly kind: 'rejectByQuota'
       readonly tells: 'phase' | 'phaseAndCondition'
       readonly afterMs?: number
     }
-  /** `ReconcileFailed=True/UpstreamError` from the answer or from `Ready=True` on; the platform recovers. */
+  /**
+   * `ReconcileFailed=True/UpstreamError` from the first response or from `Ready=True` on; the platform recovers.
+   */
   | { readonly kind: 'upstreamError'; readonly from: 'answer' | 'ready'; readonly forMs: number }
   /** `phase: QuotaExceeded` together with `Ready=True`. */
   | { readonly kind: 'quotaPhaseWhenReady' }
-  /** No status is written for so long; forever when absent. */
+  /** No status is written for this time; default: forever. */
   | { readonly kind: 'silent'; readonly forMs?: number }
-  /** The accepted group is removed without an event, so long after its acceptance. */
+  /** The accepted group disappears without an event, this long after it was accepted. */
   | { readonly kind: 'vanish'; readonly afterMs: number }
-  /** Nodes and `Ready=True` come later than usual; both count from the creation. */
+  /** Nodes and `Ready=True` come later than usual; both since the creation. */
   | { readonly kind: 'slow'; readonly nodeMs?: number; readonly syncMs?: number }
-  /** Its instances never come up. */
+  /** Its instances never boot. */
   | { readonly kind: 'neverBoots' }
-  /** Its nodes register, but never get ready. */
+  /** Its nodes register but never become ready. */
   | { readonly kind: 'neverReady' }
-  /** Someone asks for another number of nodes, so long after the creation. */
+  /** A user changes the number of nodes, this long after the creation. */
   | { readonly kind: 'resize'; readonly afterMs: number; readonly nodeCount: number }
-  /** When it is deleted before it is ready, its reservation goes on counting against the quota. */
+  /** If it is deleted before it is ready, its reservation still counts against the quota. */
   | { readonly kind: 'leak' }
-  /** Its deletion takes so much longer. */
+  /** Its deletion takes longer by this time. */
   | { readonly kind: 'slowDeletion'; readonly moreMs: number }
 
-/** When a fault strikes: the next `times` occasions, or each with probability `rate`; else always. */
+/** When a fault occurs: the next `times` times, or each time with probability `rate`; default: always. */
 interface Occasions {
   readonly times?: number
   /** Probability in [0, 1]. */
@@ -42,7 +44,7 @@ interface Occasions {
 
 /** A fault of NodeGroups. */
 export interface GroupFault extends Occasions {
-  /** Only groups of this flavor; all when absent. */
+  /** Only groups of this flavor; default: all. */
   readonly flavor?: string
   /** Only the group of this name. */
   readonly group?: string
@@ -52,13 +54,13 @@ export interface GroupFault extends Occasions {
 /** A request about NodeGroups. */
 export type ApiVerb = 'create' | 'get' | 'list' | 'watch' | 'update' | 'patch' | 'delete'
 
-/** What befalls one request to the API server. */
+/** What happens to one request to the API server. */
 export type ApiEffect =
-  /** Answered with an error before anything happened. */
+  /** An error before anything happened. */
   | { readonly kind: 'refuse'; readonly status: number; readonly reason: string; readonly message: string }
   /** The connection breaks before anything happened. */
   | { readonly kind: 'lostRequest' }
-  /** The request takes effect, but its reply never arrives. */
+  /** The request takes effect, but its response is lost. */
   | { readonly kind: 'lostReply' }
 
 /** A fault of requests about NodeGroups. */
@@ -67,7 +69,7 @@ export interface ApiFault extends Occasions {
   readonly effect: ApiEffect
 }
 
-/** Rules in force. */
+/** Active fault rules. */
 class Rules<R extends Occasions> {
   readonly #random: Random
   #entries: { readonly rule: R; left: number }[] = []
@@ -76,7 +78,7 @@ class Rules<R extends Occasions> {
     this.#random = random
   }
 
-  /** Puts a rule in force; the returned function lifts it. */
+  /** Activates a rule; the returned function deactivates it. */
   add(rule: R): () => void {
     const entry = { rule, left: rule.times ?? Number.POSITIVE_INFINITY }
     this.#entries.push(entry)
@@ -85,12 +87,12 @@ class Rules<R extends Occasions> {
     }
   }
 
-  /** Lifts every rule; groups that were struck stay so. */
+  /** Deactivates every rule; groups with a fault keep it. */
   clear(): void {
     this.#entries = []
   }
 
-  /** The rules that strike; uses up their `times`. */
+  /** The rules that apply now; decrements their `times`. */
   draw(matches: (rule: R) => boolean): R[] {
     const struck = this.#entries.filter(
       ({ rule }) => matches(rule) && (rule.rate === undefined || unit(this.#random) < rule.rate),
@@ -101,7 +103,7 @@ class Rules<R extends Occasions> {
   }
 }
 
-/** The faults in force. */
+/** The active faults. */
 export class Faults {
   readonly groups: Rules<GroupFault>
   readonly api: Rules<ApiFault>
@@ -111,7 +113,7 @@ export class Faults {
     this.api = new Rules(random.fork('api'))
   }
 
-  /** What befalls a group that the platform sees for the first time. */
+  /** The faults of a group that the platform sees for the first time. */
   strike({ metadata: { name }, spec: { flavor } }: NodeGroup): readonly GroupEffect[] {
     const rules = this.groups.draw(
       (rule) => (rule.flavor ?? flavor) === flavor && (rule.group ?? name) === name,
@@ -119,7 +121,7 @@ export class Faults {
     return rules.map(({ effect }) => effect)
   }
 
-  /** Lifts every rule. */
+  /** Deactivates every rule. */
   clear(): void {
     this.groups.clear()
     this.api.clear()

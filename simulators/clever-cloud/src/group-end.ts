@@ -6,10 +6,10 @@ import { type Platform, platformFinalizer } from './platform.ts'
 import { amountOf } from './quota.ts'
 import { drawDelay } from './settings.ts'
 
-/** Looks again after so long, in case no event announces the end of a Node. */
+/** Time until the next pass, in case no event reports that a Node is gone. */
 const lookAgainMs = 5_000
 
-/** One pass over a group that is being deleted; answers when the next is due. */
+/** One pass over a group that is being deleted; returns when the next is due. */
 export function endGroup(platform: Platform, group: NodeGroup, record: GroupRecord): number | undefined {
   const { api, clock } = platform
   const finalizers = group.metadata.finalizers ?? []

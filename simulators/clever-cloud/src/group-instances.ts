@@ -1,36 +1,36 @@
-/** The instances behind the nodes of NodeGroups. */
+/** The instances of NodeGroups. */
 import { kinds, type Node, type Taint } from '@tenon/api'
 import type { KubeletHandle, KubeletRunner, KubeletSpec, LocalApi } from '@tenon/devcluster'
 import { type Random, uuid } from '@tenon/runtime'
 import { type FlavorSize, platformLabels, sharedSize } from '@tenon/provider-clever-cloud'
 
-/** An instance of a group, from the moment at which its group is accepted. Instants are of the monotonic clock. */
+/** An instance of a group, from the moment when its group is accepted. Times are monotonic. */
 export interface GroupInstance {
-  /** That of its Node. */
+  /** Name of its Node. */
   readonly nodeName: string
   readonly number: number
   readonly flavor: FlavorSize
-  /** When its kubelet starts; never, when undefined. */
+  /** When its kubelet starts; undefined = never. */
   readonly bootsAtMs: number | undefined
-  /** When it ends, if it is to end. */
+  /** When it is removed, if that is planned. */
   leavesAtMs: number | undefined
   kubelet: KubeletHandle | undefined
   /** Whether its node has been ready. */
   hasJoined: boolean
 }
 
-/** What a node is like beside its size. */
+/** Properties of a node besides its size. */
 export interface NodeTraits {
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[]
   readonly isNeverReady: boolean
-  /** Part of the memory that the guest sees, in percent. */
+  /** The share of the memory that the guest sees, in percent. */
   readonly memoryPercent: number
 }
 
 const reservedMemoryKi = 100 * 1024
 
-/** Boots instances as nodes of the cluster, and ends them. */
+/** Boots and removes instances. */
 export class InstanceHost {
   readonly #api: LocalApi
   readonly #kubelets: KubeletRunner
@@ -50,7 +50,7 @@ export class InstanceHost {
     this.#kubeletVersion = `v${parts.kubernetesVersion}`
   }
 
-  /** Starts the kubelet. A Node that is there already continues as it is. */
+  /** Starts the kubelet. An existing Node is kept. */
   boot(instance: Pick<GroupInstance, 'nodeName' | 'flavor'>, traits: NodeTraits): KubeletHandle {
     const { nodeName } = instance
     const known = this.node(nodeName)
@@ -68,13 +68,13 @@ export class InstanceHost {
     })
   }
 
-  /** The instance loses power at once; its Node stays. */
+  /** Cuts the instance's power at once; its Node stays. */
   cut(instance: GroupInstance): void {
     instance.kubelet?.stop()
     instance.kubelet = undefined
   }
 
-  /** The last thing a node says. */
+  /** The node reports that it is shutting down. */
   reportPowerOff(nodeName: string): void {
     const { conditions = [] } = this.node(nodeName)?.status ?? {}
     if (conditions.length === 0) return
@@ -92,7 +92,7 @@ export class InstanceHost {
     return conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
   }
 
-  /** Deletes a Node unless it is being deleted; finalizers may hold it. Answers whether it is gone. */
+  /** Deletes a Node unless it is being deleted; finalizers may delay it. Returns whether it is gone. */
   removeNode(name: string): boolean {
     const node = this.node(name)
     if (node === undefined) return true
@@ -112,7 +112,7 @@ export class InstanceHost {
   }
 }
 
-/** Labels that the platform gives a worker. */
+/** Labels that the platform sets on a worker. */
 export function workerLabels(group: string, flavor: string): Readonly<Record<string, string>> {
   return {
     [platformLabels.nodeGroup]: group,

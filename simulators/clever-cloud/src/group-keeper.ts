@@ -1,4 +1,4 @@
-/** The platform's operator: makes the nodes that NodeGroups ask for, and ends them (clever-cloud.md 2.3, 20). */
+/** The platform's operator: creates and removes the nodes of NodeGroups (clever-cloud.md 2.3, 20). */
 import { isConditionTrue, kinds, type Node, ownValue } from '@tenon/api'
 import { ApiError, type Outcome, ReconcileLoop, type WorkQueue } from '@tenon/devcluster'
 import { type NodeGroup, nodeGroupKind, platformLabels } from '@tenon/provider-clever-cloud'
@@ -59,7 +59,7 @@ export class GroupKeeper {
       if (record.decision.kind === 'accepted')
         this.#attempt(name, () => resumeNodes(this.#platform, group, record))
     }
-    // Not before all others are known: they count against the quota.
+    // Not before all others are known, as they count against the quota.
     this.#groups.add(name)
   }
 
@@ -80,7 +80,7 @@ export class GroupKeeper {
       this.#groups.add(record.name)
   }
 
-  /** A Node of an earlier run whose group is gone has no instance. */
+  /** A Node of an earlier run without a group has no instance. */
   #removeLostNodes(): void {
     const { api, host } = this.#platform
     const groups = new Set(api.list(nodeGroupKind).map(({ metadata }) => metadata.name))
@@ -100,7 +100,7 @@ export class GroupKeeper {
     return nextMs === undefined ? undefined : { afterMs: Math.max(0, nextMs - clock.monotonic()) }
   }
 
-  /** Looks at one group once; answers when it has to be looked at again, if no event comes before. */
+  /** One pass over a group; returns when the next is due. */
   #pass(record: GroupRecord): number | undefined {
     const { api, clock } = this.#platform
     const group = groupOf(this.#platform, record)
@@ -120,7 +120,7 @@ export class GroupKeeper {
       for (const other of decide(this.#platform, record)) this.#groups.add(other.name)
     }
     const effectMs = lateEffects(this.#platform, record)
-    // An effect may have changed the group, or ended it.
+    // A fault may have changed or removed the group.
     const latest = groupOf(this.#platform, record)
     if (latest === undefined) return undefined
     const nodesMs = this.#keepNodes(latest, record)

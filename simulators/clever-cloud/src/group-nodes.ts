@@ -1,4 +1,4 @@
-/** Brings the instances and Nodes of a NodeGroup in line with what it asks for. */
+/** Creates and removes the instances and Nodes of a NodeGroup to match its spec. */
 import type { NodeGroup } from '@tenon/provider-clever-cloud'
 import { effectOf, errorEndOf, type GroupRecord, isSettled, stayingInstances } from './group-record.ts'
 import { type GroupInstance, workerLabels } from './group-instances.ts'
@@ -7,14 +7,14 @@ import { mostNodes } from './platform-crd.ts'
 import { amountOf, isWithin, sumOf } from './quota.ts'
 import { drawDelay } from './settings.ts'
 
-/** A Node that others hold is looked at again after so long, in case no event announces its end. */
+/** Time until the next pass for a Node with finalizers, in case no event reports that it is gone. */
 const lookAgainMs = 5_000
 
 const numbers = Array.from({ length: mostNodes }, (_, number) => number)
 
 const nodeNameOf = ({ name }: GroupRecord, number: number) => `${name}-node${number}`
 
-/** One pass over the nodes of an accepted group; answers when the next is due. */
+/** One pass over the nodes of an accepted group; returns when the next is due. */
 export function settleNodes(platform: Platform, group: NodeGroup, record: GroupRecord): number | undefined {
   const nowMs = platform.clock.monotonic()
   grow(platform, group, record)
@@ -36,14 +36,14 @@ export function settleNodes(platform: Platform, group: NodeGroup, record: GroupR
   ])
 }
 
-/** Ends every instance and deletes every Node; answers whether all Nodes are gone. */
+/** Removes every instance and deletes every Node; returns whether all Nodes are gone. */
 export function clearNodes({ host }: Platform, record: GroupRecord): boolean {
   for (const instance of record.instances.values()) host.cut(instance)
   record.instances.clear()
   return numbers.map((number) => host.removeNode(nodeNameOf(record, number))).every((isGone) => isGone)
 }
 
-/** The instances of a group that is being deleted lose power. */
+/** Cuts the power of a deleted group's instances. */
 export function powerOff({ host, settings }: Platform, record: GroupRecord): void {
   for (const instance of record.instances.values()) {
     if (instance.kubelet === undefined) continue
@@ -52,13 +52,13 @@ export function powerOff({ host, settings }: Platform, record: GroupRecord): voi
   }
 }
 
-/** Instances whose Node is deleted register no more: they are being taken down. */
+/** Removes instances whose Node was deleted. */
 export function cutUnregistered({ host }: Platform, record: GroupRecord): void {
   for (const instance of record.instances.values())
     if (instance.kubelet !== undefined && host.node(instance.nodeName) === undefined) host.cut(instance)
 }
 
-/** Takes up the instances of an earlier run: those with a Node go on, the others come as new ones do. */
+/** Continues instances of an earlier run: those with a Node continue, the others boot like new ones. */
 export function resumeNodes(platform: Platform, group: NodeGroup, record: GroupRecord): void {
   const { clock, host } = platform
   const isEnding = group.metadata.deletionTimestamp !== undefined
@@ -106,7 +106,7 @@ function addInstance(record: GroupRecord, number: number, bootsAtMs: number | un
   return instance
 }
 
-/** The instances with the highest numbers go first. */
+/** The instances with the highest numbers are removed first. */
 function shrink({ clock, random, settings }: Platform, group: NodeGroup, record: GroupRecord): void {
   const staying = stayingInstances(record).toSorted((a, b) => a.number - b.number)
   for (const instance of staying.slice(group.spec.nodeCount))
@@ -124,7 +124,7 @@ function boot(platform: Platform, group: NodeGroup, record: GroupRecord, instanc
   const { clock, host, settings } = platform
   const nowMs = clock.monotonic()
   if (instance.bootsAtMs === undefined || instance.bootsAtMs > nowMs) return
-  // Upstream does not answer: the instance does not come before it does.
+  // No instance boots while upstream does not respond.
   if (!record.isSynced && errorEndOf(record, nowMs) !== undefined) return
   instance.kubelet = host.boot(instance, {
     labels: { ...group.spec.labels, ...workerLabels(record.name, record.flavor.name) },
@@ -134,7 +134,7 @@ function boot(platform: Platform, group: NodeGroup, record: GroupRecord, instanc
   })
 }
 
-/** Deletes Nodes without an instance; answers whether there is none any more. */
+/** Deletes Nodes without an instance; returns whether none is left. */
 function removeStrays({ host }: Platform, record: GroupRecord): boolean {
   return numbers
     .filter((number) => !record.instances.has(number))

@@ -1,9 +1,9 @@
-/** What the platform knows of a NodeGroup beside the object. Instants are of the monotonic clock. */
+/** What the platform knows about a NodeGroup besides the object. Times are monotonic. */
 import type { FlavorSize } from '@tenon/provider-clever-cloud'
 import type { GroupEffect } from './faults.ts'
 import type { GroupInstance } from './group-instances.ts'
 
-/** Whether the platform makes the nodes of a group. */
+/** Whether the platform creates the nodes of a group. */
 export type Decision =
   | { readonly kind: 'undecided' }
   | { readonly kind: 'accepted'; readonly atMs: number }
@@ -11,11 +11,11 @@ export type Decision =
       readonly kind: 'refused'
       readonly reason: string
       readonly message: string
-      /** Whether no condition says so, only the phase. */
+      /** Whether only the phase shows it, and no condition. */
       readonly byPhaseOnly?: boolean
     }
 
-/** Reason and phase of a rejection by quota. */
+/** Reason and phase of a refusal for quota. */
 export const quotaExceeded = 'QuotaExceeded'
 
 export interface GroupRecord {
@@ -24,7 +24,7 @@ export interface GroupRecord {
   readonly flavor: FlavorSize
   readonly createdAtMs: number
   readonly effects: readonly GroupEffect[]
-  /** Effects that have had their effect. */
+  /** Faults that have occurred already. */
   readonly spent: Set<GroupEffect>
   readonly answerAtMs: number
   readonly nodesAtMs: number | undefined
@@ -35,11 +35,11 @@ export interface GroupRecord {
   /** A number of nodes that the quota did not allow. */
   refusedCount: number | undefined
   isSynced: boolean
-  /** When its instances lose power, and when its Nodes are deleted; undefined until it is being deleted. */
+  /** When its instances lose power, and when its Nodes are deleted; undefined until it is deleted. */
   end: { readonly powerOffAtMs: number; readonly atMs: number } | undefined
 }
 
-/** The effect of a kind that strikes a group, if one does. */
+/** The group's fault of this kind, if any. */
 export function effectOf<K extends GroupEffect['kind']>(
   { effects }: GroupRecord,
   kind: K,
@@ -47,17 +47,17 @@ export function effectOf<K extends GroupEffect['kind']>(
   return effects.find((effect): effect is Extract<GroupEffect, { kind: K }> => effect.kind === kind)
 }
 
-/** Instances that are not on their way out. */
+/** Instances that are not being removed. */
 export function stayingInstances({ instances }: GroupRecord): readonly GroupInstance[] {
   return [...instances.values()].filter(({ leavesAtMs }) => leavesAtMs === undefined)
 }
 
-/** Whether all instances have come that there are to be, and all others have gone. */
+/** Whether all wanted instances have booted, and all others are gone. */
 export function isSettled(record: GroupRecord): boolean {
   return record.instances.values().every(({ hasJoined, leavesAtMs }) => hasJoined && leavesAtMs === undefined)
 }
 
-/** When an upstream error ends; undefined when there is none, or it has ended. */
+/** When an upstream error ends; undefined if there is none any more. */
 export function errorEndOf(record: GroupRecord, nowMs: number): number | undefined {
   const error = effectOf(record, 'upstreamError')
   if (error === undefined || record.decision.kind !== 'accepted') return undefined

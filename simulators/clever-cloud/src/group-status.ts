@@ -13,16 +13,16 @@ import {
 
 type GroupStatus = NonNullable<NodeGroup['status']>
 
-/** What a status is made from, beside the record. */
+/** What a status depends on besides the record. */
 export interface StatusFacts {
-  /** Of the monotonic clock. */
+  /** Monotonic. */
   readonly nowMs: number
-  /** Of the wall clock. */
+  /** Wall clock. */
   readonly wallMs: number
   readonly quotaMessage: string
 }
 
-/** The status that the group should have; undefined while the platform has not answered. */
+/** The desired status; undefined while the platform has not responded. */
 export function statusOf(group: NodeGroup, record: GroupRecord, facts: StatusFacts): GroupStatus | undefined {
   const { decision } = record
   const isTerminating = group.metadata.deletionTimestamp !== undefined
@@ -40,7 +40,7 @@ export function statusOf(group: NodeGroup, record: GroupRecord, facts: StatusFac
   }
 }
 
-/** Whether a status says something else than the stored one, times aside. */
+/** Whether a status differs from the stored one, apart from times. */
 export function differs(wanted: GroupStatus, stored: NodeGroup['status']): boolean {
   return JSON.stringify(comparable(wanted)) !== JSON.stringify(comparable(stored ?? {}))
 }
@@ -95,7 +95,7 @@ function failureOf(record: GroupRecord, { nowMs, quotaMessage }: StatusFacts): N
   return condition('ReconcileFailed', false, 'Idle')
 }
 
-/** With the time of its last change, and the generation it is about. */
+/** With its transition time and observed generation. */
 function dated({ metadata, status }: NodeGroup, wanted: NewCondition, { wallMs }: StatusFacts): Condition {
   const old = status?.conditions?.find(({ type }) => type === wanted.type)
   return {

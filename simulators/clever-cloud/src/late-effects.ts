@@ -1,4 +1,4 @@
-/** What befalls a NodeGroup after the platform has seen it. */
+/** Faults of a NodeGroup that occur some time after the platform has seen it. */
 import { ApiError } from '@tenon/devcluster'
 import { nodeGroupKind } from '@tenon/provider-clever-cloud'
 import { refusalBy } from './decisions.ts'
@@ -6,7 +6,7 @@ import type { GroupEffect } from './faults.ts'
 import { errorEndOf, type GroupRecord } from './group-record.ts'
 import { earliest, type Platform } from './platform.ts'
 
-/** Lets happen what is due; answers when the next is, if any. Instants are of the monotonic clock. */
+/** Applies faults that are due; returns when the next one is. Times are monotonic. */
 export function lateEffects(platform: Platform, record: GroupRecord): number | undefined {
   const nowMs = platform.clock.monotonic()
   const later: (number | undefined)[] = [errorEndOf(record, nowMs)]
@@ -22,7 +22,7 @@ export function lateEffects(platform: Platform, record: GroupRecord): number | u
   return earliest(later)
 }
 
-/** Undefined for what does not happen at an instant, or not before the group is accepted. */
+/** Undefined for faults without a time, or before the group is accepted. */
 function instantOf({ createdAtMs, decision }: GroupRecord, effect: GroupEffect): number | undefined {
   if (effect.kind === 'resize') return createdAtMs + effect.afterMs
   if (decision.kind !== 'accepted') return undefined
@@ -39,12 +39,12 @@ function befall(platform: Platform, record: GroupRecord, effect: GroupEffect): v
   }
 }
 
-/** Someone asks for another number of nodes; not heard when the group is gone. */
+/** A user changes the number of nodes; ignored if the group is gone. */
 export function resize({ userApi }: Platform, group: string, nodeCount: number): void {
   unlessGone(() => userApi.patch(nodeGroupKind, undefined, group, { spec: { nodeCount } }))
 }
 
-/** A group is removed upstream and its object with it; without a reason. */
+/** The platform removes a group and its object without a reason. */
 export function vanish({ api }: Platform, group: string): void {
   unlessGone(() => {
     api.patch(nodeGroupKind, undefined, group, { metadata: { finalizers: null } })

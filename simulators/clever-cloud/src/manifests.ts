@@ -1,4 +1,4 @@
-/** Node classes, NodePools and a workload to begin with, as YAML. */
+/** Example node classes, NodePools and a workload, as YAML. */
 import { cleverNodeClassKind, platformLabels } from '@tenon/provider-clever-cloud'
 
 const { group, kind, version } = cleverNodeClassKind
@@ -6,10 +6,10 @@ const { group, kind, version } = cleverNodeClassKind
 interface Pool {
   readonly name: string
   readonly flavors: readonly string[]
-  /** YAML of the disruption, without its indent. */
+  /** YAML of `disruption`, without indent. */
   readonly disruption: readonly string[]
   readonly limits?: { readonly cpu: number; readonly memory: string }
-  /** YAML of the template beside its requirements. */
+  /** YAML of the template besides its requirements. */
   readonly template?: string
 }
 
@@ -43,8 +43,8 @@ ${disruption.map((line) => `    ${line}\n`).join('')}${
 }`
 
 /**
- * What `tenon up` applies when no manifest is given: a node class, a pool within the quota of a new organisation, and
- * a small workload that is led to workers.
+ * What `tenon up` applies without a manifest: a node class, a NodePool within the quota of a new organisation, and a
+ * small workload on workers.
  */
 export const demonstration: string = [
   nodeClass('standard'),
@@ -85,7 +85,7 @@ spec:
 /** The node class of the guided demonstration. */
 export const tourNodeClass: string = nodeClass('standard')
 
-/** Its first NodePool. */
+/** The first NodePool of the demonstration. */
 export const tourNodePool: string = nodePool({
   name: 'standard',
   flavors: ['2XS', 'XS', 'S'],
@@ -99,7 +99,7 @@ export const tourNodePool: string = nodePool({
   template: '    spec:\n',
 })
 
-/** Its node class and NodePool for a team. */
+/** The node class and NodePool for a team. */
 export const tourTeamPool: string = [
   nodeClass('team', { 'cost-center': 'platform-eng' }),
   nodePool({

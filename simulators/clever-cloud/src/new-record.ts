@@ -1,4 +1,4 @@
-/** How the platform gets to know a NodeGroup: a new one, or one of an earlier run. */
+/** Records of NodeGroups that are new, or from an earlier run. */
 import { isConditionTrue } from '@tenon/api'
 import type { Random } from '@tenon/runtime'
 import { builtInFlavors, type NodeGroup } from '@tenon/provider-clever-cloud'
@@ -6,7 +6,7 @@ import type { GroupEffect } from './faults.ts'
 import { type Decision, type GroupRecord, quotaExceeded } from './group-record.ts'
 import { type CleverCloudSettings, drawDelay } from './settings.ts'
 
-/** Plans the life of a group. `createdAtMs` is of the monotonic clock. */
+/** Plans the life of a group. `createdAtMs` is monotonic. */
 export function newRecord(
   group: NodeGroup,
   createdAtMs: number,
@@ -45,7 +45,7 @@ export function newRecord(
   }
 }
 
-/** What an earlier run decided, read from the status. */
+/** The decision of an earlier run, from the status. */
 export function decisionIn(group: NodeGroup, nowMs: number): Decision {
   const { phase, conditions = [] } = group.status ?? {}
   const failure = conditions.find(({ type, status }) => type === 'ReconcileFailed' && status === 'True')

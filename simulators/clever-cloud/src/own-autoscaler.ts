@@ -5,7 +5,7 @@ import type { Platform } from './platform.ts'
 
 const pauseWhileOffMs = 30_000
 
-/** Now and then it gives a group another number of nodes. */
+/** Changes the size of random groups from time to time. */
 export class OwnAutoscaler {
   readonly #platform: Platform
   #cancel: (() => void) | undefined

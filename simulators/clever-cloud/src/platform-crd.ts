@@ -12,7 +12,7 @@ import {
 import { ApiError, type LocalApi } from '@tenon/devcluster'
 import { builtInFlavors, nodeGroupKind } from '@tenon/provider-clever-cloud'
 
-/** Nodes of one group at most. */
+/** Maximum nodes of one group. */
 export const mostNodes = 16
 
 const crdKind: ResourceType = {
@@ -23,7 +23,7 @@ const crdKind: ResourceType = {
   namespaced: false,
 }
 
-/** Installs the kind unless it is there already. */
+/** Installs the CRD unless it exists. */
 export function installNodeGroupKind(api: LocalApi): void {
   const definition = nodeGroupCrd()
   try {
@@ -57,7 +57,6 @@ const taints = (description: string): CrdSchema =>
     { maxItems: 50 },
   )
 
-/** The definition as a plain object. */
 export function nodeGroupCrd(): Readonly<Record<string, unknown>> {
   return crd({
     ...nodeGroupKind,

@@ -1,4 +1,4 @@
-/** What all parts of the simulated platform share. */
+/** State that all parts of the simulated platform share. */
 import type { LocalApi } from '@tenon/devcluster'
 import type { Clock, Logger, Random } from '@tenon/runtime'
 import { type NodeGroup, nodeGroupKind } from '@tenon/provider-clever-cloud'
@@ -8,12 +8,12 @@ import type { InstanceHost } from './group-instances.ts'
 import { amountOf, sumOf } from './quota.ts'
 import type { CleverCloudSettings, QuotaAmount } from './settings.ts'
 
-/** Holds a NodeGroup until its nodes are gone. */
+/** Keeps a NodeGroup until its nodes are gone. */
 export const platformFinalizer = 'api.clever-cloud.com/nodegroup'
 
 export interface Platform {
   readonly api: LocalApi
-  /** The cluster as its users see it. */
+  /** The API with the identity of users. */
   readonly userApi: LocalApi
   readonly clock: Clock
   readonly random: Random
@@ -21,21 +21,21 @@ export interface Platform {
   readonly settings: CleverCloudSettings
   readonly faults: Faults
   readonly host: InstanceHost
-  /** What the quota counts for the control plane. */
+  /** The control plane's share of the quota. */
   readonly controlPlane: QuotaAmount
-  /** By the name of the group, in the order in which they were first seen. */
+  /** By group name, in the order in which they were first seen. */
   readonly records: Map<string, GroupRecord>
-  /** Reservations whose group is gone; instants are of the monotonic clock. */
+  /** Reservations whose group is gone; times are monotonic. */
   readonly leaks: { readonly amount: QuotaAmount; readonly untilMs: number }[]
 }
 
-/** The object of a group; undefined when it is gone, or another one bears its name. */
+/** The object of a group; undefined if it is gone or replaced. */
 export function groupOf({ api }: Platform, { name, uid }: GroupRecord): NodeGroup | undefined {
   const group = api.get(nodeGroupKind, undefined, name)
   return group?.metadata.uid === uid ? group : undefined
 }
 
-/** What counts against the quota now. */
+/** The current use of the quota. */
 export function usedQuota({ clock, controlPlane, leaks, records }: Platform): QuotaAmount {
   const nowMs = clock.monotonic()
   return sumOf([
@@ -45,7 +45,7 @@ export function usedQuota({ clock, controlPlane, leaks, records }: Platform): Qu
   ])
 }
 
-/** The first of some instants; undefined when there is none. */
+/** The earliest time; undefined if there is none. */
 export function earliest(instants: Iterable<number | undefined>): number | undefined {
   let first: number | undefined
   for (const instant of instants)

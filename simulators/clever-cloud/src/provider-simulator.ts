@@ -7,7 +7,7 @@ import { pricePerHour, priceUnit } from './prices.ts'
 import type { CleverCloudSettings } from './settings.ts'
 import { cleverCloudSimulator } from './clever-cloud.ts'
 
-/** Nobody waits for a demonstration, and its organisation has had its quota raised. */
+/** Short delays for demonstrations, and a raised quota. */
 const hurried: Partial<CleverCloudSettings> = {
   answerDelay: { minMs: 300, maxMs: 600 },
   nodeDelay: { minMs: 3_000, maxMs: 4_500 },

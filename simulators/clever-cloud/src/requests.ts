@@ -1,30 +1,29 @@
-/** Requests about NodeGroups on their way to the API server: recorded, and struck by faults. */
+/** Requests about NodeGroups to the API server: recorded, and subject to faults. */
 import { apiVersionOf, ownValue, type Status } from '@tenon/api'
 import { type Clock, type HttpRequest, type HttpResponse, oneChunk, type Transport } from '@tenon/runtime'
 import { nodeGroupKind } from '@tenon/provider-clever-cloud'
 import type { ApiEffect, ApiVerb, Faults } from './faults.ts'
 
-/** A request about NodeGroups. */
 export interface RecordedCall {
   readonly verb: ApiVerb
-  /** Name of the group, or empty for requests about all of them. */
+  /** Name of the group; empty for requests about all groups. */
   readonly name: string
-  /** Such as `status`, or empty. */
+  /** Such as `status`; empty if there is none. */
   readonly subresource: string
   /** Milliseconds since the Unix epoch. */
   readonly atMs: number
-  /** Undefined when no answer came back. */
+  /** Undefined if the response was lost. */
   readonly status: number | undefined
 }
 
-/** Calls that are kept at least. */
+/** Minimum number of recorded calls. */
 const mostCalls = 10_000
 
 const path = new RegExp(
   `^/apis/${apiVersionOf(nodeGroupKind).replaceAll('.', '\\.')}/${nodeGroupKind.plural}(?:/([^/?]+))?(?:/([^/?]+))?(?:\\?(.*))?$`,
 )
 
-/** What passes between a client and the API server, as far as it is about NodeGroups. */
+/** Records requests about NodeGroups and applies faults. */
 export class Requests {
   readonly #faults: Faults
   readonly #clock: Clock
@@ -40,7 +39,7 @@ export class Requests {
     return [...this.#calls]
   }
 
-  /** The same server, with the faults in force on the way. */
+  /** The same server with active faults. */
   through(server: Transport): Transport {
     return {
       send: async (request, signal) => {

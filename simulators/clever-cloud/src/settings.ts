@@ -1,13 +1,13 @@
-/** How the simulated platform behaves (clever-cloud.md 2.3, 20). */
+/** Behavior of the simulated platform (clever-cloud.md 2.3, 20). */
 import { integerBetween, type Random } from '@tenon/runtime'
 
-/** Bounds of a uniformly drawn duration in milliseconds, both ends included. */
+/** Range of a uniformly random delay in milliseconds, both ends included. */
 export interface DelayRange {
   readonly minMs: number
   readonly maxMs: number
 }
 
-/** What an organisation may hold, and what its NodeGroups take of it. */
+/** An amount of quota. */
 export interface QuotaAmount {
   /** Number of vCPUs. */
   readonly cpu: number
@@ -15,40 +15,40 @@ export interface QuotaAmount {
   readonly memoryGb: number
 }
 
-/** Every field may be changed while the platform runs; it takes effect with the next decision. */
+/** Every field may be changed at any time; it applies to later decisions. */
 export interface CleverCloudSettings {
   /** From the creation of a group to the platform's first status, which is its decision. */
   answerDelay: DelayRange
-  /** From the creation of a group, or from a resize, to the registration of its nodes. */
+  /** From the creation or resize of a group to the registration of its nodes. */
   nodeDelay: DelayRange
   /** From the creation of a group to `Ready=True`, if its nodes are ready by then. */
   syncDelay: DelayRange
   /**
-   * From the deletion of a group to the moment at which its instances lose power. Their Nodes are not ready once the
-   * cluster has missed them for long enough.
+   * From the deletion of a group until its instances lose power. Their Nodes become not ready after the cluster's grace
+   * period.
    */
   powerOffDelay: DelayRange
-  /** Whether nodes report that they are not ready when they lose power, so that nobody has to miss them first. */
+  /** Whether nodes report that they are not ready when they lose power, without that grace period. */
   nodesReportPowerOff: boolean
   /** From the deletion of a group to the deletion of its Nodes; until then its instances count. */
   deletionDelay: DelayRange
   /** From the deletion of a group without instances to its end. */
   emptyDeletionDelay: DelayRange
-  /** What the organisation may hold, the control plane included. */
+  /** The organisation's quota, including the control plane. */
   quota: QuotaAmount
-  /** Message of a rejection by quota; the platform says nothing today. */
+  /** Message of a refusal for quota; the real platform has none today. */
   quotaMessage: string
-  /** Whether groups that wait for an answer are counted together, and rejected together. */
+  /** Whether groups that wait for a response are checked together, and refused together. */
   evaluatesTogether: boolean
   /** How long a leaked reservation counts. */
   leakDelay: DelayRange
-  /** Part of the memory of a flavor that the guest sees, in percent. */
+  /** The share of a flavor's memory that the guest sees, in percent. */
   guestMemoryPercent: number
-  /** The platform's own autoscaler (`autoscalingEnabled`): now and then it resizes a group. */
+  /** The platform's own autoscaler (`autoscalingEnabled`), which resizes random groups from time to time. */
   ownAutoscaler: { readonly periodMs: number; readonly mostNodes: number } | undefined
 }
 
-/** A calm platform with the quota of a new organisation. */
+/** A platform without faults, with the quota of a new organisation. */
 export function defaultSettings(): CleverCloudSettings {
   return {
     answerDelay: { minMs: 800, maxMs: 1_200 },
@@ -67,7 +67,7 @@ export function defaultSettings(): CleverCloudSettings {
   }
 }
 
-/** Draws a duration. */
+/** A random delay within the range. */
 export function drawDelay(random: Random, { minMs, maxMs }: DelayRange): number {
   return integerBetween(random, minMs, Math.max(minMs, maxMs))
 }

@@ -1,4 +1,6 @@
-/** A simulated Cluster API: its controllers on a hub, and an infrastructure whose machines join one cluster. */
+/**
+ * A simulated Cluster API: its controllers on a hub, and an infrastructure whose machines join one cluster.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import { kinds as coreKinds, type KubeObject, type Node, ownValue, type ResourceType } from '@tenon/api'
 import { ApiError, type LocalApi, ReconcileLoop, type SimulatorParts } from '@tenon/devcluster'
@@ -24,9 +26,11 @@ import { type ClusterApiSettings, defaultSettings, type DelayRange, drawDelay } 
 
 export interface ClusterApiOptions {
   readonly settings?: Partial<ClusterApiSettings>
-  /** API server of a hub of its own; the workload cluster is its own hub when absent. */
+  /** API server of a separate hub; default: the workload cluster is its own hub. */
   readonly hub?: { readonly localAs: (user: string) => LocalApi }
-  /** Version that the hub serves: one, as the embedded API server converts nothing. `v1beta2` when absent. */
+  /**
+   * The only version that the hub serves, as the embedded API server has no conversion. Default: `v1beta2`.
+   */
   readonly version?: ServedVersion
 }
 
@@ -36,17 +40,17 @@ export interface ClusterApi {
   readonly faults: Faults
   /** The kinds of the hub. */
   readonly kinds: SimulatedKinds
-  /** The hub as its users see it. */
+  /** The hub's API with the identity of users. */
   readonly hub: LocalApi
-  /** Machines that are billed, in the order of their creation. */
+  /** Billed Machines, in the order of their creation. */
   instances(): readonly SimulatedInstance[]
-  /** The machine behind a Machine is gone, and the Machine has failed; answers whether there was one. */
+  /** The machine is lost, and its Machine has failed; returns whether there was one. */
   lose(namespace: string, name: string): boolean
   /** Ends every timer and kubelet. */
   stop(): void
 }
 
-/** Starts Cluster API for a workload cluster, with what an earlier run left in it. */
+/** Starts Cluster API for a workload cluster, and continues with the state of an earlier run. */
 export function startClusterApi(parts: SimulatorParts, options: ClusterApiOptions = {}): ClusterApi {
   const kinds = simulatedKinds(defaultGroup, options.version ?? 'v1beta2')
   const hubAs = options.hub?.localAs ?? parts.api.as
@@ -84,13 +88,13 @@ export function startClusterApi(parts: SimulatorParts, options: ClusterApiOption
   }
 }
 
-/** An event of an object, which its controller looks at some time later. */
+/** Enqueues an object for its controller. */
 type Hear = (namespace: string | undefined, name: string) => void
 
-/** Looks at one object once. Answers in how many milliseconds to look again, if no event comes before. */
+/** One pass over one object. Returns in how many milliseconds the next is due, without an event. */
 type Pass = (namespace: string, name: string) => number | undefined
 
-/** All controllers, and where their events come from. */
+/** All controllers and their watches. */
 class Manager {
   readonly hub: HubParts
   readonly faults: Faults
@@ -161,7 +165,7 @@ class Manager {
 
   start(): void {
     const { api, kinds } = this.hub
-    // All of them count against the room before any new one is made.
+    // All of them count against the capacity before any new machine is created.
     for (const machine of api.list(kinds.machine)) this.infrastructure.meet(machine)
     this.#removeLostNodes()
     this.#subscriptions.push(
@@ -246,7 +250,7 @@ class Manager {
       this.#hearMachine(namespace, metadata.name)
   }
 
-  /** The object of a Machine is gone, perhaps because someone took its finalizer away: its machine goes with it. */
+  /** The object of a Machine is gone, perhaps because a user removed its finalizer: removes its machine. */
   #bury(machine: FullMachine): void {
     const { name, uid = '' } = machine.metadata
     const isKnown = this.infrastructure.records().some((record) => record.uid === uid)
@@ -265,7 +269,7 @@ class Manager {
       this.#hearMachine(namespace, name)
   }
 
-  /** A Node of an earlier run whose Machine is gone has no machine. */
+  /** A Node of an earlier run without a Machine has no machine. */
   #removeLostNodes(): void {
     const names = new Set(this.infrastructure.records().map(({ name }) => name))
     for (const { metadata, spec } of this.#workload.list(coreKinds.node))
@@ -283,7 +287,10 @@ class Manager {
   }
 }
 
-/** Writes the capacity of its machines into a template, as infrastructure providers do for scaling from zero (cluster-api.md 6). */
+/**
+ * Writes the capacity of its machines to a template, as infrastructure providers do for scaling from zero
+ * (cluster-api.md 6).
+ */
 function reportCapacity({ api, kinds }: HubParts, template: InfrastructureTemplate): void {
   const { architecture = 'amd64', capacity, operatingSystem = 'linux' } = template.spec?.template?.spec ?? {}
   if (capacity === undefined) return

@@ -1,4 +1,4 @@
-/** CustomResourceDefinitions as the simulated hub serves them (cluster-api.md 18). */
+/** CRDs as the simulated hub serves them (cluster-api.md 18). */
 import { type KubeObject, kinds, type ResourceType } from '@tenon/api'
 import { ApiError, type LocalApi } from '@tenon/devcluster'
 import type { SimulatedKinds } from './kinds.ts'
@@ -11,7 +11,7 @@ const crdKind: ResourceType = {
   namespaced: false,
 }
 
-/** Fields are kept as they come: the rules of Cluster API are those of its webhooks. */
+/** Any field is kept, as Cluster API validates with webhooks. */
 const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const
 
 const column = (name: string, type: string, jsonPath: string) => ({ name, type, jsonPath })
@@ -80,7 +80,7 @@ function definition({ type, shortName, columns, spec = {}, hasScale = false }: S
   }
 }
 
-/** Definitions of all kinds, as plain objects. */
+/** The CRDs of all kinds, as plain objects. */
 export function clusterApiCrds(served: SimulatedKinds): readonly object[] {
   const counted = { required: ['clusterName', 'template'], properties: { replicas: whole } }
   const phase = column('Phase', 'string', '.status.phase')
@@ -109,12 +109,12 @@ export function clusterApiCrds(served: SimulatedKinds): readonly object[] {
   ].map(definition)
 }
 
-/** Installs the kinds unless they are there already. */
+/** Installs the CRDs unless they exist. */
 export function installKinds(api: LocalApi, served: SimulatedKinds): void {
   for (const crd of clusterApiCrds(served)) createUnlessThere(api, crdKind, crd as KubeObject)
 }
 
-/** Creates the Cluster, and its namespace, unless they are there already. */
+/** Creates the Cluster and its namespace unless they exist. */
 export function installCluster(api: LocalApi, served: SimulatedKinds, namespace: string, name: string): void {
   if (api.get(kinds.namespace, undefined, namespace) === undefined)
     createUnlessThere(api, kinds.namespace, {
@@ -132,7 +132,7 @@ export function installCluster(api: LocalApi, served: SimulatedKinds, namespace:
   createUnlessThere(api, served.cluster, cluster)
 }
 
-/** Creates an object unless one of its name is there. */
+/** Creates an object unless one of its name exists. */
 export function createUnlessThere(api: LocalApi, type: ResourceType, object: KubeObject): void {
   try {
     api.create(type, object)

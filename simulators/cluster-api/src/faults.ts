@@ -3,26 +3,26 @@ import { ownValue } from '@tenon/api'
 import { type Random, unit } from '@tenon/runtime'
 import type { FullMachine } from './kinds.ts'
 
-/** What befalls one Machine; decided when its controller first sees it. */
+/** What happens to one Machine; decided when its controller first sees it. */
 export type MachineEffect =
   /** It never gets a provider ID. */
   | { readonly kind: 'neverProvided' }
-  /** Provider ID and Node come later than usual: the first counts from the creation, the second from the first. */
+  /** Provider ID and Node come later than usual: the first since the creation, the second since the first. */
   | { readonly kind: 'slow'; readonly providerIdMs?: number; readonly nodeMs?: number }
-  /** The infrastructure gives up so long after the creation: before the provider ID, or later. */
+  /** The infrastructure fails this long after the creation, before or after the provider ID. */
   | { readonly kind: 'fails'; readonly afterMs: number; readonly reason: string; readonly message: string }
-  /** The infrastructure has no room for it for so long; forever when absent. */
+  /** The infrastructure has no capacity for it for this time; default: forever. */
   | { readonly kind: 'noRoom'; readonly forMs?: number }
-  /** Its machine runs, but no Node comes of it. */
+  /** Its machine runs but never joins the cluster. */
   | { readonly kind: 'neverJoins' }
-  /** Its Node never gets ready. */
+  /** Its Node never becomes ready. */
   | { readonly kind: 'neverReady' }
   /** It gets the provider ID of another Machine, if there is one. */
   | { readonly kind: 'duplicateProviderId' }
-  /** Its end takes so much longer. */
+  /** Its deletion takes longer by this time. */
   | { readonly kind: 'slowDeletion'; readonly moreMs: number }
 
-/** A fault of Machines: the next `times` of them, or each with probability `rate`; else all. */
+/** A fault of Machines: of the next `times`, or of each with probability `rate`; default: of all. */
 export interface MachineFault {
   readonly times?: number
   /** Probability in [0, 1]. */
@@ -37,7 +37,7 @@ interface Entry {
   left: number
 }
 
-/** The faults in force. */
+/** The active faults. */
 export class Faults {
   readonly #random: Random
   readonly #deploymentLabel: string
@@ -49,7 +49,7 @@ export class Faults {
     this.#deploymentLabel = deploymentLabel
   }
 
-  /** Puts a fault in force; the returned function lifts it. */
+  /** Activates a fault; the returned function deactivates it. */
   add(fault: MachineFault): () => void {
     const entry = { fault, left: fault.times ?? Number.POSITIVE_INFINITY }
     this.#entries = [...this.#entries, entry]
@@ -58,12 +58,12 @@ export class Faults {
     }
   }
 
-  /** Lifts every fault; Machines that were struck stay so. */
+  /** Deactivates every fault; Machines with a fault keep it. */
   clear(): void {
     this.#entries = []
   }
 
-  /** What befalls a Machine that is seen for the first time. */
+  /** The faults of a Machine that is seen for the first time. */
   strike({ metadata }: FullMachine): readonly MachineEffect[] {
     const deployment = ownValue(metadata.labels, this.#deploymentLabel)
     const struck = this.#entries.filter(
@@ -77,7 +77,7 @@ export class Faults {
   }
 }
 
-/** The effect of a kind, if it is among them. */
+/** The fault of this kind, if there is one. */
 export function effectOf<K extends MachineEffect['kind']>(
   effects: readonly MachineEffect[],
   kind: K,

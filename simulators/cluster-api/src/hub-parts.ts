@@ -6,7 +6,7 @@ import type { ClusterApiNames } from '@tenon/provider-cluster-api'
 import type { SimulatedKinds } from './kinds.ts'
 import type { ClusterApiSettings } from './settings.ts'
 
-/** Wait for the manager of a controller while it is away. */
+/** Pause between checks while a controller's manager is down. */
 export const awayMs = 1_000
 
 export interface HubParts {
@@ -23,8 +23,8 @@ interface OfCluster extends KubeObject {
 }
 
 /**
- * Whether controllers leave the object alone: it or its Cluster is paused, or there is no Cluster
- * (cluster-api.md 18). `spec.paused` of a MachineDeployment is another matter: it stops rollouts alone.
+ * Whether controllers ignore the object: it or its Cluster is paused, or there is no Cluster (cluster-api.md 18).
+ * `spec.paused` of a MachineDeployment only stops rollouts.
  */
 export function isPaused(
   { api, kinds, names }: Pick<HubParts, 'api' | 'kinds' | 'names'>,
@@ -35,21 +35,21 @@ export function isPaused(
   return cluster === undefined || cluster.spec?.paused === true
 }
 
-/** The object, unless another one has its name by now. */
+/** The latest version of the object; undefined if it is gone or replaced. */
 export function latest<T extends KubeObject>(api: LocalApi, type: ResourceType<T>, object: T): T | undefined {
   const { namespace, name, uid } = object.metadata
   const found = api.get(type, namespace, name)
   return found?.metadata.uid === uid ? found : undefined
 }
 
-/** Adds a finalizer unless it is there. */
+/** Adds a finalizer unless it exists. */
 export function hold(api: LocalApi, type: ResourceType, object: KubeObject, finalizer: string): void {
   const { finalizers = [], namespace, name } = object.metadata
   if (!finalizers.includes(finalizer))
     api.patch(type, namespace, name, { metadata: { finalizers: [...finalizers, finalizer] } })
 }
 
-/** Takes a finalizer away. */
+/** Removes a finalizer. */
 export function release(api: LocalApi, type: ResourceType, object: KubeObject, finalizer: string): void {
   const { namespace, name } = object.metadata
   const { finalizers = [] } = api.get(type, namespace, name)?.metadata ?? {}

@@ -1,4 +1,6 @@
-/** Objects of Cluster API as its controllers see them, the infrastructure's included (cluster-api.md 6, 18). */
+/**
+ * Objects of Cluster API as its controllers see them, with those of the infrastructure (cluster-api.md 6, 18).
+ */
 import {
   apiVersionOf,
   type Condition,
@@ -18,7 +20,7 @@ import type {
   ServedVersion,
 } from '@tenon/provider-cluster-api'
 
-/** Which Machine of a MachineSet goes first among those that are alike otherwise. */
+/** Which of otherwise equal Machines a MachineSet deletes first. */
 export type DeletionPolicy = 'Random' | 'Newest' | 'Oldest'
 
 type Amount = number | string
@@ -28,7 +30,7 @@ interface RollingUpdate {
   readonly maxUnavailable?: Amount
 }
 
-/** A MachineDeployment with what only its controller reads. */
+/** A MachineDeployment with the fields that only its controller reads. */
 export interface FullDeployment extends MachineDeployment {
   readonly spec?: NonNullable<MachineDeployment['spec']> & {
     /** v1beta1. */
@@ -45,7 +47,7 @@ export interface FullDeployment extends MachineDeployment {
   }
 }
 
-/** A MachineSet with what only its controller reads. */
+/** A MachineSet with the fields that only its controller reads. */
 export interface FullSet extends MachineSet {
   readonly spec?: NonNullable<MachineSet['spec']> & {
     readonly selector?: LabelSelector
@@ -61,7 +63,7 @@ export interface FullSet extends MachineSet {
   }
 }
 
-/** A Machine with what only its controller reads. */
+/** A Machine with the fields that only its controller reads. */
 export interface FullMachine extends Machine {
   readonly spec?: NonNullable<Machine['spec']> & {
     readonly infrastructureRef?: NonNullable<MachineTemplate['spec']>['infrastructureRef']
@@ -74,27 +76,27 @@ export interface FullMachine extends Machine {
   readonly status?: NonNullable<Machine['status']> & {
     readonly deletion?: {
       readonly nodeDrainStartTime?: string
-      /** When the drain was over. */
+      /** When the drain had ended. */
       readonly waitForNodeVolumeDetachStartTime?: string
     }
   }
 }
 
-/** What the machines of the simulated infrastructure are like. */
+/** The properties of the simulated machines. */
 export interface MachineShape {
-  /** What they have; that of the annotations of their MachineDeployment when absent. */
+  /** Default: from annotations of their MachineDeployment. */
   readonly capacity?: ResourceList
-  /** `amd64` when absent. */
+  /** Default: `amd64`. */
   readonly architecture?: string
-  /** `linux` when absent. */
+  /** Default: `linux`. */
   readonly operatingSystem?: string
-  /** Labels of their kubelets; those of the labels annotation of their MachineDeployment when absent. */
+  /** Labels of their kubelets; default: from the labels annotation of their MachineDeployment. */
   readonly labels?: Readonly<Record<string, string>>
-  /** Taints of their kubelets beside that of nodes which are not registered yet. */
+  /** Taints of their kubelets, in addition to the unregistered taint. */
   readonly taints?: readonly Taint[]
-  /** Whether their kubelets come with `karpenter.sh/unregistered:NoExecute`; they do when absent. */
+  /** Whether their kubelets register with `karpenter.sh/unregistered:NoExecute`; default: true. */
   readonly registersUnregistered?: boolean
-  /** Whether kubeadm joins them, with `node.cluster.x-k8s.io/uninitialized:NoSchedule`; it does when absent. */
+  /** Whether kubeadm joins them, with `node.cluster.x-k8s.io/uninitialized:NoSchedule`; default: true. */
   readonly joinsUninitialized?: boolean
 }
 
@@ -107,7 +109,7 @@ export interface InfrastructureTemplate extends KubeObject {
   }
 }
 
-/** The kinds of a simulated hub, in the version that it serves. */
+/** The kinds of a simulated hub, in its served version. */
 export interface SimulatedKinds {
   readonly version: ServedVersion
   readonly deployment: ResourceType<FullDeployment>
@@ -141,21 +143,21 @@ export function simulatedKinds(group: string, version: ServedVersion): Simulated
   }
 }
 
-/** Finalizers of Cluster API's own. */
+/** Finalizers of Cluster API. */
 export const finalizers = {
   deployment: 'cluster.x-k8s.io/machinedeployment',
   set: 'cluster.x-k8s.io/machineset',
   machine: 'machine.cluster.x-k8s.io',
 } as const
 
-/** UID of the object that controls this one. */
+/** UID of the object's controller. */
 export function controllerUid({ metadata }: KubeObject): string | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid
 }
 
 export const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
 
-/** What refers to the object that controls another one. */
+/** An owner reference to the controller of another object. */
 export function ownedBy(type: ResourceType, { metadata }: KubeObject): OwnerReference {
   return {
     apiVersion: apiVersionOf(type),

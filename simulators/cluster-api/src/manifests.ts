@@ -8,9 +8,9 @@ const { group, kind, version } = clusterAPINodeClassKind
 interface Pool {
   readonly name: string
   readonly types: readonly string[]
-  /** YAML of the disruption, without its indent. */
+  /** YAML of `disruption`, without indent. */
   readonly disruption: readonly string[]
-  /** YAML of the template beside its requirements. */
+  /** YAML of the template besides its requirements. */
   readonly template?: string
 }
 
@@ -49,7 +49,9 @@ const machineDeployments = sizes
   .map((object) => stringify(object))
   .join('---\n')
 
-/** What `tenon up` applies when no manifest is given: MachineDeployments, a node class, a NodePool and a workload. */
+/**
+ * What `tenon up` applies without a manifest: MachineDeployments, a node class, a NodePool and a workload.
+ */
 export const demonstration: string = [
   machineDeployments,
   nodeClass('standard'),
@@ -86,7 +88,7 @@ spec:
 /** The node class of the guided demonstration. */
 export const tourNodeClass: string = nodeClass('standard')
 
-/** Its first NodePool. */
+/** The first NodePool of the demonstration. */
 export const tourNodePool: string = nodePool({
   name: 'standard',
   types,
@@ -98,7 +100,7 @@ export const tourNodePool: string = nodePool({
   ],
 })
 
-/** Its node class and NodePool for a team. */
+/** The node class and NodePool for a team. */
 export const tourTeamPool: string = [
   nodeClass('team'),
   nodePool({

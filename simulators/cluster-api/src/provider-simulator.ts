@@ -8,7 +8,7 @@ import { installSizes, pricePerHour } from './sizes.ts'
 
 const exactly = (ms: number) => ({ minMs: ms, maxMs: ms })
 
-/** Nobody waits for a demonstration. */
+/** Short delays for demonstrations. */
 const hurried: Partial<ClusterApiSettings> = {
   bootstrapDelay: { minMs: 100, maxMs: 300 },
   providerIdDelay: { minMs: 800, maxMs: 1_500 },
@@ -17,7 +17,7 @@ const hurried: Partial<ClusterApiSettings> = {
   drainRetryMs: 500,
 }
 
-/** A cluster that is its own hub; the guided demonstration finds its MachineDeployments there. */
+/** A cluster that is its own hub, with MachineDeployments for the guided demonstration. */
 export const simulator: ProviderSimulator = {
   cloud: ({ bootDelayMs, isHurried = false }) => {
     const simulated = clusterApiSimulator({

@@ -1,37 +1,37 @@
 /** Delays of the simulated Cluster API and its infrastructure (cluster-api.md 18). */
 import { integerBetween, type Random } from '@tenon/runtime'
 
-/** Bounds of a uniformly drawn duration in milliseconds, both ends included. */
+/** Range of a uniformly random delay in milliseconds, both ends included. */
 export interface DelayRange {
   readonly minMs: number
   readonly maxMs: number
 }
 
-/** Every field may be changed at any time; it takes effect with the next decision. */
+/** Every field may be changed at any time; it applies to later decisions. */
 export interface ClusterApiSettings {
-  /** From an event to the pass of the MachineDeployment controller over it: long when that lags. */
+  /** From an event to the pass of the MachineDeployment controller; long if the controller lags. */
   deploymentDelay: DelayRange
-  /** From an event to the pass of the controllers of MachineSets and Machines. */
+  /** From an event to the pass of the MachineSet and Machine controllers. */
   controllerDelay: DelayRange
-  /** From the creation of a Machine to its bootstrap data: it is `Pending` until then. */
+  /** From the creation of a Machine to its bootstrap data; until then it is `Pending`. */
   bootstrapDelay: DelayRange
   /** From the creation of a Machine to its `spec.providerID`. */
   providerIdDelay: DelayRange
-  /** From the provider ID to the registration of the Node; the kubelets' own delay to Ready comes on top. */
+  /** From the provider ID to the registration of the Node; the kubelet's delay to Ready is extra. */
   nodeDelay: DelayRange
   /** From the end of a drain to the end of the machine. */
   deletionDelay: DelayRange
-  /** Whether the core manager is away: machines boot, and nothing else goes on. */
+  /** Whether the core manager is down: machines boot, but nothing else happens. */
   isCoreAway: boolean
-  /** From one try to drain a Node to the next. */
+  /** Time between two attempts to drain a Node. */
   drainRetryMs: number
-  /** Machines that the infrastructure has room for; without a bound when undefined. */
+  /** Capacity of the infrastructure in Machines; undefined = no limit. */
   mostMachines: number | undefined
-  /** The same by the name of an infrastructure template. */
+  /** The same by name of an infrastructure template. */
   mostMachinesOf: ReadonlyMap<string, number>
 }
 
-/** A quick infrastructure without a bound. */
+/** A fast infrastructure without limits. */
 export function defaultSettings(): ClusterApiSettings {
   return {
     deploymentDelay: { minMs: 20, maxMs: 200 },
@@ -47,7 +47,7 @@ export function defaultSettings(): ClusterApiSettings {
   }
 }
 
-/** Draws a duration. */
+/** A random delay within the range. */
 export function drawDelay(random: Random, { minMs, maxMs }: DelayRange): number {
   return integerBetween(random, minMs, Math.max(minMs, maxMs))
 }

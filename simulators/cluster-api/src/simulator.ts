@@ -7,10 +7,9 @@ import { simulatedKinds } from './kinds.ts'
 /** An embedded cluster whose machines a simulated Cluster API manages. */
 export type ClusterApiCluster = DevCluster<ClusterApi>
 
-/** Where {@link clusterApiSimulator} puts the Cluster object of the workload cluster. */
+/** The Cluster object that {@link clusterApiSimulator} creates for the workload cluster. */
 export const workloadCluster = { namespace: 'default', name: 'workload' } as const
 
-/** A simulated Cluster API for an embedded cluster. */
 export function clusterApiSimulator(options: ClusterApiOptions = {}): CloudSimulator<ClusterApi> {
   return {
     prepare: (workload) => prepareHub(options.hub?.localAs('kubectl') ?? workload, options),

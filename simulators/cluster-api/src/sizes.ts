@@ -1,4 +1,4 @@
-/** The MachineDeployments that are played with: three sizes, each with its price (cluster-api.md 3, 6). */
+/** The example MachineDeployments: three sizes, each with its price (cluster-api.md 3, 6). */
 import { apiVersionOf, labels } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 import { capacityAnnotations, defaultGroup, namesOf } from '@tenon/provider-cluster-api'
@@ -6,28 +6,28 @@ import { createUnlessThere } from './crds.ts'
 import { type FullDeployment, type InfrastructureTemplate, simulatedKinds } from './kinds.ts'
 import { workloadCluster } from './simulator.ts'
 
-/** A kind of machine of the simulated infrastructure. */
+/** A machine size of the simulated infrastructure. */
 export interface Size {
   readonly name: string
   readonly cpu: number
   readonly memory: string
-  /** Of one hour. */
+  /** Per hour. */
   readonly price: number
 }
 
-/** The cheapest first. */
+/** Cheapest first. */
 export const sizes: readonly Size[] = [
   { name: 'small', cpu: 4, memory: '8Gi', price: 0.05 },
   { name: 'medium', cpu: 8, memory: '16Gi', price: 0.098 },
   { name: 'large', cpu: 16, memory: '32Gi', price: 0.19 },
 ]
 
-/** Most Machines of one MachineDeployment. */
+/** Maximum Machines of one MachineDeployment. */
 const mostReplicas = 12
 
 const served = simulatedKinds(defaultGroup, 'v1beta2')
 
-/** Price of an instance type for one hour; undefined when there is no such type. */
+/** Price of an instance type per hour; undefined for an unknown type. */
 export const pricePerHour = (instanceType: string): number | undefined =>
   sizes.find(({ name }) => name === instanceType)?.price
 
@@ -42,7 +42,7 @@ export function templateOf({ name, cpu, memory }: Size): InfrastructureTemplate 
   }
 }
 
-/** The MachineDeployment of a size: a member, which begins without Machines. */
+/** The MachineDeployment of a size: a member without Machines. */
 export function deploymentOf({ name, price }: Size): FullDeployment {
   const { member, maxSize, minSize, price: priceKey } = namesOf(defaultGroup)
   const nodeLabels = [
@@ -66,12 +66,12 @@ export function deploymentOf({ name, price }: Size): FullDeployment {
         [capacityAnnotations.labels]: nodeLabels.join(','),
       },
     },
-    // The least size gives its replicas at first; stated here, they would be put back whenever this is applied.
+    // Replicas start at the minimum size. If they were set here, applying the object again would reset them.
     spec: { clusterName, template: { spec: { clusterName, infrastructureRef } } },
   }
 }
 
-/** Creates templates and MachineDeployments of all sizes, unless they are there already. */
+/** Creates templates and MachineDeployments of all sizes unless they exist. */
 export function installSizes(hub: LocalApi): void {
   for (const size of sizes) {
     createUnlessThere(hub, served.template, templateOf(size))

@@ -4,7 +4,7 @@ import type { Condition, KubeObject, ResourceType } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
 import type { HubParts } from './hub-parts.ts'
 
-/** A condition without the moment of its last change. */
+/** A condition without its transition time. */
 export type UndatedCondition = Pick<Condition, 'type' | 'status'> & {
   readonly reason: string
   readonly message?: string
@@ -14,7 +14,7 @@ interface WithStatus extends KubeObject {
   readonly status?: { readonly conditions?: readonly Condition[] }
 }
 
-/** A condition that holds or does not, with the reason for either. */
+/** A condition with its status and the reason for it. */
 export function newCondition(
   type: string,
   holds: boolean,
@@ -23,7 +23,7 @@ export function newCondition(
   return { type, status: holds ? 'True' : 'False', reason: holds ? reasons[0] : reasons[1] }
 }
 
-/** Writes the parts of a status that have changed; undefined parts are removed. */
+/** Writes changed parts of a status; undefined parts are removed. */
 export function writeStatus(
   { api, runtime }: Pick<HubParts, 'api' | 'runtime'>,
   type: ResourceType,

@@ -9,9 +9,8 @@ const providerPrefix = 'exoscale://'
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * The cluster's cloud controller manager: writes what the cloud knows into Nodes, and deletes
- * those whose instance is gone. It looks at a node whenever it changes, and at all of them
- * periodically.
+ * The cluster's cloud controller manager: writes cloud data to Nodes, and deletes Nodes whose instance is gone. Checks
+ * a node whenever it changes, and all of them periodically.
  */
 export class CloudController {
   readonly #context: CloudContext
@@ -44,7 +43,7 @@ export class CloudController {
     })
   }
 
-  /** Brings one node in line with its instance; a refused write is tried again in the next pass. */
+  /** Updates one node from its instance; a refused write is retried in the next pass. */
   #keep(name: string): void {
     const node = this.#api.get(kinds.node, undefined, name)
     const id = node && instanceIdOf(node)
@@ -103,14 +102,13 @@ function sameAddresses(a: readonly Address[], b: readonly Address[]): boolean {
 }
 
 /**
- * The instance a node says it is: by provider ID, else by system UUID while it waits for its cloud; undefined for
- * foreign nodes.
+ * The instance of a node: by provider ID, else by system UUID while it is uninitialized; undefined for foreign nodes.
  */
 function instanceIdOf(node: Node): string | undefined {
   const providerId = node.spec?.providerID ?? ''
   const systemUuid = node.status?.nodeInfo?.['systemUUID'] ?? ''
   if (providerId !== '' && !providerId.startsWith(providerPrefix)) return undefined
-  // A kubelet that expects no cloud is of another one, or of none.
+  // A kubelet without an external cloud provider belongs to another cloud, or to none.
   const isWaiting = (node.spec?.taints ?? []).some(({ key }) => key === uninitializedTaint)
   if (providerId === '' && !isWaiting) return undefined
   const id = providerId === '' ? systemUuid.toLowerCase() : providerId.slice(providerPrefix.length)

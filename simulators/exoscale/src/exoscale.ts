@@ -32,58 +32,58 @@ export interface ExoscaleOptions {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
-  /** Lets booted instances into the cluster. */
+  /** Lets booted instances join the cluster. */
   readonly joiner: NodeJoiner
-  /** The cluster, as its cloud controller manager uses it. */
+  /** The cluster's API for its cloud controller manager. */
   readonly api: LocalApi
-  /** One of the zones of the cloud. */
+  /** A zone of Exoscale. */
   readonly zone: string
-  /** Id of the SKS cluster; derived when absent. */
+  /** Id of the SKS cluster; default: derived from a name. */
   readonly clusterId?: string
   /** Kubernetes version of the SKS cluster, with or without `v`; default 1.34.1. */
   readonly clusterVersion?: string
-  /** URL of the API server; default is the one in the cluster's ConfigMap kube-public/cluster-info. */
+  /** URL of the API server; default: that in the cluster's ConfigMap kube-public/cluster-info. */
   readonly clusterEndpoint?: string
-  /** API keys; `operations` are the operation ids a key may call, all when absent. */
+  /** API keys; `operations` are the operation ids that a key may call, default: all. */
   readonly credentials: readonly {
     readonly key: string
     readonly secret: Secret
     readonly operations?: readonly string[]
   }[]
   readonly settings?: Partial<ExoscaleSettings>
-  /** What exists besides the default world. */
+  /** Resources in addition to the default ones. */
   readonly seed?: ExoscaleSeed
-  /** Where instances outlive the process; those that are there go on at once. */
+  /** Where instances are stored between runs; stored ones continue at once. */
   readonly kept?: KeptInstances
 }
 
 /** A simulated Exoscale zone with its SKS cluster's cloud controller manager. */
 export interface Exoscale {
-  /** The API. Rejects where a fault loses the request or the reply. */
+  /** The API. Rejects if a fault loses the request or the response. */
   readonly handle: HttpHandler
-  /** May be changed at any time; takes effect with the next call, boot or pass. */
+  /** May be changed at any time; applies to later calls, boots and passes. */
   readonly settings: ExoscaleSettings
   readonly faults: Faults
-  /** What happens to instances and pools without a call. */
+  /** Changes of instances and pools without a call. */
   readonly interventions: Interventions
-  /** The calls received, oldest first; at least the last 10 000. */
+  /** Recorded calls, oldest first; at least the last 10 000. */
   calls(): readonly RecordedCall[]
   snapshot(): CloudSnapshot
   /** The instances of {@link snapshot}. */
   instances(): readonly InstanceSnapshot[]
-  /** Says where this API is reached (`http://host:port` or with `/v2`), for the list of zones. */
+  /** Sets the URL of this API (`http://host:port` or with `/v2`), for the list of zones. */
   setBaseUrl(url: string): void
-  /** Brings further resources into being. */
+  /** Adds resources. */
   add(seed: ExoscaleSeed): void
-  /** Publishes a node image and makes it the active one of its version and variant; answers its id. */
+  /** Publishes a node image and makes it the active template of its version and variant; returns its id. */
   publishTemplate(template: TemplateSeed): string
-  /** Ends every timer, boot and kubelet. The API then refuses to wait, but still answers reads. */
+  /** Ends every timer, boot and kubelet. The API then refuses to wait, but still serves reads. */
   stop(): void
 }
 
 /**
  * Starts a simulated Exoscale zone.
- * @throws Error when the zone is unknown or a seed names an unknown instance type.
+ * @throws Error for an unknown zone, or a seed with an unknown instance type.
  */
 export function createExoscale(options: ExoscaleOptions): Exoscale {
   const { zone, random, logger, seed = {} } = options

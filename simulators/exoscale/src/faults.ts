@@ -1,9 +1,9 @@
 import { type Random, unit } from '@tenon/runtime'
 import type { OperationReason } from './instances/operation-outcome.ts'
 
-/** What goes wrong with a call or with the instance it creates. */
+/** A fault of a call or of the instance that it creates. */
 export type FaultEffect =
-  /** Answered before anything happened. */
+  /** An error before anything happened. */
   | {
       readonly kind: 'refuse'
       readonly status: number
@@ -12,20 +12,20 @@ export type FaultEffect =
     }
   /** The connection breaks before anything happened. */
   | { readonly kind: 'lostRequest' }
-  /** The call takes effect, but its reply never arrives. */
+  /** The call takes effect, but its response is lost. */
   | { readonly kind: 'lostReply' }
-  /** The operation ends in failure. */
+  /** The operation fails. */
   | { readonly kind: 'failOperation'; readonly reason: OperationReason; readonly message: string }
   /** The operation stays pending forever. */
   | { readonly kind: 'hangOperation' }
-  /** The instance runs but its system never comes up. */
+  /** The instance runs but its system never boots. */
   | { readonly kind: 'neverBoots' }
   /** The instance boots but never joins the cluster. */
   | { readonly kind: 'neverJoins' }
-  /** The instance joins, but its node never gets ready. */
+  /** The instance joins, but its node never becomes ready. */
   | { readonly kind: 'neverReady' }
 
-/** When a fault strikes: the next `times` calls, or each call with probability `rate`; else always. */
+/** When a fault occurs: the next `times` calls, or each call with probability `rate`; default: always. */
 export interface FaultRule {
   /** Operation id such as `create-instance`, or `*` for every operation. */
   readonly operation: string
@@ -35,7 +35,7 @@ export interface FaultRule {
   readonly effect: FaultEffect
 }
 
-/** The faults in force. */
+/** The active faults. */
 export class Faults {
   readonly #random: Random
   #rules: { readonly rule: FaultRule; left: number }[] = []
@@ -44,7 +44,7 @@ export class Faults {
     this.#random = random
   }
 
-  /** Puts a rule in force; the returned function lifts it. */
+  /** Activates a rule; the returned function deactivates it. */
   add(rule: FaultRule): () => void {
     const entry = { rule, left: rule.times ?? Number.POSITIVE_INFINITY }
     this.#rules.push(entry)
@@ -53,12 +53,12 @@ export class Faults {
     }
   }
 
-  /** Lifts every rule. */
+  /** Deactivates every rule. */
   clear(): void {
     this.#rules = []
   }
 
-  /** The effects that strike one call; uses up their `times`. */
+  /** The faults of one call; decrements their `times`. */
   draw(operation: string): FaultEffect[] {
     const effects: FaultEffect[] = []
     for (const entry of this.#rules) {

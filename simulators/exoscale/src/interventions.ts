@@ -1,4 +1,4 @@
-/** What happens in a zone without a call of the API: instances fail, and other people change pools. */
+/** Changes without a call of the API: instances fail, and other users change pools. */
 import type { InstanceLife } from './instances/instance-life.ts'
 import { forgetMember } from './api/pool-routes.ts'
 import type { Instance, InstanceState } from './instances/instance.ts'
@@ -6,14 +6,17 @@ import { addMembers, removeMembers } from './instances/pool-members.ts'
 import type { CloudContext, InstancePool } from './zone/cloud-state.ts'
 
 export interface Interventions {
-  /** Puts an instance into a state, such as `error` or `stopped`. It boots when it runs, and loses power otherwise. */
+  /**
+   * Sets the state of an instance, such as `error` or `stopped`. It boots in state `running`, and loses power
+   * otherwise.
+   */
   setInstanceState(instanceId: string, state: InstanceState): void
-  /** Somebody else deletes an instance; its pool gets smaller by it. */
+  /** Another user deletes an instance; its pool shrinks by one. */
   deleteInstance(instanceId: string): void
   setPoolState(poolId: string, state: InstancePool['state']): void
-  /** Somebody else brings a pool to a size at once. The newest members go first. */
+  /** Another user resizes a pool at once. The newest members are removed first. */
   resizePool(poolId: string, size: number): void
-  /** Deletes a pool with its members, and the nodepool that it belongs to. */
+  /** Deletes a pool with its members, and its nodepool. */
   deletePool(poolId: string): void
 }
 

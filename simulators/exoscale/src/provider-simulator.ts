@@ -16,7 +16,7 @@ import type { ExoscaleSettings } from './settings.ts'
 import { exoscaleSimulator } from './simulator.ts'
 import type { ExoscaleSeed } from './zone/world.ts'
 
-/** Fixed names of the simulated organisation: nothing here is worth protecting. */
+/** Fixed names of the simulated organisation; nothing here is secret. */
 const organisation = {
   zone: 'ch-gva-2',
   clusterId: 'f1b5a3c2-6d0e-4c57-9a8b-2f4e6d8c0a11',
@@ -24,7 +24,7 @@ const organisation = {
   secret: 'simulated-secret-of-the-embedded-cluster',
 } as const
 
-/** What the manifests of `examples/exoscale` refer to by name or id. */
+/** What the manifests in `examples/exoscale` refer to by name or id. */
 const exampleResources = {
   securityGroups: [{ name: 'sks-nodes' }],
   antiAffinityGroups: [{ name: 'spread-hypervisors' }],
@@ -35,15 +35,15 @@ const exampleResources = {
 }
 
 /**
- * Instances still boot for longer than the 3 s in which the end of an operation is noticed: their Node is
- * made before they join.
+ * Short delays for demonstrations. Booting still takes longer than the 3 s poll of operations, so that the Node is
+ * created before the instance joins.
  */
 const hurried: Partial<ExoscaleSettings> = {
   operationDelay: { minMs: 800, maxMs: 1500 },
   bootDelay: { minMs: 4500, maxMs: 6000 },
 }
 
-/** A nodepool of the SKS cluster, and an Instance Pool beside it. */
+/** A nodepool of the SKS cluster, and an Instance Pool besides it. */
 const nodeGroupResources = {
   nodepools: [{ name: 'workers', type: 'standard.large', size: 1, prefix: 'workers', joins: true }],
   instancePools: [{ name: 'batch', type: 'standard.extra-large', size: 1, prefix: 'batch', joins: true }],
@@ -110,8 +110,8 @@ function priceOf(instanceType: string): number | undefined {
 }
 
 /**
- * Removes Nodes whose instances an earlier run did not store, and their pods, at once. Kubernetes would come to the same end,
- * but only after the minutes it waits for an instance that may come back; these never do.
+ * Removes at once the Nodes, with their pods, whose instances an earlier run did not store. Kubernetes would do the
+ * same, but only after minutes, as an instance might come back; these never do.
  */
 function removeLostInstances(api: LocalApi, cloud: Exoscale): void {
   const alive = new Set(cloud.instances().map(({ id }) => `exoscale://${id}`))

@@ -1,57 +1,57 @@
 import { type Clock, integerBetween, type Random } from '@tenon/runtime'
 import { gpuFamilies } from './zone/catalogue.ts'
 
-/** Bounds of a uniformly drawn duration in milliseconds, both ends included. */
+/** Range of a uniformly random delay in milliseconds, both ends included. */
 export interface DelayRange {
   readonly minMs: number
   readonly maxMs: number
 }
 
-/** How the simulated cloud behaves. Every field may be changed while it runs. */
+/** Behavior of the simulated cloud. Every field may be changed at any time. */
 export interface ExoscaleSettings {
   /** How long an operation stays pending. */
   operationDelay: DelayRange
   /** Delays of single operations (`create-instance`) instead of {@link operationDelay}. */
   operationDelays: Readonly<Record<string, DelayRange>>
-  /** From `running` to the moment at which the instance reads its user data. */
+  /** From `running` until the instance reads its user data. */
   bootDelay: DelayRange
-  /** How long a call takes before it is looked at. */
+  /** Delay before a call is processed. */
   callLatency: DelayRange
-  /** Lists of instances show the zone as it was so many milliseconds ago; single reads are never late. */
+  /** Lists show the zone as it was this many milliseconds ago; reads of single instances are current. */
   listLagMs: number
-  /** Calls beyond it are answered with 429 and `Retry-After`. */
+  /** Calls above the limit get a 429 with `Retry-After`. */
   callLimit: { readonly perSecond: number; readonly burst: number } | undefined
-  /** How far the cloud's clock is ahead of everyone's, in milliseconds; signatures expire by the cloud's. */
+  /** How far the cloud's clock is ahead, in milliseconds; it decides when signatures expire. */
   clockSkewMs: number
   /** API keys that are no longer valid. */
   expiredKeys: readonly string[]
-  /** Wait between two attempts of an instance to join the cluster. */
+  /** Pause between two attempts of an instance to join the cluster. */
   joinRetryMs: number
   /** After this time an instance stops trying to join. */
   joinTimeoutMs: number
-  /** Limits per entity: `instance` counts instances, a GPU family its GPUs. -1 or absent is unlimited. */
+  /** Limits per entity: `instance` counts instances, a GPU family its GPUs. -1 or absent = unlimited. */
   quotas: Readonly<Record<string, number>>
-  /** HTTP status of a creation that a quota forbids. */
+  /** HTTP status of a creation that exceeds a quota. */
   quotaRefusalStatus: number
-  /** Instances of a type (`standard.large`) this zone can hold; absent is unbounded. */
+  /** Capacity in instances per type (`standard.large`); absent = unlimited. */
   capacity: Readonly<Record<string, number>>
-  /** What is left of an instance whose creation ended in failure. */
+  /** What is left of an instance whose creation failed. */
   failedInstances: 'removed' | 'error'
-  /** Part of the nominal memory that the guest sees, in percent. */
+  /** The share of the nominal memory that the guest sees, in percent. */
   memoryCapacityPercent: number
   /** Whether a disk size outside the published range of the type is refused. */
   diskRangeEnforced: boolean
-  /** Whether an instance created without security groups wears the group named `default`. */
+  /** Whether an instance created without security groups gets the group named `default`. */
   defaultSecurityGroupAttached: boolean
-  /** Whether GPUs are only announced by instances of an `nvidia` template. */
+  /** Whether only instances with an `nvidia` template report GPUs. */
   gpuNeedsNvidiaTemplate: boolean
-  /** Whether NVIDIA's driver runs on nodes that announce GPUs, and publishes them as devices. */
+  /** Whether nodes with GPUs run NVIDIA's driver, which publishes them as devices. */
   gpuDriver: boolean
   /** Pause between two passes of the cloud controller manager. */
   cloudControllerPeriodMs: number
 }
 
-/** The behaviour of a calm cloud; GPU families are activated, unlike in a new organisation. */
+/** A cloud without faults. GPU families are activated, unlike in a new organisation. */
 export function defaultSettings(): ExoscaleSettings {
   return {
     operationDelay: { minMs: 2_000, maxMs: 6_000 },
@@ -77,12 +77,12 @@ export function defaultSettings(): ExoscaleSettings {
   }
 }
 
-/** Draws a duration. */
+/** A random delay within the range. */
 export function drawDelay(random: Random, range: DelayRange): number {
   return integerBetween(random, range.minMs, Math.max(range.minMs, range.maxMs))
 }
 
-/** Waits for the latency of one call; returns at once when there is none. */
+/** Waits for the latency of one call; returns at once if it is 0. */
 export async function waitLatency(clock: Clock, random: Random, range: DelayRange): Promise<void> {
   const ms = drawDelay(random, range)
   if (ms > 0) await clock.sleep(ms)

@@ -5,14 +5,14 @@ import { createExoscale, type Exoscale } from './exoscale.ts'
 import type { InstanceRecord } from './instances/kept-instances.ts'
 import type { ExoscaleSettings } from './settings.ts'
 
-/** The zone of a simulated Exoscale, and who may use it. */
+/** The zone of a simulated Exoscale, and its API keys. */
 export interface SimulatedZone {
   readonly zone: string
   /** Id of the simulated SKS cluster. */
   readonly clusterId: string
   readonly key: string
   readonly secret: Secret
-  /** What the IAM role of the key allows; everything when absent. */
+  /** What the IAM role of the key allows; default: everything. */
   readonly operations?: readonly string[]
   readonly settings?: Partial<ExoscaleSettings>
 }
@@ -20,7 +20,6 @@ export interface SimulatedZone {
 /** An embedded cluster in a simulated Exoscale. */
 export type ExoscaleCluster = DevCluster<Exoscale>
 
-/** A simulated Exoscale for an embedded cluster. */
 export function exoscaleSimulator({
   zone,
   clusterId,
@@ -48,7 +47,7 @@ export function exoscaleSimulator({
   }
 }
 
-/** The class that claims without one get on a new SKS cluster: block storage in the zone of the pod. */
+/** The default StorageClass of a new SKS cluster: block storage in the zone of the pod. */
 function createDefaultStorageClass(api: LocalApi): void {
   const name = 'exoscale-sbs'
   if (api.get(kinds.storageClass, undefined, name) !== undefined) return

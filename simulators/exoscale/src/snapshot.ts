@@ -2,7 +2,7 @@ import type { CloudState } from './zone/cloud-state.ts'
 import type { Instance, InstanceState } from './instances/instance.ts'
 import { pricePerHour } from './zone/catalogue.ts'
 
-/** One instance as a person watching the cloud sees it. */
+/** The state of one instance, for people. */
 export interface InstanceSnapshot {
   readonly id: string
   readonly name: string
@@ -15,22 +15,22 @@ export interface InstanceSnapshot {
   readonly instancePoolId: string | undefined
   /** Milliseconds since the Unix epoch. */
   readonly createdAtMs: number
-  /** EUR per hour while it runs; undefined when the price is not known. */
+  /** EUR per hour while it runs; undefined if the price is unknown. */
   readonly pricePerHour: number | undefined
-  /** The node that its kubelet keeps; undefined before it has joined. */
+  /** The node of its kubelet; undefined before it has joined. */
   readonly nodeName: string | undefined
   /** Why its last attempt to join the cluster failed. */
   readonly whyNotJoined: string | undefined
 }
 
-/** The zone at one moment. */
+/** The state of the zone. */
 export interface CloudSnapshot {
   readonly zone: string
   /** In creation order. */
   readonly instances: readonly InstanceSnapshot[]
   /** Number of instances by state; states without instances are absent. */
   readonly totals: Readonly<Partial<Record<InstanceState, number>>>
-  /** EUR per hour of all running instances whose price is known. */
+  /** EUR per hour of all running instances with a known price. */
   readonly pricePerHour: number
 }
 

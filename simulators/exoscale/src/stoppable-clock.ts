@@ -1,6 +1,6 @@
 import { type Clock, sleepOn } from '@tenon/runtime'
 
-/** A clock whose timers and sleeps all end together, so that a stopped cloud leaves nothing behind. */
+/** A clock whose timers and sleeps can all be ended, so that a stopped cloud leaves nothing running. */
 export class StoppableClock implements Clock {
   readonly #clock: Clock
   readonly #stopped = new AbortController()
@@ -18,7 +18,7 @@ export class StoppableClock implements Clock {
     return this.#clock.monotonic()
   }
 
-  /** Rejects when the clock is stopped, too. */
+  /** Also rejects when the clock is stopped. */
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const stopped = this.#stopped.signal
     return sleepOn(this, ms, signal === undefined ? stopped : AbortSignal.any([signal, stopped]))

@@ -1,4 +1,4 @@
-/** Keeps the MachineSets of MachineDeployments (cluster-api.md 18). */
+/** Manages the MachineSets of MachineDeployments (cluster-api.md 18). */
 import { conditionOf, isConditionTrue, ownValue, selectorText } from '@tenon/api'
 import type { HubParts } from '../hub-parts.ts'
 import { hold, isPaused, release } from '../hub-parts.ts'
@@ -39,7 +39,7 @@ export function reconcileDeployment(parts: HubParts, namespace: string, name: st
   if (current !== undefined) syncSet(parts, complete, current.set, hash)
   else if (!isRolloutStopped) {
     api.create(kinds.set, newSet(parts, complete, hash))
-    // It is resized in the next pass, which its event brings.
+    // It is resized in the next pass, which this write triggers.
     report(parts, complete, views, undefined)
     return undefined
   }
@@ -71,7 +71,7 @@ function figuresOf({ set, machines }: SetView): SetFigures {
   }
 }
 
-/** What Cluster API's webhook fills in. */
+/** The defaults of Cluster API's webhook. */
 function withDefaults({ api, kinds, names }: HubParts, deployment: FullDeployment): FullDeployment {
   const { annotations, labels, name, namespace } = deployment.metadata
   const { clusterName = '', replicas, selector, template } = deployment.spec ?? {}
@@ -87,7 +87,7 @@ function withDefaults({ api, kinds, names }: HubParts, deployment: FullDeploymen
   return api.patch(kinds.deployment, namespace, name, {
     metadata: { labels: { [names.clusterName]: clusterName } },
     spec: {
-      // Once there, they never go away.
+      // Once set, they are never removed.
       replicas:
         replicas ?? deployment.status?.replicas ?? (isAutoscaled ? Number.parseInt(least, 10) || 0 : 1),
       selector: { matchLabels: { ...selector?.matchLabels, ...own } },

@@ -6,7 +6,7 @@ import { type DeletionPolicy, type FullDeployment, type FullSet, ownedBy } from 
 
 type Texts = Readonly<Record<string, string>>
 
-/** Annotations of a MachineDeployment that stay its own. */
+/** Annotations that are not copied from a MachineDeployment. */
 const staysBehind = (key: string): boolean =>
   key.startsWith('kubectl.kubernetes.io/') || key.startsWith('machinedeployment.clusters.x-k8s.io/')
 
@@ -37,7 +37,7 @@ function wantedOf({ names }: HubParts, deployment: FullDeployment, hash: string)
 const policyField = ({ kinds }: HubParts, policy: DeletionPolicy): object =>
   kinds.version === 'v1beta1' ? { deletePolicy: policy } : { deletion: { order: policy } }
 
-/** A new one, without replicas at first. */
+/** A new MachineSet, without replicas at first. */
 export function newSet(parts: HubParts, deployment: FullDeployment, hash: string): FullSet {
   const { kinds } = parts
   const { name, namespace = '' } = deployment.metadata
@@ -62,7 +62,7 @@ export function newSet(parts: HubParts, deployment: FullDeployment, hash: string
   }
 }
 
-/** Brings what changes in place from the MachineDeployment to its MachineSet. */
+/** Copies fields that change in place from the MachineDeployment to its MachineSet. */
 export function syncSet(parts: HubParts, deployment: FullDeployment, set: FullSet, hash: string): void {
   const { api, kinds } = parts
   const wanted = wantedOf(parts, deployment, hash)
@@ -100,7 +100,7 @@ function isSame(
   )
 }
 
-/** Merge patch that makes an object of one level what is wanted. */
+/** A merge patch that makes a flat object equal to `wanted`. */
 function exactly(there: object | undefined, wanted: object): object {
   const gone = Object.keys(there ?? {}).filter((key) => !Object.hasOwn(wanted, key))
   return { ...Object.fromEntries(gone.map((key) => [key, null])), ...wanted }

@@ -1,13 +1,13 @@
 /** How many replicas the MachineSets of a MachineDeployment get (cluster-api.md 18). */
 
-/** What is known of one MachineSet. */
+/** The figures of one MachineSet. */
 export interface SetFigures {
   readonly name: string
-  /** What it asks for. */
+  /** Its desired replicas. */
   readonly replicas: number
-  /** Machines that it has, those that are being deleted included. */
+  /** Its Machines, including those being deleted. */
   readonly machines: number
-  /** Machines that it has and that are not being deleted. */
+  /** Its Machines that are not being deleted. */
   readonly staying: number
   readonly available: number
 }
@@ -15,13 +15,13 @@ export interface SetFigures {
 export interface RolloutPlan {
   /** Replicas of the MachineDeployment. */
   readonly wanted: number
-  /** Machines above {@link wanted} at most, of a rolling update. */
+  /** Maximum Machines above {@link wanted} in a rolling update. */
   readonly maxSurge: number
-  /** Machines below {@link wanted} that may be unavailable, of a rolling update. */
+  /** Maximum unavailable Machines below {@link wanted} in a rolling update. */
   readonly maxUnavailable: number
-  /** That of the template as it is now. */
+  /** The MachineSet of the current template. */
   readonly current: SetFigures
-  /** Those of former templates, the oldest first. */
+  /** Those of former templates, oldest first. */
   readonly former: readonly SetFigures[]
 }
 
@@ -29,17 +29,17 @@ type Replicas = ReadonlyMap<string, number>
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
 
-/** One step of a rolling update, or a change of size when there is nothing to roll. */
+/** One step of a rolling update, or a resize if nothing has to be rolled out. */
 export function rollingStep(plan: RolloutPlan): Replicas {
   const current = grown(plan, plan.wanted + plan.maxSurge)
   return new Map([[plan.current.name, current], ...formerOfRollout(plan, current)])
 }
 
-/** One step where people delete the Machines of former templates themselves. */
+/** One step with OnDelete, where users delete Machines of former templates. */
 export function onDeleteStep(plan: RolloutPlan): Replicas {
   const { former, wanted } = plan
   const current = grown(plan, wanted)
-  // What has been deleted does not come back from a former template.
+  // Deleted Machines are not created again from a former template.
   const left = former.map(({ name, replicas, staying }) => [name, Math.min(replicas, staying)] as const)
   let surplus = current + sum(left.map(([, replicas]) => replicas)) - wanted
   const replicas = new Map([[plan.current.name, current]])
@@ -51,7 +51,9 @@ export function onDeleteStep(plan: RolloutPlan): Replicas {
   return replicas
 }
 
-/** A change of size while rollouts are stopped: the MachineSet with Machines follows, the newest if there are several. */
+/**
+ * A resize while rollouts are paused: resizes the MachineSet with Machines, the newest if there are several.
+ */
 export function pausedStep({ current, former, wanted }: RolloutPlan): Replicas {
   const target = [...former, current].findLast(({ replicas }) => replicas > 0) ?? former.at(-1) ?? current
   const others = [...former, current].filter(({ name }) => name !== target.name)
@@ -59,14 +61,14 @@ export function pausedStep({ current, former, wanted }: RolloutPlan): Replicas {
   return new Map([[target.name, Math.max(0, wanted - rest)]])
 }
 
-/** The current MachineSet grows as far as `most` Machines altogether allow. */
+/** The current MachineSet's replicas, if there may be `most` Machines in total. */
 function grown({ current, former, wanted }: RolloutPlan, most: number): number {
   if (current.replicas >= wanted) return wanted
   const there = sum([current, ...former].map(({ machines, replicas }) => Math.max(machines, replicas)))
   return current.replicas + Math.max(0, Math.min(most - there, wanted - current.replicas))
 }
 
-/** Former MachineSets shrink: first what is not available, then as far as enough stays available. */
+/** Former MachineSets shrink: unavailable Machines first, then as many as availability allows. */
 function formerOfRollout(plan: RolloutPlan, currentReplicas: number): Replicas {
   const { current, former, maxUnavailable, wanted } = plan
   const least = wanted - maxUnavailable

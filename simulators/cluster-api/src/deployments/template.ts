@@ -1,4 +1,4 @@
-/** What of a MachineDeployment's template makes Machines new ones (cluster-api.md 18). */
+/** Which changes of a MachineDeployment's template need new Machines (cluster-api.md 18). */
 import type { FullDeployment } from '../kinds.ts'
 
 /** Fields of a Machine that change in place. */
@@ -14,7 +14,7 @@ const changeInPlace: ReadonlySet<string> = new Set([
 
 const alphabet = 'bcdfghjklmnpqrstvwxz2456789'
 
-/** Equal for templates whose Machines are alike; letters and digits. */
+/** Equal for templates with equal Machines; letters and digits. */
 export function templateHash({ spec }: FullDeployment): string {
   const fields = Object.entries(spec?.template?.spec ?? {}).filter(([field]) => !changeInPlace.has(field))
   const text = JSON.stringify(

@@ -14,15 +14,15 @@ const isUnhealthy = (machine: FullMachine): boolean => {
 const bornMs = ({ metadata }: FullMachine): number => Date.parse(metadata.creationTimestamp ?? '')
 
 const byPolicy: Readonly<Record<DeletionPolicy, (a: FullMachine, b: FullMachine) => number>> = {
-  // All have the same rank then, and ties go by name.
+  // All have the same rank, and ties are decided by name.
   Random: () => 0,
   Newest: (a, b) => bornMs(b) - bornMs(a),
   Oldest: (a, b) => bornMs(a) - bornMs(b),
 }
 
 /**
- * Machines in the order in which their MachineSet gives them up: those that are being deleted, those with the
- * annotation, unhealthy ones, the others by policy; ties by name.
+ * Machines in the order in which their MachineSet deletes them: those being deleted, those with the annotation,
+ * unhealthy ones, others by policy; ties by name.
  * @param deleteMachine the annotation; any value counts.
  */
 export function deletionOrder(

@@ -1,4 +1,4 @@
-/** Keeps the Machines of MachineSets (cluster-api.md 18). */
+/** Manages the Machines of MachineSets (cluster-api.md 18). */
 import { apiVersionOf, isConditionTrue, ownValue } from '@tenon/api'
 import { type Random, unit } from '@tenon/runtime'
 import { hold, type HubParts, isPaused, latest, release } from '../hub-parts.ts'
@@ -6,7 +6,7 @@ import { controllerUid, finalizers, type FullMachine, type FullSet, isLeaving, o
 import { writeStatus, newCondition } from '../statuses.ts'
 import { deletionOrder } from './deletion-order.ts'
 
-/** Machines that one pass creates at most. */
+/** Maximum Machines that one pass creates. */
 const mostAtOnce = 250
 
 /** One pass over a MachineSet. */
@@ -21,7 +21,7 @@ export function reconcileSet(parts: HubParts, namespace: string, name: string): 
   hold(api, kinds.set, set, finalizers.set)
   const machines = machinesOf(parts, set)
   for (const machine of machines) syncMachine(parts, set, machine)
-  // Machines that are being deleted count until they are gone, so that there are never too many.
+  // Machines being deleted count until they are gone, so that there are never too many.
   const surplus = machines.length - (set.spec?.replicas ?? 1)
   for (let missing = Math.min(-surplus, mostAtOnce); missing > 0; missing--)
     api.create(kinds.machine, newMachine(parts, set))
@@ -73,7 +73,7 @@ function suffix(random: Random): string {
   return Array.from({ length: 5 }, () => letters[Math.floor(unit(random) * letters.length)] ?? 'b').join('')
 }
 
-/** Labels and annotations of the template flow in place; those of others stay. */
+/** Copies labels and annotations of the template in place; those of others stay. */
 function syncMachine({ api, kinds }: HubParts, { spec }: FullSet, machine: FullMachine): void {
   const { labels = {}, annotations = {} } = spec?.template?.metadata ?? {}
   const { metadata } = machine

@@ -1,13 +1,13 @@
-/** Drains Nodes as Cluster API does before it ends a machine (cluster-api.md 18). */
+/** Drains Nodes like Cluster API before a machine is removed (cluster-api.md 18). */
 import { kinds, type Node, type Pod } from '@tenon/api'
 import { ApiError, type LocalApi } from '@tenon/devcluster'
 
-/** One try: cordons the Node and evicts its pods. Answers whether none is left that has to go. */
+/** One attempt: cordons the Node and evicts its pods. Returns whether no pod is left to evict. */
 export function drainOnce(workload: LocalApi, node: Node): boolean {
   const { name } = node.metadata
   if (node.spec?.unschedulable !== true)
     workload.patch(kinds.node, undefined, name, { spec: { unschedulable: true } })
-  // A kubelet that does not answer ends no pod.
+  // A kubelet that does not respond ends no pod.
   const isReachable = isNodeReady(node)
   const there = workload
     .list(kinds.pod)
@@ -34,7 +34,7 @@ function evict(workload: LocalApi, namespace: string, name: string): void {
   try {
     workload.evict(namespace, name)
   } catch (error) {
-    // A budget does not allow it now, or the pod is gone.
+    // A PodDisruptionBudget does not allow it, or the pod is gone.
     if (!(error instanceof ApiError) || (error.code !== 429 && error.code !== 404)) throw error
   }
 }

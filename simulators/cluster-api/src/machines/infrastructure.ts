@@ -1,14 +1,14 @@
-/** The simulated infrastructure: machines behind Machines, and the room there is for them. */
+/** The simulated infrastructure: machines of Machines, and its capacity. */
 import { effectOf, type Faults } from '../faults.ts'
 import type { HubParts } from '../hub-parts.ts'
 import type { FullMachine } from '../kinds.ts'
 import { failureOf, type MachineRecord, newRecord } from './machine-record.ts'
 import type { MachineRoom } from './machine-room.ts'
 
-/** It is asked for room again after so long. */
+/** Time until capacity is requested again. */
 const roomRetryMs = 5_000
 
-/** What makes machines, and knows them until they are gone. */
+/** Creates machines, and keeps their records until they are gone. */
 export class Infrastructure {
   readonly room: MachineRoom
   readonly #hub: HubParts
@@ -23,7 +23,7 @@ export class Infrastructure {
     this.room = room
   }
 
-  /** What is known of a Machine, from now on if it was not known before. */
+  /** The record of a Machine; created on first use. */
   meet(machine: FullMachine): MachineRecord {
     const { uid = '', creationTimestamp = '' } = machine.metadata
     const known = this.#records.get(uid)
@@ -47,12 +47,12 @@ export class Infrastructure {
     return [...this.#records.values()]
   }
 
-  /** Machines with this provider ID: several when the infrastructure has mistaken them. */
+  /** Machines with this provider ID; several in case of a fault. */
   sharing(providerId: string): readonly MachineRecord[] {
     return [...(this.#byProviderId.get(providerId) ?? [])]
   }
 
-  /** Makes the machine when it is due and there is room; answers in how many milliseconds to ask again. */
+  /** Creates the machine if it is due and there is capacity; returns in how many milliseconds to retry. */
   provide(record: MachineRecord): number | undefined {
     const { api, kinds } = this.#hub
     const { clock } = this.#hub.runtime
@@ -69,25 +69,25 @@ export class Infrastructure {
     return undefined
   }
 
-  /** Starts the kubelet when it is due; answers in how many milliseconds to ask again. */
+  /** Starts the kubelet if it is due; returns in how many milliseconds to retry. */
   boot(machine: FullMachine, record: MachineRecord): number | undefined {
     const { bootsAtMs, isLost, kubelet, name } = record
     if (bootsAtMs === undefined || isLost || kubelet !== undefined) return undefined
     const waitMs = bootsAtMs - this.#hub.runtime.clock.monotonic()
     if (waitMs > 0) return waitMs
-    // Nodes of one name cannot run at once.
+    // Two nodes of one name cannot run at the same time.
     if (this.records().some((other) => other.kubelet !== undefined && other.name === name)) return roomRetryMs
     this.room.boot(record, machine)
     return undefined
   }
 
-  /** The machine is gone though nobody asked for it; its object stays. */
+  /** The machine is lost; its object stays. */
   lose(record: MachineRecord): void {
     record.isLost = true
     this.room.cut(record)
   }
 
-  /** The machine ends, and the infrastructure forgets it. */
+  /** Removes the machine and its record. */
   forget(uid: string): void {
     const record = this.#records.get(uid)
     if (record === undefined) return

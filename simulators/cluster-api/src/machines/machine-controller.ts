@@ -50,14 +50,14 @@ function nodeOf({ nodes }: MachineParts, { providerId }: MachineRecord): Node | 
   return providerId === undefined ? undefined : nodes.only(providerId)
 }
 
-/** Machines that share a provider ID would go on taking a Node from each other. */
+/** Machines that share a provider ID would take the Node from each other again and again. */
 function isOwn({ hub, infrastructure }: MachineParts, record: MachineRecord, node: Node): boolean {
   const marked = ownValue(node.metadata.annotations, hub.names.machine)
   const others = infrastructure.sharing(record.providerId ?? '').filter((other) => other !== record)
   return !others.some(({ name }) => name === marked)
 }
 
-/** Milliseconds until what happens to a Machine without an event. */
+/** Milliseconds until changes of a Machine without an event. */
 function laterOf({ runtime }: HubParts, record: MachineRecord): readonly number[] {
   const { clock } = runtime
   const failures = record.effects.flatMap((effect) =>
@@ -71,7 +71,7 @@ function soonest(delays: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known)
 }
 
-/** Drains the Node, then ends the machine, then deletes the Node. */
+/** Drains the Node, then removes the machine, then deletes the Node. */
 function end(parts: MachineParts, machine: FullMachine, record: MachineRecord): number | undefined {
   const { hub, infrastructure } = parts
   const { api, runtime, kinds, settings } = hub
@@ -127,7 +127,7 @@ function isDrained(
   return drainOnce(workload, node)
 }
 
-/** The instant that an earlier run has stored. */
+/** The time that an earlier run has stored. */
 function drainedBefore({ runtime }: HubParts, { status }: FullMachine): number | undefined {
   const { clock } = runtime
   const at = status?.deletion?.waitForNodeVolumeDetachStartTime

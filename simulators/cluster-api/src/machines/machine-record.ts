@@ -1,4 +1,4 @@
-/** What the infrastructure knows of a Machine. Instants are of the monotonic clock. */
+/** What the infrastructure knows about a Machine. Times are monotonic. */
 import type { KubeletHandle } from '@tenon/devcluster'
 import type { Random } from '@tenon/runtime'
 import type { Faults, MachineEffect } from '../faults.ts'
@@ -15,20 +15,20 @@ export interface MachineRecord {
   readonly effects: readonly MachineEffect[]
   readonly sinceMs: number
   readonly bootstrapAtMs: number
-  /** Never before it. */
+  /** The earliest time of its provider ID. */
   readonly providerIdAtMs: number
   /** From the provider ID to the registration of the Node. */
   readonly nodeMs: number
   /** From the end of the drain to the end of the machine. */
   readonly deletionMs: number
-  /** Undefined as long as the infrastructure has made no machine. */
+  /** Undefined until the infrastructure has created a machine. */
   providerId: string | undefined
-  /** When its kubelet starts; undefined if it never does, or as long as there is no machine. */
+  /** When its kubelet starts; undefined = never, or there is no machine yet. */
   bootsAtMs: number | undefined
-  /** When the drain of its Node was over. */
+  /** When the drain of its Node had ended. */
   drainedAtMs: number | undefined
   kubelet: KubeletHandle | undefined
-  /** Whether the machine is gone though its object may be there. */
+  /** Whether the machine is gone although its object may exist. */
   isLost: boolean
 }
 
@@ -39,8 +39,8 @@ interface RecordParts {
 }
 
 /**
- * Draws how a Machine will fare. The delays follow from its UID, so that they do not depend on other Machines.
- * @param sinceMs when it was created.
+ * A random plan for a Machine. Delays are derived from its UID, so that they do not depend on other Machines.
+ * @param sinceMs its creation.
  */
 export function newRecord(
   machine: FullMachine,
@@ -74,7 +74,7 @@ export function newRecord(
   }
 }
 
-/** How the infrastructure has failed a Machine, if it has. */
+/** The failure of a Machine's infrastructure, if there is one. */
 export function failureOf(
   { effects, isLost, sinceMs }: MachineRecord,
   nowMs: number,

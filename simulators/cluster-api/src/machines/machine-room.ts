@@ -1,4 +1,4 @@
-/** Boots the machines behind Machines as nodes of the workload cluster, and ends them. */
+/** Boots and removes machines as nodes of the workload cluster. */
 import { kinds, type Node, ownValue, type ResourceList, type Taint } from '@tenon/api'
 import type { KubeletRunner, KubeletSpec, LocalApi } from '@tenon/devcluster'
 import { type Random, uuid } from '@tenon/runtime'
@@ -19,7 +19,6 @@ export interface RoomParts {
   readonly kubernetesVersion: string
 }
 
-/** A machine's kubelet starts and stops here. */
 export class MachineRoom {
   readonly #hub: HubParts
   readonly #parts: RoomParts
@@ -30,7 +29,7 @@ export class MachineRoom {
     this.#parts = parts
   }
 
-  /** Starts the kubelet; its Node is called like the Machine. One that is there already continues as it is. */
+  /** Starts the kubelet; its Node has the name of the Machine. An existing Node is kept. */
   boot(record: MachineRecord, machine: FullMachine): void {
     const { kubelets, kubernetesVersion, random, workload } = this.#parts
     const known = workload.get(kinds.node, undefined, record.name)?.status
@@ -46,13 +45,13 @@ export class MachineRoom {
     })
   }
 
-  /** The machine loses power at once; its Node stays. */
+  /** Cuts the machine's power at once; its Node stays. */
   cut(record: MachineRecord): void {
     record.kubelet?.stop()
     record.kubelet = undefined
   }
 
-  /** Price of the Machine for one hour, annotated on its MachineDeployment; undefined if it is not. */
+  /** Price of the Machine per hour, from the annotation of its MachineDeployment; undefined without it. */
   priceOf(machine: FullMachine): number | undefined {
     const text = ownValue(this.#deploymentOf(machine)?.metadata.annotations, this.#hub.names.price)
     const price = Number(text ?? Number.NaN)
@@ -63,7 +62,7 @@ export class MachineRoom {
     return this.#parts.workload.get(kinds.node, undefined, name)
   }
 
-  /** Deletes a Node unless it is being deleted; finalizers may hold it. */
+  /** Deletes a Node unless it is being deleted; finalizers may delay it. */
   removeNode(name: string): void {
     const node = this.node(name)
     if (node !== undefined && node.metadata.deletionTimestamp === undefined)

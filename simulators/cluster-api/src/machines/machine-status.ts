@@ -6,10 +6,10 @@ import { type UndatedCondition, writeStatus, newCondition } from '../statuses.ts
 import { isNodeReady } from './drain.ts'
 import { failureOf, type MachineRecord } from './machine-record.ts'
 
-/** How far the end of a Machine has come, as the reason of its condition. */
+/** The current step of a Machine's deletion, as the reason of its condition. */
 type EndStep = 'DrainingNode' | 'DeletingInfrastructure'
 
-/** What a pass over a Machine has found out. */
+/** What a pass over a Machine has found. */
 export interface Seen {
   readonly node: Node | undefined
   readonly end?: EndStep
@@ -29,7 +29,7 @@ export function writeMachineStatus(
   const failure = failureOf(record, nowMs)
   const hasData = nowMs >= record.bootstrapAtMs
   const isProvided = machine.spec?.providerID !== undefined
-  // A reference stays when its Node is gone.
+  // The reference stays when its Node is gone.
   const nodeName = seen.node?.metadata.name ?? machine.status?.nodeRef?.name
   const status = {
     phase: phaseOf(machine, { hasFailed: failure !== undefined, hasData, isProvided, nodeName }),

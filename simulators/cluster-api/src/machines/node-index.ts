@@ -1,6 +1,6 @@
 import type { Node } from '@tenon/api'
 
-/** Nodes of the workload cluster by their provider IDs. */
+/** Nodes of the workload cluster by provider ID. */
 export class NodeIndex {
   readonly #byId = new Map<string, Map<string, Node>>()
 
@@ -18,7 +18,7 @@ export class NodeIndex {
     if (there?.size === 0) this.#byId.delete(id)
   }
 
-  /** The Node with this ID; undefined when there is none, or when several have it. */
+  /** The Node with this ID; undefined if there is none, or several have it. */
   only(providerId: string): Node | undefined {
     const [first, ...others] = this.#byId.get(providerId)?.values() ?? []
     return others.length === 0 ? first : undefined

@@ -13,8 +13,8 @@ function isSynced(key: string, { group }: ClusterApiNames): boolean {
 }
 
 /**
- * Writes labels and annotations of a Node as its Machine has them: labels of managed domains, and the annotations by
- * which Cluster API knows its Nodes. Labels that the Machine has lost are taken away again.
+ * Copies labels of managed domains, and Cluster API's own annotations, to a Node. Removes labels that the Machine no
+ * longer has.
  */
 export function syncNode(workload: LocalApi, names: ClusterApiNames, machine: FullMachine, node: Node): void {
   const { labels = {}, name, namespace = '', ownerReferences = [] } = machine.metadata
@@ -50,7 +50,7 @@ export function syncNode(workload: LocalApi, names: ClusterApiNames, machine: Fu
 
 const outdated: Taint = { key: 'node.cluster.x-k8s.io/outdated-revision', effect: 'PreferNoSchedule' }
 
-/** Cluster API has seen the Node. */
+/** Removes the uninitialized taint. */
 export function markSeen(workload: LocalApi, { uninitialized }: ClusterApiNames, nodeName: string): void {
   const node = workload.get(kinds.node, undefined, nodeName)
   const { taints = [] } = node?.spec ?? {}
@@ -60,7 +60,7 @@ export function markSeen(workload: LocalApi, { uninitialized }: ClusterApiNames,
   workload.patch(kinds.node, undefined, nodeName, { metadata: { resourceVersion }, spec: { taints: wanted } })
 }
 
-/** Pods had better go to nodes of the current template. */
+/** Taints nodes of outdated templates with PreferNoSchedule. */
 export function markRevision(workload: LocalApi, nodeName: string, isCurrent: boolean): void {
   const node = workload.get(kinds.node, undefined, nodeName)
   const { taints = [] } = node?.spec ?? {}

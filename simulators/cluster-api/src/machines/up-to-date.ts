@@ -4,11 +4,11 @@ import { templateHash } from '../deployments/template.ts'
 import type { HubParts } from '../hub-parts.ts'
 import type { FullMachine } from '../kinds.ts'
 
-/** What the last pass has found of a Machine. */
+/** What the last pass found about a Machine. */
 export interface Revision {
-  /** Whether it is of the MachineDeployment's template. */
+  /** Whether it matches the MachineDeployment's template. */
   readonly isCurrent: boolean
-  /** The same, and its kubelet has the version that is asked for: one is never up to date when none is. */
+  /** Also requires the kubelet version of the template; never true if the template has none. */
   readonly isUpToDate: boolean
 }
 
@@ -19,7 +19,7 @@ export function revisionOf(
 ): Revision {
   const name = ownValue(metadata.labels, names.deploymentName)
   const deployment = name === undefined ? undefined : api.get(kinds.deployment, metadata.namespace, name)
-  // Nothing says otherwise of a Machine without a MachineDeployment.
+  // A Machine without a MachineDeployment counts as up to date.
   if (deployment === undefined) return { isCurrent: true, isUpToDate: true }
   const isCurrent = ownValue(metadata.labels, 'machine-template-hash') === templateHash(deployment)
   const version = deployment.spec?.template?.spec?.version

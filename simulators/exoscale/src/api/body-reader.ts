@@ -5,7 +5,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Reads typed fields from a body and collects every complaint; unknown fields are ignored. */
+/** Reads typed fields of a body and collects all problems; unknown fields are ignored. */
 export class BodyReader {
   readonly #fields: Fields
   readonly #errors: string[] = []
@@ -14,7 +14,7 @@ export class BodyReader {
     this.#fields = fields
   }
 
-  /** Throws a 400 when any field was wrong. */
+  /** Throws a 400 if any field was invalid. */
   finish(): void {
     if (this.#errors.length > 0) throw invalid(this.#errors)
   }
@@ -53,7 +53,7 @@ export class BodyReader {
     return bounds.min
   }
 
-  /** A string map; null is answered as null where `nullable` allows it. */
+  /** A string map; null is returned as null if `nullable`. */
   labels(name: string, nullable: boolean): Record<string, string> | null | undefined {
     const value = ownValue(this.#fields, name)
     if (value === undefined) return undefined

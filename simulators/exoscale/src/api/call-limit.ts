@@ -2,7 +2,7 @@ import type { Clock } from '@tenon/runtime'
 import { Refusal } from './refusal.ts'
 import type { ExoscaleSettings } from '../settings.ts'
 
-/** Counts calls against {@link ExoscaleSettings.callLimit}: a bucket that fills at a steady rate. */
+/** Enforces {@link ExoscaleSettings.callLimit} with a token bucket. */
 export class CallLimit {
   readonly #clock: Clock
   readonly #settings: ExoscaleSettings
@@ -14,7 +14,7 @@ export class CallLimit {
     this.#settings = settings
   }
 
-  /** Lets one call through, or refuses it with the time after which there is room again. */
+  /** Counts one call, or refuses it with `Retry-After`. */
   take(): void {
     const { callLimit: limit } = this.#settings
     if (limit === undefined) return

@@ -1,12 +1,12 @@
 import type { FaultEffect } from '../faults.ts'
 
-/** One authorised call, taken apart. */
+/** One authorised and parsed call. */
 export interface Call {
   /** Operation id, such as `create-instance`. */
   readonly operation: string
   readonly parameters: Readonly<Record<string, string>>
   readonly query: URLSearchParams
-  /** The parsed body; empty when the operation takes none. */
+  /** The parsed body; empty if the operation has none. */
   readonly body: Readonly<Record<string, unknown>>
   readonly effects: readonly FaultEffect[]
 }
@@ -17,8 +17,8 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Path below `/v2` with `{parameters}`. */
   readonly path: string
-  /** Whether a JSON object must be sent. */
+  /** Whether a JSON object is required. */
   readonly body?: 'required'
-  /** Answers the body of a 200; refuses by throwing a `Refusal`. */
+  /** Returns the body of a 200; throws a `Refusal` otherwise. */
   readonly handle: (call: Call) => unknown
 }

@@ -15,13 +15,13 @@ import { bodyOf, checkedParameters, type Match, Router } from './router.ts'
 import { waitLatency } from '../settings.ts'
 import { type Credential, verify } from './signature.ts'
 
-/** A request as the log of calls keeps it: no headers and no bodies. */
+/** A recorded request: no headers and no bodies. */
 export interface RecordedCall {
-  /** Operation id; empty when the path names none. */
+  /** Operation id; empty for an unknown path. */
   readonly operation: string
   readonly method: string
   readonly path: string
-  /** HTTP status; 0 when a fault lost the request before anything happened. */
+  /** HTTP status; 0 if a fault lost the request. */
   readonly status: number
   /** Milliseconds since the Unix epoch. */
   readonly at: number
@@ -30,21 +30,21 @@ export interface RecordedCall {
 export interface HandlerParts {
   readonly context: CloudContext
   readonly routes: readonly Route[]
-  /** Who may call, and how often. */
+  /** API keys and rate limit. */
   readonly access: {
     readonly credentials: readonly Credential[]
     readonly limit: CallLimit
   }
   readonly faults: Faults
-  /** The log of calls, oldest first; the handler appends to it. */
+  /** Recorded calls, oldest first; the handler appends to it. */
   readonly calls: RecordedCall[]
   readonly latencyRandom: Random
 }
 
-/** Calls kept in the log at least; older ones are dropped. */
+/** Minimum number of recorded calls. */
 const keptCalls = 10_000
 
-/** The API as a handler: authentication, faults, routing, answers and the log of calls. */
+/** The API as a handler: authentication, faults, routing, responses and recording. */
 export function createHandler(parts: HandlerParts): HttpHandler {
   const { context, routes, faults, calls, latencyRandom } = parts
   const router = new Router(routes)
@@ -117,7 +117,7 @@ function report({ method, path, headers, body = '' }: HttpRequest, status: numbe
   publish({ method, path, headers, body: text, status, reply })
 }
 
-/** 401 without a valid signature, 403 when the key may not call the operation. */
+/** 401 without a valid signature, 403 if the key may not call the operation. */
 function authorise(
   request: HttpRequest,
   match: Match,
@@ -144,7 +144,7 @@ function json(status: number, body: unknown, headers: Readonly<Record<string, st
   return {
     status,
     headers: { 'content-type': 'application/json', ...headers },
-    // What is answered is made again for each call, so it may be handed over as it is.
+    // The response is a new object for each call, so it can be passed without copying.
     body: new DocumentBody(body, textOf(body)),
   }
 }

@@ -52,7 +52,7 @@ export function poolRoutes(parts: RouteParts): Route[] {
 
 type Reference = OperationPlan['reference']
 
-/** Brings a pool to the size in the body; members that go are the newest ones. */
+/** Resizes a pool to the size in the body; the newest members are removed first. */
 export function scalePool(parts: RouteParts, call: Call, pool: InstancePool, reference: Reference) {
   const { context, operations, life } = parts
   const { instances } = context.state
@@ -82,7 +82,7 @@ export function scalePool(parts: RouteParts, call: Call, pool: InstancePool, ref
   })
 }
 
-/** Destroys the named members and makes the pool smaller by as many. */
+/** Destroys the given members and reduces the pool's size by their number. */
 export function evictMembers(parts: RouteParts, call: Call, pool: InstancePool, reference: Reference) {
   const { context, operations, life } = parts
   const body = new BodyReader(call.body)
@@ -111,7 +111,7 @@ export function evictMembers(parts: RouteParts, call: Call, pool: InstancePool, 
   })
 }
 
-/** After a member was deleted on its own the pool is as large as what is left; it makes no new one. */
+/** After a member was deleted individually, the pool's size is the number of remaining members. */
 export function forgetMember(state: CloudState, { instancePoolId }: Instance): void {
   const pool = instancePoolId === undefined ? undefined : state.instancePools.get(instancePoolId)
   if (pool?.state === 'running') settle(state, pool)
@@ -143,7 +143,7 @@ function poolView(state: CloudState, pool: InstancePool) {
     id: pool.id,
     name: pool.name,
     state: pool.state,
-    // The document admits no pool of size 0.
+    // The API has no pool of size 0.
     ...(pool.size > 0 && { size: pool.size }),
     'instance-type': { id: pool.type.id },
     template: { id: pool.template.id },

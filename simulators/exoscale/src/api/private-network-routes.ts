@@ -149,7 +149,7 @@ function planOf(call: Call, { id }: PrivateNetwork) {
   return { operation: call.operation, effects: call.effects, reference }
 }
 
-/** The lowest address from `start` to `end` that is not taken. */
+/** The lowest free address from `start` to `end`. */
 function nextFreeIp(start: string, end: string, taken: ReadonlySet<string>): string | undefined {
   for (let number = numberOf(start); number <= numberOf(end); number++) {
     const address = addressOf(number)

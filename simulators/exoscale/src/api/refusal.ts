@@ -1,4 +1,4 @@
-/** A call that is refused, with the status and the body that the client receives. */
+/** A refused call, with status and body of the response. */
 export class Refusal extends Error {
   readonly status: number
   readonly body: unknown
@@ -13,12 +13,12 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal that carries a message alone, as 401, 403, 404, 405 and 409 do. */
+/** A refusal with only a message, as for 401, 403, 404, 405 and 409. */
 export function refused(status: number, message: string): Refusal {
   return new Refusal(status, { message })
 }
 
-/** 404 for a resource named by path or body. */
+/** 404 for a resource in path or body. */
 export function notFound(kind: string, id: string): Refusal {
   return refused(404, `${kind} ${id} not found`)
 }

@@ -3,7 +3,7 @@ import type { InstanceLife } from '../instances/instance-life.ts'
 import type { ListedInstances } from '../instances/listed-instances.ts'
 import type { Operations } from '../instances/operations.ts'
 
-/** What the routes that change something work with. */
+/** What routes with changes need. */
 export interface RouteParts {
   readonly context: CloudContext
   readonly operations: Operations

@@ -15,7 +15,7 @@ export type Match =
   | { readonly kind: 'unknownPath' }
   | { readonly kind: 'wrongMethod' }
 
-/** What all paths begin with. */
+/** Prefix of all paths. */
 const root = '/v2'
 
 /** `instance` of `/instance/{id}:reboot`. */
@@ -31,9 +31,9 @@ interface CompiledRoute {
   readonly pattern: RegExp
 }
 
-/** Finds the operation that a method and path name. */
+/** Finds the operation of a method and path. */
 export class Router {
-  /** By the first part of their paths, which none of them leaves open. */
+  /** By the first part of their paths, which is never a parameter. */
   readonly #routes = new Map<string, CompiledRoute[]>()
 
   constructor(routes: readonly Route[]) {
@@ -66,7 +66,7 @@ export class Router {
   }
 }
 
-/** The parameters with the names of the API; ids must be UUIDs. */
+/** The parameters by their API names; ids must be UUIDs. */
 export function checkedParameters(parameters: Readonly<Record<string, string>>): Record<string, string> {
   const checked: Record<string, string> = {}
   for (const [group, value] of Object.entries(parameters)) {
@@ -77,7 +77,7 @@ export function checkedParameters(parameters: Readonly<Record<string, string>>):
   return checked
 }
 
-/** The JSON object of a request; an operation without a body ignores what is sent. */
+/** The JSON object of a request; ignored for an operation without a body. */
 export function bodyOf(route: Route, request: HttpRequest): Record<string, unknown> {
   if (route.body === undefined) return {}
   const raw = request.body ?? ''

@@ -5,14 +5,14 @@ import type { Secret } from '@tenon/runtime'
 export interface Credential {
   readonly key: string
   readonly secret: Secret
-  /** Operation ids this key may call (IAM role); absent means all. */
+  /** Operation ids that this key may call (IAM role); default: all. */
   readonly operations?: readonly string[]
 }
 
 /** What an EXO2-HMAC-SHA256 signature covers. */
 export interface SignedParts {
   readonly method: string
-  /** Escaped path as on the wire, `/v2` included, with its query. */
+  /** Escaped path as sent, including `/v2` and the query. */
   readonly path: string
   readonly body: string | Uint8Array
   /** Unix seconds. */
@@ -61,7 +61,7 @@ export function verify(
   return { kind: 'verified', credential }
 }
 
-/** The bytes that are signed: five segments joined by line feeds, the fourth always empty. */
+/** The signed bytes: five segments joined by line feeds, the fourth always empty. */
 export function messageToSign(parts: SignedParts): Buffer {
   const [path = ''] = parts.path.split('?')
   const query = queryOf(parts.path)
@@ -77,7 +77,7 @@ function sign(secret: Secret, parts: SignedParts): Buffer {
   return createHmac('sha256', secret.reveal()).update(messageToSign(parts)).digest()
 }
 
-/** Names that occur exactly once, sorted; repeated parameters are not signed. */
+/** Sorted names that occur exactly once; repeated parameters are not signed. */
 function signedQueryNames(query: URLSearchParams): string[] {
   const names = [...new Set(query.keys())]
   return names.filter((name) => query.getAll(name).length === 1).sort()

@@ -151,7 +151,9 @@ function nodepoolView({ cluster }: CloudState, nodepool: SksNodepool, pool: Inst
   }
 }
 
-/** The embedded cluster has one authority, which stands for all three. It is answered as base64 of its PEM. */
+/**
+ * The embedded cluster has one certificate authority, which stands for all three. Returned as base64 of its PEM.
+ */
 function authorityCertificate(state: CloudState, info: ClusterInfo, call: Call) {
   demandCluster(state, call)
   if (!authorities.has(call.parameters['authority'] ?? '')) {

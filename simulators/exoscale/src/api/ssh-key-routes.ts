@@ -7,7 +7,7 @@ import { invalid, notFound, refused } from './refusal.ts'
 import type { RouteParts } from './route-parts.ts'
 import { stableId } from '../zone/stable-id.ts'
 
-/** register, list, get and delete of the keys that instances can be created with. */
+/** register, list, get and delete of SSH keys for instances. */
 export function sshKeyRoutes(parts: RouteParts): Route[] {
   const { state } = parts.context
   return [
@@ -48,7 +48,7 @@ export function sshKeyRoutes(parts: RouteParts): Route[] {
   ]
 }
 
-/** The key can be used at once: clients create an instance with it right after. */
+/** The key can be used at once, as clients create an instance with it right after. */
 function register({ context, operations }: RouteParts, call: Call) {
   const { sshKeys } = context.state
   const body = new BodyReader(call.body)
@@ -83,7 +83,7 @@ function sshKeyOf(state: CloudState, call: Call): SshKey {
   return key
 }
 
-/** MD5 of the key in hexadecimal pairs; undefined for anything but a type and its data. */
+/** MD5 of the key in hexadecimal pairs; undefined for an invalid key. */
 function fingerprintOf(publicKey: string): string | undefined {
   const [, type, data = ''] = /^([a-z0-9@.-]+) ([A-Za-z0-9+/]+=*)( [^\n]*)?\n?$/.exec(publicKey) ?? []
   const blob = Buffer.from(data, 'base64')

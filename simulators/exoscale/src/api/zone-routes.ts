@@ -7,7 +7,7 @@ import type { Operations } from '../instances/operations.ts'
 import { isAuthorized } from '../zone/quotas.ts'
 import { invalid, notFound, refused } from './refusal.ts'
 
-/** What there is to choose from: zones, instance types, templates, versions; and operations. */
+/** Zones, instance types, templates, versions, and operations. */
 export function zoneRoutes(context: CloudContext, operations: Operations): Route[] {
   const { state } = context
   return [
@@ -62,7 +62,9 @@ export function zoneRoutes(context: CloudContext, operations: Operations): Route
   ]
 }
 
-/** Every address leads to this cloud, where other zones and object storage answer 404: never to the real ones. */
+/**
+ * All addresses belong to this simulation, where other zones and object storage return 404; never to the real ones.
+ */
 function zoneView({ baseUrl, zone }: CloudState, name: string) {
   const root = baseUrl.replace(/\/v2$/, '')
   return {
@@ -92,7 +94,7 @@ function getInstanceType(context: CloudContext, call: Call) {
   return typeView(context, type)
 }
 
-/** Every template is public, and so listed unless private ones are asked for. */
+/** All templates are public, and so listed unless private ones are requested. */
 function listTemplates(state: CloudState, call: Call) {
   const visibility = call.query.get('visibility') ?? 'public'
   if (visibility !== 'public' && visibility !== 'private') {

@@ -25,7 +25,7 @@ const permittedKubernetesLabels = new Set([
   'topology.kubernetes.io/region',
 ])
 
-/** Reads an instance's user data and makes of it what its kubelet would be started with. */
+/** Reads an instance's user data and derives its kubelet's configuration. */
 export function configureGuest(instance: Instance, settings: ExoscaleSettings): GuestConfiguration {
   const decoded = decodeUserData(instance.userData)
   if (decoded.kind === 'unreadable') return { kind: 'broken', reason: decoded.reason }
@@ -107,7 +107,7 @@ function kubeletOf(
   }
 }
 
-/** Node addresses of an instance; both IP addresses are the public one. */
+/** Node addresses of an instance; internal and external IP are both the public one. */
 export function addressesOf(instance: Instance): { readonly type: string; readonly address: string }[] {
   const addresses = [{ type: 'Hostname', address: instance.name }]
   if (instance.publicIp === undefined) return addresses
@@ -146,7 +146,7 @@ function reserved(kubernetes: KubernetesSettings, name: 'cpu' | 'memory' | 'ephe
   return amount
 }
 
-/** As kubelet does, labels of the Kubernetes domains are refused unless they are known. */
+/** Like kubelet, refuses unknown labels of the Kubernetes domains. */
 function labelsOf(kubernetes: KubernetesSettings): Record<string, string> {
   const labels: Record<string, string> = {}
   for (const [key, value] of Object.entries(kubernetes['node-labels'] ?? {})) {

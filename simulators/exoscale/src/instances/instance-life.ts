@@ -28,7 +28,7 @@ export class InstanceLife {
     this.#joiner = joiner
   }
 
-  /** Finds room for an instance, or fails with `unavailable`. */
+  /** Finds capacity for an instance, or fails with `unavailable`. */
   place(instance: Instance): OperationOutcome {
     const { settings, state } = this.#context
     const { type } = instance
@@ -40,7 +40,7 @@ export class InstanceLife {
     return succeeded
   }
 
-  /** The instance is running now; its system boots. */
+  /** The instance is running; its system boots. */
   powerOn(instance: Instance): void {
     const { clock, random, settings } = this.#context
     instance.state = 'running'
@@ -53,14 +53,14 @@ export class InstanceLife {
     })
   }
 
-  /** The instance loses power at once. */
+  /** Cuts the instance's power at once. */
   powerOff(instance: Instance): void {
     this.cut(instance)
     instance.system.phase = 'off'
     keepInstance(this.#context.kept, instance)
   }
 
-  /** The instance of an earlier run, which had joined, continues as the node that it is. */
+  /** Continues an instance of an earlier run that had joined as a node. */
   resume(instance: Instance): void {
     this.cut(instance)
     const guest = configureGuest(instance, this.#context.settings)
@@ -84,7 +84,7 @@ export class InstanceLife {
     instance.publicIp = undefined
   }
 
-  /** Ends whatever runs in the instance; answers the number of the next boot. */
+  /** Ends whatever runs in the instance; returns the number of the next boot. */
   cut(instance: Instance): number {
     const { system } = instance
     system.kubelet?.stop()
@@ -112,7 +112,7 @@ export class InstanceLife {
     this.#fail(instance, instance.system.whyNotJoined ?? 'gave up')
   }
 
-  /** One attempt; answers why it failed. */
+  /** One attempt; returns why it failed. */
   async #attempt(
     instance: Instance,
     boot: number,
@@ -136,7 +136,7 @@ export class InstanceLife {
     }
   }
 
-  /** Answers false when the cloud has stopped. */
+  /** Returns false if the cloud has stopped. */
   async #pause(ms: number): Promise<boolean> {
     const { clock } = this.#context
     try {

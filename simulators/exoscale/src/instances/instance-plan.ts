@@ -5,7 +5,7 @@ import { failed, type OperationOutcome } from './operation-outcome.ts'
 import type { OperationPlan } from './operations.ts'
 import { notFound } from '../api/refusal.ts'
 
-/** Outcome of an operation whose instance was deleted before it ended. */
+/** Result of an operation whose instance was deleted before it ended. */
 export const interrupted: OperationOutcome = failed('interrupted', 'the instance was deleted meanwhile')
 
 /** The part of a plan that is the same for every operation on an instance. */

@@ -1,7 +1,7 @@
 import type { InstanceType } from '../zone/catalogue.ts'
 import type { Instance } from './instance.ts'
 
-/** The instances of the zone in creation order, with the counts that a creation asks for. */
+/** The instances of the zone in creation order, with the counts for quotas and capacity. */
 export class InstanceTable {
   readonly #byId = new Map<string, Instance>()
   readonly #byFamily = new Map<string, number>()
@@ -37,14 +37,14 @@ export class InstanceTable {
     instance.placed = false
   }
 
-  /** Gives the instance a host. */
+  /** Counts the instance as using capacity. */
   place(instance: Instance): void {
     if (instance.placed) return
     instance.placed = true
     this.#count(this.#placedByType, instance.type.name, 1)
   }
 
-  /** Instances of a type that have a host. */
+  /** Instances of a type that use capacity. */
   placedOf(type: InstanceType): number {
     return this.#placedByType.get(type.name) ?? 0
   }

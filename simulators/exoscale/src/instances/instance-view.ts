@@ -1,10 +1,10 @@
 import { perObject, rfc3339 } from '@tenon/runtime'
 import type { Instance } from './instance.ts'
 
-/** It never changes, and every list shows it. */
+/** It never changes, and every list contains it. */
 const createdAt = perObject(({ createdAtMs }: Instance) => rfc3339(createdAtMs))
 
-/** An instance as a list shows it: without anti-affinity groups, disk size and user data. */
+/** An instance as in lists: without anti-affinity groups, disk size and user data. */
 export function listedInstance(instance: Instance): Record<string, unknown> {
   return {
     id: instance.id,
@@ -31,7 +31,7 @@ export function listedInstance(instance: Instance): Record<string, unknown> {
   }
 }
 
-/** An instance as its own address shows it. */
+/** An instance as returned by its own path. */
 export function detailedInstance(instance: Instance): Record<string, unknown> {
   return {
     ...listedInstance(instance),

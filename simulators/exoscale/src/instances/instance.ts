@@ -12,9 +12,9 @@ export type InstanceState =
   | 'destroying'
   | 'destroyed'
 
-/** What runs inside an instance. */
+/** What runs in an instance. */
 interface System {
-  /** Increases with every power-on and power-off; work of an earlier boot is dropped. */
+  /** Incremented by every power-on and power-off; work of an earlier boot is dropped. */
   boot: number
   phase: 'off' | 'booting' | 'joining' | 'joined' | 'failed'
   /** Why the last attempt to join failed. */
@@ -31,7 +31,7 @@ export interface PrivateNetworkLink {
   readonly ip: string | undefined
 }
 
-/** An instance; fields that operations change are mutable. */
+/** An instance; operations change its mutable fields. */
 export interface Instance {
   readonly id: string
   name: string
@@ -43,7 +43,7 @@ export interface Instance {
   securityGroupIds: readonly string[]
   readonly antiAffinityGroupIds: readonly string[]
   privateNetworks: readonly PrivateNetworkLink[]
-  /** Names of the keys that it was created with. */
+  /** Names of its SSH keys. */
   readonly sshKeys: readonly string[]
   publicIpAssignment: 'inet4' | 'dual' | 'none'
   publicIp: string | undefined
@@ -52,7 +52,7 @@ export interface Instance {
   readonly instancePoolId: string | undefined
   readonly createdAtMs: number
   state: InstanceState
-  /** Whether the instance takes room on a host. */
+  /** Whether the instance uses capacity. */
   placed: boolean
   readonly system: System
 }

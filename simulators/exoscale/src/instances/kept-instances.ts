@@ -1,4 +1,4 @@
-/** The stored form of instances that outlive the process. */
+/** The stored form of instances, which is kept between runs. */
 import type { KeptInstances as KeptRecords } from '@tenon/devcluster'
 import type { Instance } from './instance.ts'
 
@@ -6,7 +6,7 @@ import type { Instance } from './instance.ts'
 export interface InstanceRecord extends Omit<Instance, 'type' | 'system'> {
   /** `family.size` */
   readonly type: string
-  /** An instance that has joined continues as a node; any other boots again. */
+  /** An instance that has joined continues as a node; others boot again. */
   readonly hasJoined: boolean
   readonly neverBoots: boolean
   readonly neverJoins: boolean
@@ -16,7 +16,7 @@ export interface InstanceRecord extends Omit<Instance, 'type' | 'system'> {
 /** Where instances are stored. */
 export type KeptInstances = KeptRecords<InstanceRecord>
 
-/** Writes an instance down as it is now. */
+/** Stores the current state of an instance. */
 export function keepInstance(kept: KeptInstances | undefined, instance: Instance): void {
   if (kept === undefined) return
   if (instance.state === 'destroyed') {

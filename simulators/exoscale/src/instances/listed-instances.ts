@@ -2,10 +2,10 @@ import type { CloudContext } from '../zone/cloud-state.ts'
 import type { Instance } from './instance.ts'
 import { listedInstance } from './instance-view.ts'
 
-/** An instance that is gone is remembered for so long, for lists that lag. */
+/** How long a removed instance is remembered, for lists that lag. */
 const rememberedMs = 10 * 60_000
 
-/** What lists show of the instances: the zone as it was {@link ExoscaleSettings.listLagMs} ago. */
+/** The instances in lists: the zone as it was {@link ExoscaleSettings.listLagMs} ago. */
 export class ListedInstances {
   readonly #context: CloudContext
   readonly #deletions = new Map<Instance, { readonly state: Instance['state']; readonly atMs: number }>()
@@ -15,7 +15,7 @@ export class ListedInstances {
     this.#context = context
   }
 
-  /** A deletion was asked for; until then the instance was in `state`. */
+  /** Call it when a deletion begins; `state` is the state before. */
   deletionAsked(instance: Instance, state: Instance['state']): void {
     this.#deletions.delete(instance)
     this.#deletions.set(instance, { state, atMs: this.#context.clock.now() })

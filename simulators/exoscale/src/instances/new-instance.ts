@@ -9,10 +9,10 @@ import type { FaultEffect } from '../faults.ts'
 import { isAuthorized } from '../zone/quotas.ts'
 import { invalid, notFound, refused } from '../api/refusal.ts'
 
-/** Instances an anti-affinity group can hold. */
+/** Maximum instances of an anti-affinity group. */
 export const antiAffinityGroupSize = 8
 
-/** What a new instance is to be. */
+/** The properties of a new instance. */
 export interface InstanceSpec {
   readonly name: string | undefined
   readonly type: InstanceType
@@ -27,7 +27,7 @@ export interface InstanceSpec {
   readonly instancePoolId?: string
 }
 
-/** Checks the body of `create-instance`. */
+/** Parses the body of `create-instance`. */
 export function readInstanceSpec(context: CloudContext, call: Call): InstanceSpec {
   const { state } = context
   const body = new BodyReader(call.body)
@@ -106,7 +106,7 @@ export function addInstance(
   return instance
 }
 
-/** Gives an instance the public addresses of an assignment, and takes away those it no longer has. */
+/** Sets the public addresses of an instance, and releases those that it no longer has. */
 export function assignAddresses(
   context: CloudContext,
   instance: Instance,

@@ -1,4 +1,4 @@
-/** Why an operation failed, in the words of the API. */
+/** Why an operation failed, as in the API. */
 export type OperationReason =
   | 'incorrect'
   | 'unknown'

@@ -8,17 +8,17 @@ import { failed, type OperationOutcome } from './operation-outcome.ts'
 import { notFound } from '../api/refusal.ts'
 import { drawDelay } from '../settings.ts'
 
-/** An asynchronous change that a call began. */
+/** An asynchronous change of a call. */
 export interface OperationPlan {
-  /** Operation id of the call, for its delay. */
+  /** Operation id of the call, which decides the delay. */
   readonly operation: string
   readonly effects: readonly FaultEffect[]
   readonly reference: { readonly id: string; readonly command: string; readonly path: string }
-  /** The instance that it changes, if one. */
+  /** The changed instance, if any. */
   readonly instance?: Instance
-  /** Makes the change when its time has come. */
+  /** Makes the change when it is due. */
   readonly complete: () => OperationOutcome
-  /** Undoes what the call prepared, after a failure. */
+  /** Reverts what the call prepared, after a failure. */
   readonly abandon?: (outcome: OperationOutcome) => void
 }
 
@@ -30,7 +30,7 @@ interface OperationView {
   readonly reference: { readonly id: string; readonly link: string; readonly command: string }
 }
 
-/** Finished operations beyond this number are forgotten, oldest first. */
+/** Maximum remembered operations; the oldest finished ones are dropped. */
 const kept = 20_000
 
 /** The operations of the zone. */
@@ -42,7 +42,7 @@ export class Operations {
     this.#context = context
   }
 
-  /** Begins an operation and answers it, pending. */
+  /** Starts an operation and returns it as pending. */
   start(plan: OperationPlan): OperationView {
     const { clock, random, settings } = this.#context
     const { id, command, path } = plan.reference

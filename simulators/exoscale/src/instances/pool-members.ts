@@ -8,7 +8,7 @@ import { failed, type OperationOutcome, succeeded } from './operation-outcome.ts
 
 const suffixAlphabet = 'abcdefghijklmnopqrstuvwxyz'
 
-/** Adds running members to a pool, as many as there is room for. */
+/** Adds running members to a pool, as many as capacity allows. */
 export function addMembers(
   context: CloudContext,
   life: InstanceLife,
@@ -33,7 +33,7 @@ export function addMembers(
   return succeeded
 }
 
-/** Takes members out of a pool and destroys them. */
+/** Removes members from a pool and destroys them. */
 export function removeMembers(life: InstanceLife, members: readonly Instance[]): void {
   for (const member of members) life.remove(member)
 }

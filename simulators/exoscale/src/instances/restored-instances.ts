@@ -5,8 +5,8 @@ import type { InstanceLife } from './instance-life.ts'
 import type { InstanceRecord } from './kept-instances.ts'
 
 /**
- * Brings the instances of an earlier run back. Operations that were in progress have happened meanwhile.
- * @throws Error when an instance is of a type that the catalogue no longer has.
+ * Restores the instances of an earlier run. Operations in progress count as done.
+ * @throws Error if the catalogue no longer has an instance's type.
  */
 export function restoreInstances({ state, kept }: CloudContext, life: InstanceLife): void {
   const records = (kept?.all() ?? []).toSorted((a, b) => a.createdAtMs - b.createdAtMs)
@@ -20,7 +20,7 @@ function addRecord(state: CloudState, record: InstanceRecord): Instance {
   if (type === undefined) throw new Error(`instance ${record.id}: unknown instance type ${typeName}`)
   const instance: Instance = {
     ...rest,
-    // What is undefined is excluded from JSON.
+    // JSON has no undefined.
     userData: record.userData,
     publicIp: record.publicIp,
     ipv6Address: record.ipv6Address,

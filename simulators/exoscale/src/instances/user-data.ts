@@ -8,7 +8,7 @@ export type UserData =
   | { readonly kind: 'settings'; readonly kubernetes: KubernetesSettings }
   | { readonly kind: 'unreadable'; readonly reason: string }
 
-/** Larger documents are refused before they fill the memory. */
+/** Larger documents are refused, to bound memory. */
 const longestDocument = 1 << 20
 
 /** Decodes user data as the guest agent does: base64 of gzip, base64 of text, or text. */

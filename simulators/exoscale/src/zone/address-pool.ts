@@ -1,7 +1,7 @@
 /** Hosts of a /15. */
 const mostAddresses = 2 ** 17
 
-/** Gives addresses out: those that came back first, in the order in which they did, then new ones. */
+/** Assigns addresses: released ones first, in order of their release, then new ones. */
 export class AddressPool {
   readonly #render: (host: number) => string
   readonly #free: string[] = []
@@ -16,7 +16,7 @@ export class AddressPool {
     return this.#free.shift() ?? this.#render(this.#next++)
   }
 
-  /** Takes the addresses that an earlier pool gave out. */
+  /** Reserves the addresses that an earlier pool assigned. */
   keep(addresses: ReadonlySet<string>): void {
     const left = new Set(addresses)
     while (left.size > 0 && this.#next < mostAddresses) {
@@ -30,7 +30,7 @@ export class AddressPool {
   }
 }
 
-/** Public addresses of instances, from the block 198.18.0.0/15 that is reserved for benchmarks. */
+/** Public addresses of instances, from the block 198.18.0.0/15, which is reserved for benchmarks. */
 export function publicAddresses(): AddressPool {
   return new AddressPool((host) => `198.${18 + (host >> 16)}.${(host >> 8) & 255}.${host & 255}`)
 }

@@ -24,7 +24,7 @@ export interface PrivateNetwork {
   readonly name: string
   readonly description: string
   readonly vni: number
-  /** A network with a range gives every attached instance an address of it. */
+  /** A network with a range assigns an address of it to every attached instance. */
   readonly range: { readonly startIp: string; readonly endIp: string; readonly netmask: string } | undefined
 }
 
@@ -39,7 +39,7 @@ export interface InstancePool {
   readonly instancePrefix: string
   readonly minAvailable: number
   readonly userData: string | undefined
-  /** Whether members without user data get user data that joins them to the cluster. */
+  /** Whether members without user data get user data with which they join the cluster. */
   readonly joins: boolean
   readonly securityGroupIds: readonly string[]
   readonly antiAffinityGroupIds: readonly string[]
@@ -66,17 +66,17 @@ export interface SksCluster {
   readonly id: string
   readonly name: string
   readonly version: string
-  /** URL of the API server; undefined means the one that the cluster itself announces. */
+  /** URL of the API server; undefined: the one in the cluster-info. */
   readonly endpoint: string | undefined
   readonly defaultSecurityGroupId: string
   readonly createdAtMs: number
   readonly nodepools: SksNodepool[]
 }
 
-/** Everything that exists in the zone. Lists keep creation order. */
+/** Everything in the zone. Lists are in creation order. */
 export interface CloudState {
   readonly zone: string
-  /** Base URL of this API, `/v2` included. */
+  /** Base URL of this API, including `/v2`. */
   baseUrl: string
   readonly instances: InstanceTable
   readonly publicAddresses: AddressPool
@@ -92,7 +92,7 @@ export interface CloudState {
   readonly cluster: SksCluster
 }
 
-/** What every part of the cloud is given. */
+/** What every part of the cloud needs. */
 export interface CloudContext {
   readonly state: CloudState
   readonly settings: ExoscaleSettings

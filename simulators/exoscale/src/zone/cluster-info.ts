@@ -1,7 +1,7 @@
 import { kinds } from '@tenon/api'
 import type { LocalApi } from '@tenon/devcluster'
 
-/** What a cluster announces about itself; fields are undefined until it does. */
+/** The cluster-info of a cluster; fields are undefined until it is published. */
 export interface ClusterInfo {
   /** `https://host:port` of the API server. */
   readonly endpoint: string | undefined

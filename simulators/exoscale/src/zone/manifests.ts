@@ -10,7 +10,7 @@ export function nodePoolManifest(): string {
   })
 }
 
-/** A node class that fits the cluster, named `standard`. */
+/** A node class for the cluster, named `standard`. */
 export function nodeClassManifest(cluster: SksCluster): string {
   return nodeClass(`  imageTemplateSelector:
     version: "${cluster.version}"
@@ -45,10 +45,10 @@ spec:
               memory: 512Mi
 `
 
-/** What `tenon up --mode cluster-autoscaler` applies: the workload alone, for node groups are there already. */
+/** What `tenon up --mode cluster-autoscaler` applies: only the workload, as node groups exist already. */
 export const nodeGroupDemonstration: string = demonstrationWorkload
 
-/** What `tenon up` applies when no manifest is given: a node class, a pool and a small workload. */
+/** What `tenon up` applies without a manifest: a node class, a pool and a small workload. */
 export const demonstration: string = [
   nodeClass('  imageTemplateSelector: {}\n  diskSize: 50\n'),
   nodePool({
@@ -65,14 +65,14 @@ export const tourNodeClass: string = nodeClass(`  imageTemplateSelector: {}
     - name: sks-nodes
 `)
 
-/** Its first NodePool. */
+/** The first NodePool of the demonstration. */
 export const tourNodePool: string = nodePool({
   types: ['standard.medium', 'standard.large', 'standard.extra-large'],
   consolidateAfter: '3s',
   rest: '    budgets:\n      - nodes: 100%\n  limits:\n    cpu: 100\n',
 })
 
-/** Its node class and NodePool for GPUs. */
+/** The node class and NodePool for GPUs. */
 export const tourGpuPool: string = `apiVersion: karpenter.exoscale.com/v1
 kind: ExoscaleNodeClass
 metadata:
@@ -120,7 +120,7 @@ ${spec}`
 interface Pool {
   readonly types: readonly string[]
   readonly consolidateAfter: string
-  /** YAML that goes on where `consolidateAfter` stands. */
+  /** YAML that follows `consolidateAfter`. */
   readonly rest?: string
 }
 

@@ -8,12 +8,12 @@ import type { CloudState, SksNodepool } from './cloud-state.ts'
 
 const hex = '0123456789abcdef'
 const token = { namespace: 'kube-system', name: 'bootstrap-token-skspls', id: 'skspls' } as const
-/** On every node of a nodepool. */
+/** Label of every node of a nodepool. */
 const nodepoolLabel = 'node.exoscale.net/nodepool-id'
 
 /**
- * User data of the member of a pool, made when it boots: the cluster says only then where it is reached.
- * Undefined for an instance without any.
+ * User data of a pool member. Created when it boots, as the endpoint of the cluster is only known then. Undefined for
+ * an instance without any.
  */
 export function poolUserData(
   state: CloudState,
@@ -54,12 +54,12 @@ function document(
   ].join('\n')
 }
 
-/** TOML writes texts and lists of texts as JSON does. */
+/** TOML writes texts and lists of texts like JSON. */
 function lines(values: Readonly<Record<string, unknown>>): string[] {
   return Object.entries(values).map(([key, value]) => `${JSON.stringify(key)} = ${JSON.stringify(value)}`)
 }
 
-/** The token of the pools, which is made when a member first asks for it. */
+/** The token of the pools, created on first use. */
 function tokenOf(api: LocalApi, random: Random): string {
   const { namespace, name, id } = token
   const known = api.get(kinds.secret, namespace, name)?.data?.['token-secret']

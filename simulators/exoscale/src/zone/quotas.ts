@@ -25,7 +25,7 @@ export function isAuthorized(settings: ExoscaleSettings, type: InstanceType): bo
   return ownValue(settings.quotas, type.family) !== 0
 }
 
-/** Refuses a creation that a quota forbids. */
+/** Refuses a creation that exceeds a quota. */
 export function checkQuotas(context: CloudContext, type: InstanceType, count = 1): void {
   const asked: [entity: string, amount: number][] = [['instance', count]]
   if (gpuFamilies.has(type.family)) asked.push([type.family, count * type.gpus])

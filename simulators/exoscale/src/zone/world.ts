@@ -7,19 +7,19 @@ import type { InstanceLife } from '../instances/instance-life.ts'
 import { addMembers } from '../instances/pool-members.ts'
 import { stableId } from './stable-id.ts'
 
-/** A named resource to begin with; its id is derived from the name unless given. */
+/** A named initial resource; by default its id is derived from the name. */
 interface NamedSeed {
   readonly id?: string
   readonly name: string
   readonly description?: string
 }
 
-/** A private network to begin with; with an address range it hands out leases. */
+/** An initial private network; with an address range it assigns addresses. */
 interface PrivateNetworkSeed extends NamedSeed {
   readonly range?: { readonly startIp: string; readonly endIp: string; readonly netmask: string }
 }
 
-/** An image for nodes. Of one version and variant, the last one published is the active one. */
+/** A node image. The last one of a version and variant is the active one. */
 export interface TemplateSeed {
   readonly id?: string
   /** Kubernetes version without `v`. */
@@ -27,7 +27,7 @@ export interface TemplateSeed {
   readonly variant: 'standard' | 'nvidia'
 }
 
-/** An instance pool to begin with; its members run from the start. */
+/** An initial instance pool; its members run from the start. */
 interface InstancePoolSeed extends NamedSeed {
   /** Type such as `standard.medium`. */
   readonly type: string
@@ -35,21 +35,23 @@ interface InstancePoolSeed extends NamedSeed {
   readonly diskSizeGib?: number
   /** Default `pool`. */
   readonly prefix?: string
-  /** Members join the cluster only if this says how, or {@link joins}; without both they just run. */
+  /** Members only join the cluster with this user data or with {@link joins}. */
   readonly userData?: string
-  /** Members join by themselves, with labels and taints of the nodepool: SKS writes their user data. */
+  /** Members join by themselves, with labels and taints of the nodepool, as SKS writes their user data. */
   readonly joins?: true
   readonly securityGroupIds?: readonly string[]
   readonly antiAffinityGroupIds?: readonly string[]
 }
 
-/** An SKS nodepool to begin with. The API shows its labels and taints; nodes have them if they {@link InstancePoolSeed.joins}. */
+/**
+ * An initial SKS nodepool. The API shows its labels and taints; nodes have them with {@link InstancePoolSeed.joins}.
+ */
 export interface NodepoolSeed extends InstancePoolSeed {
   readonly labels?: Readonly<Record<string, string>>
   readonly taints?: SksNodepool['taints']
 }
 
-/** What exists besides the default world. A resource with a known id replaces the one that has it. */
+/** Resources in addition to the default ones. A resource with an existing id replaces the old one. */
 export interface ExoscaleSeed {
   readonly securityGroups?: readonly NamedSeed[]
   readonly antiAffinityGroups?: readonly NamedSeed[]
@@ -67,7 +69,7 @@ export interface WorldOptions {
   readonly nowMs: number
 }
 
-/** Minor versions of Kubernetes for which there are templates, and their patch versions. */
+/** Minor versions of Kubernetes with templates, and their patch versions. */
 const minorVersions = [32, 33, 34, 35, 36]
 const patchVersions = 10
 
@@ -78,7 +80,7 @@ const defaultPrivateNetwork: PrivateNetworkSeed = {
   range: { startIp: '10.42.0.10', endIp: '10.42.255.250', netmask: '255.255.0.0' },
 }
 
-/** The default world: templates, one group and network of each kind, the SKS cluster. */
+/** The default resources: templates, one group and network of each kind, the SKS cluster. */
 export function createWorld(options: WorldOptions): CloudState {
   const { nowMs, zone } = options
   const defaultGroup = named('security-group', defaultSecurityGroup)
@@ -113,7 +115,7 @@ export function createWorld(options: WorldOptions): CloudState {
   return state
 }
 
-/** Makes a template that new nodes of its version and variant get from now on; answers its id. */
+/** Creates the new active template of its version and variant; returns its id. */
 export function publishTemplate(state: CloudState, seed: TemplateSeed, nowMs: number): string {
   const { version, variant } = seed
   const key = `${version}/${variant}`
@@ -132,7 +134,7 @@ export function publishTemplate(state: CloudState, seed: TemplateSeed, nowMs: nu
   return template.id
 }
 
-/** Brings into being what a seed names; quotas are not asked. */
+/** Creates the resources of a seed, without checking quotas. */
 export function plant(context: CloudContext, life: InstanceLife, seed: ExoscaleSeed): void {
   addGroupsAndNetworks(context.state, seed)
   for (const template of seed.templates ?? []) publishTemplate(context.state, template, context.clock.now())
@@ -181,7 +183,7 @@ function startPool(
     nodepoolId,
   }
   state.instancePools.set(pool.id, pool)
-  // Members of an earlier run are there already.
+  // Members of an earlier run exist already.
   const members = state.instances.inPool(pool.id).length
   addMembers(context, life, pool, Math.max(0, seed.size - members), [])
   pool.size = state.instances.inPool(pool.id).length
