@@ -4,7 +4,8 @@
  */
 import { parseArgs } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
-import { examine, problemOf, TypeReader } from '@tenon/engine'
+import { problemOf, TypeReader } from '@tenon/engine'
+import { examine } from '@tenon/engine/consolidation'
 import { clusterOf, type ClusterShape } from './consolidation/cluster.ts'
 import { measuredElsewhere } from './own-process.ts'
 import { peakHeapMib } from './scheduling/heap-trace.ts'

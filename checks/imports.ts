@@ -76,14 +76,23 @@ const testDoors: ReadonlySet<string> = new Set([
 
 /** Doors beside their own names, which load less, or what the others do without. */
 const smallDoors: ReadonlySet<string> = new Set([
+  '@tenon/api/duration',
   '@tenon/api/flags',
   '@tenon/api/unified-diff',
+  '@tenon/ask/cost',
+  '@tenon/ask/explain',
   '@tenon/ask/play',
   '@tenon/ask/record',
   '@tenon/ask/rounding',
   '@tenon/ask/schema',
+  '@tenon/ask/simulate',
   '@tenon/ask/snapshot',
+  '@tenon/devcluster/crd-checker',
+  '@tenon/engine/consolidation',
+  '@tenon/engine/objects',
+  '@tenon/operator/objects',
   '@tenon/operator/process-metrics',
+  '@tenon/operator/questions',
 ])
 
 /** What a package of a cloud tells of it without loading the rest. */

@@ -133,16 +133,20 @@ async function explain(): Promise<Flow> {
   await new Promise((done, failed) => writer.once('exit', done).once('error', failed))
   const { createProgram } = await import('../../packages/cli/src/program.ts')
   const run = async (...args: readonly string[]) => {
-    await createProgram({
-      env: {},
-      cwd: folder,
-      out: () => {},
-      err: () => {},
-      isTerminal: false,
-      input: async () => '',
-      size: () => ({ columns: 80, rows: 24 }),
-      interrupted: new AbortController().signal,
-    }).parseAsync(['node', 'tenon', ...args])
+    const program = await createProgram(
+      {
+        env: {},
+        cwd: folder,
+        out: () => {},
+        err: () => {},
+        isTerminal: false,
+        input: async () => '',
+        size: () => ({ columns: 80, rows: 24 }),
+        interrupted: new AbortController().signal,
+      },
+      args[0],
+    )
+    await program.parseAsync(['node', 'tenon', ...args])
   }
   return {
     idle: () => run('version'),

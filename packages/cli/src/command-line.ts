@@ -1,5 +1,5 @@
 /** What the registrations of commands share: values of options, examples, exit codes. */
-import { parseDuration } from '@tenon/api'
+import { parseDuration } from '@tenon/api/duration'
 import { CommanderError, InvalidArgumentError } from 'commander'
 
 /** Of commands whose exit code 1 is an answer: a command line that cannot be read exits with 2. */

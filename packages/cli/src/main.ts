@@ -81,7 +81,8 @@ const io: Io = {
 }
 
 try {
-  await createProgram(io).parseAsync(process.argv)
+  const program = await createProgram(io, process.argv[2])
+  await program.parseAsync(process.argv)
 } catch (error) {
   if (error instanceof CommanderError) {
     exitCode = error.exitCode

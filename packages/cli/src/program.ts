@@ -1,65 +1,53 @@
-/** The commands of `tenon`: a file each in `program/`, in the order of help. Each loads what it is made of when it runs. */
+/** The commands of `tenon`: a folder each in `commands/`, which is loaded when it is named. */
 import { Command } from 'commander'
 import type { Io } from './io.ts'
 import { examples } from './command-line.ts'
-import { addClusterAutoscaler } from './commands/cluster-autoscaler/command.ts'
-import { addCompletion } from './commands/completion/command.ts'
-import { addConsole } from './commands/console/command.ts'
-import { addController } from './commands/controller/command.ts'
-import { addCost } from './commands/cost/command.ts'
-import { addCrds } from './commands/crds/command.ts'
-import { addDevCluster } from './commands/devcluster/command.ts'
-import { addExplain } from './commands/explain/command.ts'
-import { addInit } from './commands/init/command.ts'
-import { addJournal } from './commands/journal/command.ts'
-import { addPreflight } from './commands/preflight/command.ts'
-import { addRecord } from './commands/record/command.ts'
-import { addReplay } from './commands/replay/command.ts'
-import { addSchema } from './commands/schema/command.ts'
-import { addSimulate } from './commands/simulate/command.ts'
-import { addSnapshot } from './commands/snapshot/command.ts'
-import { addTest } from './commands/test/command.ts'
-import { addGet } from './commands/get/command.ts'
-import { addPause, addResume } from './commands/pause/command.ts'
-import { addRollout } from './commands/rollout/command.ts'
-import { addUp } from './commands/up/command.ts'
-import { addValidate } from './commands/validate/command.ts'
-import { addView } from './commands/view/command.ts'
-import { addVersion } from './commands/version.ts'
 import { builtInProviders } from './providers.ts'
 
 const firstName = builtInProviders[0]?.name ?? ''
 
-const commands: readonly ((program: Command, io: Io) => void)[] = [
-  addUp,
-  addDevCluster,
-  addController,
-  addClusterAutoscaler,
-  addCrds,
-  addValidate,
-  addInit,
-  addPreflight,
-  addTest,
-  addExplain,
-  addConsole,
-  addSnapshot,
-  addSimulate,
-  addJournal,
-  addRecord,
-  addReplay,
-  addGet,
-  addCost,
-  addCompletion,
-  addPause,
-  addResume,
-  addRollout,
-  addSchema,
-  addView,
-  addVersion,
-]
+type AddCommand = (program: Command, io: Io) => void
 
-/** The command tree; running it writes to `io` only. */
-export function createProgram(io: Io): Command {
+/** In the order of help. */
+const commands: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
+  ['up', async () => (await import('./commands/up/command.ts')).addUp],
+  ['devcluster', async () => (await import('./commands/devcluster/command.ts')).addDevCluster],
+  ['controller', async () => (await import('./commands/controller/command.ts')).addController],
+  [
+    'cluster-autoscaler',
+    async () => (await import('./commands/cluster-autoscaler/command.ts')).addClusterAutoscaler,
+  ],
+  ['crds', async () => (await import('./commands/crds/command.ts')).addCrds],
+  ['validate', async () => (await import('./commands/validate/command.ts')).addValidate],
+  ['init', async () => (await import('./commands/init/command.ts')).addInit],
+  ['preflight', async () => (await import('./commands/preflight/command.ts')).addPreflight],
+  ['test', async () => (await import('./commands/test/command.ts')).addTest],
+  ['explain', async () => (await import('./commands/explain/command.ts')).addExplain],
+  ['console', async () => (await import('./commands/console/command.ts')).addConsole],
+  ['snapshot', async () => (await import('./commands/snapshot/command.ts')).addSnapshot],
+  ['simulate', async () => (await import('./commands/simulate/command.ts')).addSimulate],
+  ['journal', async () => (await import('./commands/journal/command.ts')).addJournal],
+  ['record', async () => (await import('./commands/record/command.ts')).addRecord],
+  ['replay', async () => (await import('./commands/replay/command.ts')).addReplay],
+  ['get', async () => (await import('./commands/get/command.ts')).addGet],
+  ['cost', async () => (await import('./commands/cost/command.ts')).addCost],
+  ['completion', async () => (await import('./commands/completion/command.ts')).addCompletion],
+  ['pause', async () => (await import('./commands/pause/command.ts')).addPause],
+  ['resume', async () => (await import('./commands/pause/command.ts')).addResume],
+  ['rollout', async () => (await import('./commands/rollout/command.ts')).addRollout],
+  ['schema', async () => (await import('./commands/schema/command.ts')).addSchema],
+  ['view', async () => (await import('./commands/view/command.ts')).addView],
+  ['version', async () => (await import('./commands/version.ts')).addVersion],
+])
+
+/**
+ * The command tree; running it writes to `io` only.
+ * @param asked the first word of the command line: if it names a command, no other one is loaded.
+ */
+export async function createProgram(io: Io, asked = ''): Promise<Command> {
+  const named = commands.get(asked)
+  const loading = named === undefined ? [...commands.values()] : [named]
+  const added = await Promise.all(loading.map((load) => load()))
   const program = new Command('tenon')
     .description('Node autoscaler for Kubernetes that implements the Karpenter API')
     .configureOutput({
@@ -74,7 +62,7 @@ export function createProgram(io: Io): Command {
       'after',
       examples('tenon up', 'tenon up -f manifests', `tenon controller --provider ${firstName}`),
     )
-  for (const add of commands) add(program, io)
+  for (const add of added) add(program, io)
   return program
 }
 

@@ -15,6 +15,7 @@ export {
   type WebhookCall,
 } from './apiserver/index.ts'
 export * from './contract.ts'
+export * from './crd-checker.ts'
 export { type Outcome, ReconcileLoop, type WorkQueue } from './controllers/loop/reconcile-loop.ts'
 export { type DataDirectory, type DataDirectoryOptions, openDataDirectory } from './data-directory.ts'
 export {
@@ -27,9 +28,3 @@ export {
 } from './dev-cluster.ts'
 export type { KeptInstances, InstanceRecord } from './kept-instances.ts'
 export { restoreObjects, type RestoredObject } from './restore.ts'
-export {
-  type CheckedCustomResource,
-  type CrdChecker,
-  createCrdChecker,
-  fieldErrorText,
-} from './schema/index.ts'

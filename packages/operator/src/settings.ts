@@ -1,5 +1,5 @@
 import type { TopologySpreadConstraint } from '@tenon/api'
-import { parseSchedulerConfig, renderSchedulerConfigProblems } from '@tenon/engine'
+import { parseSchedulerConfig, renderSchedulerConfigProblems } from '@tenon/engine/objects'
 import type { IdentitySettings } from '@tenon/kube'
 
 /** Behaviour that can be switched on and off, by its name without the capital (operations.md 3). */

@@ -40,7 +40,7 @@ export const kwok: ProviderModule = {
   },
   formerNodeClasses: { 'karpenter.kwok.sh/v1 KWOKNodeClass': 'write apiVersion karpenter.kwok.sh/v1alpha1' },
   crds: async () => {
-    const { kwokNodeClassCrd } = await import('./nodeclass.ts')
+    const { kwokNodeClassCrd } = await import('./crd.ts')
     return [kwokNodeClassCrd]
   },
   chart: async () => {

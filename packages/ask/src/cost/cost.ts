@@ -1,6 +1,6 @@
 /** What a cluster costs, and whom it serves (ask.md 11). */
 import { type PricePerHour, sumOfPrices } from '@tenon/api'
-import { priceShares } from '@tenon/operator'
+import { priceShares } from '@tenon/operator/objects'
 import type { PricedInstance, PricedPod } from './priced.ts'
 
 /** A month is so long everywhere (ask.md, trap 5). */

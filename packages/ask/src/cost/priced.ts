@@ -13,7 +13,7 @@ import {
   type Resources,
   type ResourceType,
 } from '@tenon/api'
-import { nodePrice } from '@tenon/operator'
+import { nodePrice } from '@tenon/operator/objects'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { ownerOf, type Owner } from './owner.ts'
 

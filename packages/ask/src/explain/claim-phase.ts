@@ -1,6 +1,6 @@
 /** How far a NodeClaim has come, and how long that takes (ask.md 2). */
 import { conditionOf, isConditionTrue, labels, type NodeClaim } from '@tenon/api'
-import { stepOfClaim } from '@tenon/operator'
+import { stepOfClaim } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import type { Study } from '../study/study.ts'
 

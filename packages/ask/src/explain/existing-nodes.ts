@@ -1,7 +1,7 @@
 /** Why nodes that exist do not take a pod, in the words of kube-scheduler. */
 import type { Pod } from '@tenon/api'
 import { PodReader, type Rejection, Snapshot, unavailableMessage, VolumeIndex } from '@tenon/filters'
-import type { Operator } from '@tenon/operator'
+import type { OperatorCore } from '@tenon/operator'
 
 /** What the nodes of a cluster say to a pod. */
 export interface NodesAnswer {
@@ -18,7 +18,7 @@ export class ExistingNodes {
   /** By what of a pod nodes look at: pods of a workload get one answer. */
   readonly #known = new Map<string, NodesAnswer>()
 
-  constructor({ caches }: Pick<Operator, 'caches'>) {
+  constructor({ caches }: Pick<OperatorCore, 'caches'>) {
     const volumes = new VolumeIndex()
     for (const claim of caches.persistentVolumeClaims.list()) volumes.setClaim(claim)
     for (const volume of caches.persistentVolumes.list()) volumes.setVolume(volume)

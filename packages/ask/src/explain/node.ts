@@ -13,14 +13,8 @@ import {
   type ResourceList,
   type Resources,
 } from '@tenon/api'
-import {
-  isDaemonPod,
-  type JournalEntry,
-  type NodeAnswer,
-  type NodeDecision,
-  type NodeObstacle,
-  type Saving,
-} from '@tenon/operator'
+import type { JournalEntry, NodeAnswer, NodeDecision, NodeObstacle, Saving } from '@tenon/operator'
+import { isDaemonPod } from '@tenon/operator/objects'
 import type { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'
 import { type ClaimPhase, claimPhase } from './claim-phase.ts'

@@ -1,7 +1,8 @@
 /** Why the pods of a PodGroup wait, all together (ask.md 2, gangs.md 7.7). */
 import { isConditionTrue, type NodeClaim, type Pod, podGroupKinds } from '@tenon/api'
 import { renderPodReason } from '@tenon/engine'
-import { isProvisionable, keyOf, type PendingDecision } from '@tenon/operator'
+import type { PendingDecision } from '@tenon/operator'
+import { isProvisionable, keyOf } from '@tenon/operator/objects'
 import type { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'
 import { type ClaimPhase, claimPhase } from './claim-phase.ts'

@@ -1,12 +1,7 @@
 /** Why a pod waits, or why it sits where it does (ask.md 2). */
-import { type NodeClaim, type Pod } from '@tenon/api'
-import {
-  isProvisionable,
-  type JournalEntry,
-  keyOf,
-  missingGroupText,
-  type PendingDecision,
-} from '@tenon/operator'
+import type { NodeClaim, Pod } from '@tenon/api'
+import type { JournalEntry, PendingDecision } from '@tenon/operator'
+import { isProvisionable, keyOf, missingGroupText } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import type { Study } from '../study/study.ts'
 import { type AsOf, asOf } from './as-of.ts'

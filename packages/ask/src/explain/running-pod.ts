@@ -1,6 +1,6 @@
 /** Whether a pod keeps its node from going (ask.md 2). */
 import { controllerOf, labels, type Pod } from '@tenon/api'
-import { budgetsOf, doNotDisrupt, isDaemonPod, isMirrorPod, keyOf } from '@tenon/operator'
+import { budgetsOf, doNotDisrupt, isDaemonPod, isMirrorPod, keyOf } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import type { Study } from '../study/study.ts'
 

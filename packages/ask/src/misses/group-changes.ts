@@ -1,11 +1,11 @@
 /** Changes of a PodGroup. */
 import type { PodGroupInput, PodReason } from '@tenon/engine'
-import type { Operator } from '@tenon/operator'
+import type { OperatorCore } from '@tenon/operator'
 import { type Change, pointer } from './change.ts'
 
 /** As many pods as there is room for, and no common domain. */
 export function groupChanges(
-  operator: Pick<Operator, 'state'>,
+  operator: Pick<OperatorCore, 'state'>,
   reason: PodReason | undefined,
 ): readonly Change[] {
   if (reason?.kind !== 'podGroup' && reason?.kind !== 'podGroupTopology') return []

@@ -8,7 +8,8 @@ import {
   type SchedulingResult,
   TypeReader,
 } from '@tenon/engine'
-import { type PendingDecision, poolProblems } from '@tenon/operator'
+import type { PendingDecision } from '@tenon/operator'
+import { poolProblems } from '@tenon/operator/objects'
 import type { StudyFacts } from '../study/study.ts'
 import { type Change, edited } from './change.ts'
 import { claimOperations, sourceOf } from './claim-changes.ts'

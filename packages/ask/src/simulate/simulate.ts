@@ -11,7 +11,8 @@ import {
   sumOfPrices,
 } from '@tenon/api'
 import type { NewClaim, SchedulingResult } from '@tenon/engine'
-import { isReschedulable, type PendingDecision, staticDrift } from '@tenon/operator'
+import { isReschedulable } from '@tenon/operator/objects'
+import { type PendingDecision, staticDrift } from '@tenon/operator/questions'
 import { budgetOf, type PoolBudget } from '../explain/node-pool.ts'
 import { priceOfLabels } from '../play/catalogue.ts'
 import type { Snapshot, SnapshotOrigin } from '../snapshot/snapshot.ts'

@@ -1,6 +1,6 @@
 /** The first line of a snapshot. */
 import { isRecord, ownValue } from '@tenon/api'
-import { defaultSettings, emptyMemory, type OperatorMemory, type Settings } from '@tenon/operator'
+import { defaultSettings, emptyMemory, type OperatorMemory, type Settings } from '@tenon/operator/objects'
 import type { Snapshot, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
 
 /** All of a snapshot that has no lines of its own. */

@@ -1,7 +1,8 @@
 /** Snapshots as lines of JSON (ask.md 4). */
 import { createHash } from 'node:crypto'
 import { isRecord, type KubeObject, ownValue } from '@tenon/api'
-import { entryFrom, type JournalEntry, lineOf, type NodeDecision } from '@tenon/operator'
+import type { JournalEntry, NodeDecision } from '@tenon/operator'
+import { entryFrom, lineOf } from '@tenon/operator/objects'
 import { type PartLine, type PodLine, PodParts, PodWriter } from './pod-lines.ts'
 import { headProblem, readHead, type SnapshotHead } from './head.ts'
 import { type Snapshot, type SnapshotCatalogue, snapshotVersion } from './snapshot.ts'

@@ -8,7 +8,7 @@ import {
   type ResourceType,
 } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
-import type { JournalEntry, Operator, PoolCatalogue } from '@tenon/operator'
+import type { JournalEntry, OperatorCore, PoolCatalogue } from '@tenon/operator'
 import type { CloudProvider } from '@tenon/provider'
 import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import type { Snapshot, SnapshotCatalogue, SnapshotCloud, SnapshotOrigin } from './snapshot.ts'
@@ -16,7 +16,7 @@ import type { Snapshot, SnapshotCatalogue, SnapshotCloud, SnapshotOrigin } from 
 /** What a snapshot is taken of. */
 export interface SnapshotSource {
   readonly operator: Pick<
-    Operator,
+    OperatorCore,
     'caches' | 'decisions' | 'journal' | 'memory' | 'questions' | 'settings' | 'state'
   >
   readonly provider: CloudProvider
@@ -37,7 +37,7 @@ export interface TakenCatalogues {
 
 /** Who knows what is for sale. */
 export interface CatalogueSource {
-  readonly operator: { questions(): Pick<ReturnType<Operator['questions']>, 'catalogue'> }
+  readonly operator: { questions(): Pick<ReturnType<OperatorCore['questions']>, 'catalogue'> }
   readonly provider: Pick<CloudProvider, 'currency'>
 }
 
@@ -142,7 +142,7 @@ function ofEach(caches: Readonly<Record<string, Listed | undefined>>): readonly 
 function* objectsOf({
   caches,
   state,
-}: Pick<Operator, 'caches' | 'state'>): Generator<undefined, KubeObject[], undefined> {
+}: Pick<OperatorCore, 'caches' | 'state'>): Generator<undefined, KubeObject[], undefined> {
   const { applications, buffers, groupKinds: _, nodeClasses, pods, ...others } = caches
   const all: readonly Listed[] = [
     ...ofEach(others),

@@ -1,7 +1,8 @@
 /** A snapshot that is open for questions: the state and the engine of the controller, fed from it (ask.md 1). */
 import { apiVersionOf, autoscalingKinds, podGroupKinds, type ResourceType } from '@tenon/api'
 import { createCacheRegistry } from '@tenon/kube'
-import { InlineDecider, Operator, type PendingDecision, type Settings } from '@tenon/operator'
+import type { Settings } from '@tenon/operator/objects'
+import { OperatorCore, type PendingDecision, QuestionDecider } from '@tenon/operator/questions'
 import { type Clock, eventLoopTurns, SeededRandom, silentLogger, SystemClock } from '@tenon/runtime'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import { CatalogueProvider } from './catalogue-provider.ts'
@@ -45,7 +46,7 @@ const gitVersion = 'v1.36.0'
 
 export class Study {
   readonly snapshot: Snapshot
-  readonly operator: Operator
+  readonly operator: OperatorCore
   readonly clock: Clock
   readonly #closed = new AbortController()
 
@@ -56,7 +57,7 @@ export class Study {
     const random = new SeededRandom(1)
     const logger = silentLogger
     const client = new SnapshotClient(snapshot.objects, gitVersion, servedIn(snapshot))
-    this.operator = new Operator({
+    this.operator = new OperatorCore({
       kubernetes: {
         client,
         registry: createCacheRegistry({ client, clock, logger, random, useStreamedList: false }),
@@ -64,7 +65,7 @@ export class Study {
       },
       provider: new CatalogueProvider(snapshot),
       runtime: { clock, random, logger },
-      decider: new InlineDecider(clock),
+      decider: new QuestionDecider(clock),
       settings: studied(snapshot),
     })
   }

@@ -151,8 +151,8 @@ function named(command: Command, words: readonly string[]): readonly string[] {
   })
 }
 
-test('EXP-29 every command has a row here', () => {
-  assert.deepEqual(Object.keys(rows).toSorted(), named(createProgram(io), []).toSorted())
+test('EXP-29 every command has a row here', async () => {
+  assert.deepEqual(Object.keys(rows).toSorted(), named(await createProgram(io), []).toSorted())
 })
 
 let cwd: string

@@ -1,5 +1,5 @@
 /** Flags in the shape of kubectl's: the same for every command that has them. */
-import { parseDuration } from '@tenon/api'
+import { parseDuration } from '@tenon/api/duration'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 
 /** Which cluster, as whom, and what is known of it besides. */

@@ -1,7 +1,7 @@
 /** `--feature-gates`: behaviour that can be enabled and disabled (operations.md 3). */
 import { nearest, setOwn } from '@tenon/api'
 import { booleanWords } from '@tenon/api/flags'
-import { defaultSettings, type Settings } from '@tenon/operator'
+import { defaultSettings, type Settings } from '@tenon/operator/objects'
 import { CliError, startUpExitCode } from '../errors.ts'
 import { gateDefinitions } from './definitions.ts'
 import type { OptionWarning } from './read.ts'

@@ -9,7 +9,7 @@ import {
   type NodePool,
   type ResourceType,
 } from '@tenon/api'
-import { type SnapshotCatalogue, type SnapshotCloud, typesOfNodes } from '@tenon/ask'
+import { type SnapshotCatalogue, type SnapshotCloud, typesOfNodes } from '@tenon/ask/snapshot'
 import type { OfflineCatalogue, ProviderModule } from '@tenon/provider'
 import { readText } from '@tenon/runtime'
 import type { Io } from '../io.ts'

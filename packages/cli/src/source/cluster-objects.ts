@@ -1,6 +1,7 @@
 /** Objects of a cluster, as the API server or a snapshot has them (ask.md 11). */
 import type { KubeObject, ResourceType } from '@tenon/api'
-import { ofKind, type Snapshot } from '@tenon/ask'
+import type { Snapshot } from '@tenon/ask'
+import { ofKind } from '@tenon/ask/cost'
 import { isKubeError, type ListOptions } from '@tenon/kube'
 import { KubectlError } from '../errors.ts'
 import { type ClusterConnection, namespaceOf } from '../kubectl/connection.ts'

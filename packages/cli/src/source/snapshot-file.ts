@@ -1,6 +1,6 @@
 /** Snapshots in files. */
 import { resolve } from 'node:path'
-import { readSnapshot, type ReadSnapshot, type Snapshot } from '@tenon/ask'
+import { readSnapshot, type ReadSnapshot, type Snapshot } from '@tenon/ask/snapshot'
 import { CliError } from '../errors.ts'
 import type { Io } from '../io.ts'
 

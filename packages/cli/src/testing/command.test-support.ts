@@ -32,7 +32,8 @@ export async function runCommand(
     interrupted: new AbortController().signal,
   }
   try {
-    await createProgram(io).parseAsync(['node', 'tenon', ...args])
+    const program = await createProgram(io, args[0])
+    await program.parseAsync(['node', 'tenon', ...args])
     if (args[args.indexOf('-o') + 1] === 'json' && args[0] !== 'version') assertPrinted(out)
     return { code: 0, out, err }
   } catch (error) {

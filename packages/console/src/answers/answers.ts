@@ -1,5 +1,6 @@
 /** Questions of the page that are answered from a copy of the cluster, each with its answer as JSON. */
-import { costDimensions, type Snapshot } from '@tenon/ask'
+import type { Snapshot } from '@tenon/ask'
+import { costDimensions } from '@tenon/ask/cost'
 import type { Clock } from '@tenon/runtime'
 import { explainedNode, explainedNodePool, explainedPod, pendingAnswer } from './explain.ts'
 import type { ConsoleFacts } from './facts.ts'

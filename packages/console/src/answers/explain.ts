@@ -1,9 +1,9 @@
 /** Explanations, in the words of `tenon explain` (ask.md 2). */
 import type { Pod } from '@tenon/api'
+import type { ExplainedPod, Snapshot } from '@tenon/ask'
 import {
   explainNode,
   explainNodePool,
-  type ExplainedPod,
   gathered,
   nodePoolText,
   nodeText,
@@ -11,10 +11,9 @@ import {
   patchOf,
   PodExplainer,
   podText,
-  type Snapshot,
   Study,
-} from '@tenon/ask'
-import { isProvisionable } from '@tenon/operator'
+} from '@tenon/ask/explain'
+import { isProvisionable } from '@tenon/operator/objects'
 
 /** What would let one pod run. */
 export interface MissAnswer {

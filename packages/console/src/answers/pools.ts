@@ -1,6 +1,7 @@
 /** NodePools: what they may buy, and when their nodes may be disrupted. */
 import { type DisruptionReason, labels } from '@tenon/api'
-import { explainNodePool, type NodePoolExplanation, type Snapshot, type Study } from '@tenon/ask'
+import type { NodePoolExplanation, Snapshot, Study } from '@tenon/ask'
+import { explainNodePool } from '@tenon/ask/explain'
 import { studied } from './explain.ts'
 
 /** Nodes that a budget lets go at the same time, from one time on. */

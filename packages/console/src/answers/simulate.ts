@@ -1,12 +1,6 @@
 /** What a changed manifest would do, as `tenon simulate` says (ask.md 5). */
-import {
-  type BilledHour,
-  changedSnapshot,
-  simulate,
-  type Simulation,
-  type Snapshot,
-  type SnapshotPlayReport,
-} from '@tenon/ask'
+import type { BilledHour, Simulation, Snapshot, SnapshotPlayReport } from '@tenon/ask'
+import { changedSnapshot, simulate } from '@tenon/ask/simulate'
 import { playSnapshot } from '@tenon/ask/play'
 import type { ConsoleFacts, TextProblem } from './facts.ts'
 

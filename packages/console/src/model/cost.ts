@@ -1,5 +1,5 @@
 /** The instances of the model with their prices and pods, added up as `tenon cost` does (ask.md 11). */
-import { type CostDimension, type CostReport, CostSums, type PricedInstance } from '@tenon/ask'
+import { type CostDimension, type CostReport, CostSums, type PricedInstance } from '@tenon/ask/cost'
 import { amountsOf } from './facts.ts'
 import type { FleetRows } from './fleet-rows.ts'
 import { isInstance } from './rows.ts'

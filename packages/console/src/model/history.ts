@@ -1,5 +1,5 @@
 /** The journal as it is followed: the newest entries, and what they add up to. */
-import { type JournalEntry, savingsByDay } from '@tenon/operator'
+import { type JournalEntry, savingsByDay } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import { ChangingTable } from './table.ts'
 

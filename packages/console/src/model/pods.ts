@@ -1,6 +1,6 @@
 /** The pods of a cluster: what they ask for on each node, and which of them have none. */
 import { accumulate, type KubeObject, type Pod, podRequests, type Resources } from '@tenon/api'
-import { type Owner, ownerOf } from '@tenon/ask'
+import { type Owner, ownerOf } from '@tenon/ask/cost'
 import type { PodCounts } from './view.ts'
 
 /** What is kept of a pod that has not ended. */

@@ -1,6 +1,6 @@
 /** Rows of NodePools. */
 import { conditionOf, isConditionTrue, type NodePool, ownValue } from '@tenon/api'
-import { pauseAnnotations } from '@tenon/operator'
+import { pauseAnnotations } from '@tenon/operator/objects'
 import { amountsOf, present } from './facts.ts'
 import type { Totals } from './totals.ts'
 import type { PoolRow, Share } from './view.ts'

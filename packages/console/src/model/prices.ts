@@ -1,6 +1,6 @@
 /** What instances cost, as far as anybody knows. */
 import type { Node, NodeClaim } from '@tenon/api'
-import { PriceList } from '@tenon/ask'
+import { PriceList } from '@tenon/ask/cost'
 import type { SnapshotCatalogue } from '@tenon/ask'
 import type { ClaimPrices } from '@tenon/operator'
 

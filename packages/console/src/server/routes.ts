@@ -1,5 +1,5 @@
 /** Questions of the page, each with its answer as JSON. */
-import { savingsByDay } from '@tenon/operator'
+import { savingsByDay } from '@tenon/operator/objects'
 import type { Clock, HttpResponse } from '@tenon/runtime'
 import { type AnswerPort, copyQuestions, type Question } from '../answers/answers.ts'
 import type { ConsoleFacts } from '../answers/facts.ts'

@@ -1,6 +1,7 @@
 /** A snapshot as a source: all of it at once (console.md 1). */
 import { karpenterKinds, kinds } from '@tenon/api'
-import { ofKind, type Snapshot } from '@tenon/ask'
+import type { Snapshot } from '@tenon/ask'
+import { ofKind } from '@tenon/ask/cost'
 import type { SourceEvent } from '../model/event.ts'
 
 export function snapshotEvents(snapshot: Snapshot): readonly SourceEvent[] {

@@ -1,6 +1,6 @@
 /** What of objects is kept: a viewer of a hundred thousand pods holds little of each. */
 import { type KubeObject, type Node, type NodeClaim, type NodePool, ownValue, type Pod } from '@tenon/api'
-import { pauseAnnotations } from '@tenon/operator'
+import { pauseAnnotations } from '@tenon/operator/objects'
 
 type Metadata = KubeObject['metadata']
 

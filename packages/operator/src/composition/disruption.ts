@@ -4,8 +4,6 @@ import { labels } from '@tenon/api'
 import { labelsOf } from '../state/nodes/state-node.ts'
 import { soldOutProvider } from '../cloud/sold-out-provider.ts'
 import { DisruptionBudgets } from '../disruption/budget.ts'
-import { CandidateFinder } from '../disruption/candidates.ts'
-import { CatalogueReader } from '../disruption/catalogue.ts'
 import { CommandEnd } from '../disruption/commands/command-end.ts'
 import { CommandReport } from '../disruption/commands/command-report.ts'
 import { CommandStart } from '../disruption/commands/command-start.ts'
@@ -29,8 +27,7 @@ import { StaticDrift } from '../disruption/methods/static-drift.ts'
 import { ConsolidationPolicy } from '../disruption/policy.ts'
 import { whyFull } from '../disruption/node-limits.ts'
 import { DisruptionRemarks } from '../disruption/remarks.ts'
-import { RemovalSimulation } from '../disruption/simulation.ts'
-import { WholeUnits } from '../disruption/whole-units.ts'
+import type { WholeUnits } from '../disruption/whole-units.ts'
 import { MoveValidation } from '../disruption/validation.ts'
 import { NodeVerdicts } from '../disruption/explain.ts'
 import type { AutoBrake } from '../extensions/brake/auto-brake.ts'
@@ -49,7 +46,7 @@ import type { ClaimCreations } from '../nodeclaim/creation/claim-creations.ts'
 import { ClaimObjects } from '../nodeclaim/creation/claim-objects.ts'
 import type { PlannedClaims } from '../provisioning/planned-claims.ts'
 import type { Assembly } from './parts.ts'
-import { inputsOf } from './provisioning.ts'
+import { readersOf } from './readers.ts'
 
 /** What the disruption loop shares with other controllers. */
 export interface Shared extends ClaimSources {
@@ -204,14 +201,4 @@ function commandsOf(
     moves,
     clock: parts.clock,
   })
-}
-
-/** What reads the cluster for methods, with what this provider sells. */
-export function readersOf(parts: Assembly, budgets: DisruptionBudgets, kind?: PoolKind) {
-  const catalogue = new CatalogueReader(parts)
-  const candidates = new CandidateFinder(parts)
-  const simulation = new RemovalSimulation({ ...parts, inputs: inputsOf(parts, kind) })
-  const units = new WholeUnits({ ...parts, candidates })
-  const sources = { ...parts, catalogue, candidates, budgets, simulation }
-  return { catalogue, candidates, simulation, units, sources }
 }

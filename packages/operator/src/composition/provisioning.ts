@@ -6,7 +6,6 @@ import { PodRefusals } from '../node/evidence/pod-refusals.ts'
 import { Shortfalls } from '../node/evidence/shortfalls.ts'
 import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import { ObservedLaunches } from '../extensions/observe/observed-launches.ts'
-import type { PoolKind } from '../state/nodepools/observed-pools.ts'
 import { ObservedScheduling } from '../extensions/observe/observed-scheduling.ts'
 import { Batcher } from '../provisioning/batcher.ts'
 import type { ClaimCreations } from '../nodeclaim/creation/claim-creations.ts'
@@ -18,7 +17,6 @@ import type { PlannedClaims } from '../provisioning/planned-claims.ts'
 import { Launcher } from '../provisioning/launcher.ts'
 import { Provisioner } from '../provisioning/provisioner.ts'
 import { RefusedClaims } from '../provisioning/refused-claims.ts'
-import { SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
 import { SchedulingPass } from '../provisioning/scheduling-pass.ts'
 import { SchedulingReport } from '../provisioning/scheduling-report.ts'
 import { PassDecider } from '../decide/decider.ts'
@@ -29,6 +27,7 @@ import { BufferReport } from '../extensions/capacitybuffer/report.ts'
 import { KnownRequests } from '../extensions/provisioningrequest/known-requests.ts'
 import { RequestReport } from '../extensions/provisioningrequest/report.ts'
 import { KeptPlans } from '../placement/kept-plans.ts'
+import { inputsOf } from './inputs.ts'
 import type { Assembly } from './parts.ts'
 
 /** What the provisioner shares with other controllers. */
@@ -37,14 +36,6 @@ interface Shared {
   readonly creations: ClaimCreations
   readonly limits: LimitReport
   readonly hydration: BufferHydration
-}
-
-/** @param kind which NodePools decisions may choose from; by default those that questions are about. */
-export function inputsOf(
-  parts: Assembly,
-  kind: PoolKind = parts.observed.isAll ? 'any' : 'acting',
-): SchedulingInputs {
-  return new SchedulingInputs({ ...parts, choice: parts.observed.choice(kind) })
 }
 
 /** Looks at what becomes of nodes. */

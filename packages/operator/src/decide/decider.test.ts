@@ -4,7 +4,7 @@ import { schedule, type SchedulingInput, type SchedulingResult } from '@tenon/en
 import { SeededRandom, VirtualClock } from '@tenon/runtime'
 import { Metrics } from '../metrics/metrics.ts'
 import { PassDecider } from './decider.ts'
-import { nothingDecided } from './inline-decider.ts'
+import { nothingDecided } from './inline-scheduler.ts'
 import { aNode, anInput, aPod, aPool } from './inputs.test-support.ts'
 
 const pod = aPod('p', '1')

@@ -2,7 +2,8 @@
  * A thread that decides, hangs for ever at objects whose name begins with `hangs`, and at a pod named `starves` gets no
  * CPU for longer than it may give no sign of life.
  */
-import { examine, type Problem, solve } from '@tenon/engine'
+import { type Problem, solve } from '@tenon/engine'
+import { examine } from '@tenon/engine/consolidation'
 import { decideInThread } from './thread-program.ts'
 
 const hangs = (name: string | undefined) => name?.startsWith('hangs') === true

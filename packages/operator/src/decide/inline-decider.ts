@@ -1,40 +1,21 @@
-/** Decides in the calling thread. */
+/** Decides about pods and nodes in the calling thread. */
 import {
   type DisruptionQuestion,
   type DisruptionResult,
-  disruptionResult,
-  Examiner,
   knownSpecs,
-  KnownPackings,
   type Problem,
   problemOf,
-  schedule,
-  type SchedulingControl,
   type SchedulingInput,
-  type SchedulingResult,
-  TypeReader,
 } from '@tenon/engine'
-import type { Clock } from '@tenon/runtime'
+import { disruptionResult, Examiner } from '@tenon/engine/consolidation'
 import type { DecisionOptions, SchedulingDecider } from './decider.ts'
-import { PodWatch } from './pod-watch.ts'
+import { InlineScheduler } from './inline-scheduler.ts'
 
-/** Decides without a pause: for few pods, and where time is virtual. */
-export class InlineDecider implements SchedulingDecider {
-  readonly #clock: Pick<Clock, 'monotonic'>
-  readonly #types = new TypeReader()
-  readonly #packings = new KnownPackings()
+export class InlineDecider extends InlineScheduler implements SchedulingDecider {
   readonly #examiner = new Examiner()
   readonly #specs = knownSpecs()
   /** Several questions in a row are often about the same input. */
   #last: { readonly input: SchedulingInput; readonly problem: Problem } | undefined
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock
-  }
-
-  decide(input: SchedulingInput, options: DecisionOptions): Promise<SchedulingResult> {
-    return Promise.try(() => this.#watched(options, (control) => schedule(input, control)))
-  }
 
   examine(
     input: SchedulingInput,
@@ -42,7 +23,7 @@ export class InlineDecider implements SchedulingDecider {
     options: DecisionOptions,
   ): Promise<DisruptionResult | undefined> {
     return Promise.try(() =>
-      this.#watched(options, (control) =>
+      this.watched(options, (control) =>
         disruptionResult(input, question, this.#examiner.examine(this.#problemOf(input), question, control)),
       ),
     )
@@ -52,36 +33,5 @@ export class InlineDecider implements SchedulingDecider {
   #problemOf(input: SchedulingInput): Problem {
     if (this.#last?.input !== input) this.#last = { input, problem: problemOf(input, this.#specs) }
     return this.#last.problem
-  }
-
-  #watched<T>({ deadlineMs, signal }: DecisionOptions, run: (control: SchedulingControl) => T): T {
-    const watch = new PodWatch({ clock: this.#clock, deadlineMs, isAborted: () => signal.aborted })
-    try {
-      const { shouldStop, onPod } = watch
-      return run({ shouldStop, onPod, types: this.#types, packings: this.#packings })
-    } catch (error) {
-      throw watch.asPodError(error)
-    }
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve()
-  }
-}
-
-/** The result of a decision that ended before it looked at any pod. */
-export function nothingDecided({ pods }: SchedulingInput): SchedulingResult {
-  return {
-    claims: [],
-    deferred: [],
-    placements: [],
-    failures: [],
-    undecided: pods,
-    poolsWithoutTypes: [],
-    malformed: [],
-    validZones: new Map(),
-    pricePerHour: 0,
-    firstFitPricePerHour: 0,
-    faults: [],
   }
 }

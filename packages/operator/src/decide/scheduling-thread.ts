@@ -1,5 +1,6 @@
 /** Entry of the thread that decides. */
-import { examine, solve } from '@tenon/engine'
+import { solve } from '@tenon/engine'
+import { examine } from '@tenon/engine/consolidation'
 import { decideInThread } from './thread-program.ts'
 
 decideInThread({ solve, examine })

@@ -3,7 +3,6 @@ import { cpuUsage, threadCpuUsage } from 'node:process'
 import {
   type DisruptionAnswer,
   type DisruptionQuestion,
-  disruptionResult,
   type DisruptionResult,
   knownSpecs,
   type Problem,
@@ -13,9 +12,10 @@ import {
   type SchedulingResult,
   type Solution,
 } from '@tenon/engine'
+import { disruptionResult } from '@tenon/engine/consolidation'
 import { type Clock, inSlices, type Logger, type Slicing, type Turns } from '@tenon/runtime'
 import type { DecisionOptions, SchedulingDecider } from './decider.ts'
-import { InlineDecider, nothingDecided } from './inline-decider.ts'
+import { InlineScheduler, nothingDecided } from './inline-scheduler.ts'
 import { sliceMs } from '../slice.ts'
 import { PodError } from './pod-watch.ts'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
@@ -103,7 +103,7 @@ export class ThreadDecider implements SchedulingDecider {
         this.#options.logger.error('scheduling threads keep failing: deciding without one', { error })
         // The next decision tries one thread again.
         this.#deaths = mostDeaths - 1
-        return new InlineDecider(this.#options.clock).decide(input, { deadlineMs, signal })
+        return new InlineScheduler(this.#options.clock).decide(input, { deadlineMs, signal })
       })
       .then((result) => result ?? nothingDecided(input))
   }

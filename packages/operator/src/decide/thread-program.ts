@@ -1,7 +1,8 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- threads, not windows */
 /** What the thread that decides does: hears problems, answers with solutions. Holds one decision at a time. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { type examine, KnownPackings, type SchedulingControl, type solve, TypeReader } from '@tenon/engine'
+import { KnownPackings, type SchedulingControl, type solve, TypeReader } from '@tenon/engine'
+import type { examine } from '@tenon/engine/consolidation'
 import { SystemClock } from '@tenon/runtime'
 import { type Part, partsOf, PieceSize } from './thread-messages.ts'
 import { PodError, PodWatch } from './pod-watch.ts'

@@ -1,7 +1,8 @@
 /** Events and metrics of disruption decisions (disruption.md 10, 12, 18). */
 import type { Clock, Logger } from '@tenon/runtime'
 import type { DisruptionReason, KubeObject } from '@tenon/api'
-import { balancedThreshold, type ConsolidationRemark, type RemovalResult, type Verdict } from '@tenon/engine'
+import type { ConsolidationRemark, RemovalResult, Verdict } from '@tenon/engine'
+import { balancedThreshold } from '@tenon/engine/consolidation'
 import type { DisruptionAnswers } from './answers.ts'
 import { type Candidate, reportBlocked } from './candidates.ts'
 import { type ClaimOf, refusalText, sentence, strandedText } from './refusals.ts'

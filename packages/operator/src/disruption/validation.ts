@@ -1,7 +1,8 @@
 /** Validates moves of consolidation a while after the decision (disruption.md 13). */
 import type { CloudProvider } from '@tenon/provider'
 import { labels, wellKnownLabels } from '@tenon/api'
-import { isCheaper, isConfirmed, type PlannedMove } from '@tenon/engine'
+import type { PlannedMove } from '@tenon/engine'
+import { isCheaper, isConfirmed } from '@tenon/engine/consolidation'
 import type { Candidate } from './candidates.ts'
 import type { CatalogueReader } from './catalogue.ts'
 import type { Pass } from './methods/method.ts'

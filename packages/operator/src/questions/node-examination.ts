@@ -1,12 +1,7 @@
 /** Looks at one node as consolidation would, whatever else is in its way. */
 import { type PricePerHour, sumOfPrices } from '@tenon/api'
-import {
-  balancedThreshold,
-  type ConsolidationRemark,
-  type RemovalResult,
-  unlimited,
-  type Verdict,
-} from '@tenon/engine'
+import { type ConsolidationRemark, type RemovalResult, unlimited, type Verdict } from '@tenon/engine'
+import { balancedThreshold } from '@tenon/engine/consolidation'
 import { type Candidate, isEmpty } from '../disruption/candidates.ts'
 import type { ConsolidationSearch } from '../disruption/methods/consolidation-search.ts'
 import type { RemovalGround, RemovalSimulation } from '../disruption/simulation.ts'

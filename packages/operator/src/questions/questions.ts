@@ -2,8 +2,6 @@
 import type { NodePool, Pod } from '@tenon/api'
 import type { PoolInput, SchedulingResult } from '@tenon/engine'
 import type { SchedulingDecider } from '../decide/decider.ts'
-import type { NodeDecision } from '../disruption/answers.ts'
-import type { NodeExplainer } from '../disruption/explain.ts'
 import type { PlacementGate } from '../placement/gate.ts'
 import type { UnreadyPool } from '../provisioning/input/eligible-pools.ts'
 import type { GatheredInput, SchedulingInputs } from '../provisioning/input/scheduling-input.ts'
@@ -21,13 +19,14 @@ interface Dependencies {
   readonly inputs: SchedulingInputs
   readonly decider: Pick<SchedulingDecider, 'decide'>
   readonly placementGate: Pick<PlacementGate, 'settled'>
-  readonly explainer: NodeExplainer
-  readonly nodes: NodeQuestions
+  /** Loads what answers about nodes. */
+  readonly nodes: () => Promise<NodeQuestions>
 }
 
 export class Questions {
   readonly #deps: Dependencies
   readonly pools: PoolQuestions
+  #nodes: Promise<NodeQuestions> | undefined
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -65,17 +64,13 @@ export class Questions {
     return await this.#deps.inputs.readPool(pool, signal)
   }
 
-  /** Why each node is still there, as far as objects tell. */
-  async nodes(signal: AbortSignal): Promise<readonly NodeDecision[]> {
-    return await this.#deps.explainer.explain(signal)
-  }
-
   /**
    * Why one node is still there, and what a search for it would find now.
    * @param name of its NodeClaim, or else of its Node.
    * @returns undefined when no such node has a NodeClaim.
    */
   async node(name: string, signal: AbortSignal): Promise<NodeAnswer | undefined> {
-    return await this.#deps.nodes.answer(name, signal)
+    this.#nodes ??= this.#deps.nodes()
+    return await (await this.#nodes).answer(name, signal)
   }
 }

@@ -20,7 +20,7 @@ import {
   setOwn,
   type VolumeAttachment,
 } from '@tenon/api'
-import { misshapenObjectFields } from '@tenon/engine'
+import { misshapenObjectFields } from '@tenon/engine/objects'
 
 const problemTexts = new WeakMap<KubeObject, string>()
 

@@ -23,7 +23,8 @@ const names: ClusterNames = {
   namespaces: () => Promise.resolve(['kube-system', 'shop']),
 }
 
-const complete = (...words: readonly string[]) => candidates(createProgram(io), words, names)
+const complete = async (...words: readonly string[]) =>
+  await candidates(await createProgram(io), words, names)
 
 test('EXP-29 commands, types, names of the cluster, flags and their values are completed', async () => {
   assert.deepEqual(await complete('ge'), ['get'])

@@ -1,7 +1,7 @@
 /** Draining a node as `kubectl drain --ignore-daemonsets --delete-emptydir-data` does. */
 import { kinds, type Pod } from '@tenon/api'
 import { isKubeError, type KubeError } from '@tenon/kube'
-import { isDaemonPod, isMirrorPod } from '@tenon/operator'
+import { isDaemonPod, isMirrorPod } from '@tenon/operator/objects'
 import { CliError } from '../../errors.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
 

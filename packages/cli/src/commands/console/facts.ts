@@ -1,12 +1,6 @@
 /** Facts and answers of the page, from where every command has them. */
-import {
-  type CostDimension,
-  costReport,
-  hoursPerMonth,
-  type PlayReport,
-  pricedInstances,
-  type Snapshot,
-} from '@tenon/ask'
+import type { CostDimension, PlayReport, Snapshot } from '@tenon/ask'
+import { costReport, hoursPerMonth, pricedInstances } from '@tenon/ask/cost'
 import type { ConsoleFacts, ReplayAnswer, ReplayedVariant } from '@tenon/console'
 import type { Io } from '../../io.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'

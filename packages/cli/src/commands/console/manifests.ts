@@ -1,7 +1,7 @@
 /** Manifests that are typed on the page: what is wrong with them, and what fields they may have. */
 import { type KubeObject, nodePoolCrd, type UnstructuredObject } from '@tenon/api'
 import type { FieldHint, ReadManifests } from '@tenon/console'
-import { defaultSettings } from '@tenon/operator'
+import { defaultSettings } from '@tenon/operator/objects'
 import type { Io } from '../../io.ts'
 import { loadProviders } from '../../load-provider.ts'
 import { allCrds, yamlDocument } from '../../crds.ts'

@@ -1,5 +1,5 @@
 /** The options of `tenon controller`, from its command line and its environment (operations.md 2 to 4). */
-import { defaultSettings, defaultSpreadOf, type Settings } from '@tenon/operator'
+import { defaultSettings, defaultSpreadOf, type Settings } from '@tenon/operator/objects'
 import type { ProviderModule } from '@tenon/provider'
 import type { LogLevel } from '@tenon/runtime'
 import { parseDocument } from 'yaml'

@@ -8,7 +8,8 @@ import {
   type Pod,
   type PricePerHour,
 } from '@tenon/api'
-import { costReport, ofKind, pricedInstances, PriceList, type Snapshot } from '@tenon/ask'
+import type { Snapshot } from '@tenon/ask'
+import { costReport, ofKind, pricedInstances, PriceList } from '@tenon/ask/cost'
 import { isKubeError } from '@tenon/kube'
 import type { ClaimPrices, NodeDecision } from '@tenon/operator'
 import { readText } from '@tenon/runtime'

@@ -1,5 +1,5 @@
 /** Reads lines and entries of the journal from a stream of bytes. */
-import { entryFrom, type JournalEntry } from '@tenon/operator'
+import { entryFrom, type JournalEntry } from '@tenon/operator/objects'
 
 const mostLineBytes = 1024 * 1024
 

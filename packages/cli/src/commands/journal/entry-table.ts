@@ -1,7 +1,7 @@
 /** Journal entries as `tenon journal` prints them. */
 import { age, type KubeObject, priceText } from '@tenon/api'
 import type { DaySavings, JournalEntry } from '@tenon/operator'
-import { lineOf } from '@tenon/operator'
+import { lineOf } from '@tenon/operator/objects'
 import type { Column } from '../../kubectl/output/table.ts'
 
 /** An entry as other programs read it, with the metadata that every object has. */

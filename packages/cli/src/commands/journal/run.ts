@@ -1,5 +1,10 @@
 /** `tenon journal`: what the leading controller did (ask.md 3). */
-import { EntrySelector, type JournalEntry, type JournalSelection, savingsByDay } from '@tenon/operator'
+import {
+  EntrySelector,
+  type JournalEntry,
+  type JournalSelection,
+  savingsByDay,
+} from '@tenon/operator/objects'
 import { SystemClock } from '@tenon/runtime'
 import { KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'

@@ -9,7 +9,7 @@ import {
   pauseText,
   type PauseValue,
   readPause,
-} from '@tenon/operator'
+} from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import { KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'

@@ -13,7 +13,7 @@ import {
   type TraceEnd,
 } from '@tenon/ask'
 import { replay } from '@tenon/ask/play'
-import { defaultSettings } from '@tenon/operator'
+import { defaultSettings } from '@tenon/operator/objects'
 import { rfc3339 } from '@tenon/runtime'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'

@@ -10,7 +10,7 @@ import {
   ownValue,
 } from '@tenon/api'
 import { allowedDisruptions } from '@tenon/engine'
-import { readPause, readRecord, rolloutAnnotations, rolloutSettings } from '@tenon/operator'
+import { readPause, readRecord, rolloutAnnotations, rolloutSettings } from '@tenon/operator/objects'
 
 interface Counts {
   readonly updated: number

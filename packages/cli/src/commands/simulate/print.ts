@@ -1,5 +1,5 @@
 /** Simulations as text, as a diff, and as an object. */
-import { budgetText } from '@tenon/ask'
+import { budgetText } from '@tenon/ask/explain'
 import type { AddedNodes, LeavingNode, SimulatedPrice, Simulation, SnapshotPlayReport } from '@tenon/ask'
 import { type KubeObject, type PricePerHour, priceText } from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'

@@ -1,7 +1,7 @@
 /** `tenon snapshot`: saves clusters, shows and redacts what was saved (ask.md 4). */
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
-import { redacted, type Snapshot, writeSnapshot } from '@tenon/ask'
+import { redacted, type Snapshot, writeSnapshot } from '@tenon/ask/snapshot'
 import { originText, snapshotFrom } from '../../source/snapshot.ts'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'

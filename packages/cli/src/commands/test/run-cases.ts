@@ -1,16 +1,11 @@
 /** Runs the cases of a directory. */
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import {
-  type CaseExpectations,
-  type CaseFailure,
-  type CaseStep,
-  changedSnapshot,
-  type Snapshot,
-} from '@tenon/ask'
+import type { CaseExpectations, CaseFailure, CaseStep, Snapshot } from '@tenon/ask'
+import { changedSnapshot } from '@tenon/ask/simulate'
 import { runCase } from '@tenon/ask/play'
 import { karpenterKinds, type KubeObject, type NodePool, type UnstructuredObject } from '@tenon/api'
-import { defaultSettings, emptyMemory } from '@tenon/operator'
+import { defaultSettings, emptyMemory } from '@tenon/operator/objects'
 import type { ProviderModule } from '@tenon/provider'
 import { offlineFacts } from '../../source/catalogue.ts'
 import { snapshotFile } from '../../source/snapshot-file.ts'

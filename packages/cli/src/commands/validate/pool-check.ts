@@ -12,7 +12,7 @@ import {
   readPause,
   rolloutAnnotations,
   rolloutSettings,
-} from '@tenon/operator'
+} from '@tenon/operator/objects'
 import type { PoolRules } from '@tenon/provider'
 import type { Finding } from './problem.ts'
 

@@ -1,6 +1,7 @@
 /** Checks what the API server would reject: unknown fields, schema, rules (CEL). */
 import { nearest, type UnstructuredObject } from '@tenon/api'
-import { type CrdChecker, createCrdChecker, type FieldError, fieldErrorText } from '@tenon/devcluster'
+import type { FieldError } from '@tenon/devcluster'
+import { type CrdChecker, createCrdChecker, fieldErrorText } from '@tenon/devcluster/crd-checker'
 import { formerField, formerValue } from './former-kinds.ts'
 import type { Finding } from './problem.ts'
 

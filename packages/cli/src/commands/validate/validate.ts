@@ -1,7 +1,7 @@
 /** Checks manifests without a cluster, as the API server, the controller and the catalogue would. */
 import { karpenterKinds, type KubeObject, type NodeOverlay, type NodePool, wellKnownLabels } from '@tenon/api'
 import { type EligibilityPolicy, evaluateOverlaysInSteps, finished, type OfferedPool } from '@tenon/engine'
-import { nameProblem } from '@tenon/operator'
+import { nameProblem } from '@tenon/operator/objects'
 import { catalogueFindings } from './catalogue-check.ts'
 import { placed, type PlacedObject, readText } from './documents.ts'
 import { replacementOf } from './former-kinds.ts'

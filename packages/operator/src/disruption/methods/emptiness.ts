@@ -1,6 +1,6 @@
 /** `disruption`, method Emptiness: removes nodes that hold no pod (disruption.md 8, 13). */
 import type { Logger } from '@tenon/runtime'
-import { savingsOrder } from '@tenon/engine'
+import { savingsOrder } from '@tenon/engine/consolidation'
 import { type Candidate, isEmpty } from '../candidates.ts'
 import { consolidateAfterMs } from '../../state/nodes/consolidate-after.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'

@@ -1,7 +1,6 @@
 /** `nodeclaim.disruption`: keeps the conditions Drifted and Consolidatable (lifecycle.md 9). */
-import { type Clock, perObject } from '@tenon/runtime'
+import type { Clock } from '@tenon/runtime'
 import {
-  annotations,
   type Condition,
   ConditionSet,
   karpenterKinds,
@@ -9,7 +8,6 @@ import {
   type NodeClaim,
   type NodePool,
 } from '@tenon/api'
-import { incompatibility, labelRequirements, parseRequirements } from '@tenon/engine'
 import { type Change, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
 import { type Caches, indexes } from '../../state/caches.ts'
@@ -17,6 +15,7 @@ import { isSameValue } from '../../state/same-value.ts'
 import { isUnreadable } from '../../state/readable.ts'
 import { consolidateAfterMs } from '../../state/nodes/consolidate-after.ts'
 import { InstanceTypeDrift } from './instance-type-drift.ts'
+import { staticDrift } from './static-drift.ts'
 import { nodeClaimConditions } from '../../state/conditions.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -33,8 +32,6 @@ interface Dependencies {
   readonly clock: Clock
   readonly settings: Pick<Settings, 'driftPeriodMs'>
 }
-
-const nothingUndefined: ReadonlySet<string> = new Set()
 
 /** Reconciles the disruption conditions of one NodeClaim. */
 export class DisruptionConditions implements ControllerSpec {
@@ -164,30 +161,6 @@ export function conditionsAfterPodEvent(
   const before = ConditionSet.of(claim, nodeClaimConditions)
   const after = before.clear('Consolidatable')
   return after === before ? undefined : after.conditions
-}
-
-/** By claim and NodePool: both mostly stay as they are from one look to the next. */
-const knownDrift = perObject((claim: NodeClaim) =>
-  perObject((pool: NodePool): string | null => staticDriftOf(claim, pool) ?? null),
-)
-
-/** Drift that shows in the objects alone. */
-export function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
-  return knownDrift(claim)(pool) ?? undefined
-}
-
-function staticDriftOf(claim: NodeClaim, pool: NodePool): string | undefined {
-  const own = claim.metadata.annotations ?? {}
-  const current = pool.metadata.annotations ?? {}
-  const hash = own[annotations.nodePoolHash]
-  const version = own[annotations.nodePoolHashVersion]
-  const poolHash = current[annotations.nodePoolHash]
-  const isComparable = hash !== undefined && poolHash !== undefined && version !== undefined
-  if (isComparable && version === current[annotations.nodePoolHashVersion] && hash !== poolHash)
-    return 'NodePoolDrifted'
-  const wanted = parseRequirements(pool.spec.template.spec.requirements)
-  const labelled = labelRequirements(claim.metadata.labels ?? {})
-  return incompatibility(labelled, wanted, nothingUndefined) === undefined ? undefined : 'RequirementsDrifted'
 }
 
 /** Counters and conditions of a NodePool say nothing about its claims, each of which would ask the cloud. */

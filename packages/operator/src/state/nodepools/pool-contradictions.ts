@@ -1,6 +1,14 @@
 /** Whether the labels and requirements of a template can hold together on one node. */
 import { capacityTypes, labels, nodeClassLabel, type NodePool, type Requirement } from '@tenon/api'
-import { allowsAbsence, anyValue, has, oneOf, requirementsOf, type ValueSet, valueSet } from '@tenon/engine'
+import {
+  allowsAbsence,
+  anyValue,
+  has,
+  oneOf,
+  requirementsOf,
+  type ValueSet,
+  valueSet,
+} from '@tenon/engine/objects'
 
 const at = 'spec.template.spec.requirements'
 

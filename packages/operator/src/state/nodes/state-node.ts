@@ -14,7 +14,7 @@ import {
   setOwn,
   type Taint,
 } from '@tenon/api'
-import { type NodeInput } from '@tenon/engine'
+import type { NodeInput } from '@tenon/engine'
 import type { NodeUse } from '../pods/pod-index.ts'
 import { startupTaintKind } from './startup-taints.ts'
 

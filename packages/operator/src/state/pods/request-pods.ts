@@ -11,7 +11,7 @@ import {
   requestClassOf,
   requestStageOf,
 } from '@tenon/api'
-import { type PodGroupResult } from '@tenon/engine'
+import type { PodGroupResult } from '@tenon/engine'
 import type { Cache } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from '../caches.ts'

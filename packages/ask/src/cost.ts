@@ -1,0 +1,14 @@
+/** What nodes and workloads cost; no state of a cluster is loaded with it. */
+export {
+  type CostDimension,
+  type CostGroup,
+  costDimensions,
+  costReport,
+  type CostReport,
+  CostSums,
+  hoursPerMonth,
+} from './cost/cost.ts'
+export { ofKind, type PricedInstance, pricedInstances, PriceList } from './cost/priced.ts'
+export { ownerOf, type Owner } from './cost/owner.ts'
+export { roundedParts } from './cost/rounding.ts'
+export { type SpentGroup, spentReport, type SpentReport } from './cost/spent.ts'

@@ -1,0 +1,15 @@
+/** What would become of a cluster after a change. */
+export {
+  type ChangedSnapshot,
+  changedSnapshot,
+  type ObjectName,
+  type SnapshotChange,
+} from './simulate/changes.ts'
+export {
+  type AddedNodes,
+  type DriftBudget,
+  type LeavingNode,
+  simulate,
+  type SimulatedPrice,
+  type Simulation,
+} from './simulate/simulate.ts'

@@ -1,0 +1,41 @@
+/** What objects, settings and entries of the journal mean; no state of a cluster is loaded with it. */
+export {
+  Brake,
+  brakeKeys,
+  brakeName,
+  type Pause,
+  pauseAnnotations,
+  pauseSentence,
+} from './state/pause.ts'
+export {
+  type Included,
+  includable,
+  type PauseReading,
+  pauseText,
+  type PauseValue,
+  readPause,
+} from './state/pause-value.ts'
+export { nameProblem, poolProblems } from './state/nodepools/pool-problems.ts'
+export type { JournalEntry, JournalKind, JournalNote, JournalPods, JournalPrices } from './journal/entry.ts'
+export { podsNoted } from './journal/entry.ts'
+export { entryFrom, lineOf } from './journal/entry-line.ts'
+export { nodePrice } from './disruption/catalogue.ts'
+export { priceShares } from './state/price-shares.ts'
+export { readRecord, type RolloutRecord, type Watched } from './state/nodepools/rollout-record.ts'
+export { canaryCount, rolloutAnnotations, rolloutSettings } from './state/nodepools/rollout-settings.ts'
+export {
+  budgetsOf,
+  doNotDisrupt,
+  isDaemonPod,
+  isMirrorPod,
+  isReschedulable,
+  isProvisionable,
+  keyOf,
+} from './state/pods/pods.ts'
+export { missingGroupText } from './state/pods/group-of-pod.ts'
+export { workloadOf } from './state/pods/workloads.ts'
+export { type Step, stepOfClaim } from './nodeclaim/lifecycle/deadlines.ts'
+export { type DaySavings, savingsByDay } from './journal/savings.ts'
+export { EntrySelector, type JournalSelection } from './journal/selection.ts'
+export { emptyMemory, type OperatorMemory } from './questions/memory.ts'
+export { defaultSettings, defaultSpreadOf, type Settings } from './settings.ts'

@@ -1,0 +1,11 @@
+/** The state of a cluster, and answers about it; no controller is loaded with it. */
+export type { DecisionOptions, SchedulingDecider } from './decide/decider.ts'
+export { QuestionDecider } from './decide/question-decider.ts'
+export type { DecisionCause, NodeDecision, NodeObstacle } from './disruption/answers.ts'
+export { staticDrift } from './nodeclaim/disruption/static-drift.ts'
+export type { Saving } from './questions/node-examination.ts'
+export type { NodeAnswer } from './questions/node-questions.ts'
+export type { BudgetAnswer, PoolCatalogue } from './questions/pool-questions.ts'
+export type { PendingDecision, Questions } from './questions/questions.ts'
+export type { UnreadyPool } from './provisioning/input/eligible-pools.ts'
+export { type ClaimPrices, OperatorCore } from './operator-core.ts'
