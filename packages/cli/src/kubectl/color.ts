@@ -2,9 +2,9 @@
 import type { Io } from '../io.ts'
 import type { ColorChoice } from './flags.ts'
 
-const codes = { red: 31, green: 32, yellow: 33, cyan: 36, bold: 1, dim: 2 } as const
+const codes = { red: 31, green: 32, yellow: 33, bold: 1, dim: 2 } as const
 
-type Style = keyof typeof codes
+export type Style = keyof typeof codes
 
 /** Puts a text into a colour, or leaves it as it is. */
 export type Paint = (style: Style, text: string) => string
@@ -16,4 +16,17 @@ export function paintFor(
 ): Paint {
   const isWanted = choice === 'always' || (choice === 'auto' && isTerminal && (env['NO_COLOR'] ?? '') === '')
   return isWanted ? (style, text) => `\u001b[${codes[style]}m${text}\u001b[0m` : (_style, text) => text
+}
+
+/** @param styles by how a line begins, leaving out its indentation. */
+export function paintedLines(
+  text: string,
+  paint: Paint,
+  styles: readonly (readonly [start: string, style: Style])[],
+): string {
+  const painted = (line: string): string => {
+    const [, style] = styles.find(([start]) => line.trimStart().startsWith(start)) ?? []
+    return style === undefined ? line : paint(style, line)
+  }
+  return text.split('\n').map(painted).join('\n')
 }

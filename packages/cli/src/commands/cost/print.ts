@@ -1,6 +1,6 @@
 /** Reports of cost as tables and as objects. Printed parts add up to the printed total. */
 import type { KubeObject } from '@tenon/api'
-import { type CostGroup, type CostReport, roundedParts, type SpentReport } from '@tenon/ask'
+import { type CostGroup, type CostReport, roundedParts, type SpentReport } from '@tenon/ask/cost'
 import type { Cells } from '../../kubectl/output/table.ts'
 
 /** A report, and the currency of its prices; absent when nobody names it. */
@@ -72,7 +72,7 @@ export function costLines(
   ]
   const pods = report.groups.reduce((all, group) => all + group.pods, 0)
   const total: Cells = [
-    'TOTAL',
+    { text: 'TOTAL', style: 'bold' },
     String(byPods ? pods : report.instances),
     perHour(sum(...hour.requested)),
     perHour(sum(...hour.idle, hour.idleApart)),
@@ -169,7 +169,7 @@ export function spentLines({ report, currency = 'PRICE' }: Told<SpentReport>): r
       ],
     ),
     [
-      'TOTAL',
+      { text: 'TOTAL', style: 'bold' },
       hours(sum(...groups.map((group) => group.instanceHours))),
       cents(amounts.total),
       String(report.unpriced.length),

@@ -1,20 +1,13 @@
 /** `tenon cost`: what the cluster costs, and whom it serves (ask.md 11). */
 import { karpenterKinds, parseDuration } from '@tenon/api'
-import {
-  type CostDimension,
-  costReport,
-  hoursPerMonth,
-  ofKind,
-  pricedInstances,
-  PriceList,
-  type Snapshot,
-  spentReport,
-} from '@tenon/ask'
-import { entryFrom, type JournalEntry } from '@tenon/operator'
+import type { CostDimension, Snapshot } from '@tenon/ask'
+import { costReport, hoursPerMonth, ofKind, pricedInstances, PriceList, spentReport } from '@tenon/ask/cost'
+import { entryFrom, type JournalEntry } from '@tenon/operator/objects'
 import { readText } from '@tenon/runtime'
 import { costObject, costLines, spentLines, spentObject } from './print.ts'
 import { CliError, KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
+import { paintFor } from '../../kubectl/color.ts'
 import { onCluster } from '../../kubectl/connection.ts'
 import { type ControllerReach, reachController, whyNot } from '../../source/controller.ts'
 import type { OutputFlags, SourceFlags } from '../../kubectl/flags.ts'
@@ -33,17 +26,18 @@ export interface CostFlags extends SourceFlags, OutputFlags {
 /** @throws CliError when nobody tells what instances cost. */
 export async function runCost(io: Io, flags: CostFlags): Promise<void> {
   const format = formatOf(flags.output)
+  const table = new TableWriter(io.out, paintFor(io, flags.color))
   const sinceMs = sinceOf(flags)
   if (sinceMs !== undefined) {
     await onController(io, flags, async (reach) => {
       const snapshot = await controllerSnapshot(reach, io.interrupted)
       const entries = await journalOf(reach, sinceMs, io)
-      printSpent(io, format, spentIn(snapshot, entries, sinceMs))
+      printSpent(io, { format, table }, spentIn(snapshot, entries, sinceMs))
     })
     return
   }
   const print = (snapshot: Snapshot) => {
-    printCost(io, format, snapshot, flags.by)
+    printCost(io, { format, table }, snapshot, flags.by)
   }
   if (flags.snapshot !== undefined) print(await snapshotFile(io, flags.snapshot))
   else
@@ -106,7 +100,12 @@ function currencyOf({ cloud }: Snapshot): { readonly currency?: string } {
   return cloud.priceUnit === undefined ? {} : { currency: cloud.priceUnit }
 }
 
-function printCost(io: Io, format: ReturnType<typeof formatOf>, snapshot: Snapshot, by: CostDimension): void {
+interface Output {
+  readonly format: ReturnType<typeof formatOf>
+  readonly table: TableWriter
+}
+
+function printCost(io: Io, { format, table }: Output, snapshot: Snapshot, by: CostDimension): void {
   const told = {
     ...currencyOf(snapshot),
     report: costReport(pricedInstances(snapshot), by),
@@ -114,7 +113,7 @@ function printCost(io: Io, format: ReturnType<typeof formatOf>, snapshot: Snapsh
   }
   if (format.kind !== 'plain') printOne(io, format, costObject(told, hoursPerMonth))
   else {
-    new TableWriter(io.out).write(costLines(told, hoursPerMonth))
+    table.write(costLines(told, hoursPerMonth))
     tellUnpriced(
       io,
       told.report.unpriced.map(({ name, type }) => `${name} (${type ?? 'unknown type'})`),
@@ -122,10 +121,10 @@ function printCost(io: Io, format: ReturnType<typeof formatOf>, snapshot: Snapsh
   }
 }
 
-function printSpent(io: Io, format: ReturnType<typeof formatOf>, told: ReturnType<typeof spentIn>): void {
+function printSpent(io: Io, { format, table }: Output, told: ReturnType<typeof spentIn>): void {
   if (format.kind !== 'plain') printOne(io, format, spentObject(told))
   else {
-    new TableWriter(io.out).write(spentLines(told))
+    table.write(spentLines(told))
     const { journalFromMs, fromMs, unpriced } = told.report
     if (journalFromMs === undefined || journalFromMs > fromMs + 60_000)
       io.err(

@@ -25,13 +25,14 @@ import {
   requestText,
   shownMisses,
   Study,
-} from '@tenon/ask'
+} from '@tenon/ask/explain'
 import type { KubeObject, Pod } from '@tenon/api'
-import { isProvisionable } from '@tenon/operator'
+import { isProvisionable } from '@tenon/operator/objects'
 import { snapshotFrom } from '../../source/snapshot.ts'
 import { KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import { chosenNamespace } from '../../kubectl/connection.ts'
+import { paintedLines, paintFor } from '../../kubectl/color.ts'
 import type { OutputFlags, SelectionFlags, SourceFlags } from '../../kubectl/flags.ts'
 import {
   explainedKinds,
@@ -72,6 +73,13 @@ interface Answer {
 /** Milliseconds for what would let pods run, for all of an answer; where pods are gathered nothing is tried. */
 const missesMs = 5000
 
+/** What is in the way, what would help, and how old that is. */
+const styles = [
+  ['✗ ', 'red'],
+  ['+ ', 'green'],
+  ['Facts of ', 'dim'],
+] as const
+
 /** @throws KubectlError when an object is not there. */
 export async function runExplain(io: Io, args: readonly string[], flags: ExplainFlags): Promise<void> {
   const isPatch = flags.output === 'patch'
@@ -80,6 +88,9 @@ export async function runExplain(io: Io, args: readonly string[], flags: Explain
   const namespace = chosenNamespace(io, flags)
   const study = await Study.open(await snapshotFrom(io, flags))
   try {
+    const print = (text: string) => {
+      io.out(paintedLines(text, paintFor(io, flags.color), styles))
+    }
     const explaining = new Explaining(study, { ...flags, namespace }, io.interrupted)
     if (isPatch) {
       await printPatches(io, explaining, targets)
@@ -87,7 +98,7 @@ export async function runExplain(io: Io, args: readonly string[], flags: Explain
     }
     const isList = targets.kind === 'all' || targets.targets.length > 1
     if (targets.kind === 'all' && format.kind === 'plain' && targets.kinds.includes(podKind))
-      io.out(`${groupsText(gathered(await explaining.waitingPods())).join('\n')}\n`)
+      print(`${groupsText(gathered(await explaining.waitingPods())).join('\n')}\n`)
     const asked =
       targets.kind === 'named'
         ? targets.targets
@@ -102,7 +113,7 @@ export async function runExplain(io: Io, args: readonly string[], flags: Explain
         isList,
         nameOf: ({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`,
       })
-    else if (answers.length > 0) io.out(`${answers.map(({ lines }) => lines.join('\n')).join('\n\n')}\n`)
+    else if (answers.length > 0) print(`${answers.map(({ lines }) => lines.join('\n')).join('\n\n')}\n`)
     if (isList) warnOfUntried(io, answers)
   } finally {
     await study.close()

@@ -2,6 +2,7 @@
 import type { KubeObject } from '@tenon/api'
 import { KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
+import { paintFor } from '../../kubectl/color.ts'
 import { onCluster } from '../../kubectl/connection.ts'
 import type { ListFlags, SelectionFlags, SourceFlags, WatchFlags } from '../../kubectl/flags.ts'
 import {
@@ -99,7 +100,7 @@ async function watch(
   if (kind === undefined || kinds.length > 1)
     throw new KubectlError('error: one type alone can be watched: leave out the others')
   const names = targets.kind === 'all' ? undefined : new Set(targets.targets.map(({ name }) => name))
-  const writer = new TableWriter(io.out)
+  const writer = new TableWriter(io.out, paintFor(io, flags.color))
   const isWide = format.kind === 'plain' && format.isWide
   for await (const object of objects.changes(kind)) {
     if (names?.has(object.metadata.name) === false) continue
@@ -154,7 +155,7 @@ async function printTables(
     if (at > 0) io.out('\n')
     const columns = withFlags(columnsOf(kind, facts), kind, flags)
     const options = { isWide, noHeaders: flags.headers === false }
-    new TableWriter(io.out).write(tableLines(columns, objects, options))
+    new TableWriter(io.out, paintFor(io, flags.color)).write(tableLines(columns, objects, options))
   }
 }
 

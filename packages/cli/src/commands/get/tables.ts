@@ -15,6 +15,7 @@ import {
   priceText,
   sumOfPrices,
 } from '@tenon/api'
+import type { Style } from '../../kubectl/color.ts'
 import type { Column } from '../../kubectl/output/table.ts'
 import { type Facts, poolOf } from './facts.ts'
 
@@ -87,10 +88,20 @@ function conditionStatus(
   return object.status?.conditions?.find((condition) => condition.type === type)?.status ?? 'Unknown'
 }
 
+const goodStatuses: ReadonlySet<string> = new Set(['Completed', 'Ready', 'Running', 'Succeeded', 'True'])
+const passingStatuses =
+  /^(ContainerCreating|Init:\d+\/\d+|Pending|Terminating|Unknown|.*,SchedulingDisabled)$/
+
+/** Of nodes, of pods, and of conditions that are to be true. */
+function statusStyle(status: string): Style {
+  if (goodStatuses.has(status)) return 'green'
+  return passingStatuses.test(status) ? 'yellow' : 'red'
+}
+
 /** Nodes: kubectl's columns, what is asked for of what there is, the price, and why each is kept. */
 export const nodeTable: TableOf<Node> = (facts) =>
   framed(facts, [
-    { title: 'STATUS', value: nodeStatus },
+    { title: 'STATUS', value: nodeStatus, style: statusStyle },
     { title: 'ROLES', value: rolesOf },
     { title: 'VERSION', value: ({ status }) => status?.nodeInfo?.kubeletVersion ?? none },
     {
@@ -145,7 +156,7 @@ export const claimTable: TableOf<NodeClaim> = (facts) =>
   framed(facts, [
     ...typeColumns,
     { title: 'NODE', value: ({ status }) => status?.nodeName ?? none },
-    { title: 'READY', value: (claim) => conditionStatus(claim, 'Ready') },
+    { title: 'READY', value: (claim) => conditionStatus(claim, 'Ready'), style: statusStyle },
     priceColumn(facts),
     whyColumn(facts),
     { title: 'IMAGEID', value: ({ status }) => status?.imageID ?? none, isWide: true },
@@ -162,7 +173,7 @@ export const poolTable: TableOf<NodePool> = (facts) => {
   return framed(facts, [
     { title: 'NODECLASS', value: ({ spec }) => spec.template.spec.nodeClassRef.name },
     { title: 'NODES', value: ({ status }) => String(status?.nodes ?? 0) },
-    { title: 'READY', value: (pool) => conditionStatus(pool, 'Ready') },
+    { title: 'READY', value: (pool) => conditionStatus(pool, 'Ready'), style: statusStyle },
     {
       title: `${facts.currency ?? 'PRICE'}/HOUR`,
       value: (pool) => priceOfAll(claimsOf.get(pool.metadata.name) ?? [], facts),
@@ -184,7 +195,7 @@ function priceOfAll(claims: readonly KubeObject[], facts: Facts): string {
 export const podTable: TableOf<Pod> = (facts) =>
   framed(facts, [
     { title: 'READY', value: readyOf },
-    { title: 'STATUS', value: podStatus },
+    { title: 'STATUS', value: podStatus, style: statusStyle },
     { title: 'RESTARTS', value: (pod) => String(restartsOf(pod)) },
     { title: 'CPU', value: ({ spec, status }) => `${podRequests(spec, status)['cpu'] ?? 0}m` },
     {
@@ -256,8 +267,12 @@ export const bufferTable: TableOf<CapacityBuffer> = (facts) =>
     { title: 'FOR', value: reference },
     { title: 'WANTED', value: ({ status }) => String(status?.replicas ?? none) },
     { title: 'KEPT', value: (buffer) => String(facts.roomOf(buffer)?.kept ?? unknown) },
-    { title: 'READY', value: (buffer) => conditionStatus(buffer, 'ReadyForProvisioning') },
-    { title: 'PROVISIONED', value: (buffer) => conditionStatus(buffer, 'Provisioning') },
+    {
+      title: 'READY',
+      value: (buffer) => conditionStatus(buffer, 'ReadyForProvisioning'),
+      style: statusStyle,
+    },
+    { title: 'PROVISIONED', value: (buffer) => conditionStatus(buffer, 'Provisioning'), style: statusStyle },
     {
       title: `${facts.currency ?? 'PRICE'}/HOUR`,
       value: (buffer) => priceText(facts.roomOf(buffer)?.pricePerHour, unknown),

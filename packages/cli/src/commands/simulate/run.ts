@@ -1,15 +1,10 @@
 /** `tenon simulate`: what a change would do (ask.md 5). It writes to no cluster and to no cloud. */
-import {
-  type ChangedSnapshot,
-  changedSnapshot,
-  type ObjectName,
-  simulate,
-  type Snapshot,
-  type SnapshotChange,
-} from '@tenon/ask'
+import type { ChangedSnapshot, ObjectName, Snapshot, SnapshotChange } from '@tenon/ask'
+import { changedSnapshot, simulate } from '@tenon/ask/simulate'
 import type { KubeObject, UnstructuredObject } from '@tenon/api'
 import { CliError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
+import { paintedLines, paintFor } from '../../kubectl/color.ts'
 import { objectKinds, objectNameOf, objectNotFound } from '../../kubectl/object-names.ts'
 import { snapshotFrom } from '../../source/snapshot.ts'
 import type { OutputFlags, SourceFlags } from '../../kubectl/flags.ts'
@@ -33,6 +28,14 @@ export interface SimulateFlags extends SourceFlags, OutputFlags {
 }
 
 const couldNotRun = 2
+/** What comes, what goes, and how old the facts are. */
+const styles = [
+  ['Pods that would run: ', 'green'],
+  ['Pods that would wait: ', 'red'],
+  ['+ ', 'green'],
+  ['- ', 'red'],
+  ['Facts of ', 'dim'],
+] as const
 const observedMs = 3_600_000
 
 /**
@@ -67,7 +70,8 @@ async function answer(io: Io, flags: SimulateFlags): Promise<0 | 1> {
       nameOf: ({ metadata }) => `simulation/${metadata.name}`,
     })
   else {
-    io.out(flags.diff === true ? simulationDiff(simulation) : simulationText(simulation))
+    const text = flags.diff === true ? simulationDiff(simulation) : simulationText(simulation)
+    io.out(paintedLines(text, paintFor(io, flags.color), styles))
     if (plays !== undefined) io.out(playText(plays, before.cloud.priceUnit))
   }
   return flags.exitCode === true && !simulation.changesNothing ? 1 : 0

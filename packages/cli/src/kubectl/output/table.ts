@@ -1,15 +1,21 @@
 /** Tables as kubectl prints them: one object per line, upper-case titles, three spaces between columns. */
 
+import type { Paint, Style } from '../color.ts'
+
 /** A column of rows of one kind. */
 export interface Column<R> {
   readonly title: string
   readonly value: (row: R) => string
+  readonly style?: (value: string) => Style | undefined
   /** Only with `-o wide`. */
   readonly isWide?: true
 }
 
+/** A text, or one in a colour. */
+type Cell = string | { readonly text: string; readonly style: Style }
+
 /** Cells of one line. */
-export type Cells = readonly string[]
+export type Cells = readonly Cell[]
 
 const gap = 3
 const narrowest = 6
@@ -17,23 +23,26 @@ const narrowest = 6
 /** Writes lines below each other. Columns stay as wide as they have been, so that a watch does not jump. */
 export class TableWriter {
   readonly #out: (text: string) => void
+  readonly #paint: Paint
   readonly #widths: number[] = []
 
-  constructor(out: (text: string) => void) {
+  constructor(out: (text: string) => void, paint: Paint = (_style, text) => text) {
     this.#out = out
+    this.#paint = paint
   }
 
   write(lines: readonly Cells[]): void {
     const shown = lines.map((line) => line.map(shownCell))
     for (const line of shown)
       for (const [at, cell] of line.entries())
-        this.#widths[at] = Math.max(this.#widths[at] ?? narrowest, width(cell) + gap)
+        this.#widths[at] = Math.max(this.#widths[at] ?? narrowest, width(textOf(cell)) + gap)
     for (const line of shown) this.#out(`${line.map((cell, at) => this.#padded(cell, at, line)).join('')}\n`)
   }
 
-  #padded(cell: string, at: number, line: Cells): string {
-    if (at === line.length - 1) return cell
-    return cell + ' '.repeat(Math.max(0, (this.#widths[at] ?? 0) - width(cell)))
+  #padded(cell: Cell, at: number, line: Cells): string {
+    const shown = typeof cell === 'string' ? cell : this.#paint(cell.style, cell.text)
+    if (at === line.length - 1) return shown
+    return shown + ' '.repeat(Math.max(0, (this.#widths[at] ?? 0) - width(textOf(cell))))
   }
 }
 
@@ -44,8 +53,18 @@ export function tableLines<R>(
   { isWide = false, noHeaders = false }: { readonly isWide?: boolean; readonly noHeaders?: boolean } = {},
 ): readonly Cells[] {
   const shown = columns.filter((column) => isWide || column.isWide !== true)
-  const lines = rows.map((row) => shown.map((column) => column.value(row)))
+  const lines = rows.map((row) => shown.map((column) => cellOf(column, row)))
   return noHeaders ? lines : [shown.map(({ title }) => title), ...lines]
+}
+
+function cellOf<R>({ value, style }: Column<R>, row: R): Cell {
+  const text = value(row)
+  const found = style?.(text)
+  return found === undefined ? text : { text, style: found }
+}
+
+function textOf(cell: Cell): string {
+  return typeof cell === 'string' ? cell : cell.text
 }
 
 /** Go's `text/tabwriter`, which kubectl uses, counts characters. */
@@ -61,8 +80,12 @@ const named: ReadonlyMap<string, string> = new Map([
 ])
 
 /** A cell is one line, and no text of an object gives orders to the terminal. */
-function shownCell(cell: string): string {
-  return cell.replaceAll(
+function shownCell(cell: Cell): Cell {
+  return typeof cell === 'string' ? shownText(cell) : { ...cell, text: shownText(cell.text) }
+}
+
+function shownText(text: string): string {
+  return text.replaceAll(
     controls,
     (letter) => named.get(letter) ?? `\\x${letter.charCodeAt(0).toString(16).padStart(2, '0')}`,
   )
