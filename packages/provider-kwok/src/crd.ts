@@ -7,7 +7,7 @@ const {
   ...plainConditions
 } = conditionsSchema()
 
-/** CustomResourceDefinition of KWOKNodeClass; a bare object is ready without any controller. */
+/** CustomResourceDefinition of KWOKNodeClass; an object without status counts as ready. */
 export const kwokNodeClassCrd = crd({
   group: kwokNodeClassKind.group,
   version: kwokNodeClassKind.version,
