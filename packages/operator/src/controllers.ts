@@ -3,7 +3,6 @@ import { policyOf } from './settings.ts'
 import { TurnPace } from '@tenon/kube'
 import type { SweepGuard } from '@tenon/provider'
 import { AutoBrake } from './extensions/brake/auto-brake.ts'
-import { PauseNews } from './extensions/brake/news.ts'
 import { BrakeReport } from './extensions/brake/report.ts'
 import { isExpectedFailure } from './cloud/expected-failures.ts'
 import { guardedProvider } from './cloud/guarded-provider.ts'
@@ -31,8 +30,8 @@ import { PlannedClaims } from './provisioning/planned-claims.ts'
 import { NodeMetrics } from './metrics/cluster/nodes.ts'
 import { NodePoolMetrics } from './metrics/cluster/nodepools.ts'
 import { PodMetrics } from './metrics/cluster/pods.ts'
-import { statusControllers } from './metrics/conditions/kinds.ts'
-import { reportSync } from './metrics/sync-report.ts'
+import { statusControllers } from './metrics/conditions/controller.ts'
+import { reportSync } from './metrics/waiting.ts'
 import { NodeHydration } from './node/hydration.ts'
 import { EvictionQueue } from './node/termination/eviction-queue.ts'
 import { NodeClaimConsistency } from './nodeclaim/consistency.ts'
@@ -150,7 +149,7 @@ function controllerSpecs(
     new NodePoolRollout(parts),
     new NodePoolCanary({ ...parts, news: new RolloutNews(parts) }),
     ...(policyOf(parts.settings).learns ? [new TemplateHistory(parts)] : []),
-    new BrakeReport({ ...parts, news: new PauseNews(parts) }),
+    new BrakeReport(parts),
     ...(autoBrake === undefined ? [] : [autoBrake]),
     ...(learning === undefined ? [] : [learningOf(parts, learning)]),
     pricing,

@@ -5,7 +5,7 @@ export { ThreadDecider, type ThreadDeciderOptions } from './decide/thread-decide
 export { Journal } from './journal/journal.ts'
 export { addProcessMetrics } from './metrics/framework/framework-process.ts'
 export type { BuildInfo } from './metrics/metrics.ts'
-export { metricTable } from './metrics/table.ts'
+export { metricTable } from './metrics/metrics.ts'
 export { formerTemplates, type FormerTemplate } from './nodepool/rollout/history.ts'
 export { Operator, type OperatorDependencies } from './operator.ts'
 export { metricsHandler, type ProbeOptions, probesHandler, scrapeHandler } from './probes/probes.ts'

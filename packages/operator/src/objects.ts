@@ -14,14 +14,14 @@ export {
   pauseText,
   type PauseValue,
   readPause,
-} from './state/pause-value.ts'
+} from './state/pause.ts'
 export { nameProblem, poolProblems } from './state/nodepools/pool-problems.ts'
 export type { JournalEntry, JournalKind, JournalNote, JournalPods, JournalPrices } from './journal/entry.ts'
 export { podsNoted } from './journal/entry.ts'
 export { entryFrom, lineOf } from './journal/entry-line.ts'
 export { nodePrice } from './disruption/catalogue.ts'
-export { priceShares } from './state/price-shares.ts'
-export { readRecord, type RolloutRecord, type Watched } from './state/nodepools/rollout-record.ts'
+export { priceShares } from './extensions/capacitybuffer/figures.ts'
+export { readRecord, type RolloutRecord, type Watched } from './state/nodepools/rollout-settings.ts'
 export { canaryCount, rolloutAnnotations, rolloutSettings } from './state/nodepools/rollout-settings.ts'
 export {
   budgetsOf,

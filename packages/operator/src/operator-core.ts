@@ -8,9 +8,9 @@ import { type CacheRegistry, ClusterIdentity, type EventRecorder, type KubeClien
 import type { CloudProvider, SweepGuard } from '@tenon/provider'
 import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
 import { GroupDiscovery } from './extensions/podgroup/discovery.ts'
-import { groupFigures } from './extensions/podgroup/figures.ts'
+import { groupFigures } from './extensions/podgroup/standing.ts'
 import { bufferFigures } from './extensions/capacitybuffer/figures.ts'
-import { requestFigures } from './extensions/provisioningrequest/figures.ts'
+import { requestFigures } from './extensions/provisioningrequest/request-status.ts'
 import { identifiedProvider } from './cloud/identified-provider.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
 import { forgiveChanged } from './cloud/refusals.ts'
@@ -26,15 +26,15 @@ import { IsolatingDecider } from './decide/isolating-decider.ts'
 import type { SchedulingDecider } from './decide/decider.ts'
 import { FrameworkMetrics } from './metrics/framework/framework.ts'
 import { FollowedPods } from './metrics/cluster/followed-pods.ts'
-import { RequestMetrics } from './metrics/framework/framework-requests.ts'
+import { RequestMetrics } from './metrics/framework/framework.ts'
 import { type BuildInfo, Metrics } from './metrics/metrics.ts'
-import { PassAges } from './metrics/pass-ages.ts'
+import { PassAges } from './metrics/waiting.ts'
 import { type Caches, openCaches, servesDevices } from './state/caches.ts'
-import { UnreadableObjects } from './state/unreadable-objects.ts'
+import { UnreadableObjects } from './state/readable.ts'
 import { policyOf, type Settings } from './settings.ts'
 import { ClusterState } from './state/cluster-state.ts'
 import { LearnedCapacity } from './state/nodes/learned-capacity.ts'
-import type { BufferFigures, OfferingTrouble } from './metrics/figures.ts'
+import type { BufferFigures, OfferingTrouble } from './metrics/metrics.ts'
 import { claimSweepGuard } from './nodeclaim/garbage-collection.ts'
 import { assemblyOf, type OperatorParts } from './composition/parts.ts'
 import { questionsOf } from './composition/questions.ts'
@@ -143,7 +143,7 @@ export class OperatorCore {
     this.launchGuard = new LaunchGuard(provider, clock, { learns: policyOf(settings).learns })
     forgiveChanged(this.launchGuard, this.caches)
     this.state = new ClusterState(this.caches, provider, clock, settings)
-    this.#followedPods = new FollowedPods({ caches: this.caches, state: this.state, clock })
+    this.#followedPods = new FollowedPods(this.caches.nodes, this.state, clock)
     this.metrics = new Metrics({
       clock,
       sources: {
@@ -166,12 +166,7 @@ export class OperatorCore {
     })
     this.learnedCapacity = !policyOf(settings).learns
       ? undefined
-      : new LearnedCapacity({
-          caches: this.caches,
-          clock,
-          nodeOf: (claim) => this.state.nodeOf(claim),
-          claimOf: (node) => this.state.claimOf(node),
-        })
+      : new LearnedCapacity(this.caches, this.state, clock)
     this.learnedCapacity?.follow()
     this.requests = new RequestMetrics(this.metrics.registry)
     this.framework = new FrameworkMetrics(this.metrics.registry, clock)
@@ -233,7 +228,7 @@ export class OperatorCore {
       },
       decisions: {
         decider: this.#decider,
-        placementGate: new PlacementGate({ client, settings, clock, logger }),
+        placementGate: new PlacementGate(client, settings, clock, logger),
         answers: new DisruptionAnswers(),
       },
       telemetry: {

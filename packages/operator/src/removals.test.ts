@@ -31,7 +31,7 @@ const known: Readonly<Record<string, readonly [calls: number, witness: string]>>
   'nodeclaim/lifecycle/standing.ts': [1, 'a drain follows'],
   'nodeclaim/lifecycle/twin-removal.ts': [2, 'both Nodes are read freshly; the instance stays'],
   'nodepool/static/deprovisioning.ts': [1, 'a drain follows'],
-  'extensions/podgroup/releases.ts': [3, 'podsOnNode while the taint is on'],
+  'extensions/podgroup/controller.ts': [3, 'podsOnNode while the taint is on'],
 }
 
 test('RPB-9 RPB-42 every call that takes something away is known, with what it looks at before', () => {

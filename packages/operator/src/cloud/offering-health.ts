@@ -6,7 +6,7 @@
 import type { LaunchScope, Unavailability } from '@tenon/api'
 import { scopeKey } from '@tenon/engine'
 import type { RefusedOffering } from '@tenon/provider'
-import type { OfferingTrouble } from '../metrics/figures.ts'
+import type { OfferingTrouble } from '../metrics/metrics.ts'
 
 /** Pause after the first failure, and the longest pause. */
 const firstPauseMs = 3 * 60_000

@@ -33,14 +33,14 @@ import { NodeVerdicts } from '../disruption/explain.ts'
 import type { AutoBrake } from '../extensions/brake/auto-brake.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { noEvents } from '../extensions/observe/fences.ts'
-import { ObservedDisruption } from '../extensions/observe/observed-disruption.ts'
-import { ObservedMoves } from '../extensions/observe/observed-moves.ts'
+import { observedDisruption, ObservedMoves } from '../extensions/observe/observed-disruption.ts'
+import type { SingletonSpec } from '../controller.ts'
 import type { PoolKind } from '../state/nodepools/observed-pools.ts'
 import type { EvictionQueue } from '../node/termination/eviction-queue.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
 import type { StaticClaims } from '../nodepool/static/static-claims.ts'
 import type { StaticPools } from '../nodepool/static/static-pool.ts'
-import { KeptPlans } from '../placement/kept-plans.ts'
+import { KeptPlans } from '../placement/planned-pods.ts'
 import type { LimitReport } from '../nodepool/limit-report.ts'
 import type { ClaimCreations } from '../nodeclaim/creation/claim-creations.ts'
 import { ClaimObjects } from '../nodeclaim/creation/claim-objects.ts'
@@ -102,7 +102,7 @@ export function disruptionOf(parts: Assembly, shared: Shared): DisruptionLoop {
 export function observedDisruptionOf(
   given: Assembly,
   shared: ClaimSources,
-): { readonly disruption: ObservedDisruption; readonly explainer: NodeExplainer } {
+): { readonly disruption: SingletonSpec; readonly explainer: NodeExplainer } {
   // Of what is only observed, neither events nor metrics tell as if it happened.
   const parts: Assembly = {
     ...given,
@@ -120,11 +120,13 @@ export function observedDisruptionOf(
   const commands = { has: () => false, isBackingOff: () => false }
   const verdicts = new NodeVerdicts({ ...parts, candidates: any.candidates, budgets, policy })
   return {
-    disruption: new ObservedDisruption({
-      ...parts,
+    disruption: observedDisruption(
       moves,
-      turns: new MethodTurns({ ...parts, orders, methods }),
-    }),
+      new MethodTurns({ ...parts, orders, methods }),
+      parts.observed,
+      parts.state,
+      parts.settings,
+    ),
     explainer: new NodeExplainer({ ...parts, catalogue: any.catalogue, commands, verdicts }),
   }
 }
@@ -140,7 +142,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   // Where nothing is for sale that may not be launched in place of nodes now.
   const provider = soldOutProvider(parts.provider, (pool) => orders.whyNoLaunch(pool))
   const cheaper = readersOf({ ...parts, provider }, budgets, kind)
-  const plans = new KeptPlans(parts)
+  const plans = new KeptPlans(parts.state.plans, parts.placementGate)
   const common = { ...parts, plans, claims: plannedClaims, creations: shared.creations }
   const replacements = new PlannedReplacements({ ...common, objects: new ClaimObjects(parts) })
   const admission = (units?: WholeUnits) =>

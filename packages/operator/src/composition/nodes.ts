@@ -11,11 +11,9 @@ import { registration } from '../nodeclaim/lifecycle/registration.ts'
 import { RegistrationReport } from '../nodeclaim/lifecycle/registration-report.ts'
 import { TwinRemoval } from '../nodeclaim/lifecycle/twin-removal.ts'
 import { SeenTaints } from '../nodeclaim/lifecycle/seen-taints.ts'
-import { JointHold, RegistrationHold } from '../placement/registration-hold.ts'
+import { RegistrationHold } from '../placement/registration-hold.ts'
 import { GroupHold } from '../extensions/podgroup/group-hold.ts'
-import { GroupStrangers } from '../extensions/podgroup/group-strangers.ts'
-import { GroupStanding } from '../extensions/podgroup/standing.ts'
-import { WishHold } from '../placement/wish-hold.ts'
+import { PreferenceHold } from '../placement/preference-hold.ts'
 import type { Assembly } from './parts.ts'
 import { NodeHealth } from '../node/health/controller.ts'
 import { NodeRepair } from '../node/health/repair.ts'
@@ -29,11 +27,10 @@ export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLi
   const { learning, ...rest } = parts
   const deadlines = new LifecycleDeadlines(parts)
   const launches = new InstanceLaunches({ ...parts, deadlines })
-  const standing = new GroupStanding(parts)
-  const groups = new GroupHold({ ...parts, standing, strangers: new GroupStrangers(parts) })
-  const hold = new RegistrationHold({ ...parts, joint: new JointHold([groups, new WishHold(parts)]) })
+  const { caches, clock, logger, settings, state } = parts
+  const others = [new GroupHold(caches, state, clock, settings), new PreferenceHold(parts)]
+  const hold = new RegistrationHold({ ...parts, others })
   const report = new RegistrationReport(parts)
-  const { clock, logger, settings } = parts
   const twins = new TwinRemoval(parts.kubernetes, deleter, clock, logger, settings)
   const seenTaints = new SeenTaints(parts.caches.nodes)
   return new NodeClaimLifecycle({

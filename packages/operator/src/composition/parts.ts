@@ -15,7 +15,7 @@ import type { Kubernetes } from '../kubernetes.ts'
 import type { FollowedPods } from '../metrics/cluster/followed-pods.ts'
 import type { FrameworkMetrics } from '../metrics/framework/framework.ts'
 import type { Metrics } from '../metrics/metrics.ts'
-import type { PassAges } from '../metrics/pass-ages.ts'
+import type { PassAges } from '../metrics/waiting.ts'
 import type { OverlayLayer } from '../nodeoverlay/overlaid-provider.ts'
 import { ObservedPools } from '../state/nodepools/observed-pools.ts'
 import type { PlacementGate } from '../placement/gate.ts'
@@ -99,7 +99,7 @@ export function assemblyOf(parts: OperatorParts): Assembly {
     ...decisions,
     ...telemetry,
     ...process,
-    observed: new ObservedPools({ ...kubernetes, ...process }),
+    observed: new ObservedPools(kubernetes.caches, process.settings),
     claimJournal: new ClaimJournal({ journal: telemetry.journal, state }),
     commandJournal: new CommandJournal(telemetry),
     slicing: { clock, turns, sliceMs },

@@ -5,7 +5,6 @@ import { EvidenceReport } from '../node/evidence/evidence-report.ts'
 import { PodRefusals } from '../node/evidence/pod-refusals.ts'
 import { Shortfalls } from '../node/evidence/shortfalls.ts'
 import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
-import { ObservedLaunches } from '../extensions/observe/observed-launches.ts'
 import { ObservedScheduling } from '../extensions/observe/observed-scheduling.ts'
 import { Batcher } from '../provisioning/batcher.ts'
 import type { ClaimCreations } from '../nodeclaim/creation/claim-creations.ts'
@@ -24,9 +23,9 @@ import { Triggers } from '../provisioning/triggers.ts'
 import { GroupReport } from '../extensions/podgroup/report.ts'
 import type { BufferHydration } from '../extensions/capacitybuffer/hydration.ts'
 import { BufferReport } from '../extensions/capacitybuffer/report.ts'
-import { KnownRequests } from '../extensions/provisioningrequest/known-requests.ts'
+import { KnownRequests } from '../extensions/provisioningrequest/report.ts'
 import { RequestReport } from '../extensions/provisioningrequest/report.ts'
-import { KeptPlans } from '../placement/kept-plans.ts'
+import { KeptPlans } from '../placement/planned-pods.ts'
 import { inputsOf } from './inputs.ts'
 import type { Assembly } from './parts.ts'
 
@@ -58,7 +57,6 @@ function observedSchedulingOf(parts: Assembly): ObservedScheduling {
     ...parts,
     inputs: inputsOf(parts, 'observed'),
     decider: passDeciderOf(parts),
-    launches: new ObservedLaunches(parts),
     memory: new DecisionMemory(parts),
   })
 }
@@ -71,13 +69,13 @@ export function observingProvisionerOf(parts: Assembly, hydration: BufferHydrati
     ...parts,
     batcher,
     followers: [new Triggers({ ...parts, batcher })],
-    preparations: [new KnownClaims(parts), hydration, new KnownRequests(parts)],
+    preparations: [new KnownClaims(parts), hydration, new KnownRequests(parts.state.requests, clock)],
     passes: [observedSchedulingOf(parts)],
   })
 }
 
 export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
-  const { clock, logger, settings } = parts
+  const { clock, logger, settings, state } = parts
   const { plannedClaims, creations, hydration, limits } = shared
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
   const judge = policyOf(settings).learns ? judgeOf(parts) : undefined
@@ -98,7 +96,9 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     report,
     roomReports: [
       ...(buffers === undefined ? [] : [new BufferReport({ ...parts, buffers })]),
-      ...(groupKinds === undefined ? [] : [new RequestReport({ ...parts, keptPlans: new KeptPlans(parts) })]),
+      ...(groupKinds === undefined
+        ? []
+        : [new RequestReport(state, new KeptPlans(state.plans, parts.placementGate), parts.events)]),
     ],
     launcher: new Launcher({
       ...parts,
@@ -113,7 +113,12 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     ...parts,
     batcher,
     followers: [new Triggers({ ...parts, batcher }), ...(judge === undefined ? [] : [judge])],
-    preparations: [new KnownClaims(parts), plannedClaims, hydration, new KnownRequests(parts)],
+    preparations: [
+      new KnownClaims(parts),
+      plannedClaims,
+      hydration,
+      new KnownRequests(state.requests, clock),
+    ],
     passes: [pass, observedSchedulingOf(parts)],
   })
 }

@@ -14,7 +14,7 @@ import {
   type Resources,
 } from '@tenon/api'
 import { protectionNotice } from '../node/protection-notice.ts'
-import { consolidateAfterMs } from '../state/nodes/consolidate-after.ts'
+import { consolidateAfterMs } from '../state/nodepools/managed-pool.ts'
 import { isActive } from '../state/pods/pods.ts'
 import type { PodsToMove } from '../state/pods/pods-to-move.ts'
 import { labelsOf, type StateNode, transitionMs } from '../state/nodes/state-node.ts'

@@ -1,7 +1,7 @@
 /** Why a node is not consolidated: its NodePool, its labels (disruption.md 8), or pods that were moved lately. */
 import { type Clock, perObject } from '@tenon/runtime'
 import { isConditionTrue, labels, type NodeClaim, type NodePool } from '@tenon/api'
-import { consolidateAfterMs } from '../state/nodes/consolidate-after.ts'
+import { consolidateAfterMs } from '../state/nodepools/managed-pool.ts'
 import type { KeptRoom } from '../state/pods/buffer-pods.ts'
 import { keyOf } from '../state/pods/pods.ts'
 import { labelsOf, transitionMs } from '../state/nodes/state-node.ts'

@@ -1,4 +1,4 @@
-/** Metrics of what Tenon does; always there (operations.md 9.1). */
+/** Metrics of Tenon's actions; independent of settings (operations.md 9.1). */
 import {
   callBuckets,
   durationBuckets,
@@ -314,7 +314,7 @@ const state: readonly MetricRow[] = [
   },
 ]
 
-/** What Karpenter does not have. */
+/** Without a counterpart in Karpenter. */
 const own: readonly MetricRow[] = [
   {
     name: 'karpenter_pods_nominations_total',
@@ -459,7 +459,6 @@ const own: readonly MetricRow[] = [
   },
 ]
 
-/** Families that are there whatever the settings. */
 export const coreRows: readonly MetricRow[] = [
   ...prefixed('karpenter_', [...instances, ...scheduling, ...disruption, ...state]),
   ...own,

@@ -5,15 +5,14 @@ import { perObject } from '@tenon/runtime'
 /** Labels of a series; names are valid label names. */
 export type LabelValues = Readonly<Record<string, string | number | undefined>>
 
-/** One line to be, but for its name. */
 export interface Sample {
   readonly labels: LabelValues
-  /** Labels that this sample has in common with others, beside its own; their text is made once. */
+  /** Labels in common with other samples; their text is rendered once for the same object. */
   readonly shared?: LabelValues
   readonly value: number
 }
 
-/** The lines that say what a family is. */
+/** HELP and TYPE lines of a family. */
 export function headerText(family: {
   readonly name: string
   readonly help: string
@@ -23,12 +22,12 @@ export function headerText(family: {
   return `# HELP ${family.name} ${help}\n# TYPE ${family.name} ${family.type}\n`
 }
 
-/** A line, with its end. */
+/** Including the line end. */
 export function sampleText(name: string, { labels, shared, value }: Sample): string {
   return `${seriesText(name, labels, shared)}${valueText(value)}\n`
 }
 
-/** What stands before the value of a series; in one piece, as it may be kept. */
+/** Name and labels of a series; one flat string, as it may be kept. */
 export function seriesText(name: string, labels: LabelValues, shared?: LabelValues): string {
   const own = labelText(labels)
   const common = shared === undefined ? '' : sharedText(shared)
@@ -49,15 +48,13 @@ function labelText(labels: LabelValues): string {
 }
 
 /**
- * Some readers split labels at each comma, whatever the quotes say; a value that has one shows a semicolon
- * in its place (operations.md 14).
+ * Some scrapers split labels at each comma, even in quotes, so commas become semicolons (operations.md 14).
  */
 function valueInQuotes(value: string): string {
   if (!/[\\"\n,]/.test(value)) return value
   return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll(',', ';')
 }
 
-/** As the format wants it. */
 export function valueText(value: number): string {
   if (Number.isFinite(value) || Number.isNaN(value)) return String(value)
   return value > 0 ? '+Inf' : '-Inf'

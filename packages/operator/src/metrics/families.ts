@@ -1,14 +1,13 @@
-/** Makes families as the table describes them. */
+/** Creates metric families from their rows. */
 import { Counter, Gauge, Histogram, type Registry, Summary } from 'prom-client'
-import { KeptGauge, type KeptSource } from './kept-gauge.ts'
-import { LiveGauge, type LiveSeries } from './live-gauge.ts'
+import { KeptGauge, type KeptSource } from './gauges.ts'
+import { LiveGauge, type LiveSeries } from './gauges.ts'
 import type { MetricRow } from './rows.ts'
 
-/** How long a summary remembers what it observed; sums and counts are for good. */
+/** Window of the quantiles of summaries; sums and counts are cumulative. */
 const summaryAge = { maxAgeSeconds: 600, ageBuckets: 5 }
 const quantiles = [0, 0.5, 0.9, 0.99, 1]
 
-/** Makes each family of a part of the table, by its name there, in a registry. */
 export class Families {
   readonly #registry: Registry
   readonly #rows: ReadonlyMap<string, MetricRow>
@@ -22,7 +21,7 @@ export class Families {
     return silentUntilUsed(new Counter(this.#config(name, 'counter')))
   }
 
-  /** @param collect called at each scrape, before the family is read. */
+  /** @param collect called before each scrape. */
   gauge(name: string, collect?: (gauge: Gauge) => void): Gauge {
     const gauge: Gauge = new Gauge({
       ...this.#config(name, 'gauge'),
@@ -36,8 +35,8 @@ export class Families {
   }
 
   /**
-   * @param extraLabels names of labels that the table does not know.
-   * @param source what the gauge shows is told by this when somebody looks, not only by calls.
+   * @param extraLabels labels that are not in the row.
+   * @param source updates the gauge before each scrape.
    */
   kept(
     name: string,
@@ -49,7 +48,7 @@ export class Families {
     return new KeptGauge({ ...config, labelNames: [...config.labelNames, ...extraLabels] }, nowMs, source)
   }
 
-  /** @param series what there is at the moment of a scrape. */
+  /** @param series called at each scrape. */
   live(name: string, series: () => Iterable<LiveSeries>): LiveGauge {
     return new LiveGauge(this.#row(name, 'gauge'), this.#registry, series)
   }
@@ -78,7 +77,7 @@ export class Families {
   }
 }
 
-/** The library shows a family without labels before it was used; others would not (operations.md 14). */
+/** prom-client shows unlabelled families before their first use; Karpenter does not (operations.md 14). */
 function silentUntilUsed<T extends Counter | Gauge | Histogram | Summary>(family: T): T {
   family.remove({})
   return family

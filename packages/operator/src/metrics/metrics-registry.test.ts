@@ -3,9 +3,9 @@ import { describe, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { eventLoopTurns, VirtualClock } from '@tenon/runtime'
 import { Counter, Gauge, Histogram, Summary } from 'prom-client'
-import { KeptGauge, type KeptSource } from './kept-gauge.ts'
+import { KeptGauge, type KeptSource } from './gauges.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
-import { scrapeResponse } from './scrape.ts'
+import { scrapeResponse } from './metrics-registry.ts'
 
 function aRegistry() {
   const clock = new VirtualClock()

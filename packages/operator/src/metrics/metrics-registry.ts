@@ -1,16 +1,14 @@
-/** All families of this process, and what a scrape of them says. */
+/** The page `/metrics`, rendered and sent in slices, so that a scrape does not block the event loop. */
 import { Registry } from 'prom-client'
-import type { Clock, Turns } from '@tenon/runtime'
+import type { Clock, HttpRequest, HttpResponse, Turns } from '@tenon/runtime'
 import { headerText, type LabelValues, sampleText } from './exposition.ts'
-import { KeptGauge } from './kept-gauge.ts'
-import { LiveGauge } from './live-gauge.ts'
+import { KeptGauge, LiveGauge } from './gauges.ts'
 
-/** The thread is given up after so long: a scrape of a large cluster must not hold up decisions. */
 const sliceMs = 10
-/** Looking at the clock costs more than a line. */
+/** Reading the clock costs more than a line. */
 const linesPerLook = 256
 
-/** What the library's families answer, in the form that shares labels. */
+/** Data of prom-client's families, with shared labels. */
 interface FamilyData {
   readonly values: readonly {
     readonly metricName?: string
@@ -28,7 +26,6 @@ interface Family {
   get(): Promise<FamilyData>
 }
 
-/** Renders in slices, family by family; no label value has a comma. */
 export class MetricsRegistry extends Registry {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #turns: Turns
@@ -45,7 +42,7 @@ export class MetricsRegistry extends Registry {
     return chunks.join('')
   }
 
-  /** The text of a scrape in pieces, each of which is cut at the end of a line. */
+  /** Each chunk ends at a line end. */
   async *chunks(): AsyncGenerator<string, void, undefined> {
     let start = this.#clock.monotonic()
     for (const family of this.getMetricsAsArray() as unknown as readonly Family[]) {
@@ -67,7 +64,7 @@ export class MetricsRegistry extends Registry {
   }
 }
 
-/** Lines, or several lines as one. */
+/** Each text is one or more lines. */
 async function textsOf(family: Family): Promise<Iterable<string>> {
   if (family instanceof KeptGauge || family instanceof LiveGauge) return family.texts()
   const { values } = await (family.getForPromString?.() ?? family.get())
@@ -78,4 +75,56 @@ async function textsOf(family: Family): Promise<Iterable<string>> {
       value,
     }),
   )
+}
+
+/** Minimum length of a write. */
+const pieceLength = 16 * 1024
+
+/** Compressed if the client accepts gzip. */
+export function scrapeResponse(
+  registry: MetricsRegistry,
+  { headers }: Pick<HttpRequest, 'headers'>,
+): HttpResponse {
+  const isGzip = takesGzip(headers['accept-encoding'] ?? '')
+  const pieces = inPieces(registry.chunks())
+  return {
+    status: 200,
+    headers: {
+      'content-type': registry.contentType,
+      vary: 'accept-encoding',
+      ...(isGzip && { 'content-encoding': 'gzip' }),
+    },
+    body: isGzip ? gzipped(pieces) : pieces,
+  }
+}
+
+function takesGzip(accepted: string): boolean {
+  return accepted.split(',').some((each) => {
+    const [name = '', ...parameters] = each.split(';').map((part) => part.trim().toLowerCase())
+    return name === 'gzip' && !parameters.some((part) => /^q=0(\.0*)?$/.test(part))
+  })
+}
+
+async function* inPieces(chunks: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
+  let text = ''
+  for await (const chunk of chunks) {
+    text += chunk
+    if (text.length < pieceLength) continue
+    yield text
+    text = ''
+  }
+  if (text !== '') yield text
+}
+
+/** Lowest level: the names repeat so much that more effort gains little. */
+async function* gzipped(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {
+  // Imported lazily, as a start without scrapes needs neither.
+  const [{ createGzip }, { pipeline, Readable }] = await Promise.all([
+    import('node:zlib'),
+    import('node:stream'),
+  ])
+  const gzip = createGzip({ level: 1 })
+  // The reader of the stream gets the error, too.
+  pipeline(Readable.from(pieces, { objectMode: false }), gzip, () => undefined)
+  yield* gzip as AsyncIterable<Uint8Array>
 }

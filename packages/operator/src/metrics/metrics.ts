@@ -2,51 +2,50 @@
 import { Counter, Gauge, type Histogram, type Registry, type Summary } from 'prom-client'
 import type { ProviderMetric, SweepGuard } from '@tenon/provider'
 import { type Clock, eventLoopTurns } from '@tenon/runtime'
-import type { BufferFigures, GroupFigures, OfferingTrouble, RequestFigures } from './figures.ts'
 import { ClusterMetrics, type PodFigures } from './cluster/cluster-metrics.ts'
 import { coreRows } from './core-rows.ts'
 import { Families } from './families.ts'
 import { MetricsRegistry } from './metrics-registry.ts'
+import { clusterRows } from './cluster/cluster-rows.ts'
+import { conditionRows } from './conditions/status-conditions.ts'
+import { frameworkRows } from './framework/framework.ts'
+import type { MetricRow } from './rows.ts'
+import type { LaunchScope, PricePerHour, RequestState } from '@tenon/api'
+import type { GroupSource } from '../state/pods/group-of-pod.ts'
 
-/** What `karpenter_build_info` tells of this program. */
+/** Values of `karpenter_build_info`. */
 export interface BuildInfo {
   readonly version: string
-  /** Version of what runs the program. */
+  /** Version of Node. */
   readonly runtime: string
   /** As Go names it: `amd64`, `arm64`. */
   readonly arch: string
-  /** Empty when it is not known. */
+  /** Empty if unknown. */
   readonly commit: string
 }
 
-/** Figures that are read when metrics are scraped. */
+/** Read at each scrape. */
 interface MetricsSources {
-  /** Offerings that failed lately, as of now. */
   readonly offeringTroubles: () => readonly OfferingTrouble[]
-  /** Of CapacityBuffers, as of now. */
   readonly buffers: () => readonly BufferFigures[]
-  /** Groups that do not run yet, as of now. */
   readonly groups: () => readonly GroupFigures[]
   readonly requests: () => readonly RequestFigures[]
   /** How long work has been waiting for a complete pass, by controller. */
   readonly passAgesMs: () => ReadonlyMap<string, number>
-  /** Everything that deletes what nobody seems to own. */
+  /** Garbage collectors. */
   readonly sweeps: readonly Pick<SweepGuard, 'name' | 'held'>[]
-  /** Those of the provider. */
   readonly provider: readonly ProviderMetric[]
 }
 
 export interface MetricsOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'now'>
   readonly build?: BuildInfo
-  /** What is asked at each scrape; nothing when absent. */
   readonly sources?: MetricsSources
-  /** How much is told of the state of the cluster; nothing when absent. */
+  /** Metrics of the cluster; none if undefined. */
   readonly cluster?: {
     readonly detail: 'full' | 'reduced'
     /** Label keys that the provider adds to the well-known ones. */
     readonly providerLabels: readonly string[]
-    /** Absent where nobody follows pods. */
     readonly podFigures?: PodFigures
   }
 }
@@ -55,7 +54,7 @@ const unknownBuild: BuildInfo = { version: 'unknown', runtime: 'unknown', arch: 
 
 export class Metrics {
   readonly registry: MetricsRegistry
-  /** Of the state of the cluster; absent without observability. */
+  /** Undefined without clusterStateObservability. */
   readonly cluster: ClusterMetrics | undefined
   readonly nodeClaimsCreated: Counter
   readonly nodeClaimsTerminated: Counter
@@ -160,7 +159,7 @@ export class Metrics {
     this.nodePoolCostErrors = make.counter('karpenter_nodepools_cost_tracker_errors_total')
     this.cloudProviderDuration = make.histogram('karpenter_cloudprovider_duration_seconds')
     this.cloudProviderErrors = make.counter('karpenter_cloudprovider_errors_total')
-    // Those that watch for timeouts have something to compare with from the start.
+    // Alerts on increases need series that start at 0.
     for (const part of ['decision', 'disruption', 'improvement', 'explanation', 'zones'])
       this.decisionFaults.inc({ part }, 0)
     for (const type of ['multi', 'single']) this.consolidationTimeouts.inc({ consolidation_type: type }, 0)
@@ -212,7 +211,6 @@ export class Metrics {
   }
 }
 
-/** Shows the metrics of a provider in every scrape. */
 function showProviderMetrics(registry: Registry, metrics: readonly ProviderMetric[]): void {
   for (const metric of metrics) registry.registerMetric(familyOf(metric))
 }
@@ -236,4 +234,48 @@ function familyOf(metric: ProviderMetric): Counter | Gauge {
       else this.set(value)
     },
   })
+}
+
+/** All families except `process_*`, `nodejs_*` and `go_*`; the reference page and dashboards are checked against it. */
+export const metricTable: readonly MetricRow[] = [
+  ...coreRows,
+  ...clusterRows,
+  ...conditionRows,
+  ...frameworkRows,
+]
+
+/** Size and price of the room that one CapacityBuffer keeps. */
+export interface BufferFigures {
+  readonly namespace: string
+  readonly name: string
+  readonly wanted: number
+  /** Pods with room on existing nodes. */
+  readonly kept: number
+  /** Price of that room; undefined if a node has no known price. */
+  readonly pricePerHour: PricePerHour
+}
+
+/** Number of groups of pods that do not run yet. */
+export interface GroupFigures {
+  readonly source: GroupSource
+  readonly phase: 'waiting_for_members' | 'pending' | 'launching' | 'joining' | 'open'
+  readonly groups: number
+}
+
+export interface RequestFigures {
+  readonly class: 'check-capacity' | 'best-effort-atomic-scale-up'
+  readonly state: RequestState
+  readonly requests: number
+}
+
+/** An offering whose launches failed. */
+export interface OfferingTrouble extends LaunchScope {
+  /** Consecutive failures; simultaneous ones count once. */
+  readonly failures: number
+  /** Message of the last failure. */
+  readonly because: string
+  /** `waiting`: paused; `due`: may be tried; `probed`: one launch is trying it. */
+  readonly phase: 'waiting' | 'due' | 'probed'
+  /** End of the pause; Unix milliseconds. */
+  readonly untilMs: number
 }

@@ -6,13 +6,13 @@ import { labels, type Node, type Pod } from '@tenon/api'
 import { eventLoopTurns, SystemClock } from '@tenon/runtime'
 import { NodeMetrics } from './cluster/nodes.ts'
 import { NodePoolMetrics } from './cluster/nodepools.ts'
-import { statusControllers } from './conditions/kinds.ts'
+import { statusControllers } from './conditions/controller.ts'
 import { FollowedPods } from './cluster/followed-pods.ts'
 import { PodMetrics } from './cluster/pods.ts'
 import { aClaim, aNode, aPod, aPool } from '../state/nodes/nodes.test-support.ts'
 import { nodeClassKind, ObservedCluster } from '../state/observed-cluster.test-support.ts'
 import { Metrics } from './metrics.ts'
-import { scrapeResponse } from './scrape.ts'
+import { scrapeResponse } from './metrics-registry.ts'
 
 const nodes = 1000
 const podsPerNode = 10
@@ -71,7 +71,7 @@ async function shown(detail: 'full' | 'reduced') {
   const cluster = new ObservedCluster()
   const { caches, state } = cluster
   const clock = new SystemClock()
-  const followed = new FollowedPods({ caches, state, clock })
+  const followed = new FollowedPods(caches.nodes, state, clock)
   const metrics = new Metrics({ clock, cluster: { detail, providerLabels: [], podFigures: followed } })
   assert.ok(metrics.cluster)
   const provider = { nodeClasses: [nodeClassKind] }

@@ -6,9 +6,9 @@ import { VirtualClock } from '@tenon/runtime'
 import { clusterRows } from './cluster/cluster-rows.ts'
 import { coreRows } from './core-rows.ts'
 import { Metrics } from './metrics.ts'
-import { nodeLabelNames } from './cluster/node-labels.ts'
+import { nodeLabelNames } from './cluster/cluster-metrics.ts'
 import type { MetricRow } from './rows.ts'
-import { metricTable } from './table.ts'
+import { metricTable } from './metrics.ts'
 
 const page = readFileSync(new URL('../../../../docs/metrics.md', import.meta.url), 'utf8')
 

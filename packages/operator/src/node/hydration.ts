@@ -3,7 +3,7 @@ import { kinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { isUnreadable } from '../state/readable.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import { isOfItsLife } from '../state/nodes/claim-changes.ts'
+import { isLifecycleChange } from '../state/nodes/node-changes.ts'
 import { isMoreThanHeartbeat } from '../state/nodes/node-changes.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
@@ -30,7 +30,7 @@ export class NodeHydration implements ControllerSpec {
     const { caches, state } = this.#deps
     enqueueChanged(caches.nodes, enqueue, isMoreThanHeartbeat)
     caches.nodeClaims.onChange((change) => {
-      const node = isOfItsLife(change) ? state.nodeOf(change.object) : undefined
+      const node = isLifecycleChange(change) ? state.nodeOf(change.object) : undefined
       if (node !== undefined) enqueue(node.metadata.name)
     })
   }

@@ -15,10 +15,10 @@ import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileR
 import { isUnreadable } from '../state/readable.ts'
 import { nodeClaimConditions } from '../state/conditions.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import { isOfItsLife } from '../state/nodes/claim-changes.ts'
+import { isLifecycleChange } from '../state/nodes/node-changes.ts'
 import { claimNamesOf, isMoreThanHeartbeat } from '../state/nodes/node-changes.ts'
 import { type Caches, indexes } from '../state/caches.ts'
-import { twinText } from '../state/nodes/twin-nodes.ts'
+import { twinText } from '../state/nodes/state-node.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
 interface Dependencies {
@@ -50,7 +50,7 @@ export class NodeClaimConsistency implements ControllerSpec {
 
   watch(enqueue: Enqueue): void {
     const { caches } = this.#deps
-    enqueueChanged(caches.nodeClaims, enqueue, isOfItsLife)
+    enqueueChanged(caches.nodeClaims, enqueue, isLifecycleChange)
     caches.nodes.onChange((change) => {
       if (!isMoreThanHeartbeat(change)) return
       for (const name of claimNamesOf(caches, change.object)) enqueue(name)

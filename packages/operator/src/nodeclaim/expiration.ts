@@ -3,12 +3,12 @@ import type { Clock, Logger } from '@tenon/runtime'
 import type { CloudProvider, PoolRules } from '@tenon/provider'
 import { labels, type NodeClaim, parseNillableDuration } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
-import { isObserved } from '../state/nodepools/mode.ts'
+import { isObserved } from '../state/nodepools/observed-pools.ts'
 import { validatePool } from '../state/nodepools/pool-problems.ts'
 import { leftOf } from '../state/pause.ts'
 import type { ClaimDeleter } from './lifecycle/delete-claim.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import { isOfItsLife } from '../state/nodes/claim-changes.ts'
+import { isLifecycleChange } from '../state/nodes/node-changes.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
@@ -40,7 +40,7 @@ export class NodeClaimExpiration implements ControllerSpec {
 
   watch(enqueue: Enqueue): void {
     const { caches, state } = this.#deps
-    enqueueChanged(caches.nodeClaims, enqueue, isOfItsLife)
+    enqueueChanged(caches.nodeClaims, enqueue, isLifecycleChange)
     state.brake.changes.add((pool) => {
       const claims = caches.nodeClaims.list().filter((claim) => pool === '' || poolOf(claim) === pool)
       for (const { metadata } of claims) enqueue(metadata.name)

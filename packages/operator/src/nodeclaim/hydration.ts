@@ -2,7 +2,7 @@
 import { isLabelValue, karpenterKinds, nodeClassLabel, ownValue } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import { isOfItsLife } from '../state/nodes/claim-changes.ts'
+import { isLifecycleChange } from '../state/nodes/node-changes.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 
@@ -24,7 +24,7 @@ export class NodeClaimHydration implements ControllerSpec {
   }
 
   watch(enqueue: Enqueue): void {
-    enqueueChanged(this.#deps.caches.nodeClaims, enqueue, isOfItsLife)
+    enqueueChanged(this.#deps.caches.nodeClaims, enqueue, isLifecycleChange)
   }
 
   async reconcile(name: string): Promise<ReconcileResult> {

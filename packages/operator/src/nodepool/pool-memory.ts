@@ -3,7 +3,7 @@ import { ConditionSet, conditionOf, karpenterKinds, type NewCondition, type Node
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { UselessNode } from '../state/nodes/node-evidence.ts'
-import { uselessText } from '../state/nodes/useless-text.ts'
+import { uselessText } from '../state/nodes/node-evidence.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
 
 interface Dependencies {

@@ -15,7 +15,7 @@ async function aGate(
     compatibility,
     maxNominations: 10,
   }
-  const gate = new PlacementGate({ client: { serverVersion }, settings, clock, logger: silentLogger })
+  const gate = new PlacementGate({ serverVersion }, settings, clock, silentLogger)
   assert.equal(gate.isOn, false)
   await gate.settled()
   return gate
@@ -41,12 +41,7 @@ describe('the gate PlannedPlacement', () => {
       maxNominations: 10,
     } as const
     const clock = new VirtualClock()
-    const gate = new PlacementGate({
-      client: { serverVersion: server },
-      settings,
-      clock,
-      logger: silentLogger,
-    })
+    const gate = new PlacementGate({ serverVersion: server }, settings, clock, silentLogger)
     assert.deepEqual([gate.isOn, gate.isOff], [false, false])
     await gate.settled()
     assert.deepEqual([gate.isOn, gate.isOff], [true, false])

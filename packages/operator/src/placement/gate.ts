@@ -1,43 +1,47 @@
-/** Whether pods are steered to the nodes they are planned for (planned-placement.md). */
+/** Whether pods are nominated for the nodes they are planned for: feature gate PlannedPlacement (planned-placement.md). */
 import type { SchedulingPolicy } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import { policyOf, type Settings } from '../settings.ts'
 
-/** First minor version of Kubernetes 1 whose scheduler honours nominations by others as it is. */
+/** First minor version of Kubernetes 1 whose scheduler honours nominations by others by default. */
 const firstMinor = 35
-/** Pauses before a server that did not tell its version, or refused a nomination, is asked again. */
+/** Pauses after a failed version request, and after a forbidden nomination. */
 const askAgainMs = 60_000
 const nominateAgainMs = 10 * 60_000
 
-export interface PlacementGateOptions {
-  readonly client: Pick<KubeClient, 'serverVersion'>
-  readonly settings: Pick<Settings, 'featureGates' | 'compatibility' | 'maxNominations'>
-  readonly clock: Pick<Clock, 'monotonic'>
-  readonly logger: Logger
-}
-
-/** Closed until {@link settled}, and for ten minutes each time the API server refuses a nomination. */
+/** Off until {@link settled}, and for ten minutes after each forbidden nomination. */
 export class PlacementGate {
-  readonly #options: PlacementGateOptions
+  readonly #client: Pick<KubeClient, 'serverVersion'>
+  readonly #settings: Pick<Settings, 'featureGates' | 'compatibility' | 'maxNominations'>
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #logger: Logger
   #isOpen = false
   #refusedUntilMs = Number.NEGATIVE_INFINITY
   #isSettled = false
-  /** When the server is asked again; undefined while that is not needed. */
+  /** When to request the version again; undefined if it is known. */
   #askAgainAtMs: number | undefined
   #settling: Promise<void> | undefined
 
-  constructor(options: PlacementGateOptions) {
-    this.#options = options
+  constructor(
+    client: Pick<KubeClient, 'serverVersion'>,
+    settings: Pick<Settings, 'featureGates' | 'compatibility' | 'maxNominations'>,
+    clock: Pick<Clock, 'monotonic'>,
+    logger: Logger,
+  ) {
+    this.#client = client
+    this.#settings = settings
+    this.#clock = clock
+    this.#logger = logger
   }
 
   /**
-   * Resolves when it is known whether the gate is on. A server that did not tell its version is asked again later,
-   * which nobody waits for. Never rejects.
+   * Resolves when it is known whether the gate is on. If the server does not report its version, retries later in the
+   * background. Never rejects.
    */
   settled(): Promise<void> {
     this.#settling ??= this.#settle()
-    if (this.#askAgainAtMs !== undefined && this.#options.clock.monotonic() >= this.#askAgainAtMs) {
+    if (this.#askAgainAtMs !== undefined && this.#clock.monotonic() >= this.#askAgainAtMs) {
       this.#askAgainAtMs = undefined
       void this.#ask()
     }
@@ -48,41 +52,41 @@ export class PlacementGate {
     return this.#isOpen && !this.#isRefused
   }
 
-  /** Whether it is known to be off; neither this nor {@link isOn} before {@link settled}. */
+  /** Before {@link settled} neither this nor {@link isOn} is true. */
   get isOff(): boolean {
     return this.#isSettled && !this.isOn
   }
 
-  /** Whether plans are held on to: a pod stays with the node that was launched for it. */
+  /** Whether later decisions keep a pod with the node that was launched for it. */
   get keepsPlans(): boolean {
-    return policyOf(this.#options.settings).remembersPods
+    return policyOf(this.#settings).remembersPods
   }
 
   /**
-   * What a cheaper plan has to hold for; absent when there is to be none.
-   * @param waiting number of pods that are decided about. The scheduler looks at all nominated pods of a node
-   *   whenever it tries another pod on it: thousands of them would hold it up longer than they save.
+   * Whether the engine may look for a cheaper plan, and whether it can rely on nominations for it.
+   * @param waiting number of pods in the decision. The scheduler processes all nominated pods of a node whenever it tries
+   *   another pod on it: thousands of them cost more time than they save.
    */
   improvementFor(waiting: number): Pick<SchedulingPolicy, 'improvement'> {
     if (!this.keepsPlans) return {}
-    return { improvement: this.isOn && waiting <= this.#options.settings.maxNominations ? 'planned' : 'free' }
+    return { improvement: this.isOn && waiting <= this.#settings.maxNominations ? 'planned' : 'free' }
   }
 
   /**
-   * The API server does not let this process nominate pods. Rights may be granted later, and a server that has just
-   * started refuses what it does not know yet: another nomination is tried after a pause.
+   * A nomination was forbidden. Permission may be granted later, and a server that has just started may not know the role
+   * yet: nominations resume after a pause.
    */
   refuse(error: Error): void {
     if (this.#isRefused) return
-    this.#refusedUntilMs = this.#options.clock.monotonic() + nominateAgainMs
-    this.#options.logger.warn(
+    this.#refusedUntilMs = this.#clock.monotonic() + nominateAgainMs
+    this.#logger.warn(
       'cannot nominate pods: missing permission to patch pods/status; the gate PlannedPlacement is off for a while',
       { error, retryInMinutes: nominateAgainMs / 60_000 },
     )
   }
 
   get #isRefused(): boolean {
-    return this.#options.clock.monotonic() < this.#refusedUntilMs
+    return this.#clock.monotonic() < this.#refusedUntilMs
   }
 
   async #settle(): Promise<void> {
@@ -91,20 +95,19 @@ export class PlacementGate {
   }
 
   async #ask(): Promise<void> {
-    const { client, settings, clock, logger } = this.#options
-    const { plannedPlacement } = settings.featureGates
+    const { plannedPlacement } = this.#settings.featureGates
     if (!this.keepsPlans) return
     if (plannedPlacement !== 'auto') {
       this.#isOpen = plannedPlacement
       return
     }
     try {
-      const version = await client.serverVersion()
+      const version = await this.#client.serverVersion()
       this.#isOpen = honoursNominations(version)
-      logger.info('planned placement', { isOn: this.#isOpen, server: version })
+      this.#logger.info('planned placement', { isOn: this.#isOpen, server: version })
     } catch (error) {
-      this.#askAgainAtMs = clock.monotonic() + askAgainMs
-      logger.warn(
+      this.#askAgainAtMs = this.#clock.monotonic() + askAgainMs
+      this.#logger.warn(
         'the API server does not report its version; the gate PlannedPlacement is off until it does',
         {
           error,

@@ -1,20 +1,19 @@
-/** In which order the scheduler is told about the pods of a decision (planned-placement.md). */
+/** In which order the pods of a decision are nominated (planned-placement.md). */
 import { ownValue, type Pod, podRequests, type Resources, sum } from '@tenon/api'
 import { type NewClaim, demandsOf, hostPortsOf, type SchedulingResult } from '@tenon/engine'
 
-/** How many pods of a decision, and which share of them: fewer are not worth that one may be left over. */
+/** Fewer pods, or a smaller share of them, are not worth the risk that one is left over. */
 const leastFillers = { count: 100, share: 1 / 3 } as const
 
-/** Of a decision, what the order depends on. */
 interface Decided {
   readonly placements: SchedulingResult['placements']
   readonly claims: readonly Pick<NewClaim, 'pods'>[]
 }
 
 /**
- * Works out in steps whose turn it is when: first pods about which more than amounts decides, then the largest.
- * Nodes may open before all are told about, and who is left over then should fit anywhere.
- * @returns the turn of each pod that waits for a node, by UID, from 0; none for those that take what room is left.
+ * Computed in steps: pods with rules beyond amounts first, then the largest. Nodes may open before all pods are
+ * nominated, and the rest should fit anywhere.
+ * @returns the turn of each pending pod, by UID, from 0; fillers have none.
  */
 export function* nominationOrder({
   placements,
@@ -38,16 +37,15 @@ export function* nominationOrder({
   }
   const sizeOf = (pod: Pod) => sizes.get(pod) ?? 0
   const fillers = yield* fillersAmong(sizes)
-  // Two infinite sizes have no difference.
+  // Infinity - Infinity is NaN.
   const largerFirst = (a: Pod, b: Pod) => (sizeOf(a) === sizeOf(b) ? 0 : sizeOf(b) - sizeOf(a))
   const told = pods.filter((pod) => !fillers.has(pod))
   return new Map(told.toSorted(largerFirst).map(({ metadata: { uid = '' } }, turn) => [uid, turn]))
 }
 
 /**
- * Pods that the scheduler need not be told about: the smallest, if they are alike and many. Once the room of all
- * others is kept, each of them may take the place of any other. Of a few it is told all the same: a plan that comes
- * true to the letter leaves nobody over.
+ * Pods that need no nomination: the smallest, if they are identical and many. Once the room of all others is kept, they
+ * are interchangeable. A few are nominated all the same: if the plan is followed exactly, no pod is left over.
  */
 function* fillersAmong(sizes: ReadonlyMap<Pod, number>): Generator<undefined, ReadonlySet<Pod>, undefined> {
   let least = Number.POSITIVE_INFINITY
@@ -66,7 +64,7 @@ function* fillersAmong(sizes: ReadonlyMap<Pod, number>): Generator<undefined, Re
     if (size !== least) continue
     const own = demandsOf(pod)
     shape ??= own
-    // Room is kept from pods of the same priority, or a lower one.
+    // A nomination keeps room only from pods of the same or lower priority.
     if (own !== shape || (pod.spec.priority ?? 0) > lowest) return new Set()
     fillers.add(pod)
   }
@@ -74,7 +72,7 @@ function* fillersAmong(sizes: ReadonlyMap<Pod, number>): Generator<undefined, Re
   return isWorthIt && fillers.size < sizes.size ? fillers : new Set()
 }
 
-/** Whether more than the amounts it asks for decides where the pod may go. */
+/** Whether more than resource requests restricts where the pod may go. */
 function hasRules({ spec }: Pod): boolean {
   return (
     spec.affinity !== undefined ||
@@ -84,7 +82,7 @@ function hasRules({ spec }: Pod): boolean {
   )
 }
 
-/** Of the amounts alone: every pod takes one place for a pod. */
+/** Without `pods`, of which every pod takes one. */
 function largestShare(own: Resources, total: Resources): number {
   const shares = Object.entries(own).map(([name, amount]) =>
     name === 'pods' ? 0 : amount / (ownValue(total, name) ?? amount),

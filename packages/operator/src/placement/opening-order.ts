@@ -1,4 +1,4 @@
-/** In which order the nodes that a decision launched open (planned-placement.md). */
+/** In which order the nodes of a decision open (planned-placement.md). */
 import {
   difference,
   fits,
@@ -14,11 +14,11 @@ import type { ClusterState } from '../state/cluster-state.ts'
 
 export interface OpeningOrder {
   /**
-   * Claims whose Nodes open before all others: they hold pods that others must be near, each of their pods
-   * can be bound whatever comes first, and no pod of another Node that others depend on would fit.
+   * Claims whose Nodes open before all others: they hold pods that others must be near, each of their pods can be bound
+   * independently, and no pod of another Node that others depend on would fit.
    */
   readonly first: ReadonlySet<string>
-  /** Place of each claim among those that open together, from 0: by the pod that the scheduler tries first. */
+  /** Position of each claim among those that open together, from 0, by the pod that the scheduler tries first. */
   readonly rank: ReadonlyMap<string, number>
 }
 
@@ -36,7 +36,7 @@ export function openingOrder(
   )
   const waiting = new Map<string, Pod[]>([...batch].map((name) => [name, []]))
   const rank = new Map<string, number>()
-  // The scheduler has them in the order in which they came.
+  // The scheduler's queue has the same order.
   for (const pod of state.pods.allUnplaced()) {
     const name = claimOf.get(pod.metadata.uid ?? '')
     if (name === undefined) continue
@@ -62,9 +62,9 @@ export function openingOrder(
   return { first: new Set(first.map(([name]) => name)), rank }
 }
 
-/** What the pods of a batch ask of each other. */
+/** Required affinity and spread between the pods of a batch. */
 class Rules {
-  /** Required affinity of some pod, with its namespace; each once. */
+  /** Distinct required affinity terms, with the namespace of their pod. */
   readonly #terms: readonly { readonly term: PodAffinityTerm; readonly namespace: string }[]
 
   constructor(pods: readonly Pod[]) {
@@ -79,13 +79,13 @@ class Rules {
     return this.#terms.some(({ term, namespace }) => selects(term, namespace, pod))
   }
 
-  /** Whether the scheduler may refuse the pod where it is planned until others are bound. */
+  /** Whether the scheduler may reject the pod on its planned node until others are bound. */
   isConditional(pod: Pod): boolean {
     const { namespace = '' } = pod.metadata
     return hardSpreadOf(pod).length > 0 || affinityOf(pod).some((term) => !selects(term, namespace, pod))
   }
 
-  /** Whether it matters to others where the pod goes. */
+  /** Whether other pods depend on where this one goes. */
   moves(pod: Pod): boolean {
     const apart = pod.spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
     return (
@@ -97,7 +97,7 @@ class Rules {
 const affinityOf = ({ spec }: Pod): readonly PodAffinityTerm[] =>
   spec.affinity?.podAffinity?.requiredDuringSchedulingIgnoredDuringExecution ?? []
 
-/** A term that chooses namespaces by their labels is taken to choose all of them. */
+/** A namespaceSelector is treated as selecting all namespaces. */
 function selects(term: PodAffinityTerm, namespace: string, pod: Pod): boolean {
   const namespaces = term.namespaces ?? []
   const isInReach =

@@ -4,7 +4,7 @@ import { type Node, type NodeClaim, type Pod, unregisteredTaint } from '@tenon/a
 import { defaultSettings } from '../settings.ts'
 import { ObservedCluster } from '../state/observed-cluster.test-support.ts'
 import { RegistrationHold } from './registration-hold.ts'
-import { WishHold } from './wish-hold.ts'
+import { PreferenceHold } from './preference-hold.ts'
 
 const aClaim = (name: string, status: NodeClaim['status'] = {}): NodeClaim => ({
   apiVersion: 'karpenter.sh/v1',
@@ -39,15 +39,14 @@ const aPod = (name: string, nominatedNodeName?: string): Pod => ({
   },
 })
 
-/** With nominations on, and nobody who wishes to be apart from others. */
+/** With nominations on, and no preferences. */
 function holdOf({ caches, clock, state }: ObservedCluster): RegistrationHold {
   const observed = { caches, clock, state }
-  const wishes = new WishHold({ ...observed, placementGate: { keepsPlans: false } })
   return new RegistrationHold({
     ...observed,
     settings: defaultSettings,
     placementGate: { isOn: true },
-    joint: wishes,
+    others: [new PreferenceHold({ ...observed, placementGate: { keepsPlans: false } })],
   })
 }
 

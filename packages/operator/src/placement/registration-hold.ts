@@ -1,4 +1,4 @@
-/** Keeps a new node closed until the scheduler knows which pods it is for (planned-placement.md). */
+/** Keeps a new node closed until its pods are nominated (planned-placement.md). */
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { NodeClaim } from '@tenon/api'
 import { openingOrder, type OpeningOrder } from './opening-order.ts'
@@ -15,31 +15,32 @@ interface Dependencies {
   readonly placementGate: Pick<PlacementGate, 'isOn'>
   readonly clock: Pick<Clock, 'now'>
   readonly settings: Pick<Settings, 'nominationHoldMs'>
-  readonly joint: OpeningHold
+  /** Asked first, in this order. */
+  readonly others: readonly OpeningHold[]
 }
 
-/** From the decision to open until the first Node does, so that the later ones are not late. */
+/** From the decision to open until the first Node opens, so that the later ones are not late. */
 const wakingMs = 10
 /**
- * So much later open Nodes whose pods miss nominations, as their room is open to any pod whose own Node is closed.
- * Not where pods fill what others leave: that room is open to all of them, and every moment in between costs more.
+ * How much later a Node opens if some of its pods lost their nomination: any pod whose own Node is closed may take their
+ * room. Not where filler pods wait: that room is open to all of them anyway.
  */
 const laggingMs = 60
-/** How long what was found out about a batch is good for: each of its claims asks. */
+/** How long the state of a batch is reused: each of its claims asks. */
 const batchFreshMs = 50
-/** How often a batch is looked at by the claim that does so for all of it, and by the others in case it stops. */
+/** How often the claim that polls for its batch asks, and how often the others do, in case that one stops. */
 const pollMs = { least: 100, most: 1000 } as const
 
 interface BatchState {
   readonly atMs: number
   /** When the first of its Nodes was held. */
   readonly sinceMs: number
-  /** When Nodes open, once nothing speaks against it; each of them is told to ask again by then. */
+  /** When the Nodes open; undefined while something prevents it. */
   readonly opensAtMs: number | undefined
   readonly order: OpeningOrder
-  /** Whether those that go first have opened, and their pods are bound. */
+  /** Whether the Nodes that open first have opened and their pods are bound. */
   readonly isFirstDone: boolean
-  /** Claims with pods whose nomination was missing when it was decided to open. */
+  /** Claims with pods whose nomination was missing when the batch was about to open. */
   readonly lagging: ReadonlySet<string>
 }
 
@@ -48,33 +49,34 @@ export class RegistrationHold implements OpeningHold {
   /** When the claim's Node was first held, by claim UID. */
   readonly #since = new Map<string, number>()
   readonly #batches = new WeakMap<ReadonlySet<string>, BatchState>()
-  /** The claim of each batch that asks for all of it, and when it last did. */
+  /** The claim of each batch that polls for all of it, and when it last did. */
   readonly #scouts = new WeakMap<ReadonlySet<string>, { readonly name: string; readonly atMs: number }>()
-  /** Claims to ask for again after so long, or earlier. */
-  readonly due = new Listeners<{ readonly name: string; readonly afterMs: number }>()
+  readonly due: OpeningHold['due'] = new Listeners()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
-    deps.joint.due.add((claim) => {
-      this.due.notify(claim)
-    })
+    for (const other of deps.others)
+      other.due.add((claim) => {
+        this.due.notify(claim)
+      })
     deps.caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#since.delete(object.metadata.uid ?? '')
     })
   }
 
   /**
-   * Milliseconds after which to ask again; 0 once the node may open. A pod that the scheduler tries before
-   * its own node is open slips onto another one, or loses its nomination and with it its room. So all claims
-   * of a decision open at the same moment, in the order in which the scheduler needs them. Only nodes that
-   * can be filled on their own go ahead, if pods that open later must be near theirs. The first that has waited
-   * as long as any may takes those along that are Ready.
+   * A pod that the scheduler tries before its own node is open lands on another one, or loses its nomination and with it
+   * its room. So all nodes of a decision open at once, in the order in which the scheduler needs them. Only nodes that can
+   * be filled on their own open earlier, if pods of other nodes must be near theirs. When one node has waited as long as
+   * it may, the whole batch opens, as far as it is Ready.
    */
   waitMs(claim: NodeClaim): number {
     const { name, uid = '' } = claim.metadata
-    const { clock, settings, state, placementGate, joint } = this.#deps
-    const forOthersMs = joint.waitMs(claim)
-    if (forOthersMs > 0) return forOthersMs
+    const { clock, settings, state, placementGate, others } = this.#deps
+    for (const other of others) {
+      const waitMs = other.waitMs(claim)
+      if (waitMs > 0) return waitMs
+    }
     if (!placementGate.isOn || !isSteered(state, name)) return 0
     const now = clock.now()
     const since = this.#since.get(uid) ?? now
@@ -82,10 +84,10 @@ export class RegistrationHold implements OpeningHold {
     const leftMs = since + settings.nominationHoldMs - now
     if (leftMs <= 0) return 0
     const batch = state.plans.siblingsOf(name)
-    const { sinceMs, opensAtMs, order, isFirstDone, lagging } = this.#lookAt(batch, since)
+    const { sinceMs, opensAtMs, order, isFirstDone, lagging } = this.#stateOf(batch, since)
     const deadlineMs = sinceMs + settings.nominationHoldMs
     const goesAlong = since < deadlineMs && this.#canOpen(claim)
-    // The others have opened without it: only its own pods matter now.
+    // The others have opened without it: only its own pods count now.
     if (now >= deadlineMs && !goesAlong)
       return standingOf(this.#deps, new Set([name])).isReady ? 0 : Math.min(leftMs, askAgainMs(batch))
     const isTurn = opensAtMs !== undefined && (isFirstDone || order.first.has(name))
@@ -94,7 +96,7 @@ export class RegistrationHold implements OpeningHold {
     return Math.max(0, Math.min(leftMs, (isTurn ? opensAtMs + rank : askAgainAtMs) - now))
   }
 
-  /** One claim asks often for its whole batch; another one takes over when it does not any more. */
+  /** One claim polls for its whole batch; another one takes over when it stops. */
   #pauseMs(batch: ReadonlySet<string>, name: string): number {
     const now = this.#deps.clock.now()
     const scout = this.#scouts.get(batch)
@@ -103,12 +105,12 @@ export class RegistrationHold implements OpeningHold {
     return pollMs.least
   }
 
-  /** Whether others are being waited for, or were until now, so that this Node should not lag behind. */
+  /** Whether the Node waits, or waited, for others: it should not open later than they do. */
   isHolding({ metadata: { uid = '' } }: NodeClaim): boolean {
     return this.#since.has(uid)
   }
 
-  #lookAt(batch: ReadonlySet<string>, since: number): BatchState {
+  #stateOf(batch: ReadonlySet<string>, since: number): BatchState {
     const { clock, settings, state, caches } = this.#deps
     const atMs = clock.now()
     const known = this.#batches.get(batch)
@@ -169,25 +171,3 @@ const rankOf = (name: string, { rank }: OpeningOrder, lagging: ReadonlySet<strin
 /** Claims of a large batch ask less often. */
 const askAgainMs = ({ size }: ReadonlySet<string>): number =>
   Math.min(pollMs.most, Math.max(pollMs.least, size))
-
-export class JointHold implements OpeningHold {
-  readonly #holds: readonly OpeningHold[]
-  readonly due: OpeningHold['due'] = new Listeners()
-
-  /** @param holds asked in this order. */
-  constructor(holds: readonly OpeningHold[]) {
-    this.#holds = holds
-    for (const hold of holds)
-      hold.due.add((claim) => {
-        this.due.notify(claim)
-      })
-  }
-
-  waitMs(claim: NodeClaim): number {
-    for (const hold of this.#holds) {
-      const waitMs = hold.waitMs(claim)
-      if (waitMs > 0) return waitMs
-    }
-    return 0
-  }
-}

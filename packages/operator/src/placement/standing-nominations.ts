@@ -1,11 +1,31 @@
-/** Whether the scheduler knows which pods closed nodes are for (planned-placement.md). */
+/** Whether the nominations for closed nodes are in place (planned-placement.md). */
 import type { Clock } from '@tenon/runtime'
-import { isKnownEphemeralTaint, labels, type Node, sameTaint, unregisteredTaint } from '@tenon/api'
+import {
+  isKnownEphemeralTaint,
+  labels,
+  matchesSelector,
+  type Node,
+  type Pod,
+  sameTaint,
+  unregisteredTaint,
+} from '@tenon/api'
 import { nominatedNodeOf } from '../state/pods/nominated-pods.ts'
 import { isNodeReady } from '../state/nodes/state-node.ts'
-import { awaitsTwins } from './spread-turn.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
+import { hardSpreadOf } from '@tenon/engine'
+
+/**
+ * How old nominations must be: a scheduling attempt in progress clears them, and that shows a little later, as changes
+ * of pods are batched.
+ */
+const standingMs = 300
+/**
+ * Shares of a decision's nominations that may be missing, or too young, when its Nodes open. While Nodes are closed the
+ * scheduler keeps trying pods in vain, and clears the nomination of each; with many pods there is no moment at which all
+ * are in place. A pod that was just tried has to back off, so its nomination is back in time.
+ */
+const leeway = { missing: 0.01, young: 0.05 } as const
 
 interface Dependencies {
   readonly caches: Pick<Caches, 'nodeClaims'>
@@ -13,24 +33,9 @@ interface Dependencies {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/**
- * Nominations must have stood this long: an attempt that was under way when they came clears them, which is told a
- * little later, as changes of pods are gathered.
- */
-const standingMs = 300
-/**
- * Shares of a decision's nominations: those that may be missing when its Nodes open, and those that may not have stood
- * long enough. The scheduler goes on trying pods in vain for as long as the Nodes are closed, and clears the nomination
- * of each; with many pods there is no moment at which all stand. A pod that was just tried has to wait before it is
- * tried again, so its nomination is back in time.
- */
-const leeway = { missing: 0.01, young: 0.05 } as const
-
-type Knowledge = Dependencies
-
-/** How many pods wait. */
+/** Counts of pending pods. */
 interface Standing {
-  /** Those that the scheduler was told of, and among them those whose nomination is cleared, or new. */
+  /** Pods that were nominated, and among them those whose nomination is cleared, or new. */
   told: number
   missing: number
   young: number
@@ -40,11 +45,11 @@ interface Standing {
 const none: ReadonlySet<string> = new Set()
 
 /**
- * Whether nothing speaks against opening because of these claims, and which of them miss nominations: none where some
- * pods fill what others leave, as that room is open to all of them.
+ * Whether these claims are ready to open, and which of them miss nominations: none if filler pods wait, as the room is
+ * open to all of them.
  */
 export function standingOf(
-  deps: Knowledge,
+  deps: Dependencies,
   names: ReadonlySet<string>,
 ): { readonly isReady: boolean; readonly lagging: ReadonlySet<string> } {
   const total: Standing = { told: 0, missing: 0, young: 0, fillers: 0 }
@@ -59,8 +64,8 @@ export function standingOf(
   return { isReady: areEnough, lagging: fillers > 0 ? none : lagging }
 }
 
-/** Whether the claim's Node can open, apart from nominations that were made and do not stand, which are counted. */
-function isReady(deps: Knowledge, name: string, total: Standing): boolean {
+/** Whether the claim's Node can open. Nominations that are missing or too young are counted, not judged. */
+function isReady(deps: Dependencies, name: string, total: Standing): boolean {
   const { caches, state } = deps
   const claim = caches.nodeClaims.get({ name })
   if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return true
@@ -68,19 +73,19 @@ function isReady(deps: Knowledge, name: string, total: Standing): boolean {
   const node = state.nodeOf(claim)
   if (node === undefined) return false
   if (node.metadata.labels?.[labels.registered] === 'true') return true
-  return canOpen(node) && areTold(deps, name, node, total)
+  return canOpen(node) && areNominated(deps, name, node, total)
 }
 
-/** Whether pods still wait for this claim, and which of them go to its Node matters. */
-export function isSteered({ plans, pods }: Knowledge['state'], claim: string): boolean {
+/** Whether pods still wait for this claim, not all of them free to go anywhere. */
+export function isSteered({ plans, pods }: Dependencies['state'], claim: string): boolean {
   return plans
     .podsOf({ kind: 'claim', name: claim })
     .some((uid) => (plans.get(uid)?.steering ?? 'free') !== 'free' && pods.unplaced(uid) !== undefined)
 }
 
-/** Whether the scheduler was told of every pod that waits for this node, unless it cannot be. */
-function areTold(
-  { clock, state }: Knowledge,
+/** Whether every pod that waits for this node was nominated, as far as it can be. */
+function areNominated(
+  { clock, state }: Dependencies,
   claim: string,
   { metadata: { name } }: Node,
   total: Standing,
@@ -112,4 +117,36 @@ export function canOpen(node: Node): boolean {
     isNodeReady(node) &&
     !taints.some((taint) => isKnownEphemeralTaint(taint) && !sameTaint(taint, unregisteredTaint))
   )
+}
+
+/**
+ * Whether the pod must wait for pods of the same spread constraint that are planned for the same node. The scheduler
+ * counts pods nominated for the node as if they ran there, but none of the other nodes': more at a time than maxSkew
+ * would exclude each other, and a rejected pod loses its nomination.
+ */
+export function awaitsTwins(
+  {
+    plans,
+    pods,
+  }: {
+    readonly plans: Pick<ClusterState['plans'], 'get' | 'podsOf'>
+    readonly pods: Pick<ClusterState['pods'], 'unplaced'>
+  },
+  pod: Pod,
+): boolean {
+  const uid = pod.metadata.uid ?? ''
+  const target = plans.get(uid)?.target
+  const constraints = hardSpreadOf(pod)
+  if (constraints.length === 0 || target === undefined) return false
+  const planned = plans.podsOf(target)
+  const ahead = planned.slice(0, planned.indexOf(uid)).flatMap((each) => pods.unplaced(each) ?? [])
+  return constraints.some(({ maxSkew, labelSelector }) => {
+    if (labelSelector === undefined) return false
+    const counting = ahead.filter(
+      ({ metadata }) =>
+        metadata.namespace === pod.metadata.namespace &&
+        matchesSelector(labelSelector, metadata.labels ?? {}),
+    )
+    return counting.length >= maxSkew
+  })
 }

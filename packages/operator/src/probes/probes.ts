@@ -3,7 +3,7 @@ import { ownValue } from '@tenon/api'
 import { type HttpHandler, type HttpResponse, inTurns, jsonParts, oneChunk } from '@tenon/runtime'
 import { shortened } from '../text.ts'
 import { journalPage } from '../journal/journal-page.ts'
-import { scrapeResponse } from '../metrics/scrape.ts'
+import { scrapeResponse } from '../metrics/metrics-registry.ts'
 import type { Operator } from '../operator.ts'
 
 type Page = (

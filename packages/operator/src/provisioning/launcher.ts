@@ -12,7 +12,7 @@ import { policyOf, type Settings } from '../settings.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { bufferOf, isBufferPod } from '../state/pods/buffer-pods.ts'
-import { groupNote } from '../state/pods/group-claims.ts'
+import { groupNote } from '../state/pods/group-of-pod.ts'
 import { keyOf } from '../state/pods/pods.ts'
 import { podList, shortened } from '../text.ts'
 import {

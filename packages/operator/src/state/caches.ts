@@ -38,7 +38,7 @@ import { claimedVolumes } from '@tenon/engine'
 import type { Cache, CacheRegistry } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { brakeName } from './pause.ts'
-import { groupsOfClaim } from './pods/group-claims.ts'
+import { groupsOfClaim } from './pods/group-of-pod.ts'
 import { policyOf, type Settings } from '../settings.ts'
 import {
   daemonSetFields,
@@ -64,7 +64,7 @@ import {
   withoutNulls,
 } from './readable.ts'
 
-/** Local copies of everything the operator reads, with the indexes it looks things up by. */
+/** Watched copies of everything the operator reads, with indexes. */
 export interface Caches {
   readonly pods: Cache<Pod>
   readonly nodes: Cache<Node>
@@ -80,26 +80,26 @@ export interface Caches {
   readonly storageClasses: Cache<StorageClass>
   readonly csiNodes: Cache<CsiNode>
   readonly nodeClasses: readonly Cache<NodeClass>[]
-  /** The one ConfigMap `tenon-brake`; absent where the namespace of the controller is not known. */
+  /** The ConfigMap `tenon-brake`; undefined if the namespace of the controller is unknown. */
   readonly brakeConfigMaps?: Cache<ConfigMap>
-  /** Followed only with the feature gate of the same name. */
+  /** Only with the feature gate. */
   readonly nodeOverlays?: Cache<NodeOverlay>
-  /** Followed only with the feature gate of the same name, and as far as the kind is served. */
+  /** Only with the feature gate. */
   readonly buffers?: BufferCaches
-  /** Devices of nodes; followed only when pods with resource claims are served. */
+  /** Undefined if pods with resource claims are ignored. */
   readonly resourceSlices?: Cache<ResourceSlice>
   readonly resourceClaims?: Cache<ResourceClaim>
   readonly deviceClasses?: Cache<DeviceClass>
-  /** By version; most servers have none of them. */
+  /** One cache a version; most servers have neither. */
   readonly deviceTaintRules?: Cache<DeviceTaintRule>
   readonly deviceTaintRulesBeta?: Cache<DeviceTaintRule>
-  /** Kinds of groups of pods; only with the feature gate, and followed once it is known that they are served. */
+  /** Only with the feature gate. Caches are opened once a kind is known to be served. */
   readonly groupKinds?: GroupKinds
-  /** What tells which pods are one application; followed only when a default spread is set. */
+  /** Only with a default spread. */
   readonly applications?: ApplicationCaches
 }
 
-/** What keeps room, and what for. Nothing waits for them: the kind need not be served, nor the right be there. */
+/** Optional caches: the kind may not be served, or not be readable. */
 export interface BufferCaches {
   readonly capacityBuffers: Cache<CapacityBuffer>
   readonly podTemplates: Cache<PodTemplate>
@@ -108,11 +108,11 @@ export interface BufferCaches {
 /** Opens the cache of a kind of groups (gangs.md 7.1). */
 export interface GroupKinds {
   open<T extends KubeObject>(type: ResourceType<T>): Cache<T>
-  /** The templates of pods that ProvisioningRequests are for. */
+  /** Pod templates of ProvisioningRequests. */
   openPodTemplates(): Cache<PodTemplate>
 }
 
-/** Selectors of what stands behind pods. */
+/** Objects whose selectors define which pods are one application. */
 export interface ApplicationCaches {
   readonly services: Cache<Service>
   readonly replicationControllers: Cache<ReplicationController>
@@ -120,7 +120,6 @@ export interface ApplicationCaches {
   readonly statefulSets: Cache<SelectingWorkload>
 }
 
-/** Names of the indexes of {@link Caches}. */
 export const indexes = {
   byNode: 'node',
   byProviderId: 'providerID',
@@ -133,12 +132,12 @@ export const indexes = {
   byProvisioningRequest: 'provisioningRequest',
 } as const
 
-/** Nearly all that happens in a cluster happens to pods, and batches wait for them much longer than this. */
+/** Most changes are changes of pods, and the batch window is much longer than this. */
 const podGatherMs = 50
 
 /**
  * Takes the operator's caches from the registry, which starts each of them once.
- * @param onRead told of every object but pods, as it enters.
+ * @param onRead called for every object except pods, as it enters.
  */
 export function openCaches(
   registry: Pick<CacheRegistry, 'cache'>,
@@ -169,7 +168,7 @@ export function openCaches(
       transform: (pod, held) => trimmer.pod(withoutNulls(pod), held),
       fields: podFields,
       gatherMs: podGatherMs,
-      // Without a kubelet that ends them, pods go at once; the others are told to end first.
+      // Without a kubelet that stops them, pods are deleted at once, without a deletionTimestamp first.
       endsUnannounced: (pod) =>
         nodeNamesOfPod(pod).length === 0 || ['Succeeded', 'Failed'].includes(pod.status?.phase ?? ''),
     }),
@@ -187,7 +186,7 @@ export function openCaches(
     limitRanges: registry.cache(kinds.limitRange, {
       transform: readable(kinds.limitRange.kind, keptObject<LimitRange>, onRead),
       fields: objectFields,
-      // Roles of earlier versions do not grant it.
+      // ClusterRoles of earlier versions do not grant it.
       isOptional: 'ifRefused',
     }),
     podDisruptionBudgets: trimmed(kinds.podDisruptionBudget, standInForBudget),
@@ -204,7 +203,7 @@ export function openCaches(
         groupKinds: {
           open: (type) =>
             registry.cache(type, {
-              // One that cannot be read is there all the same: what was launched for it is not given back.
+              // An invalid group still exists: its launches must not be released.
               transform: readable(type.kind, keptObject, onRead, standInForGroup),
               fields: objectFields,
               isOptional: true,
@@ -242,7 +241,7 @@ export function openCaches(
   return caches
 }
 
-/** Of a pod that cannot be read, too, as far as it says. */
+/** Also of a malformed pod. */
 function nodeNamesOfPod({ spec }: { readonly spec?: Partial<Pod['spec']> }): readonly string[] {
   const name: unknown = spec?.nodeName
   return typeof name === 'string' && name !== '' ? [name] : []
@@ -256,7 +255,7 @@ function ownersOfPod({ metadata }: Pod): readonly string[] {
   )
 }
 
-/** `namespace/name` of the claims that a pod mounts; of a pod that cannot be read, none. */
+/** `namespace/name` of the PersistentVolumeClaims that a pod mounts; none for a malformed pod. */
 function claimKeysOf(pod: Pod): readonly string[] {
   const volumes: unknown = (pod.spec as Pod['spec'] | undefined)?.volumes
   if (!Array.isArray(volumes) || volumes.some((volume) => typeof volume !== 'object' || volume === null))
@@ -298,7 +297,7 @@ function openApplications(registry: Pick<CacheRegistry, 'cache'>, onRead: Readin
   }
 }
 
-/** Nothing is decided before all of it is known, or the server has said that it will not be. */
+/** Decisions wait for these, unless the server refuses them. */
 function openDevices(
   registry: Pick<CacheRegistry, 'cache'>,
   isIgnored: Settings['ignoreDraRequests'],
@@ -328,7 +327,7 @@ function openDevices(
   }
 }
 
-/** Whether pods with resource claims get nodes: all that there is to know about devices is known. */
+/** Whether pods with resource claims are scheduled: all device objects are known. */
 export function servesDevices(
   caches: Pick<Caches, 'deviceClasses' | 'resourceClaims' | 'resourceSlices'>,
 ): boolean {
@@ -359,7 +358,7 @@ function openResourceSlices(
   return slices
 }
 
-/** The nodes whose devices a slice tells: the one it names, and its owners. */
+/** The nodes of a slice: the one that it names, and its owners. */
 export function nodeNamesOf({ metadata, spec }: ResourceSlice): readonly string[] {
   const owners = (metadata.ownerReferences ?? []).filter(({ kind }) => kind === kinds.node.kind)
   const names = [spec.nodeName ?? '', ...owners.map(({ name }) => name)]
@@ -380,7 +379,6 @@ function selectorOnly({ apiVersion, kind, metadata, spec }: SelectingWorkload): 
   return { apiVersion, kind, metadata: named(metadata), spec: { selector: spec.selector } }
 }
 
-/** The part of the metadata that tells which object and which state of it this is. */
 function named({ name, namespace, uid, resourceVersion }: ObjectMeta): ObjectMeta {
   return {
     name,

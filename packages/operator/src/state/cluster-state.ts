@@ -1,4 +1,4 @@
-/** Nodes and claims joined by provider ID, with what runs on them (cluster-state.md). */
+/** Joins Nodes and NodeClaims by provider ID, and keeps what no object says (cluster-state.md). */
 import {
   conditionOf,
   karpenterKinds,
@@ -13,7 +13,6 @@ import {
   type Resources,
   type Taint,
 } from '@tenon/api'
-import type { Change } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { type Clock, Listeners } from '@tenon/runtime'
 import { type Caches, indexes } from './caches.ts'
@@ -24,7 +23,7 @@ import { ConsolidationState, keyOfNode, type StateNodeView } from './nodes/conso
 import { StateNodes } from './nodes/state-nodes.ts'
 import { BufferPods } from './pods/buffer-pods.ts'
 import { MovedPods } from './pods/moved-pods.ts'
-import { RecentlyFilledNodes } from './nodes/recently-filled-nodes.ts'
+import { RecentlyFilledNodes } from './nodes/consolidation-state.ts'
 import { ReadinessPauses } from './nodepools/readiness-pauses.ts'
 import { Rollouts } from './nodepools/rollouts.ts'
 import { Brake } from './pause.ts'
@@ -36,27 +35,26 @@ import { RequestPods } from './pods/request-pods.ts'
 import { PodIndex } from './pods/pod-index.ts'
 import { PodPlans } from './pods/pod-plans.ts'
 import { Predictions } from './pods/predictions.ts'
-import { ResizedPods } from './pods/resized-pods.ts'
+import { ResizedPods } from './pods/predictions.ts'
 import { PodsOnNodes } from './pods/pods-to-move.ts'
 import { PoolClaims } from './nodepools/pool-claims.ts'
 import { LimitReservations } from './nodepools/limit-reservations.ts'
 import { PoolCosts } from './nodepools/pool-costs.ts'
-import { SharedParts } from './shared-parts.ts'
+import { SharedParts } from './same-value.ts'
 import { RegistrationHealth } from './nodepools/registration-health.ts'
-import { SchedulerWords } from './pods/scheduler-words.ts'
-import { ownNode } from './nodes/twin-nodes.ts'
+import { SchedulerUpdates } from './pods/unseen-pods.ts'
+import { ownNode } from './nodes/state-node.ts'
 import { isDeleted, isTracked, joined, type StateNode } from './nodes/state-node.ts'
 
-/** An answer of {@link ClusterState.synced}. */
+/** Result of {@link ClusterState.synced}. */
 export interface SyncAnswer {
   readonly isSynced: boolean
-  /** How long it has not been synced, since the first question; 0 if it is. */
+  /** Since the first call that was not synced; 0 if it is synced. */
   readonly unsyncedMs: number
-  /** Objects that the state waits for, as `nodeclaim/NAME` and `node/NAME`. */
+  /** As `nodeclaim/NAME` and `node/NAME`. */
   readonly waitingFor: readonly string[]
 }
 
-/** Joins cached objects, and remembers what no object says: marks, nominations, claims that were just created. */
 export class ClusterState {
   readonly #caches: Caches
   readonly #provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels' | 'startupTaints'>
@@ -70,57 +68,46 @@ export class ClusterState {
   /** Cached claims without an instance, by name. */
   readonly #unlaunched = new Map<string, NodeClaim>()
   readonly #stateNodes: StateNodes
-  /** Parsed amounts by list: cached objects never change. */
+  /** Parsed amounts by list; cached objects are immutable. */
   readonly #amounts = new WeakMap<ResourceList, Resources>()
   readonly #sharedAmounts = new SharedParts()
   readonly pods: PodIndex
-  /** The pods of each node as disruption needs them. */
   readonly podsOnNodes: PodsOnNodes
-  /** Notified with the names of claims that the cache does not show yet. */
+  /** Names of claims that were created and the cache does not show yet. */
   readonly seeds: Listeners<string> = new Listeners()
-  /** Every answer of {@link synced}. */
   readonly syncAnswers: Listeners<SyncAnswer> = new Listeners()
   readonly #policy: Policy
   #hasSynced = false
   #unsyncedSinceMs: number | undefined
-  /** When a pod last came to or left a node, until its claim says so; Unix milliseconds by Node name. */
+  /** When a pod last came to or left a node, until its claim records it; Unix milliseconds by Node name. */
   readonly unnotedPodEvents = new Map<string, number>()
   readonly podDecisions: PodDecisions = new PodDecisions()
   readonly registrationHealth: RegistrationHealth
   readonly buffers: BufferPods = new BufferPods()
   readonly resized: ResizedPods = new ResizedPods()
-  /** Requests that pods will have when they are created again (VerticalPodAutoscalers). */
+  /** Requests that pods will have when they are recreated (VerticalPodAutoscalers). */
   readonly predictions: Predictions = new Predictions(this.resized)
   readonly plans: PodPlans
-  /** Groups of pods that run together or not at all. */
   readonly podGroups: PodGroups
   /** Placeholder pods of ProvisioningRequests. */
   readonly requests: RequestPods
   readonly nominations: NominatedPods
-  /** Nodes that ended without having run the pods they were launched for. */
+  /** Nodes that were launched in vain. */
   readonly evidence: NodeEvidence
-  /** When the scheduler last said something about a pod. */
-  readonly words: SchedulerWords
-  /** The claims of each NodePool, and names held for more. */
+  readonly schedulerUpdates: SchedulerUpdates
   readonly poolClaims: PoolClaims
-  /** Shares of NodePool limits that claims on their way have reserved. */
   readonly limitReservations: LimitReservations
   readonly poolCosts: PoolCosts
-  /** A version that changes with everything that consolidation depends on. */
   readonly consolidation: ConsolidationState
-  /** Workloads whose pods needed a new node after they were moved. */
   readonly movedPods: MovedPods
   readonly attachLimits: AttachLimits
   readonly recentlyFilledNodes: RecentlyFilledNodes
   readonly brake: Brake
-  /** Replacements of drifted nodes. */
   readonly rollouts: Rollouts
-  /** Error of the last launch, by NodePool; removed once one succeeds. */
+  /** Error of the last launch, by NodePool; removed after a success. */
   readonly launchFailures = new Map<string, string>()
-  /** NodePools that launch nothing because their nodes do not become ready. */
   readonly readinessPauses: ReadinessPauses
 
-  /** @param planAgeMs how long a plan is held on to that is not carried out. */
   constructor(
     caches: Caches,
     provider: Pick<CloudProvider, 'nodeClasses' | 'wellKnownLabels' | 'startupTaints'>,
@@ -144,7 +131,7 @@ export class ClusterState {
     this.requests = new RequestPods(caches, this.plans)
     this.podGroups = new PodGroups(caches, this.requests)
     this.evidence = new NodeEvidence(caches, clock)
-    this.words = new SchedulerWords(caches, this.plans, clock)
+    this.schedulerUpdates = new SchedulerUpdates(caches, this.plans, clock)
     const nodeOf = (claim: NodeClaim) => this.nodeOf(claim)
     const isLeaving = (node: Node) =>
       node.metadata.deletionTimestamp !== undefined ||
@@ -157,12 +144,7 @@ export class ClusterState {
       this.#policy.remembersPods,
     )
     if (this.#policy.remembersPods) this.resized.follow(caches.pods)
-    const podFacts = {
-      isWellFormed: (pod: Pod) => this.pods.isWellFormed(pod),
-      takesTheSame: (change: Change<Pod>) => this.pods.takesTheSame(change),
-      arrivingAt: (node: string) => this.nominations.arrivingAt(node),
-    }
-    this.podsOnNodes = new PodsOnNodes(caches, podFacts, clock)
+    this.podsOnNodes = new PodsOnNodes(caches, this.pods, this.nominations, clock)
     this.registrationHealth = new RegistrationHealth(caches.nodePools)
     this.poolClaims = new PoolClaims(caches.nodeClaims, {
       unseen: () => this.#seeded.values(),
@@ -198,12 +180,12 @@ export class ClusterState {
     })
   }
 
-  /** Taints that the cloud removes from Nodes that start. */
+  /** Taints that the cloud removes from starting Nodes. */
   get taintsOfCloud(): readonly Taint[] {
     return this.#provider.startupTaints ?? []
   }
 
-  /** Whether this provider serves the node class of the claim, or of the NodePool's claims. */
+  /** Whether this provider serves the node class. */
   isManaged({ spec }: NodeClaim | NodePool): boolean {
     const ref = 'template' in spec ? spec.template.spec.nodeClassRef : spec.nodeClassRef
     return this.#provider.nodeClasses.some((type) => type.group === ref.group && type.kind === ref.kind)
@@ -211,7 +193,7 @@ export class ClusterState {
 
   /** Adds a claim that was just created, so that no pass launches for its pods again. */
   seed(claim: NodeClaim): void {
-    // An unreadable claim says nothing, and nothing waits for it.
+    // Nothing waits for an invalid claim.
     if (!isWhole(karpenterKinds.nodeClaim.kind, claim)) return
     if (this.#caches.nodeClaims.get({ name: claim.metadata.name }) === undefined) {
       this.#seeded.set(claim.metadata.name, claim)
@@ -227,12 +209,11 @@ export class ClusterState {
     this.plans.dropTarget({ kind: 'claim', name })
   }
 
-  /** A claim that this process created and no cache has shown yet. */
   seedOf(name: string): NodeClaim | undefined {
     return this.#seeded.get(name)
   }
 
-  /** Claims that are not launched yet: their capacity is unknown, so decisions wait for them. */
+  /** Claims that are not launched yet. Their capacity is unknown, so decisions wait for them. */
   unlaunched(): readonly NodeClaim[] {
     return [...this.#seeded.values(), ...this.#unlaunched.values()]
   }
@@ -294,12 +275,12 @@ export class ClusterState {
     return new Set([...stuck.map(({ metadata }) => metadata.labels?.[labels.nodePool] ?? ''), ...unsettled])
   }
 
-  /** Whether the state was complete once, so that everything is known that earlier processes left. */
+  /** Whether the state was complete once, so that everything left by earlier processes is known. */
   get hasSynced(): boolean {
     return this.#hasSynced || this.synced()
   }
 
-  /** Every node and every launched claim, in order of name, without nodes that lack their provider ID or type. */
+  /** Every node and launched claim by name, without nodes that lack their provider ID or type. */
   stateNodes(): readonly StateNode[] {
     return this.#stateNodes.all()
   }
@@ -312,14 +293,14 @@ export class ClusterState {
   }
 
   /**
-   * Notes that the API server accepted the deletion of a claim: its instance counts as being deleted from now on, even if
-   * the cache is late.
-   * @returns whether that is new.
+   * Notes that the API server accepted the deletion of a claim. Its instance counts as being deleted before the cache
+   * shows it.
+   * @returns false if that was noted before.
    */
   noteDeletion({ metadata: { name, uid = name } }: NodeClaim): boolean {
     if (this.#deletedClaims.has(uid)) return false
     const known = this.#caches.nodeClaims.get({ name })
-    // A claim that is gone is not added again.
+    // Already gone from the cache.
     if (known?.metadata.uid !== uid) return true
     this.#deletedClaims.add(uid)
     const providerID = known.status?.providerID ?? ''
@@ -350,14 +331,13 @@ export class ClusterState {
     return managed.length === 1 ? managed[0] : undefined
   }
 
-  /** Whether all fields that decisions read have the types that the API promises. */
   isWellFormed(pod: Pod): boolean {
     return this.pods.isWellFormed(pod)
   }
 
   /**
-   * `parseResources` with a memo, as decisions read the lists of cached objects again and again. Equal amounts are the
-   * same object.
+   * Memoized `parseResources`, as decisions read the lists of cached objects again and again. Equal amounts are the same
+   * object.
    */
   readonly parsed = (list: ResourceList | undefined): Resources => {
     if (list === undefined) return {}
@@ -373,17 +353,16 @@ export class ClusterState {
     return this.#caches.pods.byIndex(indexes.byNode, nodeName)
   }
 
-  /** Provider IDs of instances that are marked for deletion. */
   marked(): Iterable<string> {
     return this.#marked
   }
 
-  /** Claims that this process created and no cache has shown yet. */
+  /** Claims that this process created and the cache does not show yet. */
   seeded(): Iterable<NodeClaim> {
     return this.#seeded.values()
   }
 
-  /** Marks an instance for deletion, before any object says so. */
+  /** Marks an instance for deletion before any object shows it. */
   mark(providerID: string): void {
     this.#marked.add(providerID)
     this.#stateNodes.see(providerID)
@@ -401,7 +380,7 @@ export class ClusterState {
       this.poolClaims.unmark(metadata.name)
   }
 
-  /** Protects an instance from disruption while pods are on their way to it. */
+  /** Protects an instance from disruption while pods are expected on it. */
   nominate(providerID: string, durationMs: number): void {
     const until = this.#clock.now() + durationMs
     this.#nominatedUntil.set(providerID, Math.max(until, this.#nominatedUntil.get(providerID) ?? 0))
@@ -423,7 +402,7 @@ export class ClusterState {
   }
 }
 
-/** How long decisions wait for a claim whose launch failed, and for a node without its provider ID or type. */
+/** How long decisions wait for a claim whose launch failed, or a node without its provider ID or type. */
 const failingMs = 30_000
 /** How long decisions wait for a launch that has not failed. */
 const slowMs = 2 * 60_000

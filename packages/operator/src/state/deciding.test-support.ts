@@ -81,7 +81,7 @@ export async function gathered(
     ...observed,
     placementGate,
     launchGuard,
-    choice: new ObservedPools(observed).choice('acting'),
+    choice: new ObservedPools(caches, defaultSettings).choice('acting'),
     slicing: { clock, turns: eventLoopTurns, sliceMs },
   })
   return await inputs.forPending(new AbortController().signal)

@@ -1,14 +1,14 @@
-/** What has failed is not tried again for a while, for longer each time. */
+/** Failures by key, with pauses that double. */
 import type { Clock } from '@tenon/runtime'
 
 /** Times in milliseconds. */
 export interface FailureBackoffOptions {
-  /** Failures that have no consequence yet. */
+  /** Failures before the first pause. */
   readonly freeFailures: number
-  /** The first pause; each one after it is twice as long. */
+  /** The first pause; each later one is twice as long. */
   readonly baseMs: number
   readonly capMs: number
-  /** A failure whose pause ended so long ago does not count any more. */
+  /** Failures are forgotten this long after the pause. */
   readonly memoryMs: number
 }
 
@@ -17,7 +17,6 @@ interface Failures {
   readonly untilMs: number
 }
 
-/** Back-off by key. */
 export class FailureBackoff {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #options: FailureBackoffOptions
@@ -30,7 +29,6 @@ export class FailureBackoff {
     this.#options = options
   }
 
-  /** Counts a failure of each key. */
   note(keys: Iterable<string>): void {
     const { freeFailures, baseMs, capMs, memoryMs } = this.#options
     const now = this.#clock.monotonic()
@@ -43,7 +41,7 @@ export class FailureBackoff {
     }
   }
 
-  /** Takes up what an earlier process counted. */
+  /** Restores failures counted by an earlier process. */
   restore(key: string, failures: number, leftMs: number): void {
     this.#set(key, { failures, untilMs: this.#clock.monotonic() + leftMs })
   }
@@ -53,22 +51,21 @@ export class FailureBackoff {
     this.#latestMs = Math.max(this.#latestMs, failures.untilMs)
   }
 
-  /** Whether there may be a key that is not tried again yet. */
+  /** Cheap check: false if no key is paused. */
   get isAnyPausing(): boolean {
     return this.#clock.monotonic() < this.#latestMs
   }
 
-  /** How many failures count against the key. */
   failures(key: string): number {
     return this.#failures.get(key)?.failures ?? 0
   }
 
-  /** For how many milliseconds the key is not tried again; 0 when it may be. */
+  /** Milliseconds left of the pause; 0 if there is none. */
   leftMs(key: string): number {
     return Math.max(0, (this.#failures.get(key)?.untilMs ?? 0) - this.#clock.monotonic())
   }
 
-  /** Whether the key has failed, and that still counts. */
+  /** Whether the key has failures that are not forgotten. */
   hasFailed(key: string): boolean {
     const known = this.#failures.get(key)
     return known !== undefined && this.#clock.monotonic() - known.untilMs < this.#options.memoryMs

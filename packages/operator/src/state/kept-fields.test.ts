@@ -23,7 +23,7 @@ import {
   withoutBulk,
 } from './kept-fields.ts'
 import { asSent } from './nodes/nodes.test-support.ts'
-import { SharedParts } from './shared-parts.ts'
+import { SharedParts } from './same-value.ts'
 
 const managedFields = [{ manager: 'kubelet', fieldsV1: { 'f:status': {} } }]
 const lastApplied = { 'kubectl.kubernetes.io/last-applied-configuration': '{"spec":"all of it"}' }

@@ -1,9 +1,7 @@
 /**
- * What the caches keep of an object: the fields that something reads. The rest, above all field
- * ownership and what containers run, is the largest part of most objects.
- *
- * Objects may be misshapen. What is not as the API promises stays as it is, so that those who
- * check shapes still see and report it.
+ * Which fields of objects the caches keep: those that something reads. The rest, above all managedFields and container
+ * specs, is the largest part of most objects. Malformed parts are kept as they are, so that the checks of shapes report
+ * them.
  */
 import {
   type Container,
@@ -24,9 +22,9 @@ import {
 } from '@tenon/api'
 import type { ReadFields } from '@tenon/kube'
 import { isSameValue, reusing } from './same-value.ts'
-import { SharedParts } from './shared-parts.ts'
+import { SharedParts } from './same-value.ts'
 
-/** Which fields of a type are kept; a field that is added to the type has to be decided here. */
+/** Complete, so that the compiler asks about every new field of the type. */
 type Kept<T> = { readonly [Field in keyof Required<T>]: boolean }
 
 const keptOfPodSpec: Kept<PodSpec> = {
@@ -107,17 +105,17 @@ const keptOfNodeStatus: Kept<NonNullable<Node['status']>> = {
   volumesAttached: false,
   volumesInUse: false,
 }
-/** Written by `kubectl apply`: the whole object once more. */
+/** Written by `kubectl apply`; contains the whole object. */
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** What {@link withoutBulk} reads. */
+/** Fields for {@link withoutBulk}. */
 const readOfMetadata: ReadFields = {
   members: { managedFields: false, annotations: { members: { [lastApplied]: false }, others: true } },
   others: true,
 }
 export const objectFields: ReadFields = { members: { metadata: readOfMetadata }, others: true }
 
-/** What {@link keptNode} reads. */
+/** Fields for {@link keptNode}. */
 export const nodeFields: ReadFields = {
   members: { metadata: readOfMetadata, status: { members: keptOfNodeStatus, others: false } },
   others: true,
@@ -135,7 +133,6 @@ const readOfPodSpec: ReadFields = {
   others: false,
 }
 
-/** What {@link PodTrimmer} reads of a pod. */
 export const podFields: ReadFields = {
   members: {
     apiVersion: true,
@@ -155,7 +152,6 @@ export const podFields: ReadFields = {
   others: false,
 }
 
-/** What {@link PodTrimmer} reads of a daemon set. */
 export const daemonSetFields: ReadFields = {
   members: {
     metadata: readOfMetadata,
@@ -165,7 +161,6 @@ export const daemonSetFields: ReadFields = {
   others: true,
 }
 
-/** What {@link PodTrimmer} reads of a pod template. */
 export const podTemplateFields: ReadFields = {
   members: {
     metadata: readOfMetadata,
@@ -174,19 +169,18 @@ export const podTemplateFields: ReadFields = {
   others: true,
 }
 
-/** Any object, without field ownership and the copy of itself that `kubectl apply` leaves. */
+/** Removes managedFields and the annotation of `kubectl apply`. */
 export function withoutBulk<T extends KubeObject>(object: T): T {
   return isRecord(object.metadata) ? { ...object, metadata: keptMetadata(object.metadata) } : object
 }
 
-/** The same; what is as it was in the earlier state `held` stays one object with that. */
+/** The same; parts equal to those of the earlier state `held` keep their identity. */
 export function keptObject<T extends KubeObject>(object: T, held?: T): T {
   return reusing(withoutBulk(object), held)
 }
 
 /**
- * A Node without its bulk, its list of images and what the kubelet says of its volumes and itself; the rest
- * as in {@link keptObject}.
+ * A Node without its bulk, images, attached volumes and daemon endpoints; otherwise as {@link keptObject}.
  */
 export function keptNode(node: Node, held?: Node): Node {
   const trimmed = withoutBulk(node)
@@ -196,20 +190,20 @@ export function keptNode(node: Node, held?: Node): Node {
 
 const noSpec = {} as PodSpec
 
-/** Trims pods and daemon sets, and shares what is the same in many of them. */
+/** Trims pods and DaemonSets, and shares equal parts between them. */
 export class PodTrimmer {
   readonly #shared = new SharedParts()
-  /** Apart, as their times make them many. */
+  /** Separate, as timestamps make them many. */
   readonly #conditions = new SharedParts()
-  /** The one trimmed last: pods of a workload come one after the other, as servers list them by name. */
+  /** The previous pod: lists are ordered by name, so pods of a workload follow each other. */
   #last: Pod | undefined
   #lastCommon: PodSpec | undefined
 
-  /** @param held an earlier state of the pod, as it was trimmed: what it asks for stays one object. */
+  /** @param held the earlier state of the pod, trimmed; an equal spec keeps its identity. */
   readonly pod = (pod: Pod, held?: Pod): Pod => {
     const { apiVersion, kind, metadata, spec, status } = pod
     if (!isRecord(metadata)) return pod
-    // Still misshapen, as a spec has containers; whoever asks for its node finds none.
+    // Still malformed, as `containers` is missing; but code that reads `spec.nodeName` works.
     if (!isRecord(spec)) return { ...withoutBulk(pod), spec: noSpec }
     const like = held ?? this.#last
     const trimmed = {
@@ -247,7 +241,6 @@ export class PodTrimmer {
     return { apiVersion, kind, metadata: keptMetadata(metadata), template: this.template(template) }
   }
 
-  /** What the pods of a template ask for, and the labels and annotations that they get. */
   template({ metadata, spec }: PodTemplateSpec): PodTemplateSpec {
     const { labels, annotations } = metadata ?? {}
     const own = {
@@ -286,7 +279,7 @@ export class PodTrimmer {
       ...(initContainers !== undefined && { initContainers: each(initContainers, trim) }),
     }
     if (held !== undefined && isSameValue({ ...shareable, ...own }, held)) return held
-    // All that pods of one workload have in common, as one part; the others differ from pod to pod.
+    // What pods of one workload have in common, as one part; `own` differs from pod to pod.
     this.#lastCommon = this.#shared.of(shareable, this.#lastCommon)
     return { ...this.#lastCommon, ...own }
   }
@@ -317,7 +310,7 @@ function keptMetadata(all: ObjectMeta): ObjectMeta {
   return { ...metadata, annotations: rest }
 }
 
-/** Of its ports, a container's host ports alone take something away from others; on the host's network all are. */
+/** Only host ports matter for placement; on the host network all ports are host ports. */
 function keptContainer(container: Container, hasHostNetwork: boolean): Container {
   const { ports, ...kept } = only(container, keptOfContainer)
   if (!Array.isArray(ports)) return ports === undefined ? kept : { ...kept, ports }
@@ -327,7 +320,7 @@ function keptContainer(container: Container, hasHostNetwork: boolean): Container
   return onHost.length === 0 ? kept : { ...kept, ports: onHost }
 }
 
-/** Configuration, tokens and empty folders say nothing about where a pod can run. */
+/** Only volumes with claims restrict where a pod can run. */
 function keptVolumes(volumes: PodSpec['volumes']): PodSpec['volumes'] {
   if (!Array.isArray(volumes)) return volumes
   const claimed = volumes.filter(
@@ -339,7 +332,7 @@ function keptVolumes(volumes: PodSpec['volumes']): PodSpec['volumes'] {
   return claimed.length === 0 ? undefined : each(claimed, (volume: Volume) => only(volume, keptOfVolume))
 }
 
-/** Statuses of containers that hold something else than they ask for; of the others there is nothing to know. */
+/** Statuses of containers whose allocated resources differ from their requests. */
 function changedStatuses(
   statuses: readonly ContainerStatus[] | undefined,
   containers: readonly Container[] | undefined,
@@ -382,11 +375,11 @@ function only<T extends object>(from: T, kept: Kept<T>): T {
   if (hasOnly(from, kept)) return from
   const result: Partial<Record<keyof T, unknown>> = {}
   for (const field in kept) if (kept[field] && from[field] !== undefined) result[field] = from[field]
-  // Fields that are left out are optional, or this is not the type it says it is.
+  // Removed fields are optional, or the object is malformed.
   return result as T
 }
 
-/** So it is when the rest was not even read. */
+/** True if the decoder skipped the other fields. */
 function hasOnly<T extends object>(from: T, kept: Kept<T>): boolean {
   for (const field in from) if (!kept[field]) return false
   return true

@@ -2,7 +2,6 @@
 import { type ConfigMap, type NodePool, ownValue } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import { type Clock, Listeners, rfc3339 } from '@tenon/runtime'
-import { type Holdable, type PauseReading, type PauseValue, pauseText, readPause } from './pause-value.ts'
 
 /** Name of the ConfigMap in the namespace of the controller. */
 export const brakeName = 'tenon-brake'
@@ -17,25 +16,23 @@ const lagMs = 5_000
 
 type PausedBy = keyof typeof brakeKeys
 
-/** One pause in force. */
 export interface Pause {
   readonly by: PausedBy
-  /** Undefined for a pause of the whole cluster. */
+  /** Undefined for the whole cluster. */
   readonly nodePool?: string
   /** Where it is written, for example `annotation tenon.sh/paused of NodePool web`. */
   readonly source: string
   readonly holds: ReadonlySet<Holdable>
-  /** Empty if none was given. */
   readonly reason: string
   /** Unix milliseconds; undefined when it has no end. */
   readonly untilMs: number | undefined
-  /** What is wrong with its text, a clause without a full stop. */
+  /** What is wrong with its text; a clause without a full stop. */
   readonly problem?: string
 }
 
 interface Sources {
   readonly nodePools: Pick<Cache<NodePool>, 'get' | 'list' | 'onChange'>
-  /** Absent where the namespace of the controller is not known. */
+  /** Undefined if the namespace of the controller is unknown. */
   readonly brakeConfigMaps?: Pick<Cache<ConfigMap>, 'isSynced' | 'list' | 'onChange'>
 }
 
@@ -43,11 +40,11 @@ export class Brake {
   readonly #sources: Sources
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   readonly #openedMs: number
-  /** Pauses that the controller began and the caches do not show yet, by NodePool. */
+  /** Pauses begun by the controller that the caches do not show yet, by NodePool. */
   readonly #begun = new Map<string, PauseValue>()
-  /** Their texts, once they are stored. */
+  /** Their texts once stored. */
   readonly #written = new Map<string, string>()
-  /** Notified with names of NodePools whose pauses may have changed; the empty name is the whole cluster. */
+  /** Names of NodePools whose pauses may have changed; the empty name is the cluster. */
   readonly changes: Listeners<string> = new Listeners()
 
   constructor(sources: Sources, clock: Pick<Clock, 'now' | 'monotonic'>) {
@@ -67,13 +64,13 @@ export class Brake {
     })
   }
 
-  /** Begins a pause of the controller, which holds before it is stored. @param pool as in {@link stateOf}. */
+  /** Begins an automatic pause, which holds before it is stored. @param pool as in {@link stateOf}. */
   begin(pool: string, value: PauseValue): void {
     this.#begun.set(pool, value)
     this.changes.notify(pool)
   }
 
-  /** Notes that the pause is stored, where people may end it; the caches will show it in a moment. */
+  /** The pause is stored, so people may end it from now on; the caches show it in a moment. */
   written(pool: string): void {
     const value = this.#begun.get(pool)
     if (value === undefined) return
@@ -90,8 +87,8 @@ export class Brake {
   }
 
   /**
-   * The pauses in force for a NodePool at a time, those of the whole cluster first.
-   * @param pool name; empty for the cluster alone.
+   * Pauses in force for a NodePool, those of the cluster first.
+   * @param pool empty for the cluster alone.
    */
   stateOf(pool: string, nowMs: number): readonly Pause[] {
     const begun = [...new Set(['', pool])].flatMap((name) => this.#begunOf(name))
@@ -100,13 +97,13 @@ export class Brake {
     )
   }
 
-  /** The pause that holds `what` for the NodePool now; of several, the one that ends last. */
+  /** The pause of `what` for the NodePool that ends last. */
   holding(pool: string, what: Holdable): Pause | undefined {
     const pauses = this.stateOf(pool, this.#clock.now()).filter(({ holds }) => holds.has(what))
     return pauses.toSorted((a, b) => (b.untilMs ?? Infinity) - (a.untilMs ?? Infinity))[0]
   }
 
-  /** Whether the ConfigMap cannot be read: then only annotations of NodePools pause anything. */
+  /** Whether the ConfigMap cannot be read, so that only annotations of NodePools count. */
   isUnreadable(): boolean {
     return this.#isUnknown() && this.#clock.monotonic() - this.#openedMs >= unknownMs
   }
@@ -139,12 +136,12 @@ export class Brake {
   }
 }
 
-/** When to check a pause again, in milliseconds from now. */
+/** Milliseconds until the pause has to be checked again. */
 export function leftOf({ untilMs }: Pause, nowMs: number, longestMs: number): number {
   return Math.min(longestMs, Math.max(1, (untilMs ?? Infinity) - nowMs))
 }
 
-/** A pause in words for people: what, until when and why. */
+/** Describes a pause for people. */
 export function pauseSentence({ by, holds, reason, source, untilMs, problem }: Pause): string {
   const what = [...holds].map((each) => words[each]).join(', ')
   const end = untilMs === undefined ? 'without an end' : `until ${rfc3339(untilMs)}`
@@ -206,3 +203,120 @@ function textsOf({ metadata }: NodePool): readonly string[] {
     (key) => JSON.stringify(ownValue(metadata.annotations, key)) ?? '',
   )
 }
+
+/** What can be paused; `voluntary` is consolidation, drift and emptiness. */
+type Holdable = 'voluntary' | Included
+/** What is paused only if listed in `includes`. */
+export type Included = (typeof includable)[number]
+export const includable = ['launches', 'expiration', 'repair'] as const
+
+export interface PauseValue {
+  /** Unix milliseconds; undefined for a pause that lasts until it is removed. */
+  readonly untilMs?: number
+  /** Unix milliseconds. */
+  readonly sinceMs?: number
+  readonly reason?: string
+  readonly includes: readonly Included[]
+}
+
+/** Malformed text counts as a pause: somebody meant to stop something. */
+export type PauseReading =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'paused'; readonly value: PauseValue }
+  /** `problem` is a clause without a full stop; `value` is the readable part. */
+  | { readonly kind: 'malformed'; readonly value: PauseValue; readonly problem: string }
+
+const forms = `use "true", a time such as "2026-11-27T14:00:00Z", or JSON such as {"until":"2026-11-27T14:00:00Z","reason":"…","includes":["launches"]}`
+const timePattern = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/
+const fields = ['until', 'since', 'reason', 'includes'] as const
+/** Longer reasons are cut: they are copied to conditions and events of many objects. */
+const longestReason = 500
+
+/** Parses annotation `tenon.sh/paused`, or a key of ConfigMap `tenon-brake`. */
+export function readPause(text: string): PauseReading {
+  const trimmed = text.trim()
+  if (/^false$/i.test(trimmed)) return { kind: 'none' }
+  if (/^true$/i.test(trimmed)) return { kind: 'paused', value: { includes: [] } }
+  if (trimmed.startsWith('{')) return readObject(trimmed)
+  const untilMs = timeOf(trimmed)
+  if (untilMs !== undefined) return { kind: 'paused', value: { untilMs, includes: [] } }
+  return malformed({ includes: [] }, `"${shown(trimmed)}" is not a pause; ${forms}`)
+}
+
+/** The shortest text for a pause. */
+export function pauseText({ untilMs, sinceMs, reason, includes }: PauseValue): string {
+  if (sinceMs === undefined && reason === undefined && includes.length === 0)
+    return untilMs === undefined ? 'true' : rfc3339(untilMs)
+  return JSON.stringify({
+    ...(untilMs !== undefined && { until: rfc3339(untilMs) }),
+    ...(sinceMs !== undefined && { since: rfc3339(sinceMs) }),
+    ...(reason !== undefined && { reason }),
+    ...(includes.length > 0 && { includes }),
+  })
+}
+
+function readObject(text: string): PauseReading {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    return malformed({ includes: [] }, `its JSON cannot be read (${shown(why)}); ${forms}`)
+  }
+  const given = new Map(Object.entries(parsed as object))
+  const until = given.get('until')
+  const since = given.get('since')
+  const reason = given.get('reason')
+  const includes = includesOf(given.get('includes'))
+  const untilMs = timeOf(until)
+  const sinceMs = timeOf(since)
+  const problems = [
+    ...[...given.keys()]
+      .filter((key) => !(fields as readonly string[]).includes(key))
+      .map((key) => `field "${shown(key)}" is unknown; the fields are ${fields.join(', ')}`),
+    ...(until !== undefined && untilMs === undefined ? [timeProblem('until', until)] : []),
+    ...(since !== undefined && sinceMs === undefined ? [timeProblem('since', since)] : []),
+    ...(reason !== undefined && typeof reason !== 'string' ? ['reason is not a text'] : []),
+    ...includes.problems,
+  ]
+  const value: PauseValue = {
+    ...(untilMs !== undefined && { untilMs }),
+    ...(sinceMs !== undefined && { sinceMs }),
+    ...(typeof reason === 'string' && reason !== '' && { reason: reason.slice(0, longestReason) }),
+    includes: includes.known,
+  }
+  return problems.length === 0 ? { kind: 'paused', value } : malformed(value, problems.join('; '))
+}
+
+function includesOf(given: unknown): {
+  readonly known: readonly Included[]
+  readonly problems: readonly string[]
+} {
+  if (given === undefined) return { known: [], problems: [] }
+  if (!Array.isArray(given)) return { known: [], problems: ['includes is not a list'] }
+  const list: readonly unknown[] = given
+  const known = includable.filter((each) => list.includes(each))
+  const unknown = list.filter((each) => !(includable as readonly unknown[]).includes(each))
+  const problems = unknown.map(
+    (each) =>
+      `includes "${shown(typeof each === 'string' ? each : JSON.stringify(each))}" is unknown; possible are ${includable.join(', ')}`,
+  )
+  return { known, problems }
+}
+
+function timeOf(text: unknown): number | undefined {
+  if (typeof text !== 'string' || !timePattern.test(text)) return undefined
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? undefined : ms
+}
+
+const timeProblem = (field: string, given: unknown): string =>
+  `${field} "${shown(typeof given === 'string' ? given : JSON.stringify(given))}" is not a time such as "2026-11-27T14:00:00Z"`
+
+const malformed = (value: PauseValue, problem: string): PauseReading => ({
+  kind: 'malformed',
+  value,
+  problem,
+})
+
+const shown = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text)

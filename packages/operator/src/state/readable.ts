@@ -1,10 +1,9 @@
 /**
- * The check of what enters the caches. Nobody behind it has to expect a field of another type than the API
- * promises; only pods have a check of their own, as decisions tell them what is wrong.
+ * Validates objects as they enter the caches, so that no reader has to expect a field of another type than the API
+ * promises. Pods are checked separately, as decisions report their problems on them.
  *
- * `null` means absent, as it does to Kubernetes. Of an object that cannot be read nothing is believed. Where its
- * absence would mean something (an instance would have no owner, a pod no protection), something stands in its place
- * that nobody acts on.
+ * `null` means absent, as in Kubernetes. An invalid object is dropped. Where its absence would have an effect (an instance
+ * without owner, a pod without protection), an inert stand-in takes its place.
  */
 import {
   autoscalingKinds,
@@ -21,26 +20,28 @@ import {
   type VolumeAttachment,
 } from '@tenon/api'
 import { misshapenObjectFields } from '@tenon/engine/objects'
+import type { EventRecorder } from '@tenon/kube'
+import type { Logger } from '@tenon/runtime'
 
 const problemTexts = new WeakMap<KubeObject, string>()
 
-/** What is wrong with what the object stands for; undefined for an object that was read whole. */
+/** What is wrong with the object that this stands in for; undefined for a valid object. */
 export function unreadableText(object: KubeObject): string | undefined {
   return problemTexts.get(object)
 }
 
-/** Whether the object only stands in the place of one that cannot be read. */
+/** Whether the object is a stand-in for an invalid one. */
 export function isUnreadable(object: KubeObject): boolean {
   return problemTexts.has(object)
 }
 
-/** Told of each object that enters: what is wrong with it, or undefined. */
+/** Called for each object that enters, with what is wrong with it. */
 export type Reading = (object: KubeObject, problem: string | undefined) => void
 
 /**
- * A transformation for a cache of one kind.
- * @param trim what is kept of objects that can be read; `held` was read whole, too.
- * @param standIn what takes the place of one that cannot be; nothing is kept of it otherwise.
+ * A transform for a cache of one kind.
+ * @param trim reduces a valid object; `held` is its earlier state, valid too.
+ * @param standIn for an invalid object; without one it is dropped.
  */
 export function readable<T extends KubeObject>(
   kind: string,
@@ -63,7 +64,7 @@ export function readable<T extends KubeObject>(
   }
 }
 
-/** The value without fields that are `null`; the same value where there are none. */
+/** Removes fields that are `null`; returns the same value if there are none. */
 export function withoutNulls<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) {
@@ -91,7 +92,7 @@ export function withoutNulls<T>(value: T): T {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A claim that no provider serves: it is there, and nothing is done about it. */
+/** A claim of no node class, so that no provider manages it. */
 export function standInForClaim({ apiVersion, kind, metadata, status }: NodeClaim): NodeClaim {
   const { providerID, nodeName } = fieldsOf(status)
   return {
@@ -106,7 +107,7 @@ export function standInForClaim({ apiVersion, kind, metadata, status }: NodeClai
   }
 }
 
-/** A NodePool that takes no part, as one that is not valid. */
+/** A NodePool that takes no part in decisions. */
 export function standInForPool({ apiVersion, kind, metadata, spec, status }: NodePool): NodePool {
   const {
     group,
@@ -137,7 +138,7 @@ export function standInForPool({ apiVersion, kind, metadata, spec, status }: Nod
 
 const placeholder = { template: { spec: { nodeClassRef: { group: '', kind: 'Any', name: 'any' } } } }
 
-/** A Node that takes no pods and is not missing. */
+/** A Node that exists and takes no pods. */
 export function standInForNode({ apiVersion, kind, metadata, spec, status }: Node): Node {
   const { providerID } = fieldsOf(spec)
   return {
@@ -150,7 +151,7 @@ export function standInForNode({ apiVersion, kind, metadata, spec, status }: Nod
   }
 }
 
-/** One that allows no disruption of any pod in its namespace: which pods it protects is not known. */
+/** Allows no disruption of any pod in its namespace, as its selector is unknown. */
 export function standInForBudget({ apiVersion, kind, metadata }: PodDisruptionBudget): PodDisruptionBudget {
   return {
     apiVersion,
@@ -161,7 +162,7 @@ export function standInForBudget({ apiVersion, kind, metadata }: PodDisruptionBu
   }
 }
 
-/** As long as it is known of which node it tells, that node still has a volume. */
+/** Keeps the fact that the node still has a volume, if the node is known. */
 export function standInForAttachment({
   apiVersion,
   kind,
@@ -178,38 +179,36 @@ export function standInForAttachment({
   }
 }
 
-/** What the class configures is read by its provider. */
+/** The provider validates the spec. */
 export function standInForNodeClass(nodeClass: NodeClass): NodeClass {
   const { status: _, ...rest } = nodeClass
   return { ...rest, metadata: plainMetadata(nodeClass.metadata) }
 }
 
-/** Whether an object as the API server tells it can be read. */
+/** Whether an object from the API server is valid. */
 export function isWhole(kind: string, raw: KubeObject): boolean {
   return misshapenObjectFields(kind, withoutNulls(raw)).length === 0
 }
 
-/** Of objects of which only the name counts. */
+/** Only for kinds whose other fields are optional. */
 export function standInByName<T extends KubeObject>({ apiVersion, kind, metadata }: T): T {
-  // Only for kinds whose other fields are optional.
   return { apiVersion, kind, metadata: plainMetadata(metadata) } as T
 }
 
 /** A PodGroup or ProvisioningRequest about which nothing is decided. */
 export function standInForGroup<T extends KubeObject>({ apiVersion, kind, metadata }: T): T {
   const isRequest = kind === autoscalingKinds.provisioningRequest.kind
-  // Whoever reads the fields of one asks first whether it can be read; a request has the lists that it must have.
+  // Readers check isUnreadable first; a request still has its mandatory lists.
   const spec = isRequest ? { spec: { podSets: [], provisioningClassName: '' } } : {}
   return { apiVersion, kind, metadata: plainMetadata(metadata), ...spec } as unknown as T
 }
 
-/** What of the metadata can be read. */
+/** The valid part of the metadata. */
 function plainMetadata(metadata: ObjectMeta): ObjectMeta {
   const read: Record<string, unknown> = {}
   for (const name in metadata) {
     const value = ownValue(metadata as unknown as Fields, name)
     const probe = { metadata: { name: 'any', [name]: value } }
-    // An object that is marked stays so.
     if (name === 'annotations' && value !== undefined) setOwn(read, name, textsOf(value))
     else if (misshapenObjectFields('Namespace', probe).length === 0) setOwn(read, name, value)
   }
@@ -229,4 +228,58 @@ function fieldsOf(value: unknown): Fields {
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : ''
+}
+
+interface Reported {
+  readonly object: KubeObject
+  readonly problem: string
+}
+
+/** Reports invalid objects once for each problem: in the log, and in events if this process leads. */
+export class UnreadableObjects {
+  readonly #logger: Logger
+  readonly #reported = new Map<string, Reported>()
+  #events: EventRecorder | undefined
+
+  constructor(logger: Logger) {
+    this.#logger = logger
+  }
+
+  readonly note = (object: KubeObject, problem: string | undefined): void => {
+    if (problem === undefined && this.#reported.size === 0) return
+    const { kind, metadata } = object
+    const id = `${kind}/${metadata.namespace ?? ''}/${metadata.name}`
+    if (this.#reported.get(id)?.problem === problem) return
+    const fields = { object: id, ...(problem !== undefined && { problem }) }
+    if (problem === undefined) {
+      this.#reported.delete(id)
+      this.#logger.info('an object is valid again', fields)
+      return
+    }
+    const reported = { object, problem }
+    this.#reported.set(id, reported)
+    this.#logger.warn('an object is invalid and is ignored until it is fixed', fields)
+    this.#record(reported)
+  }
+
+  lead(events: EventRecorder): void {
+    this.#events = events
+    for (const reported of this.#reported.values()) this.#record(reported)
+  }
+
+  #record({ object, problem }: Reported): void {
+    const { apiVersion, kind, metadata } = object
+    const { name, namespace, uid } = metadata
+    this.#events?.record({
+      object: {
+        apiVersion,
+        kind,
+        metadata: { name, ...(namespace !== undefined && { namespace }), ...(uid !== undefined && { uid }) },
+      },
+      type: 'Warning',
+      reason: 'Unreadable',
+      message: `The ${kind} is invalid and is ignored until it is fixed: ${problem}`,
+      dedupe: [uid ?? name, problem],
+    })
+  }
 }

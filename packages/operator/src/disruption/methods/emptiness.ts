@@ -2,7 +2,7 @@
 import type { Logger } from '@tenon/runtime'
 import { savingsOrder } from '@tenon/engine/consolidation'
 import { type Candidate, isEmpty } from '../candidates.ts'
-import { consolidateAfterMs } from '../../state/nodes/consolidate-after.ts'
+import { consolidateAfterMs } from '../../state/nodepools/managed-pool.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
 import type { BufferPods } from '../../state/pods/buffer-pods.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'

@@ -1,15 +1,36 @@
 /** `brake.automatic`: pauses voluntary disruption when something goes wrong (ask.md 8). */
-import { type ConfigMap, karpenterKinds, kinds, type NodePool, ownValue } from '@tenon/api'
-import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import {
+  type ConfigMap,
+  isConditionTrue,
+  karpenterKinds,
+  kinds,
+  type Node,
+  type NodePool,
+  ownValue,
+} from '@tenon/api'
+import {
+  type Cache,
+  done,
+  type EventRecorder,
+  isKubeError,
+  type KubeClient,
+  type ReconcileResult,
+} from '@tenon/kube'
 import { type Clock, Listeners, rfc3339 } from '@tenon/runtime'
 import type { Caches } from '../../state/caches.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ReplacementObserver } from '../../disruption/commands/replacements.ts'
 import type { Settings } from '../../settings.ts'
-import { brakeKeys, brakeName, pauseAnnotations } from '../../state/pause.ts'
-import { type Loss, LostNodes } from './lost-nodes.ts'
-import { type PauseValue, pauseText, readPause } from '../../state/pause-value.ts'
+import {
+  brakeKeys,
+  brakeName,
+  pauseAnnotations,
+  pauseText,
+  type PauseValue,
+  readPause,
+} from '../../state/pause.ts'
+import { isDisrupted, isNodeReady } from '../../state/nodes/state-node.ts'
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'create' | 'patch'>
@@ -21,18 +42,18 @@ interface Dependencies {
 }
 
 const pauseMs = 30 * 60_000
-/** Replacements of one NodePool that fail in a row. */
+/** Consecutive failed replacements of one NodePool that trigger a pause. */
 const mostFailures = 3
-/** Nodes that a reason names. */
+/** How many nodes a reason names. */
 const namedNodes = 5
 
 export class AutoBrake implements ControllerSpec, ReplacementObserver {
   readonly name = 'brake.automatic'
   readonly concurrency = { least: 1, most: 1 }
   readonly #deps: Dependencies
-  /** Replacements that failed since one succeeded, by NodePool. */
+  /** Failed replacements since the last success, by NodePool. */
   readonly #failures = new Map<string, number>()
-  /** Pauses that are not written yet, by NodePool; under the empty name that of the cluster. */
+  /** Pauses that are not written yet, by NodePool; the empty name is the cluster. */
   readonly #unwritten = new Map<string, PauseValue>()
   readonly #due = new Listeners<string>()
 
@@ -43,11 +64,10 @@ export class AutoBrake implements ControllerSpec, ReplacementObserver {
   watch(enqueue: Enqueue): void {
     const { caches, clock, state } = this.#deps
     this.#due.add(enqueue)
-    const claimOf = state.claimOf.bind(state)
-    const onLoss = (loss: Loss) => {
+    const lostNodes = new LostNodes(caches.nodes, state, clock)
+    lostNodes.follow((loss) => {
       this.#pause('', lossText(loss))
-    }
-    new LostNodes({ nodes: caches.nodes, claimOf, clock }).follow(onLoss, this.#lastMs())
+    }, this.#lastMs())
   }
 
   replacementFailed(pool: string): void {
@@ -78,7 +98,7 @@ export class AutoBrake implements ControllerSpec, ReplacementObserver {
     const value: PauseValue = { untilMs: now + pauseMs, sinceMs: now, reason, includes: [] }
     state.brake.begin(pool, value)
     this.#unwritten.set(pool, value)
-    this.#tell(pool, reason, now + pauseMs)
+    this.#recordEvent(pool, reason, now + pauseMs)
     this.#due.notify(pool)
   }
 
@@ -114,7 +134,7 @@ export class AutoBrake implements ControllerSpec, ReplacementObserver {
     }
   }
 
-  #tell(pool: string, reason: string, untilMs: number): void {
+  #recordEvent(pool: string, reason: string, untilMs: number): void {
     const { caches, events, settings } = this.#deps
     const end =
       pool === ''
@@ -133,7 +153,7 @@ export class AutoBrake implements ControllerSpec, ReplacementObserver {
         })
   }
 
-  /** When the last pause of the cluster began or was ended by somebody; what was lost by then is told already. */
+  /** When the last automatic pause of the cluster began; losses up to then have been reported. */
   #lastMs(): number {
     const texts = (this.#deps.caches.brakeConfigMaps?.list() ?? []).map(({ data }) =>
       ownValue(data, brakeKeys.automatic),
@@ -147,4 +167,108 @@ function lossText({ lost, of }: Loss): string {
   const rest = lost.length - namedNodes
   const names = lost.slice(0, namedNodes).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
   return `${lost.length} of ${of} Ready nodes were lost within 5 min (${names})`
+}
+
+/** How long a node must be NotReady to count: one whose removal is not in the cache yet looks the same. */
+const confirmMs = 30_000
+/** Losses further apart than this are separate events. */
+const windowMs = 5 * 60_000
+/** In smaller clusters single nodes are a large share. */
+const leastNodes = 10
+const share = 0.2
+
+/** Nodes that were lost together. */
+interface Loss {
+  readonly lost: readonly string[]
+  /** Number of nodes that were Ready before. */
+  readonly of: number
+}
+
+/**
+ * A node is lost when it stops being Ready although nobody has begun to remove it: neither the Node nor its NodeClaim is
+ * being deleted, and the Node is not cordoned. A node that becomes Ready again is no longer lost.
+ */
+class LostNodes {
+  readonly #nodes: Pick<Cache<Node>, 'get' | 'list' | 'onChange'>
+  readonly #state: Pick<ClusterState, 'claimOf'>
+  readonly #clock: Pick<Clock, 'after' | 'now' | 'monotonic'>
+  /** When each Node was lost, by name; monotonic milliseconds. */
+  readonly #lost = new Map<string, number>()
+
+  constructor(
+    nodes: Pick<Cache<Node>, 'get' | 'list' | 'onChange'>,
+    state: Pick<ClusterState, 'claimOf'>,
+    clock: Pick<Clock, 'after' | 'now' | 'monotonic'>,
+  ) {
+    this.#nodes = nodes
+    this.#state = state
+    this.#clock = clock
+  }
+
+  /**
+   * Call once.
+   * @param onLoss called once for each loss that is large enough.
+   * @param notedUntilMs an earlier process has reported losses up to then; Unix milliseconds.
+   */
+  follow(onLoss: (loss: Loss) => void, notedUntilMs: number): void {
+    this.#restore(notedUntilMs)
+    this.#nodes.onChange((change) => {
+      if (change.kind === 'deleted') return
+      const { name } = change.object.metadata
+      if (isNodeReady(change.object)) this.#lost.delete(name)
+      if (change.kind !== 'updated' || !isNodeReady(change.old) || isNodeReady(change.object)) return
+      if (this.#isGoing(change.object)) return
+      const atMs = this.#clock.monotonic()
+      this.#clock.after(confirmMs, () => {
+        if (!this.#isStillLost(name)) return
+        this.#lost.set(name, atMs)
+        this.#weigh(onLoss)
+      })
+    })
+  }
+
+  #isStillLost(name: string): boolean {
+    const node = this.#nodes.get({ name })
+    return node !== undefined && !isNodeReady(node) && !this.#isGoing(node)
+  }
+
+  #weigh(onLoss: (loss: Loss) => void): void {
+    const now = this.#clock.monotonic()
+    for (const [name, atMs] of this.#lost) if (now - atMs > windowMs) this.#lost.delete(name)
+    const ready = this.#nodes.list().filter(isNodeReady).length
+    const of = ready + this.#lost.size
+    if (of < leastNodes || this.#lost.size <= share * of) return
+    const lost = [...this.#lost.keys()].toSorted()
+    this.#lost.clear()
+    onLoss({ lost, of })
+  }
+
+  /** Adds nodes that were lost shortly before this process started. */
+  #restore(notedUntilMs: number): void {
+    const now = this.#clock.now()
+    for (const node of this.#nodes.list()) {
+      if (isNodeReady(node) || this.#isGoing(node) || !this.#wasReady(node, now)) continue
+      const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')
+      const lostMs = Date.parse(ready?.lastTransitionTime ?? '')
+      // Timestamps of a clock that is ahead are in the future.
+      const agoMs = Math.max(0, now - lostMs)
+      if (Number.isNaN(lostMs) || agoMs > windowMs || lostMs <= notedUntilMs) continue
+      this.#lost.set(node.metadata.name, this.#clock.monotonic() - agoMs)
+    }
+  }
+
+  #wasReady(node: Node, nowMs: number): boolean {
+    const claim = this.#state.claimOf(node)
+    if (claim !== undefined) return isConditionTrue(claim, 'Initialized')
+    return nowMs - Date.parse(node.metadata.creationTimestamp ?? '') > windowMs
+  }
+
+  #isGoing(node: Node): boolean {
+    return (
+      node.metadata.deletionTimestamp !== undefined ||
+      node.spec?.unschedulable === true ||
+      isDisrupted(node) ||
+      this.#state.claimOf(node)?.metadata.deletionTimestamp !== undefined
+    )
+  }
 }

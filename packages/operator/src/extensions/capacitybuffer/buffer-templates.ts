@@ -1,8 +1,11 @@
-/** What the room of a CapacityBuffer is for: the template of its pods, and how many it asks for (buffers-and-dra.md 2.2). */
+/** Resolves a CapacityBuffer to its pod template and its number of replicas (buffers-and-dra.md 2.2, 2.3). */
 import {
   type CapacityBuffer,
   ownValue,
+  parseResources,
   type Pod,
+  podRequests,
+  type PodSpec,
   type PodTemplateSpec,
   type ResourceType,
   type ScalableWorkload,
@@ -12,27 +15,20 @@ import { renderPodProblems, shapeProblems } from '@tenon/engine'
 import type { KubeClient } from '@tenon/kube'
 import type { BufferCaches } from '../../state/caches.ts'
 import { PodTrimmer } from '../../state/kept-fields.ts'
-import { bufferReplicas } from './replicas.ts'
 
-interface Dependencies {
-  readonly client: Pick<KubeClient, 'get'>
-  readonly buffers: BufferCaches
-}
-
-/** What a buffer comes to. */
 export type Resolution =
   | {
       readonly kind: 'resolved'
       readonly template: PodTemplateSpec
       readonly replicas: number
-      /** Absent for a workload. */
+      /** Undefined for a workload. */
       readonly podTemplate?: { readonly name: string; readonly generation: number }
     }
   | {
       readonly kind: 'failed'
       readonly reason: 'PodTemplateNotFound' | 'ScalableRefNotFound' | 'ResolutionFailed'
       readonly message: string
-      /** What the reconcile fails with; absent where only a change of some object helps, which is looked for. */
+      /** The reconcile fails with it and is retried; undefined if only a change of an object helps. */
       readonly error?: Error
     }
 
@@ -44,17 +40,17 @@ const scalableKinds: Readonly<Record<string, ResourceType<ScalableWorkload>>> = 
 
 const scalableKindsText = 'Deployment, StatefulSet or ReplicaSet'
 
-/** Finds what buffers refer to. */
 export class BufferTemplates {
-  readonly #deps: Dependencies
+  readonly #client: Pick<KubeClient, 'get'>
+  readonly #podTemplates: BufferCaches['podTemplates']
   readonly #trimmer = new PodTrimmer()
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(client: Pick<KubeClient, 'get'>, { podTemplates }: Pick<BufferCaches, 'podTemplates'>) {
+    this.#client = client
+    this.#podTemplates = podTemplates
   }
 
-  /** Failures are values: what a reconcile is to fail with is in them. */
-  async of(buffer: CapacityBuffer, signal: AbortSignal): Promise<Resolution> {
+  async resolve(buffer: CapacityBuffer, signal: AbortSignal): Promise<Resolution> {
     const { podTemplateRef, scalableRef } = buffer.spec
     try {
       if (podTemplateRef !== undefined) return this.#ofPodTemplate(buffer, podTemplateRef.name)
@@ -72,13 +68,12 @@ export class BufferTemplates {
   }
 
   #ofPodTemplate(buffer: CapacityBuffer, name: string): Resolution {
-    const { podTemplates } = this.#deps.buffers
-    const found = podTemplates.get(placed(buffer, name))
+    const found = this.#podTemplates.get(placed(buffer, name))
     if (found !== undefined) {
       const { generation = 0 } = found.metadata
       return this.#resolved(buffer, found.template, undefined, { name, generation })
     }
-    if (!podTemplates.isSynced) throw new Error('the PodTemplates of the cluster could not be read yet')
+    if (!this.#podTemplates.isSynced) throw new Error('the PodTemplates of the cluster could not be read yet')
     return {
       kind: 'failed',
       reason: 'PodTemplateNotFound',
@@ -98,7 +93,7 @@ export class BufferTemplates {
     const type = ownValue(scalableKinds, kind)
     if (type === undefined)
       throw new Error(`spec.scalableRef.kind "${kind}" is not supported; use ${scalableKindsText}`)
-    const found = await this.#deps.client.get(type, placed(buffer, name), { signal })
+    const found = await this.#client.get(type, placed(buffer, name), { signal })
     if (found === undefined)
       return {
         kind: 'failed',
@@ -140,7 +135,6 @@ function placed({ metadata }: CapacityBuffer, name: string) {
   return namespace === undefined ? { name } : { name, namespace }
 }
 
-/** What pods of the buffer are made from. */
 export function sourceOf(
   { metadata }: CapacityBuffer,
   { replicas, template }: { readonly replicas: number; readonly template: PodTemplateSpec },
@@ -148,4 +142,40 @@ export function sourceOf(
 ) {
   const { name, namespace = '', uid = '' } = metadata
   return { namespace, name, uid, replicas, template, builtAt }
+}
+
+const mostReplicas = 2_147_483_647
+
+/**
+ * How many pods a buffer keeps room for (buffers-and-dra.md 2.3).
+ * @param scale replicas of the workload that the buffer refers to; undefined for a PodTemplate.
+ * @throws RangeError when a request or a limit is not a quantity.
+ */
+export function bufferReplicas(
+  { limits, percentage, replicas }: CapacityBuffer['spec'],
+  spec: PodSpec,
+  scale: number | undefined,
+): number {
+  const part =
+    scale === undefined || scale <= 0 || percentage === undefined ? undefined : ceiled(scale, percentage)
+  const sizes = [replicas, part].filter((size) => size !== undefined)
+  const most = limits === undefined ? undefined : withinLimits(limits, spec)
+  if (sizes.length === 0) return Math.min(most ?? 0, mostReplicas)
+  return Math.min(...(most === undefined ? [] : [most]), Math.max(...sizes), mostReplicas)
+}
+
+const ceiled = (scale: number, percentage: number) => Math.ceil((scale * percentage) / 100)
+
+/** Undefined if the pods request nothing that is limited. */
+function withinLimits(
+  limits: NonNullable<CapacityBuffer['spec']['limits']>,
+  spec: PodSpec,
+): number | undefined {
+  const most = parseResources(limits)
+  const { pods: _, ...requests } = podRequests(spec)
+  const counts = Object.entries(requests).flatMap(([name, amount]) => {
+    const limit = ownValue(most, name)
+    return limit === undefined || amount <= 0 ? [] : [Math.max(0, Math.floor(limit / amount))]
+  })
+  return counts.length === 0 ? undefined : Math.min(...counts)
 }

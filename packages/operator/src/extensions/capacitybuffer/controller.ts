@@ -1,4 +1,4 @@
-/** `capacitybuffer`: finds out what each CapacityBuffer keeps room for, and how much (buffers-and-dra.md 2.2). */
+/** `capacitybuffer`: resolves each CapacityBuffer to placeholder pods for the next decisions (buffers-and-dra.md 2.2). */
 import {
   autoscalingKinds,
   type CapacityBuffer,
@@ -17,10 +17,11 @@ import {
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { BufferCaches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import { keyOf } from '../../state/pods/pods.ts'
 import { isSameValue } from '../../state/same-value.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import { type BufferTemplates, type Resolution, sourceOf } from './buffer-templates.ts'
-import { readyType, withCondition } from './condition.ts'
+import { readyType, withCondition } from './report.ts'
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
@@ -30,11 +31,11 @@ interface Dependencies {
   readonly clock: Clock
 }
 
-/** Workloads are not followed. */
+/** Workloads are not watched. */
 const pollMs = 30_000
-/** One that is not there is often created just after its buffer: it is looked for more often at first. */
+/** A workload is often created just after its buffer, so a missing one is polled faster at first. */
 const missing = { pollMs: 5000, forMs: 120_000 } as const
-/** Somebody else has changed the buffer meanwhile. */
+/** After a write conflict. */
 const overtakenMs = 1000
 
 type Status = NonNullable<CapacityBuffer['status']>
@@ -55,7 +56,7 @@ export class CapacityBuffers implements ControllerSpec {
   watch(enqueue: Enqueue): void {
     const { capacityBuffers, podTemplates } = this.#deps.buffers
     capacityBuffers.onChange((change) => {
-      if (isNews(change)) enqueue(keyOf(change.object))
+      if (isRelevant(change)) enqueue(keyOf(change.object.metadata))
     })
     podTemplates.onChange(({ object: { metadata } }) => {
       for (const buffer of capacityBuffers.list())
@@ -63,7 +64,7 @@ export class CapacityBuffers implements ControllerSpec {
           buffer.metadata.namespace === metadata.namespace &&
           buffer.spec.podTemplateRef?.name === metadata.name
         )
-          enqueue(keyOf(buffer))
+          enqueue(keyOf(buffer.metadata))
     })
   }
 
@@ -75,9 +76,9 @@ export class CapacityBuffers implements ControllerSpec {
       this.#drop(key)
       return done
     }
-    const resolution = await templates.of(buffer, signal)
-    if (!(await this.#tell(buffer, resolution, signal))) return { kind: 'after', delayMs: overtakenMs }
-    // Somebody may have deleted it in the meantime, and no other reconcile of it will follow.
+    const resolution = await templates.resolve(buffer, signal)
+    if (!(await this.#writeStatus(buffer, resolution, signal))) return { kind: 'after', delayMs: overtakenMs }
+    // If it was deleted meanwhile, no other reconcile follows.
     if (buffers.capacityBuffers.get(objectKeyOf(key))?.metadata.uid !== buffer.metadata.uid) {
       this.#drop(key)
       return done
@@ -85,7 +86,7 @@ export class CapacityBuffers implements ControllerSpec {
     const isMissing = resolution.kind === 'failed' && resolution.reason === 'ScalableRefNotFound'
     if (!isMissing) this.#missing.delete(key)
     if (resolution.kind === 'failed') {
-      // What cannot be read for the moment is kept room for all the same.
+      // After an API error the room is kept.
       if (!isKubeError(resolution.error)) this.#drop(key)
       if (resolution.error !== undefined) throw resolution.error
       return { kind: 'after', delayMs: isMissing ? this.#untilNextLook(buffer) : pollMs }
@@ -93,10 +94,10 @@ export class CapacityBuffers implements ControllerSpec {
     return { kind: 'after', delayMs: this.#keep(buffer, resolution) }
   }
 
-  /** For a workload that is not there. */
+  /** How long to wait before a missing workload is requested again. */
   #untilNextLook(buffer: CapacityBuffer): number {
     const { clock } = this.#deps
-    const key = keyOf(buffer)
+    const key = keyOf(buffer.metadata)
     const reference = JSON.stringify([buffer.metadata.uid, buffer.spec.scalableRef])
     const known = this.#missing.get(key)
     const sinceMs = known?.reference === reference ? known.sinceMs : clock.monotonic()
@@ -104,20 +105,20 @@ export class CapacityBuffers implements ControllerSpec {
     return clock.monotonic() - sinceMs < missing.forMs ? missing.pollMs : pollMs
   }
 
-  /** Room that nobody asks for any more is given up by the next pass, which nothing else may open. */
+  /** Removes the placeholder pods, and requests the pass that gives their room up. */
   #drop(key: string): void {
     const { state } = this.#deps
     if (state.buffers.drop(key)) state.buffers.ask(key)
   }
 
-  /** @returns milliseconds until the next look. */
+  /** @returns milliseconds until the next reconcile. */
   #keep(buffer: CapacityBuffer, resolution: Extract<Resolution, { kind: 'resolved' }>): number {
     const { clock, state } = this.#deps
-    const key = keyOf(buffer)
+    const key = keyOf(buffer.metadata)
     const before = state.buffers.of(key)
     if (resolution.replicas > 0) state.buffers.put(sourceOf(buffer, resolution, rfc3339(clock.now())))
     else state.buffers.drop(key)
-    // Where nothing has changed, one pass in that time serves all buffers.
+    // Without changes, one pass in that time serves all buffers.
     const isSame = before.length > 0 && before === state.buffers.of(key)
     const sinceMs = clock.monotonic() - state.buffers.lastPassMs
     if (isSame && sinceMs < pollMs - overtakenMs) return pollMs - sinceMs
@@ -126,14 +127,14 @@ export class CapacityBuffers implements ControllerSpec {
   }
 
   /** @returns false when the buffer has changed or gone meanwhile. */
-  async #tell(buffer: CapacityBuffer, resolution: Resolution, signal: AbortSignal): Promise<boolean> {
+  async #writeStatus(buffer: CapacityBuffer, resolution: Resolution, signal: AbortSignal): Promise<boolean> {
     const status = statusOf(buffer, resolution, this.#deps.clock.now())
     if (isSameValue(status, buffer.status ?? {})) return true
     const { podTemplateGeneration = null, podTemplateRef = null } = status
     try {
       await this.#deps.client.patch(
         autoscalingKinds.capacityBuffer,
-        objectKeyOf(keyOf(buffer)),
+        objectKeyOf(keyOf(buffer.metadata)),
         { status: { ...status, podTemplateRef, podTemplateGeneration } },
         {
           subresource: 'status',
@@ -150,8 +151,8 @@ export class CapacityBuffers implements ControllerSpec {
   }
 }
 
-/** Statuses change with every pass; of those only the Ready condition that somebody else wrote is news. */
-function isNews(change: Change<CapacityBuffer>): boolean {
+/** The status changes with every pass; only a foreign change of the Ready condition matters. */
+function isRelevant(change: Change<CapacityBuffer>): boolean {
   if (change.kind !== 'updated') return true
   const { object, old } = change
   return (
@@ -161,7 +162,7 @@ function isNews(change: Change<CapacityBuffer>): boolean {
   )
 }
 
-/** What a failure says nothing of stays as it was. */
+/** A failure changes only the conditions. */
 function statusOf(buffer: CapacityBuffer, resolution: Resolution, nowMs: number): Status {
   const { podTemplateGeneration: _, podTemplateRef: __, ...kept } = buffer.status ?? {}
   const { provisioningStrategy } = buffer.spec
@@ -190,10 +191,6 @@ function readyCondition(resolution: Resolution): NewCondition {
       message: `Room for ${resolution.replicas} pods is to be kept`,
     }
   return { type, status: 'False', reason: resolution.reason, message: resolution.message }
-}
-
-function keyOf({ metadata: { name, namespace = '' } }: CapacityBuffer): string {
-  return `${namespace}/${name}`
 }
 
 function objectKeyOf(key: string): ObjectKey {

@@ -1,15 +1,13 @@
-/** What the room of CapacityBuffers comes to, and costs. */
-import { type Pod, podRequests, type PricePerHour, type Resources } from '@tenon/api'
+/** Size and price of the room that CapacityBuffers keep. */
+import { ownValue, type Pod, podRequests, type PricePerHour, type Resources } from '@tenon/api'
 import { allocatableOf, type StateNode } from '../../state/nodes/state-node.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
-import type { BufferFigures } from '../../metrics/figures.ts'
+import type { BufferFigures } from '../../metrics/metrics.ts'
 import type { KeptRoom } from '../../state/pods/buffer-pods.ts'
-import { priceShares } from '../../state/price-shares.ts'
 
-/** What this file reads. */
 type Sources = Pick<ClusterState, 'buffers' | 'parsed' | 'pods' | 'poolCosts' | 'stateNodes'>
 
-/** Of every buffer that keeps room, as the last pass found it. */
+/** For every buffer with replicas, as of the last pass. */
 export function bufferFigures(state: Sources): readonly BufferFigures[] {
   const sources = state.buffers.sources()
   if (sources.length === 0) return []
@@ -35,7 +33,7 @@ export function bufferFigures(state: Sources): readonly BufferFigures[] {
   })
 }
 
-/** What each part of the room on an instance costs, as `tenon cost` tells it; undefined when the price is not known. */
+/** Price of each part of the room on an instance, as `tenon cost` shows it; undefined if the instance has no price. */
 function pricesOf(
   state: Sources,
   stateNode: StateNode,
@@ -51,8 +49,36 @@ function pricesOf(
   ])
 }
 
-/** What so many pods like one ask for. */
+/** Requests of `count` identical pods. */
 function timesOf(model: Pod | undefined, count: number): Resources {
   const requests = Object.entries(model === undefined ? {} : podRequests(model.spec))
   return Object.fromEntries(requests.map(([name, amount]) => [name, amount * count]))
+}
+
+/** Counts of pods and volumes, and storage, which costs little beside the rest. */
+const uncounted = /^(pods|ephemeral-storage|hugepages-.*|attachable-volumes-.*)$/
+
+/**
+ * Splits the price of an instance among its pods (ask.md 11). CPU, memory and each kind of device carry an equal part of
+ * the price; pods pay by the share that they request. If requests exceed the allocatable amount, they share all of it.
+ * @param asked requests of each pod.
+ * @returns parts of the price per hour, in the same order.
+ */
+export function priceShares(
+  pricePerHour: number,
+  allocatable: Resources,
+  asked: readonly Resources[],
+): readonly number[] {
+  const resources = Object.keys(allocatable).filter(
+    (name) => !uncounted.test(name) && (ownValue(allocatable, name) ?? 0) > 0,
+  )
+  const shares = asked.map(() => 0)
+  for (const resource of resources) {
+    const amounts = asked.map((requests) => ownValue(requests, resource) ?? 0)
+    const sum = amounts.reduce((total, amount) => total + amount, 0)
+    const most = Math.max(ownValue(allocatable, resource) ?? 0, sum)
+    for (const [at, amount] of amounts.entries())
+      shares[at] = (shares[at] ?? 0) + (pricePerHour / resources.length) * (amount / most)
+  }
+  return shares
 }

@@ -46,7 +46,7 @@ class Started {
       }
       return Promise.resolve(workload as KubeObject as T)
     }
-    const templates = new BufferTemplates({ client: { get }, buffers })
+    const templates = new BufferTemplates({ get }, buffers)
     const { clock, state } = this
     this.hydration = new BufferHydration({ buffers, state, templates, clock, logger: silentLogger })
   }

@@ -1,4 +1,4 @@
-/** `capacitybuffer.hydration`: room that an earlier process kept is known before anything is decided (buffers-and-dra.md 2.5). */
+/** `capacitybuffer.hydration`: restores the room of buffers before the first decision (buffers-and-dra.md 2.5). */
 import { type CapacityBuffer, isConditionTrue } from '@tenon/api'
 import { done, type ReconcileResult } from '@tenon/kube'
 import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
@@ -6,10 +6,10 @@ import type { BufferCaches } from '../../state/caches.ts'
 import type { SingletonSpec } from '../../controller.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { type BufferTemplates, sourceOf } from './buffer-templates.ts'
-import { readyType } from './condition.ts'
+import { readyType } from './report.ts'
 
 interface Dependencies {
-  /** Absent without the feature gate. */
+  /** Undefined without the feature gate. */
   readonly buffers: BufferCaches | undefined
   readonly state: Pick<ClusterState, 'buffers'>
   readonly templates: BufferTemplates | undefined
@@ -17,7 +17,7 @@ interface Dependencies {
   readonly logger: Logger
 }
 
-/** What cannot be read for the moment holds nothing up for longer. */
+/** Buffers that cannot be read delay decisions no longer than this. */
 const unknownMs = 60_000
 const retryMs = 1000
 
@@ -25,7 +25,7 @@ export class BufferHydration implements SingletonSpec {
   readonly name = 'capacitybuffer.hydration'
   readonly #deps: Dependencies
   readonly #openedMs: number
-  /** One reading serves all who wait. */
+  /** One read serves all callers. */
   #reading: Promise<void> | undefined
 
   constructor(deps: Dependencies) {
@@ -34,7 +34,7 @@ export class BufferHydration implements SingletonSpec {
     if (deps.buffers === undefined) deps.state.buffers.known()
   }
 
-  /** Sees to it that nothing waits for a pass that nobody asks for. */
+  /** Requests a pass once the buffers are known. */
   async run(signal: AbortSignal): Promise<ReconcileResult> {
     const { buffers } = this.#deps.state
     await this.settle(signal)
@@ -43,7 +43,7 @@ export class BufferHydration implements SingletonSpec {
     return done
   }
 
-  /** Resolves when what can be known now is known; the rest is tried again the next time. */
+  /** Resolves when all buffers that can be read now are known; the rest is retried by the next call. */
   async settle(signal: AbortSignal): Promise<void> {
     const { state } = this.#deps
     if (state.buffers.isKnown) return
@@ -59,7 +59,7 @@ export class BufferHydration implements SingletonSpec {
     const { capacityBuffers, podTemplates } = buffers
     const isRead = capacityBuffers.isSynced && podTemplates.isSynced
     const isLate = clock.monotonic() - this.#openedMs >= unknownMs
-    // Of a kind that is not served, or that there is no right to read, there can be none.
+    // If the kind is not served, or may not be read, there are no buffers.
     if (!isRead && !isLate && !capacityBuffers.isRefused) return
     const outcomes = await Promise.all(
       capacityBuffers.list().map(async (buffer) => await this.#hydrate(buffer, signal)),
@@ -67,16 +67,16 @@ export class BufferHydration implements SingletonSpec {
     if (outcomes.every(Boolean)) state.buffers.known()
   }
 
-  /** @returns whether it is known what is kept for the buffer. */
+  /** @returns whether the room of the buffer is known. */
   async #hydrate(buffer: CapacityBuffer, signal: AbortSignal): Promise<boolean> {
     const { clock, logger, state, templates } = this.#deps
     const { name, namespace = '' } = buffer.metadata
     const { replicas = 0 } = buffer.status ?? {}
-    // One that the controller has seen to meanwhile is as it says.
+    // The controller may have resolved it meanwhile.
     if (templates === undefined || replicas <= 0 || state.buffers.of(`${namespace}/${name}`).length > 0)
       return true
     if (!isConditionTrue(buffer, readyType)) return true
-    const resolution = await templates.of(buffer, signal)
+    const resolution = await templates.resolve(buffer, signal)
     if (resolution.kind === 'resolved') {
       const { template } = resolution
       state.buffers.put(sourceOf(buffer, { replicas, template }, rfc3339(clock.now())))

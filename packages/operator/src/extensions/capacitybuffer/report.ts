@@ -1,13 +1,25 @@
-/** What a scheduling pass found for CapacityBuffers: conditions, and the room that is kept (buffers-and-dra.md 2.6, 2.7). */
-import { autoscalingKinds, type CapacityBuffer, type Pod } from '@tenon/api'
+/**
+ * Writes what a scheduling pass found for CapacityBuffers (buffers-and-dra.md 2.6, 2.7). Each condition stands for itself;
+ * there is no Ready.
+ */
+import {
+  autoscalingKinds,
+  type CapacityBuffer,
+  type Condition,
+  conditionOf,
+  isConditionTrue,
+  type NewCondition,
+  type Pod,
+  sameCondition,
+} from '@tenon/api'
 import type { KubeClient } from '@tenon/kube'
-import type { Clock, Logger } from '@tenon/runtime'
+import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import type { BufferCaches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import { keyOf } from '../../state/pods/pods.ts'
 import { bufferOf, isBufferPod } from '../../state/pods/buffer-pods.ts'
-import { type RoomOutcome, roomHosts } from '../../provisioning/room-outcome.ts'
+import { roomHosts, type RoomOutcome } from '../../provisioning/room-outcome.ts'
 import { inParallel } from '../../in-parallel.ts'
-import { type BufferTally, provisioningCondition, withCondition } from './condition.ts'
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
@@ -26,16 +38,16 @@ export class BufferReport {
     this.#deps = deps
   }
 
-  /** Failures to write are told in the log: the next pass writes what is true then. */
+  /** Failed writes are only logged: the next pass writes again. */
   async tell({ decided, pods: all }: RoomOutcome, signal: AbortSignal): Promise<void> {
     const { buffers, clock, state } = this.#deps
     const pods = all.filter(isBufferPod)
     const tallies = decided === undefined ? new Map<string, BufferTally>() : talliesOf(decided)
     const hosts = decided === undefined ? new Map<string, string>() : roomHosts(decided, isBufferPod)
-    // Nodes whose room is given up may go, and room that is kept may stand in the way of a move.
+    // Released room may free nodes, and kept room may block moves.
     if (state.buffers.decided(pods, hosts, clock.monotonic())) state.consolidation.bump()
     await inParallel(buffers.capacityBuffers.list(), parallelPatches, async (buffer) => {
-      await this.#write(buffer, tallies.get(keyOf(buffer)), signal)
+      await this.#write(buffer, tallies.get(keyOf(buffer.metadata)), signal)
     })
   }
 
@@ -83,6 +95,66 @@ function talliesOf({
   return tallies
 }
 
-function keyOf({ metadata: { name, namespace = '' } }: CapacityBuffer): string {
-  return `${namespace}/${name}`
+export const readyType = 'ReadyForProvisioning'
+const provisioningType = 'Provisioning'
+
+/** Placeholder pods of one buffer, by what the pass found for them. */
+interface BufferTally {
+  /** With room on nodes that exist or are on their way. */
+  readonly existing: number
+  /** For which nodes are launched. */
+  readonly launched: number
+  readonly failed: number
+}
+
+/** Condition Provisioning after a pass; undefined if it stays. */
+export function provisioningCondition(
+  buffer: CapacityBuffer,
+  tally: BufferTally | undefined,
+): NewCondition | undefined {
+  const type = provisioningType
+  const { replicas: desired = 0 } = buffer.status ?? {}
+  if (!isConditionTrue(buffer, readyType))
+    return {
+      type,
+      status: 'False',
+      reason: 'NotReadyForProvisioning',
+      message: 'The buffer is not ready for provisioning',
+    }
+  if (desired <= 0)
+    return { type, status: 'False', reason: 'BufferEmpty', message: 'The buffer has no replicas' }
+  if (tally === undefined) return undefined
+  const { existing, failed, launched } = tally
+  if (launched + failed > 0)
+    return {
+      type,
+      status: 'False',
+      reason: 'RequiresNewCapacity',
+      message: `New nodes are needed for ${launched} of ${desired} pods, and ${failed} cannot be placed`,
+    }
+  if (existing !== desired) return undefined
+  return {
+    type,
+    status: 'True',
+    reason: 'FitsExistingCapacity',
+    message: `There is room for all ${existing} pods on existing nodes`,
+  }
+}
+
+/** Replaces or adds the condition; returns the same list if nothing changes. */
+export function withCondition(
+  buffer: CapacityBuffer,
+  { type, status, reason = type, message = '' }: NewCondition,
+  nowMs: number,
+): readonly Condition[] {
+  const stored = buffer.status?.conditions ?? []
+  const old = conditionOf(buffer, type)
+  const { generation: observedGeneration = 0 } = buffer.metadata
+  const lastTransitionTime =
+    old === undefined || old.status !== status ? rfc3339(nowMs) : old.lastTransitionTime
+  const next: Condition = { type, status, reason, message, lastTransitionTime, observedGeneration }
+  if (old !== undefined && sameCondition(old, next)) return stored
+  return old === undefined
+    ? [...stored, next]
+    : stored.map((condition) => (condition.type === type ? next : condition))
 }

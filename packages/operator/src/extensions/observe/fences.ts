@@ -1,8 +1,8 @@
-/** The API server and the cloud of a process that only observes: they can be read, and nothing else. */
+/** API client and provider of a process that only observes: reads pass, writes are refused. */
 import { type EventRecorder, type KubeClient, KubeError } from '@tenon/kube'
 import { type CloudProvider, decorated, ProviderError } from '@tenon/provider'
 
-/** The client without its writes: they reject as what an account without the rights is told. */
+/** Writes reject as they would for a service account without permission. */
 export function readingClient(client: KubeClient): KubeClient {
   const refuse = (verb: string) => () =>
     Promise.reject(new KubeError('forbidden', 403, `${verb} was not sent: this process only observes`))
@@ -18,7 +18,7 @@ export function readingClient(client: KubeClient): KubeClient {
   }
 }
 
-/** Takes conditions that nobody is to see, as if they were written. */
+/** Pretends to write: buffers and requests are tracked, and no object changes. */
 export const unwrittenConditions: Pick<KubeClient, 'patch'> = {
   patch: <T>(_type: unknown, _key: unknown, patch: object) => Promise.resolve(patch as T),
 }
@@ -26,7 +26,6 @@ export const unwrittenConditions: Pick<KubeClient, 'patch'> = {
 /** Events are writes, too. */
 export const noEvents: EventRecorder = { record: () => undefined }
 
-/** The provider without what changes anything in the cloud. */
 export function readingProvider(provider: CloudProvider): CloudProvider {
   const refuse = (what: string) => () =>
     Promise.reject(new ProviderError('other', `the instance is not ${what}: this process only observes`))

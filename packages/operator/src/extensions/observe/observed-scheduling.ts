@@ -1,11 +1,15 @@
 /** Decides which nodes of observed NodePools would be launched, and launches none. */
+import { type Pod, sumOfPrices } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
+import type { Logger } from '@tenon/runtime'
+import { keyOf } from '../../state/pods/pods.ts'
+import { podsNoted } from '../../journal/entry.ts'
+import type { Journal } from '../../journal/journal.ts'
+import { podList, shortened } from '../../text.ts'
 import type { LaunchOutcome } from '../../provisioning/launcher.ts'
 import type { SchedulingInputs } from '../../provisioning/input/scheduling-input.ts'
 import type { DecisionMemory } from '../../provisioning/decision-memory.ts'
-import { shortened } from '../../text.ts'
 import type { PassDecider } from '../../decide/decider.ts'
-import type { ObservedLaunches } from './observed-launches.ts'
 import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
 
 interface Dependencies {
@@ -13,32 +17,84 @@ interface Dependencies {
   /** Of the observed NodePools. */
   readonly inputs: SchedulingInputs
   readonly decider: Pick<PassDecider, 'decide'>
-  readonly launches: ObservedLaunches
   readonly memory: Pick<DecisionMemory, 'failed'>
+  readonly journal: Pick<Journal, 'decided' | 'note'>
+  readonly logger: Logger
 }
 
 export class ObservedScheduling {
   readonly #deps: Dependencies
+  /** NodePool of the planned node, by UID of the pod. */
+  readonly #noted = new Map<string, string>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
   }
 
   async run(signal: AbortSignal): Promise<LaunchOutcome> {
-    const { decider, inputs, launches, memory, observed } = this.#deps
+    const { decider, inputs, memory, observed } = this.#deps
     if (!observed.isAny) return 'done'
     const input = await inputs.forPending(signal)
     if (input.pods.length === 0 || !input.hasEligiblePool) {
-      launches.note([], input.pods)
+      this.#note([], input.pods)
       return 'done'
     }
     const { claims } = await decider.decide(input, signal)
     signal.throwIfAborted()
-    launches.note(claims, input.pods)
+    this.#note(claims, input.pods)
     for (const claim of claims) for (const pod of claim.pods) memory.failed(pod, textOf(claim))
     return 'done'
   }
+
+  /**
+   * Records claims once, until their plan changes.
+   * @param pods all pending pods; others are forgotten.
+   */
+  #note(claims: readonly NewClaim[], pods: readonly Pod[]): void {
+    const waiting = new Set(pods.map(uidOf))
+    for (const uid of this.#noted.keys()) if (!waiting.has(uid)) this.#noted.delete(uid)
+    const fresh = claims.filter(({ nodePool, pods: own }) =>
+      own.some((pod) => this.#noted.get(uidOf(pod)) !== nodePool),
+    )
+    for (const { nodePool, pods: own } of fresh) for (const pod of own) this.#noted.set(uidOf(pod), nodePool)
+    if (fresh.length > 0) this.#record(fresh)
+  }
+
+  #record(claims: readonly NewClaim[]): void {
+    const { journal, logger } = this.#deps
+    const pods = claims.flatMap((claim) => claim.pods)
+    const { pricePerHour, unpriced } = sumOfPrices(claims.map((claim) => claim.pricePerHour))
+    const decision = journal.decided({
+      kind: 'decision',
+      reason: 'Provisioned',
+      message: `${claims.length} NodeClaim(s) would be created for ${pods.length} pod(s)`,
+      pods: podsNoted(pods.map(({ metadata }) => keyOf(metadata))),
+      pricePerHour: { before: 0, ...(unpriced === 0 && { after: pricePerHour }) },
+      observed: true,
+    })
+    for (const claim of claims)
+      journal.note({
+        kind: 'launch',
+        reason: 'Provisioned',
+        message: `A NodeClaim would be created for ${claim.pods.length} pod(s), of one of these types: ${shortened(claim.instanceTypes)}`,
+        nodePool: claim.nodePool,
+        pods: podsNoted(claim.pods.map(({ metadata }) => keyOf(metadata))),
+        pricePerHour: {
+          before: 0,
+          ...(claim.pricePerHour !== undefined && { after: claim.pricePerHour }),
+        },
+        decision,
+        observed: true,
+      })
+    logger.info('observed: nodeclaim(s) would be created', {
+      nodeclaims: claims.length,
+      Pods: podList(pods),
+      decision,
+    })
+  }
 }
+
+const uidOf = ({ metadata }: Pod): string => metadata.uid ?? keyOf(metadata)
 
 function textOf({ nodePool, instanceTypes }: NewClaim): string {
   return `NodePool ${nodePool} would launch a node for it (${shortened(instanceTypes)}), but is only observed`

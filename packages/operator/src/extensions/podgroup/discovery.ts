@@ -1,4 +1,4 @@
-/** `podgroup.discovery`: finds out which kinds of groups are served and may be read, also while running (gangs.md 7.1). */
+/** `podgroup.discovery`: watches the kinds of groups once they are served and may be read (gangs.md 7.1). */
 import {
   apiVersionOf,
   autoscalingKinds,
@@ -30,16 +30,16 @@ const groupOf: Readonly<Record<GroupSource, string>> = {
   request: autoscalingKinds.provisioningRequest.group,
 }
 
-/** What a server says of a kind; undefined when it did not answer. What may not be read need not be served. */
+/** Undefined if the request failed. */
 type Found = 'served' | 'absent' | 'forbidden' | undefined
 
 export class GroupDiscovery {
   readonly name = 'podgroup.discovery'
   readonly #deps: Dependencies
-  /** Versions of kinds that are read. */
+  /** Versions of kinds that are watched. */
   readonly #followed = new Set<string>()
-  /** Of which it was told that they may not be read. */
-  readonly #told = new Set<GroupSource>()
+  /** Sources that were reported as forbidden. */
+  readonly #warned = new Set<GroupSource>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -68,7 +68,7 @@ export class GroupDiscovery {
     return { kind: 'after', delayMs: isKnown ? lookAgainMs : retryMs }
   }
 
-  /** Requests are of no use without the templates of their pods. */
+  /** Requests need their pod templates, too. */
   async #lookForRequests(signal: AbortSignal): Promise<Found> {
     const { groupKinds, state } = this.#deps
     const type = autoscalingKinds.provisioningRequest
@@ -91,10 +91,10 @@ export class GroupDiscovery {
   #note(source: GroupSource, found: readonly Found[]): void {
     if (!found.every((each) => each === 'absent' || each === 'forbidden')) return
     this.#deps.state.podGroups.setAbsent(source)
-    if (found.includes('forbidden')) this.#tellForbidden(source)
+    if (found.includes('forbidden')) this.#warnForbidden(source)
   }
 
-  /** Asks for a kind that is not read yet, and reads it if it is served. */
+  /** Requests a kind that is not watched yet, and watches it if it is served. */
   async #look<T extends KubeObject>(
     type: ResourceType<T>,
     signal: AbortSignal,
@@ -107,7 +107,7 @@ export class GroupDiscovery {
     } catch (error) {
       signal.throwIfAborted()
       if (isKubeError(error, 'forbidden')) return 'forbidden'
-      // Of a kind that is not served kube-apiserver says so in plain words, without a Status.
+      // For a kind that is not served, kube-apiserver returns plain text without a Status.
       return isUnavailable(error) ? 'absent' : undefined
     }
     this.#followed.add(version)
@@ -115,8 +115,8 @@ export class GroupDiscovery {
     return 'served'
   }
 
-  /** Only where there are pods of such groups: without them nothing is missing. */
-  #tellForbidden(source: GroupSource): void {
+  /** Only if pods name such groups: otherwise nothing is missing. */
+  #warnForbidden(source: GroupSource): void {
     const { state } = this.#deps
     const hasPods = Array.from(state.podGroups.ids()).some((id) => state.podGroups.ref(id)?.source === source)
     if (hasPods)
@@ -127,8 +127,8 @@ export class GroupDiscovery {
   }
 
   #warn(source: GroupSource, message: string): void {
-    if (this.#told.has(source)) return
-    this.#told.add(source)
+    if (this.#warned.has(source)) return
+    this.#warned.add(source)
     this.#deps.logger.warn(message, { apiGroup: groupOf[source] })
   }
 }

@@ -1,97 +1,143 @@
-/** Opens the nodes of a group at one moment, as it could not run earlier anyway (gangs.md 7.3). */
-import type { NodeClaim } from '@tenon/api'
+/** Opens the nodes of a group together, as the group cannot run before all of them are open (gangs.md 7.3). */
+import {
+  type Node,
+  type NodeClaim,
+  ownValue,
+  type Pod,
+  podRequests,
+  sameTaint,
+  tolerates,
+  unregisteredTaint,
+} from '@tenon/api'
 import { type Clock, Listeners } from '@tenon/runtime'
-import type { ClusterState } from '../../state/cluster-state.ts'
-import { groupsOfClaim } from '../../state/pods/group-claims.ts'
-import type { GroupStanding } from './standing.ts'
-import type { GroupStrangers } from './group-strangers.ts'
+import type { OpeningHold } from '../../nodeclaim/lifecycle/registration.ts'
 import { canOpen } from '../../placement/standing-nominations.ts'
-
-interface Dependencies {
-  readonly state: Pick<ClusterState, 'nodeOf' | 'podGroups'>
-  readonly standing: GroupStanding
-  readonly strangers: GroupStrangers
-  readonly clock: Pick<Clock, 'now'>
-}
+import type { Settings } from '../../settings.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { startupTaintKind } from '../../state/nodes/state-node.ts'
+import { groupsOfClaim } from '../../state/pods/group-of-pod.ts'
+import { claimsOfGroup, groupDeadlineMs, standingOf } from './standing.ts'
 
 const pollMs = 1000
-/** Ordinary pods that would take the room are to have nodes of their own by then. */
-const strangersMs = { longest: 5000, poll: 100, pollMost: 500 } as const
+/** How long a group stays closed for pods outside groups to get nodes of their own, and how often that is checked. */
+const outsideMs = { longest: 5000, poll: 100, pollMost: 500 } as const
 
-/** Since when a group could open, and whether ordinary pods are in its way. */
+/** Since when a group could open, and whether pods outside groups would take its room. */
 interface Readiness {
   readonly sinceMs: number
-  readonly lookedMs: number
-  readonly areStrangersNear: boolean
+  readonly checkedMs: number
+  readonly isThreatened: boolean
 }
 
-export class GroupHold {
-  readonly #deps: Dependencies
-  /** Ids of groups whose claims were told to open. */
+export class GroupHold implements OpeningHold {
+  readonly #caches: Pick<Caches, 'nodeClaims'>
+  readonly #state: ClusterState
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #settings: Pick<Settings, 'registrationTimeoutMs'>
+  /** Ids of groups whose claims may open. */
   readonly #opening = new Set<string>()
   /** By id of the group. */
   readonly #ready = new Map<string, Readiness>()
-  /** Claims to ask for again after so long, or earlier. */
-  readonly due: Listeners<{ readonly name: string; readonly afterMs: number }> = new Listeners()
+  readonly due: OpeningHold['due'] = new Listeners()
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(
+    caches: Pick<Caches, 'nodeClaims'>,
+    state: ClusterState,
+    clock: Pick<Clock, 'now'>,
+    settings: Pick<Settings, 'registrationTimeoutMs'>,
+  ) {
+    this.#caches = caches
+    this.#state = state
+    this.#clock = clock
+    this.#settings = settings
   }
 
-  /** Milliseconds after which to ask again; 0 once the claim's Node may open. */
   waitMs(claim: NodeClaim): number {
-    const { clock, standing, state } = this.#deps
-    // Claims of a process that had the feature gate on are like others.
-    const groups = state.podGroups.isOn ? groupsOfClaim(claim) : []
+    // A claim of a process that had the feature gate on is ordinary without it.
+    const groups = this.#state.podGroups.isOn ? groupsOfClaim(claim) : []
     if (groups.length === 0) return 0
-    const leftMs = standing.deadlineMs(claim) - clock.now()
+    const leftMs = groupDeadlineMs(claim, this.#settings) - this.#clock.now()
     if (leftMs <= 0) return 0
     for (const { id } of groups) {
-      if (standing.of(id).isWhole && this.#allCanOpen(id)) continue
+      if (standingOf(this.#state, id).isWhole && this.#allCanOpen(id)) continue
       this.#opening.delete(id)
       this.#ready.delete(id)
       return Math.min(leftMs, pollMs)
     }
-    const kept = groups.find(({ id }) => this.#isKeptByStrangers(id))
-    if (kept !== undefined) {
-      // One that may open has the others ask: the more there are, the less often each need.
-      return Math.min(strangersMs.pollMost, strangersMs.poll * standing.claimsOf(kept.id).length)
+    const held = groups.find(({ id }) => this.#waitsForOthers(id))
+    if (held !== undefined) {
+      // The first claim that may open wakes the others, so each of many can ask less often.
+      return Math.min(outsideMs.pollMost, outsideMs.poll * claimsOfGroup(this.#caches, held.id).length)
     }
     for (const { id } of groups) this.#open(id)
     return 0
   }
 
-  /** Has the others of the group ask at once. */
   #open(id: string): void {
     this.#ready.delete(id)
     if (this.#opening.has(id)) return
     this.#opening.add(id)
-    for (const { metadata } of this.#deps.standing.claimsOf(id))
+    for (const { metadata } of claimsOfGroup(this.#caches, id))
       this.due.notify({ name: metadata.name, afterMs: 0 })
   }
 
-  /** Whether ordinary pods are to be bound to nodes of their own before those of the group open. */
-  #isKeptByStrangers(id: string): boolean {
+  /** Whether pods outside groups are to be bound to their own nodes before those of the group open. */
+  #waitsForOthers(id: string): boolean {
     if (this.#opening.has(id)) return false
-    const { clock, standing, state, strangers } = this.#deps
-    const now = clock.now()
+    const now = this.#clock.now()
     const known = this.#ready.get(id)
     const sinceMs = known?.sinceMs ?? now
-    if (now - sinceMs >= strangersMs.longest) return false
-    // Each of its claims asks.
-    if (known !== undefined && now - known.lookedMs < strangersMs.poll) return known.areStrangersNear
-    const claims = standing.claimsOf(id)
-    const nodes = claims.flatMap((claim) => state.nodeOf(claim) ?? [])
-    const areStrangersNear = strangers.areNear(claims, nodes)
-    this.#ready.set(id, { sinceMs, lookedMs: now, areStrangersNear })
-    return areStrangersNear
+    if (now - sinceMs >= outsideMs.longest) return false
+    // Every claim of the group asks.
+    if (known !== undefined && now - known.checkedMs < outsideMs.poll) return known.isThreatened
+    const isThreatened = wouldLoseRoom(this.#state, claimsOfGroup(this.#caches, id))
+    this.#ready.set(id, { sinceMs, checkedMs: now, isThreatened })
+    return isThreatened
   }
 
   #allCanOpen(id: string): boolean {
-    const { standing, state } = this.#deps
-    return standing.claimsOf(id).every((claim) => {
-      const node = state.nodeOf(claim)
+    return claimsOfGroup(this.#caches, id).every((claim) => {
+      const node = this.#state.nodeOf(claim)
       return node !== undefined && canOpen(node)
     })
   }
+}
+
+/**
+ * Whether a pod outside groups waits for another node and would fit on one of these claims: the scheduler tries it before
+ * the group, which then no longer fits (gangs.md 7.4).
+ */
+function wouldLoseRoom(state: ClusterState, claims: readonly NodeClaim[]): boolean {
+  const { plans, podGroups, pods } = state
+  const own = new Set(claims.map(({ metadata }) => metadata.name))
+  const nodes = claims.flatMap((claim) => state.nodeOf(claim) ?? [])
+  for (const [uid, { target }] of plans.entries()) {
+    if (target.kind === 'claim' && own.has(target.name)) continue
+    const pod = pods.unplaced(uid)
+    if (pod === undefined || podGroups.of(pod) !== undefined) continue
+    if (nodes.some((node) => fitsEmptyNode(state, node, pod))) return true
+  }
+  return false
+}
+
+/** Whether the pod would fit if the node were empty and open; rules about other pods are ignored. */
+function fitsEmptyNode(state: ClusterState, { metadata, spec, status }: Node, pod: Pod): boolean {
+  if (!state.isWellFormed(pod)) return false
+  const isSelected = Object.entries(pod.spec.nodeSelector ?? {}).every(
+    ([key, value]) => ownValue(metadata.labels, key) === value,
+  )
+  if (!isSelected) return false
+  const isTainted = (spec?.taints ?? []).some(
+    (taint) =>
+      taint.effect !== 'PreferNoSchedule' &&
+      !sameTaint(taint, unregisteredTaint) &&
+      startupTaintKind(taint, undefined, state.taintsOfCloud) === undefined &&
+      !(pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint)),
+  )
+  if (isTainted) return false
+  const allocatable = state.parsed(status?.allocatable)
+  return Object.entries(podRequests(pod.spec)).every(
+    ([name, amount]) => amount <= (ownValue(allocatable, name) ?? 0),
+  )
 }

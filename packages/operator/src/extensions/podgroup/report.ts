@@ -1,4 +1,4 @@
-/** Tells what becomes of groups: on the group's object, and on one of its pods (gangs.md 7.7). */
+/** Events and metrics of groups; events are recorded on the group's object and on its first pod (gangs.md 7.7). */
 import { isRequestPod, type KubeObject, type Pod } from '@tenon/api'
 import { renderPodReason, type SchedulingResult } from '@tenon/engine'
 import type { EventRecorder } from '@tenon/kube'
@@ -15,7 +15,6 @@ interface Dependencies {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Why claims of a group were released. */
 export type ReleaseReason = 'insufficient_capacity' | 'registration' | 'abandoned'
 
 interface GroupEvent {
@@ -38,7 +37,7 @@ export class GroupReport {
     this.#deps = deps
   }
 
-  /** Notes and tells what was decided about groups. */
+  /** Records what a decision found for groups. */
   decided({ claims, podGroups = [] }: Pick<SchedulingResult, 'claims' | 'podGroups'>): void {
     const { clock, metrics, state } = this.#deps
     state.podGroups.decided(podGroups, clock.now())
@@ -49,27 +48,27 @@ export class GroupReport {
       if (outcome.kind === 'placed') {
         metrics.groupDecisions.inc({ source, result: 'placed' })
         const own = claims.filter((claim) => claim.podGroups?.includes(outcome.id) === true)
-        if (own.length > 0) this.#tellLaunching(group, own.length, outcome.domain)
+        if (own.length > 0) this.#recordLaunching(group, own.length, outcome.domain)
         continue
       }
       const message = renderPodReason(outcome.reason)
       if (outcome.reason.kind === 'podGroupShort') {
-        this.#tell(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
+        this.#recordBoth(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
         continue
       }
       metrics.groupDecisions.inc({ source, result: 'refused' })
-      this.#tell(group, { type: 'Warning', reason: 'GroupNotPlaceable', message })
+      this.#recordBoth(group, { type: 'Warning', reason: 'GroupNotPlaceable', message })
     }
   }
 
-  /** Too few members of the group may run, and nothing is decided about them. */
+  /** Too few members exist to decide about the group. */
   isShort(group: KnownGroup, counts: { readonly members: number; readonly bound: number }): void {
     const { minCount, ref } = group
     const message = renderPodReason({ kind: 'podGroupShort', group: ref.id, minCount, ...counts })
-    this.#tell(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
+    this.#recordBoth(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
   }
 
-  /** Pods name a group that is not there, or cannot be read. */
+  /** Pods name a group that does not exist or is invalid. */
   doesNotExist(ref: GroupRef): void {
     const pod = this.#firstMember(ref)
     if (pod === undefined) return
@@ -81,15 +80,15 @@ export class GroupReport {
     this.#record(pod, event, [ref.id])
   }
 
-  #tellLaunching(group: KnownGroup, claims: number, domain: string | undefined): void {
+  #recordLaunching(group: KnownGroup, claims: number, domain: string | undefined): void {
     const where = domain === undefined ? '' : ` in ${group.topologyKey ?? ''} ${domain}`
     const message = `${claims} NodeClaim(s) are created${where}; their nodes open together once all are ready`
-    this.#tell(group, { type: 'Normal', reason: 'GroupLaunching', message })
+    this.#recordBoth(group, { type: 'Normal', reason: 'GroupLaunching', message })
   }
 
   /**
-   * @param claims how many were released.
-   * @param shortMs for how long the group had been without some of its claims.
+   * @param claims number of released claims.
+   * @param shortMs how long the group was incomplete.
    */
   released(id: string, reason: ReleaseReason, claims: number, shortMs: number): void {
     const { metrics, state } = this.#deps
@@ -99,7 +98,7 @@ export class GroupReport {
     const group = this.#groupOf(id)
     if (group === undefined) return
     const message = `${claims} NodeClaim(s) are deleted: ${releaseWords[reason]}`
-    this.#tell(group, { type: 'Warning', reason: 'GroupCapacityReleased', message })
+    this.#recordBoth(group, { type: 'Warning', reason: 'GroupCapacityReleased', message })
   }
 
   /** Enough members of the group have a node. */
@@ -117,9 +116,9 @@ export class GroupReport {
     return ref && podGroups.get(ref)
   }
 
-  #tell({ ref, object, uid }: KnownGroup, event: GroupEvent): void {
+  #recordBoth({ ref, object, uid }: KnownGroup, event: GroupEvent): void {
     const first = this.#firstMember(ref)
-    // Pods that stand for the room of a request are known to nobody.
+    // Placeholder pods of a request exist only in this process.
     for (const target of [object, ...(first === undefined || isRequestPod(first) ? [] : [first])])
       this.#record(target, event, [uid])
   }

@@ -1,6 +1,6 @@
 /**
- * Tells why groups wait that the scheduler says nothing of: pods whose group misses members, or does not exist, have no
- * condition at all (gangs.md 5.4).
+ * `podgroup.members`: records events for groups that the scheduler does not report on: pods whose group misses members, or
+ * does not exist, get no condition at all (gangs.md 5.4).
  */
 import { done, type ReconcileResult } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
@@ -15,7 +15,7 @@ interface Dependencies {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** The members of a group come one after the other, and it may come after them. */
+/** Members are created one after the other, and the group's object may come after them. */
 const settlingMs = 10_000
 const againMs = 5 * 60_000
 const pollMs = 1_000
@@ -24,7 +24,7 @@ export class SilentMembers implements ControllerSpec {
   readonly name = 'podgroup.members'
   readonly concurrency = { least: 1, most: 1 }
   readonly #deps: Dependencies
-  /** Since when a group is known to be short, by its id. */
+  /** Since when the group misses members, by its id. */
   readonly #since = new Map<string, number>()
 
   constructor(deps: Dependencies) {
@@ -52,14 +52,14 @@ export class SilentMembers implements ControllerSpec {
     )
     const bound = pods.filter(({ spec }) => (spec.nodeName ?? '') !== '').length
     const group = ref && podGroups.get(ref)
-    // Decisions tell of members that the scheduler has spoken about.
+    // Decisions report on pods that the scheduler has rejected.
     const isSilent =
       ref !== undefined && ref.source !== 'request' && waiting.length > 0 && !waiting.some(isProvisionable)
     if (!isSilent || podGroups.isAbsent(ref) || waiting.length + bound >= (group?.minCount ?? Infinity)) {
       this.#since.delete(id)
       return done
     }
-    // What is not known yet is not missing.
+    // Unknown is not missing.
     if (podGroups.problemOf(ref) === undefined && !podGroups.isKnown(ref))
       return { kind: 'after', delayMs: pollMs }
     const sinceMs = this.#since.get(id) ?? clock.now()

@@ -1,78 +1,100 @@
-/** How far the launches for a group have come (gangs.md 7.3). */
-import type { NodeClaim, Pod } from '@tenon/api'
+/** How far the launches for a group of pods have come (gangs.md 7.3). */
+import { isConditionTrue, type NodeClaim, type Pod } from '@tenon/api'
 import { type Caches, indexes } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
-import { groupsOfClaim } from '../../state/pods/group-claims.ts'
+import { groupsOfClaim } from '../../state/pods/group-of-pod.ts'
+import type { GroupFigures } from '../../metrics/metrics.ts'
 import type { Settings } from '../../settings.ts'
 
-interface Dependencies {
-  readonly caches: Pick<Caches, 'nodeClaims'>
-  readonly state: Pick<ClusterState, 'plans' | 'podGroups'>
-  readonly settings: Pick<Settings, 'registrationTimeoutMs'>
-}
-
-/** So long before the registration timeout of its first claim a group that is not ready is given up. */
+/** A group that is not ready is given up this long before the registration timeout of its first claim. */
 const marginMs = 5_000
 
 export interface Standing {
-  /** Members that have not ended, whether or not they have a node. */
+  /** Members that have not ended, with or without a node. */
   readonly members: readonly Pod[]
   readonly bound: number
-  /** Members that have no node and are planned for a claim or node that is there. */
+  /** Members without a node that are planned for a claim or node that exists. */
   readonly planned: number
-  /** Undefined when there is no such group any more. */
+  /** Undefined when the group no longer exists. */
   readonly minCount: number | undefined
-  /** Whether enough members run, or have a place on its way. */
+  /** Whether enough members are bound or planned. */
   readonly isWhole: boolean
 }
 
-export class GroupStanding {
-  readonly #deps: Dependencies
+export function standingOf(
+  { plans, podGroups }: Pick<ClusterState, 'plans' | 'podGroups'>,
+  id: string,
+): Standing {
+  const members = podGroups.members(id)
+  const bound = members.filter(hasNode).length
+  const planned = members.filter(
+    (pod) => !hasNode(pod) && plans.get(pod.metadata.uid ?? '') !== undefined,
+  ).length
+  const ref = podGroups.ref(id)
+  const minCount = ref && podGroups.get(ref)?.minCount
+  const isWhole = minCount !== undefined && bound + planned >= minCount
+  return { members, bound, planned, minCount, isWhole }
+}
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
+const hasNode = ({ spec }: Pod): boolean => (spec.nodeName ?? '') !== ''
 
-  of(id: string): Standing {
-    const { plans, podGroups } = this.#deps.state
-    const members = podGroups.members(id)
-    const hasNode = ({ spec }: Pod) => (spec.nodeName ?? '') !== ''
-    const bound = members.filter(hasNode).length
-    const planned = members.filter(
-      (pod) => !hasNode(pod) && plans.get(pod.metadata.uid ?? '') !== undefined,
-    ).length
+type Claims = Pick<Caches, 'nodeClaims'>
+
+/** Claims launched for the group that are not being deleted. */
+export function claimsOfGroup({ nodeClaims }: Claims, id: string): readonly NodeClaim[] {
+  return nodeClaims
+    .byIndex(indexes.byPodGroup, id)
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+}
+
+/** Calls the listener for a group when one of its claims changes, or when the group changes and has claims. */
+export function onGroupChange(
+  caches: Claims,
+  { podGroups }: Pick<ClusterState, 'podGroups'>,
+  listener: (id: string) => void,
+): void {
+  caches.nodeClaims.onChange(({ object }) => {
+    for (const { id } of groupsOfClaim(object)) listener(id)
+  })
+  podGroups.changes.add((id) => {
+    if (claimsOfGroup(caches, id).length > 0) listener(id)
+  })
+}
+
+/** When the group gives the claim up; Unix milliseconds. */
+export function groupDeadlineMs(
+  { metadata }: NodeClaim,
+  { registrationTimeoutMs }: Pick<Settings, 'registrationTimeoutMs'>,
+): number {
+  return Date.parse(metadata.creationTimestamp ?? '') + registrationTimeoutMs - marginMs
+}
+
+/** Groups that do not run yet, counted by source and phase (gangs.md 7.7). */
+export function groupFigures(
+  { nodeClaims }: Claims,
+  { podGroups }: Pick<ClusterState, 'podGroups'>,
+): readonly GroupFigures[] {
+  const counts = new Map<string, GroupFigures>()
+  for (const id of podGroups.ids()) {
     const ref = podGroups.ref(id)
     const minCount = ref && podGroups.get(ref)?.minCount
-    return {
-      members,
-      bound,
-      planned,
-      minCount,
-      isWhole: minCount !== undefined && bound + planned >= minCount,
-    }
+    if (ref === undefined || minCount === undefined) continue
+    const members = podGroups.members(id)
+    if (members.filter(hasNode).length >= minCount) continue
+    const claims = nodeClaims.byIndex(indexes.byPodGroup, id)
+    const all = (condition: string) => claims.every((claim) => isConditionTrue(claim, condition))
+    const phase =
+      claims.length === 0
+        ? members.length < minCount
+          ? 'waiting_for_members'
+          : 'pending'
+        : !all('Launched')
+          ? 'launching'
+          : all('Registered')
+            ? 'open'
+            : 'joining'
+    const key = `${ref.source} ${phase}`
+    counts.set(key, { source: ref.source, phase, groups: (counts.get(key)?.groups ?? 0) + 1 })
   }
-
-  /** Tells of groups whose claims change, and of those with claims of which something else does. */
-  onChange(listener: (id: string) => void): void {
-    const { caches, state } = this.#deps
-    caches.nodeClaims.onChange(({ object }) => {
-      for (const { id } of groupsOfClaim(object)) listener(id)
-    })
-    state.podGroups.changes.add((id) => {
-      if (this.claimsOf(id).length > 0) listener(id)
-    })
-  }
-
-  /** Claims launched for the group that stay. */
-  claimsOf(id: string): readonly NodeClaim[] {
-    return this.#deps.caches.nodeClaims
-      .byIndex(indexes.byPodGroup, id)
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-  }
-
-  /** When the claim is waited for no longer; Unix milliseconds. */
-  deadlineMs({ metadata }: NodeClaim): number {
-    const createdMs = Date.parse(metadata.creationTimestamp ?? '')
-    return createdMs + this.#deps.settings.registrationTimeoutMs - marginMs
-  }
+  return [...counts.values()]
 }

@@ -1,18 +1,19 @@
-/** Writes how it stands with a ProvisioningRequest (gangs.md 2.1). */
+/** Writes the status of ProvisioningRequests (gangs.md 2.1), and counts them by state. */
 import {
   autoscalingKinds,
   conditionOf,
   type NewCondition,
   type ProvisioningRequest,
+  requestClassNames,
+  requestClassOf,
+  requestStateOf,
   withRequestCondition,
 } from '@tenon/api'
 import { isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-
-interface Dependencies {
-  readonly client: Pick<KubeClient, 'patch'>
-  readonly clock: Pick<Clock, 'now'>
-}
+import type { RequestFigures } from '../../metrics/metrics.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { refOfRequest } from '../../state/pods/request-pods.ts'
 
 interface StatusChange {
   readonly condition: NewCondition
@@ -20,21 +21,23 @@ interface StatusChange {
 }
 
 export class RequestStatus {
-  readonly #deps: Dependencies
+  readonly #client: Pick<KubeClient, 'patch'>
+  readonly #clock: Pick<Clock, 'now'>
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(client: Pick<KubeClient, 'patch'>, clock: Pick<Clock, 'now'>) {
+    this.#client = client
+    this.#clock = clock
   }
 
   /**
-   * Writes a condition with the time of now, also when its status stays.
+   * Writes a condition with the current time, even if its status stays.
    * @returns false when the request has changed or gone meanwhile.
    */
   async write(request: ProvisioningRequest, change: StatusChange, signal: AbortSignal): Promise<boolean> {
-    return await this.#patch(request, change, rfc3339(this.#deps.clock.now()), signal)
+    return await this.#patch(request, change, rfc3339(this.#clock.now()), signal)
   }
 
-  /** The same; of a condition that only says the same in other words, the time stays. */
+  /** The same, but keeps the time if only the message changes. */
   async update(request: ProvisioningRequest, condition: NewCondition, signal: AbortSignal): Promise<boolean> {
     const old = conditionOf(request, condition.type)
     if (old?.status !== condition.status || old.reason !== condition.reason)
@@ -52,7 +55,7 @@ export class RequestStatus {
     const { name, namespace = '', resourceVersion = '' } = request.metadata
     const conditions = withRequestCondition(request, condition, at)
     try {
-      await this.#deps.client.patch(
+      await this.#client.patch(
         autoscalingKinds.provisioningRequest,
         { namespace, name },
         { status: { conditions, ...(details && { provisioningClassDetails: details }) } },
@@ -64,4 +67,17 @@ export class RequestStatus {
       throw error
     }
   }
+}
+
+export function requestFigures({ requests }: Pick<ClusterState, 'requests'>): readonly RequestFigures[] {
+  const counts = new Map<string, RequestFigures>()
+  for (const request of requests.list()) {
+    const of = requestClassOf(request.spec.provisioningClassName)
+    if (of === undefined) continue
+    const state = requestStateOf(request, requests.served(refOfRequest(request).id) !== undefined)
+    const key = `${of} ${state}`
+    const before = counts.get(key)?.requests ?? 0
+    counts.set(key, { class: requestClassNames[of], state, requests: before + 1 })
+  }
+  return [...counts.values()]
 }

@@ -1,14 +1,23 @@
-/** `vpa.prediction`: reads what VerticalPodAutoscalers will have pods ask for (buffers-and-dra.md 4). */
-import { type ResourceType, type VerticalPodAutoscaler, verticalPodAutoscalerKind } from '@tenon/api'
+/** `vpa.prediction`: reads the requests that VerticalPodAutoscalers will set on new pods (buffers-and-dra.md 4). */
+import {
+  type ContainerResourcePolicy,
+  ownValue,
+  parseResource,
+  parseResources,
+  type Resources,
+  type ResourceType,
+  type VerticalPodAutoscaler,
+  verticalPodAutoscalerKind,
+} from '@tenon/api'
 import { problemText } from '@tenon/engine'
 import { isKubeError, isUnavailable, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import { keyOf } from '../../state/pods/pods.ts'
 import { objectFields } from '../../state/kept-fields.ts'
-import type { PredictionTarget } from '../../state/pods/predictions.ts'
+import type { ContainerRequests, PredictionTarget } from '../../state/pods/predictions.ts'
 import type { SingletonSpec } from '../../controller.ts'
 import { inParallel } from '../../in-parallel.ts'
-import { predictedRequests } from './predicted-requests.ts'
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'get' | 'list'>
@@ -18,9 +27,9 @@ interface Dependencies {
 }
 
 const pollMs = 30_000
-/** The kind is not served, or there is no right to read it. */
+/** Poll interval while the kind is not served or may not be read. */
 const absentMs = 60_000
-/** What cannot be read for the moment holds nothing up for longer. */
+/** Predictions that cannot be read delay decisions no longer than this. */
 const unknownMs = 60_000
 const parallelReads = 10
 
@@ -28,7 +37,7 @@ export class VpaPredictions implements SingletonSpec {
   readonly name = 'vpa.prediction'
   readonly #deps: Dependencies
   readonly #openedMs: number
-  /** By `namespace/name`, the version that was last read to the end. */
+  /** Resource version that was last processed successfully, by `namespace/name`. */
   readonly #read = new Map<string, string>()
   #isForbidden = false
 
@@ -47,9 +56,9 @@ export class VpaPredictions implements SingletonSpec {
         state.predictions.known()
         return { kind: 'after', delayMs: absentMs }
       }
-      this.#keepOnly(new Set(found.map(keyOf)))
+      this.#keepOnly(new Set(found.map(({ metadata }) => keyOf(metadata))))
       const changed = found.filter(
-        (each) => this.#read.get(keyOf(each)) !== (each.metadata.resourceVersion ?? ''),
+        (each) => this.#read.get(keyOf(each.metadata)) !== (each.metadata.resourceVersion ?? ''),
       )
       const failures = await inParallel(changed, parallelReads, async (each) => {
         await this.#follow(each, signal)
@@ -61,7 +70,7 @@ export class VpaPredictions implements SingletonSpec {
     }
   }
 
-  /** @returns undefined where there can be none. */
+  /** @returns undefined if the kind is not served or may not be read. */
   async #list(signal: AbortSignal): Promise<readonly VerticalPodAutoscaler[] | undefined> {
     const { client, logger } = this.#deps
     try {
@@ -87,10 +96,10 @@ export class VpaPredictions implements SingletonSpec {
     for (const key of this.#read.keys()) if (!keys.has(key)) this.#read.delete(key)
   }
 
-  /** @throws what kept its target from being read, if that may be there. */
+  /** @throws if the target cannot be read but may exist. */
   async #follow(autoscaler: VerticalPodAutoscaler, signal: AbortSignal): Promise<void> {
     const { predictions } = this.#deps.state
-    const key = keyOf(autoscaler)
+    const key = keyOf(autoscaler.metadata)
     const containers = this.#predicted(autoscaler)
     const {
       creationTimestamp: createdAt = '',
@@ -105,7 +114,7 @@ export class VpaPredictions implements SingletonSpec {
     }
     const target = await this.#targetOf(autoscaler, signal)
     if (target === undefined) {
-      // It is looked for again the next time.
+      // Retried by the next run.
       predictions.drop(key)
       this.#read.delete(key)
       return
@@ -114,7 +123,7 @@ export class VpaPredictions implements SingletonSpec {
     this.#read.set(key, resourceVersion)
   }
 
-  /** One that cannot be read predicts nothing, and stands in the way of no other. */
+  /** An invalid object predicts nothing, and does not affect others. */
   #predicted(autoscaler: VerticalPodAutoscaler): ReturnType<typeof predictedRequests> {
     const { name, namespace = '' } = autoscaler.metadata
     try {
@@ -128,7 +137,7 @@ export class VpaPredictions implements SingletonSpec {
     }
   }
 
-  /** @returns undefined when there is no such object, no such kind, or no right to read it (trap 50). */
+  /** @returns undefined if there is no such object, no such kind, or no permission to read it (trap 50). */
   async #targetOf(
     { metadata, spec }: VerticalPodAutoscaler,
     signal: AbortSignal,
@@ -146,7 +155,7 @@ export class VpaPredictions implements SingletonSpec {
   }
 }
 
-/** The kind, by the plural that kinds are named with nearly without exception. */
+/** Guesses the plural by the rule that nearly all kinds follow. */
 function typeOf(apiVersion: string, kind: string): ResourceType {
   const [version = '', group = ''] = apiVersion.split('/').toReversed()
   const singular = kind.toLowerCase()
@@ -158,6 +167,50 @@ function typeOf(apiVersion: string, kind: string): ResourceType {
   return { group, version, kind, plural, namespaced: true }
 }
 
-function keyOf({ metadata: { name, namespace = '' } }: VerticalPodAutoscaler): string {
-  return `${namespace}/${name}`
+const off = 'Off'
+const usuallyControlled = ['cpu', 'memory']
+
+/**
+ * Requests by container; empty if the autoscaler does not change new pods.
+ * @throws RangeError if an amount is not a quantity.
+ */
+export function predictedRequests({ spec, status }: VerticalPodAutoscaler): readonly ContainerRequests[] {
+  if (spec?.targetRef === undefined || spec.updatePolicy?.updateMode === off) return []
+  const policies = new Map(
+    (spec.resourcePolicy?.containerPolicies ?? []).map((policy) => [policy.containerName ?? '', policy]),
+  )
+  return (status?.recommendation?.containerRecommendations ?? []).flatMap(({ containerName, target }) => {
+    const policy = policies.get(containerName) ?? policies.get('*')
+    if (policy?.mode === off) return []
+    const requests = boosted(
+      allowed(parseResources(target), policy),
+      (policy?.startupBoost ?? spec.startupBoost)?.cpu,
+    )
+    return Object.keys(requests).length === 0 ? [] : [{ container: containerName, requests }]
+  })
+}
+
+/** The recommendation for the controlled resources, within minAllowed and maxAllowed. */
+function allowed(target: Resources, policy: ContainerResourcePolicy | undefined): Resources {
+  const [least, most] = [parseResources(policy?.minAllowed), parseResources(policy?.maxAllowed)]
+  return Object.fromEntries(
+    (policy?.controlledResources ?? usuallyControlled).flatMap((name) => {
+      const amount = ownValue(target, name)
+      if (amount === undefined) return []
+      const raised = Math.max(amount, ownValue(least, name) ?? amount)
+      return [[name, Math.min(raised, ownValue(most, name) ?? raised)]]
+    }),
+  )
+}
+
+type CpuBoost = NonNullable<ContainerResourcePolicy['startupBoost']>['cpu']
+
+/** A boost may exceed maxAllowed. */
+function boosted(requests: Resources, boost: CpuBoost): Resources {
+  const cpu = ownValue(requests, 'cpu')
+  if (cpu === undefined || boost === undefined) return requests
+  if (boost.type === 'Factor') return { ...requests, cpu: cpu * Math.max(1, Math.trunc(boost.factor ?? 1)) }
+  if (boost.type === 'Quantity' && boost.quantity !== undefined)
+    return { ...requests, cpu: cpu + parseResource('cpu', boost.quantity) }
+  return requests
 }

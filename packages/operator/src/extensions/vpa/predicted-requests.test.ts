@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { ContainerResourcePolicy, ResourceList, VerticalPodAutoscaler } from '@tenon/api'
-import { predictedRequests } from './predicted-requests.ts'
+import { predictedRequests } from './controller.ts'
 
 type Spec = NonNullable<VerticalPodAutoscaler['spec']>
 

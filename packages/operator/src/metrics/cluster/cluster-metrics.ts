@@ -1,23 +1,23 @@
-/** Families of the state of the cluster: what it has, what it uses, how long pods wait (operations.md 9.2). */
+/** Metrics of the cluster: nodes, NodePools and pods (operations.md 9.2). */
 import type { Gauge, Histogram, Registry, Summary } from 'prom-client'
 import { clusterRows } from './cluster-rows.ts'
 import { Families } from '../families.ts'
-import type { KeptGauge, KeptSource } from '../kept-gauge.ts'
-import type { LiveGauge, LiveSeries } from '../live-gauge.ts'
-import { nodeLabelKeys, nodeLabelNames } from './node-labels.ts'
+import type { KeptGauge, KeptSource } from '../gauges.ts'
+import type { LiveGauge, LiveSeries } from '../gauges.ts'
+import { ownValue, setOwn, wellKnownLabels } from '@tenon/api'
 
 export interface ClusterMetricsOptions {
   readonly detail: 'full' | 'reduced'
   /** Label keys that the provider adds to the well-known ones. */
   readonly providerLabels: readonly string[]
   readonly nowMs: () => number
-  /** Absent where nobody follows pods: their families show nothing. */
+  /** Without it, the families of pods are empty. */
   readonly podFigures?: PodFigures
 }
 
-/** There is a series for each of a node's resources, in each family but the last. */
+/** One series for each resource of a node, except in the last family. */
 export interface NodeFamilies {
-  /** Label keys of nodes by the label of the metric. */
+  /** Label keys of nodes by metric label. */
   readonly labelKeys: ReadonlyMap<string, readonly string[]>
   readonly allocatable: KeptGauge
   readonly systemOverhead: KeptGauge
@@ -28,7 +28,7 @@ export interface NodeFamilies {
   readonly currentLifetime: KeptGauge
 }
 
-/** There is a series for each pod that they concern. */
+/** One series for each pod. */
 export interface PodFamilies {
   readonly state: KeptGauge
   readonly unstarted: LiveGauge
@@ -39,8 +39,7 @@ export interface PodFamilies {
 }
 
 /**
- * What the families of pods show when somebody looks: how long pods have been waiting for what they have not got,
- * by family and no pod twice in one, and what has changed about where they are.
+ * Series of pods at a scrape: waiting times, each pod at most once in a family, and changed states.
  */
 export type PodFigures = KeptSource & {
   readonly [Family in keyof Omit<PodFamilies, 'state'>]: () => Iterable<LiveSeries>
@@ -56,9 +55,9 @@ export class ClusterMetrics {
   readonly podBound: Histogram
   readonly podProvisioningBound: Histogram
   readonly podProvisioningStartup: Histogram
-  /** Absent with reduced detail. */
+  /** Undefined with reduced detail. */
   readonly nodes: NodeFamilies | undefined
-  /** Absent with reduced detail. */
+  /** Undefined with reduced detail. */
   readonly pods: PodFamilies | undefined
 
   constructor(registry: Registry, options: ClusterMetricsOptions) {
@@ -97,4 +96,64 @@ export class ClusterMetrics {
       undecided: age('provisioning_scheduling_undecided', 'undecided'),
     }
   }
+}
+
+/** Names beside those that come from labels. */
+const own = ['node_name', 'phase', 'managed']
+
+/**
+ * Label keys of nodes by the label of the metric that shows them, in order. Of two keys with the same end
+ * the first one that a node has counts.
+ * @param providerLabels keys that the provider adds to the core's.
+ */
+function nodeLabelKeys(providerLabels: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const keys = new Map<string, readonly string[]>()
+  for (const key of new Set([...wellKnownLabels, ...providerLabels])) {
+    const [, end, ...rest] = key.split('/')
+    if (end === undefined || rest.length > 0) continue
+    const name = end.toLowerCase().replaceAll('-', '_')
+    // Others than these cannot be names of labels, and would keep the rest from being shown.
+    if (!/^[a-z_][a-z0-9_]*$/.test(name) || own.includes(name) || name === 'resource_type') continue
+    keys.set(name, [...(keys.get(name) ?? []), key])
+  }
+  return keys
+}
+
+/** Names of all labels of series about nodes. */
+export function nodeLabelNames(providerLabels: readonly string[]): readonly string[] {
+  return [...own, ...nodeLabelKeys(providerLabels).keys()]
+}
+
+/** The labels of one node; one without a value is empty. */
+export function nodeLabelValues(
+  keys: ReadonlyMap<string, readonly string[]>,
+  node: {
+    readonly name: string
+    readonly phase: string
+    readonly isManaged: boolean
+    readonly labels: Readonly<Record<string, string>>
+  },
+): Readonly<Record<string, string>> {
+  const values: Record<string, string> = {
+    node_name: node.name,
+    phase: node.phase,
+    managed: String(node.isManaged),
+  }
+  for (const [name, from] of keys)
+    setOwn(
+      values,
+      name,
+      ownValue(node.labels, from.find((key) => ownValue(node.labels, key) !== undefined) ?? '') ?? '',
+    )
+  return values
+}
+
+/** A resource as metrics spell it: `ephemeral_storage`, `nvidia.com/gpu`. */
+export function resourceLabel(resource: string): string {
+  return resource.toLowerCase().replaceAll('-', '_')
+}
+
+/** An amount in canonical units as metrics show it: cores for `cpu`. */
+export function shownAmount(resource: string, amount: number): number {
+  return resource === 'cpu' ? amount / 1000 : amount
 }

@@ -1,4 +1,4 @@
-/** Metrics of what is in the cluster; absent without observability (operations.md 9.2). */
+/** Metrics of the cluster; only with clusterStateObservability (operations.md 9.2). */
 import { durationBuckets, type MetricRow, prefixed } from '../rows.ts'
 
 const pod = ['name', 'namespace']
@@ -165,5 +165,4 @@ const pods: readonly MetricRow[] = [
   },
 ]
 
-/** Families of the state of the cluster. */
 export const clusterRows: readonly MetricRow[] = prefixed('karpenter_', [...pools, ...nodes, ...pods])

@@ -1,63 +1,56 @@
-/** What the families of pods show: where pods are, and how long they have been waiting (operations.md 9.2). */
-import type { Node, NodeClaim, Pod } from '@tenon/api'
+/** State of pods for their metrics: where they are, and how long they have been waiting (operations.md 9.2). */
+import { labels as labelKeys, type Node, ownValue, type Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { PodFigures } from './cluster-metrics.ts'
-import type { KeptGauge } from '../kept-gauge.ts'
-import type { LiveSeries } from '../live-gauge.ts'
-import type { PodDecision, PodDecisions } from '../../state/pods/pod-decisions.ts'
-import { keyOf } from '../../state/pods/pods.ts'
-import { areSame, podLabels } from './pod-labels.ts'
+import type { KeptGauge, LiveSeries } from '../gauges.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import type { PodDecision } from '../../state/pods/pod-decisions.ts'
+import { isPodReady, keyOf } from '../../state/pods/pods.ts'
 import type { Caches } from '../../state/caches.ts'
 
-interface Dependencies {
-  readonly caches: { readonly nodes: Pick<Caches['nodes'], 'get'> }
-  readonly state: {
-    readonly podDecisions: Pick<PodDecisions, 'get'>
-    claimOf(node: Node): NodeClaim | undefined
-  }
-  readonly clock: Pick<Clock, 'now'>
-}
-
-/** A pod that this process saw in phase Pending, until it has become ready or has ended. */
+/** A pod that this process saw in phase Pending, until it is Ready or has ended. */
 export interface StartingPod {
-  /** What its series say of it. */
   readonly labels: { readonly name: string; readonly namespace: string }
   readonly createdMs: number
-  /** Whether it has yet to leave phase Pending. */
+  /** Whether it is still in phase Pending. */
   isPending: boolean
-  /** Whether it was seen without a node. */
   readonly wasUnbound: boolean
-  /** Since it was seen with a node, its waiting times stand still. */
+  /** When it was seen bound: waiting times stop there. */
   bound?: { readonly atMs: number; readonly schedulableMs: number | undefined }
-  /** What was decided about it, once the state remembers it no more. */
+  /** The decision about it, once the state has forgotten it. */
   decision?: PodDecision
 }
 
-/** Made before the families and before who follows pods: the one reads what the other notes. */
+/** Written by PodMetrics, and read by the metric families, which are created before. */
 export class FollowedPods implements PodFigures {
-  readonly #deps: Dependencies
+  readonly #nodes: Pick<Caches['nodes'], 'get'>
+  readonly #state: Pick<ClusterState, 'claimOf' | 'podDecisions'>
+  readonly #clock: Pick<Clock, 'now'>
   /** By UID. */
   readonly starting = new Map<string, StartingPod>()
-  /** What is shown of each pod, by key. */
+  /** Labels shown for each pod, by key. */
   readonly #labels = new Map<string, Readonly<Record<string, string>>>()
-  /** Pods that may have to show something else, by UID. */
+  /** Pods whose labels may have changed, by UID. */
   readonly #changed = new Map<string, Pod>()
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(
+    nodes: Pick<Caches['nodes'], 'get'>,
+    state: Pick<ClusterState, 'claimOf' | 'podDecisions'>,
+    clock: Pick<Clock, 'now'>,
+  ) {
+    this.#nodes = nodes
+    this.#state = state
+    this.#clock = clock
   }
 
-  /** Whether something is shown of where the pod is. */
   isShown(pod: Pod): boolean {
     return this.#labels.has(keyOf(pod.metadata))
   }
 
-  /** The pod may have to show something else. */
   change(pod: Pod): void {
     this.#changed.set(uidOf(pod), pod)
   }
 
-  /** The pod is gone. */
   forget(pod: Pod): void {
     const uid = uidOf(pod)
     this.starting.delete(uid)
@@ -65,9 +58,8 @@ export class FollowedPods implements PodFigures {
     this.#labels.delete(keyOf(pod.metadata))
   }
 
-  /** What was decided about a pod. */
   decisionOf(uid: string, { decision }: StartingPod): PodDecision {
-    return decision ?? this.#deps.state.podDecisions.get(uid)
+    return decision ?? this.#state.podDecisions.get(uid)
   }
 
   *unbound(): Generator<LiveSeries, void, undefined> {
@@ -102,17 +94,16 @@ export class FollowedPods implements PodFigures {
     }
   }
 
-  /** A copy: a pod that comes back under its name while this is read would be in it twice. */
+  /** A copy: a pod that is recreated during a scrape would appear twice. */
   #allStarting(): readonly (readonly [string, StartingPod])[] {
     return [...this.starting]
   }
 
   #age(labels: StartingPod['labels'], sinceMs: number, untilMs?: number): LiveSeries {
-    // As shared labels, the text of which is made once for all series of the pod.
-    return { labels: {}, shared: labels, value: seconds(sinceMs, untilMs ?? this.#deps.clock.now()) }
+    // Text of shared labels is rendered once for all series of the pod.
+    return { labels: {}, shared: labels, value: seconds(sinceMs, untilMs ?? this.#clock.now()) }
   }
 
-  /** Shows of each pod that has changed where it is. */
   *bringUpToDate(gauge: KeptGauge): Generator<undefined, void, undefined> {
     for (const [uid, pod] of this.#changed) {
       this.#changed.delete(uid)
@@ -122,10 +113,9 @@ export class FollowedPods implements PodFigures {
   }
 
   #showState(gauge: KeptGauge, pod: Pod): void {
-    const { caches, state } = this.#deps
     const name = pod.spec.nodeName ?? ''
-    const node = name === '' ? undefined : caches.nodes.get({ name })
-    const isManaged = node !== undefined && state.claimOf(node) !== undefined
+    const node = name === '' ? undefined : this.#nodes.get({ name })
+    const isManaged = node !== undefined && this.#state.claimOf(node) !== undefined
     const labels = podLabels(pod, { node, isManaged })
     const key = keyOf(pod.metadata)
     if (areSame(this.#labels.get(key), labels)) return
@@ -136,7 +126,57 @@ export class FollowedPods implements PodFigures {
 
 export const uidOf = ({ metadata }: Pod): string => metadata.uid ?? keyOf(metadata)
 
-/** Seconds between two moments in Unix milliseconds, none below zero. */
+/** Seconds between two times in Unix milliseconds, at least 0. */
 export function seconds(fromMs: number, untilMs: number): number {
   return Math.max(0, untilMs - fromMs) / 1000
+}
+
+interface PodPlace {
+  readonly node: Node | undefined
+  readonly isManaged: boolean
+}
+
+/** Labels of `karpenter_pods_state`; unknown values are empty. */
+function podLabels(pod: Pod, { node, isManaged }: PodPlace): Readonly<Record<string, string>> {
+  const { metadata, spec, status } = pod
+  const nodeName = spec.nodeName ?? ''
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? '',
+    owner: ownerPath(pod),
+    node: nodeName,
+    scheduled: String(nodeName !== ''),
+    ...nodeLabelsOf(node),
+    phase: status?.phase ?? '',
+    ready: String(isPodReady(pod)),
+    managed: String(isManaged),
+  }
+}
+
+/** Labels of the node in series of pods. */
+export function nodeLabelsOf(node: Node | undefined): Readonly<Record<string, string>> {
+  const tags = node?.metadata.labels ?? {}
+  return {
+    nodepool: tags[labelKeys.nodePool] ?? '',
+    zone: tags[labelKeys.zone] ?? '',
+    arch: tags[labelKeys.arch] ?? '',
+    capacity_type: tags[labelKeys.capacityType] ?? '',
+    instance_type: tags[labelKeys.instanceType] ?? '',
+  }
+}
+
+/** API path of the first owner, assuming a regular plural. */
+function ownerPath({ metadata }: Pod): string {
+  const [owner] = metadata.ownerReferences ?? []
+  if (owner === undefined) return ''
+  return `/apis/${owner.apiVersion}/namespaces/${metadata.namespace ?? ''}/${owner.kind.toLowerCase()}s/${owner.name}`
+}
+
+export function areSame(
+  a: Readonly<Record<string, string>> | undefined,
+  b: Readonly<Record<string, string>>,
+): boolean {
+  if (a === undefined) return false
+  for (const name in b) if (ownValue(a, name) !== ownValue(b, name)) return false
+  return true
 }

@@ -1,10 +1,10 @@
-/** `metrics.nodepool`: what NodePools may have, have and cost (operations.md 9.2). */
+/** `metrics.nodepool`: limits, usage and cost of NodePools (operations.md 9.2). */
 import type { CloudProvider } from '@tenon/provider'
 import { type NodePool, type ResourceList } from '@tenon/api'
 import type { ReconcileResult } from '@tenon/kube'
 import type { ClusterMetrics } from './cluster-metrics.ts'
-import type { KeptGauge } from '../kept-gauge.ts'
-import { resourceLabel, shownAmount } from './node-labels.ts'
+import type { KeptGauge } from '../gauges.ts'
+import { resourceLabel, shownAmount } from './cluster-metrics.ts'
 import { managedPool } from '../../state/nodepools/managed-pool.ts'
 import type { SingletonSpec } from '../../controller.ts'
 import type { Caches } from '../../state/caches.ts'
@@ -19,7 +19,7 @@ interface Dependencies {
 
 const periodMs = 10_000
 
-/** Shows a NodePool as long as it exists; one that stays the same is not read again. */
+/** Recomputes only NodePools that changed. */
 export class NodePoolMetrics implements SingletonSpec {
   readonly name = 'metrics.nodepool'
   readonly #deps: Dependencies

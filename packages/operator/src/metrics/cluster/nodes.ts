@@ -1,13 +1,21 @@
 /** `metrics.node`: what nodes have, what is used of it, and how old they are (operations.md 9.2). */
-import { accumulate, type Container, difference, ownValue, type Pod, type Resources } from '@tenon/api'
+import {
+  accumulate,
+  type Container,
+  difference,
+  ownValue,
+  parseResources,
+  type Pod,
+  podRequests,
+  type Resources,
+} from '@tenon/api'
 import type { ReconcileResult } from '@tenon/kube'
 import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import { sliceMs } from '../../slice.ts'
 import type { ClusterMetrics, NodeFamilies } from './cluster-metrics.ts'
-import type { KeptSeries } from '../kept-gauge.ts'
-import { nodeLabelValues, resourceLabel, shownAmount } from './node-labels.ts'
-import { isOfItsLife } from '../../state/nodes/claim-changes.ts'
-import { podLimits } from '../../state/pods/pod-limits.ts'
+import type { KeptSeries } from '../gauges.ts'
+import { nodeLabelValues, resourceLabel, shownAmount } from './cluster-metrics.ts'
+import { isLifecycleChange } from '../../state/nodes/node-changes.ts'
 import { isDaemonPod, isTerminal } from '../../state/pods/pods.ts'
 import { isTracked, joined, labelsOf, type StateNode } from '../../state/nodes/state-node.ts'
 import type { SingletonSpec } from '../../controller.ts'
@@ -24,13 +32,13 @@ interface Dependencies {
 
 const periodMs = 5000
 
-/** What one node adds to the utilization of the cluster. */
+/** Share of one node in the utilization of the cluster. */
 interface Share {
   readonly allocatable: Resources
   readonly requests: Resources
 }
 
-/** Reads the nodes again that changed, or whose pods did. */
+/** Recomputes nodes that changed, or whose pods did. */
 export class NodeMetrics implements SingletonSpec {
   readonly name = 'metrics.node'
   readonly #deps: Dependencies
@@ -38,7 +46,7 @@ export class NodeMetrics implements SingletonSpec {
   readonly #changed = new Set<string>()
   readonly #shares = new Map<string, Share>()
   #utilized: ReadonlySet<string> = new Set()
-  /** By containers, which cached pods of one workload share with all that counts beside them. */
+  /** Memo by containers, which cached pods of one workload share. */
   readonly #podLimits = new WeakMap<readonly Container[], Resources>()
 
   constructor(deps: Dependencies) {
@@ -48,7 +56,7 @@ export class NodeMetrics implements SingletonSpec {
       this.#changed.add(object.metadata.name)
     })
     caches.nodeClaims.onChange((change) => {
-      const node = isOfItsLife(change) ? state.nodeOf(change.object) : undefined
+      const node = isLifecycleChange(change) ? state.nodeOf(change.object) : undefined
       if (node !== undefined) this.#changed.add(node.metadata.name)
     })
     caches.pods.onChange((change) => {
@@ -174,4 +182,29 @@ function seriesOf(amounts: Resources, shared: Readonly<Record<string, string>>):
     shared,
     value: shownAmount(name, amount),
   }))
+}
+
+/**
+ * Limits of one pod, with `pods: 1`, computed like requests; overhead counts only for limited resources.
+ * @throws RangeError when a quantity is malformed.
+ */
+export function podLimits({ spec }: Pod): Resources {
+  const { overhead, initContainers, ...rest } = spec
+  const limits = podRequests({
+    ...rest,
+    containers: spec.containers.map(askingForLimits),
+    ...(initContainers && { initContainers: initContainers.map(askingForLimits) }),
+    ...(spec.resources && { resources: { requests: spec.resources.limits ?? {} } }),
+  })
+  const extra = Object.entries(parseResources(overhead)).filter(
+    ([name]) => ownValue(limits, name) !== undefined,
+  )
+  return {
+    ...limits,
+    ...Object.fromEntries(extra.map(([name, amount]) => [name, (ownValue(limits, name) ?? 0) + amount])),
+  }
+}
+
+function askingForLimits({ resources, ...container }: Container): Container {
+  return { ...container, ...(resources?.limits && { resources: { requests: resources.limits } }) }
 }

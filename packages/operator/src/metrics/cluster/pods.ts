@@ -1,13 +1,19 @@
-/** `metrics.pod`: where pods are, and how long they wait for a node and to be ready (operations.md 9.2). */
-import { type Node, type NodeClaim, type Pod, type PodCondition } from '@tenon/api'
+/** `metrics.pod`: where pods are, and how long they wait until they are bound and Ready (operations.md 9.2). */
+import type { Node, NodeClaim, Pod, PodCondition } from '@tenon/api'
 import type { Change, ReconcileResult } from '@tenon/kube'
 import { type Clock, inSlices, type Turns } from '@tenon/runtime'
 import type { SingletonSpec } from '../../controller.ts'
 import { sliceMs } from '../../slice.ts'
 import type { ClusterMetrics } from './cluster-metrics.ts'
-import { type FollowedPods, seconds, type StartingPod, uidOf } from './followed-pods.ts'
-import { isTerminal, keyOf } from '../../state/pods/pods.ts'
-import { areSame, isReady, nodeLabelsOf } from './pod-labels.ts'
+import {
+  areSame,
+  type FollowedPods,
+  nodeLabelsOf,
+  seconds,
+  type StartingPod,
+  uidOf,
+} from './followed-pods.ts'
+import { isPodReady, isTerminal, keyOf } from '../../state/pods/pods.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
@@ -16,7 +22,6 @@ interface Dependencies {
   readonly state: Pick<ClusterState, 'isWellFormed' | 'nodeOf' | 'podDecisions' | 'podsOn'>
   readonly clock: Clock
   readonly turns: Turns
-  /** What is noted here, for the families to show. */
   readonly followed: FollowedPods
   readonly metrics: Pick<
     ClusterMetrics,
@@ -26,7 +31,7 @@ interface Dependencies {
 
 const periodMs = 30_000
 
-/** Follows every pod. What its series say is worked out when somebody looks, and every 30 s. */
+/** Tracks every pod. Series are computed at each scrape, and every 30 s. */
 export class PodMetrics implements SingletonSpec {
   readonly name = 'metrics.pod'
   readonly #deps: Dependencies
@@ -45,7 +50,7 @@ export class PodMetrics implements SingletonSpec {
         this.#drop(object)
         return
       }
-      // One that could not be read, and can be again, is not shown yet although nothing of that has changed.
+      // A pod that was malformed before is not shown yet, although its labels are unchanged.
       if (isShowing && !(followed.isShown(object) && looksTheSame(change))) followed.change(object)
       this.#wait(object)
     })
@@ -70,7 +75,7 @@ export class PodMetrics implements SingletonSpec {
   }
 
   #nodeChanged({ metadata }: Node): void {
-    // Those that were not seen yet will be, with their node as it is then.
+    // Others will be shown with their node as it is then.
     const { followed, state } = this.#deps
     for (const pod of state.podsOn(metadata.name)) if (followed.isShown(pod)) followed.change(pod)
   }
@@ -86,7 +91,7 @@ export class PodMetrics implements SingletonSpec {
     metrics.pods?.state.drop(keyOf(pod.metadata))
   }
 
-  /** Notes what the pod is waiting for, and how long it had been for what it has got now. */
+  /** Tracks the waiting times of the pod. */
   #wait(pod: Pod): void {
     const uid = uidOf(pod)
     const isPending = pod.status?.phase === 'Pending'
@@ -101,7 +106,7 @@ export class PodMetrics implements SingletonSpec {
     if (isPending) this.#pending(pod, uid, starting)
     else if (starting.isPending) this.#leftPending(pod, uid, starting)
     if (isTerminal(pod)) this.#deps.followed.starting.delete(uid)
-    else if (!isPending && isReady(pod)) this.#started(pod, uid, starting)
+    else if (!isPending && isPodReady(pod)) this.#started(pod, uid, starting)
   }
 
   #pending(pod: Pod, uid: string, starting: StartingPod): void {
@@ -131,7 +136,7 @@ export class PodMetrics implements SingletonSpec {
   }
 }
 
-/** Whether what a pod's series shows of itself stays, as nearly always while it runs. */
+/** Whether the labels of the pod stay, as nearly always while it runs. */
 function looksTheSame(change: Change<Pod>): boolean {
   if (change.kind !== 'updated') return false
   const { old, object } = change
@@ -139,7 +144,7 @@ function looksTheSame(change: Change<Pod>): boolean {
     old.spec === object.spec &&
     old.metadata.ownerReferences === object.metadata.ownerReferences &&
     old.status?.phase === object.status?.phase &&
-    isReady(old) === isReady(object)
+    isPodReady(old) === isPodReady(object)
   )
 }
 
@@ -151,7 +156,7 @@ function conditionOf({ status }: Pod, type: string): PodCondition | undefined {
   return status?.conditions?.find((condition) => condition.type === type)
 }
 
-/** When the condition became True; undefined while it is not. */
+/** When the condition became True; undefined otherwise. */
 function transitionMs(condition: PodCondition | undefined): number | undefined {
   const ms = condition?.status === 'True' ? Date.parse(condition.lastTransitionTime ?? '') : Number.NaN
   return Number.isNaN(ms) ? undefined : ms

@@ -1,30 +1,48 @@
 /**
- * `operatorpkg.KIND.status`: tells how the conditions of objects of one kind change, in metrics and events,
- * and how the objects go (operations.md 9.3, 10). Reads only, and every object, whoever manages it.
+ * `operatorpkg.KIND.status`: metrics and events of the conditions and the deletion of objects (operations.md 9.3, 10).
+ * Covers every object of a kind, whoever manages it.
  */
-import { type Condition, type KubeObject, ownValue } from '@tenon/api'
+import {
+  autoscalingKinds,
+  type Condition,
+  type ConditionSchema,
+  ConditionSet,
+  karpenterKinds,
+  kinds,
+  type KubeObject,
+  labels,
+  type Node,
+  type NodeClaim,
+  nodeClassLabel,
+  type NodePool,
+  ownValue,
+} from '@tenon/api'
 import { type Cache, done, type EventRecorder, type ObjectKey, type ReconcileResult } from '@tenon/kube'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
+import { keyOf } from '../../state/pods/pods.ts'
 import {
   type Conditioned,
   ConditionMetrics,
   type ConditionMetricsOptions,
   type KindLabels,
-  keyOf,
-  type SharedConditionMetrics,
+  SharedConditionMetrics,
   type Transition,
   transitionsOf,
 } from './status-conditions.ts'
+import type { Clock } from '@tenon/runtime'
+import type { CloudProvider } from '@tenon/provider'
+import { nodeClaimConditions, nodePoolConditions } from '../../state/conditions.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { Metrics } from '../metrics.ts'
+import type { Settings } from '../../settings.ts'
 
-/** What is told about one kind. */
 export interface StatusOptions<T extends KubeObject> extends ConditionMetricsOptions {
-  /** Of the controller. */
   readonly name: string
   readonly cache: Cache<T>
-  readonly labels: KindLabels
-  /** The conditions that count for an object, with those that are missing where they count too. */
+  readonly kind: KindLabels
+  /** Conditions of an object, including missing ones that count as Unknown. */
   readonly conditionsOf: (object: T) => readonly Condition[]
-  /** Metrics that several kinds share; not every kind takes part. */
+  /** Metrics that several kinds share; undefined for Nodes. */
   readonly shared?: SharedConditionMetrics
   readonly events: EventRecorder
 }
@@ -34,27 +52,26 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
   readonly concurrency = { least: 10, most: 10 }
   readonly #options: StatusOptions<T>
   readonly #metrics: ConditionMetrics
-  /** As they were at the last look. */
+  /** As of the last reconcile. */
   readonly #seen = new Map<string, Conditioned>()
-  /** Objects that are gone and were not looked at since, as they were last; by key. */
+  /** Deleted objects that were not reconciled since, by key. */
   readonly #left = new Map<string, T>()
 
   constructor(options: StatusOptions<T>) {
-    const { labels, name, shared } = options
+    const { kind, name, shared } = options
     this.name = name
     this.#options = options
-    this.#metrics = new ConditionMetrics(options, labels, shared)
+    this.#metrics = new ConditionMetrics(options, kind, shared)
   }
 
   watch(enqueue: Enqueue): void {
     this.#options.cache.onChange(({ kind, object }) => {
-      const key = keyOf(object)
+      const key = keyOf(object.metadata)
       if (kind === 'deleted') this.#left.set(key, object)
       if (kind === 'deleted' || !this.#isAsSeen(object)) enqueue(key)
     })
   }
 
-  /** Looks at one object. */
   reconcile(key: string): Promise<ReconcileResult> {
     const object = this.#options.cache.get(objectKeyOf(key))
     const before = this.#seen.get(key)
@@ -69,10 +86,10 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
   }
 
   #look(object: T, before: Conditioned | undefined): void {
-    const { conditionsOf, labels } = this.#options
+    const { conditionsOf, kind } = this.#options
     const conditions = wellFormed(conditionsOf(object))
-    const after = { object: kept(object, labels.objectLabels), conditions }
-    this.#seen.set(keyOf(object), after)
+    const after = { object: kept(object, kind.objectLabels), conditions }
+    this.#seen.set(keyOf(object.metadata), after)
     this.#metrics.show(after)
     for (const transition of transitionsOf(before?.conditions ?? [], conditions)) {
       this.#metrics.transition(object, transition)
@@ -84,14 +101,14 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
   #gone(object: KubeObject): void {
     this.#tellFinalized(object, finalizersOf(object), [])
     const { uid, deletionTimestamp } = object.metadata
-    const left = this.#left.get(keyOf(object))?.metadata
+    const left = this.#left.get(keyOf(object.metadata))?.metadata
     const askedAt = left?.uid === uid ? left?.deletionTimestamp : deletionTimestamp
     if (askedAt === undefined) return
     const tookMs = this.#options.clock.now() - Date.parse(askedAt)
     this.#metrics.terminated(object, Math.max(0, tookMs / 1000))
   }
 
-  /** The first sight of a condition is none of its transitions: nobody knows what was before. */
+  /** No event for the first sight of a condition: the status before is unknown. */
   #tell(object: T, { from, to }: Transition): void {
     if (from === undefined) return
     const { type, status, reason, message } = to
@@ -111,10 +128,10 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
     }
   }
 
-  /** Heartbeats, by far the most of all changes, matter to nothing here. */
+  /** Filters heartbeats, by far the most frequent changes. */
   #isAsSeen(object: T): boolean {
-    const { conditionsOf, labels } = this.#options
-    const seen = this.#seen.get(keyOf(object))
+    const { conditionsOf, kind } = this.#options
+    const seen = this.#seen.get(keyOf(object.metadata))
     if (seen === undefined) return false
     const [before, after] = [seen.object.metadata, object.metadata]
     const conditions = wellFormed(conditionsOf(object))
@@ -122,10 +139,10 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
       after.uid === before.uid &&
       after.deletionTimestamp === before.deletionTimestamp &&
       isSameList(finalizersOf(seen.object), finalizersOf(object)) &&
-      labels.objectLabels.every((key) => ownValue(after.labels, key) === ownValue(before.labels, key)) &&
+      kind.objectLabels.every((key) => ownValue(after.labels, key) === ownValue(before.labels, key)) &&
       areAlike(seen.conditions, conditions)
-    // Those of the former version would stay in memory.
-    if (isSame) this.#seen.set(keyOf(object), { object: seen.object, conditions })
+    // The conditions of the former version would stay in memory.
+    if (isSame) this.#seen.set(keyOf(object.metadata), { object: seen.object, conditions })
     return isSame
   }
 }
@@ -135,16 +152,16 @@ function objectKeyOf(key: string): ObjectKey {
   return namespace === undefined ? { name } : { name, namespace }
 }
 
-/** What is remembered of an object, so that its former versions do not stay in memory. */
+/** The part of an object that is kept, so that former versions do not stay in memory. */
 function kept({ apiVersion, kind, metadata }: KubeObject, objectLabels: readonly string[]): KubeObject {
-  const { name, namespace, uid, deletionTimestamp, finalizers, labels } = metadata
+  const { name, namespace, uid, deletionTimestamp, finalizers } = metadata
   const isKept = ([key]: readonly [string, string]) => objectLabels.includes(key)
   return {
     apiVersion,
     kind,
     metadata: {
       name,
-      labels: Object.fromEntries(Object.entries(labels ?? {}).filter(isKept)),
+      labels: Object.fromEntries(Object.entries(metadata.labels ?? {}).filter(isKept)),
       ...(namespace !== undefined && { namespace }),
       ...(uid !== undefined && { uid }),
       ...(deletionTimestamp !== undefined && { deletionTimestamp }),
@@ -176,7 +193,7 @@ function finalizersOf({ metadata }: KubeObject): readonly string[] {
   return metadata.finalizers ?? []
 }
 
-/** A status that other programs write may hold anything; conditions of Nodes need no reason. */
+/** Removes malformed conditions, and fills in fields that are optional for Nodes. */
 function wellFormed(conditions: readonly Condition[]): readonly Condition[] {
   if (!Array.isArray(conditions)) return []
   if (conditions.every(isWhole)) return conditions
@@ -190,4 +207,69 @@ function wellFormed(conditions: readonly Condition[]): readonly Condition[] {
 function isWhole(condition: Partial<Condition> | null): boolean {
   const texts = [condition?.type, condition?.status, condition?.reason, condition?.message]
   return texts.every((text) => typeof text === 'string') && condition?.lastTransitionTime !== undefined
+}
+
+interface Dependencies {
+  readonly caches: Pick<Caches, 'buffers' | 'nodeClaims' | 'nodePools' | 'nodes'>
+  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly events: EventRecorder
+  readonly metrics: Pick<Metrics, 'registry'>
+  readonly clock: Clock
+  readonly settings: Pick<Settings, 'clusterStateObservability' | 'metricsDetail'>
+}
+
+/** One controller for each kind; none without clusterStateObservability. */
+export function statusControllers(deps: Dependencies): readonly ControllerSpec[] {
+  const { caches, clock, events, provider, settings } = deps
+  if (!settings.clusterStateObservability) return []
+  const { registry } = deps.metrics
+  const common = { registry, events, clock, detail: settings.metricsDetail }
+  const shared = new SharedConditionMetrics(common)
+  const { group } = karpenterKinds.nodeClaim
+  const ofClaim = [...provider.nodeClasses.map(nodeClassLabel), labels.nodePool]
+  const nodeClaims = new StatusConditions({
+    ...common,
+    name: 'operatorpkg.nodeclaim.status',
+    cache: caches.nodeClaims,
+    kind: { group, kind: karpenterKinds.nodeClaim.kind, objectLabels: ofClaim },
+    conditionsOf: (claim) => withMissing(claim, nodeClaimConditions),
+    shared,
+  })
+  const nodePools = new StatusConditions({
+    ...common,
+    name: 'operatorpkg.nodepool.status',
+    cache: caches.nodePools,
+    kind: { group, kind: karpenterKinds.nodePool.kind, objectLabels: [] },
+    conditionsOf: (pool) => withMissing(pool, nodePoolConditions),
+    shared,
+  })
+  const nodes = new StatusConditions({
+    ...common,
+    name: 'operatorpkg.node.status',
+    cache: caches.nodes,
+    kind: { group: '', kind: kinds.node.kind, objectLabels: [...ofClaim, labels.initialized] },
+    conditionsOf: storedConditions,
+  })
+  if (caches.buffers === undefined) return [nodeClaims, nodePools, nodes]
+  const { capacityBuffer } = autoscalingKinds
+  const buffers = new StatusConditions({
+    ...common,
+    name: 'operatorpkg.capacitybuffer.status',
+    cache: caches.buffers.capacityBuffers,
+    kind: { group: capacityBuffer.group, kind: capacityBuffer.kind, objectLabels: [] },
+    conditionsOf: ({ status }) => status?.conditions ?? [],
+    shared,
+  })
+  return [nodeClaims, nodePools, nodes, buffers]
+}
+
+/** Stored conditions, and missing ones as Unknown. */
+function withMissing(object: NodeClaim | NodePool, schema: ConditionSchema): readonly Condition[] {
+  const stored = object.status?.conditions ?? []
+  if (!Array.isArray(stored)) return []
+  return ConditionSet.of(object, schema).conditions
+}
+
+function storedConditions(node: Node): readonly Condition[] {
+  return (node.status?.conditions ?? []) as readonly Condition[]
 }

@@ -1,11 +1,11 @@
-/** Tells of the conditions of objects, and of how long objects take to go (operations.md 9.3). */
+/** Metrics of conditions, and of the deletion of objects (operations.md 9.3). */
+import { keyOf } from '../../state/pods/pods.ts'
 import { type Condition, type KubeObject, ownValue, setOwn } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { Counter, Histogram, Registry } from 'prom-client'
-import { type ConditionKind, conditionRowsOf, sharedConditionRows } from './condition-rows.ts'
 import { Families } from '../families.ts'
-import type { KeptGauge, KeptSeries } from '../kept-gauge.ts'
-import type { MetricRow } from '../rows.ts'
+import type { KeptGauge, KeptSeries } from '../gauges.ts'
+import { callBuckets, type MetricRow, prefixed } from '../rows.ts'
 
 /** An object with the conditions that count for it; missing ones may have been added. */
 export interface Conditioned {
@@ -49,9 +49,8 @@ export class SharedConditionMetrics {
     this.#families = new ConditionFamilies(options, sharedConditionRows)
   }
 
-  /** Shows an object as it is now. */
   show(kind: KindLabels, each: Conditioned): void {
-    this.#families.show(`${kind.kind}/${keyOf(each.object)}`, each, groupAndKind(kind))
+    this.#families.show(`${kind.kind}/${keyOf(each.object.metadata)}`, each, groupAndKind(kind))
   }
 
   /** The object is gone. */
@@ -68,7 +67,7 @@ export class SharedConditionMetrics {
   }
 }
 
-/** The families of one kind, and what they add to those that several kinds share. */
+/** The families of one kind; also updates the shared ones. */
 export class ConditionMetrics {
   readonly #kind: KindLabels
   readonly #shared: SharedConditionMetrics | undefined
@@ -81,9 +80,8 @@ export class ConditionMetrics {
     this.#families = new ConditionFamilies(options, rows)
   }
 
-  /** Shows an object as it is now. */
   show(each: Conditioned): void {
-    this.#families.show(keyOf(each.object), each, this.#extra(each.object))
+    this.#families.show(keyOf(each.object.metadata), each, this.#extra(each.object))
     this.#shared?.show(this.#kind, each)
   }
 
@@ -93,13 +91,13 @@ export class ConditionMetrics {
     this.#shared?.drop(this.#kind, name)
   }
 
-  /** Counts a transition; how long the former status lasted is known only when it was seen. */
+  /** The duration of the former status is known only if it was seen. */
   transition(object: KubeObject, transition: Transition): void {
     this.#families.transition(this.#extra(object), transition)
     this.#shared?.transition(this.#kind, transition)
   }
 
-  /** The object is gone, so long after its deletion was asked for. */
+  /** @param seconds from the deletion request until the object was removed. */
   terminated(object: KubeObject, seconds: number): void {
     this.#families.terminated(this.#extra(object), seconds)
     this.#shared?.terminated(this.#kind, seconds)
@@ -113,11 +111,10 @@ export class ConditionMetrics {
   }
 }
 
-/** What the families of all kinds need. */
 export interface ConditionMetricsOptions {
   readonly registry: Registry
   readonly clock: Pick<Clock, 'now'>
-  /** With `reduced`, there are no series of single nodes and claims, save of those on their way out. */
+  /** `reduced`: no series for single nodes and claims. */
   readonly detail: 'full' | 'reduced'
 }
 
@@ -126,7 +123,7 @@ class ConditionFamilies {
   readonly #transitions: Counter
   readonly #transitionSeconds: Histogram
   readonly #terminationDuration: Histogram
-  /** The present status; absent where it is not shown. */
+  /** Undefined with reduced detail. */
   readonly #status: KeptGauge | undefined
   readonly #statusAge: KeptGauge | undefined
   readonly #terminationAge: KeptGauge | undefined
@@ -185,22 +182,94 @@ class ConditionFamilies {
   }
 }
 
-/** Name of an object, after its namespace if it has one. */
-export function keyOf({ metadata: { name, namespace } }: KubeObject): string {
-  return namespace === undefined ? name : `${namespace}/${name}`
-}
-
 function groupAndKind({ group, kind }: KindLabels): Labels {
   return { group, kind }
 }
 
-/** How metrics spell a label key of Kubernetes. */
+/** A label key of Kubernetes as metric label. */
 function metricLabel(key: string): string {
   return key.replaceAll(/[/.-]/g, '_')
 }
 
-/** 0 for a time that is no time; one that is yet to come by this instance's clock has no age either. */
+/** 0 for a malformed time. */
 function ageSince(time: string): KeptSeries['value'] {
   const sinceMs = Date.parse(time)
   return Number.isNaN(sinceMs) ? 0 : { sinceMs }
+}
+
+/** Kinds with families of their own. */
+type ConditionKind = 'nodeclaim' | 'nodepool' | 'node' | 'capacitybuffer'
+
+/** 0.5 s to 2.3 h. */
+const buckets = Array.from({ length: 15 }, (_, n) => 0.5 * 2 ** n)
+const object = ['namespace', 'name']
+const condition = ['type', 'status', 'reason']
+
+/** Families of a kind. @param objectLabels labels of the object that its series have, too. */
+function conditionRowsOf(kind: ConditionKind, objectLabels: readonly string[]): readonly MetricRow[] {
+  return rowsWith(`operator_${kind}_`, objectLabels, buckets)
+}
+
+/** Families that several kinds share, for older dashboards. */
+const sharedConditionRows: readonly MetricRow[] = rowsWith('operator_', ['group', 'kind'], callBuckets)
+
+/** NodeClaims and Nodes have a label for the node class, too, which depends on the provider. */
+export const conditionRows: readonly MetricRow[] = [
+  ...conditionRowsOf('nodeclaim', ['karpenter_sh_nodepool']),
+  ...conditionRowsOf('nodepool', []),
+  ...conditionRowsOf('node', ['karpenter_sh_nodepool', 'karpenter_sh_initialized']),
+  ...conditionRowsOf('capacitybuffer', []),
+  ...sharedConditionRows,
+]
+
+function rowsWith(prefix: string, extra: readonly string[], bounds: readonly number[]): readonly MetricRow[] {
+  const perCondition = { type: 'gauge', labels: [...extra, ...object, ...condition] } as const
+  const isOfFew = prefix === 'operator_nodepool_' || prefix === 'operator_capacitybuffer_'
+  const grows = isOfFew ? {} : ({ grows: 'with the nodes' } as const)
+  return prefixed(prefix, [
+    {
+      name: 'status_condition_transitions_total',
+      type: 'counter',
+      labels: [...extra, ...condition],
+      unit: 'transitions',
+      help: 'Changes of the status of a condition; a status that exists at the start counts as one',
+    },
+    {
+      name: 'status_condition_transition_seconds',
+      type: 'histogram',
+      labels: [...extra, 'type', 'status'],
+      unit: 'seconds',
+      buckets: bounds,
+      help: 'Time that a condition had its previous status, which is the label, before it changed',
+    },
+    {
+      name: 'status_condition_count',
+      ...perCondition,
+      ...grows,
+      unit: '1',
+      help: '1 for the current status and reason of each condition of each object',
+    },
+    {
+      name: 'status_condition_current_status_seconds',
+      ...perCondition,
+      ...grows,
+      unit: 'seconds',
+      help: 'Time that a condition has had its current status',
+    },
+    {
+      name: 'termination_current_time_seconds',
+      type: 'gauge',
+      labels: [...extra, ...object],
+      unit: 'seconds',
+      help: 'Time since the deletion request of an object that still exists',
+    },
+    {
+      name: 'termination_duration_seconds',
+      type: 'histogram',
+      labels: extra,
+      unit: 'seconds',
+      buckets: bounds,
+      help: 'Time from the deletion request until the object is removed',
+    },
+  ])
 }

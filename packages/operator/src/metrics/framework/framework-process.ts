@@ -1,6 +1,6 @@
 /**
- * What this process uses, under the names that Karpenter's users chart (operations.md 9.4). Those that
- * begin with `go_` say what comes closest to it here.
+ * Resource usage of this process, under the names that dashboards for Karpenter use (operations.md 9.4). Metrics `go_*` have
+ * the closest equivalent.
  */
 import { constants, PerformanceObserver } from 'node:perf_hooks'
 import { getActiveResourcesInfo, memoryUsage, versions } from 'node:process'
@@ -8,10 +8,10 @@ import { collectDefaultMetrics, Gauge, type Registry, Summary } from 'prom-clien
 
 const seldomMs = 86_400_000
 
-/** Adds `process_*`, `nodejs_*` and `go_*`; for the one registry of a process. */
+/** Adds `process_*`, `nodejs_*` and `go_*`; call once in a process. */
 export function addProcessMetrics(registry: Registry): void {
-  // To know how long the event loop was held, the library wakes the process up every ten milliseconds, for ever: on a
-  // quiet cluster that is most of what happens. How long it is held at a scrape is measured all the same.
+  // By default prom-client samples the event loop lag every ten milliseconds, which is most of the CPU on a quiet cluster.
+  // The lag at a scrape is measured anyway.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: seldomMs })
   for (const each of ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'])
     registry.removeSingleMetric(`nodejs_eventloop_lag_${each}_seconds`)

@@ -1,17 +1,16 @@
-/** What controllers and their queues do, under the names that Karpenter's users chart (operations.md 9.4). */
-import type { ControllerActivity, ControllerMetrics, ReconcileOutcome } from '@tenon/kube'
+/** Metrics of controllers, queues and API requests, under the names of controller-runtime and client-go (operations.md 9.4). */
+import type { ControllerActivity, ControllerMetrics, ReconcileOutcome, RequestSample } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import type { Counter, Histogram, Registry } from 'prom-client'
 import { Families } from '../families.ts'
-import { frameworkRow, frameworkRows } from './framework-rows.ts'
-import { LiveGauge, type LiveSeries } from '../live-gauge.ts'
+import { LiveGauge, type LiveSeries } from '../gauges.ts'
+import { durationBuckets, type MetricRow, prefixed } from '../rows.ts'
 
 const results = ['success', 'error', 'requeue', 'requeue_after']
 
-/** Of keys that something asked for, and of keys that come back after a failure. */
+/** Priorities of new keys, and of keys retried after a failure. */
 const priorities = { fresh: '0', retry: '-100' }
 
-/** Told by controllers what they do; the state of their queues is read at each scrape. */
 export class FrameworkMetrics implements ControllerMetrics {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #activities = new Map<string, ControllerActivity>()
@@ -20,7 +19,7 @@ export class FrameworkMetrics implements ControllerMetrics {
   readonly #errors: Counter
   readonly #panics: Counter
   readonly #reconcileTime: Histogram
-  /** There for those who chart them; nothing here ends that way. */
+  /** Only for dashboards; always 0. */
   readonly #always0: readonly Counter[]
   readonly #adds: Counter
   readonly #retries: Counter
@@ -50,7 +49,7 @@ export class FrameworkMetrics implements ControllerMetrics {
     this.known(controller)
   }
 
-  /** Lets the counts of a controller begin at 0; for one without a queue. */
+  /** Initializes the counters with 0; for a controller without a queue. */
   known(controller: string): void {
     for (const result of results) this.#reconciles.inc({ controller, result }, 0)
     for (const family of [this.#errors, this.#panics, ...this.#always0]) family.inc({ controller }, 0)
@@ -73,7 +72,7 @@ export class FrameworkMetrics implements ControllerMetrics {
     this.#workDuration.observe(queueOf(controller), durationMs / 1000)
   }
 
-  /** A pass of a controller without a queue has ended. */
+  /** For a controller without a queue. */
   passed(controller: string, outcome: ReconcileOutcome, durationMs: number): void {
     const result = outcome === 'bug' ? 'error' : outcome
     this.#reconciles.inc({ controller, result })
@@ -113,7 +112,7 @@ export class FrameworkMetrics implements ControllerMetrics {
     )
   }
 
-  /** Those that come back after failures have series of their own, while there are any. */
+  /** Retried keys have a series of their own while there are any. */
   #depths(): readonly LiveSeries[] {
     return Array.from(this.#activities, ([name, activity]) => {
       const { fresh, retry } = activity.waiting()
@@ -130,4 +129,200 @@ export class FrameworkMetrics implements ControllerMetrics {
 
 function queueOf(controller: string): Record<string, string> {
   return { name: controller, controller }
+}
+
+const queue = ['name', 'controller']
+const perController = { labels: ['controller'], unit: 'reconciles' } as const
+/** 10 ns to 1000 s. */
+const queueBuckets = Array.from({ length: 12 }, (_, n) => Number(`1e${n - 8}`))
+
+const reconciles: readonly MetricRow[] = [
+  {
+    name: 'reconcile_total',
+    type: 'counter',
+    labels: ['controller', 'result'],
+    unit: 'reconciles',
+    help: 'Reconciles by result: success, error, requeue (with back-off) or requeue_after',
+  },
+  { name: 'reconcile_errors_total', type: 'counter', ...perController, help: 'Reconciles that failed' },
+  {
+    name: 'terminal_reconcile_errors_total',
+    type: 'counter',
+    ...perController,
+    help: 'Reconciles that failed with a terminal error; always 0',
+  },
+  {
+    name: 'reconcile_panics_total',
+    type: 'counter',
+    ...perController,
+    help: 'Reconciles that failed because of a bug',
+  },
+  {
+    name: 'reconcile_timeouts_total',
+    type: 'counter',
+    ...perController,
+    help: 'Reconciles ended by a timeout; always 0, as there is none',
+  },
+  {
+    name: 'reconcile_time_seconds',
+    type: 'histogram',
+    labels: ['controller'],
+    unit: 'seconds',
+    buckets: durationBuckets.filter((bound) => bound <= 60),
+    help: 'Duration of a reconcile',
+  },
+  {
+    name: 'max_concurrent_reconciles',
+    type: 'gauge',
+    ...perController,
+    help: 'Maximum number of concurrent reconciles',
+  },
+  { name: 'active_workers', type: 'gauge', ...perController, help: 'Reconciles in progress' },
+]
+
+const queues: readonly MetricRow[] = [
+  {
+    name: 'depth',
+    type: 'gauge',
+    labels: [...queue, 'priority'],
+    unit: 'keys',
+    help: 'Keys in the queue; those with priority -100 are retried after a failure',
+  },
+  { name: 'adds_total', type: 'counter', labels: queue, unit: 'keys', help: 'Keys added to the queue' },
+  {
+    name: 'retries_total',
+    type: 'counter',
+    labels: queue,
+    unit: 'keys',
+    help: 'Keys retried with back-off',
+  },
+  {
+    name: 'queue_duration_seconds',
+    type: 'histogram',
+    labels: queue,
+    unit: 'seconds',
+    buckets: queueBuckets,
+    help: 'Time that a key waits in the queue',
+  },
+  {
+    name: 'work_duration_seconds',
+    type: 'histogram',
+    labels: queue,
+    unit: 'seconds',
+    buckets: queueBuckets,
+    help: 'Time to process a key',
+  },
+  {
+    name: 'unfinished_work_seconds',
+    type: 'gauge',
+    labels: queue,
+    unit: 'seconds',
+    help: 'Sum of the ages of all reconciles in progress',
+  },
+  {
+    name: 'longest_running_processor_seconds',
+    type: 'gauge',
+    labels: queue,
+    unit: 'seconds',
+    help: 'Age of the oldest reconcile in progress',
+  },
+]
+
+const others: readonly MetricRow[] = [
+  {
+    name: 'leader_election_master_status',
+    type: 'gauge',
+    labels: ['name'],
+    unit: '1',
+    help: '1 while this process is the leader, else 0; absent without leader election',
+  },
+  {
+    name: 'client_go_request_total',
+    type: 'counter',
+    labels: ['code', 'method'],
+    unit: 'requests',
+    help: 'Requests to the API server by status code; <error> without a response',
+  },
+  {
+    name: 'client_go_request_duration_seconds',
+    type: 'histogram',
+    labels: ['verb', 'group', 'version', 'kind', 'subresource'],
+    unit: 'seconds',
+    buckets: Array.from({ length: 20 }, (_, n) => 0.001 * 1.5 ** n),
+    help: 'Duration of requests to the API server, without watches',
+  },
+]
+
+export const frameworkRows: readonly MetricRow[] = [
+  ...prefixed('controller_runtime_', reconciles),
+  ...prefixed('workqueue_', queues),
+  ...others,
+]
+
+function frameworkRow(name: string): MetricRow {
+  const row = frameworkRows.find((each) => each.name === name)
+  if (row === undefined) throw new Error(`the table has no ${name}`)
+  return row
+}
+
+interface Target {
+  readonly group: string
+  readonly version: string
+  /** Plural, as in the path. */
+  readonly kind: string
+  readonly name: string | undefined
+  readonly subresource: string
+}
+
+/** Subresources of namespaces. */
+const namespaceSubresources = new Set(['status', 'finalize'])
+const asksToWatch = /(?:^|&)watch(?:[=&]|$)/
+/** Status code without a response. */
+const noAnswer = '<error>'
+
+export class RequestMetrics {
+  readonly #requests: Counter
+  readonly #duration: Histogram
+
+  constructor(registry: Registry) {
+    const make = new Families(registry, frameworkRows)
+    this.#requests = make.counter('client_go_request_total')
+    this.#duration = make.histogram('client_go_request_duration_seconds')
+  }
+
+  readonly requested = ({ method, path, status, durationMs }: RequestSample): void => {
+    this.#requests.inc({ code: status === 0 ? noAnswer : `${status}`, method })
+    const [plain = '', query] = path.split('?')
+    const target = targetOf(plain)
+    if (target === undefined || (query !== undefined && asksToWatch.test(query))) return
+    const { name, ...labels } = target
+    this.#duration.observe({ verb: verbOf(method, name), ...labels }, durationMs / 1000)
+  }
+}
+
+function verbOf(method: string, name: string | undefined): string {
+  switch (method) {
+    case 'POST':
+      return 'CREATE'
+    case 'GET':
+      return name === undefined ? 'LIST' : 'GET'
+    case 'PUT':
+      return name === undefined ? 'CREATE' : 'UPDATE'
+    default:
+      return method
+  }
+}
+
+/** Undefined for non-resource paths such as `/version`. */
+function targetOf(path: string): Target | undefined {
+  const parts = path.split('/').slice(1)
+  const root = parts.shift()
+  if (root !== 'api' && root !== 'apis') return undefined
+  const group = root === 'api' ? '' : (parts.shift() ?? '')
+  const [version, ...rest] = parts
+  const isInNamespace =
+    rest[0] === 'namespaces' && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '')
+  const [kind, name, ...sub] = isInNamespace ? rest.slice(2) : rest
+  if (version === undefined || kind === undefined || kind === '') return undefined
+  return { group, version, kind, name, subresource: sub.join('/') }
 }

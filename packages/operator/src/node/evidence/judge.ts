@@ -21,7 +21,7 @@ import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
 import { type Caches, indexes } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { isNodeReady, transitionMs } from '../../state/nodes/state-node.ts'
-import { podsOnNode } from '../../state/pods/fresh-pods.ts'
+import { podsOnNode } from '../../state/pods/pods.ts'
 import { isActive, isDaemonPod } from '../../state/pods/pods.ts'
 import { workloadOf } from '../../state/pods/workloads.ts'
 import type { EvidenceReport } from './evidence-report.ts'
@@ -46,7 +46,15 @@ interface Parts {
   readonly client: Pick<KubeClient, 'list'>
   readonly state: Pick<
     ClusterState,
-    'claimOf' | 'evidence' | 'isWellFormed' | 'nodeOf' | 'parsed' | 'plans' | 'pods' | 'podsOn' | 'words'
+    | 'claimOf'
+    | 'evidence'
+    | 'isWellFormed'
+    | 'nodeOf'
+    | 'parsed'
+    | 'plans'
+    | 'pods'
+    | 'podsOn'
+    | 'schedulerUpdates'
   >
   readonly clock: Pick<Clock, 'now'>
   readonly refusals: PodRefusals
@@ -242,7 +250,8 @@ export class NodeEvidenceJudge {
     const message = words === undefined ? undefined : readSchedulerMessage(words)
     // Words from before the node was there, or open, are about others; the same words as before are not written again.
     const isSaidSince =
-      state.words.lastMs(pod.metadata.uid ?? '') >= openedMs - precisionMs || waitedMs >= repeatedMs
+      state.schedulerUpdates.lastMs(pod.metadata.uid ?? '') >= openedMs - precisionMs ||
+      waitedMs >= repeatedMs
     if (message === undefined || !isSaidSince || message.nodes < caches.nodes.list().length) return undefined
     if (message.unknownReasons.length > 0) return true
     return waitedMs >= unexplainedMs ? false : undefined

@@ -7,7 +7,7 @@ import type { NodeRepair } from './repair.ts'
 import { ailmentOf, isHealthChange } from './unhealthy.ts'
 import { leftOf } from '../../state/pause.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import { isObserved } from '../../state/nodepools/mode.ts'
+import { isObserved } from '../../state/nodepools/observed-pools.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 

@@ -12,7 +12,7 @@ import {
   terminationFinalizer,
 } from '@tenon/api'
 import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
-import { deadlineMsOf } from '../../state/nodes/departures.ts'
+import { deadlineMsOf } from '../../state/nodes/state-node.ts'
 import { isDisrupted, isNodeReady } from '../../state/nodes/state-node.ts'
 import { nodeClaimConditions } from '../../state/conditions.ts'
 import { isInstanceGone } from '../../nodeclaim/lifecycle/finalize.ts'

@@ -9,7 +9,7 @@ import {
 } from '@tenon/api'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
-import { deadlineMsOf } from '../../state/nodes/departures.ts'
+import { deadlineMsOf } from '../../state/nodes/state-node.ts'
 import { BudgetIndex } from './budget-index.ts'
 import { isDrainable } from './drain.ts'
 import { type DrainReport, drainReport } from './drain-report.ts'

@@ -14,7 +14,7 @@ import { isUnreadable } from '../../state/readable.ts'
 import { nodeClaimConditions } from '../../state/conditions.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import { isOfItsLife } from '../../state/nodes/claim-changes.ts'
+import { isLifecycleChange } from '../../state/nodes/node-changes.ts'
 import { claimNamesOf, isMoreThanHeartbeat } from '../../state/nodes/node-changes.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 
@@ -55,7 +55,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
       due?.add(({ name, afterMs }) => {
         enqueue(name, afterMs)
       })
-    enqueueChanged(nodeClaims, enqueue, isOfItsLife)
+    enqueueChanged(nodeClaims, enqueue, isLifecycleChange)
     nodes.onChange((change) => {
       if (isMoreThanHeartbeat(change)) this.#enqueueClaimsOf(change.object, enqueue)
     })

@@ -2,7 +2,7 @@
 import { ConditionSet, type NodeClaim } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
-import { initializationTimeoutMs } from '../../state/nodes/initialization-time.ts'
+import { initializationTimeoutMs } from '../../state/nodes/state-node.ts'
 import { nodeClaimConditions } from '../../state/conditions.ts'
 import type { ClaimDraft } from './stage.ts'
 import type { Settings } from '../../settings.ts'

@@ -14,7 +14,7 @@ import {
   taintText,
 } from '@tenon/api'
 import { type Caches, indexes } from '../../state/caches.ts'
-import { startupTaintKind } from '../../state/nodes/startup-taints.ts'
+import { startupTaintKind } from '../../state/nodes/state-node.ts'
 import { isNodeReady } from '../../state/nodes/state-node.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'

@@ -19,7 +19,7 @@ import { isComplete } from './initialization.ts'
 import { askHooks } from './registration-hooks.ts'
 import type { SeenTaints } from './seen-taints.ts'
 import type { TwinRemoval } from './twin-removal.ts'
-import { ownNode, twinText } from '../../state/nodes/twin-nodes.ts'
+import { ownNode, twinText } from '../../state/nodes/state-node.ts'
 import type { RegistrationReport } from './registration-report.ts'
 import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
 import {

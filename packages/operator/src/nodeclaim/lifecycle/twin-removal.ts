@@ -3,7 +3,7 @@ import { kinds, type Node, type NodeClaim, terminationFinalizer } from '@tenon/a
 import { isKubeError } from '@tenon/kube'
 import type { Clock, Logger } from '@tenon/runtime'
 import { indexes } from '../../state/caches.ts'
-import { isReporting, ownNode, silentSinceMs, twinText } from '../../state/nodes/twin-nodes.ts'
+import { isReporting, ownNode, silentSinceMs, twinText } from '../../state/nodes/state-node.ts'
 import type { Settings } from '../../settings.ts'
 import type { ClaimDeleter } from './delete-claim.ts'
 import type { Kubernetes } from '../../kubernetes.ts'

@@ -3,7 +3,7 @@ import type { NewCondition, NodePool } from '@tenon/api'
 import type { EventRecorder } from '@tenon/kube'
 import type { Journal } from '../../journal/journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
-import type { RolloutRecord } from '../../state/nodepools/rollout-record.ts'
+import type { RolloutRecord } from '../../state/nodepools/rollout-settings.ts'
 import { isUnhealthy } from './watch.ts'
 
 interface Dependencies {

@@ -2,8 +2,8 @@
 import { controllerOf, isConditionTrue, type Node, type NodeClaim, type Pod } from '@tenon/api'
 import { isNodeReady } from '../../state/nodes/state-node.ts'
 import { isActive } from '../../state/pods/pods.ts'
-import { isPodReady } from '../../state/nodepools/canary-rollouts.ts'
-import type { RolloutRecord, Watched } from '../../state/nodepools/rollout-record.ts'
+import { isPodReady } from '../../state/pods/pods.ts'
+import type { RolloutRecord, Watched } from '../../state/nodepools/rollout-settings.ts'
 import { canaryCount, type RolloutSettings } from '../../state/nodepools/rollout-settings.ts'
 
 /** What is to be seen of one replacement. */

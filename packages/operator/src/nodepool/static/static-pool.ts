@@ -2,7 +2,7 @@ import type { CloudProvider, PoolRules } from '@tenon/provider'
 import { conditionOf, labels, type NodeClaim, type NodePool } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import { validatePool } from '../../state/nodepools/pool-problems.ts'
-import { isObserved } from '../../state/nodepools/mode.ts'
+import { isObserved } from '../../state/nodepools/observed-pools.ts'
 import { managedPool } from '../../state/nodepools/managed-pool.ts'
 import type { Caches } from '../../state/caches.ts'
 

@@ -17,7 +17,7 @@ import {
 } from '@tenon/engine'
 import { claimsOfPod, type DeviceSources, devicesInput } from './device-input.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
-import { uselessText } from '../../state/nodes/useless-text.ts'
+import { uselessText } from '../../state/nodes/node-evidence.ts'
 import { eligibilityPolicy, type PodRules } from '../../decide/eligibility-policy.ts'
 import { canonicalPod } from '../../decide/canonical-keys.ts'
 import { type ApplicationCaches, type Caches, indexes } from '../../state/caches.ts'

@@ -1,36 +1,24 @@
-/** Rollouts that make a few replacements first and watch them: what may go on, and what is known (ask.md 9). */
-import {
-  controllerOf,
-  isConditionTrue,
-  labels,
-  type NodeClaim,
-  type NodePool,
-  ownValue,
-  type Pod,
-} from '@tenon/api'
+/** Canary rollouts: a few drifted nodes are replaced first, and watched (ask.md 9). */
+import { controllerOf, isConditionTrue, type NodeClaim, type NodePool, ownValue, type Pod } from '@tenon/api'
 import { type Clock, Listeners } from '@tenon/runtime'
-import { readPause } from '../pause-value.ts'
+import { readPause } from '../pause.ts'
 import { type Caches, indexes } from '../caches.ts'
+import { isPodReady } from '../pods/pods.ts'
 import { nodeClassOf } from './managed-pool.ts'
-import { readRecord, type RolloutRecord, type Watched } from './rollout-record.ts'
+import { readRecord, type RolloutRecord, type Watched } from './rollout-settings.ts'
 import { canaryCount, rolloutAnnotations, type RolloutSettings, rolloutSettings } from './rollout-settings.ts'
 
-interface Dependencies {
-  readonly caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>
-  readonly clock: Pick<Clock, 'now'>
-}
-
-/** Nodes in place of others, as their claims tell; of claims of earlier processes. */
+/** On replacement claims: names of the claims they replace. */
 const replacesAnnotation = 'tenon.sh/replaces'
-/** A replacement that is older was made for something else. */
+/** Older replacements belong to an earlier rollout. */
 const recentMs = 30 * 60_000
 
-/** Why no further drifted node of a NodePool is replaced now. */
+/** Why no further drifted node of a NodePool is replaced. */
 export type RolloutHold =
   | { readonly kind: 'invalid'; readonly because: string }
   | { readonly kind: 'paused'; readonly because: string }
   | { readonly kind: 'halted'; readonly because: string }
-  /** The canaries are watched, or on their way. */
+  /** The canaries are launching or being watched. */
   | { readonly kind: 'watching'; readonly because: string }
 
 interface Known {
@@ -39,26 +27,28 @@ interface Known {
 }
 
 export class CanaryRollouts {
-  readonly #deps: Dependencies
+  readonly #caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>
+  readonly #clock: Pick<Clock, 'now'>
   /** By name of the NodePool. */
   readonly #known = new Map<string, Known>()
-  /** Names of NodePools whose rollout has to be looked at. */
+  /** Names of NodePools whose rollout has to be reconciled. */
   readonly changes: Listeners<string> = new Listeners()
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-    deps.caches.nodePools.onChange(({ kind, object }) => {
+  constructor(caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>, clock: Pick<Clock, 'now'>) {
+    this.#caches = caches
+    this.#clock = clock
+    caches.nodePools.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#known.delete(object.metadata.name)
     })
   }
 
-  /** The settings of a NodePool whose replacements are watched. */
+  /** Undefined for a NodePool without canaries. */
   settingsOf(pool: NodePool): RolloutSettings | undefined {
     const reading = rolloutSettings(pool)
     return reading.kind === 'careful' ? reading.settings : undefined
   }
 
-  /** What is known of the rollout since the last edit. */
+  /** The rollout since the last change of the NodePool or node class. */
   recordOf(pool: NodePool): RolloutRecord {
     const { name, uid = name } = pool.metadata
     const of = this.#keyOf(pool)
@@ -74,18 +64,18 @@ export class CanaryRollouts {
     this.#known.set(name, { uid, record })
   }
 
-  /** Begins anew: somebody has looked at what halted it. */
+  /** Restarts the rollout. */
   reset(pool: NodePool): void {
     this.keep(pool, emptyRecord(this.#keyOf(pool)))
     this.changes.notify(pool.metadata.name)
   }
 
-  /** Nodes of the pool are replaced by these claims because they have drifted. @param pods of the nodes that go. */
+  /** Records replacements of drifted nodes. @param pods of the drifted nodes. */
   begun(poolName: string, claims: readonly NodeClaim[], pods: readonly Pod[]): void {
-    const pool = this.#deps.caches.nodePools.get({ name: poolName })
+    const pool = this.#caches.nodePools.get({ name: poolName })
     if (pool === undefined || this.settingsOf(pool) === undefined) return
     const owners = [...new Set(pods.filter(isPodReady).flatMap((pod) => controllerOf(pod)?.uid ?? []))]
-    const sinceMs = this.#deps.clock.now()
+    const sinceMs = this.#clock.now()
     const record = this.recordOf(pool)
     const added = claims
       .filter(({ metadata }) => !record.replacements.some(({ claim }) => claim === metadata.name))
@@ -94,10 +84,10 @@ export class CanaryRollouts {
     this.changes.notify(poolName)
   }
 
-  /** Why no drifted node of the NodePool is to be replaced, whatever has begun already. */
+  /** Why no drifted node of the NodePool may be replaced, canary or not. */
   stopOf(pool: NodePool): RolloutHold | undefined {
     const pause = readPause(ownValue(pool.metadata.annotations, rolloutAnnotations.paused) ?? 'false')
-    if (pause.kind !== 'none' && this.#deps.clock.now() < (pause.value.untilMs ?? Infinity)) {
+    if (pause.kind !== 'none' && this.#clock.now() < (pause.value.untilMs ?? Infinity)) {
       const why = pause.value.reason === undefined ? '' : `: ${pause.value.reason}`
       return { kind: 'paused', because: `the rollout is paused (${rolloutAnnotations.paused})${why}` }
     }
@@ -111,8 +101,8 @@ export class CanaryRollouts {
   }
 
   /**
-   * How many more drifted nodes of the NodePool may be replaced now, whatever its budgets say.
-   * @param poolNodes how many nodes it has.
+   * How many more drifted nodes of the NodePool may be replaced now; budgets apply in addition.
+   * @param poolNodes number of its nodes.
    */
   room(pool: NodePool, poolNodes: number): number {
     if (this.stopOf(pool) !== undefined) return 0
@@ -130,13 +120,13 @@ export class CanaryRollouts {
     return { kind: 'watching', because: 'the first replacements are watched before others are made' }
   }
 
-  /** Drifted claims of the NodePool that are not on their way out. */
+  /** Drifted claims of the NodePool that are not being deleted. */
   drifted(pool: NodePool): readonly NodeClaim[] {
     return this.#claimsOf(pool).filter((claim) => isConditionTrue(claim, 'Drifted'))
   }
 
   #claimsOf({ metadata: { name } }: NodePool): readonly NodeClaim[] {
-    return this.#deps.caches.nodeClaims
+    return this.#caches.nodeClaims
       .byIndex(indexes.byNodePool, name)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
   }
@@ -148,14 +138,14 @@ export class CanaryRollouts {
     return { ...stored, replacements: [...stored.replacements, ...this.#unnoted(pool, stored)] }
   }
 
-  /** Replacements that an earlier process made and had no time to note. */
+  /** Replacements that an earlier process made and could not record. */
   #unnoted(pool: NodePool, { replacements }: RolloutRecord): readonly Watched[] {
     if (this.drifted(pool).length === 0) return []
     const noted = new Set(replacements.map(({ claim }) => claim))
     return this.#claimsOf(pool).flatMap((claim): readonly Watched[] => {
       const { annotations, creationTimestamp = '', name } = claim.metadata
       const sinceMs = Date.parse(creationTimestamp)
-      const isRecent = this.#deps.clock.now() - sinceMs < recentMs
+      const isRecent = this.#clock.now() - sinceMs < recentMs
       const replaces = ownValue(annotations, replacesAnnotation)
       if (replaces === undefined || noted.has(name) || !isRecent || isConditionTrue(claim, 'Drifted'))
         return []
@@ -166,12 +156,12 @@ export class CanaryRollouts {
   }
 
   #isForDrift(replaced: string): boolean {
-    const claim = this.#deps.caches.nodeClaims.get({ name: replaced })
+    const claim = this.#caches.nodeClaims.get({ name: replaced })
     return claim === undefined || isConditionTrue(claim, 'Drifted')
   }
 
   #keyOf(pool: NodePool): string {
-    const nodeClass = nodeClassOf(this.#deps.caches, pool)
+    const nodeClass = nodeClassOf(this.#caches, pool)
     return `${pool.metadata.generation ?? 0}/${nodeClass?.metadata.generation ?? 0}`
   }
 }
@@ -179,10 +169,3 @@ export class CanaryRollouts {
 function emptyRecord(of: string): RolloutRecord {
   return { of, replacements: [], hasPassed: false }
 }
-
-/** Whether the pod serves. */
-export function isPodReady({ status }: Pod): boolean {
-  return (status?.conditions ?? []).some(({ type, status: is }) => type === 'Ready' && is === 'True')
-}
-
-export const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''

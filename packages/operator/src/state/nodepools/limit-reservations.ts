@@ -1,36 +1,34 @@
-/** What nodes on their way take of the limits of NodePools (scheduling.md 10). */
+/** Limits of NodePools, reserved for claims that are being created (scheduling.md 10). */
 import { Listeners } from '@tenon/runtime'
 import { type NodeClaim, type NodePool, parseResources, type Resources } from '@tenon/api'
 import { exceededLimit } from '@tenon/engine'
 import type { Cache } from '@tenon/kube'
 
-/** What one claim to come takes of its NodePool's limits. */
 export interface LimitReservation {
   readonly pool: string
   readonly amounts: Resources
 }
 
-/** What a claim to come takes, and what is there. */
 export interface ReservationRequest {
   readonly pool: NodePool
-  /** What the pool's nodes have that count. */
+  /** Resources of the pool's nodes. */
   readonly usage: Resources
-  /** What the claim may be launched as, at most. */
+  /** The most that the claim may be launched with. */
   readonly largest: Resources
 }
 
 /**
- * Keeps two decisions from using the same amount below a limit, as both were made before either was carried out. A
- * reservation is made before a claim is created, and given back once its instance counts or will not come.
+ * Keeps two decisions from using the same amount below a limit when both are made before either is carried out. A
+ * reservation is taken before a claim is created, and released when its instance counts as usage or will not come.
  */
 export class LimitReservations {
   readonly #taken = new Set<LimitReservation>()
   readonly #byClaim = new Map<string, LimitReservation>()
-  /** By NodePool the sum of its reservations: thousands of claims may be on their way. */
+  /** Sum of reservations by NodePool, as thousands of claims may be on their way. */
   readonly #totals = new Map<string, Map<string, number>>()
-  /** NodePools that somebody waits for. */
+  /** NodePools for whose limits a decision waits. */
   readonly #wanted = new Set<string>()
-  /** NodePools that somebody waited for and that may have an amount left now; each is told of once. */
+  /** NodePools of {@link want} that may have an amount left now; each once. */
   readonly freed: Listeners<string> = new Listeners()
 
   constructor(claims: Cache<NodeClaim>) {
@@ -39,7 +37,7 @@ export class LimitReservations {
     })
   }
 
-  /** @returns the reservation, or the resource whose limit does not allow it; nothing is reserved then. */
+  /** @returns the reservation, or the resource whose limit is exceeded. */
   take({ pool, usage, largest }: ReservationRequest): LimitReservation | string {
     const { name } = pool.metadata
     const limits = parseResources(pool.spec.limits)
@@ -53,17 +51,16 @@ export class LimitReservations {
     return reservation
   }
 
-  /** Takes over what another process had reserved; it is never given back. */
+  /** Restores a reservation of another process; it is never released. */
   restore(pool: string, amounts: Resources): void {
     this.#count({ pool, amounts }, 1)
   }
 
-  /** What is reserved of the limits of a NodePool. */
   of(pool: string): Resources {
     return Object.fromEntries(this.#totals.get(pool) ?? [])
   }
 
-  /** From now on the reservation belongs to this claim. */
+  /** Ties the reservation to this claim. */
   follow(reservation: LimitReservation, claim: string): void {
     if (this.#taken.has(reservation)) this.#byClaim.set(claim, reservation)
   }
@@ -74,14 +71,14 @@ export class LimitReservations {
     if (this.#wanted.delete(reservation.pool)) this.freed.notify(reservation.pool)
   }
 
-  /** Asks to be told when a reservation of the NodePool is given back; answers whether there is any. */
+  /** Requests {@link freed} when a reservation of the NodePool is released. @returns whether there is any. */
   want(pool: string): boolean {
     const isTaken = [...(this.#totals.get(pool)?.values() ?? [])].some((amount) => amount > 0)
     if (isTaken) this.#wanted.add(pool)
     return isTaken
   }
 
-  /** There will be no such claim, or its instance counts by itself. */
+  /** The claim will not exist, or its instance counts as usage. */
   forget(claim: string): void {
     const reservation = this.#byClaim.get(claim)
     this.#byClaim.delete(claim)

@@ -1,9 +1,15 @@
+/** Which NodePools this provider serves, and their node classes. */
+import { labels, type NodeClaim, type NodeClass, type NodePool, parseNillableDuration } from '@tenon/api'
+import type { Change } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
-import type { NodeClass, NodePool } from '@tenon/api'
-import type { Caches } from '../caches.ts'
+import { perObject } from '@tenon/runtime'
 import type { Enqueue } from '../../controller.ts'
+import type { Caches } from '../caches.ts'
 
-/** The pool of that name if this provider serves its node class. */
+/** Name of the claim's NodePool; empty if it has none. */
+export const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''
+
+/** The NodePool, if this provider serves its node class. */
 export function managedPool(
   {
     caches,
@@ -20,7 +26,7 @@ export function managedPool(
   return isManaged ? pool : undefined
 }
 
-/** The node class that a pool names; undefined while there is none. */
+/** Undefined while the node class does not exist. */
 export function nodeClassOf(
   { nodeClasses }: Pick<Caches, 'nodeClasses'>,
   pool: NodePool,
@@ -30,7 +36,24 @@ export function nodeClassOf(
   return cache?.get({ name: ref.name })
 }
 
-/** Asks for the NodePools of every node class that changes. */
+/** The NodePools of a node class. */
+export function poolsOfClass(
+  { nodePools }: Pick<Caches, 'nodePools'>,
+  { kind, metadata }: NodeClass,
+): readonly NodePool[] {
+  return nodePools.list().filter(({ spec }) => {
+    const ref = spec.template.spec.nodeClassRef
+    return ref.kind === kind && ref.name === metadata.name
+  })
+}
+
+/** Whether the spec has changed, or the object was deleted. */
+export function isSpecChange(change: Change<NodePool | NodeClass>): boolean {
+  if (change.kind === 'deleted') return true
+  return change.kind === 'updated' && change.old.metadata.generation !== change.object.metadata.generation
+}
+
+/** Enqueues the NodePools of every node class that changes. */
 export function enqueuePoolsOfClasses(
   { nodePools, nodeClasses }: Pick<Caches, 'nodePools' | 'nodeClasses'>,
   enqueue: Enqueue,
@@ -41,3 +64,11 @@ export function enqueuePoolsOfClasses(
         if (spec.template.spec.nodeClassRef.name === object.metadata.name) enqueue(metadata.name)
     })
 }
+
+/**
+ * `disruption.consolidateAfter` in milliseconds; Infinity for Never. Memoized, as it is read for every pod that comes or
+ * goes.
+ */
+export const consolidateAfterMs = perObject(
+  ({ spec }: NodePool): number => parseNillableDuration(spec.disruption?.consolidateAfter ?? '0s') ?? 0,
+)

@@ -1,61 +1,53 @@
-/** The NodePools that are only observed, and those that decisions of either kind may launch nodes of. */
-import { conditionOf, isConditionTrue, type NodePool } from '@tenon/api'
+/** Observed NodePools: decisions about them are made and recorded, but not carried out. */
+import { conditionOf, isConditionTrue, type NodePool, ownValue } from '@tenon/api'
 import type { Caches } from '../caches.ts'
 import { nodeClassOf } from './managed-pool.ts'
 import type { Settings } from '../../settings.ts'
-import { isObserved, modeAnnotation, observeMode } from './mode.ts'
 
-interface Dependencies {
-  readonly caches: Pick<Caches, 'nodeClasses' | 'nodePools'>
-  readonly settings: Pick<Settings, 'observeOnly'>
-}
+export const modeAnnotation = 'tenon.sh/mode'
+export const observeMode = 'observe'
 
-/** Why a NodePool takes no part in a decision. */
+/** Why a NodePool is left out of a decision. */
 interface Aside {
   readonly code: 'notReady' | 'observed'
   /** A clause without a full stop. */
   readonly because: string
 }
 
-/** NodePools for decisions to choose from. */
 export interface PoolChoice {
-  /** All of them, in the order of the cache. */
   list(): readonly NodePool[]
-  /** Why this one takes no part; undefined when it does. */
   aside(pool: NodePool): Aside | undefined
 }
 
-/** `acting`: what is decided is carried out; `observed`: it is only noted; `any`: both. */
+/** `acting`: decisions are carried out; `observed`: they are only recorded; `any`: both. */
 export type PoolKind = 'acting' | 'observed' | 'any'
 
 export class ObservedPools {
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
+  readonly #caches: Pick<Caches, 'nodeClasses' | 'nodePools'>
   /** Whether this process only observes, whatever NodePools say. */
-  get isAll(): boolean {
-    return this.#deps.settings.observeOnly
+  readonly isAll: boolean
+
+  constructor(
+    caches: Pick<Caches, 'nodeClasses' | 'nodePools'>,
+    { observeOnly }: Pick<Settings, 'observeOnly'>,
+  ) {
+    this.#caches = caches
+    this.isAll = observeOnly
   }
 
-  /** Whether there is any such NodePool. */
   get isAny(): boolean {
-    return this.isAll || this.#deps.caches.nodePools.list().some(isObserved)
+    return this.isAll || this.#caches.nodePools.list().some(isObserved)
   }
 
-  /** @param name of a NodePool. */
   has(name: string): boolean {
     if (this.isAll) return true
-    const pool = this.#deps.caches.nodePools.get({ name })
+    const pool = this.#caches.nodePools.get({ name })
     return pool !== undefined && isObserved(pool)
   }
 
   choice(kind: PoolKind): PoolChoice {
-    const { caches } = this.#deps
     return {
-      list: () => caches.nodePools.list(),
+      list: () => this.#caches.nodePools.list(),
       aside: (pool) => this.#modeAside(pool, kind) ?? this.#readinessAside(pool),
     }
   }
@@ -67,12 +59,12 @@ export class ObservedPools {
     return { code: 'observed', because: isOnlyObserved ? observedText : 'it is not only observed' }
   }
 
-  /** Where this process writes no condition of NodePools, it goes by what there is. */
+  /** A process that only observes writes no conditions, so it checks the node class itself. */
   #readinessAside(pool: NodePool): Aside | undefined {
     if (isConditionTrue(pool, 'Ready')) return undefined
     const message = conditionOf(pool, 'Ready')?.message ?? 'not reconciled yet'
     if (!this.isAll) return { code: 'notReady', because: message }
-    const nodeClass = nodeClassOf(this.#deps.caches, pool)
+    const nodeClass = nodeClassOf(this.#caches, pool)
     if (nodeClass === undefined) return { code: 'notReady', because: 'its node class does not exist' }
     return nodeClass.metadata.deletionTimestamp === undefined
       ? undefined
@@ -80,5 +72,13 @@ export class ObservedPools {
   }
 }
 
-/** What is said of a NodePool that decisions leave out because it is only observed. */
 export const observedText = `it is only observed (annotation ${modeAnnotation}: ${observeMode})`
+
+export function isObserved({ metadata }: Pick<NodePool, 'metadata'>): boolean {
+  return ownValue(metadata.annotations, modeAnnotation) === observeMode
+}
+
+export function modeProblem({ metadata }: Pick<NodePool, 'metadata'>): string | undefined {
+  const mode = ownValue(metadata.annotations, modeAnnotation)
+  return mode === undefined || mode === observeMode ? undefined : `"${mode}" is no mode`
+}

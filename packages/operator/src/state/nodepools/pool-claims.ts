@@ -1,21 +1,21 @@
-/** The claims of each NodePool, and the names set aside for more of them (cluster-state.md 11). */
+/** Claims of each NodePool, and names reserved for more (cluster-state.md 11). */
 import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 import { indexes } from '../caches.ts'
 
-/** The claims of one NodePool; each is in one of the lists, in order of name. */
+/** Claims of one NodePool, each in exactly one list, by name. */
 export interface ClaimsOfPool {
   readonly active: readonly NodeClaim[]
   readonly deleting: readonly NodeClaim[]
-  /** Chosen by the disruption loop, while their replacements do not exist yet. */
+  /** Chosen for disruption, while their replacements do not exist yet. */
   readonly pendingDisruption: readonly NodeClaim[]
 }
 
-/** What is known of claims beside the cache. */
+/** What the cluster state knows about claims beside the cache. */
 export interface ClaimSources {
-  /** Claims created by this process that no cache has shown yet. */
+  /** Claims created by this process that the cache does not show yet. */
   readonly unseen: () => Iterable<NodeClaim>
-  /** Whether the claim counts: this provider serves it, or it cannot be read. */
+  /** Whether the claim counts: this provider serves it, or it is invalid. */
   readonly isManaged: (claim: NodeClaim) => boolean
   /** Whether the claim is being deleted, or its instance is marked for deletion. */
   readonly isLeaving: (claim: NodeClaim) => boolean
@@ -23,14 +23,13 @@ export interface ClaimSources {
 
 interface Hold {
   readonly pool: string
-  /** Since when it is not known whether the claim exists; absent while it is being created. */
+  /** Since when it is unknown whether the claim exists; undefined while it is being created. */
   readonly unsettledSinceMs?: number
 }
 
 /**
- * Counts claims by NodePool and keeps a limit on their number. Room is set aside by the names of the
- * claims to come: a claim that exists and a name that is held are one, however creation, caches and
- * release follow each other, so that room is neither lost nor given twice.
+ * Counts claims by NodePool and enforces a limit on their number. Slots are reserved by claim name: an existing claim and
+ * a reserved name count once, in whatever order creation, cache and release happen, so that no slot is lost or used twice.
  */
 export class PoolClaims {
   readonly #claims: Cache<NodeClaim>
@@ -63,7 +62,7 @@ export class PoolClaims {
     return { active, deleting, pendingDisruption }
   }
 
-  /** Claims of the pool, whatever becomes of them, and names held for more. */
+  /** Number of claims of the pool, including deleting ones, and of reserved names. */
   occupied(pool: string): number {
     const names = new Set(this.#claimsOf(pool).map(({ metadata }) => metadata.name))
     for (const [name, hold] of this.#held) if (hold.pool === pool) names.add(name)
@@ -71,8 +70,8 @@ export class PoolClaims {
   }
 
   /**
-   * Holds as many of `names` as the limit has room for.
-   * @returns the names held; each is to be created and released, or released.
+   * Reserves as many of `names` as the limit allows.
+   * @returns the reserved names; the caller must {@link release} each after creating it, or instead.
    */
   reserve(pool: string, limit: number, names: readonly string[]): readonly string[] {
     const free = Math.max(0, Math.floor(limit - this.occupied(pool)))
@@ -81,20 +80,19 @@ export class PoolClaims {
     return granted
   }
 
-  /** Gives names up that are held; others are passed over. */
   release(...names: readonly string[]): void {
     for (const name of names) this.#held.delete(name)
   }
 
-  /** Keeps a name whose creation had no clear answer: the claim may exist, or may come to. */
+  /** Keeps a name whose creation had no clear result: the claim may exist, or still appear. */
   leaveUnsettled(name: string, nowMs: number): void {
     const hold = this.#held.get(name)
     if (hold !== undefined) this.#held.set(name, { ...hold, unsettledSinceMs: nowMs })
   }
 
   /**
-   * Names to create once more, or to look up and release.
-   * @param beforeMs only those that were left before.
+   * Names to create again, or to look up and release.
+   * @param beforeMs only those left before.
    */
   unsettled(pool: string, beforeMs: number = Number.POSITIVE_INFINITY): readonly string[] {
     return [...this.#held].flatMap(([name, hold]) =>
@@ -104,7 +102,7 @@ export class PoolClaims {
     )
   }
 
-  /** Names of the pools with claims of which it is not known whether they exist. */
+  /** Names of NodePools with claims that may or may not exist. */
   unsettledPools(): readonly string[] {
     const unsettled = [...this.#held.values()].filter(
       ({ unsettledSinceMs }) => unsettledSinceMs !== undefined,
@@ -112,7 +110,7 @@ export class PoolClaims {
     return [...new Set(unsettled.map(({ pool }) => pool))]
   }
 
-  /** The API server has accepted the deletion of a claim. One that is gone already is passed over. */
+  /** The API server has accepted the deletion of a claim. */
   markDeleting(name: string): void {
     if (this.#knows(name)) this.#deleting.add(name)
   }
@@ -121,7 +119,7 @@ export class PoolClaims {
     if (this.#knows(name)) this.#pending.add(name)
   }
 
-  /** Takes back what was noted about a claim; from here on only what its objects say counts. */
+  /** Removes marks; only the claim's object counts from now on. */
   unmark(name: string): void {
     this.#pending.delete(name)
     this.#deleting.delete(name)
@@ -146,7 +144,7 @@ export class PoolClaims {
   }
 }
 
-/** Whether the disruption loop has taken back what it had decided about a claim. */
+/** Whether the disruption loop has cancelled its command for the claim. */
 function isReprieve(before: NodeClaim, after: NodeClaim): boolean {
   return isConditionTrue(before, 'DisruptionReason') && !isConditionTrue(after, 'DisruptionReason')
 }

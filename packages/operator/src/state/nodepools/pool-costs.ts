@@ -1,4 +1,4 @@
-/** What the instances of each NodePool cost an hour (cluster-state.md 12). */
+/** Price per hour of the instances of each NodePool (cluster-state.md 12). */
 import {
   type InstanceType,
   labels,
@@ -10,31 +10,30 @@ import {
 import { Tally } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { indexes } from '../caches.ts'
+import { poolOf } from './managed-pool.ts'
 
-/** One thing that can be bought: a type in a zone, with a capacity type. */
+/** The offering of an instance. */
 export interface Bought {
   readonly instanceType: string
   readonly zone: string
   readonly capacityType: string
 }
 
-/** How many instances there are of one thing. */
 interface Counted {
   readonly bought: Bought
   readonly count: number
 }
 
-/** By key of what is bought. */
 type Counts = Map<string, Counted>
 
 const keyOf = ({ instanceType, zone, capacityType }: Bought) => `${zone}/${capacityType}/${instanceType}`
 
-/** Counts the claims of the caches; remembers only prices, for as long as a claim has them. */
+/** Counts claims by offering; prices are kept as long as a claim has them. */
 export class PoolCosts {
   readonly #claims: Caches['nodeClaims']
   readonly #pools: Caches['nodePools']
   readonly #isManaged: (claim: NodeClaim) => boolean
-  /** By NodePool, then by what is bought. */
+  /** By NodePool, then by offering. */
   readonly #prices = new Map<string, Map<string, PricePerHour>>()
   /** By NodePool, until a claim or a NodePool changes. */
   readonly #counted = new Map<string, ReadonlyMap<string, Counted>>()
@@ -63,8 +62,8 @@ export class PoolCosts {
   }
 
   /**
-   * Price an hour of all instances of a pool, as far as prices are known, and the number of instances whose price is
-   * not; those going away cost until they are gone.
+   * Price of all instances of a pool with a known price, including those being deleted, and the number of instances
+   * without one.
    */
   of(pool: string): PriceSum {
     const prices = this.#prices.get(pool)
@@ -78,24 +77,22 @@ export class PoolCosts {
     return { pricePerHour, unpriced }
   }
 
-  /** Price an hour of the claim's instance; undefined while it is not known. */
   priceOf(claim: NodeClaim): PricePerHour {
     const bought = boughtFor(claim)
     return bought && this.#prices.get(poolOf(claim))?.get(keyOf(bought))
   }
 
-  /** Whether the claim says what it is, and its price was not looked for yet. */
+  /** Whether the offering of the claim is known, and its price was not looked up yet. */
   lacksPrice(claim: NodeClaim): boolean {
     const bought = boughtFor(claim)
     return bought !== undefined && this.#prices.get(poolOf(claim))?.has(keyOf(bought)) !== true
   }
 
-  /** Whether the pool has instances that may cost something. */
   hasBought(pool: string): boolean {
     return this.#bought(pool).size > 0
   }
 
-  /** What the pool's instances are and no price was looked for yet. */
+  /** Offerings of the pool's instances whose price was not looked up yet. */
   unlooked(pool: string): readonly Bought[] {
     const prices = this.#prices.get(pool)
     return [...this.#bought(pool)]
@@ -104,8 +101,8 @@ export class PoolCosts {
   }
 
   /**
-   * Takes prices for what was not looked for yet.
-   * @returns what `types` give no price for.
+   * Looks prices up that are missing.
+   * @returns offerings that `types` have no price for.
    */
   price(pool: string, types: readonly InstanceType[]): readonly Bought[] {
     const missing: Bought[] = []
@@ -117,7 +114,7 @@ export class PoolCosts {
     return missing
   }
 
-  /** Takes today's prices; what is no longer offered keeps the price it had. */
+  /** Updates prices; offerings that no longer exist keep theirs. */
   reprice(pool: string, types: readonly InstanceType[]): void {
     for (const { bought } of this.#bought(pool).values()) {
       const price = priceIn(types, bought)
@@ -130,7 +127,7 @@ export class PoolCosts {
     this.#prices.set(pool, prices.set(keyOf(bought), price))
   }
 
-  /** A price goes with the last claim that had it. @param gone the claim as it was. */
+  /** Removes the price of the claim if no other claim has the same offering. */
   #prune(gone: NodeClaim): void {
     const bought = boughtFor(gone)
     const prices = this.#prices.get(poolOf(gone))
@@ -174,15 +171,13 @@ export class PoolCosts {
   }
 }
 
-const poolOf = (claim: NodeClaim) => claim.metadata.labels?.[labels.nodePool] ?? ''
-
-/** What the claim counts as, and in which pool; undefined while it does not count. */
+/** Pool and offering of the claim; undefined while its labels are incomplete. */
 function whereIs(claim: NodeClaim): string | undefined {
   const bought = boughtFor(claim)
   return bought && `${poolOf(claim)}/${keyOf(bought)}`
 }
 
-/** Undefined until the claim says all of it. */
+/** Undefined until the claim has all labels. */
 function boughtFor({ metadata }: NodeClaim): Bought | undefined {
   const tags = metadata.labels ?? {}
   const [instanceType = '', zone = '', capacityType = ''] = [
@@ -194,7 +189,7 @@ function boughtFor({ metadata }: NodeClaim): Bought | undefined {
   return { instanceType, zone, capacityType }
 }
 
-/** Offerings that cannot be had now have a price all the same. */
+/** Unavailable offerings have a price, too. */
 function priceIn(types: readonly InstanceType[], bought: Bought): PricePerHour {
   const type = types.find(({ name }) => name === bought.instanceType)
   return type?.offerings.find(

@@ -1,18 +1,18 @@
-/** What NodePools have of their limits. */
+/** Resources of NodePools, as counted against their limits. */
 import { accumulate, labels, parseResources, type Resources } from '@tenon/api'
 import { perObject, Tally } from '@tenon/runtime'
 import { labelsOf, ownCapacityOf, type StateNode } from '../nodes/state-node.ts'
 
-/** By NodePool, how many instances have the same amounts: most are of a few types, whose amounts are one object each. */
+/** Number of instances by NodePool and amounts: instances of one type share one object. */
 type Counts = Map<string, Map<Resources, number>>
 
 interface Known {
   readonly counts: Tally<StateNode, Counts>
-  /** What was worked out of the counts of one list, which is the same as long as no instance has changed. */
+  /** Usage by list of nodes, which stays the same object until an instance changes. */
   readonly usages: WeakMap<readonly StateNode[], ReadonlyMap<string, Resources>>
 }
 
-/** Each cluster reads amounts in its own way. */
+/** Each cluster state has its own memo of parsed amounts. */
 const knownBy = perObject((parse: typeof parseResources): Known => {
   const amountsOf = perObject((stateNode: StateNode) => ownCapacityOf(stateNode, parse))
   return {
@@ -27,8 +27,8 @@ const knownBy = perObject((parse: typeof parseResources): Known => {
 })
 
 /**
- * Capacity of a pool's instances that are not going away, `nodes` among it (cluster-state.md 10).
- * @param nodes never changed after it was given.
+ * Capacity of a pool's instances that are not marked for deletion, including `nodes` (cluster-state.md 10).
+ * @param nodes must not be changed later.
  */
 export function poolUsage(
   pool: string,
@@ -44,7 +44,6 @@ export function poolUsage(
   return known.get(pool) ?? {}
 }
 
-/** Counts an instance among those of its NodePool, or takes it off again. */
 function countIn(counts: Counts, node: StateNode, amounts: Resources, by: 1 | -1): void {
   const pool = labelsOf(node)[labels.nodePool] ?? ''
   const own = counts.get(pool) ?? new Map<Resources, number>()
@@ -54,7 +53,6 @@ function countIn(counts: Counts, node: StateNode, amounts: Resources, by: 1 | -1
   else own.set(amounts, left)
 }
 
-/** @param counts of instances by what each of them has. */
 function totalOf(counts: ReadonlyMap<Resources, number>): Resources {
   const total: Record<string, number> = {}
   for (const [amounts, count] of counts) {

@@ -1,4 +1,4 @@
-/** How the last launches of each NodePool ended (lifecycle.md 3.6, cluster-state.md 13). */
+/** Outcomes of the last launches of each NodePool (lifecycle.md 3.6, cluster-state.md 13). */
 import { Listeners } from '@tenon/runtime'
 import {
   conditionOf,
@@ -10,26 +10,24 @@ import {
 } from '@tenon/api'
 import type { Cache } from '@tenon/kube'
 
-/** Condition of a NodePool; nothing depends on it. */
+/** A condition of NodePools; Ready does not depend on it. */
 export const registrationHealthy = 'NodeRegistrationHealthy'
 const samplesKept = 4
-/** So many failures of the samples kept make a pool unhealthy. */
+/** More failed samples make a pool unhealthy. */
 const failuresTolerated = 1
 
-/** Why a claim did not become a node, as the condition tells it. */
 export interface RegistrationFailure {
   readonly reason: string
   readonly message: string
 }
 
 interface PoolHealth {
-  /** Whether each launch succeeded, the latest last. */
+  /** Whether each launch succeeded; latest last. */
   readonly samples: readonly boolean[]
-  /** What the last sample that decided anything decided. */
+  /** The condition after the last sample that changed it. */
   readonly verdict?: NewCondition
 }
 
-/** Remembers the last four outcomes of every NodePool, by its UID. */
 export class RegistrationHealth {
   readonly #pools: Pick<Cache<NodePool>, 'get'>
   readonly #healthByUid = new Map<string, PoolHealth>()
@@ -44,8 +42,8 @@ export class RegistrationHealth {
   }
 
   /**
-   * Notes that a claim has become a node or, with `failure`, that it was given up. Claims that the
-   * NodePool of their label does not own do not count: it may be another one of the same name.
+   * Records that a claim registered or, with `failure`, was given up. Claims of an earlier NodePool of the same name do not
+   * count.
    */
   record(claim: NodeClaim, failure?: RegistrationFailure): void {
     const pool = this.#pools.get({ name: claim.metadata.labels?.[labels.nodePool] ?? '' })
@@ -61,17 +59,17 @@ export class RegistrationHealth {
     this.samples.notify(pool.metadata.name)
   }
 
-  /** The condition that the samples ask for; undefined while they ask for none. */
+  /** The condition after the samples; undefined if they are inconclusive. */
   verdictOn(pool: NodePool): NewCondition | undefined {
     return this.#of(pool).verdict
   }
 
-  /** Forgets the samples: they tell nothing about what the pool launches from now on. */
+  /** After a change of the pool, earlier launches say nothing about later ones. */
   reset({ metadata: { uid = '' } }: NodePool): void {
     this.#healthByUid.set(uid, { samples: [] })
   }
 
-  /** What is known of a pool; after a restart only its condition remembers. */
+  /** After a restart, samples are derived from the condition. */
   #of(pool: NodePool): PoolHealth {
     const known = this.#healthByUid.get(pool.metadata.uid ?? '')
     if (known !== undefined) return known

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import type { NodePool } from '@tenon/api'
-import { readRecord, recordText } from './rollout-record.ts'
+import { readRecord, recordText } from './rollout-settings.ts'
 import { canaryCount, rolloutSettings } from './rollout-settings.ts'
 import { advanced, watched } from '../../nodepool/rollout/watch.ts'
 

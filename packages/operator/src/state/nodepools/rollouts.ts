@@ -1,10 +1,11 @@
 /** NodePools whose replacements for drifted nodes are drifted themselves. */
-import { isConditionTrue, labels, type NodeClaim, type NodeClass, type NodePool, type Pod } from '@tenon/api'
+import { isConditionTrue, type NodeClaim, type NodePool, type Pod } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import { type Clock, Listeners } from '@tenon/runtime'
 import { CanaryRollouts } from './canary-rollouts.ts'
 import type { Caches } from '../caches.ts'
 import { FailureBackoff } from '../failure-backoff.ts'
+import { isSpecChange, poolOf, poolsOfClass } from './managed-pool.ts'
 
 const minute = 60_000
 /** A replacement found drifted later than this has drifted for a cause of its own. */
@@ -21,7 +22,6 @@ const backoff = { freeFailures: 0, baseMs: 30 * minute, capMs: 60 * minute, memo
  */
 export class Rollouts {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
-  readonly #caches: Pick<Caches, 'nodePools'>
   readonly #failures: FailureBackoff
   /** When claims were launched in place of drifted ones, by name. */
   readonly #replacements = new Map<string, number>()
@@ -41,15 +41,14 @@ export class Rollouts {
     clock: Pick<Clock, 'now' | 'monotonic'>,
   ) {
     this.#clock = clock
-    this.#caches = caches
     this.#failures = new FailureBackoff(clock, backoff)
-    this.canaries = new CanaryRollouts({ caches, clock })
+    this.canaries = new CanaryRollouts(caches, clock)
     caches.nodePools.onChange((change) => {
-      if (isChanged(change)) this.#restart([change.object])
+      if (isSpecChange(change)) this.#restart([change.object])
     })
     for (const nodeClasses of caches.nodeClasses)
       nodeClasses.onChange((change) => {
-        if (isChanged(change)) this.#restart(this.#poolsOf(change.object))
+        if (isSpecChange(change)) this.#restart(poolsOfClass(caches, change.object))
       })
     caches.nodeClaims.onChange((change) => {
       this.#note(change)
@@ -102,7 +101,7 @@ export class Rollouts {
     if (change.kind !== 'updated' || !isConditionTrue(change.object, 'Drifted')) return
     this.#replacements.delete(metadata.name)
     if (isConditionTrue(change.old, 'Drifted')) return
-    const pool = metadata.labels?.[labels.nodePool] ?? ''
+    const pool = poolOf(change.object)
     const isBornDrifted =
       launchedMs === undefined
         ? this.#cameInPlace(pool, change.object)
@@ -118,13 +117,6 @@ export class Rollouts {
     return createdMs >= (this.#beganMs.get(pool) ?? Infinity) && this.#clock.now() - createdMs < bornMs
   }
 
-  #poolsOf({ kind, metadata }: NodeClass): readonly NodePool[] {
-    return this.#caches.nodePools.list().filter(({ spec }) => {
-      const ref = spec.template.spec.nodeClassRef
-      return ref.kind === kind && ref.name === metadata.name
-    })
-  }
-
   /** Claims launched before the change are drifted because of it, which says nothing about later ones. */
   #restart(pools: readonly NodePool[]): void {
     this.#replacements.clear()
@@ -137,12 +129,3 @@ export class Rollouts {
     for (const { metadata } of pools) this.changes.notify(metadata.name)
   }
 }
-
-function isChanged(change: Change<NodePool | NodeClass>): boolean {
-  return (
-    change.kind === 'deleted' || (change.kind === 'updated' && isNewGeneration(change.old, change.object))
-  )
-}
-
-const isNewGeneration = (before: NodePool | NodeClass, after: NodePool | NodeClass): boolean =>
-  before.metadata.generation !== after.metadata.generation

@@ -1,4 +1,4 @@
-/** How many volumes of each CSI driver nodes attach, by instance type, as the nodes of the cluster tell. */
+/** Attach limits of instance types for each CSI driver, learned from CSINodes. */
 import { type CsiNode, labels, type Node, ownValue } from '@tenon/api'
 import type { AttachLimits as KnownLimits } from '@tenon/engine'
 import type { Clock } from '@tenon/runtime'
@@ -6,8 +6,8 @@ import type { Caches } from '../caches.ts'
 
 type Counts = Readonly<Record<string, number>>
 
-/** What one node tells. */
-interface Told {
+/** What one node reports. */
+interface Reported {
   readonly instanceType: string
   readonly counts: Counts
 }
@@ -18,12 +18,12 @@ interface Remembered {
   readonly untilMs: number
 }
 
-/** For so long it is remembered what a type attaches of which no node is left. */
+/** How long limits are remembered after the last node of a type. */
 const memoryMs = 24 * 3_600_000
 
 const limits = new WeakMap<CsiNode, Counts>()
 
-/** How many volumes of each driver the node can attach, read once from each object; a driver may tell no limit. */
+/** Volumes of each driver that the node can attach, memoized; drivers may have no limit. */
 export function limitsOf(csiNode: CsiNode): Counts {
   let known = limits.get(csiNode)
   if (known === undefined) {
@@ -38,15 +38,14 @@ export function limitsOf(csiNode: CsiNode): Counts {
 }
 
 /**
- * Attach limits of instance types: the smallest that a node of the type tells now; without such a node the smallest
- * that was told within the last day. Types of which nothing was ever told count as what attaches most: a pod that no
- * node of the cluster would serve is not tried on one type after the other.
+ * The limit of a type is the smallest that a node of it reports now, else the smallest of the last day. Unknown types
+ * count as the best known one: so a pod with more volumes than any node can attach is not tried on one type after another.
  */
 export class AttachLimits {
   readonly #caches: Pick<Caches, 'nodes' | 'csiNodes'>
   readonly #clock: Pick<Clock, 'now'>
   /** By Node name. */
-  readonly #told = new Map<string, Told>()
+  readonly #reported = new Map<string, Reported>()
   /** By instance type, then by driver. */
   readonly #remembered = new Map<string, Map<string, Remembered>>()
   #known: { readonly limits: KnownLimits; readonly untilMs: number } | undefined
@@ -56,47 +55,46 @@ export class AttachLimits {
     this.#clock = clock
   }
 
-  /** Follows the caches. */
   follow(): void {
     const { nodes, csiNodes } = this.#caches
     csiNodes.onChange(({ kind, object }) => {
       const { name } = object.metadata
-      this.#hear(name, nodes.get({ name }), kind === 'deleted' ? undefined : object)
+      this.#update(name, nodes.get({ name }), kind === 'deleted' ? undefined : object)
     })
     nodes.onChange((change) => {
       const { name } = change.object.metadata
       if (change.kind === 'updated' && typeOf(change.old) === typeOf(change.object)) return
       const node = change.kind === 'deleted' ? undefined : change.object
-      this.#hear(name, node, csiNodes.get({ name }))
+      this.#update(name, node, csiNodes.get({ name }))
     })
   }
 
-  /** What a node of an instance type is expected to attach, before it tells itself. */
+  /** Limits of a node that has not reported yet. */
   expectedOf(instanceType: string): Counts {
     const { byType, others } = this.current()
     return Object.hasOwn(byType, instanceType) ? { ...others, ...ownValue(byType, instanceType) } : others
   }
 
-  /** The limits as they are known now; the same object for as long as nothing changes. */
+  /** The same object until something changes. */
   current(): KnownLimits {
     const now = this.#clock.now()
-    if (this.#known === undefined || now >= this.#known.untilMs) this.#known = this.#workOut(now)
+    if (this.#known === undefined || now >= this.#known.untilMs) this.#known = this.#compute(now)
     return this.#known.limits
   }
 
-  #hear(name: string, node: Node | undefined, csiNode: CsiNode | undefined): void {
-    const before = this.#told.get(name)
+  #update(name: string, node: Node | undefined, csiNode: CsiNode | undefined): void {
+    const before = this.#reported.get(name)
     const instanceType = node === undefined ? '' : typeOf(node)
     const counts = csiNode === undefined ? {} : limitsOf(csiNode)
-    const tells = instanceType !== '' && Object.keys(counts).length > 0
-    if (before === undefined && !tells) return
+    const reports = instanceType !== '' && Object.keys(counts).length > 0
+    if (before === undefined && !reports) return
     this.#known = undefined
-    if (tells) this.#told.set(name, { instanceType, counts })
-    else this.#told.delete(name)
+    if (reports) this.#reported.set(name, { instanceType, counts })
+    else this.#reported.delete(name)
     if (before !== undefined) this.#remember(before)
   }
 
-  #remember({ instanceType, counts }: Told): void {
+  #remember({ instanceType, counts }: Reported): void {
     const now = this.#clock.now()
     const known = this.#remembered.get(instanceType) ?? new Map<string, Remembered>()
     this.#remembered.set(instanceType, known)
@@ -107,10 +105,10 @@ export class AttachLimits {
     }
   }
 
-  #workOut(now: number): { readonly limits: KnownLimits; readonly untilMs: number } {
+  #compute(now: number): { readonly limits: KnownLimits; readonly untilMs: number } {
     let untilMs = Number.POSITIVE_INFINITY
     const live = new Map<string, Map<string, number>>()
-    for (const { instanceType, counts } of this.#told.values()) {
+    for (const { instanceType, counts } of this.#reported.values()) {
       const known = live.get(instanceType) ?? new Map<string, number>()
       live.set(instanceType, known)
       for (const [driver, count] of Object.entries(counts))
@@ -142,7 +140,6 @@ export class AttachLimits {
   }
 }
 
-/** Empty while it is not known. */
 function typeOf({ metadata }: Node): string {
   return metadata.labels?.[labels.instanceType] ?? ''
 }

@@ -31,12 +31,7 @@ function aCluster() {
   const cluster = new ObservedCluster()
   const { state, clock, caches } = cluster
   cluster.see(nodeClass({ reserved: '0' }))
-  const learned = new LearnedCapacity({
-    caches,
-    clock,
-    nodeOf: (claim) => state.nodeOf(claim),
-    claimOf: (node) => state.claimOf(node),
-  })
+  const learned = new LearnedCapacity(caches, state, clock)
   learned.follow()
   const pool = aPool('default')
   const instance = (

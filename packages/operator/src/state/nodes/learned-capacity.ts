@@ -1,7 +1,7 @@
 /**
- * What instances of an instance type really have (reports.md 1, "Learned capacity"). A hypervisor keeps some of the
- * memory, a kubelet reserves more than its class says, an image allows fewer pods: the catalogue does not tell, the
- * Nodes do. The smallest figures count, of the instances that there are and, for a day, of those that have gone.
+ * Real capacity of instance types, learned from Nodes (reports.md 1, "Learned capacity"). The hypervisor keeps some of the
+ * memory, a kubelet reserves more than its class says, an image allows fewer pods: the catalogue does not know. The smallest
+ * figures of all instances count, for a day even of deleted ones.
  */
 import {
   hashString,
@@ -25,36 +25,36 @@ import {
 } from '@tenon/engine'
 import { type Clock, Listeners, perObject } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
+import type { ClusterState } from '../cluster-state.ts'
 import { isNodeReady } from './state-node.ts'
 
-/** On NodeClaims: a hash of the node class as it was at launch, which decides what an instance reserves. */
+/** On NodeClaims: hash of the node class at launch, which determines what an instance reserves. */
 export const nodeClassSettingsAnnotation = 'tenon.sh/node-class-settings'
-/** How long figures are believed once the last instance that showed them has gone. */
+/** How long figures are remembered after the last instance. */
 const memoryMs = 24 * 3_600_000
 /**
- * How long a type has to be found smaller before that is told. A provider that corrects its own types from Nodes needs
- * a moment after a start, in which its types still say too much.
+ * How long a type must be too small before that is reported: a provider that corrects its own types from Nodes needs a
+ * moment after a start.
  */
 const settlingMs = 10_000
-/** Set up by kubelets before they report. Device plugins report later, and how many devices are well changes. */
+/** Known when a kubelet first reports. Devices come later, and their number changes with their health. */
 const learned: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods'])
 
-/** By figures, what types have less: types and figures stay the same objects as long as nothing changes. */
+/** Memoized: types and figures keep their identity as long as nothing changes. */
 const shortfallFrom = perObject((figures: InstanceFigures) =>
   perObject((type: InstanceType) => shortfallOf(type, figures) ?? null),
 )
 
-/** Figures of instances launched in the same way. */
 interface LearnedFigures extends InstanceFigures {
-  /** Image of the instances; empty when it is not known. */
+  /** Image of the instances; empty if unknown. */
   readonly image: string
-  /** When the youngest of these instances was launched; Unix milliseconds. */
+  /** Launch of the youngest instance; Unix milliseconds. */
   readonly launchedMs: number
 }
 
-/** What is remembered of instances that have gone. */
+/** Figures of deleted instances. */
 export interface RememberedFigures extends LearnedFigures {
-  /** Unix milliseconds; from then on it counts no more. */
+  /** Expiry; Unix milliseconds. */
   readonly untilMs: number
 }
 
@@ -63,20 +63,19 @@ export interface Correction {
   readonly type: InstanceType
   readonly shortfall: Shortfall
   readonly figures: LearnedFigures
-  /** When it is forgotten; absent while there are such instances. */
+  /** When it is forgotten, Unix milliseconds; undefined while such instances exist. */
   readonly untilMs?: number
 }
 
-/** {@link Correction}s that are worth telling. */
 interface LastingCorrections {
   readonly corrections: readonly Correction[]
-  /** When younger ones may have become so; absent when there are none. */
+  /** When to call again, if there are younger corrections. */
   readonly recheckMs?: number
 }
 
 type NodeClassRef = NodePool['spec']['template']['spec']['nodeClassRef']
 
-/** What a type has for pods, and what its instances do. */
+/** Allocatable resources of a type: by the catalogue, and of its instances. */
 interface Yield {
   readonly said: Resources
   readonly found: Resources
@@ -86,52 +85,50 @@ interface Group {
   /** By claim name. */
   readonly instances: Map<string, LearnedFigures>
   remembered: RememberedFigures | undefined
-  /** What all of it says; absent when something has changed since. */
+  /** Sum of the above; undefined after a change. */
   figures?: LearnedFigures & { readonly untilMs?: number }
 }
 
-export interface LearningOptions {
-  readonly caches: Pick<Caches, 'nodes' | 'nodeClaims' | 'nodeClasses'>
-  readonly clock: Pick<Clock, 'now'>
-  readonly nodeOf: (claim: NodeClaim) => Node | undefined
-  readonly claimOf: (node: Node) => NodeClaim | undefined
-}
-
-/** Figures by node class, its settings, and instance type. */
+/** Keyed by node class, hash of its settings, and instance type. */
 export class LearnedCapacity {
-  readonly #options: LearningOptions
+  readonly #caches: Pick<Caches, 'nodes' | 'nodeClaims' | 'nodeClasses'>
+  readonly #state: Pick<ClusterState, 'claimOf' | 'nodeOf'>
+  readonly #clock: Pick<Clock, 'now'>
   readonly #groups = new Map<string, Group>()
-  /** By claim name the key of the group its instance is in. */
+  /** Key of the group by claim name. */
   readonly #keys = new Map<string, string>()
   readonly #settings = new WeakMap<NodeClass, string>()
-  /** The same correction of the same type is the same object: decisions keep types. */
+  /** Corrected types keep their identity, as decisions memoize by type. */
   readonly #corrected = new WeakMap<InstanceType, { readonly text: string; readonly type: InstanceType }>()
-  /** Since when types have been found smaller, by NodePool and type; milliseconds of the clock. */
+  /** Since when types are known to be smaller, by NodePool and type; Unix milliseconds. */
   readonly #since = new Map<string, ReadonlyMap<string, number>>()
-  /** Figures of some types may have changed. */
   readonly changes: Listeners<void> = new Listeners()
 
-  constructor(options: LearningOptions) {
-    this.#options = options
+  constructor(
+    caches: Pick<Caches, 'nodes' | 'nodeClaims' | 'nodeClasses'>,
+    state: Pick<ClusterState, 'claimOf' | 'nodeOf'>,
+    clock: Pick<Clock, 'now'>,
+  ) {
+    this.#caches = caches
+    this.#state = state
+    this.#clock = clock
   }
 
-  /** Follows Nodes and claims. */
   follow(): void {
-    const { caches, claimOf } = this.#options
-    caches.nodeClaims.onChange(({ kind, object }) => {
+    this.#caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#gone(object.metadata.name)
       else this.#see(object)
     })
-    caches.nodes.onChange((change) => {
+    this.#caches.nodes.onChange((change) => {
       if (change.kind === 'updated' && saysTheSame(change.old, change.object)) return
-      const claim = claimOf(change.object)
+      const claim = this.#state.claimOf(change.object)
       if (claim !== undefined) this.#see(claim)
     })
   }
 
-  /** A hash of what the node class asks for; empty while there is no such class. */
+  /** Hash of the spec of the node class; empty if it does not exist. */
   settingsOf(ref: NodeClassRef): string {
-    const cache = this.#options.caches.nodeClasses.find(
+    const cache = this.#caches.nodeClasses.find(
       ({ type }) => type.group === ref.group && type.kind === ref.kind,
     )
     const nodeClass = cache?.get({ name: ref.name })
@@ -144,7 +141,7 @@ export class LearnedCapacity {
     return hash
   }
 
-  /** The types of a pool, no larger than their instances are; those that hold what they promise stay the same objects. */
+  /** Types reduced to the size of their instances; correct ones keep their identity. */
   corrected(pool: NodePool, types: readonly InstanceType[]): readonly InstanceType[] {
     if (this.#groups.size === 0) return types
     return types.map((type) => {
@@ -154,9 +151,8 @@ export class LearnedCapacity {
   }
 
   /**
-   * The same for moves that nobody waits for: of types of which no instance is known as little is expected as the
-   * known type has that is most like each of them.
-   * @param catalogue the types of the pool as the catalogue has them.
+   * More pessimistic, for voluntary moves: a type without known instances is reduced like the most similar known type.
+   * @param catalogue uncorrected types of the pool.
    */
   expected(
     pool: NodePool,
@@ -179,7 +175,7 @@ export class LearnedCapacity {
     })
   }
 
-  /** The types of a pool that are smaller than they say, in order of name. */
+  /** Types of a pool that are smaller than the catalogue says, by name. */
   corrections(pool: NodePool, types: readonly InstanceType[]): readonly Correction[] {
     return types
       .flatMap((type) => this.#correctionOf(pool, type) ?? [])
@@ -187,12 +183,11 @@ export class LearnedCapacity {
   }
 
   /**
-   * The corrections that have been found for ten seconds of calls, or that are in `kept`, with the time after which to
-   * call again where some are younger.
+   * Corrections that have been found for ten seconds of calls, or whose type is in `kept`.
    * @param kept names of types.
    */
   lasting(pool: NodePool, types: readonly InstanceType[], kept: ReadonlySet<string>): LastingCorrections {
-    const now = this.#options.clock.now()
+    const now = this.#clock.now()
     const all = this.corrections(pool, types)
     const { name } = pool.metadata
     const before = this.#since.get(name)
@@ -205,7 +200,6 @@ export class LearnedCapacity {
     return corrections.length === all.length ? { corrections } : { corrections, recheckMs: settlingMs }
   }
 
-  /** What instances of a type have, as far as it is known. */
   figuresOf(ref: NodeClassRef, settings: string, type: string): Group['figures'] | undefined {
     const group = this.#groups.get(keyOf(ref, settings, type))
     if (group === undefined) return undefined
@@ -215,21 +209,20 @@ export class LearnedCapacity {
     return figures
   }
 
-  /** Takes up what an earlier process knew of instances that may have gone since. */
+  /** Restores figures of an earlier process, whose instances may be gone. */
   restore(ref: NodeClassRef, settings: string, type: string, figures: RememberedFigures): void {
     const group = this.#group(keyOf(ref, settings, type))
     group.remembered = merged(group.remembered, figures)
     delete group.figures
   }
 
-  /** Whether any instance has told what it has, or is remembered. */
   get knowsInstances(): boolean {
     return this.#groups.size > 0
   }
 
-  /** When figures are forgotten whose last instance goes now; Unix milliseconds. */
+  /** Expiry of figures whose last instance is deleted now; Unix milliseconds. */
   memoryEndMs(): number {
-    return this.#options.clock.now() + memoryMs
+    return this.#clock.now() + memoryMs
   }
 
   #correctionOf(pool: NodePool, type: InstanceType): Correction | undefined {
@@ -252,7 +245,7 @@ export class LearnedCapacity {
 
   #see(claim: NodeClaim): void {
     const { name } = claim.metadata
-    const node = this.#options.nodeOf(claim)
+    const node = this.#state.nodeOf(claim)
     const figures = node === undefined ? undefined : believable(node, claim)
     if (figures === undefined) return
     const key = this.#keyOf(claim, node)
@@ -267,14 +260,14 @@ export class LearnedCapacity {
     this.changes.notify()
   }
 
-  /** Undefined when the instance says nothing about those that would be launched now. */
+  /** Undefined if the instance says nothing about new ones. */
   #keyOf(claim: NodeClaim, node: Node | undefined): string | undefined {
     const ref = claim.spec.nodeClassRef
     const type = node?.metadata.labels?.[labels.instanceType] ?? claim.metadata.labels?.[labels.instanceType]
     if (type === undefined || type === '') return undefined
     const noted = claim.metadata.annotations?.[nodeClassSettingsAnnotation]
     if (noted !== undefined) return keyOf(ref, noted, type)
-    // Launched by a version that noted nothing: as long as it has not drifted it is as new ones would be.
+    // Launched by an earlier version, without the annotation: unless drifted, it is as new ones would be.
     return isConditionTrue(claim, 'Drifted') ? undefined : keyOf(ref, this.settingsOf(ref), type)
   }
 
@@ -297,13 +290,12 @@ export class LearnedCapacity {
   }
 
   #expire(group: Group): void {
-    if (group.remembered === undefined || group.remembered.untilMs > this.#options.clock.now()) return
+    if (group.remembered === undefined || group.remembered.untilMs > this.#clock.now()) return
     group.remembered = undefined
     delete group.figures
   }
 }
 
-/** What instances of a group have; undefined when nothing is known of any. */
 function summedUp({ instances, remembered }: Group): Group['figures'] | undefined {
   const newest = newestOf(instances.values())
   if (newest === undefined) return remembered
@@ -313,14 +305,13 @@ function summedUp({ instances, remembered }: Group): Group['figures'] | undefine
 }
 
 /**
- * What the Node says it has; undefined while its kubelet has not said that it can take pods. A resource that is absent,
- * or none, is not known yet.
+ * Figures of a Node; undefined until its kubelet has reported Ready. A missing or zero resource is unknown.
  */
 function believable(node: Node, claim: NodeClaim): LearnedFigures | undefined {
   if (node.metadata.labels?.[labels.registered] !== 'true') return undefined
   if (node.metadata.labels[labels.initialized] !== 'true' && !isNodeReady(node)) return undefined
   const allocatable = known(parseResources(node.status?.allocatable))
-  // Pods never get more than there is: a capacity below that is none, such as that of simulated Nodes.
+  // A capacity below allocatable is wrong, such as that of simulated Nodes.
   const capacity = Object.entries(known(parseResources(node.status?.capacity))).filter(
     ([name, amount]) => amount >= (ownValue(allocatable, name) ?? 0),
   )
@@ -360,17 +351,17 @@ function newestOf(instances: Iterable<LearnedFigures>): LearnedFigures | undefin
   return newest
 }
 
-/** What is to be expected of a type, of resources of which it is less than it says; undefined when it is all. */
+/** Expected resources that are less than the catalogue says; undefined if there are none. */
 function likelyOf(said: Resources, yields: readonly Yield[]): Resources | undefined {
   const less = Object.entries(said).flatMap(([name, amount]): readonly (readonly [string, number])[] => {
     const share = shareOf(name, amount, yields)
-    // How many pods a kubelet takes does not grow with its instance.
+    // maxPods of a kubelet does not scale with its instance.
     return share < 1 && name !== 'pods' ? [[name, Math.floor(amount * share)]] : []
   })
   return less.length === 0 ? undefined : Object.fromEntries(less)
 }
 
-/** The share of a resource that the known type has which says it has nearly as much; the least of several. */
+/** The share of the promised resource that the nearest known type has; the least of several. */
 function shareOf(name: string, amount: number, yields: readonly Yield[]): number {
   const likes = yields.flatMap(({ said, found }) => {
     const [promised = 0, there] = [ownValue(said, name), ownValue(found, name)]
@@ -412,7 +403,7 @@ function keyOf({ group, kind, name }: NodeClassRef, settings: string, type: stri
   return `${group}/${kind}/${name}/${settings}/${type}`
 }
 
-/** The same value with the fields of its objects in order of name. */
+/** Fields sorted by name, for a stable hash. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value ?? null

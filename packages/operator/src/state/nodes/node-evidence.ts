@@ -1,9 +1,8 @@
 /**
- * What is known of nodes that were launched for pods and did not run them (reports-2.md 1). They are counted by
- * workload and NodePool, whatever the cause. One may be chance; after the second, nothing is launched there for the
- * workload for an hour, then for two, four, eight and twelve, with one node
- * between. Pods of the workload that start there end
- * that, and so does a change of a NodePool, a node class or a DaemonSet.
+ * Nodes that were launched for pods and did not run them (reports-2.md 1), counted by workload and NodePool. One may be
+ * chance; after the second, the NodePool launches nothing for the workload for an hour, then for two, four, eight and
+ * twelve, with one node in between. A pod of the workload that starts there ends the hold, and so does a change of a
+ * NodePool, a node class or a DaemonSet.
  */
 import {
   formatResource,
@@ -22,20 +21,19 @@ import { workloadOf } from '../pods/workloads.ts'
 
 const hour = 60 * 60_000
 const longestHoldMs = 12 * hour
-/** Nodes in a row that have no consequence. */
+/** Useless nodes in a row without a consequence. */
 const freeNodes = 1
-/** Of what is older nothing is known. */
 const memoryMs = 24 * hour
-/** A node that refused a pod may take it later. */
+/** The scheduler may accept a pod later that it rejected on a node. */
 const refusalMs = hour
 
 /**
- * Why a node is useless for a workload. `unused`: it ended without having run a pod of it, while pods that it was
- * launched for waited. `refused`: pods fit, and the scheduler refuses them for a reason that decisions do not know.
+ * Why a node is useless for a workload. `unused`: it was deleted without having run a pod of it, while pods that it was
+ * launched for waited. `refused`: pods fit, but the scheduler rejects them for a reason that decisions do not know.
  */
 type UselessCause = 'unused' | 'refused'
 
-/** The last node that was launched in vain for a workload, as it is kept for the next process. */
+/** The last useless node of a workload; stored for the next process. */
 export interface UselessNode {
   /** Key of the workload it was launched for. */
   readonly workload: string
@@ -45,29 +43,28 @@ export interface UselessNode {
   /** `namespace/name` of a pod it was launched for. */
   readonly pod: string
   readonly cause: UselessCause
-  /** What the scheduler says of the pod; empty when it says nothing. */
+  /** Message of the scheduler about the pod; empty if there is none. */
   readonly words: string
-  /** Such nodes in a row. */
+  /** Useless nodes in a row. */
   readonly failures: number
-  /** When it ended, or was found to be refused; Unix milliseconds. */
+  /** When it was deleted, or found to be refused; Unix milliseconds. */
   readonly atMs: number
-  /** Unix milliseconds: no node of the NodePool is launched for the workload before. */
+  /** Until then the NodePool launches nothing for the workload; Unix milliseconds. */
   readonly untilMs: number
-  /** What NodePools, node classes and DaemonSets were like; another text once one has changed. */
+  /** Hash of the NodePools, node classes and DaemonSets: a change ends the hold. */
   readonly ground: string
 }
 
-/** A node that was launched in vain. */
 export interface UselessFinding
   extends Pick<UselessNode, 'nodePool' | 'node' | 'claim' | 'cause' | 'words' | 'atMs'> {
   readonly pod: Pod
-  /** When the node was bought; Unix milliseconds. NaN when nobody knows. */
+  /** When the node was launched; Unix milliseconds, NaN if unknown. */
   readonly boughtMs: number
-  /** Whether pods of the workload run on other nodes of the NodePool: then nothing is held. */
+  /** Whether pods of the workload run on other nodes of the NodePool: then there is no hold. */
   readonly isServed: boolean
 }
 
-/** How much more than it asks for a pod needs by the catalogue, as a factor by resource. */
+/** Factors by resource: how much more than its requests a pod needs according to the catalogue. */
 export type Margins = Readonly<Record<string, number>>
 
 export class NodeEvidence {
@@ -76,14 +73,13 @@ export class NodeEvidence {
   /** By workload, then NodePool. */
   readonly #useless = new Map<string, Map<string, UselessNode>>()
   readonly #margins = new Map<string, { readonly margins: Margins; readonly untilMs: number }>()
-  /** By pod UID the host names of nodes that refused it, with when that is forgotten. */
+  /** By pod UID, hostnames of nodes that refused it, with the expiry. */
   readonly #refusals = new Map<string, Map<string, number>>()
   readonly #adjusted = new WeakMap<Pod, { readonly text: string; readonly pod: Pod }>()
-  /** Workloads known here that have pods waiting. */
+  /** Known workloads with pending pods. */
   readonly #awaited = new Set<string>()
-  /** Undefined where it has to be worked out again. */
   #ground: string | undefined
-  /** Names of NodePools of which something new is known. */
+  /** Names of NodePools with changed evidence. */
   readonly changes: Listeners<string> = new Listeners()
 
   constructor(caches: WhatNodesAreMadeFrom, clock: Pick<Clock, 'now'>) {
@@ -101,15 +97,15 @@ export class NodeEvidence {
   }
 
   /**
-   * Counts a node that was launched in vain.
-   * @returns undefined for one that was bought before the last one ended: these are one.
+   * Counts a useless node.
+   * @returns undefined for one that was launched before the last one ended: these count as one.
    */
   useless({ pod, boughtMs, isServed, ...finding }: UselessFinding): UselessNode | undefined {
     const workload = workloadOf(pod)
     const now = this.#clock.now()
     const known = this.of(workload, finding.nodePool)
     if (known !== undefined && (boughtMs < known.atMs || known.claim === finding.claim)) return undefined
-    // A refusal is known to come again, where an end may be chance.
+    // A refusal will repeat; a deletion may be chance.
     const failures = (known?.failures ?? 0) + (finding.cause === 'refused' && known === undefined ? 2 : 1)
     const holdMs =
       failures <= freeNodes || isServed ? 0 : Math.min(longestHoldMs, hour * 2 ** (failures - freeNodes - 1))
@@ -126,7 +122,6 @@ export class NodeEvidence {
     return entry
   }
 
-  /** Takes up what an earlier process found out. */
   restore(entry: UselessNode): void {
     if (this.of(entry.workload, entry.nodePool) === undefined) this.#put(entry)
   }
@@ -136,7 +131,7 @@ export class NodeEvidence {
     this.#useless.set(entry.workload, byPool.set(entry.nodePool, entry))
   }
 
-  /** A pod got a node of a NodePool: what was found out about its workload there does not hold any more. */
+  /** A pod runs on a node of the NodePool, which ends the hold of its workload. */
   served(pod: Pod, nodePool: string): void {
     if (this.#useless.size === 0) return
     const workload = workloadOf(pod)
@@ -146,12 +141,11 @@ export class NodeEvidence {
     this.changes.notify(nodePool)
   }
 
-  /** What is known of a workload in a NodePool. */
   of(workload: string, nodePool: string): UselessNode | undefined {
     return this.#useless.get(workload)?.get(nodePool)
   }
 
-  /** Everything that is known, in order of workload and NodePool. */
+  /** By workload and NodePool. */
   all(): readonly UselessNode[] {
     const now = this.#clock.now()
     for (const [workload, byPool] of this.#useless) {
@@ -164,7 +158,7 @@ export class NodeEvidence {
       .toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
   }
 
-  /** Why nothing may be launched for the pod now, in any of the NodePools that it may choose; undefined when something may. */
+  /** The hold that ends first if all NodePools of the pod are held; else undefined. */
   holdOn(pod: Pod): UselessNode | undefined {
     const held = this.#heldPools(pod)
     if (held.size === 0) return undefined
@@ -187,7 +181,7 @@ export class NodeEvidence {
     return held
   }
 
-  /** Notes whether pods of a workload still wait. */
+  /** Sets whether pods of a workload are pending. */
   await(workload: string, isWaiting: boolean): void {
     if (this.#awaited.has(workload) === isWaiting) return
     if (isWaiting) this.#awaited.add(workload)
@@ -195,17 +189,16 @@ export class NodeEvidence {
     for (const pool of this.#useless.get(workload)?.keys() ?? []) this.changes.notify(pool)
   }
 
-  /** Whether pods of the workload wait for a node. */
   isAwaited(workload: string): boolean {
     return this.#awaited.has(workload)
   }
 
-  /** A node has less than its type promised: for an hour decisions expect as much of other types. */
+  /** A node has less than its type says: for an hour decisions assume the same of other types. */
   learn(workload: string, margins: Margins): void {
     this.#margins.set(workload, { margins, untilMs: this.#clock.now() + hour })
   }
 
-  /** The scheduler refuses the pod on a node that was meant for it. @param hostname label of the node. */
+  /** The scheduler rejects the pod on the node that was launched for it. @param hostname label of the node. */
   refuse(uid: string, hostname: string): void {
     const nodes = this.#refusals.get(uid) ?? new Map<string, number>()
     this.#refusals.set(uid, nodes.set(hostname, this.#clock.now() + refusalMs))
@@ -224,7 +217,7 @@ export class NodeEvidence {
     return [...nodes.keys()]
   }
 
-  /** The pod as decisions should see it: with what it needs by the catalogue, and away from nodes and NodePools in vain. */
+  /** The pod for decisions: with margins, and with anti-affinity to useless nodes and held NodePools. */
   adjusted(pod: Pod): Pod {
     if (this.#useless.size + this.#refusals.size + this.#margins.size === 0) return pod
     const margins = this.#marginsOf(pod)
@@ -264,7 +257,7 @@ function groundOf({ daemonSets, nodeClasses, nodePools }: WhatNodesAreMadeFrom):
   return hashString(JSON.stringify(texts)).toString(36)
 }
 
-/** A like type is likely to be short by as much: of two with the same figures the second is no better. */
+/** Adds the margins as overhead: another type with the same figures would be too small, too. */
 function withMargins(pod: Pod, margins: Margins): Pod {
   const requests = podRequests(pod.spec)
   const overhead: Record<string, string> = { ...pod.spec.overhead }
@@ -281,7 +274,7 @@ function amountIn(list: ResourceList, name: string): number {
   return parseResource(name, ownValue(list, name) ?? '0')
 }
 
-/** The pod, which must not go to nodes with one of these values of the label. */
+/** Adds a required NotIn to every node selector term. */
 function awayFrom(pod: Pod, key: string, values: readonly string[]): Pod {
   const { affinity } = pod.spec
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution
@@ -295,4 +288,18 @@ function awayFrom(pod: Pod, key: string, values: readonly string[]): Pod {
     requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms },
   }
   return { ...pod, spec: { ...pod.spec, affinity: { ...affinity, nodeAffinity } } }
+}
+
+/** Why a node was useless for pods like one, and what happens now. */
+export function uselessText(entry: UselessNode): string {
+  const why =
+    entry.cause === 'unused'
+      ? 'ended without having run it'
+      : 'has room for it, but the scheduler rejects the pod there'
+  const words = entry.words === '' ? '' : `: ${entry.words}`
+  const then =
+    entry.untilMs <= entry.atMs
+      ? 'another node may be launched'
+      : `no other node of NodePool ${entry.nodePool} is launched for such pods before ${new Date(entry.untilMs).toISOString().replace(/\.\d+Z$/, 'Z')}`
+  return `Node ${entry.node} (NodeClaim ${entry.claim}) was launched for pod ${entry.pod} and ${why}; ${then}${words}`
 }

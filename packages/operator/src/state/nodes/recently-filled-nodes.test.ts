@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { VirtualClock } from '@tenon/runtime'
-import { RecentlyFilledNodes } from './recently-filled-nodes.ts'
+import { RecentlyFilledNodes } from './consolidation-state.ts'
 
 const minute = 60_000
 

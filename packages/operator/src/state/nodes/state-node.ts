@@ -1,13 +1,17 @@
-/** One instance: what its Node and its NodeClaim say, and which of them counts (cluster-state.md 2.1, 4). */
+/** One instance: its Node and its NodeClaim, and which of them counts for what (cluster-state.md 2.1, 4). */
 import {
+  annotations,
   conditionOf,
   difference,
   disruptedTaint,
   isConditionTrue,
+  isKnownEphemeralTaint,
+  type KubeObject,
   labels,
   type Node,
   type NodeClaim,
   ownValue,
+  parseDuration,
   parseResources,
   type Resources,
   sameTaint,
@@ -16,9 +20,8 @@ import {
 } from '@tenon/api'
 import type { NodeInput } from '@tenon/engine'
 import type { NodeUse } from '../pods/pod-index.ts'
-import { startupTaintKind } from './startup-taints.ts'
+import type { Settings } from '../../settings.ts'
 
-/** An instance as the cluster knows it: a Node, a NodeClaim, or both. */
 export interface StateNode {
   readonly node: Node | undefined
   readonly claim: NodeClaim | undefined
@@ -29,7 +32,7 @@ export interface StateNode {
   readonly isMarkedForDeletion: boolean
 }
 
-/** An instance of a Node, a claim, or both. @param isMarked whether it goes away before any object says so. */
+/** @param isMarked whether it is marked for deletion before its objects show it. */
 export function joined(
   node: Node | undefined,
   claim: NodeClaim | undefined,
@@ -54,8 +57,7 @@ export function joined(
 }
 
 /**
- * Managed nodes that are starting and do not say what they are yet are as if they were not there
- * (cluster-state.md 2.1).
+ * Managed nodes that have no provider ID or instance type yet are ignored (cluster-state.md 2.1).
  */
 export function isTracked({ metadata, spec }: Node): boolean {
   const tags = metadata.labels ?? {}
@@ -64,20 +66,20 @@ export function isTracked({ metadata, spec }: Node): boolean {
   return (tags[labels.initialized] ?? '') !== '' || (tags[labels.instanceType] ?? '') !== ''
 }
 
-/** Whether the objects of an instance say that it goes away; a Node alone does not while its claim stays. */
+/** Whether the objects of an instance are being deleted; a deleted Node does not count while its claim stays. */
 export function isDeleted(node: Node | undefined, claim: NodeClaim | undefined): boolean {
   return claim === undefined
     ? node?.metadata.deletionTimestamp !== undefined
     : claim.metadata.deletionTimestamp !== undefined || isConditionTrue(claim, 'InstanceTerminating')
 }
 
-/** Labels that count: the claim's until the node is registered (cluster-state.md 4). */
+/** The claim's labels until the node is registered (cluster-state.md 4). */
 export function labelsOf(state: StateNode): Readonly<Record<string, string>> {
   const source = state.isRegistered && state.node !== undefined ? state.node : (state.claim ?? state.node)
   return source?.metadata.labels ?? {}
 }
 
-/** Taints that count for scheduling (cluster-state.md 4.1). */
+/** Taints for scheduling (cluster-state.md 4.1). */
 function taintsOf(state: StateNode, ofCloud: readonly Taint[]): readonly Taint[] {
   const { node, claim } = state
   const source =
@@ -97,12 +99,12 @@ function filled(first: Resources, second: Resources): Resources {
   return amounts
 }
 
-/** Capacity with `nodes: 1`: the claim's estimates stand in until the node is initialized. */
+/** Capacity with `nodes: 1`; estimates of the claim fill gaps until the node is initialized. */
 export function capacityOf(state: StateNode, parse: typeof parseResources = parseResources): Resources {
   return { ...ownCapacityOf(state, parse), nodes: 1 }
 }
 
-/** The same without the instance itself as one of the `nodes`; as `parse` has it once the node is initialized. */
+/** The same without `nodes`; the memoized object of `parse` once the node is initialized. */
 export function ownCapacityOf(state: StateNode, parse: typeof parseResources): Resources {
   const { node, claim } = state
   return claim !== undefined && !state.isInitialized
@@ -110,7 +112,7 @@ export function ownCapacityOf(state: StateNode, parse: typeof parseResources): R
     : parse(node?.status?.capacity)
 }
 
-/** What pods may have in all, as {@link capacityOf}. */
+/** Allocatable resources, with gaps filled as in {@link capacityOf}. */
 export function allocatableOf(state: StateNode, parse: typeof parseResources): Resources {
   const { node, claim } = state
   return claim !== undefined && !state.isInitialized
@@ -118,12 +120,11 @@ export function allocatableOf(state: StateNode, parse: typeof parseResources): R
     : parse(node?.status?.allocatable)
 }
 
-/** Which volumes are attached to an instance, and how many can be, by CSI driver. */
 export type NodeStorage = Pick<NodeInput, 'volumeLimits' | 'volumesInUse'>
 
 /**
- * An instance as the engine sees it, less what the pods bound to it take.
- * @param taintsOfCloud those that the cloud removes from a Node that starts.
+ * The instance for the engine, with the resources that its pods leave.
+ * @param taintsOfCloud taints that the cloud removes from starting Nodes.
  */
 export function nodeInput(
   state: StateNode,
@@ -144,23 +145,126 @@ export function nodeInput(
   }
 }
 
-/** Whether the Node is marked as one that is about to go, so that no pod comes to it. */
+/** Whether the Node has the disrupted taint. */
 export function isDisrupted({ spec }: Node): boolean {
   return (spec?.taints ?? []).some((taint) => sameTaint(taint, disruptedTaint))
 }
 
-/** Whether the Node's `Ready` condition is True. */
 export function isNodeReady(node: Node): boolean {
   return node.status?.conditions?.find((condition) => condition.type === 'Ready')?.status === 'True'
 }
 
-/** When a claim's condition last changed, in milliseconds; undefined while it is absent. */
+/** When a claim's condition last changed; Unix milliseconds. */
 export function transitionMs(claim: NodeClaim, type: string): number | undefined {
   const condition = conditionOf(claim, type)
   return condition === undefined ? undefined : Date.parse(condition.lastTransitionTime)
 }
 
-/** Whether the instance is not as its NodePool and node class want it any more. */
 export function isDrifted({ claim }: StateNode): boolean {
   return claim !== undefined && isConditionTrue(claim, 'Drifted')
+}
+
+/** After this long, room for the pods of a drain that budgets block is no longer kept. */
+const heldUpMs = 10 * 60_000
+
+/** Deadline of the drain, Unix milliseconds: Infinity without one, NaN if malformed. */
+export function deadlineMsOf(claim: NodeClaim | undefined): number {
+  const text = claim?.metadata.annotations?.[annotations.terminationTimestamp]
+  return text === undefined ? Number.POSITIVE_INFINITY : Date.parse(text)
+}
+
+/** Whether a drain has taken ten minutes, and its deadline is more than ten minutes away. */
+export function isHeldUp({ node, claim }: Pick<StateNode, 'node' | 'claim'>, nowMs: number): boolean {
+  const sinceMs = Math.min(deletedAtMs(node), deletedAtMs(claim))
+  return nowMs - sinceMs >= heldUpMs && deadlineMsOf(claim) - nowMs > heldUpMs
+}
+
+/** Infinity if it is not being deleted. */
+function deletedAtMs(object: KubeObject | undefined): number {
+  const { deletionTimestamp } = object?.metadata ?? {}
+  return deletionTimestamp === undefined ? Number.POSITIVE_INFINITY : Date.parse(deletionTimestamp)
+}
+
+/**
+ * Whether a starting Node will lose the taint (lifecycle.md 3.4, cluster-state.md 4.1): `startup` if an agent of the claim
+ * or the cloud removes it, `ephemeral` if Kubernetes or Tenon does.
+ * @param ofCloud taints that the cloud removes.
+ */
+export function startupTaintKind(
+  taint: Taint,
+  claim: NodeClaim | undefined,
+  ofCloud: readonly Taint[],
+): 'startup' | 'ephemeral' | undefined {
+  const startup = [...(claim?.spec.startupTaints ?? []), ...ofCloud]
+  if (startup.some((each) => sameTaint(each, taint))) return 'startup'
+  return isKnownEphemeralTaint(taint) ? 'ephemeral' : undefined
+}
+
+/**
+ * Which of several Nodes with one provider ID is the instance's (reports-2.md 6): the registered one, if its kubelet
+ * reports or no kubelet does; else the only one whose kubelet reports.
+ * @param nodes with the provider ID of the claim.
+ * @returns undefined if there is none, or it is ambiguous.
+ */
+export function ownNode(nodes: readonly Node[], claim: NodeClaim | undefined): Node | undefined {
+  if (nodes.length < 2) return nodes[0]
+  const registered = nodes.find(({ metadata }) => metadata.name === claim?.status?.nodeName)
+  const [first, second] = nodes.filter(isReporting)
+  if (first === undefined || (registered !== undefined && isReporting(registered))) return registered
+  return second === undefined ? first : undefined
+}
+
+/** Whether the kubelet reports: the node lifecycle controller sets Ready to Unknown if it does not. */
+export function isReporting(node: Node): boolean {
+  const ready = readyOf(node)
+  return ready?.status === 'True' || ready?.status === 'False'
+}
+
+/** Since when the kubelet has not reported; Unix milliseconds. */
+export function silentSinceMs(node: Node): number {
+  return Date.parse(readyOf(node)?.lastTransitionTime ?? node.metadata.creationTimestamp ?? '')
+}
+
+export function twinText(nodes: readonly Node[], own: Node | undefined): string {
+  const names = nodes.map(({ metadata }) => metadata.name).toSorted()
+  const whose = own === undefined ? '' : `; ${own.metadata.name} counts`
+  return `Several Nodes carry provider ID ${nodes[0]?.spec?.providerID ?? ''}: ${names.join(', ')}${whose}`
+}
+
+function readyOf({ status }: Node) {
+  return status?.conditions?.find(({ type }) => type === 'Ready')
+}
+
+/** On NodeClaims, usually from the template of the NodePool: a duration such as `30m`, or `Never`. */
+const initializationTimeoutAnnotation = 'tenon.sh/initialization-timeout'
+/** Healthy nodes take less than this. */
+const leastDoubtMs = 3 * 60_000
+
+/**
+ * Longest time from registration to initialization (reports.md 4); Infinity for Never. A malformed annotation is ignored.
+ */
+export function initializationTimeoutMs(
+  claim: NodeClaim,
+  settings: Pick<Settings, 'initializationTimeoutMs'>,
+): number {
+  const text = claim.metadata.annotations?.[initializationTimeoutAnnotation]
+  if (text === 'Never') return Number.POSITIVE_INFINITY
+  const durationMs = text === undefined ? undefined : parseDuration(text)
+  return durationMs === undefined || durationMs <= 0 ? settings.initializationTimeoutMs : durationMs
+}
+
+/**
+ * Whether a third of that time, and at least 3 min, have passed since the registration. Then the node may never become
+ * ready, and other pods than those it was launched for are not placed on it.
+ * @param now Unix milliseconds.
+ */
+export function isInitializationDoubtful(
+  { claim, isRegistered, isInitialized }: Pick<StateNode, 'claim' | 'isRegistered' | 'isInitialized'>,
+  settings: Pick<Settings, 'initializationTimeoutMs'>,
+  now: number,
+): boolean {
+  if (claim === undefined || !isRegistered || isInitialized) return false
+  const sinceMs = transitionMs(claim, 'Registered')
+  const doubtMs = Math.max(leastDoubtMs, initializationTimeoutMs(claim, settings) / 3)
+  return sinceMs !== undefined && now - sinceMs >= doubtMs
 }

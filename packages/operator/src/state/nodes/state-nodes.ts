@@ -1,27 +1,25 @@
-/** Every instance, by name: put together anew only where an object of one has changed (cluster-state.md 1). */
+/** All instances by name, rebuilt only where an object has changed (cluster-state.md 1). */
 import type { NodeClaim } from '@tenon/api'
 import { type Caches, indexes } from '../caches.ts'
 import { keyOfNode } from './consolidation-state.ts'
-import { ownNode } from './twin-nodes.ts'
+import { ownNode } from './state-node.ts'
 import { isTracked, joined, type StateNode } from './state-node.ts'
 
-/** What the objects of an instance do not tell. */
 export interface StateNodeFacts {
   readonly isManaged: (claim: NodeClaim) => boolean
-  /** Whether an instance goes away before any object says so. */
+  /** Whether an instance is marked for deletion before its objects show it. */
   readonly isMarked: (providerID: string) => boolean
 }
 
-/** With thousands of instances, nearly all of them are as they were when they are asked for again. */
 export class StateNodes {
   readonly #caches: Pick<Caches, 'nodes' | 'nodeClaims'>
   readonly #facts: StateNodeFacts
   #all: readonly StateNode[] | undefined
-  /** Where in {@link #all} the instance with a key is. */
+  /** Index in {@link #all} by key. */
   #places = new Map<string, number>()
-  /** Whether there is a key that several instances have. */
+  /** Whether several instances have the same key. */
   #hasTwins = false
-  /** Keys of instances that may have changed since. */
+  /** Keys of instances that may have changed. */
   readonly #changed = new Set<string>()
 
   constructor(caches: Pick<Caches, 'nodes' | 'nodeClaims'>, facts: StateNodeFacts) {
@@ -37,12 +35,11 @@ export class StateNodes {
     })
   }
 
-  /** Something about an instance may have changed. */
   see(key: string): void {
     if (this.#all !== undefined) this.#changed.add(key)
   }
 
-  /** In order of name; the same array as long as nothing has changed. */
+  /** By name; the same array until something changes. */
   all(): readonly StateNode[] {
     if (this.#all === undefined) return this.#readAll()
     if (this.#changed.size === 0) return this.#all
@@ -83,7 +80,7 @@ export class StateNodes {
     return all
   }
 
-  /** The instances with this key; several where objects contradict each other. */
+  /** The instances with this key; several if objects contradict each other. */
   #of(key: string): readonly StateNode[] {
     if (key === '') return []
     const { nodes, nodeClaims } = this.#caches
@@ -105,7 +102,7 @@ export class StateNodes {
   }
 }
 
-/** In order of name; of the same name in order of provider id. */
+/** By name, then by provider ID. */
 function byName(a: StateNode, b: StateNode): number {
   if (a.name !== b.name) return a.name < b.name ? -1 : 1
   return a.providerID < b.providerID ? -1 : a.providerID > b.providerID ? 1 : 0

@@ -1,29 +1,29 @@
-/** The room that CapacityBuffers keep: the pods that stand for it, and where the last pass put them. */
+/** Placeholder pods of CapacityBuffers, and the nodes on which the last pass kept room for them. */
 import { annotations, type Container, type Pod, type PodSpec, type PodTemplateSpec } from '@tenon/api'
 import { Listeners } from '@tenon/runtime'
 import { isSameValue } from '../same-value.ts'
 
-/** What the pods of one buffer are made from. Plain data: it survives a way through JSON. */
+/** One buffer. Plain data that can be stored as JSON. */
 export interface BufferSource {
   readonly namespace: string
   readonly name: string
   readonly uid: string
   readonly replicas: number
   readonly template: PodTemplateSpec
-  /** When it was made; RFC 3339. */
+  /** RFC 3339. */
   readonly builtAt: string
 }
 
-/** The pods of a buffer that have room on an instance. */
+/** Placeholder pods of a buffer with room on an instance. */
 export interface KeptRoom {
   /** `namespace/name` of the CapacityBuffer. */
   readonly buffer: string
   readonly pods: readonly Pod[]
 }
 
-/** Far more than a buffer is for: each pod is decided about in every pass. */
+/** Limit of pods for one buffer, as every pass decides about all of them. */
 export const mostBufferPods = 10_000
-/** Real pods come first whatever their priority; it tells people who see such a pod what it is. */
+/** Only informative: real pods come first whatever their priority. */
 const leastPriority = -2_147_483_648
 
 interface Buffered {
@@ -34,21 +34,21 @@ interface Buffered {
 export class BufferPods {
   readonly #buffers = new Map<string, Buffered>()
   #all: readonly Pod[] | undefined
-  /** By UID of a pod, the provider ID of the instance that has room for it. */
+  /** Provider ID of the instance with room, by UID of the pod. */
   #hosts: ReadonlyMap<string, string> = new Map()
   /** By provider ID. */
   #rooms: ReadonlyMap<string, readonly KeptRoom[]> = new Map()
-  /** UIDs of the pods that the last pass was about. */
+  /** UIDs of the pods of the last pass. */
   #decided: ReadonlySet<string> = new Set()
-  /** Whether what earlier processes kept is known. */
+  /** Whether the buffers of earlier processes are restored. */
   #isKnown = false
   #lastPassMs = Number.NEGATIVE_INFINITY
-  /** Names of the NodeClaims that were created for room since the last pass. */
+  /** Names of NodeClaims that were created for buffers since the last pass. */
   readonly #launched = new Set<string>()
-  /** UIDs of buffers for which another pass is wanted. */
+  /** Requests for a scheduling pass, by UID of the buffer. */
   readonly asked: Listeners<string> = new Listeners()
 
-  /** Puts a buffer in place of what it was; the pods of one that is the same stay the same objects. */
+  /** Adds or replaces a buffer; pods of an unchanged one keep their identity. */
   put(source: BufferSource): void {
     const key = `${source.namespace}/${source.name}`
     const known = this.#buffers.get(key)
@@ -59,7 +59,7 @@ export class BufferPods {
 
   /**
    * @param key `namespace/name`.
-   * @returns whether there was anything of it.
+   * @returns whether the buffer was known.
    */
   drop(key: string): boolean {
     this.#all = undefined
@@ -71,7 +71,7 @@ export class BufferPods {
     return this.#buffers.get(key)?.pods ?? []
   }
 
-  /** Of all buffers, shared: never change them. */
+  /** Shared: never change the list. */
   all(): readonly Pod[] {
     return (this.#all ??= [...this.#buffers.values()].flatMap(({ pods }) => pods))
   }
@@ -80,7 +80,7 @@ export class BufferPods {
     return [...this.#buffers.values()].map(({ source }) => source)
   }
 
-  /** What earlier processes kept room for is known from now on. */
+  /** The buffers of earlier processes are restored. */
   known(): void {
     this.#isKnown = true
   }
@@ -89,37 +89,36 @@ export class BufferPods {
     return this.#isKnown
   }
 
-  /** Asks for a scheduling pass. */
   ask(uid: string): void {
     this.asked.notify(uid)
   }
 
-  /** A NodeClaim was created for room: the next pass will find that on it. */
+  /** A NodeClaim was created for a buffer; the next pass will place its pods there. */
   launched(claim: string): void {
     this.#launched.add(claim)
     this.asked.notify(`room on ${claim}`)
   }
 
-  /** Whether the NodeClaim was created for room that no pass has found on it yet. */
+  /** Whether the NodeClaim was created for a buffer since the last pass. */
   isAwaited(claim: string): boolean {
     return this.#launched.has(claim)
   }
 
-  /** Whether there are pods of buffers of which no pass has said yet where there is room for them. */
+  /** Whether there are placeholder pods that no pass has decided about. */
   get isUndecided(): boolean {
     return !this.#isKnown || this.all().some(({ metadata }) => !this.#decided.has(metadata.uid ?? ''))
   }
 
-  /** When a pass last decided about buffers; monotonic milliseconds. */
+  /** Monotonic milliseconds. */
   get lastPassMs(): number {
     return this.#lastPassMs
   }
 
   /**
-   * A pass has ended.
-   * @param about the pods that it was about.
-   * @param hosts by UID of a pod, the provider ID of the instance that is there with room for it.
-   * @returns whether room is kept elsewhere than before.
+   * Stores the result of a pass.
+   * @param about its placeholder pods.
+   * @param hosts provider ID of the existing instance with room, by UID of the pod.
+   * @returns whether room has moved.
    */
   decided(about: readonly Pod[], hosts: ReadonlyMap<string, string>, nowMs: number): boolean {
     const before = this.#rooms
@@ -144,7 +143,6 @@ export class BufferPods {
     return !isSameCount(before, this.#rooms)
   }
 
-  /** What is kept on an instance. */
   keptOn(providerID: string): readonly KeptRoom[] {
     return this.#rooms.get(providerID) ?? []
   }
@@ -154,24 +152,24 @@ export class BufferPods {
     return this.#rooms
   }
 
-  /** By UID of a pod, the provider ID of the instance that has room for it. */
+  /** Provider ID of the instance with room, by UID of the pod. */
   hosts(): ReadonlyMap<string, string> {
     return this.#hosts
   }
 }
 
-/** Whether the pod only stands for room, and no API server knows it. */
+/** Whether the pod is a placeholder that exists only in this process. */
 export function isBufferPod({ metadata }: Pod): boolean {
   return metadata.annotations?.[annotations.bufferPod] === 'true'
 }
 
-/** `namespace/name` of the CapacityBuffer that a pod stands for. */
+/** `namespace/name` of the CapacityBuffer of a placeholder pod. */
 export function bufferOf({ metadata }: Pod): string {
   const of = metadata.annotations ?? {}
   return `${of[annotations.bufferNamespace] ?? ''}/${of[annotations.bufferName] ?? ''}`
 }
 
-/** Pods that look as those of the buffer would, and always have the same UIDs (buffers-and-dra.md 2.4). */
+/** Placeholder pods of a buffer, with stable UIDs (buffers-and-dra.md 2.4). */
 export function bufferPodsOf(source: BufferSource): readonly Pod[] {
   const { namespace, name, uid, replicas, template, builtAt } = source
   const spec = placeableSpec(template.spec)
@@ -201,7 +199,7 @@ export function bufferPodsOf(source: BufferSource): readonly Pod[] {
   }))
 }
 
-/** A template's spec without what belongs to single pods: their node, and their volumes with the mounts. */
+/** Removes what belongs to single pods: node, and volumes with claims and their mounts. */
 function placeableSpec(given: PodSpec): PodSpec {
   const { nodeName: _, volumes = [], ...spec } = given
   const isOwn = (volume: (typeof volumes)[number]) =>
@@ -231,7 +229,7 @@ function isSameBuffer(a: BufferSource, b: BufferSource): boolean {
 
 type Rooms = ReadonlyMap<string, readonly KeptRoom[]>
 
-/** Whether each instance has room for as many pods of each buffer. */
+/** Whether both have the same number of pods for each instance and buffer. */
 function isSameCount(a: Rooms, b: Rooms): boolean {
   const texts = (rooms: Rooms) =>
     Array.from(rooms, ([host, room]) =>

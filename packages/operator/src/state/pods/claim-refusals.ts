@@ -1,36 +1,35 @@
-/** Pods for which the API server refuses NodeClaims: found out with few attempts, and left alone for a while. */
+/** Pods whose NodeClaims the API server rejects: found by bisection, and paused. */
 import type { Pod } from '@tenon/api'
 import type { Clock } from '@tenon/runtime'
 import { FailureBackoff } from '../failure-backoff.ts'
 
 const minute = 60_000
-/** A quota may be raised, a webhook fixed: it is looked at again after a minute, then after twice as long each time. */
+/** A quota may be raised, or a webhook fixed. */
 const backoff = { freeFailures: 0, baseMs: minute, capMs: 60 * minute, memoryMs: 6 * 60 * minute }
 
-/** Pods of which at least one kind is at fault. */
+/** Pods of which at least one kind is rejected. */
 interface Suspects {
   readonly uids: ReadonlySet<string>
 }
 
-/** What the pods of one decision come to. */
 export interface Turn {
   /** Pods to decide about now. */
   readonly pods: readonly Pod[]
-  /** Pods that are refused, and why. */
+  /** Messages of the API server for paused pods. */
   readonly refused: ReadonlyMap<Pod, string>
-  /** Whether pods are left that have a decision of their own coming. */
+  /** Whether suspects are left for later decisions. */
   readonly hasMore: boolean
 }
 
 /**
- * The pods of a claim that was refused are decided about in two halves, apart from each other and from all others,
- * until the pods of a refused claim are all of one kind: these are at fault.
+ * The pods of a rejected claim are split in two halves, each decided about separately, until a rejected claim has pods of
+ * only one kind: those are at fault.
  */
 export class ClaimRefusals {
   readonly #failures: FailureBackoff
-  /** By pod UID, what the API server said. */
+  /** Message of the API server by pod UID. */
   readonly #messages = new Map<string, string>()
-  /** To be decided about one after the other. */
+  /** Each gets a decision of its own. */
   #suspects: Suspects[] = []
   #isOthersTurn = true
 
@@ -38,7 +37,7 @@ export class ClaimRefusals {
     this.#failures = new FailureBackoff(clock, backoff)
   }
 
-  /** Which of the pods that wait are decided about now. */
+  /** Selects the pods for the next decision. */
   turn(pods: readonly Pod[]): Turn {
     const refused = new Map<Pod, string>()
     for (const pod of pods) {
@@ -59,8 +58,8 @@ export class ClaimRefusals {
   }
 
   /**
-   * A claim for these pods was refused.
-   * @returns the pods that are at fault; none while that is not known.
+   * A claim for these pods was rejected.
+   * @returns the pods at fault; none while that is unknown.
    */
   note(pods: readonly Pod[], message: string): readonly Pod[] {
     const kinds = [...Map.groupBy(pods, kindOf).values()]
@@ -87,7 +86,7 @@ export class ClaimRefusals {
 
 const uidOf = ({ metadata }: Pod): string => metadata.uid ?? ''
 
-/** Pods of one owner ask for the same. */
+/** Pods of one controller are of one kind. */
 function kindOf({ metadata }: Pod): string {
   return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid ?? metadata.uid ?? ''
 }

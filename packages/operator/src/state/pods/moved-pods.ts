@@ -1,23 +1,23 @@
-/** Workloads that disruption has moved, and those that consolidation had better leave alone. */
+/** Workloads that disruption has moved, with a back-off for moves that saved nothing. */
 import { controllerOf, type Pod } from '@tenon/api'
 import { type Clock, perObject } from '@tenon/runtime'
 import { FailureBackoff } from '../failure-backoff.ts'
 
-/** An instance launched so long after a move for a pod of the same workload was launched because of the move. */
+/** An instance launched for the workload within this time after a move was needed because of the move. */
 const settleMs = 5 * 60_000
 const minute = 60_000
 const backoff = { freeFailures: 0, baseMs: 15 * minute, capMs: 240 * minute, memoryMs: 480 * minute } as const
 
 /**
- * The scheduler need not put pods where consolidation found room for them. When an instance is launched for pods
- * of a workload that was moved just before, the move has saved nothing, and would be made again as soon as that
- * instance is there: such workloads rest, for longer each time. Keys are the UIDs of the pods' controllers.
+ * The scheduler need not bind pods where consolidation found room for them. If an instance is launched for a workload that
+ * was just moved, the move has saved nothing, and would be repeated as soon as that instance exists: such workloads back
+ * off, longer each time. Keys are UIDs of the pods' controllers.
  */
 export class MovedPods {
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** When the workload was moved last, for whatever reason. */
+  /** Last move of the workload, for any reason. */
   readonly #moved = new Map<string, number>()
-  /** When it was moved last to save money, unless that was undone. */
+  /** Last consolidation of the workload, unless that was undone. */
   readonly #consolidated = new Map<string, number>()
   readonly #failures: FailureBackoff
 
@@ -26,7 +26,7 @@ export class MovedPods {
     this.#failures = new FailureBackoff(clock, backoff)
   }
 
-  /** A command takes the node from under these pods; consolidation does so to save money. */
+  /** A command removes the node of these pods. */
   move(pods: readonly Pod[], isConsolidated: boolean): void {
     this.#note(this.#moved, pods)
     if (isConsolidated) this.#note(this.#consolidated, pods)
@@ -39,8 +39,8 @@ export class MovedPods {
   }
 
   /**
-   * Whether the pod is of a workload that was moved just before: it may have come for one that was moved, or have gone
-   * because the workload has failed of it.
+   * Whether the workload of the pod was just moved: the pod may replace a moved one, or have been removed because of the
+   * move.
    */
   isMoved(pod: Pod): boolean {
     const atMs = this.#moved.get(controllerOf(pod)?.uid ?? '')
@@ -49,7 +49,7 @@ export class MovedPods {
 
   /**
    * An instance is launched for these pods.
-   * @returns how many workloads rest because of that from now on.
+   * @returns number of workloads that back off because of it.
    */
   launchFor(pods: readonly Pod[]): number {
     const now = this.#clock.monotonic()
@@ -64,8 +64,8 @@ export class MovedPods {
   }
 
   /**
-   * The first of these pods whose workload backs off, with for how many milliseconds it still does.
-   * @param pods never changed after they were given.
+   * The first of these pods whose workload backs off, and for how many milliseconds.
+   * @param pods must not be changed later.
    */
   backingOff(pods: readonly Pod[]): { readonly pod: Pod; readonly forMs: number } | undefined {
     if (!this.#failures.isAnyPausing) return undefined
@@ -77,7 +77,7 @@ export class MovedPods {
   }
 }
 
-/** By UID of a workload, the first of its pods. */
+/** The first pod of each workload, by UID of the workload. */
 const firstOfWorkloads = perObject((pods: readonly Pod[]): ReadonlyMap<string, Pod> => {
   const first = new Map<string, Pod>()
   for (const pod of pods) {

@@ -1,4 +1,4 @@
-/** Whose a pod's `status.nominatedNodeName` is, and whether it still counts (planned-placement.md). */
+/** Nominations of pods by Tenon, by preemption and by others (planned-placement.md). */
 import type { Node, NodeClaim, Pod } from '@tenon/api'
 import { shapeProblems } from '@tenon/engine'
 import { type Clock, perObject } from '@tenon/runtime'
@@ -6,7 +6,7 @@ import type { Caches } from '../caches.ts'
 import { isActive, isDaemonPod, isMirrorPod } from './pods.ts'
 import type { PlanTarget, PodPlans } from './pod-plans.ts'
 
-/** A nomination that has led to nothing for so long no longer counts; the scheduler's binds take as long at most. */
+/** Nominations expire after this; a bind of the scheduler takes no longer. */
 const lastsMs = 10 * 60_000
 
 interface Nomination {
@@ -16,10 +16,10 @@ interface Nomination {
   readonly pod: Pod
 }
 
-/** A pod that a node is kept for. */
+/** A pod that keeps a node from being removed. */
 export interface NodeHold {
   readonly pod: Pod
-  /** When it ends if nothing happens; Unix milliseconds. */
+  /** Unix milliseconds. */
   readonly untilMs: number
 }
 
@@ -29,14 +29,14 @@ export class NominatedPods {
   readonly #isLeaving: (node: Node) => boolean
   readonly #plans: PodPlans
   readonly #clock: Pick<Clock, 'now'>
-  /** Present nominations since they were first seen, by pod UID. */
+  /** Current nominations by pod UID. */
   readonly #present = new Map<string, Nomination>()
   /** UIDs of the nominated pods, by name of the Node. */
   readonly #byNode = new Map<string, Set<string>>()
 
   /**
    * @param nodeOf the Node of a claim, if there is exactly one.
-   * @param isLeaving whether the Node's instance goes away, or is about to.
+   * @param isLeaving whether the Node's instance is being deleted or marked for it.
    */
   constructor(
     caches: Pick<Caches, 'pods' | 'nodes' | 'nodeClaims'>,
@@ -70,7 +70,7 @@ export class NominatedPods {
     this.#byNode.set(node, (this.#byNode.get(node) ?? new Set()).add(uid))
   }
 
-  /** Whether the pod is about to get a room that somebody else made for it, such as preemption. */
+  /** Whether somebody else makes room for the pod, such as preemption. */
   isHeldByOthers(pod: Pod): boolean {
     const nomination = this.#present.get(pod.metadata.uid ?? '')
     if (nomination === undefined || !this.#counts(nomination) || this.isOurs(pod)) return false
@@ -78,10 +78,10 @@ export class NominatedPods {
     return node !== undefined && !this.#isLeaving(node)
   }
 
-  /** Why emptiness and consolidation leave the node alone, whoever nominated the pod. */
+  /** Why emptiness and consolidation leave the node alone; also because of nominations by others. */
   holdOn(nodeName: string): NodeHold | undefined {
     for (const nomination of this.#standing(nodeName)) {
-      // A plan that is told again and again is as old as the plan.
+      // A nomination of ours may be rewritten: it is as old as the plan.
       const madeMs = this.#plans.get(nomination.pod.metadata.uid ?? '')?.madeMs
       const sinceMs = this.isOurs(nomination.pod) ? (madeMs ?? nomination.sinceMs) : nomination.sinceMs
       const untilMs = sinceMs + lastsMs
@@ -91,8 +91,8 @@ export class NominatedPods {
   }
 
   /**
-   * Pods that others have nominated to the node, as if they were on it. Those that Tenon nominated wait for what it
-   * decides about them.
+   * Pods that others have nominated for the node, as if they were bound to it. Pods that Tenon nominated are part of its
+   * decisions.
    */
   arrivingAt(nodeName: string): readonly Pod[] {
     return [...this.#standing(nodeName)].flatMap(({ pod }) =>
@@ -100,7 +100,6 @@ export class NominatedPods {
     )
   }
 
-  /** The same for all nodes. */
   allArriving(): readonly Pod[] {
     return [...this.#byNode.keys()].flatMap((name) => this.arrivingAt(name))
   }
@@ -116,7 +115,7 @@ export class NominatedPods {
     return this.#clock.now() - sinceMs < lastsMs
   }
 
-  /** Whether the pod is nominated as Tenon last wrote it, or as it is planned. */
+  /** Whether the nomination is what Tenon wrote last, or matches the plan. */
   isOurs(pod: Pod): boolean {
     const name = nominatedNodeOf(pod)
     if (name === '') return false
@@ -126,7 +125,7 @@ export class NominatedPods {
     return plan !== undefined && this.nodeFor(plan.target)?.metadata.name === name
   }
 
-  /** The Node that a target has become; undefined while there is none, and once it goes away. */
+  /** The Node of a target; undefined if it does not exist or is being deleted. */
   nodeFor(target: PlanTarget): Node | undefined {
     const { nodes, nodeClaims } = this.#caches
     const { name } = target
@@ -137,12 +136,12 @@ export class NominatedPods {
   }
 }
 
-/** The pod as it will be on the node that it is nominated to. */
+/** The pod as if it were bound to its nominated node. */
 const arrived = perObject(
   (pod: Pod): Pod => ({ ...pod, spec: { ...pod.spec, nodeName: nominatedNodeOf(pod) } }),
 )
 
-/** The node that is kept for the pod: DaemonSets and kubelets keep none for theirs. */
+/** Empty for pods that keep no node: bound, ended, DaemonSet and mirror pods. */
 function heldNodeOf(pod: Pod): string {
   const name = nominatedNodeOf(pod)
   const spec = pod.spec as Partial<Pod['spec']> | null | undefined
@@ -152,7 +151,7 @@ function heldNodeOf(pod: Pod): string {
 
 const isReadable = perObject((pod: Pod): boolean => shapeProblems(pod) === undefined)
 
-/** Empty while the pod is not nominated; of pods that cannot be read, too. */
+/** Empty if the pod is not nominated, or malformed. */
 export function nominatedNodeOf({ status }: Pod): string {
   const name: unknown = status?.nominatedNodeName
   return typeof name === 'string' ? name : ''

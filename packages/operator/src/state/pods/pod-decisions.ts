@@ -1,41 +1,39 @@
-/** What was decided about each pod, and when (scheduling.md 12.1). Times are Unix milliseconds. */
+/** Decisions about pods (scheduling.md 12.1). Times are Unix milliseconds. */
 import { Listeners } from '@tenon/runtime'
 
 export interface PodDecision {
-  /** When the pod was first seen waiting. */
+  /** When the pod was first seen pending. */
   readonly ackMs?: number
-  /** When a decision about it was first made, whatever it was. */
+  /** First decision about it, whatever the result. */
   readonly decidedMs?: number
-  /** Since when it has been known that a place can be had; absent while it has none. */
+  /** Since when decisions place the pod. */
   readonly schedulableMs?: number
-  /** The same, while the NodePool's nodes are known to register. */
+  /** The same, in a NodePool whose nodes are known to register. */
   readonly schedulableHealthyMs?: number
-  /** Name of the NodeClaim meant to hold it. */
+  /** Name of the planned NodeClaim. */
   readonly nodeClaim?: string
-  /** Why it was not placed in the last pass. */
+  /** Why the last pass did not place it. */
   readonly failure?: string
-  /** When its preferences were last called a hindrance to consolidation. */
+  /** Last warning that its preferences prevent consolidation. */
   readonly warnedMs?: number
 }
 
-/** Where a pod was placed. */
 export interface PodPlace {
   readonly nodeClaim: string | undefined
-  /** Whether the NodePool is known to make nodes that register. */
+  /** Whether nodes of the NodePool are known to register. */
   readonly isPoolHealthy: boolean
 }
 
-/** Decisions by pod UID; they last until the pod serves, has ended or is gone. */
+/** Decisions by pod UID, until the pod is Ready, has ended or is deleted. */
 export class PodDecisions {
   readonly #decisions = new Map<string, PodDecision>()
-  /** What is about to be forgotten. */
   readonly forgotten: Listeners<{ readonly uid: string; readonly decision: PodDecision }> = new Listeners()
 
   get(uid: string): PodDecision {
     return this.#decisions.get(uid) ?? {}
   }
 
-  /** The pod waits for a place; only the first time counts. */
+  /** The pod is pending; only the first call counts. */
   acknowledge(uid: string, nowMs: number): void {
     if (this.get(uid).ackMs === undefined) this.#decisions.set(uid, { ...this.get(uid), ackMs: nowMs })
   }
@@ -62,7 +60,7 @@ export class PodDecisions {
     return waited(before, nowMs)
   }
 
-  /** @returns whether the pod may be warned of: not again within `pauseMs`. */
+  /** @returns false within `pauseMs` after the last warning. */
   mayWarn(uid: string, nowMs: number, pauseMs: number): boolean {
     const before = this.get(uid)
     if (before.warnedMs !== undefined && nowMs - before.warnedMs < pauseMs) return false

@@ -1,4 +1,4 @@
-/** Groups of pods that run together or not at all, with their members (gangs.md 7.1). */
+/** Groups of pods that run all together or not at all (gangs.md 7.1). */
 import type { KubeObject, MemberGroup, Pod, PodGroup } from '@tenon/api'
 import type { Cache, Change } from '@tenon/kube'
 import { Listeners } from '@tenon/runtime'
@@ -8,10 +8,8 @@ import { type GroupRef, groupOf, type GroupSource, groupSources, refOf } from '.
 import { isActive } from './pods.ts'
 import type { RequestPods } from './request-pods.ts'
 
-/** What is known of the kind of a source of groups. */
 type KindState = 'unknown' | 'absent' | 'served'
 
-/** A group as its object tells it. */
 export interface KnownGroup {
   readonly ref: GroupRef
   readonly object: KubeObject
@@ -20,11 +18,10 @@ export interface KnownGroup {
   readonly minCount: number
   readonly topologyKey: string | undefined
   readonly priority: number | undefined
-  /** Whether members move all together or not at all. */
+  /** Whether disruption moves all members together or none. */
   readonly movesWhole: boolean
 }
 
-/** What is decided about a group next. */
 export interface GroupRound {
   /** How often its claims were released since it last ran. */
   readonly releases: number
@@ -36,27 +33,26 @@ const none: ReadonlySet<string> = new Set()
 
 export class PodGroups {
   readonly #pods: Cache<Pod> | undefined
-  /** Groups of pods that are yet to be made. */
   readonly requests: RequestPods
   /** Whether pods may belong to groups at all. */
   readonly isOn: boolean
-  /** By source; of Kubernetes' own one for each version that is served, in the order in which they came. */
+  /** One for each served version of the Kubernetes kind. */
   readonly #podGroups: Cache<PodGroup>[] = []
   readonly #memberGroups = new Map<GroupSource, Cache<MemberGroup>>()
   readonly #absent = new Set<GroupSource>()
-  /** By id of the group, by UID: pods that have not ended. */
+  /** Active pods by id of the group and UID. */
   readonly #members = new Map<string, Map<string, Pod>>()
   #version = 0
   /** By UID of the group's object. */
   readonly #rounds = new Map<string, GroupRound>()
-  /** Ids of groups of which the last decision found no place for the missing members. */
+  /** Ids of groups that the last decision could not place. */
   readonly #refused = new Set<string>()
   /** By id of the group. */
   readonly #firstDecided = new Map<string, number>()
-  /** Ids of groups whose members or object changed, or about which something was decided. */
+  /** Ids of groups whose members, object or decision changed. */
   readonly changes: Listeners<string> = new Listeners()
 
-  /** @param caches without `groupKinds`, no pod belongs to a group. */
+  /** @param caches without `groupKinds` the feature is off. */
   constructor({ pods, groupKinds }: Pick<Caches, 'groupKinds' | 'pods'>, requests: RequestPods) {
     this.requests = requests
     this.isOn = groupKinds !== undefined
@@ -71,29 +67,27 @@ export class PodGroups {
     })
   }
 
-  /** Another number than before tells that a group, or a member of one, has changed. */
+  /** Increases with every change of a group or member. */
   get version(): number {
     return this.#version
   }
 
-  /** Where groups are read, of all sources but requests. */
+  /** Caches of all sources except requests. */
   get caches(): readonly Cache<KubeObject>[] {
     return [...this.#podGroups, ...this.#memberGroups.values()]
   }
 
-  /** Groups of Kubernetes are read here from now on, besides where they were read. */
   followPodGroups(cache: Cache<PodGroup>): void {
     this.#podGroups.push(cache)
     this.#follow('podgroup', cache)
   }
 
-  /** Groups of this source are read here from now on. */
   followMemberGroups(source: Exclude<GroupSource, 'podgroup' | 'request'>, cache: Cache<MemberGroup>): void {
     this.#memberGroups.set(source, cache)
     this.#follow(source, cache)
   }
 
-  /** The kind is not served, or may not be read: its pods are like others. */
+  /** The kind is not served or may not be read: its pods are ordinary ones. */
   setAbsent(source: GroupSource): void {
     this.#absent.add(source)
   }
@@ -107,7 +101,7 @@ export class PodGroups {
     })
   }
 
-  /** The group that a pod belongs to; undefined where its kind is not served, or may not be read. */
+  /** Undefined if the kind of the group is not served or may not be read. */
   of(pod: Pod): GroupRef | undefined {
     if (!this.isOn) return undefined
     const ref = groupOf(pod)
@@ -121,7 +115,7 @@ export class PodGroups {
     return isFollowed ? 'served' : this.#absent.has(source) ? 'absent' : 'unknown'
   }
 
-  /** The group itself; undefined while there is no object, or none that can be read. */
+  /** Undefined while the object does not exist or is invalid. */
   get(ref: GroupRef): KnownGroup | undefined {
     const { source, namespace, name } = ref
     if (source === 'request') return this.#ofRequest(ref)
@@ -148,7 +142,7 @@ export class PodGroups {
     return undefined
   }
 
-  /** What is wrong with the object of a group; undefined where there is none, or nothing is wrong with it. */
+  /** What is wrong with the object, if it exists. */
   problemOf({ source, namespace, name }: GroupRef): string | undefined {
     const key = { namespace, name }
     const object =
@@ -171,7 +165,7 @@ export class PodGroups {
     }
   }
 
-  /** Whether all groups of its kind are known, so that one which is not found is not there. */
+  /** Whether all groups of its kind are known, so that a missing one does not exist. */
   isKnown(ref: GroupRef): boolean {
     const { source } = ref
     if (this.problemOf(ref) !== undefined) return false
@@ -180,7 +174,7 @@ export class PodGroups {
     return this.#podGroups.length > 0 && this.#podGroups.every(({ isSynced }) => isSynced)
   }
 
-  /** Whether its kind is not served, or may not be read. */
+  /** Whether its kind is not served or may not be read. */
   isAbsent({ source }: GroupRef): boolean {
     return this.#stateOf(source) === 'absent'
   }
@@ -197,17 +191,17 @@ export class PodGroups {
     return [...this.#members.keys(), ...this.requests.all().map(({ ref }) => ref.id)]
   }
 
-  /** The group with this id that some pod or claim named. */
+  /** Parses the id of a group. */
   ref(id: string): GroupRef | undefined {
     const [kind = '', namespace = '', ...rest] = id.split('/')
-    // Users of Volcano may write anything for a name.
+    // Volcano allows any name, even with slashes.
     const name = rest.join('/')
     return groupSources
       .map((source) => refOf(source, namespace, name))
       .find((ref) => ref.id === `${kind}/${namespace}/${name}`)
   }
 
-  /** Its pods that have neither ended nor begun to end. */
+  /** Active members. */
   members(id: string): readonly Pod[] {
     return this.requests.served(id)?.pods ?? [...(this.#members.get(id)?.values() ?? [])]
   }
@@ -221,17 +215,15 @@ export class PodGroups {
     return this.#rounds.get(uid)
   }
 
-  /** Notes that claims were released. */
   setRound(uid: string, round: GroupRound): void {
     this.#rounds.set(uid, round)
   }
 
-  /** What is decided about the group next does not depend on what was released any more. */
   endRound(uid: string): void {
     this.#rounds.delete(uid)
   }
 
-  /** When the group was decided about first since it last ran; Unix milliseconds. */
+  /** First decision since the group last ran; Unix milliseconds. */
   firstDecidedMs(id: string): number | undefined {
     return this.#firstDecided.get(id)
   }
@@ -242,7 +234,6 @@ export class PodGroups {
     this.#firstDecided.delete(ref.id)
   }
 
-  /** Notes which groups a decision refused, of those that it was about. */
   decided(
     outcomes: readonly { readonly id: string; readonly kind: 'placed' | 'refused' }[],
     nowMs: number,
@@ -255,7 +246,7 @@ export class PodGroups {
     }
   }
 
-  /** Whether the last decision about the group found no place for all of it. */
+  /** Whether the last decision could not place the group. */
   isRefused(id: string): boolean {
     return this.#refused.has(id)
   }

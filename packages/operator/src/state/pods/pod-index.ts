@@ -1,4 +1,4 @@
-/** What decisions ask about all pods again and again, worked out once for each state of a pod or node. */
+/** Facts about pods that decisions need, computed once for each state of a pod or node. */
 import { accumulate, type Node, ownValue, type Pod, requestsOf, type Resources, setOwn } from '@tenon/api'
 import { type HostPort, hostPortsOf, shapeProblems } from '@tenon/engine'
 import type { Cache, Change } from '@tenon/kube'
@@ -7,44 +7,42 @@ import { nominatedNodeOf } from './nominated-pods.ts'
 import { isDaemonPod, isProvisionable, isSettled, isTerminal, isTerminating, keyOf } from './pods.ts'
 import { UnseenPods } from './unseen-pods.ts'
 
-/** What the pods on a node take of it. */
 export interface NodeUse {
   readonly requests: Resources
-  /** The part of it that daemon pods take. */
+  /** The part of DaemonSet pods. */
   readonly daemonRequests: Resources
   readonly hostPorts: readonly HostPort[]
-  /** The pods that have volumes; what these are depends on more than the pod. */
+  /** Pods with volumes; what these need depends on more than the pod. */
   readonly podsWithVolumes: readonly Pod[]
 }
 
-/** An instance, which may have no Node yet. */
 interface Instance {
   readonly node: Node | undefined
 }
 
-/** Follows the pods of a cache; objects of a cache never change, so that each is looked at only once. */
+/** Cached objects are immutable, so each is checked only once. */
 export class PodIndex {
   readonly #pods: Cache<Pod>
   readonly #isHeld: (pod: Pod) => boolean
   readonly #wellFormed = new WeakMap<Pod, boolean>()
-  /** By UID; those that are held among them. */
+  /** By UID, including pods that others make room for. */
   readonly #unplaced = new Map<string, Pod>()
   readonly #bound = new Map<string, Pod>()
-  /** By Node name; an entry goes with the first change to a pod of the node. */
+  /** By Node name; removed when a pod of the node changes. */
   readonly #uses = new Map<string, NodeUse>()
-  /** Another one whenever an entry of these may have gone. */
+  /** Changes whenever an entry of {@link #uses} may have been removed. */
   #version = 0
-  /** Of which nodes all was known last, and when. */
+  /** The nodes that {@link readUses} has completed, and when. */
   #read: { readonly nodes: readonly Instance[]; readonly version: number } | undefined
   readonly #unseen = new UnseenPods()
   readonly #expectedListeners = new Set<(pod: Pod) => void>()
-  /** Pods on nodes, by priority. */
+  /** Number of bound pods by priority. */
   readonly #priorities = new Map<number, number>()
   readonly #expectsRefusals: boolean
 
   /**
-   * @param isHeld whether a nominated pod waits for room that others make for it.
-   * @param expectsRefusals whether pods count as refused that are expected to be.
+   * @param isHeld whether others make room for a nominated pod.
+   * @param expectsRefusals whether to predict rejections by the scheduler.
    */
   constructor(
     pods: Cache<Pod>,
@@ -80,7 +78,7 @@ export class PodIndex {
     })
   }
 
-  /** @returns the pods that are unplaced because of this change to another pod, or to themselves. */
+  /** @returns the pods that are expected to be rejected because of this change. */
   #expectedBy({ kind, object }: Change<Pod>): readonly Pod[] {
     if (!this.#expectsRefusals || !this.isWellFormed(object)) return []
     if (kind !== 'deleted') return this.#unseen.see(object, this.#mayPreempt(object))
@@ -88,7 +86,7 @@ export class PodIndex {
     return []
   }
 
-  /** Whether a pod of less priority has a node, so that this one may take its place. */
+  /** Whether a pod of lower priority is bound. */
   #mayPreempt({ spec }: Pod): boolean {
     if (spec.preemptionPolicy === 'Never') return false
     const own = spec.priority ?? 0
@@ -102,7 +100,7 @@ export class PodIndex {
     else this.#priorities.set(priority, count)
   }
 
-  /** Tells of every pod that counts as refused because others were; answers the unsubscriber. */
+  /** Calls the listener with every pod that is expected to be rejected. @returns the unsubscriber. */
   onExpected(listener: (pod: Pod) => void): () => void {
     this.#expectedListeners.add(listener)
     return () => {
@@ -110,12 +108,12 @@ export class PodIndex {
     }
   }
 
-  /** A decision is made about all pods that wait now. */
+  /** A decision about all pending pods begins. */
   decided(): void {
     this.#unseen.decided()
   }
 
-  /** Whether every field of the pod that a decision reads is what the API promises. */
+  /** Whether all fields that decisions read have the types that the API promises. */
   isWellFormed(pod: Pod): boolean {
     let isWellFormed = this.#wellFormed.get(pod)
     if (isWellFormed === undefined) {
@@ -125,7 +123,7 @@ export class PodIndex {
     return isWellFormed
   }
 
-  /** Whether the pod still takes the same of the same node: most changes tell only how it fares. */
+  /** Whether the pod still uses the same resources of the same node: most changes only update its status. */
   takesTheSame(change: Change<Pod>): boolean {
     if (change.kind !== 'updated') return false
     const { old, object } = change
@@ -140,33 +138,32 @@ export class PodIndex {
     )
   }
 
-  /** Whether the pod has no node and asks for one, be it from us or from others. */
+  /** Whether the pod needs a node, from us or by preemption. */
   isUnplaced(pod: Pod): boolean {
     if (!this.isWellFormed(pod)) return nodeNameOf(pod) === ''
     return isProvisionable(pod) || (nodeNameOf(pod) === '' && this.#unseen.isExpected(pod.metadata.uid ?? ''))
   }
 
-  /** Whether the pod asks for a node; one that cannot be read asks as long as it has none. */
+  /** Whether the pod needs a node from us; a malformed one does as long as it is not bound. */
   isWaiting(pod: Pod): boolean {
     return this.isUnplaced(pod) && !this.#isHeld(pod)
   }
 
-  /** Whether the pod serves or has ended; of one that cannot be read nobody knows. */
+  /** Whether the pod is Ready or has ended; false for a malformed one. */
   isSettled(pod: Pod): boolean {
     return this.isWellFormed(pod) && isSettled(pod)
   }
 
-  /** The pod with this UID, as long as it has no node and asks for one. */
+  /** By UID; undefined unless the pod needs a node. */
   unplaced(uid: string): Pod | undefined {
     return this.#unplaced.get(uid)
   }
 
-  /** Pods without a node that ask for one, be it from us or from others; a fresh array. */
+  /** Pods that need a node, from us or by preemption; a new array. */
   allUnplaced(): Pod[] {
     return [...this.#unplaced.values()]
   }
 
-  /** Pods without a node that one is being kept for. */
   *nominatedTo(nodeName: string): Generator<Pod, void, undefined> {
     for (const pod of this.#unplaced.values()) if (nominatedNodeOf(pod) === nodeName) yield pod
   }
@@ -175,18 +172,18 @@ export class PodIndex {
     return this.#unplaced.size === 0 ? 0 : this.waiting().length
   }
 
-  /** Pods that ask for a node; a fresh array. */
+  /** Pods that need a node from us; a new array. */
   waiting(): Pod[] {
     return [...this.#unplaced.values()].filter((pod) => !this.#isHeld(pod))
   }
 
-  /** Well-formed pods that have a node; a fresh array. */
+  /** Well-formed bound pods; a new array. */
   bound(): Pod[] {
     return [...this.#bound.values()]
   }
 
   /**
-   * Works out in steps what {@link useOf} answers about these nodes.
+   * Fills the memo of {@link useOf} for these nodes in steps.
    * @param nodes the same list as long as no instance has changed.
    */
   *readUses(nodes: readonly Instance[]): Generator<undefined, void, undefined> {
@@ -201,22 +198,21 @@ export class PodIndex {
   }
 
   /**
-   * What the node's pods take that have not ended. Of a pod that cannot be read that is not known; it
-   * counts as nothing.
+   * Resources used by the active and terminating pods of a node. Malformed pods count as nothing.
    */
   useOf(nodeName: string): NodeUse {
     let use = this.#uses.get(nodeName)
     if (use === undefined) {
       const pods = this.#pods.byIndex(indexes.byNode, nodeName).filter((pod) => this.isWellFormed(pod))
       use = useOf(pods)
-      // Nodes without pods would stay here when they are gone.
+      // An entry without pods would never be removed.
       if (pods.length > 0) this.#uses.set(nodeName, use)
     }
     return use
   }
 }
 
-/** Whether all that can be misshapen in the pod is what it was, or is seen to be right at a glance. */
+/** Cheap check that a pod is still well-formed; false if that is not obvious. */
 function isStillWellFormed(
   { old, object }: Change<Pod> & { readonly kind: 'updated' },
   known: WeakMap<Pod, boolean>,
@@ -242,12 +238,12 @@ function hasPlainConditions({ status }: { readonly status?: unknown }): boolean 
   return conditions.every((each: { readonly type?: unknown } | null) => typeof each?.type === 'string')
 }
 
-/** Whether the pod takes what its spec says; misshapen ones come through here, too. */
+/** Whether the pod uses what its spec requests; pods may be malformed. */
 function isUnresized({ status }: Pod): boolean {
   return status?.containerStatuses === undefined && status?.initContainerStatuses === undefined
 }
 
-/** What pods take of their node; they must be well-formed. */
+/** Resources that well-formed pods use. */
 export function useOf(pods: readonly Pod[]): NodeUse {
   const requests: Record<string, number> = {}
   const daemonRequests: Record<string, number> = {}
@@ -265,8 +261,8 @@ export function useOf(pods: readonly Pod[]): NodeUse {
 }
 
 /**
- * What the pods of a node take of it once others have come, of which all must be well-formed. What pods leave that are
- * being stopped goes to those that come: preemption made that room for them.
+ * Resources used once other pods have arrived; all must be well-formed. Terminating pods leave their room to the arriving
+ * ones, as preemption made it for them.
  */
 export function useWith(pods: readonly Pod[], arriving: readonly Pod[]): NodeUse {
   const now = useOf(pods)
@@ -284,7 +280,7 @@ export function useWith(pods: readonly Pod[], arriving: readonly Pod[]): NodeUse
   }
 }
 
-/** Empty while it has none; of pods that cannot be read, too. */
+/** Empty if not bound, or malformed. */
 function nodeNameOf(pod: Pod): string {
   const spec = pod.spec as Partial<Pod['spec']> | null | undefined
   return spec?.nodeName ?? ''

@@ -1,20 +1,20 @@
-/** Which node each waiting pod is meant for, and what was said about it (planned-placement.md). */
+/** The planned node of each pending pod, and nominations that were written (planned-placement.md). */
 import type { PodSpec } from '@tenon/api'
 import { type Clock, Listeners } from '@tenon/runtime'
 import type { Caches } from '../caches.ts'
 import { isActive } from './pods.ts'
 
-/** On NodeClaims: the pods each was launched for, as the first parts of their UIDs. */
+/** On NodeClaims: UID prefixes of the pods that it was launched for. */
 export const plannedPodsAnnotation = 'tenon.sh/planned-pods'
 
-/** A claim that was made for the pod, or kept for it, or a Node without a claim. */
+/** A claim, or a Node without a claim. */
 export type PlanTarget =
   | { readonly kind: 'claim'; readonly name: string }
   | { readonly kind: 'node'; readonly name: string }
 
 /**
- * What the Kubernetes scheduler is to know. `told`: the node the pod is meant for. `filler`: nothing, as the pod takes
- * room that others leave, whose nodes it waits for all the same. `free`: nothing, the pod may go anywhere.
+ * How the Kubernetes scheduler is steered. `told`: the pod is nominated. `filler`: it is not, as it takes the room that
+ * others leave, but it waits for its node. `free`: the pod may go anywhere.
  */
 type Steering = 'told' | 'filler' | 'free'
 
@@ -23,36 +23,36 @@ export interface PodPlan {
   /** Unix milliseconds. */
   readonly madeMs: number
   readonly steering: Steering
-  /** Place among the pods of its decision, from 0, in the order in which the scheduler is told. */
+  /** Position in the order of nominations of its decision, from 0. */
   readonly turn?: number
-  /** What the pod asked for; absent when that is not known any more. */
+  /** Spec of the pod at that time; undefined after a restart. */
   readonly spec?: PodSpec
 }
 
-/** The nomination of a pod that this process wrote last. */
+/** The last nomination of a pod by this process. */
 export interface WrittenNomination {
   readonly node: string
   /** Unix milliseconds. */
   readonly atMs: number
-  /** Whether the API server took it. */
+  /** Whether the API server accepted it. */
   readonly isAccepted: boolean
-  /** Of the pod as the API server answered. */
+  /** Of the pod in the response. */
   readonly resourceVersion?: string
 }
 
 const keyOf = ({ kind, name }: PlanTarget) => `${kind}/${name}`
 
-/** Plans by pod UID. One lasts until its pod is bound or gone, its target goes away, or it has aged. */
+/** Plans by pod UID. A plan ends when its pod is bound or deleted, when its target is deleted, or when it is too old. */
 export class PodPlans {
   readonly #clock: Pick<Clock, 'now'>
   readonly #maxAgeMs: number
   readonly #plans = new Map<string, PodPlan>()
   readonly #byTarget = new Map<string, Set<string>>()
-  /** Names of the claims that one decision launched, by each of them. */
+  /** Claims of one decision, by name of each of them. */
   readonly #siblings = new Map<string, Set<string>>()
   readonly #written = new Map<string, WrittenNomination>()
   readonly #listeners = new Set<(uids: readonly string[]) => void>()
-  /** UIDs of pods whose plan is new or confirmed. */
+  /** UIDs of pods with a new or confirmed plan. */
   readonly planned: Listeners<string> = new Listeners()
 
   constructor(clock: Pick<Clock, 'now'>, maxAgeMs: number) {
@@ -60,7 +60,6 @@ export class PodPlans {
     this.#maxAgeMs = maxAgeMs
   }
 
-  /** Gives plans up whose pod ends or goes away, and those whose target goes away. */
   follow({ pods, nodes, nodeClaims }: Pick<Caches, 'pods' | 'nodes' | 'nodeClaims'>): void {
     pods.onChange(({ kind, object }) => {
       if (kind === 'deleted' || !isActive(object)) this.forget(object.metadata.uid ?? '')
@@ -71,7 +70,7 @@ export class PodPlans {
     })
     nodeClaims.onChange(({ kind, object: { metadata, status } }) => {
       if (kind !== 'deleted' && metadata.deletionTimestamp === undefined) return
-      // A launch that failed would likely fail again at once: its pods wait for their usual turn.
+      // A failed launch would likely fail again at once, so it does not trigger a pass.
       const isQuiet = (status?.providerID ?? '') === ''
       this.dropTarget({ kind: 'claim', name: metadata.name }, isQuiet)
     })
@@ -85,7 +84,7 @@ export class PodPlans {
     return undefined
   }
 
-  /** A plan for the same target goes on, with its age. */
+  /** A plan for the same target keeps its age. */
   set(uid: string, plan: Omit<PodPlan, 'madeMs'>): void {
     const before = this.get(uid)
     if (before !== undefined && keyOf(before.target) === keyOf(plan.target)) {
@@ -97,7 +96,7 @@ export class PodPlans {
     this.planned.notify(uid)
   }
 
-  /** Takes over a plan that another process made; nobody is told. */
+  /** Restores a plan of another process, without notification. */
   restore(uid: string, plan: PodPlan): void {
     this.drop(uid)
     this.#plans.set(uid, plan)
@@ -106,7 +105,6 @@ export class PodPlans {
     this.#byTarget.set(key, uids.add(uid))
   }
 
-  /** Every plan that holds now. */
   *entries(): Generator<readonly [string, PodPlan], void, undefined> {
     for (const uid of this.#plans.keys()) {
       const plan = this.get(uid)
@@ -114,22 +112,21 @@ export class PodPlans {
     }
   }
 
-  /** UIDs of the pods planned for a target. */
   podsOf(target: PlanTarget): readonly string[] {
     return [...(this.#byTarget.get(keyOf(target)) ?? [])]
   }
 
-  /** Notes a claim that a decision launched. @param batch the claims of that decision so far. */
+  /** @param batch claims of the same decision so far. */
   launched(claim: string, batch: Set<string>): void {
     this.#siblings.set(claim, batch.add(claim))
   }
 
-  /** Names of the claims that are there still and were launched by the same decision, itself among them. */
+  /** Names of the existing claims of the same decision, including itself. */
   siblingsOf(claim: string): ReadonlySet<string> {
     return this.#siblings.get(claim) ?? new Set([claim])
   }
 
-  /** Takes back a pod's plan; what was written about the pod is still known as Tenon's. */
+  /** Removes the plan; the written nomination is still known as Tenon's. */
   drop(uid: string): void {
     const plan = this.#plans.get(uid)
     if (plan === undefined) return
@@ -140,7 +137,7 @@ export class PodPlans {
     if (uids?.size === 0) this.#byTarget.delete(key)
   }
 
-  /** Takes back plans that the target has no room for; what was written about their pods is taken back, too. */
+  /** Removes plans that the target has no room for, and notifies, so that nominations are removed, too. */
   giveUp(uids: readonly string[]): void {
     const planned = uids.filter((uid) => this.#plans.has(uid))
     if (planned.length === 0) return
@@ -148,7 +145,7 @@ export class PodPlans {
     this.#tell(planned)
   }
 
-  /** The target goes away: its pods are planned anew. @param isQuiet when nobody is told. */
+  /** Removes the plans for a deleted target. @param isQuiet without notification. */
   dropTarget(target: PlanTarget, isQuiet = false): void {
     if (target.kind === 'claim') {
       this.#siblings.get(target.name)?.delete(target.name)
@@ -160,7 +157,7 @@ export class PodPlans {
     if (!isQuiet) this.#tell(uids)
   }
 
-  /** Tells of pods whose plan came to nothing; answers the unsubscriber. */
+  /** Calls the listener with pods whose plan was removed. @returns the unsubscriber. */
   onDropped(listener: (uids: readonly string[]) => void): () => void {
     this.#listeners.add(listener)
     return () => {
@@ -172,13 +169,12 @@ export class PodPlans {
     return this.#written.get(uid)
   }
 
-  /** Notes what is written; undefined = nothing that stands is Tenon's. */
+  /** @param nomination undefined if no nomination is Tenon's. */
   write(uid: string, nomination: WrittenNomination | undefined): void {
     if (nomination === undefined) this.#written.delete(uid)
     else this.#written.set(uid, nomination)
   }
 
-  /** The pod is bound or gone. */
   forget(uid: string): void {
     this.drop(uid)
     this.#written.delete(uid)

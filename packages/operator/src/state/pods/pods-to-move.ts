@@ -1,56 +1,59 @@
-/** What taking a node away asks of its pods, worked out once for each state of these (disruption.md 3, 4). */
+/** Pods of each node as disruption needs them, computed once for each state of the pods (disruption.md 3, 4). */
 import { annotations, type Pod, type PodDisruptionBudget } from '@tenon/api'
 import type { Change } from '@tenon/kube'
 import type { Clock } from '@tenon/runtime'
 import { type Caches, indexes } from '../caches.ts'
-import { type BlockingBudgets, blockingBudgets } from './pod-budgets.ts'
 import type { StateNode } from '../nodes/state-node.ts'
-import { evictionCost, isCurrentlyReschedulable, isReschedulable } from './pods.ts'
+import type { NominatedPods } from './nominated-pods.ts'
+import type { PodIndex } from './pod-index.ts'
+import {
+  budgetsOf,
+  evictionCost,
+  isCurrentlyReschedulable,
+  isEvictable,
+  isPausedByBudget,
+  isReschedulable,
+  keyOf,
+} from './pods.ts'
 
-/** The pods of a node; where nothing else is said, without those that cannot be read. */
+/** Pods of a node; malformed ones are left out unless stated otherwise. */
 export interface PodsToMove {
-  /** Pods that say for how long they must not be disrupted, or say it in a way that nobody can read. */
+  /** Pods with annotation do-not-disrupt, even if malformed. */
   readonly annotated: readonly Pod[]
-  /** The PDBs that hold the first pod that is held, if any. */
+  /** PDBs of the first pod that PDBs block. */
   readonly blocking: BlockingBudgets | undefined
-  /** Pods that need another place when the node goes; those that are about to come, too. */
+  /** Pods that need another node, including those about to arrive. */
   readonly pods: readonly Pod[]
-  /** Those of them that nothing keeps where they are. */
+  /** Those of them that may be evicted. */
   readonly movable: readonly Pod[]
-  /** What moving them costs; 1 when nothing costs anything. */
+  /** At least 1. */
   readonly disruptionCost: number
-  /** Whether there is no pod to move on it, not even one that cannot be read; what moving costs does not matter. */
+  /** Whether there is no pod to move, not even a malformed one. */
   readonly isEmpty: boolean
 }
 
-/** What is known of pods beside the cache. */
-export interface PodFacts {
-  readonly isWellFormed: (pod: Pod) => boolean
-  /** Whether a change leaves what the pod takes of its node as it is. */
-  readonly takesTheSame: (change: Change<Pod>) => boolean
-  /** Pods that are nominated to a node and have yet to come. */
-  readonly arrivingAt: (nodeName: string) => readonly Pod[]
-}
-
-/** Asked about every node in every pass of the disruption loop, while few nodes change in between. */
+/** Every pass of the disruption loop reads every node, while few nodes change in between. */
 export class PodsOnNodes {
   readonly #caches: Pick<Caches, 'pods' | 'podDisruptionBudgets'>
-  readonly #facts: PodFacts
+  readonly #index: PodIndex
+  readonly #nominations: NominatedPods
   readonly #clock: Pick<Clock, 'now'>
-  /** By Node name; an entry goes with the first change to a pod of the node or to a PDB. */
+  /** By Node name; removed when a pod of the node or a PDB changes. */
   readonly #known = new Map<string, PodsToMove>()
   #budgets: readonly PodDisruptionBudget[] | undefined
   #version = 0
-  /** Of which nodes all was known last, and when. */
+  /** The nodes that {@link reading} has completed, and when. */
   #whole: { readonly nodes: readonly StateNode[]; readonly version: number } | undefined
 
   constructor(
     caches: Pick<Caches, 'pods' | 'podDisruptionBudgets'>,
-    facts: PodFacts,
+    index: PodIndex,
+    nominations: NominatedPods,
     clock: Pick<Clock, 'now'>,
   ) {
     this.#caches = caches
-    this.#facts = facts
+    this.#index = index
+    this.#nominations = nominations
     this.#clock = clock
     caches.pods.onChange((change) => {
       if (change.kind === 'updated' && this.#movesTheSame(change)) {
@@ -68,11 +71,11 @@ export class PodsOnNodes {
     })
   }
 
-  /** Whether a change of a pod is none to those who would move it: most tell only how it fares. */
+  /** Whether the change of a pod does not matter for disruption: most only update its status. */
   #movesTheSame(change: Change<Pod> & { readonly kind: 'updated' }): boolean {
     const [before, after] = [change.old.metadata, change.object.metadata]
     return (
-      this.#facts.takesTheSame(change) &&
+      this.#index.takesTheSame(change) &&
       before.uid === after.uid &&
       before.labels === after.labels &&
       before.annotations === after.annotations &&
@@ -91,22 +94,22 @@ export class PodsOnNodes {
     this.#known.set(name, { ...known, pods: now(known.pods), movable: now(known.movable) })
   }
 
-  /** All PDBs; the same list until one of them changes. */
+  /** The same list until a PDB changes. */
   budgets(): readonly PodDisruptionBudget[] {
     this.#budgets ??= this.#caches.podDisruptionBudgets.list()
     return this.#budgets
   }
 
-  /** All that PDBs hold of the node's pods, one after the other. */
+  /** Pods of the node that PDBs block. */
   *held(nodeName: string): Generator<BlockingBudgets, undefined, undefined> {
     const pods = this.#caches.pods.byIndex(indexes.byNode, nodeName)
-    const wellFormed = pods.filter((pod) => this.#facts.isWellFormed(pod))
+    const wellFormed = pods.filter((pod) => this.#index.isWellFormed(pod))
     yield* blockingBudgets(wellFormed, this.budgets(), this.#clock.now())
   }
 
   of(nodeName: string): PodsToMove {
     const present = this.#presentOn(nodeName)
-    const arriving = this.#facts.arrivingAt(nodeName)
+    const arriving = this.#nominations.arrivingAt(nodeName)
     if (arriving.length === 0) return present
     return {
       ...present,
@@ -120,12 +123,12 @@ export class PodsOnNodes {
     if (known !== undefined) return known
     const all = this.#caches.pods.byIndex(indexes.byNode, nodeName)
     const found = this.read(all)
-    // Annotations may hold for a time only; and nodes without pods would stay here when they are gone.
+    // Annotations may expire; and an entry without pods would never be removed.
     if (found.annotated.length === 0 && all.length > 0) this.#known.set(nodeName, found)
     return found
   }
 
-  /** The same of pods that were read elsewhere. */
+  /** The same for given pods. */
   read(all: readonly Pod[]): PodsToMove {
     const budgets = this.budgets()
     const nowMs = this.#clock.now()
@@ -138,7 +141,7 @@ export class PodsOnNodes {
     for (const pod of all) {
       const cost = isReschedulable(pod) ? evictionCost(pod) : undefined
       if (cost !== undefined) isEmpty = false
-      if (!this.#facts.isWellFormed(pod)) continue
+      if (!this.#index.isWellFormed(pod)) continue
       wellFormed.push(pod)
       if (pod.metadata.annotations?.[annotations.doNotDisrupt] !== undefined) annotated.push(pod)
       if (cost === undefined) continue
@@ -150,13 +153,13 @@ export class PodsOnNodes {
     return { annotated, blocking, pods, movable, disruptionCost, isEmpty }
   }
 
-  /** Another one after every change that moves other pods, or moves them in another way. */
+  /** Changes whenever the pods to move may have changed. */
   get version(): number {
     return this.#version
   }
 
   /**
-   * Works out in steps what {@link of} answers about these nodes.
+   * Fills the memo of {@link of} for these nodes in steps.
    * @param nodes the same list as long as no instance has changed.
    */
   *reading(nodes: readonly StateNode[]): Generator<undefined, void, undefined> {
@@ -171,13 +174,41 @@ export class PodsOnNodes {
   }
 }
 
-/** What unhealthy pods may be evicted by. */
+/** Matters for unhealthyPodEvictionPolicy. */
 function readinessOf({ status }: Pod): string | undefined {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.status
 }
 
-/** Empty while it has none; of pods that cannot be read, too. */
+/** Empty if not bound, or malformed. */
 function nodeNameOf(pod: Pod): string {
   const spec = pod.spec as Partial<Pod['spec']> | null | undefined
   return spec?.nodeName ?? ''
+}
+
+/** A blocked pod and its PDBs, as `namespace/name`. */
+export interface BlockingBudgets {
+  /** `exhausted`: the PDB allows no disruption now; `several`: eviction supports only one PDB. */
+  readonly kind: 'exhausted' | 'several'
+  readonly pod: string
+  readonly budgets: readonly string[]
+}
+
+/** Pods that PDBs block (disruption.md 3). */
+export function* blockingBudgets(
+  pods: readonly Pod[],
+  budgets: readonly PodDisruptionBudget[],
+  nowMs: number,
+): Generator<BlockingBudgets, undefined, undefined> {
+  for (const pod of pods) {
+    const covering = budgetsOf(pod, budgets)
+    if (covering.length === 0 || !isEvictable(pod, nowMs)) continue
+    const isSeveral = covering.length > 1
+    if (!isSeveral && !isPausedByBudget(pod, covering, nowMs)) continue
+    yield {
+      kind: isSeveral ? 'several' : 'exhausted',
+      pod: keyOf(pod.metadata),
+      budgets: covering.map(({ metadata }) => keyOf(metadata)).toSorted(),
+    }
+  }
+  return undefined
 }

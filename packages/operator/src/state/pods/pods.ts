@@ -1,14 +1,18 @@
-/** What pods are to the autoscaler (scheduling.md 2, lifecycle.md 4). */
+/** Kinds of pods, and what keeps them on their nodes (scheduling.md 2, lifecycle.md 4). */
 import {
   annotations,
   disruptedTaint,
+  kinds,
   matchesSelector,
   type ObjectMeta,
+  parseDuration,
   type Pod,
   type PodDisruptionBudget,
-  parseDuration,
   tolerates,
 } from '@tenon/api'
+import type { KubeClient } from '@tenon/kube'
+import { podFields } from '../kept-fields.ts'
+import { withoutNulls } from '../readable.ts'
 
 function isOwnedBy(pod: Pod, apiVersion: string, kind: string): boolean {
   return (pod.metadata.ownerReferences ?? []).some(
@@ -24,13 +28,14 @@ const isStatefulSetPod = (pod: Pod) => isOwnedBy(pod, 'apps/v1', 'StatefulSet')
 export const isTerminal = (pod: Pod) => pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
 export const isTerminating = (pod: Pod) => pod.metadata.deletionTimestamp !== undefined
 export const isActive = (pod: Pod) => !isTerminal(pod) && !isTerminating(pod)
-/** A pod that serves or has ended; only being bound does not make it one. */
-export const isSettled = (pod: Pod): boolean =>
-  isTerminal(pod) || (pod.status?.conditions ?? []).some((c) => c.type === 'Ready' && c.status === 'True')
+export const isPodReady = ({ status }: Pod): boolean =>
+  (status?.conditions ?? []).some((each) => each.type === 'Ready' && each.status === 'True')
+/** A pod that is Ready or has ended; a bound one may not be. */
+export const isSettled = (pod: Pod): boolean => isTerminal(pod) || isPodReady(pod)
 
 /**
- * A pending pod that asks for a node, unless one is being kept for it (scheduling.md 2). What the scheduler said of a
- * pod stays in its status when the pod is deleted or has ended, although it is never placed any more.
+ * A pending pod that the scheduler found no node for (scheduling.md 2). The condition stays when a pod is deleted or ends,
+ * so that is checked, too.
  */
 export function isProvisionable(pod: Pod): boolean {
   return (
@@ -43,14 +48,13 @@ export function isProvisionable(pod: Pod): boolean {
   )
 }
 
-/** A pod that will need a place elsewhere when its node goes. */
+/** A pod that needs another node when its node is removed. */
 export function isReschedulable(pod: Pod): boolean {
   return (
     (isActive(pod) || (isStatefulSetPod(pod) && isTerminating(pod))) && !isDaemonPod(pod) && !isMirrorPod(pod)
   )
 }
 
-/** Whether the pod accepts being on a node that is going away. */
 export function toleratesDisruption(pod: Pod): boolean {
   return (pod.spec.tolerations ?? []).some((toleration) => tolerates(toleration, disruptedTaint))
 }
@@ -86,10 +90,10 @@ export function isEvictable(pod: Pod, nowMs: number): boolean {
 
 type Budgets = readonly PodDisruptionBudget[]
 
-/** By list, namespace and labels, which cached pods of one workload share: PDBs are asked about pod after pod. */
+/** By list, namespace and labels; cached pods of one workload share the labels object. */
 const coverings = new WeakMap<Budgets, Map<string, WeakMap<object, Budgets>>>()
 
-/** The PDBs that cover a pod. Neither the list nor the labels may be changed later. */
+/** PDBs of a pod, memoized: neither the list nor the labels may be changed later. */
 export function budgetsOf({ metadata: { namespace = '', labels } }: Pod, budgets: Budgets): Budgets {
   if (budgets.length === 0) return budgets
   const find = (): Budgets =>
@@ -111,12 +115,12 @@ function isFullyBlocking(pdb: PodDisruptionBudget): boolean {
   return maxUnavailable === 0 || maxUnavailable === '0%' || minAvailable === '100%'
 }
 
-/** Whether a PDB keeps the pod where it is for good (lifecycle.md 11.1, "fully blocking"). */
+/** Whether a PDB never allows an eviction (lifecycle.md 11.1, "fully blocking"). */
 function isHeldByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
   return isBlocked(pod, budgets, nowMs, isFullyBlocking)
 }
 
-/** Whether a PDB does not let the pod go now (lifecycle.md 11.1, "zero disruptions"). */
+/** Whether a PDB allows no eviction now (lifecycle.md 11.1, "zero disruptions"). */
 export function isPausedByBudget(pod: Pod, budgets: readonly PodDisruptionBudget[], nowMs: number): boolean {
   return isBlocked(pod, budgets, nowMs, (pdb) => pdb.status?.disruptionsAllowed === 0)
 }
@@ -136,7 +140,7 @@ function isBlocked(
   return !(only.spec.unhealthyPodEvictionPolicy === 'AlwaysAllow' && ready?.status === 'False')
 }
 
-/** A reschedulable pod that nothing keeps on its node (scheduling.md 2). */
+/** A reschedulable pod that may be evicted (scheduling.md 2). */
 export function isCurrentlyReschedulable(
   pod: Pod,
   budgets: readonly PodDisruptionBudget[],
@@ -160,4 +164,22 @@ export function evictionCost(pod: Pod): number {
 /** `namespace/name`. */
 export function keyOf(metadata: ObjectMeta): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`
+}
+
+/**
+ * The pods of a node, read from the API server. Whatever removes a node calls this first: the cache may be minutes old,
+ * or filled from a wrong list (reports-2.md 1, 2).
+ * @throws KubeError.
+ */
+export async function podsOnNode(
+  client: Pick<KubeClient, 'list'>,
+  nodeName: string,
+  signal?: AbortSignal,
+): Promise<readonly Pod[]> {
+  const pods = await client.list(kinds.pod, {
+    fieldSelector: `spec.nodeName=${nodeName}`,
+    fields: podFields,
+    ...(signal && { signal }),
+  })
+  return pods.map(withoutNulls)
 }

@@ -1,21 +1,23 @@
-/** What VerticalPodAutoscalers will have pods ask for when they are made again (buffers-and-dra.md 4). */
+/** Requests that pods will have when they are recreated (buffers-and-dra.md 4). */
 import {
   type Container,
   controllerOf,
   formatResources,
   type OwnerReference,
+  ownValue,
+  parseResource,
   type Pod,
   type PodSpec,
+  type ResourceList,
   type Resources,
 } from '@tenon/api'
-import type { ResizedPods } from './resized-pods.ts'
+import type { Change } from '@tenon/kube'
 
 export interface ContainerRequests {
   readonly container: string
   readonly requests: Resources
 }
 
-/** What a VerticalPodAutoscaler is about. */
 export interface PredictionTarget {
   readonly group: string
   readonly kind: string
@@ -23,7 +25,7 @@ export interface PredictionTarget {
   readonly uid: string
 }
 
-/** Of one VerticalPodAutoscaler. Plain data: it survives a way through JSON. */
+/** Requests set by one VerticalPodAutoscaler. Plain data that can be stored as JSON. */
 export interface Prediction {
   readonly namespace: string
   readonly name: string
@@ -33,27 +35,26 @@ export interface Prediction {
   readonly containers: readonly ContainerRequests[]
 }
 
-/** What CronJobs add to their name for a Job: the minute of its time. */
+/** Suffix of Jobs of a CronJob: the minute of the schedule. */
 const cronSuffix = /-\d{8,10}$/
 
 export class Predictions {
   /** By `namespace/name` of the VerticalPodAutoscaler. */
   readonly #all = new Map<string, Prediction>()
-  /** Of each target, that of the oldest; by UID and by name. */
+  /** The oldest of each target, by UID and by name; undefined after a change. */
   #byUid: ReadonlyMap<string, Prediction> | undefined
   #byName: ReadonlyMap<string, Prediction> = new Map()
-  /** Pods of one spec are made again alike. */
+  /** Memo by spec, which cached pods of one workload share. */
   readonly #specs = new WeakMap<PodSpec, { readonly prediction: Prediction; readonly spec: PodSpec }>()
   readonly #resized: Pick<ResizedPods, 'remade' | 'version'> | undefined
   #isAwaited = false
   #version = 0
 
-  /** @param resized what pods without a prediction are made again as, if they were resized in place. */
+  /** @param resized for pods without a prediction. */
   constructor(resized?: Pick<ResizedPods, 'remade' | 'version'>) {
     this.#resized = resized
   }
 
-  /** Puts a prediction in place of what the same VerticalPodAutoscaler said before. */
   put(prediction: Prediction): void {
     this.#all.set(`${prediction.namespace}/${prediction.name}`, prediction)
     this.#version++
@@ -67,7 +68,7 @@ export class Predictions {
     this.#byUid = undefined
   }
 
-  /** A larger one after every change to what any pod is {@link remade} as. */
+  /** Increases with every change of {@link remade}. */
   get version(): number {
     return this.#version + (this.#resized?.version ?? 0)
   }
@@ -80,7 +81,7 @@ export class Predictions {
     return [...this.#all.values()]
   }
 
-  /** Somebody reads what there is: until {@link known}, nothing is to be built on there being none. */
+  /** A controller reads predictions: until {@link known}, their absence means nothing. */
   awaited(): void {
     this.#isAwaited = true
   }
@@ -93,7 +94,6 @@ export class Predictions {
     return this.#isAwaited
   }
 
-  /** What decides about the pod; undefined when nothing is predicted. */
   of({ metadata }: Pick<Pod, 'metadata'>): Prediction | undefined {
     if (this.#all.size === 0) return undefined
     const owner = controllerOf({ metadata })
@@ -106,7 +106,7 @@ export class Predictions {
     )
   }
 
-  /** The pod as it would be made again; the same object when nothing else is known. */
+  /** The pod as it would be recreated; the same object if nothing changes. */
   remade(pod: Pod): Pod {
     const prediction = this.of(pod)
     if (prediction === undefined) return this.#resized?.remade(pod) ?? pod
@@ -114,12 +114,12 @@ export class Predictions {
     const spec = known?.prediction === prediction ? known.spec : remadeSpec(pod.spec, prediction)
     this.#specs.set(pod.spec, { prediction, spec })
     if (pod.status?.containerStatuses === undefined) return { ...pod, spec }
-    // What was promised to its containers is not promised to those of the next one.
+    // Allocated resources are not inherited by the new pod.
     const { containerStatuses: _, ...status } = pod.status
     return { ...pod, spec, status }
   }
 
-  /** Of several on one target the oldest counts, then the first by name. */
+  /** If several have one target, the oldest wins, then the first by name. */
   #index(): ReadonlyMap<string, Prediction> {
     const key = ({ createdAt, name, namespace }: Prediction) => `${createdAt} ${namespace}/${name}`
     const latestFirst = this.all().toSorted((a, b) => (key(a) < key(b) ? 1 : -1))
@@ -137,7 +137,7 @@ function nameOf(namespace: string, group: string, kind: string, name: string): s
   return [namespace, group, kind, name].join('/')
 }
 
-/** What made the owner of a pod, where its name tells: the Deployment of a ReplicaSet, the CronJob of a Job. */
+/** The Deployment of a ReplicaSet or the CronJob of a Job, guessed from the name. */
 function ownerAbove(
   { apiVersion, kind, name }: OwnerReference,
   hash: string,
@@ -162,4 +162,71 @@ function remadeSpec(spec: PodSpec, { containers }: Prediction): PodSpec {
     }
   }
   return { ...spec, containers: spec.containers.map(remade) }
+}
+
+interface Pods {
+  readonly onChange: (listener: (change: Change<Pod>) => void) => unknown
+}
+
+export class ResizedPods {
+  /** Containers before the first resize, by UID of the pod. */
+  readonly #before = new Map<string, readonly Container[]>()
+  #version = 0
+  /** Memo by spec, which cached pods of one workload share. */
+  readonly #specs = new WeakMap<PodSpec, { readonly before: readonly Container[]; readonly spec: PodSpec }>()
+
+  follow(pods: Pods): void {
+    pods.onChange((change) => {
+      const uid = change.object.metadata.uid ?? ''
+      if (change.kind === 'deleted' && this.#before.delete(uid)) this.#version++
+      if (change.kind !== 'updated' || this.#before.has(uid)) return
+      const { old, object } = change
+      if (!isResized(old, object)) return
+      this.#before.set(uid, old.spec.containers)
+      this.#version++
+    })
+  }
+
+  /** Increases with every change of {@link remade}. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** The pod with the larger of its current and original requests, as it is recreated with the original ones. */
+  remade(pod: Pod): Pod {
+    if (this.#before.size === 0) return pod
+    const before = this.#before.get(pod.metadata.uid ?? '')
+    if (before === undefined) return pod
+    const known = this.#specs.get(pod.spec)
+    const spec = known?.before === before ? known.spec : withLarger(pod.spec, before)
+    this.#specs.set(pod.spec, { before, spec })
+    return { ...pod, spec }
+  }
+}
+
+/** Whether requests of a bound pod have changed; pods may be malformed. */
+function isResized(old: Pod, now: Pod): boolean {
+  const [before, after] = [old.spec as PodSpec | undefined, now.spec as PodSpec | undefined]
+  if (before?.containers === after?.containers || (after?.nodeName ?? '') === '') return false
+  if (!Array.isArray(before?.containers) || !Array.isArray(after?.containers)) return false
+  const requests = ({ containers }: PodSpec) =>
+    JSON.stringify(containers.map(({ name, resources }) => [name, resources?.requests]))
+  return requests(before) !== requests(after)
+}
+
+function withLarger(spec: PodSpec, before: readonly Container[]): PodSpec {
+  const known = new Map(before.map(({ name, resources }) => [name, resources?.requests ?? {}]))
+  const larger = (container: Container): Container => {
+    const { name, resources } = container
+    const requests = largerOf(resources?.requests ?? {}, known.get(name) ?? {})
+    return { ...container, resources: { ...resources, requests } }
+  }
+  return { ...spec, containers: spec.containers.map(larger) }
+}
+
+function largerOf(a: ResourceList, b: ResourceList): ResourceList {
+  const missing = Object.entries(b).filter(
+    ([name, amount]) => parseResource(name, amount) > parseResource(name, ownValue(a, name) ?? '0'),
+  )
+  return { ...a, ...Object.fromEntries(missing) }
 }

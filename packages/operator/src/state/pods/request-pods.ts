@@ -1,4 +1,4 @@
-/** ProvisioningRequests that Tenon serves, with the pods that stand for their room and where it is (gangs.md 7.6). */
+/** ProvisioningRequests with their placeholder pods, and the nodes with room for them (gangs.md 7.6). */
 import {
   consumedBy,
   consumedClassOf,
@@ -19,58 +19,56 @@ import { isUnreadable } from '../readable.ts'
 import { isSameValue } from '../same-value.ts'
 import { type GroupRef, refOf } from './group-of-pod.ts'
 import type { PodPlans } from './pod-plans.ts'
+import { keyOf } from './pods.ts'
 
-/** A request that decisions are about. */
 export interface ServedRequest {
   readonly ref: GroupRef
   readonly request: ProvisioningRequest
   readonly class: RequestClass
-  /** Whether its room is kept; else it is sought, all of it or none. */
+  /** Whether its room is kept; else room is sought for all of its pods or none. */
   readonly isBooked: boolean
-  /** Pods that stand for room which no pod has taken yet. */
+  /** Placeholders for room that no pod has taken yet. */
   readonly pods: readonly Pod[]
   /** All pods go to one domain of this node label. */
   readonly topologyKey: string | undefined
 }
 
-/** Where requests and the templates of their pods are read. */
 interface RequestCaches {
   readonly requests: Cache<ProvisioningRequest>
   readonly podTemplates: Cache<PodTemplate>
 }
 
-/** What the last decision found for a request; undefined while there was none since it is sought. */
+/** Result of the last decision; undefined if there was none since the request is sought. */
 export type RequestOutcome = PodGroupResult | undefined
 
-/** What becomes of a pod that is made for the room of a request. */
+/** How a pod that consumes a request is treated. */
 export type ConsumerStanding =
   /** No node is launched for it. */
   | { readonly kind: 'held'; readonly request: string }
-  /** It is like other pods, as its request keeps no room any more. */
+  /** It is an ordinary pod, as the request keeps no room. */
   | { readonly kind: 'notBooked'; readonly request: string }
 
 export class RequestPods {
   readonly #pods: Caches['pods']
   readonly #plans: Pick<PodPlans, 'get'>
-  /** Whether this process serves requests, as far as their kind is served. */
   #isOn = false
   #caches: RequestCaches | undefined
   #isAbsent = false
   #isKnown = false
   /** By id of the group. */
   readonly #served = new Map<string, ServedRequest>()
-  /** By UID of a pod, the id of its request. */
+  /** Id of the request by UID of the placeholder pod. */
   readonly #owners = new Map<string, string>()
-  /** UIDs of requests that were looked at, until all are known. */
+  /** UIDs of requests that were reconciled, until all are known. */
   readonly #seen = new Set<string>()
   readonly #outcomes = new Map<string, PodGroupResult>()
-  /** By UID of a pod, the provider ID of the instance with its room, as the last pass found it. */
+  /** Provider ID of the instance with room, by UID of the pod, as of the last pass. */
   #hosts: ReadonlyMap<string, string> = new Map()
-  /** UIDs of the pods that the last pass was about. */
+  /** UIDs of the pods of the last pass. */
   #decided: ReadonlySet<string> = new Set()
-  /** Ids of requests for which another pass is wanted. */
+  /** Requests for a scheduling pass, by id of the request. */
   readonly asked: Listeners<string> = new Listeners()
-  /** Keys, `namespace/name`, of requests that are to be looked at again. */
+  /** Keys `namespace/name` of requests to reconcile. */
   readonly changes: Listeners<string> = new Listeners()
 
   constructor({ pods }: Pick<Caches, 'pods'>, plans: Pick<PodPlans, 'get'>) {
@@ -78,7 +76,6 @@ export class RequestPods {
     this.#pods = pods
   }
 
-  /** Requests are served by this process; until then there are none. */
   serve(): void {
     this.#isOn = true
     this.#pods.onChange((change) => {
@@ -87,13 +84,12 @@ export class RequestPods {
     })
   }
 
-  /** Requests are read here from now on. */
   follow(caches: RequestCaches): void {
     this.#caches = caches
     this.#isAbsent = false
     const { requests, podTemplates } = caches
     requests.onChange(({ object }) => {
-      this.changes.notify(keyOf(object))
+      this.changes.notify(keyOf(object.metadata))
     })
     podTemplates.onChange(({ object: { metadata } }) => {
       for (const request of requests.list())
@@ -101,11 +97,11 @@ export class RequestPods {
           request.metadata.namespace === metadata.namespace &&
           request.spec.podSets.some(({ podTemplateRef }) => podTemplateRef.name === metadata.name)
         )
-          this.changes.notify(keyOf(request))
+          this.changes.notify(keyOf(request.metadata))
     })
   }
 
-  /** The kind is not served, or may not be read. */
+  /** The kind is not served or may not be read. */
   setAbsent(): void {
     this.#isAbsent = true
   }
@@ -114,17 +110,16 @@ export class RequestPods {
     return !this.#isOn || (this.#isAbsent && this.#caches === undefined)
   }
 
-  /** Undefined until it is known that they are served. */
+  /** Undefined until the kind is known to be served. */
   get caches(): RequestCaches | undefined {
     return this.#caches
   }
 
-  /** Whether all requests and templates are known, and each request was looked at. */
+  /** Whether all requests and templates are known, and each request was reconciled once. */
   get isKnown(): boolean {
     if (this.isAbsent || this.#isKnown) return true
     const all = this.#caches
     if (all === undefined || !all.requests.isSynced || !all.podTemplates.isSynced) return false
-    // Those that come later are seen as they come.
     this.#isKnown = all.requests.list().every(({ metadata }) => this.#seen.has(metadata.uid ?? ''))
     if (this.#isKnown) this.#seen.clear()
     return this.#isKnown
@@ -140,7 +135,7 @@ export class RequestPods {
     return this.#caches?.requests.list() ?? []
   }
 
-  /** Decisions are about the request from now on; asks for one unless nothing has changed. */
+  /** Includes the request in decisions, and asks for one if something has changed. */
   put(served: ServedRequest): void {
     const { ref, request, isBooked, pods } = served
     if (!this.#isKnown) this.#seen.add(request.metadata.uid ?? '')
@@ -151,19 +146,19 @@ export class RequestPods {
       before?.isBooked === isBooked &&
       isSameValue(before?.pods, pods)
     if (isSame) return
-    // What was decided about a request that was sought holds for its booking.
+    // The outcome of the search stays valid for the booking.
     if (before === undefined || !isBooked) this.#outcomes.delete(ref.id)
     for (const pod of before?.pods ?? []) this.#owners.delete(pod.metadata.uid ?? '')
     for (const pod of pods) this.#owners.set(pod.metadata.uid ?? '', ref.id)
     this.asked.notify(ref.id)
   }
 
-  /** The request cannot be read: what was decided about it, and what is kept, stays. */
+  /** The request is invalid: decisions and kept room stay. */
   leave({ metadata: { uid } }: ProvisioningRequest): void {
     if (uid !== undefined && !this.#isKnown) this.#seen.add(uid)
   }
 
-  /** Nothing is decided about the request. */
+  /** Removes the request from decisions. */
   drop(ref: GroupRef, uid?: string): void {
     if (uid !== undefined && !this.#isKnown) this.#seen.add(uid)
     const before = this.#served.get(ref.id)
@@ -171,7 +166,7 @@ export class RequestPods {
     this.#served.delete(ref.id)
     this.#outcomes.delete(ref.id)
     for (const pod of before.pods) this.#owners.delete(pod.metadata.uid ?? '')
-    // Other pods may use the room that it kept.
+    // Other pods may use its room.
     this.asked.notify(ref.id)
   }
 
@@ -184,14 +179,13 @@ export class RequestPods {
     return [...this.#served.values()].toSorted(byAge)
   }
 
-  /** Whether a pod with this UID stands for room. */
+  /** Whether this is the UID of a placeholder pod. */
   has(uid: string): boolean {
     return this.#owners.has(uid)
   }
 
   /**
-   * How many of its pods run together, as long as its launches are to stay: 0 once there is room for all, undefined
-   * when nothing is sought for it.
+   * How many of its pods must be placed together: 0 once there is room for all, undefined if nothing is launched for it.
    */
   minCountOf({
     id,
@@ -210,10 +204,10 @@ export class RequestPods {
   }
 
   /**
-   * A pass has ended.
-   * @param about the pods that it was about.
-   * @param hosts by UID of a pod, the provider ID of the instance that is there with room for it.
-   * @returns whether room is kept elsewhere than before.
+   * Stores the result of a pass.
+   * @param about its placeholder pods.
+   * @param hosts provider ID of the existing instance with room, by UID of the pod.
+   * @returns whether room has moved.
    */
   decided(
     about: readonly Pod[],
@@ -225,16 +219,16 @@ export class RequestPods {
     this.#hosts = hosts
     for (const outcome of outcomes)
       if (this.#served.get(outcome.id)?.isBooked === false) this.#outcomes.set(outcome.id, outcome)
-    for (const { request } of this.#served.values()) this.changes.notify(keyOf(request))
+    for (const { request } of this.#served.values()) this.changes.notify(keyOf(request.metadata))
     return before.size !== hosts.size || [...hosts].some(([uid, host]) => before.get(uid) !== host)
   }
 
-  /** By UID of a pod, the provider ID of the instance that has room for it. */
+  /** Provider ID of the instance with room, by UID of the pod. */
   hosts(): ReadonlyMap<string, string> {
     return this.#hosts
   }
 
-  /** Whether room may be kept on nodes of which nobody knows yet. */
+  /** Whether it is unknown yet on which nodes room is kept. */
   get isUndecided(): boolean {
     if (!this.isKnown) return true
     return [...this.#served.values()].some(
@@ -242,12 +236,11 @@ export class RequestPods {
     )
   }
 
-  /** Whether there are requests whose room anybody may keep. */
   get areServed(): boolean {
     return this.#served.size > 0
   }
 
-  /** Requests that keep room on an instance, or seek it there. */
+  /** Requests with room, kept or planned, on an instance. */
   keptOn({
     claim,
     providerID,
@@ -264,25 +257,25 @@ export class RequestPods {
     return [...this.#served.values()].filter(({ pods }) => pods.some(isHere))
   }
 
-  /** Pods made for the room of a request. @param key `namespace/name`. */
+  /** Pods that consume a request. @param key `namespace/name`. */
   consumersOf(key: string): readonly Pod[] {
     return this.#isOn ? this.#pods.byIndex(indexes.byProvisioningRequest, key) : []
   }
 
-  /** Pods made for the room of a request that have a node, or had one. */
+  /** Consumers that are or were bound. */
   boundConsumers(key: string): readonly Pod[] {
     return this.consumersOf(key).filter((pod) => (pod.spec.nodeName ?? '') !== '')
   }
 
-  /** Undefined for a pod that is made for no request, or while requests are not served. */
+  /** Undefined for an ordinary pod, or while requests are not served. */
   standingOf(pod: Pod): ConsumerStanding | undefined {
     if (this.isAbsent) return undefined
     const key = consumedBy(pod)
     if (key === undefined) return undefined
-    // What is not known yet is not gone.
+    // Unknown is not deleted.
     if (!this.isKnown) return { kind: 'held', request: key }
     const request = this.get(key)
-    // What it says cannot be read, and may be that room is kept.
+    // An invalid request may keep room.
     if (request !== undefined && isUnreadable(request)) return { kind: 'held', request: key }
     const className = consumedClassOf(pod) ?? request?.spec.provisioningClassName
     const of = className === undefined ? 'atomic' : requestClassOf(className)
@@ -291,11 +284,6 @@ export class RequestPods {
     const isServed = request !== undefined && requestStageOf(request).kind !== 'ended'
     return { kind: isServed ? 'held' : 'notBooked', request: key }
   }
-}
-
-/** `namespace/name`. */
-export function keyOf({ metadata: { name, namespace = '' } }: ProvisioningRequest): string {
-  return `${namespace}/${name}`
 }
 
 export function refOfRequest({ metadata: { name, namespace = '' } }: ProvisioningRequest): GroupRef {

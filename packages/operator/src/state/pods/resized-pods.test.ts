@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Pod, ResourceList } from '@tenon/api'
 import type { Change } from '@tenon/kube'
-import { ResizedPods } from './resized-pods.ts'
+import { ResizedPods } from './predictions.ts'
 
 function aPod(requests: ResourceList | undefined, nodeName = 'node', uid = 'a'): Pod {
   const containers = [{ name: 'app', ...(requests && { resources: { requests } }) }, { name: 'side' }]

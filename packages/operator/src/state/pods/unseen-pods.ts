@@ -1,9 +1,12 @@
-/** Pods that the scheduler has yet to look at, and which of them it will refuse. */
+/** Pods that the scheduler has not tried yet, and when it last updated the others. */
 import { controllerOf, type Pod } from '@tenon/api'
 import { nominatedNodeOf } from './nominated-pods.ts'
 import { isActive, isDaemonPod, isMirrorPod, isProvisionable } from './pods.ts'
+import type { Clock } from '@tenon/runtime'
+import type { Caches } from '../caches.ts'
+import type { PodPlans } from './pod-plans.ts'
 
-/** Controllers that make every pod from the same template, volumes and all. */
+/** Controllers whose pods are identical, including volumes. */
 const templated: ReadonlySet<string> = new Set([
   'apps/v1/ReplicaSet',
   'batch/v1/Job',
@@ -14,21 +17,20 @@ const burst = ''
 const defaultScheduler = 'default-scheduler'
 
 /**
- * Follows pods without a node. The scheduler refuses pods one by one, which takes it longer than it took to
- * make them; a decision about all of them need not wait for that. A pod is *expected* to be refused, too, when
- * another one of its ReplicaSet or Job was, or when the scheduler has just refused any pod that nothing was
- * decided about yet and this one could not preempt others; whether it fits an existing node is for the decision
- * to find out. It stays expected until it has a node, is gone, or the scheduler has spoken.
+ * Pods without a node. The scheduler rejects pods one by one, which takes longer than creating them; a decision about all
+ * of them need not wait for that. A pod is *expected* to be rejected when another one of its ReplicaSet or Job was, or when
+ * the scheduler has just rejected any pod that no decision was about yet and this one could not preempt others; whether it
+ * fits an existing node is for the decision to find out. It stays expected until it is bound, deleted, or tried.
  */
 export class UnseenPods {
-  /** UIDs of pods that were refused and have no node, by what they tell about. */
+  /** UIDs of rejected pods, by group. */
   readonly #refused = new Map<string, Set<string>>()
-  /** Pods that nothing is known about, by what tells about them and UID. */
+  /** Pods that are neither rejected nor expected to be, by group and UID. */
   readonly #unseen = new Map<string, Map<string, Pod>>()
   readonly #expected = new Set<string>()
-  /** UIDs of pods that the scheduler has spoken about. */
+  /** UIDs of pods that the scheduler has rejected. */
   readonly #judged = new Set<string>()
-  /** UIDs of all pods that anything is remembered of: of most, which have a node, there is nothing to forget. */
+  /** UIDs of all pods with an entry above, so that changes of bound pods cost nothing. */
   readonly #followed = new Set<string>()
 
   isExpected(uid: string): boolean {
@@ -36,9 +38,9 @@ export class UnseenPods {
   }
 
   /**
-   * Takes in a pod as it is now.
-   * @param mayPreempt whether a pod with less priority has a node.
-   * @returns the pods that are expected to be refused from now on.
+   * Updates a pod.
+   * @param mayPreempt whether a pod of lower priority has a node.
+   * @returns the pods that are newly expected to be rejected.
    */
   see(pod: Pod, mayPreempt: boolean): readonly Pod[] {
     if (isDaemonPod(pod) || isMirrorPod(pod)) return []
@@ -52,7 +54,7 @@ export class UnseenPods {
     const groups = groupsOf(pod)
     if (isRefused) {
       this.#ends(uid, groups)
-      // One that others make room for says nothing about pods like it.
+      // A pod for which others make room says nothing about pods like it.
       return nominatedNodeOf(pod) === '' ? this.#refuse(uid, groups) : []
     }
     if (this.#expected.has(uid)) return []
@@ -65,7 +67,7 @@ export class UnseenPods {
     return []
   }
 
-  /** The pod is gone, or waits no more. */
+  /** The pod is gone or no longer pending. */
   forget(pod: Pod): void {
     const uid = pod.metadata.uid ?? ''
     if (!this.#followed.delete(uid)) return
@@ -75,13 +77,13 @@ export class UnseenPods {
     for (const group of groups) removed(this.#refused, group, uid)
   }
 
-  /** A decision sees all pods that were refused so far: only the next ones tell of a new burst. */
+  /** A decision includes all pods rejected so far: only the next rejection starts a new burst. */
   decided(): void {
     this.#refused.delete(burst)
   }
 
   #refuse(uid: string, groups: readonly string[]): readonly Pod[] {
-    // The scheduler says the same again and again.
+    // The scheduler rejects the same pod again and again.
     const telling = this.#judged.has(uid) ? groups.filter((group) => group !== burst) : groups
     this.#judged.add(uid)
     const found = new Map<string, Pod>()
@@ -96,14 +98,13 @@ export class UnseenPods {
     return [...found.values()]
   }
 
-  /** The pod is no longer one that nothing is known about. */
   #ends(uid: string, groups: readonly string[]): void {
     this.#expected.delete(uid)
     for (const group of groups) removed(this.#unseen, group, uid)
   }
 }
 
-/** Of what the scheduler's word about this pod tells, and by what it is told about. */
+/** Groups in which the rejection of one pod predicts that of the others. */
 function groupsOf(pod: Pod): readonly string[] {
   const owner = controllerOf(pod)
   const template =
@@ -111,7 +112,7 @@ function groupsOf(pod: Pod): readonly string[] {
   return (pod.spec.schedulerName ?? defaultScheduler) === defaultScheduler ? [...template, burst] : template
 }
 
-/** Whether the pod has no node and waits for the scheduler's first word about it. */
+/** Whether the scheduler has yet to try the pod. */
 function isUnseen(pod: Pod): boolean {
   const { spec, status } = pod
   return (
@@ -136,4 +137,33 @@ function removed(
   const members = map.get(key)
   members?.delete(uid)
   if (members?.size === 0) map.delete(key)
+}
+
+/**
+ * When the scheduler last updated each pending pod. Almost nobody else writes pending pods, so every change that is not a
+ * nomination of this process counts.
+ */
+export class SchedulerUpdates {
+  /** Unix milliseconds by pod UID. */
+  readonly #updatedMs = new Map<string, number>()
+
+  constructor({ pods }: Pick<Caches, 'pods'>, plans: PodPlans, clock: Pick<Clock, 'now'>) {
+    pods.onChange((change) => {
+      const { object } = change
+      const uid = object.metadata.uid ?? ''
+      if (change.kind === 'deleted' || (object.spec as Partial<Pod['spec']> | null)?.nodeName) {
+        this.#updatedMs.delete(uid)
+        return
+      }
+      const { resourceVersion } = object.metadata
+      const isOwn = resourceVersion !== undefined && plans.written(uid)?.resourceVersion === resourceVersion
+      const isNew = change.kind === 'added' || change.old.metadata.resourceVersion !== resourceVersion
+      if (isNew && !isOwn) this.#updatedMs.set(uid, clock.now())
+    })
+  }
+
+  /** Unix milliseconds; 0 for pods that are not pending. */
+  lastMs(uid: string): number {
+    return this.#updatedMs.get(uid) ?? 0
+  }
 }

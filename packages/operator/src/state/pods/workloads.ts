@@ -1,4 +1,4 @@
-/** Which pods are one workload: those that an owner makes alike, as far as the scheduler can tell. */
+/** Workloads: pods of one owner that are alike for the scheduler. */
 import { controllerOf, hashString, type Pod, podRequests, type PodSpec } from '@tenon/api'
 
 /** Labels that differ between pods of one template. */
@@ -14,15 +14,15 @@ const ofInstances: ReadonlySet<string> = new Set([
   'statefulset.kubernetes.io/pod-name',
   'apps.kubernetes.io/pod-index',
 ])
-/** What CronJobs add to their name for a Job: the minute of its time. */
+/** Suffix of Jobs of a CronJob: the minute of the schedule. */
 const cronSuffix = /-\d{8,10}$/
 
-/** By spec, which cached pods of one template share, the keys of its pods by all else that counts. */
+/** Memo by spec, which cached pods of one template share, and then by everything else. */
 const known = new WeakMap<PodSpec, Map<string, string>>()
 
 /**
- * A short key, equal for pods of one owner that ask for the same; it lasts when a pod is made again and when its
- * template is rolled out without a change of what it asks for. The pod must be well-formed.
+ * A short key, equal for pods of one owner with the same requirements. It is stable across recreation of a pod, and across
+ * a rollout that changes no requirements. The pod must be well-formed.
  */
 export function workloadOf(pod: Pod): string {
   const { metadata, spec } = pod
@@ -40,7 +40,7 @@ export function workloadOf(pod: Pod): string {
   return key
 }
 
-/** What made the pod, without what tells its revisions and runs apart. */
+/** The owner, without suffixes for revisions and runs. */
 function ownerOf({ metadata }: Pod): string {
   const owner = controllerOf({ metadata })
   if (owner === undefined) return `Pod/${metadata.generateName ?? metadata.name}`
@@ -50,7 +50,7 @@ function ownerOf({ metadata }: Pod): string {
   return `${kind}/${kind === 'Job' ? name.replace(cronSuffix, '') : name}`
 }
 
-/** Volume claims by name, where the name of the pod does not tell them apart. */
+/** Names of volume claims; the pod's own name in them is replaced. */
 function claimsOf({ metadata, spec }: Pod): readonly string[] {
   return (spec.volumes ?? []).flatMap(({ persistentVolumeClaim, ephemeral, name }) => {
     if (ephemeral !== undefined) return [`ephemeral ${name}`]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Condition, NodeClaim } from '@tenon/api'
-import { isOfItsLife } from './claim-changes.ts'
+import { isLifecycleChange } from './node-changes.ts'
 
 const isTrue = (type: string): Condition => ({
   type,
@@ -27,7 +27,7 @@ const changed = (metadata: object, status: object): NodeClaim =>
   })
 
 const isLife = (metadata: object, status: object) =>
-  isOfItsLife({ kind: 'updated', old: claim, object: changed(metadata, status) })
+  isLifecycleChange({ kind: 'updated', old: claim, object: changed(metadata, status) })
 
 test('pods that come and go, and what disruption makes of a claim, are nothing of its life', () => {
   assert.ok(!isLife({}, {}))
@@ -35,8 +35,8 @@ test('pods that come and go, and what disruption makes of a claim, are nothing o
 })
 
 test('anything else that changes in a claim is, and so are its beginning and its end', () => {
-  assert.ok(isOfItsLife({ kind: 'added', object: claim }))
-  assert.ok(isOfItsLife({ kind: 'deleted', object: claim }))
+  assert.ok(isLifecycleChange({ kind: 'added', object: claim }))
+  assert.ok(isLifecycleChange({ kind: 'deleted', object: claim }))
   assert.ok(isLife({ deletionTimestamp: '2026-01-01T00:01:00Z' }, {}))
   assert.ok(isLife({ labels: { zone: 'b' } }, {}))
   assert.ok(isLife({ finalizers: ['f'] }, {}))

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { VirtualClock } from '@tenon/runtime'
-import type { RequestPods } from '../../state/pods/request-pods.ts'
-import { KnownRequests } from './known-requests.ts'
+import { KnownRequests } from './report.ts'
 
 const minute = 60_000
 
@@ -10,7 +9,7 @@ const minute = 60_000
 function leading() {
   const clock = new VirtualClock()
   const requests = { isKnown: false }
-  const known = new KnownRequests({ clock, state: { requests: requests as RequestPods } })
+  const known = new KnownRequests(requests, clock)
   let isSettled = false
   const settle = async (): Promise<void> => {
     isSettled = false

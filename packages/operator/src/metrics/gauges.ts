@@ -1,36 +1,34 @@
-/** A gauge of many series, each of which belongs to an object and goes with it. */
+/** Gauges with many series: kept up to date by object, or computed at each scrape. */
 import { Gauge, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client'
-import { seriesText, valueText } from './exposition.ts'
+import { type Sample, sampleText, seriesText, valueText } from './exposition.ts'
+import type { MetricRow } from './rows.ts'
 
 /** One series of an object. */
 export interface KeptSeries {
   readonly labels: Readonly<Record<string, string>>
-  /** Labels beside its own; what several series have in common is rendered once when it is one object. */
+  /** Labels in common with other series; rendered once for the same object. */
   readonly shared?: Readonly<Record<string, string>>
-  /** A figure, or since when (Unix milliseconds) it grows by one each second. */
+  /** A number, or the start (Unix milliseconds) of an age in seconds. */
   readonly value: number | { readonly sinceMs: number }
 }
 
 interface Kept {
   readonly series: readonly KeptSeries[]
-  /** What stands before the value of each, once it was asked for. */
+  /** Name and labels of each line, once rendered. */
   starts: readonly string[] | undefined
-  /** All lines, if none of them grows. */
+  /** All lines, if none is an age. */
   text: string | undefined
 }
 
-/** Knows what a gauge has yet to show. */
 export interface KeptSource {
-  /** Brings in steps what the gauge shows up to date; asked each time before somebody looks. */
+  /** Updates the gauge in steps; called before each scrape. */
   bringUpToDate(gauge: KeptGauge): Iterable<undefined>
 }
 
-/** Of a gauge that is told everything at once. */
 const nothingLeft: KeptSource = { bringUpToDate: () => [] }
 
 /**
- * Holds the series of objects until these show others or are gone. What changes costs; what stays the same
- * is rendered once, however often it is scraped.
+ * Series of objects, rendered only once until they change, however often they are scraped.
  */
 export class KeptGauge extends Gauge {
   readonly #name: string
@@ -55,22 +53,21 @@ export class KeptGauge extends Gauge {
     this.#source = source
   }
 
-  /** Puts these in place of what the object showed. */
+  /** Replaces the series of an object. */
   show(owner: string, series: readonly KeptSeries[]): void {
     if (series.length === 0) this.#kept.delete(owner)
     else this.#kept.set(owner, { series, starts: undefined, text: undefined })
   }
 
-  /** The object shows nothing any more. */
   drop(owner: string): void {
     this.#kept.delete(owner)
   }
 
-  /** The lines of each object as they are now; what changes while this is read is not in it. */
+  /** Lines by object; changes during the iteration are not included. */
   *texts(): Generator<string, void, undefined> {
     for (const _ of this.#source.bringUpToDate(this)) yield ''
     const nowMs = this.#nowMs()
-    // A copy, so that an object that comes back while this is read is not in it twice.
+    // A copy: an object that is recreated during the iteration would appear twice.
     for (const kept of Array.from(this.#kept.values())) yield kept.text ?? this.#render(kept, nowMs)
   }
 
@@ -80,7 +77,7 @@ export class KeptGauge extends Gauge {
     const lines: string[] = []
     for (let at = 0; at < series.length; at++)
       lines.push(kept.starts[at] ?? '', valueText(valueAt(series[at]?.value ?? 0, nowMs)), '\n')
-    // Joined, as a sum would be put together again at each scrape.
+    // Joined to a flat string: a rope would be flattened at each scrape.
     const text = lines.join('')
     if (series.every(({ value }) => typeof value === 'number')) {
       kept.text = text
@@ -104,11 +101,40 @@ export class KeptGauge extends Gauge {
 
   override reset(): void {
     super.reset()
-    // Called by the base before there is anything of this class.
+    // The base constructor calls this before the fields exist.
     if (#kept in this) this.#kept.clear()
   }
 }
 
 function valueAt(value: KeptSeries['value'], nowMs: number): number {
   return typeof value === 'number' ? value : Math.max(0, nowMs - value.sinceMs) / 1000
+}
+
+export type LiveSeries = Sample
+
+/** A gauge whose series are computed at each scrape. */
+export class LiveGauge extends Gauge {
+  readonly #name: string
+  readonly #series: () => Iterable<LiveSeries>
+
+  constructor(row: MetricRow, registry: Registry, series: () => Iterable<LiveSeries>) {
+    const { name, help, labels } = row
+    super({ name, help, labelNames: [...labels], registers: [registry] })
+    this.#name = name
+    this.#series = series
+  }
+
+  /** Line by line, so that a long scrape can yield in between. */
+  *texts(): Generator<string, void, undefined> {
+    for (const series of this.#series()) yield sampleText(this.#name, series)
+  }
+
+  override async get(): Promise<MetricObjectWithValues<MetricValue<string>>> {
+    const metric = await super.get()
+    const values = Array.from(this.#series(), ({ labels, shared, value }) => ({
+      labels: { ...labels, ...shared },
+      value,
+    }))
+    return { ...metric, values }
+  }
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import type { CapacityBuffer, PodSpec } from '@tenon/api'
-import { bufferReplicas } from './replicas.ts'
+import { bufferReplicas } from './buffer-templates.ts'
 
 /** An amount as text, and in thousandths. */
 interface Amount {

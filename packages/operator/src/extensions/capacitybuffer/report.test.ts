@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CapacityBuffer, Condition } from '@tenon/api'
-import { provisioningCondition, withCondition } from './condition.ts'
+import { provisioningCondition, withCondition } from './report.ts'
 
 const ready: Condition = {
   type: 'ReadyForProvisioning',

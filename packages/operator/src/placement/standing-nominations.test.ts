@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { labels, type Pod } from '@tenon/api'
-import { awaitsTwins } from './spread-turn.ts'
+import { awaitsTwins } from './standing-nominations.ts'
 
 function replica(name: string, app: string, maxSkew?: number): Pod {
   const spread = {

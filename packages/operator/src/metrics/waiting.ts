@@ -1,4 +1,4 @@
-/** Tells whether the state is good for decisions, and for how long it has not been (cluster-state.md 6). */
+/** How long decisions wait for the cluster state (cluster-state.md 6), and work for a complete pass. */
 import type { Clock, Logger } from '@tenon/runtime'
 import { shortened } from '../text.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
@@ -14,7 +14,7 @@ interface Dependencies {
 const alarmingMs = 30_000
 const repeatMs = 10_000
 
-/** Shows every answer that the state gives about itself; nobody else has to. */
+/** Metrics of every sync check, and a log line while decisions have been waiting for long. */
 export function reportSync({ clock, logger, metrics, state }: Dependencies): void {
   let lastMs = Number.NEGATIVE_INFINITY
   state.syncAnswers.add(({ isSynced, unsyncedMs, waitingFor }) => {
@@ -28,4 +28,31 @@ export function reportSync({ clock, logger, metrics, state }: Dependencies): voi
       waitingFor: shortened(waitingFor),
     })
   })
+}
+
+/** Since when work has been waiting for a complete pass, by controller. */
+export class PassAges {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  /** Undefined while nothing waits. */
+  readonly #waitingSinceMs = new Map<string, number | undefined>()
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock
+  }
+
+  waiting(controller: string): void {
+    this.#waitingSinceMs.set(controller, this.#waitingSinceMs.get(controller) ?? this.#clock.monotonic())
+  }
+
+  /** A pass has done all work that existed when it began. */
+  complete(controller: string): void {
+    this.#waitingSinceMs.set(controller, undefined)
+  }
+
+  agesMs(): ReadonlyMap<string, number> {
+    const now = this.#clock.monotonic()
+    return new Map(
+      Array.from(this.#waitingSinceMs, ([name, since]) => [name, since === undefined ? 0 : now - since]),
+    )
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { includable, pauseText, type PauseValue, readPause } from './pause-value.ts'
+import { includable, pauseText, type PauseValue, readPause } from './pause.ts'
 
 const atMs = Date.UTC(2026, 10, 27, 14)
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { podLimits } from './pod-limits.ts'
-import { aPod } from '../nodes/nodes.test-support.ts'
+import { podLimits } from '../../metrics/cluster/nodes.ts'
+import { aPod } from '../../state/nodes/nodes.test-support.ts'
 
 const limited = (cpu: string) => ({ limits: { cpu }, requests: { cpu: '10m', memory: '1Gi' } })
 

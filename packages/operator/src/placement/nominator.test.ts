@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Node, Pod } from '@tenon/api'
 import type { PlanTarget, PodPlan } from '../state/pods/pod-plans.ts'
-import { tradePlaces } from './place-trade.ts'
+import { tradePlaces } from './nominator.ts'
 
 interface Place {
   readonly cpu?: string

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { CapacityBuffer, PodSpec } from '@tenon/api'
-import { bufferReplicas } from './replicas.ts'
+import { bufferReplicas } from './buffer-templates.ts'
 
 const spec: PodSpec = { containers: [{ name: 'app', resources: { requests: { cpu: '1', memory: '1Gi' } } }] }
 const of = (size: CapacityBuffer['spec'], scale?: number) => bufferReplicas(size, spec, scale)
