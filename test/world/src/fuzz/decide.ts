@@ -7,7 +7,7 @@ import {
   type PodSpec,
   wellKnownLabels,
 } from '@tenon/api'
-import { type DaemonInput, schedule, type SchedulingInput } from '@tenon/engine'
+import { type DaemonInput, type PodReason, schedule, type SchedulingInput } from '@tenon/engine'
 import { defaultCatalogue, readCatalogue } from '@tenon/provider-kwok'
 import type { Case } from './case.ts'
 import type { Decision } from './oracles/decisions.ts'
@@ -30,9 +30,17 @@ export function decide(given: Case, improvement?: 'planned' | 'free'): Decision 
       ...failures.map(({ pod }) => pod),
       ...undecided,
     ].map(({ metadata }) => metadata.uid ?? ''),
+    isAtLimits: failures.some(({ reason }) => isLimit(reason)),
     pricePerHour,
     faults: faults.map(({ part, stack }) => `${part}: ${stack}`),
   }
+}
+
+function isLimit(reason: PodReason): boolean {
+  return (
+    reason.kind === 'noTemplate' &&
+    reason.templates.some(({ reason: { kind } }) => kind === 'limits' || kind === 'nodeLimit')
+  )
 }
 
 function inputOf(given: Case, improvement: 'planned' | 'free' | undefined): SchedulingInput {

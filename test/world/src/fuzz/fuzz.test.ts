@@ -455,6 +455,7 @@ describe('oracles', () => {
       given: 2,
       claims: [{ pods: ['a'], pricePerHour: 1, types: 1 }],
       elsewhere: ['b'],
+      isAtLimits: false,
       pricePerHour: 1,
       faults: [],
     }
@@ -467,6 +468,7 @@ describe('oracles', () => {
     assert.deepEqual(improvement(plain, plain), [])
     assert.equal(improvement({ ...plain, pricePerHour: 1.1 }, plain).length, 1)
     assert.equal(renaming(plain, { ...plain, elsewhere: [] }).length, 1)
+    assert.deepEqual(renaming({ ...plain, isAtLimits: true }, { ...plain, elsewhere: [] }), [])
   })
 
   test('an error with a place in the program is found once, other errors are not', () => {

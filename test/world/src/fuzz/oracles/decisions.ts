@@ -13,6 +13,8 @@ export interface Decision {
   }[]
   /** UIDs of the pods that no claim is for. */
   readonly elsewhere: readonly string[]
+  /** Whether the limits of a NodePool keep a pod out. */
+  readonly isAtLimits: boolean
   readonly pricePerHour: number
   /** What threw on the way. */
   readonly faults: readonly string[]
@@ -64,12 +66,13 @@ export function improvement(improved: Decision, plain: Decision): readonly Findi
 }
 
 /**
- * What zones are called does not change how many pods are placed. The price may differ a little: where all else is
- * equal the name decides, and a pod that is bound to a zone may share a node with it or not.
+ * What zones are called does not change how many pods are placed, unless they compete for what the limits of a NodePool
+ * leave: first fit gives it to the first pod. The price may differ a little: where all else is equal the name decides, and
+ * a pod that is bound to a zone may share a node with it or not.
  */
 export function renaming(one: Decision, other: Decision): readonly Finding[] {
   const [mine, theirs] = [one.elsewhere.length, other.elsewhere.length]
-  if (mine === theirs) return []
+  if (mine === theirs || one.isAtLimits || other.isAtLimits) return []
   const text = `with the zones as they are ${mine} pods are left out, with other names ${theirs}`
   return [{ oracle: 'sameUnderOtherNames', text, atMs: 0 }]
 }

@@ -74,6 +74,15 @@ describe('a world that has become calm', () => {
     })
   })
 
+  test('is well when the age of a fleet that was larger before explains them', () => {
+    const { verdict } = follow((minutes) => ({
+      fleet: String(minutes),
+      launches: Math.min(minutes / 5, 18),
+      launchesOfAge: minutes < 95 ? 40 : 10,
+    }))
+    assert.deepEqual(verdict, { kind: 'well' })
+  })
+
   test('is well when they come and go as with a controller that repeats what was in vain', () => {
     const { verdict } = follow((minutes) => ({ fleet: String(minutes), launches: minutes, repeats: true }))
     assert.deepEqual(verdict, { kind: 'well' })

@@ -13,7 +13,7 @@ export interface Look {
   readonly fleet: string
   /** What is not as it should be. */
   readonly wrong: readonly string[]
-  /** Instances asked for since the calm began, and as many as age explains by the bound. */
+  /** Instances launched since the calm began, and how many the expiry of the present ones explains by the bound. */
   readonly launches: number
   readonly launchesOfAge: number
   /** Whether the controllers try again forever what was in vain: a move that has to be undone may go on so. */
@@ -31,6 +31,8 @@ export class Settling {
   #fleet = ''
   #settledFromMs: number
   #wrongFromMs: number | undefined
+  /** The fleet may have been larger before than it is in the end. */
+  #mostLaunchesOfAge = 0
 
   constructor(fromMs: number) {
     this.#fromMs = fromMs
@@ -46,6 +48,7 @@ export class Settling {
     this.#wrongFromMs = wrong.length === 0 ? undefined : (this.#wrongFromMs ?? nowMs)
     if (fleet !== this.#fleet || wrong.length > 0) this.#settledFromMs = nowMs
     this.#fleet = fleet
+    this.#mostLaunchesOfAge = Math.max(this.#mostLaunchesOfAge, launchesOfAge)
     if (nowMs - this.#settledFromMs >= settledMs) return { kind: 'well' }
     if (nowMs - this.#fromMs <= calmBoundMs) return { kind: 'waiting' }
     if (this.#wrongFromMs !== undefined) {
@@ -53,7 +56,7 @@ export class Settling {
       if (nowMs - this.#wrongFromMs < settledMs) return { kind: 'waiting' }
       return { kind: 'broken', invariant: 'everythingIsWellInTheEnd', text: wrong.join('; ') }
     }
-    if (launches > launchesOfAge && !repeats)
+    if (launches > this.#mostLaunchesOfAge && !repeats)
       return { kind: 'broken', invariant: 'costSettles', text: 'instances still come and go' }
     return { kind: 'well' }
   }
