@@ -14,7 +14,7 @@ const followed = ['state/', 'decide/', 'provisioning/'].map((folder) => `${opera
 /** What is played decides without a thread, so that virtual time can wait for it, and all nodes are well. */
 const notPlayed: ReadonlySet<string> = new Set([
   `${operator}decide/thread-decider.ts`,
-  `${operator}node/health/`,
+  `${operator}node/health.ts`,
 ])
 
 const text = readFileSync(resolve(import.meta.dirname, '../ARCHITECTURE.md'), 'utf8')

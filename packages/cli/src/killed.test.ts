@@ -66,7 +66,7 @@ test('EXP-8 a journal of processes that were killed while they wrote is read, bu
   }
   for (let at = 0; at < tries; at++) await killedWriter(t, ['journal', directory, `writer-${at}`], bytes)
 
-  const journal = new Journal({ clock, currency: () => undefined })
+  const journal = new Journal(clock, () => undefined)
   let log = ''
   const logger = new JsonLogger(clock, (text) => (log += text), { value: 'info' })
   const files = await JournalFiles.attach(directory, journal, logger)

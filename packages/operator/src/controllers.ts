@@ -5,26 +5,23 @@ import type { SweepGuard } from '@tenon/provider'
 import { AutoBrake } from './extensions/brake/auto-brake.ts'
 import { BrakeReport } from './extensions/brake/report.ts'
 import { isExpectedFailure } from './cloud/expected-failures.ts'
-import { guardedProvider } from './cloud/guarded-provider.ts'
-import { measuredProvider } from './cloud/measured-provider.ts'
+import { guardedProvider, measuredProvider } from './cloud/provider-layers.ts'
 import { type Runnable, type RunnableSpec, runnables } from './controller.ts'
-import { healthOf, terminationOf } from './composition/nodes.ts'
 import { lifecycleOf } from './composition/nodes.ts'
 import { type Assembly, assemblyOf, type OperatorParts } from './composition/parts.ts'
 import { timingExaminations } from './decide/decider.ts'
-import { learningOf } from './composition/extensions.ts'
-import { provisioningRequestsOf } from './composition/extensions.ts'
-import { bufferingOf } from './composition/extensions.ts'
-import { observedPodGroupsOf, podGroupsOf } from './composition/extensions.ts'
-import { nominatorOf } from './composition/extensions.ts'
+import {
+  bufferingOf,
+  nominatorOf,
+  observedPodGroupsOf,
+  podGroupsOf,
+  provisioningRequestsOf,
+} from './composition/extensions.ts'
 import { observingProvisionerOf, provisionerOf } from './composition/provisioning.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
 import { disruptionOf, observedDisruptionOf } from './composition/disruption.ts'
-import { LaunchPauses } from './nodepool/static/launch-pauses.ts'
-import { StaticClaims } from './nodepool/static/static-claims.ts'
-import { StaticPools } from './nodepool/static/static-pool.ts'
-import { ClaimCreations } from './nodeclaim/creation/claim-creations.ts'
-import { ClaimObjects } from './nodeclaim/creation/claim-objects.ts'
+import { StaticClaims } from './nodepool/static/static-pools.ts'
+import { ClaimCreations } from './nodeclaim/claim-creation.ts'
 import { LimitReport } from './nodepool/limit-report.ts'
 import { PlannedClaims } from './provisioning/planned-claims.ts'
 import { NodeMetrics } from './metrics/cluster/nodes.ts'
@@ -32,25 +29,27 @@ import { NodePoolMetrics } from './metrics/cluster/nodepools.ts'
 import { PodMetrics } from './metrics/cluster/pods.ts'
 import { statusControllers } from './metrics/conditions/controller.ts'
 import { reportSync } from './metrics/waiting.ts'
-import { NodeHydration } from './node/hydration.ts'
 import { EvictionQueue } from './node/termination/eviction-queue.ts'
+import { NodeHealth } from './node/health.ts'
+import { nodeHydration } from './node/hydration.ts'
+import { NodeTermination } from './node/termination/controller.ts'
 import { NodeClaimConsistency } from './nodeclaim/consistency.ts'
-import { DisruptionConditions } from './nodeclaim/disruption/disruption-conditions.ts'
-import { NodeClaimExpiration } from './nodeclaim/expiration.ts'
 import { NodeClaimGarbageCollection } from './nodeclaim/garbage-collection.ts'
-import { NodeClaimHydration } from './nodeclaim/hydration.ts'
 import { ClaimDeleter } from './nodeclaim/lifecycle/delete-claim.ts'
-import { PodEvents } from './nodeclaim/pod-events.ts'
-import { StateNodeClaimGC } from './nodeclaim/seed-check.ts'
-import { NodeOverlayController } from './nodeoverlay/controller.ts'
-import { NodePoolCounter } from './nodepool/counter.ts'
-import { NodePoolHash } from './nodepool/hash.ts'
-import { PoolPricing } from './nodepool/pricing.ts'
-import { NodePoolReadiness } from './nodepool/readiness.ts'
+import { disruptionConditions } from './nodeclaim/disruption-conditions.ts'
+import { nodeClaimExpiration } from './nodeclaim/expiration.ts'
+import { nodeClaimHydration } from './nodeclaim/hydration.ts'
+import { podEvents } from './nodeclaim/pod-events.ts'
+import { nodeClaimSeedCheck } from './nodeclaim/seed-check.ts'
+import { nodeOverlays } from './nodeoverlay/controller.ts'
+import { nodePoolCounter } from './nodepool/counter.ts'
+import { nodePoolHashes } from './nodepool/hash.ts'
+import { NodePoolLearning } from './nodepool/learning.ts'
+import { poolPricing } from './nodepool/pricing.ts'
+import { nodePoolReadiness } from './nodepool/readiness.ts'
 import { NodePoolRegistrationHealth } from './nodepool/registration-health.ts'
-import { NodePoolCanary } from './nodepool/rollout/controller.ts'
-import { TemplateHistory } from './nodepool/rollout/history.ts'
-import { RolloutNews } from './nodepool/rollout/news.ts'
+import { NodePoolCanary } from './nodepool/canary.ts'
+import { TemplateHistory } from './nodepool/template-history.ts'
 import { NodePoolRollout } from './nodepool/rollout.ts'
 import { unwrittenConditions } from './extensions/observe/fences.ts'
 import { StaticDeprovisioning } from './nodepool/static/deprovisioning.ts'
@@ -79,59 +78,57 @@ function controllerSpecs(
   parts: Assembly,
   sweep: SweepGuard,
 ): { readonly specs: readonly RunnableSpec[]; readonly explainer: NodeExplainer } {
-  const { learning, overlays, provider } = parts
-  const { nodeRepair, staticCapacity } = parts.settings.featureGates
+  const { caches, client, clock, learning, logger, metrics, overlays, provider, settings, state } = parts
+  const { nodeRepair, staticCapacity } = settings.featureGates
   const evictions = new EvictionQueue(parts)
-  const deleter = new ClaimDeleter(parts)
+  const deleter = new ClaimDeleter(client, state, metrics, parts.claimJournal)
   const plannedClaims = new PlannedClaims(parts)
-  const creations = new ClaimCreations(parts)
+  const creations = new ClaimCreations(metrics, parts.claimJournal, logger)
   const limits = new LimitReport(parts)
-  const staticPools = new StaticPools(parts)
-  const objects = new ClaimObjects(parts)
-  const staticClaims = new StaticClaims({ ...parts, objects, creations })
+  const staticClaims = new StaticClaims({ ...parts, creations })
   const autoBrake = autoBrakeOf(parts)
   const disruptionParts = {
     ...measured(parts, 'disruption'),
     decider: timingExaminations(parts.decider, 'disruption', parts),
   }
-  const claimSources = { plannedClaims, creations, staticPools, staticClaims, limits }
+  const claimSources = { plannedClaims, creations, staticClaims, limits }
   const { commands, disruption, explainer } = disruptionOf(disruptionParts, {
     ...(autoBrake && { autoBrake }),
     evictions,
     deleter,
     ...claimSources,
   })
-  const pricing = new PoolPricing(measured(parts, 'state.pricing'))
   const buffering = bufferingOf(parts, parts.client)
   const specs = [
-    new DisruptionConditions(measured(parts, 'nodeclaim.disruption')),
+    disruptionConditions(
+      parts.kubernetes,
+      state,
+      measured(parts, 'nodeclaim.disruption').provider,
+      clock,
+      settings.driftPeriodMs,
+    ),
     lifecycleOf(measured(parts, 'nodeclaim.lifecycle'), deleter),
-    terminationOf(measured(parts, 'node.termination'), evictions),
+    new NodeTermination({ ...measured(parts, 'node.termination'), evictions }),
     evictions,
-    new NodeClaimExpiration({ ...parts, deleter }),
-    new NodeClaimHydration(parts),
-    new NodeHydration(parts),
+    nodeClaimExpiration({ ...parts, deleter }),
+    nodeClaimHydration(client, caches, state),
+    nodeHydration(client, caches, state),
     new NodeClaimConsistency(parts),
-    ...(nodeRepair && provider.repairPolicies.length > 0 ? [healthOf(parts, deleter)] : []),
+    ...(nodeRepair && provider.repairPolicies.length > 0 ? [new NodeHealth({ ...parts, deleter })] : []),
     ...(overlays === undefined
       ? []
       : [
-          new NodeOverlayController({
-            ...parts,
-            layer: {
-              ...overlays,
-              provider: measuredProvider(overlays.provider, 'nodeoverlay.controller', parts),
-            },
+          nodeOverlays(parts, {
+            ...overlays,
+            provider: measuredProvider(overlays.provider, 'nodeoverlay.controller', parts),
           }),
         ]),
     ...(staticCapacity
       ? [
-          new StaticDeprovisioning({ ...parts, pools: staticPools }),
+          new StaticDeprovisioning(parts),
           new StaticProvisioning({
             ...measured(parts, 'static.provisioning'),
-            pools: staticPools,
             claims: staticClaims,
-            pauses: new LaunchPauses(parts.clock),
             limits,
           }),
         ]
@@ -140,27 +137,26 @@ function controllerSpecs(
     ...(parts.settings.vpaPredictions ? [new VpaPredictions(parts)] : []),
     ...podGroupsOf(parts, deleter),
     ...provisioningRequestsOf(parts, parts.client),
-    new StateNodeClaimGC(parts),
-    new PodEvents(parts),
+    nodeClaimSeedCheck(client, state, logger),
+    podEvents(client, caches, state, clock),
     nominatorOf(parts),
-    new NodePoolHash(parts),
-    new NodePoolReadiness(parts),
+    nodePoolHashes(client, caches, provider),
+    nodePoolReadiness(client, caches, provider, clock),
     new NodePoolRegistrationHealth(parts),
     new NodePoolRollout(parts),
-    new NodePoolCanary({ ...parts, news: new RolloutNews(parts) }),
+    new NodePoolCanary(parts),
     ...(policyOf(parts.settings).learns ? [new TemplateHistory(parts)] : []),
     new BrakeReport(parts),
     ...(autoBrake === undefined ? [] : [autoBrake]),
-    ...(learning === undefined ? [] : [learningOf(parts, learning)]),
-    pricing,
-    { name: 'state.pricing', run: (signal: AbortSignal) => pricing.refresh(signal) },
+    ...(learning === undefined ? [] : [new NodePoolLearning({ ...parts, learning })]),
+    ...poolPricing(caches, state, measured(parts, 'state.pricing').provider, metrics, logger),
     ...metricsSpecs(parts),
     new NodeClaimGarbageCollection({
       ...measured(parts, 'nodeclaim.garbagecollection'),
       deleter,
       sweep,
     }),
-    new NodePoolCounter(parts),
+    nodePoolCounter(client, caches, state, provider),
     commands,
     disruption,
     observedDisruptionOf(disruptionParts, claimSources).disruption,
@@ -185,24 +181,18 @@ function observerSpecs(parts: Assembly): {
   readonly specs: readonly RunnableSpec[]
   readonly explainer: NodeExplainer
 } {
-  const { overlays } = parts
-  const creations = new ClaimCreations(parts)
-  const staticClaims = new StaticClaims({ ...parts, objects: new ClaimObjects(parts), creations })
+  const { caches, logger, metrics, overlays, state } = parts
+  const creations = new ClaimCreations(metrics, parts.claimJournal, logger)
   const { disruption, explainer } = observedDisruptionOf(measured(parts, 'disruption'), {
     limits: new LimitReport(parts),
     plannedClaims: new PlannedClaims(parts),
     creations,
-    staticPools: new StaticPools(parts),
-    staticClaims,
+    staticClaims: new StaticClaims({ ...parts, creations }),
   })
-  const pricing = new PoolPricing(measured(parts, 'state.pricing'))
   const buffering = bufferingOf(parts, unwrittenConditions)
   const specs = [
-    ...(overlays === undefined
-      ? []
-      : [new NodeOverlayController({ ...parts, client: unwrittenConditions, layer: overlays })]),
-    pricing,
-    { name: 'state.pricing', run: (signal: AbortSignal) => pricing.refresh(signal) },
+    ...(overlays === undefined ? [] : [nodeOverlays({ ...parts, client: unwrittenConditions }, overlays)]),
+    ...poolPricing(caches, state, measured(parts, 'state.pricing').provider, metrics, logger),
     ...metricsSpecs(parts),
     disruption,
     ...buffering.specs,

@@ -6,35 +6,36 @@ import { apiVersionOf, labels } from '@tenon/api'
 import { type Clock, eventLoopTurns, type Runtime } from '@tenon/runtime'
 import { type CacheRegistry, ClusterIdentity, type EventRecorder, type KubeClient } from '@tenon/kube'
 import type { CloudProvider, SweepGuard } from '@tenon/provider'
-import { type CapacityLearning, correctedProvider } from './cloud/corrected-provider.ts'
+import {
+  type CapacityLearning,
+  checkedPrices,
+  correctedProvider,
+  identifiedProvider,
+} from './cloud/provider-layers.ts'
 import { GroupDiscovery } from './extensions/podgroup/discovery.ts'
 import { groupFigures } from './extensions/podgroup/standing.ts'
 import { bufferFigures } from './extensions/capacitybuffer/figures.ts'
 import { requestFigures } from './extensions/provisioningrequest/request-status.ts'
-import { identifiedProvider } from './cloud/identified-provider.ts'
 import { LaunchGuard } from './cloud/launch-guard.ts'
 import { forgiveChanged } from './cloud/refusals.ts'
-import { checkedPrices } from './cloud/checked-prices.ts'
 import { overlaidProvider, overlayLayer } from './nodeoverlay/overlaid-provider.ts'
 import { DisruptionAnswers, type NodeDecision } from './disruption/answers.ts'
 import { Journal } from './journal/journal.ts'
-import { storedNodes, uselessAnnotation } from './nodepool/learning.ts'
+import { storedNodes, uselessAnnotation } from './nodepool/learned-annotations.ts'
 import { noEvents, readingClient, readingProvider } from './extensions/observe/fences.ts'
 import { PlacementGate } from './placement/gate.ts'
 import { DecisionFaults } from './decide/decision-faults.ts'
 import { IsolatingDecider } from './decide/isolating-decider.ts'
 import type { SchedulingDecider } from './decide/decider.ts'
-import { FrameworkMetrics } from './metrics/framework/framework.ts'
+import { FrameworkMetrics, RequestMetrics } from './metrics/framework/framework.ts'
 import { FollowedPods } from './metrics/cluster/followed-pods.ts'
-import { RequestMetrics } from './metrics/framework/framework.ts'
-import { type BuildInfo, Metrics } from './metrics/metrics.ts'
+import { type BufferFigures, type BuildInfo, Metrics, type OfferingTrouble } from './metrics/metrics.ts'
 import { PassAges } from './metrics/waiting.ts'
 import { type Caches, openCaches, servesDevices } from './state/caches.ts'
 import { UnreadableObjects } from './state/readable.ts'
 import { policyOf, type Settings } from './settings.ts'
 import { ClusterState } from './state/cluster-state.ts'
 import { LearnedCapacity } from './state/nodes/learned-capacity.ts'
-import type { BufferFigures, OfferingTrouble } from './metrics/metrics.ts'
 import { claimSweepGuard } from './nodeclaim/garbage-collection.ts'
 import { assemblyOf, type OperatorParts } from './composition/parts.ts'
 import { questionsOf } from './composition/questions.ts'
@@ -126,7 +127,7 @@ export class OperatorCore {
     this.caches = openCaches(deps.kubernetes.registry, deps.provider, deps.settings, this.unreadable.note)
     const { provider, settings, build } = deps
     this.passAges = new PassAges(clock)
-    this.journal = new Journal({ clock, currency: () => provider.currency?.() })
+    this.journal = new Journal(clock, () => provider.currency?.())
     this.claimSweep = claimSweepGuard(clock)
     const { client } = deps.kubernetes
     this.identity = new ClusterIdentity({

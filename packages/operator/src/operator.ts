@@ -1,14 +1,13 @@
 /** The running autoscaler: the controllers, and the order in which they start and stop. */
 import { isProviderError } from '@tenon/provider'
-import { tellRefusals } from './cloud/refusals.ts'
+import { reportRefusals } from './cloud/refusals.ts'
 import type { Runnable } from './controller.ts'
 import { buildControllers } from './controllers.ts'
 import type { SchedulingDecider } from './decide/decider.ts'
 import { InlineDecider } from './decide/inline-decider.ts'
 import type { NodeDecision } from './disruption/answers.ts'
 import type { NodeExplainer } from './disruption/explain.ts'
-import type { DrainReport } from './node/termination/drain-report.ts'
-import { drainReports } from './node/termination/drain-state.ts'
+import { type DrainReport, drainReports } from './node/termination/drain-report.ts'
 import { correctionsShown } from './nodepool/learning.ts'
 import { type CoreDependencies, OperatorCore } from './operator-core.ts'
 
@@ -32,12 +31,7 @@ export class Operator extends OperatorCore {
     const controllers = buildControllers(this.assembled, this.claimSweep)
     this.#controllers = controllers.runnables
     this.#explainer = controllers.explainer
-    tellRefusals({
-      guard: this.launchGuard,
-      caches: this.caches,
-      events: this.events,
-      metrics: this.metrics,
-    })
+    reportRefusals(this.launchGuard, this.caches, this.events, this.metrics)
     void this.identity.follow(this.stopping.signal)
     for (const controller of this.#controllers) controller.start()
     this.usableProvider.startControllers(this.stopping.signal)
@@ -68,7 +62,7 @@ export class Operator extends OperatorCore {
   /** Every drain under way, with what it waits for. */
   drains(): readonly DrainReport[] {
     const { provider, runtime } = this.deps
-    return drainReports(this, provider.nodeClasses, runtime.clock.now())
+    return drainReports(this.caches, this.state, provider.nodeClasses, runtime.clock.now())
   }
 
   /**

@@ -2,7 +2,7 @@
 export type { DecisionOptions, SchedulingDecider } from './decide/decider.ts'
 export { QuestionDecider } from './decide/question-decider.ts'
 export type { DecisionCause, NodeDecision, NodeObstacle } from './disruption/answers.ts'
-export { staticDrift } from './nodeclaim/disruption/static-drift.ts'
+export { staticDrift } from './nodeclaim/static-drift.ts'
 export type { Saving } from './questions/node-examination.ts'
 export type { NodeAnswer } from './questions/node-questions.ts'
 export type { BudgetAnswer, PoolCatalogue } from './questions/pool-questions.ts'

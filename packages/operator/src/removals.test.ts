@@ -10,26 +10,25 @@ const removals =
 
 /**
  * By file how many such calls there are, and what stands between them and a wrong view. A Node and its instance go by a
- * drain, whose end is read freshly (node/termination/stages.ts), unless nothing of it was ever open to pods.
+ * drain, whose end is read freshly (node/termination/controller.ts), unless nothing of it was ever open to pods.
  */
 const known: Readonly<Record<string, readonly [calls: number, witness: string]>> = {
-  'cloud/identified-provider.ts': [1, 'asks whether the cluster is the one that is known'],
+  'cloud/provider-layers.ts': [1, 'asks whether the cluster is the one that is known'],
   'disruption/commands/command-end.ts': [1, 'whyStays reads the pods of the node freshly before'],
   'disruption/commands/command-start.ts': [1, 'a taint, which is taken off when the command is taken back'],
   'disruption/commands/marks.ts': [1, 'takes the taint off'],
   'disruption/commands/waves.ts': [1, 'begins after whyStays'],
-  'node/health/repair.ts': [1, 'a drain follows'],
-  'node/termination/controller.ts': [1, 'its Node is being deleted'],
+  'node/health.ts': [1, 'a drain follows'],
+  'node/termination/controller.ts': [3, 'claim and pods of a Node that is being deleted'],
   'node/termination/eviction-queue.ts': [2, 'of Nodes that are being deleted or were looked at; by UID'],
-  'node/termination/stages.ts': [2, 'pods of a Node that is being deleted'],
   'nodeclaim/expiration.ts': [1, 'a drain follows'],
   'nodeclaim/garbage-collection.ts': [1, 'the cloud was asked for the one instance'],
   'nodeclaim/lifecycle/delete-claim.ts': [1, 'by UID, for those above and below'],
   'nodeclaim/lifecycle/finalize.ts': [2, 'the claim is being deleted; a drain of its Node comes first'],
   'nodeclaim/lifecycle/launch.ts': [2, 'nothing was launched'],
   'nodeclaim/lifecycle/liveness.ts': [1, 'never took pods; the Node is asked for by name'],
-  'nodeclaim/lifecycle/standing.ts': [1, 'a drain follows'],
-  'nodeclaim/lifecycle/twin-removal.ts': [2, 'both Nodes are read freshly; the instance stays'],
+  'nodeclaim/lifecycle/registration.ts': [1, 'a drain follows'],
+  'nodeclaim/lifecycle/standing.ts': [2, 'both Nodes are read freshly; the instance stays'],
   'nodepool/static/deprovisioning.ts': [1, 'a drain follows'],
   'extensions/podgroup/controller.ts': [3, 'podsOnNode while the taint is on'],
 }

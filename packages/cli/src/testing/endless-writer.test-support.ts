@@ -14,7 +14,7 @@ if (what === 'journal') await writeJournal()
 else await writeRecording()
 
 async function writeJournal(): Promise<never> {
-  const journal = new Journal({ clock, currency: () => undefined })
+  const journal = new Journal(clock, () => undefined)
   const files = await JournalFiles.attach(path, journal, silentLogger, sizes)
   for (let n = 0; ; n++) {
     journal.note({

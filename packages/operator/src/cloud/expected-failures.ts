@@ -1,10 +1,9 @@
-/** Failures that are part of ordinary life: they are told without alarm, and the next pass decides anew. */
 import { isKubeError, isMissingRight } from '@tenon/kube'
 import { isProviderError } from '@tenon/provider'
 
 /**
- * Whether a failure tells of nothing but a change meanwhile, of an object that others refuse (webhooks, quotas), or of
- * a cloud that cannot do it now. Of several, all have to be so.
+ * Whether a failure needs no alarm, as the next pass tries again: an object has changed, was refused by a webhook or quota, or
+ * the cloud cannot do it now. Of an AggregateError, all must be so.
  */
 export function isExpectedFailure(error: unknown): boolean {
   if (error instanceof AggregateError)

@@ -5,23 +5,23 @@ import { isProviderError, type ProviderError } from '@tenon/provider'
 import type { RefusedScope } from './offering-health.ts'
 
 type Verdict =
-  /** These fail again if they are tried again. */
+  /** Another attempt with one of these would fail, too. */
   | {
       readonly kind: 'refused'
       readonly scopes: readonly RefusedScope[]
-      /** The same claim may be launched with something else at once. */
+      /** The claim may be launched with another offering at once. */
       readonly isShort: boolean
-      /** The instance type is a guess: a second type that fails shows that it is the node class. */
+      /** The error does not say that it is about the type. If a second type fails, it is about the node class. */
       readonly isGuess: boolean
     }
-  /** It may have been chance, or the cloud; the claim tries again. */
+  /** The cause may be the cloud; the claim is tried again. */
   | { readonly kind: 'unclear' }
   /** The launch is not over. */
   | { readonly kind: 'underWay' }
 
 /**
- * @param choice the offering: undefined while the types are unknown, `none` if the claim allows none of the NodePool's,
- * which says nothing about other claims.
+ * @param choice the offering; undefined if the types are unknown, `none` if the claim allows none of its NodePool, which
+ * says nothing about other claims.
  */
 export function verdictOn(
   error: unknown,
@@ -33,11 +33,11 @@ export function verdictOn(
   if (error.offerings.length > 0) return { kind: 'refused', scopes: error.offerings, isShort, isGuess: false }
   if (choice === 'none' && error.blames === undefined)
     return { kind: 'refused', scopes: [], isShort: false, isGuess: false }
-  const { what: told, ...pause } = error.blames ?? {}
-  // The claim is given up, so this is the last chance to blame something.
+  const { what: blamed, ...pause } = error.blames ?? {}
+  // The claim will be deleted, so nothing is blamed later.
   const isGivenUp = isShort || error.kind === 'nodeClassNotReady'
-  const what = told === undefined || (isGivenUp && told === 'cloud') ? whatOf(error.kind) : told
-  // A claim that is given up has no launch to go on with; that says nothing about later ones.
+  const what = blamed === undefined || (isGivenUp && blamed === 'cloud') ? whatOf(error.kind) : blamed
+  // Without its claim, a launch cannot continue; that says nothing about later launches.
   if (what === 'nothing')
     return isGivenUp ? { kind: 'refused', scopes: [], isShort: false, isGuess: false } : { kind: 'underWay' }
   if (what === 'cloud') return { kind: 'unclear' }
@@ -55,12 +55,10 @@ export function isOfOfferings(error: unknown): error is ProviderError {
   return isProviderError(error) && error.offerings.length > 0
 }
 
-/** The scope of one instance type with the node class of a place. */
 export function typeScope(place: LaunchPlace, choice: OfferingRef): LaunchScope {
   return scopeOf('instanceType', place, choice)
 }
 
-/** The scope of the node class of a place. */
 export function classScope(place: LaunchPlace): LaunchScope {
   return scopeOf('nodeClass', place, undefined)
 }

@@ -1,7 +1,3 @@
-/**
- * Launches around what fails: it is found out by few launches, the others take the next offering of their claim at
- * once, and the next decision counts on neither.
- */
 import {
   type InstanceType,
   labels,
@@ -27,33 +23,35 @@ import { classScope, isOfOfferings, typeScope, verdictOn } from './launch-blame.
 import { LaunchWindows } from './launch-windows.ts'
 import { OfferingHealth, type RefusedScope } from './offering-health.ts'
 
-/** Attempts of one launch before its claim is given up. */
+/** Attempts before a claim is given up. */
 const attempts = 5
-/** After so many instance types of a node class failed, the node class itself is taken to fail. */
+/** If this many instance types of a node class fail, the node class is blamed. */
 const typesOfOneClass = 2
-/** After so long of unclear failures, the node class is taken to fail. */
+/** After this time of unclear failures, the node class is blamed. */
 const unclearMs = 10_000
 /** Unclear failures further apart than this are unrelated. */
 const unrelatedMs = 2 * 60_000
-/** The reason of offerings that another launch is trying. */
+/** Of offerings that another launch is trying. */
 const leftToOthers: Unavailability = { because: 'failed lately' }
 
 type Create = (instanceTypes: readonly InstanceType[]) => Promise<ProviderInstance>
 
 export interface LaunchGuardOptions {
-  /** False to use only the pauses that the provider itself gives. */
+  /** False: only pauses that the provider gives count. */
   readonly learns?: boolean
 }
 
-/** A refused launch. */
 export interface RefusedLaunch {
   readonly scope: LaunchScope
-  /** Undefined if the refusal was found outside launches. */
+  /** Undefined if the provider found the refusal outside launches. */
   readonly nodePool?: string
   readonly because: string
 }
 
-/** One for all launches of a process. */
+/**
+ * Launches around offerings that fail: a few launches find a failure, the others use the next offering of their claim at once,
+ * and the next decision avoids it. One for all launches of a process.
+ */
 export class LaunchGuard {
   readonly health: OfferingHealth = new OfferingHealth()
   readonly #clock: Clock
@@ -67,11 +65,10 @@ export class LaunchGuard {
   readonly #unclear = new Map<string, { readonly sinceMs: number; readonly lastMs: number }>()
   /** Time of the last success, by node class. */
   readonly #succeededMs = new Map<string, number>()
-  /** Claims that may have an instance, by UID, with the end of that time: they go on whatever else fails. */
+  /** Claims that may have an instance, by UID, and until when: their launch continues whatever fails. */
   readonly #begun = new Map<string, number>()
-  /** Notified of each refusal. */
   readonly refused: Listeners<RefusedLaunch> = new Listeners()
-  /** Notified when something may be launched again before its pause ends. */
+  /** Notified if something may be launched before its pause ends. */
   readonly opened: Listeners<undefined> = new Listeners()
 
   constructor(
@@ -90,7 +87,7 @@ export class LaunchGuard {
     })
   }
 
-  /** The types without offerings that decisions for the NodePool should not count on now. */
+  /** The types, without offerings that decisions for the NodePool should avoid now. */
   usable(types: readonly InstanceType[], pool: NodePool): readonly InstanceType[] {
     const nowMs = this.#clock.now()
     this.health.sweep(nowMs)
@@ -98,16 +95,16 @@ export class LaunchGuard {
     return this.#usable(types, placeOfPool(pool))
   }
 
-  /** Offerings that the NodePool's requirements allow and that could be launched now, cheapest first. */
+  /** Offerings that the NodePool allows, cheapest first. @param usable of {@link usable}. */
   offeringsFor({ spec }: NodePool, usable: readonly InstanceType[]): readonly ClaimOffering[] {
     return offeringsOf(spec.template.spec.requirements, usable, this.#wellKnown)
   }
 
   /**
-   * Launches a claim with the cheapest of its offerings that may be tried.
+   * Launches a claim with the cheapest offering that may be tried.
    * @param types of the claim's NodePool; none while they are not known.
    * @param create asks the cloud, with the types it may choose from.
-   * @throws ProviderError of the last attempt; `insufficientCapacity` without one when nothing may be tried.
+   * @throws ProviderError of the last attempt, or `insufficientCapacity` if nothing may be tried.
    */
   async launch(
     claim: NodeClaim,
@@ -117,14 +114,17 @@ export class LaunchGuard {
   ): Promise<ProviderInstance> {
     const choices = offeringsOf(claim.spec.requirements, types, this.#wellKnown)
     const place = placeOf(claim)
-    // The provider may know types that the core does not; and an instance that may exist is found whatever fails.
-    if (!this.#learns) return await this.#untaught(claim, undefined, () => create(this.#usable(types, place)))
+    // Without types, the provider chooses; and if an instance may exist, it must be found whatever fails.
+    if (!this.#learns)
+      return await this.#launchWithoutChoice(claim, undefined, () => create(this.#usable(types, place)))
     if (choices.length === 0 || this.#begun.has(claim.metadata.uid ?? ''))
-      return await this.#untaught(claim, choices[0]?.ref ?? (types.length > 0 ? 'none' : undefined), () =>
-        create(types),
+      return await this.#launchWithoutChoice(
+        claim,
+        choices[0]?.ref ?? (types.length > 0 ? 'none' : undefined),
+        () => create(types),
       )
     for (let attempt = 1; ; attempt++) {
-      const choice = await this.#turn(claim, choices, signal)
+      const choice = await this.#choose(claim, choices, signal)
       const outcome = await this.#try(claim, { choice, choices }, types, create)
       if ('instance' in outcome) return outcome.instance
       if (!outcome.isShort) throw outcome.error
@@ -134,23 +134,22 @@ export class LaunchGuard {
     }
   }
 
-  /** What failed lately: one launch tries each before decisions count on it again. */
+  /** What failed recently: one launch tries each before decisions use it again. */
   onTrial(): readonly LaunchScope[] {
     return this.#learns ? [...this.health.troubles(this.#clock.now()), ...this.#recalled] : []
   }
 
-  /** Whether the next launch of an offering for the NodePool finds out for all others. */
+  /** Whether one launch of the offering for the NodePool tries it for all others. */
   onTrialFor(pool: NodePool, offering: OfferingRef): boolean {
     const place = placeOfPool(pool)
     return this.#learns && !scopesOf(offering, place).every((scope) => this.health.isTrusted(scope))
   }
 
-  /** Takes over the trials of another process. */
   putOnTrial(offerings: readonly LaunchScope[]): void {
     this.#recalled = offerings
   }
 
-  /** A node class or a NodePool is another one now. */
+  /** Forgets failures of a node class or a NodePool that was changed. */
   changed(scope: Pick<LaunchScope, 'nodeClass' | 'nodePool'>): void {
     const { nodeClass, nodePool } = scope
     const isForgiven = this.health.forgive(
@@ -162,8 +161,8 @@ export class LaunchGuard {
     if (isForgiven) this.opened.notify(undefined)
   }
 
-  /** Launches without choosing an offering; refusals are remembered all the same. */
-  async #untaught(
+  /** Refusals are remembered all the same. */
+  async #launchWithoutChoice(
     claim: NodeClaim,
     choice: OfferingRef | 'none' | undefined,
     launch: () => Promise<ProviderInstance>,
@@ -207,7 +206,7 @@ export class LaunchGuard {
     this.opened.notify(undefined)
   }
 
-  /** @returns whether the same claim may be launched with something else at once. */
+  /** @returns whether the claim may be launched with another offering at once. */
   #failed(
     claim: NodeClaim,
     error: unknown,
@@ -235,7 +234,7 @@ export class LaunchGuard {
     return troubles.filter((each) => each.nodeClass === nodeClass && each.instanceType !== '').length
   }
 
-  /** @param beganMs when the launch began: a launch that takes long counts for as long. */
+  /** @param beganMs when the launch began: a slow launch counts from then. */
   #noteUnclear(place: LaunchPlace, error: unknown, beganMs: number): void {
     const scope = classScope(place)
     const { nodeClass = '' } = scope
@@ -250,8 +249,8 @@ export class LaunchGuard {
     if (nowMs - sinceMs >= unclearMs) this.#refuse([scope], error, place.nodePool)
   }
 
-  /** Waits for the turn of a launch. @returns the offering that it may try. */
-  async #turn(
+  /** Waits until the launch may try an offering. @returns the offering. */
+  async #choose(
     claim: NodeClaim,
     choices: readonly ClaimOffering[],
     signal: AbortSignal | undefined,
@@ -266,7 +265,7 @@ export class LaunchGuard {
           .flatMap(({ ref }) => scopesOf(ref, place))
           .find((scope) => this.health.isProbed(scope))
         if (probed !== undefined) {
-          await this.#windows.news(scopeKey(probed), signal)
+          await this.#windows.changed(scopeKey(probed), signal)
           continue
         }
         throw this.#nothingLeft(claim, choices)
@@ -277,7 +276,7 @@ export class LaunchGuard {
         for (const scope of scopesOf(usable, place)) this.health.begin(scope, nowMs)
         return usable
       }
-      isPatient = await this.#windows.news(key, signal)
+      isPatient = await this.#windows.changed(key, signal)
     }
   }
 
@@ -300,7 +299,7 @@ export class LaunchGuard {
   > {
     const key = offeringKey(choice)
     const place = placeOf(claim)
-    // Beside that offering, the provider may choose only among those without known failures.
+    // The provider may also choose offerings without known failures.
     const offered = this.#without(types, (offering) =>
       offeringKey(offering) === key ||
       scopesOf(offering, place).every((scope) => this.health.isTrusted(scope))
@@ -317,7 +316,7 @@ export class LaunchGuard {
       return { instance }
     } catch (error) {
       const isShort = this.#failed(claim, error, choice, beganMs)
-      // The cloud named offerings that the claim does not allow: they are not the reason.
+      // The cloud named only offerings that the claim does not allow, so they are not the cause.
       if (isOfOfferings(error) && !isAmong(choices, error.offerings))
         this.#refuse([typeScope(place, choice)], error, place.nodePool)
       const nowMs = this.#clock.now()
@@ -375,11 +374,11 @@ function offeringOf({ labels: tags }: ProviderInstance): OfferingRef {
 /** Memoized results per type. */
 const kept = 16
 
-/** Types without some of their offerings. The same answer for the same type is the same object: decisions keep types. */
+/** Types without some of their offerings, memoized: decisions keep what they compiled of types. */
 class ReducedTypes {
   readonly #known = new WeakMap<InstanceType, Map<string, InstanceType>>()
 
-  /** @param whyOut why an offering is not available; undefined where nothing is to be changed. */
+  /** @param whyOut why an offering is not available; undefined to keep it as it is. */
   of(
     types: readonly InstanceType[],
     whyOut: (offering: OfferingRef) => Unavailability | undefined,

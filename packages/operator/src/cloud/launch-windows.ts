@@ -1,10 +1,9 @@
-/** How many launches of one offering may be under way at once, so that a shortage shows in a few of them. */
 import type { Clock } from '@tenon/runtime'
 
 const firstWindow = 4
-/** A success so long ago says little about what there is now. */
+/** Successes this long ago say little about the capacity there is now. */
 const staleMs = 60_000
-/** A cloud that refuses does so within this time; one that takes longer is probably at work. */
+/** Clouds refuse within this time; one that takes longer is probably launching. */
 const patienceMs = 5_000
 
 interface Window {
@@ -14,7 +13,10 @@ interface Window {
   readonly waiting: Set<() => void>
 }
 
-/** Windows by key: each success makes room for one more launch, a refusal takes all room back. */
+/**
+ * Limits concurrent launches of an offering, so that only a few fail when it is sold out. Each success allows one more, a refusal
+ * resets the limit.
+ */
 export class LaunchWindows {
   readonly #clock: Clock
   readonly #windows = new Map<string, Window>()
@@ -23,7 +25,7 @@ export class LaunchWindows {
     this.#clock = clock
   }
 
-  /** Takes a place if there is one. */
+  /** @returns false if the window is full. */
   enter(key: string): boolean {
     const window = this.#window(key)
     if (window.underWay >= window.limit) return false
@@ -31,48 +33,44 @@ export class LaunchWindows {
     return true
   }
 
-  /** Takes a place, whether there is one or not. */
+  /** Enters even if the window is full. */
   force(key: string): void {
     const window = this.#window(key)
     window.underWay++
     window.usedMs = this.#clock.monotonic()
   }
 
-  /**
-   * Waits for a place, a refusal, or until it makes no sense to wait any longer.
-   * @returns whether there is news; false = out of patience.
-   */
-  async news(key: string, signal: AbortSignal | undefined): Promise<boolean> {
+  /** Waits for room or a refusal. @returns false after the longest wait. */
+  async changed(key: string, signal: AbortSignal | undefined): Promise<boolean> {
     const { waiting } = this.#window(key)
     const stop = new AbortController()
     const stopping = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal])
-    let isNews = false
-    const tell = () => {
-      isNews = true
+    let hasChanged = false
+    const wake = () => {
+      hasChanged = true
       stop.abort()
     }
-    waiting.add(tell)
+    waiting.add(wake)
     try {
       await this.#clock.sleep(patienceMs, stopping)
     } catch (error) {
-      if (!isNews) throw error
+      if (!hasChanged) throw error
     } finally {
-      waiting.delete(tell)
+      waiting.delete(wake)
     }
-    return isNews
+    return hasChanged
   }
 
-  /** Gives a place back. */
   leave(key: string, outcome: 'launched' | 'refused' | 'other'): void {
     const window = this.#window(key)
     window.underWay--
     if (outcome === 'launched') window.limit++
     if (outcome === 'refused') window.limit = firstWindow
     const free = outcome === 'refused' ? window.waiting.size : window.limit - window.underWay
-    const told = [...window.waiting].slice(0, Math.max(0, free))
-    for (const tell of told) {
-      window.waiting.delete(tell)
-      tell()
+    const woken = [...window.waiting].slice(0, Math.max(0, free))
+    for (const wake of woken) {
+      window.waiting.delete(wake)
+      wake()
     }
   }
 

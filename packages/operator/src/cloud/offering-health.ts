@@ -1,8 +1,3 @@
-/**
- * Offerings, instance types of a node class, node classes and NodePools for which launches failed. Each is left alone for a
- * time that doubles with every failure; then one launch tries it, and the others follow only after its success. A cloud
- * that says itself how long it refuses is believed.
- */
 import type { LaunchScope, Unavailability } from '@tenon/api'
 import { scopeKey } from '@tenon/engine'
 import type { RefusedOffering } from '@tenon/provider'
@@ -11,10 +6,9 @@ import type { OfferingTrouble } from '../metrics/metrics.ts'
 /** Pause after the first failure, and the longest pause. */
 const firstPauseMs = 3 * 60_000
 const longestPauseMs = 30 * 60_000
-/** After this time a failure is forgotten. */
 const forgetMs = 2 * 60 * 60_000
 
-/** A refused scope; its pause grows with every refusal unless one is given. */
+/** Its pause grows with every refusal unless the cloud gives one. */
 export type RefusedScope = LaunchScope & Pick<RefusedOffering, 'pauseMs' | 'endsOnRelease'>
 
 interface Entry {
@@ -23,36 +17,40 @@ interface Entry {
   readonly because: string
   readonly untilMs: number
   readonly isProbed: boolean
-  /** Given when the cloud said how long it refuses: until when it does even if capacity is given back. */
+  /** Until when the cloud refuses even if capacity is released; undefined if it gave no time. */
   readonly firmUntilMs?: number
 }
 
-/** All times are those of the caller's clock, in Unix milliseconds. */
+/**
+ * Offerings, instance types of a node class, node classes and NodePools whose launches failed. Each is avoided for a time that
+ * doubles with every failure. Then one launch tries it, and others follow after its success. If the cloud says how long it
+ * refuses, that counts. All times are Unix milliseconds of the caller's clock.
+ */
 export class OfferingHealth {
   readonly #entries = new Map<string, Entry>()
 
-  /** Whether nothing is known against anything. */
+  /** Whether nothing failed. */
   get isSound(): boolean {
     return this.#entries.size === 0
   }
 
-  /** Whether nothing is known against the offering, so that any number of launches may use it. */
+  /** Whether the offering has not failed, so that any number of launches may use it. */
   isTrusted(offering: LaunchScope): boolean {
     return !this.#entries.has(scopeKey(offering))
   }
 
-  /** Whether a decision may count on the offering: it is trusted, or due for a try. */
+  /** Whether decisions may use the offering: it is trusted, or due for a trial. */
   isUsable(offering: LaunchScope, nowMs: number): boolean {
     const entry = this.#entries.get(scopeKey(offering))
     return entry === undefined || (!entry.isProbed && entry.untilMs <= nowMs)
   }
 
-  /** Whether one launch is trying the offering, for all others. */
+  /** Whether one launch is trying the offering for all others. */
   isProbed(offering: LaunchScope): boolean {
     return this.#entries.get(scopeKey(offering))?.isProbed === true
   }
 
-  /** Whether a launch may try the offering now; of one that is due, it is the only one until it ends. */
+  /** Whether a launch may try the offering now. If the offering is due, no other launch may until this one ends. */
   begin(offering: LaunchScope, nowMs: number): boolean {
     if (!this.isUsable(offering, nowMs)) return false
     const key = scopeKey(offering)
@@ -61,7 +59,7 @@ export class OfferingHealth {
     return true
   }
 
-  /** A launch got an instance. One that began before the cloud said how long it refuses ends no such pause. */
+  /** A launch that began before the cloud gave a pause does not end that pause. */
   succeeded(offering: LaunchScope, nowMs: number): void {
     const key = scopeKey(offering)
     const entry = this.#entries.get(key)
@@ -69,10 +67,7 @@ export class OfferingHealth {
     this.#entries.delete(key)
   }
 
-  /**
-   * A launch was refused. Refusals while the offering is left alone are of launches already under way.
-   * @param because what the cloud said.
-   */
+  /** Refusals during a pause are of launches that began before. @param because the message of the cloud. */
   refused(
     { pauseMs, endsOnRelease = false, ...offering }: RefusedScope,
     nowMs: number,
@@ -97,7 +92,7 @@ export class OfferingHealth {
     this.#entries.set(key, { offering, failures, because, untilMs, isProbed: false })
   }
 
-  /** Capacity was given back: what the cloud refused for want of it may be tried again. */
+  /** Capacity was released: what the cloud refused for lack of it may be tried again. */
   released(nowMs: number): void {
     for (const [key, entry] of this.#entries) {
       const { firmUntilMs } = entry
@@ -107,21 +102,21 @@ export class OfferingHealth {
     }
   }
 
-  /** A launch ended for another reason and tells nothing: the next one may try. */
+  /** A trial ended without a result: the next launch may try. */
   ended(offering: LaunchScope): void {
     const key = scopeKey(offering)
     const entry = this.#entries.get(key)
     if (entry?.isProbed === true) this.#entries.set(key, { ...entry, isProbed: false })
   }
 
-  /** What launches were refused for has been changed. @returns whether any were. */
+  /** Forgets failures of what was changed. @returns whether there were any. */
   forgive(isChanged: (scope: LaunchScope) => boolean): boolean {
     const changed = [...this.#entries].filter(([, { offering }]) => isChanged(offering))
     for (const [key] of changed) this.#entries.delete(key)
     return changed.length > 0
   }
 
-  /** Why decisions leave the offering out; undefined when they do not. */
+  /** Why decisions avoid the offering; undefined if they do not. */
   unavailability(offering: LaunchScope, nowMs: number): Unavailability | undefined {
     const entry = this.#entries.get(scopeKey(offering))
     if (entry === undefined || this.isUsable(offering, nowMs)) return undefined
@@ -131,12 +126,12 @@ export class OfferingHealth {
     return { because: `${timesText(failures)} (${because})`, untilMs }
   }
 
-  /** Until when it is left alone, in Unix milliseconds; undefined when nothing is known against it. */
+  /** Until when the offering is avoided; undefined if it has not failed. */
   untilMs(offering: LaunchScope): number | undefined {
     return this.#entries.get(scopeKey(offering))?.untilMs
   }
 
-  /** Everything that is known against offerings, in order of name. */
+  /** All failures, sorted by name. */
   troubles(nowMs: number): readonly OfferingTrouble[] {
     return [...this.#entries]
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -149,7 +144,7 @@ export class OfferingHealth {
       }))
   }
 
-  /** Forgets what was so long ago that it is not worth a probe. */
+  /** Forgets old failures without a trial. */
   sweep(nowMs: number): void {
     for (const [key, { untilMs, isProbed }] of this.#entries)
       if (!isProbed && untilMs + forgetMs <= nowMs) this.#entries.delete(key)

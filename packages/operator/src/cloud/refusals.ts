@@ -1,4 +1,3 @@
-/** Events and metrics of refused launches, and what ends a refusal before its time. */
 import { conditionOf, type LaunchScope, type NodeClass } from '@tenon/api'
 import type { Change, EventRecorder } from '@tenon/kube'
 import { rfc3339 } from '@tenon/runtime'
@@ -8,17 +7,12 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { LaunchGuard } from './launch-guard.ts'
 
 /** Counts each refusal, and records an event on the NodePool of the launch. */
-export function tellRefusals({
-  guard,
-  caches,
-  events,
-  metrics,
-}: {
-  readonly guard: LaunchGuard
-  readonly caches: Pick<Caches, 'nodePools'>
-  readonly events: EventRecorder
-  readonly metrics: Pick<Metrics, 'offeringRefusals'>
-}): void {
+export function reportRefusals(
+  guard: LaunchGuard,
+  caches: Caches,
+  events: EventRecorder,
+  metrics: Metrics,
+): void {
   guard.refused.add(({ scope, nodePool = '', because }) => {
     const { instanceType, zone, capacityType } = scope
     metrics.offeringRefusals.inc({ instance_type: instanceType, zone, capacity_type: capacityType })
@@ -41,7 +35,7 @@ function scopeText({ nodePool, nodeClass, instanceType, zone, capacityType }: La
   return instanceType === '' ? `A node of ${nodeClass}` : `${instanceType} with ${nodeClass}`
 }
 
-/** A change of a node class or a NodePool has probably removed the cause of its failures. */
+/** Forgets failures when a node class or a NodePool is changed, which has probably removed the cause. */
 export function forgiveChanged(guard: LaunchGuard, { nodeClasses, nodePools }: Caches): void {
   nodePools.onChange((change) => {
     if (isChanged(change)) guard.changed({ nodePool: change.object.metadata.name })

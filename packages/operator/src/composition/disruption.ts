@@ -2,21 +2,17 @@
 import { policyOf } from '../settings.ts'
 import { labels } from '@tenon/api'
 import { labelsOf } from '../state/nodes/state-node.ts'
-import { soldOutProvider } from '../cloud/sold-out-provider.ts'
+import { soldOutProvider } from '../cloud/provider-layers.ts'
 import { DisruptionBudgets } from '../disruption/budget.ts'
-import { CommandEnd } from '../disruption/commands/command-end.ts'
+import { CommandEnd, CommandTraces, PodMoves } from '../disruption/commands/command-end.ts'
 import { CommandReport } from '../disruption/commands/command-report.ts'
 import { CommandStart } from '../disruption/commands/command-start.ts'
-import { CommandTraces } from '../disruption/commands/command-end.ts'
 import { Commands } from '../disruption/commands/commands.ts'
-import { DisruptionMarks } from '../disruption/commands/marks.ts'
+import { DisruptionMarks, LeftMarks } from '../disruption/commands/marks.ts'
 import { PlannedReplacements } from '../disruption/commands/planned-replacement.ts'
 import { Replacements } from '../disruption/commands/replacements.ts'
-import { PodMoves } from '../disruption/commands/command-end.ts'
-import { Disruption } from '../disruption/controller.ts'
-import { NodeExplainer } from '../disruption/explain.ts'
-import { LeftMarks } from '../disruption/commands/marks.ts'
-import { type MethodTurn, MethodTurns, type Orders } from '../disruption/controller.ts'
+import { Disruption, type MethodTurn, MethodTurns, type Orders } from '../disruption/controller.ts'
+import { NodeExplainer, NodeVerdicts } from '../disruption/explain.ts'
 import { Consolidation, ConsolidationAdmission } from '../disruption/methods/consolidation.ts'
 
 import { ConsolidationSearch } from '../disruption/methods/consolidation-search.ts'
@@ -29,7 +25,6 @@ import { whyFull } from '../disruption/node-limits.ts'
 import { DisruptionRemarks } from '../disruption/remarks.ts'
 import type { WholeUnits } from '../disruption/whole-units.ts'
 import { MoveValidation } from '../disruption/validation.ts'
-import { NodeVerdicts } from '../disruption/explain.ts'
 import type { AutoBrake } from '../extensions/brake/auto-brake.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { noEvents } from '../extensions/observe/fences.ts'
@@ -38,12 +33,10 @@ import type { SingletonSpec } from '../controller.ts'
 import type { PoolKind } from '../state/nodepools/observed-pools.ts'
 import type { EvictionQueue } from '../node/termination/eviction-queue.ts'
 import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
-import type { StaticClaims } from '../nodepool/static/static-claims.ts'
-import type { StaticPools } from '../nodepool/static/static-pool.ts'
+import type { StaticClaims } from '../nodepool/static/static-pools.ts'
 import { KeptPlans } from '../placement/planned-pods.ts'
 import type { LimitReport } from '../nodepool/limit-report.ts'
-import type { ClaimCreations } from '../nodeclaim/creation/claim-creations.ts'
-import { ClaimObjects } from '../nodeclaim/creation/claim-objects.ts'
+import type { ClaimCreations } from '../nodeclaim/claim-creation.ts'
 import type { PlannedClaims } from '../provisioning/planned-claims.ts'
 import type { Assembly } from './parts.ts'
 import { readersOf } from './readers.ts'
@@ -60,7 +53,6 @@ export interface Shared extends ClaimSources {
 export interface ClaimSources {
   readonly plannedClaims: PlannedClaims
   readonly creations: ClaimCreations
-  readonly staticPools: StaticPools
   readonly staticClaims: StaticClaims
   readonly limits: LimitReport
 }
@@ -144,7 +136,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
   const cheaper = readersOf({ ...parts, provider }, budgets, kind)
   const plans = new KeptPlans(parts.state.plans, parts.placementGate)
   const common = { ...parts, plans, claims: plannedClaims, creations: shared.creations }
-  const replacements = new PlannedReplacements({ ...common, objects: new ClaimObjects(parts) })
+  const replacements = new PlannedReplacements(common)
   const admission = (units?: WholeUnits) =>
     new ConsolidationAdmission({ policy, remarks, clock: parts.clock, ...(units && { units }) })
   const validation = new MoveValidation({ ...parts, ...cheaper })
@@ -169,7 +161,7 @@ function methodsOf(parts: Assembly, shared: ClaimSources, orders: Orders, kind: 
     replacements,
     remarks,
   }
-  const staticDrift = { ...drift, pools: shared.staticPools, claims: shared.staticClaims }
+  const staticDrift = { ...drift, claims: shared.staticClaims }
   const movesGroups = parts.state.podGroups.isOn
   const methods: readonly MethodTurn[] = [
     { method: new Emptiness({ ...parts, policy, remarks }), sources: any.sources },

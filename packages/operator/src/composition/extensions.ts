@@ -13,10 +13,6 @@ import { GroupReport } from '../extensions/podgroup/report.ts'
 import { SilentMembers } from '../extensions/podgroup/silent-members.ts'
 import { ProvisioningRequests } from '../extensions/provisioningrequest/controller.ts'
 import { Nominator } from '../placement/nominator.ts'
-import type { CapacityLearning } from '../cloud/corrected-provider.ts'
-import { NodePoolLearning } from '../nodepool/learning.ts'
-import { LearningReport } from '../nodepool/learning-report.ts'
-import { PoolMemory } from '../nodepool/pool-memory.ts'
 
 interface Buffering {
   readonly specs: readonly RunnableSpec[]
@@ -71,13 +67,4 @@ export function provisioningRequestsOf(
 
 export function nominatorOf(parts: Assembly): Nominator {
   return new Nominator(parts)
-}
-
-export function learningOf(parts: Assembly, learning: CapacityLearning): NodePoolLearning {
-  return new NodePoolLearning({
-    ...parts,
-    learning,
-    memory: new PoolMemory(parts),
-    report: new LearningReport(parts),
-  })
 }

@@ -2,7 +2,7 @@
 import type { ClusterIdentity } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import type { Clock, Logger, Random, Slicing, Turns } from '@tenon/runtime'
-import type { CapacityLearning } from '../cloud/corrected-provider.ts'
+import type { CapacityLearning } from '../cloud/provider-layers.ts'
 import type { LaunchGuard } from '../cloud/launch-guard.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { SchedulingDecider } from '../decide/decider.ts'
@@ -100,7 +100,7 @@ export function assemblyOf(parts: OperatorParts): Assembly {
     ...telemetry,
     ...process,
     observed: new ObservedPools(kubernetes.caches, process.settings),
-    claimJournal: new ClaimJournal({ journal: telemetry.journal, state }),
+    claimJournal: new ClaimJournal(telemetry.journal, state),
     commandJournal: new CommandJournal(telemetry),
     slicing: { clock, turns, sliceMs },
   }

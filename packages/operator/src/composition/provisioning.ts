@@ -1,20 +1,15 @@
 /** Builds what decides about pods that wait, and launches nodes for them. */
 import { policyOf } from '../settings.ts'
 import { ClaimRefusals } from '../state/pods/claim-refusals.ts'
-import { EvidenceReport } from '../node/evidence/evidence-report.ts'
-import { PodRefusals } from '../node/evidence/pod-refusals.ts'
-import { Shortfalls } from '../node/evidence/shortfalls.ts'
 import { NodeEvidenceJudge } from '../node/evidence/judge.ts'
 import { ObservedScheduling } from '../extensions/observe/observed-scheduling.ts'
 import { Batcher } from '../provisioning/batcher.ts'
-import type { ClaimCreations } from '../nodeclaim/creation/claim-creations.ts'
-import { ClaimObjects } from '../nodeclaim/creation/claim-objects.ts'
+import type { ClaimCreations } from '../nodeclaim/claim-creation.ts'
 import { DecisionMemory } from '../provisioning/decision-memory.ts'
-import { KnownClaims } from '../provisioning/provisioner.ts'
+import { KnownClaims, Provisioner } from '../provisioning/provisioner.ts'
 import type { LimitReport } from '../nodepool/limit-report.ts'
 import type { PlannedClaims } from '../provisioning/planned-claims.ts'
 import { Launcher } from '../provisioning/launcher.ts'
-import { Provisioner } from '../provisioning/provisioner.ts'
 import { RefusedClaims } from '../provisioning/refused-claims.ts'
 import { SchedulingPass } from '../provisioning/scheduling-pass.ts'
 import { SchedulingReport } from '../provisioning/scheduling-report.ts'
@@ -23,8 +18,7 @@ import { Triggers } from '../provisioning/triggers.ts'
 import { GroupReport } from '../extensions/podgroup/report.ts'
 import type { BufferHydration } from '../extensions/capacitybuffer/hydration.ts'
 import { BufferReport } from '../extensions/capacitybuffer/report.ts'
-import { KnownRequests } from '../extensions/provisioningrequest/report.ts'
-import { RequestReport } from '../extensions/provisioningrequest/report.ts'
+import { KnownRequests, RequestReport } from '../extensions/provisioningrequest/report.ts'
 import { KeptPlans } from '../placement/planned-pods.ts'
 import { inputsOf } from './inputs.ts'
 import type { Assembly } from './parts.ts'
@@ -35,16 +29,6 @@ interface Shared {
   readonly creations: ClaimCreations
   readonly limits: LimitReport
   readonly hydration: BufferHydration
-}
-
-/** Looks at what becomes of nodes. */
-function judgeOf(parts: Assembly): NodeEvidenceJudge {
-  return new NodeEvidenceJudge({
-    ...parts,
-    refusals: new PodRefusals(parts),
-    shortfalls: new Shortfalls(parts),
-    report: new EvidenceReport(parts),
-  })
 }
 
 function passDeciderOf(parts: Assembly): PassDecider {
@@ -78,7 +62,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
   const { clock, logger, settings, state } = parts
   const { plannedClaims, creations, hydration, limits } = shared
   const batcher = new Batcher(clock, settings.batchMaxMs, settings.batchIdleMs)
-  const judge = policyOf(settings).learns ? judgeOf(parts) : undefined
+  const judge = policyOf(settings).learns ? new NodeEvidenceJudge(parts) : undefined
   const refused = new RefusedClaims({ refusals: new ClaimRefusals(clock), batcher, logger })
   const report = new SchedulingReport({
     ...parts,
@@ -103,7 +87,6 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     launcher: new Launcher({
       ...parts,
       plannedClaims,
-      objects: new ClaimObjects(parts),
       refused,
       creations,
       report,

@@ -1,5 +1,5 @@
 /** Builds what answers questions about decisions. */
-import { guardedProvider } from '../cloud/guarded-provider.ts'
+import { guardedProvider } from '../cloud/provider-layers.ts'
 import { DisruptionBudgets } from '../disruption/budget.ts'
 import { PoolQuestions } from '../questions/pool-questions.ts'
 import { Questions } from '../questions/questions.ts'

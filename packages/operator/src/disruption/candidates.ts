@@ -13,14 +13,13 @@ import {
   requestsOf,
   type Resources,
 } from '@tenon/api'
-import { protectionNotice } from '../node/protection-notice.ts'
+import { protectionNotice } from '../node/termination/eviction-queue.ts'
 import { consolidateAfterMs } from '../state/nodepools/managed-pool.ts'
 import { isActive } from '../state/pods/pods.ts'
 import type { PodsToMove } from '../state/pods/pods-to-move.ts'
 import { labelsOf, type StateNode, transitionMs } from '../state/nodes/state-node.ts'
 import { type Catalogue, nodePrice } from './catalogue.ts'
-import { groupObstacles } from './group-units.ts'
-import { type GroupUnit, groupUnits, unitObstacle } from './group-units.ts'
+import { groupObstacles, type GroupUnit, groupUnits, unitObstacle } from './group-units.ts'
 import { type DisruptionClass, nodeObstacles, type Obstacle, podObstacles } from './obstacles.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'

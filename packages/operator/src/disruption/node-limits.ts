@@ -2,7 +2,7 @@
 import type { NodePool, Unavailability } from '@tenon/api'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { Caches } from '../state/caches.ts'
-import { nodeLimit } from '../nodepool/static/static-claims.ts'
+import { nodeLimit } from '../nodepool/static/static-pools.ts'
 import { type LimitReport, nodeLimitRemedy } from '../nodepool/limit-report.ts'
 import { policyOf, type Settings } from '../settings.ts'
 

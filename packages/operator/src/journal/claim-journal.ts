@@ -1,17 +1,9 @@
-/** Notes in the journal what becomes of NodeClaims. */
 import { labels, type NodeClaim, type Pod, type PricePerHour } from '@tenon/api'
 import type { ClusterState } from '../state/cluster-state.ts'
 import { keyOf } from '../state/pods/pods.ts'
-import { type JournalNote, type JournalPrices, podsNoted } from './entry.ts'
+import { type JournalNote, type JournalPrices, podsNoted, upperCamel } from './entry.ts'
 import type { Journal } from './journal.ts'
-import { upperCamel } from './upper-camel.ts'
 
-interface Dependencies {
-  readonly journal: Pick<Journal, 'note'>
-  readonly state: Pick<ClusterState, 'poolCosts'>
-}
-
-/** A claim that was created, and what for. */
 export interface CreatedClaim {
   readonly name: string
   readonly nodePool: string
@@ -22,23 +14,25 @@ export interface CreatedClaim {
   readonly decision?: string
 }
 
+/** Adds the steps of NodeClaims to the journal. */
 export class ClaimJournal {
-  readonly #deps: Dependencies
+  readonly #journal: Journal
+  readonly #state: ClusterState
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(journal: Journal, state: ClusterState) {
+    this.#journal = journal
+    this.#state = state
   }
 
   created({ name, nodePool, reason, pods = [], pricePerHour, decision }: CreatedClaim): void {
     const forPods = pods.length === 0 ? '' : ` for ${pods.length} pod(s)`
-    this.#deps.journal.note({
+    this.#journal.note({
       kind: 'launch',
       reason: upperCamel(reason),
       message: `NodeClaim ${name} was created${forPods}`,
       nodePool,
       nodeClaims: [name],
       ...(pods.length > 0 && { pods: podsNoted(pods.map(({ metadata }) => keyOf(metadata))) }),
-      // Where there was nothing, nothing was paid.
       pricePerHour: { before: 0, ...(pricePerHour !== undefined && { after: pricePerHour }) },
       ...(decision !== undefined && { decision }),
     })
@@ -73,12 +67,12 @@ export class ClaimJournal {
   }
 
   /**
-   * The claim was deleted, and its node drains.
+   * The claim was deleted; its node drains.
    * @param reason as in metric `karpenter_nodeclaims_disrupted_total`.
-   * @param pods that have to move, or have moved for it.
+   * @param pods number of pods that move because of it.
    */
   deleting(claim: NodeClaim, reason: string, pods: number): void {
-    const before = this.#deps.state.poolCosts.priceOf(claim)
+    const before = this.#state.poolCosts.priceOf(claim)
     this.#note(claim, {
       kind: 'removal',
       reason: upperCamel(reason),
@@ -88,21 +82,20 @@ export class ClaimJournal {
     })
   }
 
-  /** The claim and its instance are gone, whoever deleted it. */
   gone(claim: NodeClaim): void {
     const message = `NodeClaim ${claim.metadata.name} and its instance are gone`
     this.#note(claim, { kind: 'removed', reason: 'Terminated', message })
   }
 
   #pricesAfter(claim: NodeClaim): JournalPrices {
-    const after = this.#deps.state.poolCosts.priceOf(claim)
+    const after = this.#state.poolCosts.priceOf(claim)
     return after === undefined ? {} : { after }
   }
 
   #note({ metadata, status }: NodeClaim, note: JournalNote): void {
     const nodePool = metadata.labels?.[labels.nodePool] ?? ''
     const node = status?.nodeName ?? ''
-    this.#deps.journal.note({
+    this.#journal.note({
       ...(nodePool !== '' && { nodePool }),
       nodeClaims: [metadata.name],
       ...(node !== '' && { nodes: [node] }),

@@ -1,4 +1,5 @@
-/** An entry of the journal: what the leader did, why, and what it costs. */
+/** Entries of the journal: what the leader did, why, and what it costs. As lines, one JSON object each. */
+import { isRecord } from '@tenon/api'
 
 /**
  * `decision`: a scheduling pass. `launch`: a NodeClaim was created. `launched`, `registered`, `initialized`: how
@@ -7,7 +8,7 @@
  * removal failed. `brake`: voluntary disruption or launches were paused or resumed. `rollout`: a rollout was halted or
  * resumed.
  */
-export const journalKinds = [
+const journalKinds = [
   'decision',
   'launch',
   'launched',
@@ -24,23 +25,19 @@ export const journalKinds = [
 
 export type JournalKind = (typeof journalKinds)[number]
 
-/** Pods that an entry is about. */
 export interface JournalPods {
   readonly count: number
   /** The first few, as `namespace/name`. */
   readonly names: readonly string[]
 }
 
-/**
- * Prices per hour in the provider's currency: of what there was before, and of what there is after. 0 means that
- * there is nothing that costs money; absent means unknown.
- */
+/** Prices per hour before and after, in the provider's currency. 0: nothing costs money; undefined: unknown. */
 export interface JournalPrices {
   readonly before?: number
   readonly after?: number
 }
 
-/** What is noted; the journal adds when, which, and in which currency. */
+/** An entry without what the journal adds: its id, the time and the currency. */
 export interface JournalNote {
   readonly kind: JournalKind
   /** In UpperCamel, for example `Underutilized`. */
@@ -48,17 +45,17 @@ export interface JournalNote {
   /** One sentence without a full stop. */
   readonly message: string
   readonly nodePool?: string
-  /** Names of NodeClaims: those that go, or the one that the entry is about. */
+  /** Names of the NodeClaims that are removed, or of the one that the entry is about. */
   readonly nodeClaims?: readonly string[]
   /** Names of Nodes, as {@link nodeClaims}. */
   readonly nodes?: readonly string[]
-  /** Names of NodeClaims that come in place of those. */
+  /** Names of the NodeClaims that replace them. */
   readonly replacements?: readonly string[]
   readonly pods?: JournalPods
   readonly pricePerHour?: JournalPrices
   /** Id of the decision or the command that this belongs to. */
   readonly decision?: string
-  /** It was decided, and not carried out. */
+  /** Decided, but not carried out. */
   readonly observed?: true
 }
 
@@ -68,15 +65,15 @@ export interface JournalEntry extends JournalNote {
   readonly at: string
   readonly nodeClaims: readonly string[]
   readonly nodes: readonly string[]
-  /** Of the prices; absent when the provider does not say. */
+  /** Of the prices; undefined if the provider names none. */
   readonly currency?: string
 }
 
-/** The most names that an entry lists of one kind of object; its message tells how many there are. */
+/** Maximum number of names of one kind; the message says how many there are. */
 const mostNames = 1000
 const mostMessage = 2000
 
-/** An entry whose lists and texts are bounded. */
+/** Truncates lists and the message. */
 export function entryOf(
   note: JournalNote,
   added: Pick<JournalEntry, 'id' | 'at' | 'currency'>,
@@ -95,7 +92,151 @@ export function entryOf(
   }
 }
 
-/** The first names of pods, and how many there are. */
 export function podsNoted(keys: readonly string[]): JournalPods {
   return { count: keys.length, names: keys.slice(0, 5) }
+}
+
+const journalApiVersion = 'tenon.sh/v1alpha1'
+const journalEntryKind = 'JournalEntry'
+
+/** A line without its end. The kind of the entry is `type` there: `kind` is that of the object. */
+export function lineOf({ kind, id, at, ...rest }: JournalEntry): string {
+  return JSON.stringify({
+    apiVersion: journalApiVersion,
+    kind: journalEntryKind,
+    id,
+    at,
+    type: kind,
+    ...rest,
+  })
+}
+
+/** @returns a problem, a clause without a full stop, if the line is no entry. */
+export function entryFrom(line: string): { readonly entry: JournalEntry } | { readonly problem: string } {
+  const found = parsed(line)
+  if (found === undefined) return { problem: 'it is not a JSON object' }
+  const { apiVersion, kind, type, id, at } = found
+  if (kind !== journalEntryKind) return { problem: `its kind is not ${journalEntryKind}` }
+  if (apiVersion !== journalApiVersion)
+    return {
+      problem: `its apiVersion is ${text(apiVersion) ?? 'missing'}; this program reads ${journalApiVersion}`,
+    }
+  const known = journalKinds.find((each) => each === type)
+  const problem = basicsProblem(known, id, at)
+  if (problem !== undefined || known === undefined) return { problem: problem ?? '' }
+  return { entry: { ...ownFields(found), kind: known, id: text(id) ?? '', at: text(at) ?? '' } }
+}
+
+type Found = Readonly<Record<string, unknown>>
+
+function parsed(line: string): Found | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return isRecord(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function basicsProblem(type: JournalKind | undefined, id: unknown, at: unknown): string | undefined {
+  if (type === undefined) return 'its type is unknown'
+  if (typeof id !== 'string' || id === '') return 'its id is missing'
+  return typeof at === 'string' && !Number.isNaN(Date.parse(at))
+    ? undefined
+    : 'its time is missing or no time'
+}
+
+/** All fields but kind, id and time, without those that cannot be read. */
+function ownFields(found: Found): Omit<JournalEntry, 'kind' | 'id' | 'at'> {
+  const nodePool = text(found['nodePool'])
+  const decision = text(found['decision'])
+  const currency = text(found['currency'])
+  const pods = podsOf(found['pods'])
+  const pricePerHour = pricesOf(found['pricePerHour'])
+  return {
+    reason: text(found['reason']) ?? '',
+    message: text(found['message']) ?? '',
+    nodeClaims: names(found['nodeClaims']),
+    nodes: names(found['nodes']),
+    ...(Array.isArray(found['replacements']) && { replacements: names(found['replacements']) }),
+    ...(nodePool !== undefined && { nodePool }),
+    ...(decision !== undefined && { decision }),
+    ...(currency !== undefined && { currency }),
+    ...(pods !== undefined && { pods }),
+    ...(pricePerHour !== undefined && { pricePerHour }),
+    ...(found['observed'] === true && { observed: true }),
+  }
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function names(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+}
+
+function podsOf(value: unknown): JournalPods | undefined {
+  if (!isRecord(value)) return undefined
+  const { count } = value
+  return typeof count === 'number' && count >= 0 ? { count, names: names(value['names']) } : undefined
+}
+
+function pricesOf(value: unknown): JournalPrices | undefined {
+  if (!isRecord(value)) return undefined
+  const before = price(value['before'])
+  const after = price(value['after'])
+  return { ...(before !== undefined && { before }), ...(after !== undefined && { after }) }
+}
+
+function price(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 ? value : undefined
+}
+
+/** `insufficient_capacity` becomes `InsufficientCapacity`, as reasons are written. */
+export function upperCamel(words: string): string {
+  return words
+    .split(/[_\s-]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
+}
+
+export interface JournalSelection {
+  /** Name of a Node or NodeClaim, which may be gone. */
+  readonly node?: string
+  readonly nodePool?: string
+  /** True: only what was observed; false: only what was carried out. */
+  readonly observed?: boolean
+}
+
+/** Selects entries of a node or NodePool. Needs entries in order: it learns from them which claim a node belongs to. */
+export class EntrySelector {
+  readonly #selection: JournalSelection
+  readonly #claims = new Set<string>()
+
+  /** @param known earlier entries, to learn from. */
+  constructor(selection: JournalSelection, known: Iterable<JournalEntry> = []) {
+    this.#selection = selection
+    for (const entry of known) this.#learn(entry)
+  }
+
+  accepts(entry: JournalEntry): boolean {
+    this.#learn(entry)
+    const { nodePool, observed } = this.#selection
+    if (nodePool !== undefined && entry.nodePool !== nodePool) return false
+    if (observed !== undefined && (entry.observed ?? false) !== observed) return false
+    return this.#isOfNode(entry)
+  }
+
+  #learn({ nodes, nodeClaims }: JournalEntry): void {
+    const { node } = this.#selection
+    if (node !== undefined && nodes.length === 1 && nodeClaims.length === 1 && nodes[0] === node)
+      this.#claims.add(nodeClaims[0] ?? '')
+  }
+
+  #isOfNode({ nodes, nodeClaims, replacements = [] }: JournalEntry): boolean {
+    const { node } = this.#selection
+    if (node === undefined || nodes.includes(node)) return true
+    return [...nodeClaims, ...replacements].some((claim) => claim === node || this.#claims.has(claim))
+  }
 }

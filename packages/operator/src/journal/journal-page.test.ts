@@ -6,7 +6,7 @@ import { journalPage } from './journal-page.ts'
 
 function aJournal() {
   const clock = new VirtualClock(Date.parse('2026-11-20T08:00:00Z'), 1)
-  const journal = new Journal({ clock, currency: () => undefined })
+  const journal = new Journal(clock, () => undefined)
   const note = (message: string) => {
     journal.note({ kind: 'launch', reason: 'Provisioned', message })
   }

@@ -3,12 +3,12 @@ import { parseDuration } from '@tenon/api'
 import { type Clock, type HttpRequest, type HttpResponse, oneChunk } from '@tenon/runtime'
 import type { Journal } from './journal.ts'
 
-/** A follower that falls behind by more is cut off: its stream ends. */
+/** The stream of a follower that is further behind ends. */
 const mostWaiting = 20_000
-/** So much is handed over at a time, so that other work runs in between. */
+/** Other work runs between chunks. */
 const linesPerChunk = 200
 
-/** @param signal ends a stream that follows. */
+/** @param signal ends the stream of a follower. */
 export function journalPage(
   { journal, clock }: { readonly journal: Journal; readonly clock: Pick<Clock, 'now'> },
   { path }: Pick<HttpRequest, 'path'>,
@@ -30,7 +30,7 @@ export function journalPage(
   return { status: 200, headers: { 'content-type': 'application/x-ndjson' }, body }
 }
 
-/** @returns Unix milliseconds; undefined for a text that is neither a duration nor a time. */
+/** Unix milliseconds; undefined if the text is neither a duration nor a time. */
 function timeOf(text: string, nowMs: number): number | undefined {
   const agoMs = parseDuration(text)
   if (agoMs !== undefined) return nowMs - agoMs
@@ -67,7 +67,7 @@ async function* followed(
   }
   signal?.addEventListener('abort', aborted, { once: true })
   try {
-    // All that is kept is taken at once, before anything more can be noted.
+    // The first step takes all entries at once, before more can be added.
     const known = journal.lines(sinceMs)
     const first = known.next()
     if (first.done !== true) {

@@ -10,7 +10,7 @@ const dayMs = 24 * hourMs
 
 function aJournal(currency?: string) {
   const clock = new VirtualClock(startMs, 1)
-  return { clock, journal: new Journal({ clock, currency: () => currency }) }
+  return { clock, journal: new Journal(clock, () => currency) }
 }
 
 const aMove = (more: Partial<JournalNote> = {}): JournalNote => ({

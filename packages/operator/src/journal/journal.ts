@@ -1,15 +1,6 @@
-/** The leader's journal: what it did lately, in memory. */
 import { type Clock, rfc3339Micro } from '@tenon/runtime'
-import { entryFrom, lineOf } from './entry-line.ts'
-import { entryOf, type JournalEntry, type JournalNote } from './entry.ts'
+import { entryFrom, entryOf, type JournalEntry, type JournalNote, lineOf } from './entry.ts'
 
-interface Dependencies {
-  readonly clock: Pick<Clock, 'now'>
-  /** Of the provider's prices; undefined where it does not say. */
-  readonly currency: () => string | undefined
-}
-
-/** An entry that was noted, and the line that it is kept as. */
 export interface Noted {
   readonly entry: JournalEntry
   readonly line: string
@@ -17,35 +8,38 @@ export interface Noted {
 
 const mebibyte = 1024 * 1024
 const mostBytes = 16 * mebibyte
-/** What failures and refusals may take of it: many of them do not displace the moves of the day. */
+/** Share of failures and refusals: many of them must not displace other entries. */
 const mostTroubleBytes = 4 * mebibyte
-/** What failed or was refused for the same reason is not noted again within this time. */
+/** The same failure or refusal is not added again within this time. */
 const repeatedMs = 10 * 60_000
 const mostRepeated = 10_000
 
-/** Keeps the newest entries. */
+/** What the leader did, in memory: the newest entries. */
 export class Journal {
-  readonly #deps: Dependencies
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #currency: () => string | undefined
   readonly #deeds = new LineRing(mostBytes - mostTroubleBytes)
   readonly #troubles = new LineRing(mostTroubleBytes)
-  /** When a failure or a refusal was noted last, by what it says; in milliseconds. */
+  /** When a failure or refusal was added last, by its text; in milliseconds. */
   readonly #repeated = new Map<string, number>()
   readonly #followers = new Set<(noted: Noted) => void>()
   #count = 0
   #order = 0
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  /** @param currency of the provider's prices; undefined if it names none. */
+  constructor(clock: Pick<Clock, 'now'>, currency: () => string | undefined) {
+    this.#clock = clock
+    this.#currency = currency
   }
 
-  /** Notes what has just happened. A failure or a refusal that was noted a moment ago is not noted again. */
+  /** Adds an entry, unless it is a failure or refusal that was added recently. */
   note(note: JournalNote): void {
     this.#noteAs(undefined, note)
   }
 
-  /** Notes a decision. @returns its id, for what is done about it. */
+  /** Adds a decision. @returns its id, for the entries that follow from it. */
   decided(note: Omit<JournalNote, 'decision'>): string {
-    const id = this.#newId(this.#deps.clock.now())
+    const id = this.#newId(this.#clock.now())
     this.#noteAs(id, { ...note, decision: id })
     return id
   }
@@ -55,9 +49,9 @@ export class Journal {
   }
 
   #noteAs(givenId: string | undefined, note: JournalNote): void {
-    const nowMs = this.#deps.clock.now()
+    const nowMs = this.#clock.now()
     if (isTrouble(note) && this.#isRepeated(note, nowMs)) return
-    const currency = this.#deps.currency()
+    const currency = this.#currency()
     const entry = entryOf(note, {
       id: givenId ?? this.#newId(nowMs),
       at: rfc3339Micro(nowMs),
@@ -68,12 +62,9 @@ export class Journal {
     for (const follower of this.#followers) follower({ entry, line })
   }
 
-  /**
-   * Calls `follower` for each entry as it is noted.
-   * @returns what ends that.
-   */
+  /** Calls `follower` for each new entry. @returns a function that ends this. */
   follow(follower: (noted: Noted) => void): () => void {
-    // One who subscribes twice is called twice.
+    // A function that follows twice is called twice.
     const own = (noted: Noted) => {
       follower(noted)
     }
@@ -83,12 +74,12 @@ export class Journal {
     }
   }
 
-  /** Takes an entry up that an earlier process has noted; they come before all that this one notes. */
+  /** Adds an entry of an earlier process, before those of this one. */
   restore(entry: JournalEntry, line: string): void {
     this.#ringOf(entry).add({ atMs: Date.parse(entry.at), order: this.#order++, line })
   }
 
-  /** Lines of the entries from this time on, oldest first; in steps, as there may be many. */
+  /** Lines of the entries since a time, oldest first. */
   *lines(sinceMs = Number.NEGATIVE_INFINITY): Generator<string, void, undefined> {
     const troubles = this.#troubles.since(sinceMs)
     let trouble = nextOf(troubles)
@@ -100,7 +91,6 @@ export class Journal {
     for (; trouble !== undefined; trouble = nextOf(troubles)) yield trouble.line
   }
 
-  /** As {@link lines}, read. */
   *entries(sinceMs?: number): Generator<JournalEntry, void, undefined> {
     for (const line of this.lines(sinceMs)) {
       const read = entryFrom(line)
@@ -108,7 +98,7 @@ export class Journal {
     }
   }
 
-  /** Memory that the entries take, at most. */
+  /** Maximum memory that the entries take. */
   get bytes(): number {
     return this.#deeds.bytes + this.#troubles.bytes
   }
@@ -121,7 +111,7 @@ export class Journal {
     { kind, reason, message, nodePool = '', nodes = [], nodeClaims = [] }: JournalNote,
     nowMs: number,
   ) {
-    // Each NodeClaim that fails has a name of its own; what is told of it does not.
+    // NodeClaims of a pool that fail for the same reason are one failure.
     const objects = nodes.length > 0 ? nodes : nodePool === '' ? nodeClaims : []
     const key = JSON.stringify([kind, reason, nodePool, ...objects, message])
     const lastMs = this.#repeated.get(key)
@@ -148,18 +138,18 @@ function isTrouble({ kind }: Pick<JournalNote, 'kind'>): boolean {
 interface KeptLine {
   /** Unix milliseconds. */
   readonly atMs: number
-  /** Grows with every line of all rings of a journal. */
+  /** Position among the lines of all rings. */
   readonly order: number
   readonly line: string
 }
 
-/** What a line takes beside its text. */
+/** Memory of a line beside its text. */
 const overheadBytes = 96
 
 class LineRing {
   readonly #mostBytes: number
   #lines: (KeptLine | undefined)[] = []
-  /** Lines before this one are gone, and their places empty. */
+  /** Lines before this index were dropped. */
   #first = 0
   #bytes = 0
 
@@ -175,14 +165,14 @@ class LineRing {
     this.#lines.push(line)
     this.#bytes += bytesOf(line)
     while (this.#bytes > this.#mostBytes) this.#drop(this.#first++)
-    // Seldom, so that a line costs little.
+    // Rarely, so that a line costs little.
     if (this.#first > 1000 && this.#first > this.#lines.length / 2) {
       this.#lines = this.#lines.slice(this.#first)
       this.#first = 0
     }
   }
 
-  /** Oldest first. What is added or goes meanwhile does not disturb it. */
+  /** Oldest first. Lines may be added or dropped meanwhile. */
   *since(sinceMs: number): Generator<KeptLine, void, undefined> {
     const lines = this.#lines.slice(this.#first)
     for (const line of lines) if (line !== undefined && line.atMs >= sinceMs) yield line
@@ -195,7 +185,7 @@ class LineRing {
   }
 }
 
-/** A text takes a byte for each character if all of them are Latin-1, and else two. */
+/** V8 stores a byte for each character if all are Latin-1, and otherwise two. */
 function bytesOf({ line }: KeptLine): number {
   return (beyondLatin1.test(line) ? 2 : 1) * line.length + overheadBytes
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { JournalEntry } from './entry.ts'
+import { EntrySelector, type JournalEntry } from './entry.ts'
 import { savingsByDay } from './savings.ts'
-import { EntrySelector } from './selection.ts'
 
 const startMs = Date.parse('2026-11-20T00:00:00Z')
 const hourMs = 3_600_000

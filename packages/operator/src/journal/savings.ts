@@ -1,26 +1,24 @@
-/** What moves have saved until now, told apart from what they were expected to save. */
 import type { JournalEntry } from './entry.ts'
 
 const hourMs = 3_600_000
 
-/** Of the moves of one day. */
 export interface DaySavings {
-  /** In UTC, as 2026-11-26. */
+  /** UTC, such as 2026-11-26. */
   readonly day: string
   readonly moves: number
-  /** Moves with an unknown price; they are in no sum. */
+  /** Moves with an unknown price, which the sums do not include. */
   readonly unpriced: number
-  /** Sum of what the moves were expected to save an hour. */
+  /** Expected savings per hour. */
   readonly expectedPerHour: number
-  /** What they would have saved until now, had each taken effect at once and lasted. */
+  /** Expected savings until now: as if each move had taken effect at once and lasted. */
   readonly expected: number
-  /** What they have saved until now. */
+  /** Actual savings until now. */
   readonly saved: number
-  /** Undefined when the provider does not name it. */
+  /** Undefined if the provider names none. */
   readonly currency: string | undefined
 }
 
-/** What became of a NodeClaim; times are Unix milliseconds. */
+/** Of a NodeClaim; times are Unix milliseconds. */
 interface Fate {
   launchedMs?: number
   goneMs?: number
@@ -30,17 +28,17 @@ interface Fate {
 interface Move {
   readonly entry: JournalEntry
   readonly atMs: number
-  /** When it was given up, or the plan ended. */
+  /** When the command was abandoned, or the observed plan ended. */
   endedMs?: number
 }
 
 /**
- * Sums by day and currency, oldest first. A move saves from when the last of its nodes is gone until the first of the
- * nodes in their place goes; a removal without replacement saves until its NodePool launches a node for pods again.
- * While old and new nodes run beside each other, the move costs what the new ones cost. An observed move
- * saves as if it had taken effect at once, for as long as its plan stands.
+ * Savings by day and currency, oldest first. A move saves from the deletion of the last of its nodes until the first of its
+ * replacements is deleted. Without replacements it saves until its NodePool launches a node for pods again. While old and new
+ * nodes both run, the move costs the price of the new ones. An observed move saves as if it had taken effect at once, while its
+ * plan stands.
  * @param entries oldest first.
- * @param observed whether observed moves are summed, or those that were carried out.
+ * @param observed true: observed moves; false: those that were carried out.
  */
 export function savingsByDay(
   entries: readonly JournalEntry[],
@@ -72,7 +70,6 @@ export function savingsByDay(
   return [...days.values()].toSorted((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0))
 }
 
-/** What the sums are made of. */
 interface Facts {
   readonly fates: ReadonlyMap<string, Fate>
   /** When each NodePool launched nodes for pods. */
@@ -87,7 +84,7 @@ function noteFate(fates: Map<string, Fate>, claim: string, entry: JournalEntry, 
   if (kind === 'launched') fate.launchedMs = atMs
   if (kind === 'removed') fate.goneMs = atMs
   const isBirth = kind === 'launch' || kind === 'launched' || kind === 'registered' || kind === 'initialized'
-  // What is told last is of the instance itself, not of the plan.
+  // The last price is that of the instance, not of the plan.
   if (isBirth && pricePerHour?.after !== undefined) fate.pricePerHour = pricePerHour.after
   fates.set(claim, fate)
 }
@@ -119,7 +116,7 @@ function savedBy(
 ): number {
   const { entry, atMs, endedMs } = move
   if (observed) return (before - after) * hours(atMs, endedMs ?? nowMs)
-  // Nodes that were launched for a command that was given up serve pods: they are no cost of it.
+  // Nodes that were launched for an abandoned command serve pods, so they do not count as its cost.
   if (endedMs !== undefined) return 0
   const { replacements = [], nodeClaims, nodePool = '' } = entry
   const gone = nodeClaims.map((claim) => fates.get(claim)?.goneMs)

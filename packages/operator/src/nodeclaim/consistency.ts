@@ -1,5 +1,3 @@
-/** `nodeclaim.consistency`: whether a node is the instance its claim promised (lifecycle.md 7). */
-import { type Clock, type Logger, perObject } from '@tenon/runtime'
 import {
   ConditionSet,
   conditionOf,
@@ -8,41 +6,43 @@ import {
   type NewCondition,
   type Node,
   type NodeClaim,
-  parseResource,
   ownValue,
+  parseResource,
 } from '@tenon/api'
-import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
-import { isUnreadable } from '../state/readable.ts'
-import { nodeClaimConditions } from '../state/conditions.ts'
+import { done, type EventRecorder, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type Clock, type Logger, perObject } from '@tenon/runtime'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import { isLifecycleChange } from '../state/nodes/node-changes.ts'
-import { claimNamesOf, isMoreThanHeartbeat } from '../state/nodes/node-changes.ts'
+import { patchStatus } from '../patch-status.ts'
 import { type Caches, indexes } from '../state/caches.ts'
-import { twinText } from '../state/nodes/state-node.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
+import { nodeClaimConditions } from '../state/conditions.ts'
+import { claimNamesOf, isLifecycleChange, isMoreThanHeartbeat } from '../state/nodes/node-changes.ts'
+import { twinText } from '../state/nodes/state-node.ts'
+import { isUnreadable } from '../state/readable.ts'
 
 interface Dependencies {
   readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes'>
-  readonly state: Pick<ClusterState, 'isManaged' | 'nodeOf'>
+  readonly caches: Caches
+  readonly state: ClusterState
   readonly events: EventRecorder
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Clock
   readonly logger: Logger
 }
 
-/** What is told of twins begins with it. */
+const conditionType = 'ConsistentStateFound'
+/** How the message of `twinText` begins. */
 const twinMark = 'Several Nodes carry provider ID'
 const periodMs = 10 * 60_000
-/** A node that offers less of a resource than this share of what was promised is not as promised. */
+/** Kubelets report a little less than catalogues promise; below this share something is wrong. */
 const leastShare = 0.9
 
-/** Reconciles the consistency of one NodeClaim. */
+/** `nodeclaim.consistency`: checks that a node is the instance that its claim promised (lifecycle.md 7). */
 export class NodeClaimConsistency implements ControllerSpec {
   readonly name = 'nodeclaim.consistency'
   readonly concurrency = { least: 10, most: 1000 }
   readonly #deps: Dependencies
-  /** When claims were looked at last, by UID; the longest ago first. */
-  readonly #scannedMs = new Map<string, number>()
+  /** Time of the last check by claim UID, oldest first. */
+  readonly #checkedMs = new Map<string, number>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -61,33 +61,27 @@ export class NodeClaimConsistency implements ControllerSpec {
     const { caches, clock, state } = this.#deps
     const claim = caches.nodeClaims.get({ name })
     if (claim === undefined || !state.isManaged(claim)) return done
-    if ((claim.status?.providerID ?? '') === '') return done
+    const providerID = claim.status?.providerID ?? ''
+    if (providerID === '') return done
     const uid = claim.metadata.uid ?? ''
-    const leftMs = (this.#scannedMs.get(uid) ?? Number.NEGATIVE_INFINITY) + periodMs - clock.now()
+    const leftMs = (this.#checkedMs.get(uid) ?? Number.NEGATIVE_INFINITY) + periodMs - clock.now()
     const node = state.nodeOf(claim)
-    const twins = this.#twinIssues(claim, node)
-    if (
-      leftMs > 0 &&
-      twins.every((issue) => isTold(claim, issue)) &&
-      (twins.length > 0 || !isTold(claim, twinMark))
-    )
-      return { kind: 'after', delayMs: leftMs }
+    const nodes = caches.nodes.byIndex(indexes.byProviderId, providerID)
+    const twins = nodes.length > 1 ? [twinText(nodes, node)] : []
+    // A second Node is reported at once, and so is its end.
+    const isReported =
+      twins.every((issue) => hasReported(claim, issue)) && (twins.length > 0 || !hasReported(claim, twinMark))
+    if (leftMs > 0 && isReported) return { kind: 'after', delayMs: leftMs }
     this.#sweep()
-    this.#scannedMs.delete(uid)
-    this.#scannedMs.set(uid, clock.now())
+    this.#checkedMs.delete(uid)
+    this.#checkedMs.set(uid, clock.now())
     if (node === undefined || isUnreadable(node)) return done
-    const issues = [...twins, ...shapeIssues(claim)(node)]
-    for (const issue of issues) this.#tell(claim, node, issue)
+    const issues = [...twins, ...shortages(claim)(node)]
+    for (const issue of issues) this.#report(claim, node, issue)
     return await this.#store(claim, issues)
   }
 
-  /** Nodes beside the claim's own are told of at once. */
-  #twinIssues(claim: NodeClaim, own: Node | undefined): readonly string[] {
-    const nodes = this.#deps.caches.nodes.byIndex(indexes.byProviderId, claim.status?.providerID ?? '')
-    return nodes.length > 1 ? [twinText(nodes, own)] : []
-  }
-
-  #tell(claim: NodeClaim, node: Node, issue: string): void {
+  #report(claim: NodeClaim, node: Node, issue: string): void {
     const { events, logger } = this.#deps
     logger.warn('consistency error', {
       NodeClaim: { name: claim.metadata.name },
@@ -105,61 +99,58 @@ export class NodeClaimConsistency implements ControllerSpec {
 
   async #store(claim: NodeClaim, issues: readonly string[]): Promise<ReconcileResult> {
     const { client, clock } = this.#deps
-    const type = 'ConsistentStateFound'
     const next: ReconcileResult = { kind: 'after', delayMs: periodMs }
-    if (issues.length === 0 && isConditionTrue(claim, type)) return next
+    if (issues.length === 0 && isConditionTrue(claim, conditionType)) return next
     const condition: NewCondition =
       issues.length === 0
-        ? { type, status: 'True' }
-        : { type, status: 'False', reason: 'ConsistencyCheckFailed', message: issues.join('; ') }
+        ? { type: conditionType, status: 'True' }
+        : {
+            type: conditionType,
+            status: 'False',
+            reason: 'ConsistencyCheckFailed',
+            message: issues.join('; '),
+          }
     const before = ConditionSet.of(claim, nodeClaimConditions)
     const after = before.set(condition, clock.now())
     if (after === before) return next
+    const { conditions } = after
+    let outcome: 'written' | 'conflict' | 'gone' | undefined
     try {
-      await client.patch(
-        karpenterKinds.nodeClaim,
-        { name: claim.metadata.name },
-        { status: { conditions: after.conditions } },
-        { subresource: 'status', resourceVersion: claim.metadata.resourceVersion ?? '' },
-      )
-    } catch (error) {
-      // What was found must not wait ten minutes because somebody else wrote first.
-      this.#scannedMs.delete(claim.metadata.uid ?? '')
-      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
-      if (!isKubeError(error, 'notFound')) throw error
+      outcome = await patchStatus(client, karpenterKinds.nodeClaim, claim, { conditions })
+    } finally {
+      // Otherwise the condition would have to wait for the next check.
+      if (outcome !== 'written') this.#checkedMs.delete(claim.metadata.uid ?? '')
     }
-    return next
+    return outcome === 'conflict' ? { kind: 'backoff' } : next
   }
 
   #sweep(): void {
     const now = this.#deps.clock.now()
-    for (const [uid, atMs] of this.#scannedMs) {
+    for (const [uid, atMs] of this.#checkedMs) {
       if (atMs + periodMs > now) return
-      this.#scannedMs.delete(uid)
+      this.#checkedMs.delete(uid)
     }
   }
 }
 
-function isTold(claim: NodeClaim, issue: string): boolean {
-  return conditionOf(claim, 'ConsistentStateFound')?.message.includes(issue) === true
+function hasReported(claim: NodeClaim, issue: string): boolean {
+  return conditionOf(claim, conditionType)?.message.includes(issue) === true
 }
 
-/** Resources of which an initialized node has clearly less than its claim was told. */
-const shapeIssues = perObject((claim: NodeClaim) =>
-  perObject((node: Node): readonly string[] => issuesOf(node, claim)),
+/** Requested resources of which an initialized node has clearly less than its claim's status promises. */
+const shortages = perObject((claim: NodeClaim) =>
+  perObject((node: Node): readonly string[] => {
+    if (claim.metadata.deletionTimestamp !== undefined || !isConditionTrue(claim, 'Initialized')) return []
+    return Object.entries(claim.spec.resources?.requests ?? {}).flatMap(([name, requested]) => {
+      const promised = ownValue(claim.status?.capacity, name) ?? '0'
+      const found = ownValue(node.status?.capacity, name) ?? '0'
+      const expected = parseResource(name, promised)
+      if (parseResource(name, requested) === 0 || expected === 0) return []
+      const share = parseResource(name, found) / expected
+      if (share >= leastShare) return []
+      return [
+        `expected ${promised} of resource ${name}, but found ${found} (${(100 * share).toFixed(1)}% of expected)`,
+      ]
+    })
+  }),
 )
-
-function issuesOf(node: Node, claim: NodeClaim): readonly string[] {
-  if (claim.metadata.deletionTimestamp !== undefined || !isConditionTrue(claim, 'Initialized')) return []
-  return Object.entries(claim.spec.resources?.requests ?? {}).flatMap(([name, requested]) => {
-    const promised = ownValue(claim.status?.capacity, name) ?? '0'
-    const found = ownValue(node.status?.capacity, name) ?? '0'
-    const expected = parseResource(name, promised)
-    if (parseResource(name, requested) === 0 || expected === 0) return []
-    const share = parseResource(name, found) / expected
-    if (share >= leastShare) return []
-    return [
-      `expected ${promised} of resource ${name}, but found ${found} (${(100 * share).toFixed(1)}% of expected)`,
-    ]
-  })
-}

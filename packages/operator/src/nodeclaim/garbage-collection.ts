@@ -1,4 +1,3 @@
-/** `nodeclaim.garbagecollection`: deletes claims whose instance is gone (lifecycle.md 6). */
 import { conditionOf, isConditionTrue, labels, type NodeClaim } from '@tenon/api'
 import type { ReconcileResult } from '@tenon/kube'
 import {
@@ -19,18 +18,18 @@ import type { Kubernetes } from '../kubernetes.ts'
 import type { Settings } from '../settings.ts'
 
 interface Dependencies {
-  readonly kubernetes: Pick<Kubernetes<'nodeClaims' | 'nodePools'>, 'caches' | 'events'>
-  readonly state: Pick<ClusterState, 'isManaged' | 'nodeOf'>
-  readonly provider: Pick<CloudProvider, 'get' | 'list' | 'ownsProviderID' | 'readsOwnWrites'>
+  readonly kubernetes: Kubernetes
+  readonly state: ClusterState
+  readonly provider: CloudProvider
   readonly deleter: ClaimDeleter
   readonly sweep: SweepGuard
-  readonly clock: Pick<Clock, 'now'>
-  readonly settings: Pick<Settings, 'registrationTimeoutMs'>
+  readonly clock: Clock
+  readonly settings: Settings
   readonly logger: Logger
 }
 
 const periodMs = 2 * 60_000
-/** While Nodes are awaited of which the cloud can say for sure that they will not come. */
+/** While a claim waits for its Node, and an absent instance certainly does not exist. */
 const awaitingMs = 15_000
 const reason = 'NodeClaimSweepHeld'
 
@@ -38,19 +37,19 @@ const hasRegistered = perObject(
   (claim: NodeClaim) => isConditionTrue(claim, 'Registered') || wasRegistered(claim),
 )
 
-/** Holds back the deletion of claims when too many of them would go at once. */
+/** Holds deletions back if too many claims would be deleted at once. */
 export function claimSweepGuard(clock: Clock): SweepGuard {
   return new SweepGuard({ clock, name: 'nodeclaims', graceMs: 5 * 60_000 })
 }
 
 /**
- * Compares all claims with the instances of the cloud. No claim goes on the word of the list alone: the cloud is asked
- * for the instance of each one before.
+ * `nodeclaim.garbagecollection`: deletes claims whose instance is gone (lifecycle.md 6). An instance that is missing in
+ * the list of the cloud is asked for by its ID before its claim is deleted.
  */
 export class NodeClaimGarbageCollection implements SingletonSpec {
   readonly name = 'nodeclaim.garbagecollection'
   readonly #deps: Dependencies
-  /** Provider IDs that a list has shown: only of these an absence says something while their nodes start up. */
+  /** Provider IDs that a list has shown. A new instance may be missing in lists at first; one of these is not new. */
   #seen = new Set<string>()
 
   constructor(deps: Dependencies) {
@@ -59,14 +58,14 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
     const { deleter, kubernetes, state, sweep, provider, logger } = this.#deps
-    // Claims first: one launched between the two lists must not look as if it had no instance. A cache that is
-    // behind only knows of fewer launches.
+    // Claims before instances: a claim launched between the two lists would seem to have no instance.
     const claims = kubernetes.caches.nodeClaims
       .list()
       .filter((claim) => state.isManaged(claim) && (hasRegistered(claim) || this.#isAwaited(claim)))
     const instances = await provider.list(signal)
     const lost = new Map(this.#lost(claims, instances).map((claim) => [claim.metadata.name, claim]))
-    // A Node that has fallen silent, or was taken away after it had registered, bears the cloud out; without one there is only the cloud's word.
+    // If the Node is not Ready or was deleted, two sources agree. Otherwise the cloud is the only source, so a cloud
+    // that shows too little must not cost all claims: the sweep guard decides.
     const silent = new Set(
       [...lost]
         .filter(
@@ -80,7 +79,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
       [...lost.keys()].filter((name) => !silent.has(name)),
       claims.length,
     )
-    this.#tell(round, lost, claims.length)
+    this.#reportHeld(round, lost, claims.length)
     for (const name of [...silent, ...round.admitted]) {
       const claim = lost.get(name)
       if (claim === undefined || !(await this.#isGone(claim, signal))) continue
@@ -93,7 +92,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     return { kind: 'after', delayMs: claims.some((claim) => this.#isAwaited(claim)) ? awaitingMs : periodMs }
   }
 
-  /** Whether the instance of a claim that has not registered is in every answer of its cloud as long as it exists. */
+  /** Whether the claim waits for its Node, and lists of the cloud show its instance as long as it exists. */
   #isAwaited(claim: NodeClaim): boolean {
     return (
       this.#deps.provider.readsOwnWrites === true &&
@@ -115,14 +114,14 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
       const providerID = claim.status?.providerID ?? ''
       if (claim.metadata.deletionTimestamp !== undefined || alive.has(providerID)) return false
       if (!seen.has(providerID) && this.#isStarting(claim)) return false
-      // What denotes no instance cannot be asked for: whose an instance is, its labels say.
+      // An ID that is none of the provider's cannot be asked for; the labels of instances name their claim.
       if (!provider.ownsProviderID(providerID) && owners.has(claim.metadata.name)) return false
       const node = state.nodeOf(claim)
       return node === undefined || !isNodeReady(node)
     })
   }
 
-  /** Whether the cloud may not show the instance yet: reads lag behind launches. */
+  /** Whether lists may not show the instance yet: reads lag behind launches. */
   #isStarting(claim: NodeClaim): boolean {
     const { clock, settings } = this.#deps
     if (isConditionTrue(claim, 'Initialized')) return false
@@ -130,7 +129,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     return clock.now() - launchedMs < settings.registrationTimeoutMs
   }
 
-  /** The second witness. An instance that is on its way out already counts as gone. */
+  /** Asks for the one instance. An instance that is being deleted counts as gone. */
   async #isGone(claim: NodeClaim, signal: AbortSignal): Promise<boolean> {
     const { provider, logger } = this.#deps
     const providerID = claim.status?.providerID ?? ''
@@ -148,7 +147,7 @@ export class NodeClaimGarbageCollection implements SingletonSpec {
     return false
   }
 
-  #tell(round: SweepRound, lost: ReadonlyMap<string, NodeClaim>, present: number): void {
+  #reportHeld(round: SweepRound, lost: ReadonlyMap<string, NodeClaim>, present: number): void {
     if (round.held.length === 0) return
     const { kubernetes, logger } = this.#deps
     const { caches, events } = kubernetes

@@ -5,7 +5,7 @@ import { type InstanceType, labels, type NodeClaim, type NodePool } from '@tenon
 import { rfc3339, silentLogger, VirtualClock } from '@tenon/runtime'
 import { nodeClassKind, ObservedCluster } from '../state/observed-cluster.test-support.ts'
 import { NodeClaimConsistency } from './consistency.ts'
-import { InstanceTypeDrift } from './disruption/instance-type-drift.ts'
+import { InstanceTypeDrift } from './disruption-conditions.ts'
 
 function aClaim(index: number): NodeClaim {
   return {
@@ -57,7 +57,7 @@ test('the look at instance types costs the same for each claim, however many the
   const provider = { getInstanceTypes: () => Promise.resolve(types), wellKnownLabels: [] }
   await assertLinear(() => {
     const clock = new VirtualClock(Date.UTC(2026, 0, 1))
-    const drift = new InstanceTypeDrift({ clock, provider })
+    const drift = new InstanceTypeDrift(provider, clock)
     return async (claim) => {
       const reason = await drift.reasonFor(claim, {} as NodePool, new AbortController().signal)
       assert.equal(reason, undefined)

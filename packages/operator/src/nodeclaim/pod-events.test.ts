@@ -6,11 +6,12 @@ import { rfc3339 } from '@tenon/runtime'
 import { ObservedCluster } from '../state/observed-cluster.test-support.ts'
 import { ConsolidationPolicy } from '../disruption/policy.ts'
 import { defaultSettings } from '../settings.ts'
-import { PodEvents } from './pod-events.ts'
+import { notePodEvent, podEvents } from './pod-events.ts'
 
 /** What the API server answers to a write; nobody looks at it. */
 const unread = undefined as never
 const accepted: Promise<never> = Promise.resolve(unread)
+const { signal } = new AbortController()
 const seconds = 1000
 const minutes = 60 * seconds
 
@@ -63,13 +64,13 @@ async function writesAtStart(pod: (stampedMs: number) => Pod, isStamped = true):
       return accepted
     },
   }
-  const events = new PodEvents({ caches, state, clock, client })
+  const events = podEvents(client, caches, state, clock)
   cluster.see(pod(stampedMs), ...anInstance(isStamped ? rfc3339(stampedMs) : undefined))
   caches.pods.onChange((change) => {
-    assert.equal(events.note(change), 'node-a')
+    assert.equal(notePodEvent(change, caches, state, clock.now()), 'node-a')
   })
-  await events.reconcile('node-a')
-  await events.reconcile('node-a')
+  await events.reconcile('node-a', signal)
+  await events.reconcile('node-a', signal)
   const now = { status: { lastPodEventTime: rfc3339(clock.now()) } }
   assert.ok(patches.every((patch) => JSON.stringify(patch) === JSON.stringify(now)))
   return patches
@@ -163,9 +164,9 @@ async function writesForRested(
     metadata: { ...claim.metadata, resourceVersion: '7', labels: { [labels.nodePool]: 'general' } },
     status: { ...claim.status, conditions },
   } as NodeClaim)
-  const events = new PodEvents({ caches, state, clock, client })
-  assert.equal(events.note({ kind: 'added', object: aPod({}) }), 'node-a')
-  await events.reconcile('node-a')
+  const events = podEvents(client, caches, state, clock)
+  assert.equal(notePodEvent({ kind: 'added', object: aPod({}) }, caches, state, clock.now()), 'node-a')
+  await events.reconcile('node-a', signal)
   const now = { lastPodEventTime: rfc3339(clock.now()) }
   const left4 = ['Initialized', 'Launched', 'Ready', 'Registered'].map(condition)
   const both = [{ status: { ...now, conditions: left4 } }, { subresource: 'status', resourceVersion: '7' }]
@@ -192,13 +193,13 @@ test('while it cannot be written that a pod has left, its node is not at rest', 
   const { caches, state, clock } = cluster
   const written = Promise.withResolvers<never>()
   const client = { patch: () => written.promise }
-  const events = new PodEvents({ caches, state, clock, client })
+  const events = podEvents(client, caches, state, clock)
   const policy = new ConsolidationPolicy({ state, clock, settings: defaultSettings })
   const [node, bare] = anInstance(rfc3339(clock.now() - 30 * minutes))
   const claim = { ...bare, status: { ...bare.status, conditions: [condition('Consolidatable')] } }
   cluster.see(node, claim, aPod({ status: boundAt(clock.now() - 20 * minutes) }))
   caches.pods.onChange((change) => {
-    if (change.kind === 'updated') events.note(change)
+    if (change.kind === 'updated') notePodEvent(change, caches, state, clock.now())
   })
   assert.ok(policy.isAtRest({ node, claim }))
   cluster.see(
@@ -207,7 +208,7 @@ test('while it cannot be written that a pod has left, its node is not at rest', 
       status: boundAt(clock.now() - 20 * minutes),
     }),
   )
-  const reconciled = events.reconcile('node-a')
+  const reconciled = events.reconcile('node-a', signal)
   assert.ok(!policy.isAtRest({ node, claim }))
   written.resolve(unread)
   await reconciled
@@ -219,13 +220,13 @@ test('an event that needs no writing is over at once, and the node is looked at 
   const cluster = new ObservedCluster()
   const { caches, state, clock } = cluster
   const client = { patch: () => assert.fail('nothing is to be written') }
-  const events = new PodEvents({ caches, state, clock, client })
-  caches.pods.onChange((change) => void events.note(change))
+  const events = podEvents(client, caches, state, clock)
+  caches.pods.onChange((change) => void notePodEvent(change, caches, state, clock.now()))
   const nowMs = clock.now()
   cluster.see(...anInstance(rfc3339(nowMs)), aPod({ status: boundAt(nowMs + 5 * seconds) }))
   assert.ok(state.unnotedPodEvents.has('node-a'))
   const version = state.consolidation.read()
-  await events.reconcile('node-a')
+  await events.reconcile('node-a', signal)
   assert.ok(!state.unnotedPodEvents.has('node-a'))
   assert.notEqual(state.consolidation.read(), version)
 })
@@ -234,7 +235,6 @@ test('an event that needs no writing is over at once, and the node is looked at 
 function mayMoveAfterEnd(isMovedJob: boolean): boolean {
   const cluster = new ObservedCluster()
   const { caches, state, clock } = cluster
-  const events = new PodEvents({ caches, state, clock, client: { patch: () => accepted } })
   const ownerReferences = [
     { apiVersion: 'batch/v1', kind: 'Job', name: 'job', uid: 'job', controller: true as const },
   ]
@@ -243,7 +243,7 @@ function mayMoveAfterEnd(isMovedJob: boolean): boolean {
   state.recentlyFilledNodes.fill('a')
   if (isMovedJob) state.movedPods.move([running], true)
   caches.pods.onChange((change) => {
-    if (change.kind === 'updated') events.note(change)
+    if (change.kind === 'updated') notePodEvent(change, caches, state, clock.now())
   })
   cluster.see(aPod({ metadata: { ownerReferences, deletionTimestamp: rfc3339(clock.now()) } }))
   return state.recentlyFilledNodes.leftMs('a', clock.now(), 0) === 0

@@ -1,122 +1,116 @@
-/** `nodeclaim.podevents`: remembers when pods last came to or left a node (lifecycle.md 8). */
 import { karpenterKinds, type NodeClaim, type Pod } from '@tenon/api'
-import { type Change, done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { type Change, done, isKubeError, type KubeClient } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
-import { isDaemonPod, isTerminal, isTerminating } from '../state/pods/pods.ts'
-import { conditionsAfterPodEvent } from './disruption/disruption-conditions.ts'
-import type { ControllerSpec, Enqueue } from '../controller.ts'
+import type { ControllerSpec } from '../controller.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
-
-interface Dependencies {
-  readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Pick<Caches, 'nodePools' | 'nodes' | 'pods'>
-  readonly state: Pick<
-    ClusterState,
-    'claimOf' | 'consolidation' | 'movedPods' | 'recentlyFilledNodes' | 'unnotedPodEvents'
-  >
-  readonly clock: Clock
-}
+import { isDaemonPod, isTerminal, isTerminating } from '../state/pods/pods.ts'
+import { conditionsAfterPodEvent } from './disruption-conditions.ts'
 
 const leastGapMs = 10_000
 
-/** Follows the pods and stamps the claims of their nodes. */
-export class PodEvents implements ControllerSpec {
-  readonly name = 'nodeclaim.podevents'
-  readonly concurrency = { least: 1, most: 1 }
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  watch(enqueue: Enqueue): void {
-    this.#deps.caches.pods.onChange((change) => {
-      const node = this.note(change)
-      if (node !== undefined) enqueue(node)
-    })
-  }
-
-  /** @returns the node that is to be reconciled, if the change matters to one. */
-  note(change: Change<Pod>): string | undefined {
-    const { nodeName = '' } = change.object.spec
-    const { recentlyFilledNodes, movedPods } = this.#deps.state
-    // A workload may end because its pods were moved, as a Job does: that is no news to the decision that moved them.
-    if (isDeparture(change) && !movedPods.isMoved(change.object))
-      this.#ofNode(nodeName, (claim) => recentlyFilledNodes.loosen(claim))
-    if (!isPodEvent(change)) return undefined
-    // The scheduler need not put moved pods where room was found for them: they are left alone where they come to.
-    if (isArrival(change) && movedPods.isMoved(change.object))
-      this.#ofNode(nodeName, (claim) => recentlyFilledNodes.fill(claim))
-    const nowMs = this.#deps.clock.now()
-    const atMs = change.kind === 'added' ? (shownMs(change.object) ?? nowMs) : nowMs
-    const { unnotedPodEvents: unnoted } = this.#deps.state
-    unnoted.set(nodeName, Math.max(atMs, unnoted.get(nodeName) ?? 0))
-    return nodeName
-  }
-
-  /** @param note is told the name of the node's claim, if it has one. */
-  #ofNode(nodeName: string, note: (claim: string) => void): void {
-    const { caches, state } = this.#deps
-    const node = caches.nodes.get({ name: nodeName })
-    const claim = node === undefined ? undefined : state.claimOf(node)
-    if (claim !== undefined) note(claim.metadata.name)
-  }
-
-  /** @param nodeName the node of a pod that changed. */
-  async reconcile(nodeName: string): Promise<ReconcileResult> {
-    const { caches, state } = this.#deps
-    const unnoted = state.unnotedPodEvents
-    const atMs = unnoted.get(nodeName)
-    if (atMs === undefined) return done
-    const node = caches.nodes.get({ name: nodeName })
-    const claim = node === undefined ? undefined : state.claimOf(node)
-    const last = claim?.status?.lastPodEventTime
-    const isNoted = last !== undefined && atMs - Date.parse(last) < leastGapMs
-    if (claim !== undefined && !isNoted) await this.#stamp(claim)
-    if (unnoted.get(nodeName) === atMs) unnoted.delete(nodeName)
-    // No change of the claim will tell that the node may be looked at again.
-    if (isNoted) state.consolidation.bump()
-    return done
-  }
-
-  /**
-   * Notes that now is the time, and at once what follows for consolidation: two writes for each pod that comes
-   * would be most of what a busy cluster costs.
-   */
-  async #stamp(claim: NodeClaim): Promise<void> {
-    const lastPodEventTime = rfc3339(this.#deps.clock.now())
-    const conditions = conditionsAfterPodEvent(this.#deps.caches, claim)
-    const { resourceVersion } = claim.metadata
-    if (conditions !== undefined && resourceVersion !== undefined) {
-      const isWritten = await this.#write(claim, { lastPodEventTime, conditions }, resourceVersion)
-      if (isWritten) return
-    }
-    await this.#write(claim, { lastPodEventTime })
-  }
-
-  /** @returns false when the claim has changed since it had `resourceVersion`. */
-  async #write(claim: NodeClaim, status: object, resourceVersion?: string): Promise<boolean> {
-    try {
-      await this.#deps.client.patch(
-        karpenterKinds.nodeClaim,
-        { name: claim.metadata.name },
-        { status },
-        {
-          subresource: 'status',
-          isAnswerUnread: true,
-          ...(resourceVersion !== undefined && { resourceVersion }),
-        },
-      )
-    } catch (error) {
-      if (isKubeError(error, 'conflict') && resourceVersion !== undefined) return false
-      if (!isKubeError(error, 'notFound')) throw error
-    }
-    return true
+/** `nodeclaim.podevents`: writes when pods were last added to a node or left it (lifecycle.md 8). Its keys are Nodes. */
+export function podEvents(
+  client: Pick<KubeClient, 'patch'>,
+  caches: Caches,
+  state: ClusterState,
+  clock: Clock,
+): ControllerSpec {
+  return {
+    name: 'nodeclaim.podevents',
+    concurrency: { least: 1, most: 1 },
+    watch(enqueue) {
+      caches.pods.onChange((change) => {
+        const node = notePodEvent(change, caches, state, clock.now())
+        if (node !== undefined) enqueue(node)
+      })
+    },
+    async reconcile(nodeName) {
+      const { consolidation, unnotedPodEvents } = state
+      const atMs = unnotedPodEvents.get(nodeName)
+      if (atMs === undefined) return done
+      const claim = claimOfNode(caches, state, nodeName)
+      const last = claim?.status?.lastPodEventTime
+      const isNoted = last !== undefined && atMs - Date.parse(last) < leastGapMs
+      if (claim !== undefined && !isNoted) await stamp(client, caches, claim, clock.now())
+      if (unnotedPodEvents.get(nodeName) === atMs) unnotedPodEvents.delete(nodeName)
+      // No change of the claim triggers consolidation of the node.
+      if (isNoted) consolidation.bump()
+      return done
+    },
   }
 }
 
-/** Whether a change of a pod matters to its node: it was bound, ended, or began to end. */
+/** @returns the node to reconcile, if the change matters to one. */
+export function notePodEvent(
+  change: Change<Pod>,
+  caches: Caches,
+  state: ClusterState,
+  nowMs: number,
+): string | undefined {
+  const { nodeName = '' } = change.object.spec
+  const { movedPods, recentlyFilledNodes, unnotedPodEvents: unnoted } = state
+  // The end of a pod that a decision moved, such as of a Job's pod, is no reason to decide about its node again.
+  if (isDeparture(change) && !movedPods.isMoved(change.object)) {
+    const claim = claimOfNode(caches, state, nodeName)
+    if (claim !== undefined) recentlyFilledNodes.loosen(claim.metadata.name)
+  }
+  if (!isPodEvent(change)) return undefined
+  // The scheduler may put moved pods elsewhere than planned; they are not moved again at once.
+  if (isArrival(change) && movedPods.isMoved(change.object)) {
+    const claim = claimOfNode(caches, state, nodeName)
+    if (claim !== undefined) recentlyFilledNodes.fill(claim.metadata.name)
+  }
+  const atMs = change.kind === 'added' ? (lastEventMs(change.object) ?? nowMs) : nowMs
+  unnoted.set(nodeName, Math.max(atMs, unnoted.get(nodeName) ?? 0))
+  return nodeName
+}
+
+function claimOfNode(caches: Caches, state: ClusterState, name: string): NodeClaim | undefined {
+  const node = caches.nodes.get({ name })
+  return node === undefined ? undefined : state.claimOf(node)
+}
+
+/** Writes the time, and the conditions that follow from it in the same request: a busy cluster has many pod events. */
+async function stamp(
+  client: Pick<KubeClient, 'patch'>,
+  caches: Caches,
+  claim: NodeClaim,
+  nowMs: number,
+): Promise<void> {
+  const lastPodEventTime = rfc3339(nowMs)
+  const conditions = conditionsAfterPodEvent(caches, claim)
+  const { resourceVersion } = claim.metadata
+  if (conditions !== undefined && resourceVersion !== undefined) {
+    const isWritten = await write(client, claim, { lastPodEventTime, conditions }, resourceVersion)
+    if (isWritten) return
+  }
+  await write(client, claim, { lastPodEventTime })
+}
+
+/** @returns false if the claim has changed since `resourceVersion`. */
+async function write(
+  client: Pick<KubeClient, 'patch'>,
+  { metadata: { name } }: NodeClaim,
+  status: object,
+  resourceVersion?: string,
+): Promise<boolean> {
+  const lock = resourceVersion === undefined ? {} : { resourceVersion }
+  try {
+    await client.patch(
+      karpenterKinds.nodeClaim,
+      { name },
+      { status },
+      { subresource: 'status', isAnswerUnread: true, ...lock },
+    )
+  } catch (error) {
+    if (isKubeError(error, 'conflict') && resourceVersion !== undefined) return false
+    if (!isKubeError(error, 'notFound')) throw error
+  }
+  return true
+}
+
+/** Whether a pod was bound, ended, or began to terminate. */
 function isPodEvent(change: Change<Pod>): boolean {
   const pod = change.object
   if (pod.spec.nodeName === undefined || pod.spec.nodeName === '' || isDaemonPod(pod)) return false
@@ -130,7 +124,6 @@ function isPodEvent(change: Change<Pod>): boolean {
   )
 }
 
-/** Whether a pod event is that the pod has come to its node. */
 function isArrival(change: Change<Pod>): boolean {
   const pod = change.object
   if (isTerminal(pod) || isTerminating(pod)) return false
@@ -139,7 +132,6 @@ function isArrival(change: Change<Pod>): boolean {
   )
 }
 
-/** Whether a pod has ended, or begun to end, on a node. */
 function isDeparture(change: Change<Pod>): boolean {
   const pod = change.object
   if ((pod.spec.nodeName ?? '') === '' || isDaemonPod(pod)) return false
@@ -149,10 +141,10 @@ function isDeparture(change: Change<Pod>): boolean {
 }
 
 /**
- * When the pod was bound, ended or began to end, whichever is last, as far as it shows; so that a start,
- * which sees every pod for the first time, does not take what was noted long ago for news.
+ * When the pod was bound, ended or began to terminate, whichever is last; undefined if its status does not say. After a
+ * restart, every pod appears as added, and old events must not count as new ones.
  */
-function shownMs(pod: Pod): number | undefined {
+function lastEventMs(pod: Pod): number | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = pod.metadata
   const { conditions = [], startTime } = pod.status ?? {}
   const scheduled = conditions.find(({ type, status }) => type === 'PodScheduled' && status === 'True')

@@ -4,14 +4,14 @@ import { type CloudProvider, decorated, ProviderError } from '@tenon/provider'
 import type { Caches } from '../state/caches.ts'
 import { overlaidType, type PoolOverlays, type TypeOverlay } from '@tenon/engine'
 
-/** A provider beneath the overlays, and what puts them on it. */
 export interface OverlayLayer {
   readonly store: OverlayStore
+  /** Without overlays. */
   readonly provider: CloudProvider
   readonly overlays: Cache<NodeOverlay>
 }
 
-/** What keeps the overlays of a provider; undefined when NodeOverlays are not followed. */
+/** Undefined if NodeOverlays are not watched. */
 export function overlayLayer(
   { nodeOverlays: overlays }: Pick<Caches, 'nodeOverlays'>,
   provider: CloudProvider,
@@ -19,34 +19,25 @@ export function overlayLayer(
   return overlays === undefined ? undefined : { overlays, provider, store: new OverlayStore() }
 }
 
-/**
- * The provider with the overlays of `store` on what it lists. Listing rejects with `unevaluatedNodePool`
- * until the pool was evaluated.
- */
+/** The provider with the overlays of `store`. Listing rejects with `unevaluatedNodePool` until the pool was evaluated. */
 export function overlaidProvider(provider: CloudProvider, store: OverlayStore): CloudProvider {
   const getInstanceTypes: CloudProvider['getInstanceTypes'] = async (pool: NodePool, signal?: AbortSignal) =>
     store.overlaidTypes(pool, await provider.getInstanceTypes(pool, signal))
   return decorated(provider, { getInstanceTypes })
 }
 
-/** Holds the last evaluation; every pool is unevaluated before the first one. */
+/** The last evaluation. */
 class OverlayStore {
   #byPool: ReadonlyMap<string, PoolOverlays> = new Map()
-  /**
-   * Fresh objects for the same type and the same change would be taken for other types and be read, and
-   * sent between threads, again in every decision.
-   */
+  /** The same objects for the same overlays: decisions compile new types, and send them to their thread. */
   readonly #overlaid = new WeakMap<TypeOverlay, WeakMap<InstanceType, InstanceType>>()
 
-  /** Replaces everything at once; pools that are not among `byPool` become unevaluated. */
+  /** Pools that are not in `byPool` become unevaluated. */
   publish(byPool: ReadonlyMap<NodePool, PoolOverlays>): void {
     this.#byPool = new Map(Array.from(byPool, ([pool, overlays]) => [idOf(pool), overlays]))
   }
 
-  /**
-   * The pool's types with their overlays; those without one stay the same objects.
-   * @throws ProviderError `unevaluatedNodePool` before the pool was part of an evaluation.
-   */
+  /** @throws ProviderError `unevaluatedNodePool` before the pool was part of an evaluation. */
   overlaidTypes(pool: NodePool, types: readonly InstanceType[]): readonly InstanceType[] {
     const overlays = this.#byPool.get(idOf(pool))
     if (overlays === undefined) {
@@ -78,7 +69,7 @@ class OverlayStore {
   }
 }
 
-/** A pool that was deleted and made again is another one. */
+/** A pool that was deleted and created again is another one. */
 function idOf({ metadata }: NodePool): string {
   return metadata.uid ?? metadata.name
 }

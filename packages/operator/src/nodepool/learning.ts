@@ -1,69 +1,65 @@
-/**
- * `nodepool.learning`: keeps with a NodePool what its nodes have taught, for the next process, and tells of it: which
- * instance types are smaller than they say, and which nodes were launched in vain (reports.md 1).
- */
 import {
+  ConditionSet,
+  conditionOf,
   formatResources,
   type InstanceType,
-  isQuantity,
+  karpenterKinds,
+  type NewCondition,
   type NodePool,
-  ownValue,
   parseResources,
 } from '@tenon/api'
-import { done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import { done, type EventRecorder, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
-import { rfc3339 } from '@tenon/runtime'
-import { isUnreadable } from '../state/readable.ts'
-import type { Correction, LearnedCapacity } from '../state/nodes/learned-capacity.ts'
-import type { UselessNode } from '../state/nodes/node-evidence.ts'
-import type { LearningReport } from './learning-report.ts'
-import type { PoolMemory } from './pool-memory.ts'
-import { managedPool } from '../state/nodepools/managed-pool.ts'
+import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
+import type { CapacityLearning } from '../cloud/provider-layers.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
-import type { CapacityLearning } from '../cloud/corrected-provider.ts'
+import { nodePoolConditions } from '../state/conditions.ts'
+import { managedPool } from '../state/nodepools/managed-pool.ts'
+import type { Correction, LearnedCapacity } from '../state/nodes/learned-capacity.ts'
+import { type UselessNode, uselessText } from '../state/nodes/node-evidence.ts'
+import { isUnreadable } from '../state/readable.ts'
+import {
+  capacityAnnotation,
+  isCurrent,
+  storedNodes,
+  storedType,
+  type StoredType,
+  storedTypes,
+  uselessAnnotation,
+} from './learned-annotations.ts'
 
 interface Dependencies {
-  readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'evidence'>
-  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
   readonly learning: CapacityLearning
-  readonly memory: PoolMemory
-  readonly report: LearningReport
+  readonly events: EventRecorder
+  readonly clock: Clock
+  readonly logger: Logger
 }
 
-/** On NodePools, for the next process. */
-const capacityAnnotation = 'tenon.sh/learned-capacity'
-export const uselessAnnotation = 'tenon.sh/launched-in-vain'
-/** What is remembered ends without any event. */
+const conditionType = 'LaunchesServePods'
+/** What was learned expires without an event. */
 const periodMs = 5 * 60_000
-/** Bounds the annotations to some 50 kB. */
+/** Bounds the annotations to about 50 kB. */
 const most = 100
-
-/** A type that is smaller than it says, as a NodePool carries it. Amounts are quantities. */
-interface StoredType {
-  readonly type: string
-  readonly settings: string
-  readonly image: string
-  readonly launched: string
-  readonly capacity: Readonly<Record<string, string>>
-  readonly allocatable: Readonly<Record<string, string>>
-  /** When it is forgotten; absent while there are such instances. */
-  readonly until?: string
-}
-
-/** Nodes come by the dozen. */
+/** Many nodes may join at once. */
 const pauseMs = 1000
 
-/** Reconciles what one NodePool remembers. */
+/**
+ * `nodepool.learning`: reports what the nodes of a pool taught, and stores it for the next process: which instance types are
+ * smaller than their catalogue says, and which nodes did not serve the pods they were launched for (reports.md 1).
+ */
 export class NodePoolLearning implements ControllerSpec {
   readonly name = 'nodepool.learning'
   readonly concurrency = { least: 10, most: 1000 }
   readonly #deps: Dependencies
   readonly #restored = new Set<string>()
-  /** NodePools and types that were told of; the cache may not show yet what was written. */
-  readonly #told = new Set<string>()
+  /** Types that were reported, by NodePool; the cache may not show the annotation yet. */
+  readonly #reported = new Set<string>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -71,8 +67,8 @@ export class NodePoolLearning implements ControllerSpec {
 
   watch(enqueue: Enqueue): void {
     const { caches, state, learning } = this.#deps
-    // Before anything is decided.
-    for (const pool of caches.nodePools.list()) this.restore(pool)
+    // Before the first decision.
+    for (const pool of caches.nodePools.list()) this.#restore(pool)
     enqueueChanged(caches.nodePools, enqueue)
     state.evidence.changes.add(enqueue)
     learning.capacity.changes.add(() => {
@@ -84,25 +80,25 @@ export class NodePoolLearning implements ControllerSpec {
     const { learning } = this.#deps
     const pool = managedPool(this.#deps, name)
     if (pool === undefined || isUnreadable(pool)) return done
-    this.restore(pool)
+    this.#restore(pool)
     const isStored = pool.metadata.annotations?.[capacityAnnotation] !== undefined
     const types = isStored || learning.capacity.knowsInstances ? await this.#types(pool, signal) : undefined
     const stored = storedTypes(pool.metadata.annotations?.[capacityAnnotation])
     const kept = new Set(stored.map(({ type }) => type))
     const found = types && learning.capacity.lasting(pool, types, kept)
-    if (found !== undefined) await this.#remember(pool, stored, found.corrections)
+    if (found !== undefined) await this.#storeTypes(pool, stored, found.corrections)
     try {
-      await this.#judge(pool)
+      await this.#storeUselessNodes(pool)
     } catch (error) {
-      // An annotation that was just written may have made the pool another one than the cache shows.
+      // The pool has changed, perhaps because its annotation was just written.
       if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
       if (!isKubeError(error, 'notFound')) throw error
     }
     return { kind: 'after', delayMs: found?.recheckMs ?? periodMs }
   }
 
-  /** Takes up what the process before this one knew, once. */
-  restore(pool: NodePool): void {
+  /** Restores once what the process before this one knew. */
+  #restore(pool: NodePool): void {
     const { learning, state } = this.#deps
     const { uid = pool.metadata.name, annotations = {} } = pool.metadata
     if (this.#restored.has(uid)) return
@@ -125,92 +121,97 @@ export class NodePoolLearning implements ControllerSpec {
     try {
       return await this.#deps.learning.provider.getInstanceTypes(pool, signal)
     } catch (error) {
-      // Decisions tell of it, and nothing is forgotten for it.
+      // Decisions report it, and nothing is forgotten.
       if (!isProviderError(error)) throw error
       return undefined
     }
   }
 
-  async #remember(
+  async #storeTypes(
     pool: NodePool,
     before: readonly StoredType[],
     corrections: readonly Correction[],
   ): Promise<void> {
-    const { learning, memory } = this.#deps
+    const { learning } = this.#deps
     const settings = learning.capacity.settingsOf(pool.spec.template.spec.nodeClassRef)
     const now = corrections.slice(0, most).map((each) => storedType(each, settings))
-    if (!isCurrent(before, now)) await memory.annotate(pool, capacityAnnotation, now)
-    const told = new Set(before.map(({ type }) => type))
+    if (!isCurrent(before, now)) await this.#annotate(pool, capacityAnnotation, now)
+    const reported = new Set(before.map(({ type }) => type))
     for (const correction of corrections) {
       const key = `${pool.metadata.uid ?? ''}/${correction.type.name}`
-      if (told.has(correction.type.name) || this.#told.has(key)) continue
-      this.#told.add(key)
-      this.#deps.report.smaller(pool, correction.type.name, shortfallText(correction))
+      if (reported.has(correction.type.name) || this.#reported.has(key)) continue
+      this.#reported.add(key)
+      this.#reportSmaller(pool, correction)
     }
   }
 
-  async #judge(pool: NodePool): Promise<void> {
-    const { memory, state } = this.#deps
-    const { evidence } = state
+  async #storeUselessNodes(pool: NodePool): Promise<void> {
+    const { evidence } = this.#deps.state
     const { name } = pool.metadata
     const all = evidence.all().filter(({ nodePool }) => nodePool === name)
     const kept = all.toSorted((a, b) => b.atMs - a.atMs).slice(0, most)
     const text = kept.length === 0 ? undefined : JSON.stringify(kept)
     if (text !== pool.metadata.annotations?.[uselessAnnotation])
-      await memory.annotate(pool, uselessAnnotation, kept)
-    await memory.tell(
+      await this.#annotate(pool, uselessAnnotation, kept)
+    await this.#storeCondition(
       pool,
-      kept.filter((entry) => this.#counts(entry)),
+      kept.filter(({ workload }) => evidence.isAwaited(workload)),
     )
   }
 
-  /** Whether pods still wait because of it. */
-  #counts({ workload }: UselessNode): boolean {
-    return this.#deps.state.evidence.isAwaited(workload)
+  /** @param useless nodes that pods are still pending for. @throws KubeError if the pool has changed, or is gone. */
+  async #storeCondition(pool: NodePool, useless: readonly UselessNode[]): Promise<void> {
+    const { client, clock } = this.#deps
+    const { name, resourceVersion = '' } = pool.metadata
+    const stored = conditionOf(pool, conditionType)
+    if (useless.length === 0 && stored === undefined) return
+    const message = useless
+      .slice(0, 3)
+      .map((each) => uselessText(each))
+      .join('; ')
+      .slice(0, 2000)
+    const wanted: NewCondition =
+      useless.length === 0
+        ? { type: conditionType, status: 'True' }
+        : { type: conditionType, status: 'False', reason: 'NodeRefused', message }
+    const isSame = wanted.status === stored?.status && (wanted.message ?? '') === (stored.message ?? '')
+    if (isSame) return
+    const { conditions } = ConditionSet.of(pool, nodePoolConditions).set(wanted, clock.now())
+    await client.patch(
+      karpenterKinds.nodePool,
+      { name },
+      { status: { conditions } },
+      { subresource: 'status', resourceVersion },
+    )
   }
-}
 
-function storedType({ type, figures, shortfall, untilMs }: Correction, settings: string): StoredType {
-  const founds = (amounts: Correction['shortfall']['capacity']) =>
-    formatResources(Object.fromEntries(Object.entries(amounts).map(([name, { found }]) => [name, found])))
-  return {
-    type: type.name,
-    settings,
-    image: figures.image,
-    launched: rfc3339(figures.launchedMs),
-    capacity: founds(shortfall.capacity),
-    allocatable: founds(shortfall.allocatable),
-    ...(untilMs !== undefined && { until: rfc3339(untilMs) }),
+  async #annotate(pool: NodePool, key: string, list: readonly object[]): Promise<void> {
+    const value = list.length === 0 ? null : JSON.stringify(list)
+    const patch = { metadata: { annotations: { [key]: value } } }
+    try {
+      await this.#deps.client.patch(karpenterKinds.nodePool, { name: pool.metadata.name }, patch)
+    } catch (error) {
+      if (!isKubeError(error, 'notFound')) throw error
+    }
   }
-}
 
-/** Whether what is stored will do: instances of a type differ by a little, which is not worth a write each. */
-function isCurrent(before: readonly StoredType[], now: readonly StoredType[]): boolean {
-  return (
-    before.length === now.length &&
-    now.every((each, i) => {
-      const stored = before[i]
-      return (
-        stored?.type === each.type &&
-        stored.settings === each.settings &&
-        stored.image === each.image &&
-        stored.until === each.until &&
-        isClose(stored.capacity, each.capacity) &&
-        isClose(stored.allocatable, each.allocatable)
-      )
+  #reportSmaller(pool: NodePool, correction: Correction): void {
+    const { events, logger } = this.#deps
+    const type = correction.type.name
+    const found = shortfallText(correction)
+    logger.warn('instance type is smaller than its catalogue says', {
+      NodePool: { name: pool.metadata.name },
+      'instance-type': type,
+      found,
     })
-  )
-}
-
-const tolerance = 0.002
-
-function isClose(a: StoredType['capacity'], b: StoredType['capacity']): boolean {
-  const [one, other] = [parseResources(a), parseResources(b)]
-  const names = new Set([...Object.keys(one), ...Object.keys(other)])
-  return [...names].every((name) => {
-    const [x = 0, y = 0] = [ownValue(one, name), ownValue(other, name)]
-    return Math.abs(x - y) <= tolerance * Math.max(x, y)
-  })
+    events.record({
+      object: pool,
+      type: 'Warning',
+      reason: 'InstanceTypeSmaller',
+      message: `Nodes of instance type ${type} have ${found}; decisions use this from now on`,
+      dedupe: [pool.metadata.uid ?? '', type],
+    })
+  }
 }
 
 /** `memory 3.8Gi instead of 4Gi (allocatable 3.4Gi instead of 3.6Gi)`. */
@@ -229,58 +230,7 @@ function shortfallText({ shortfall }: Pick<Correction, 'shortfall'>): string {
   return allocatable === '' ? capacity : `${capacity} (allocatable ${allocatable})`
 }
 
-/** What an annotation says; nothing of what cannot be read, which anybody may have written. */
-function storedTypes(text: string | undefined): readonly StoredType[] {
-  return listIn(text).filter(isStoredType)
-}
-
-/** Nodes that proved useless, as the annotation of a NodePool names them. */
-export function storedNodes(text: string | undefined): readonly UselessNode[] {
-  return listIn(text).filter(isUselessNode)
-}
-
-function listIn(text: string | undefined): readonly unknown[] {
-  if (text === undefined) return []
-  try {
-    const value: unknown = JSON.parse(text)
-    return Array.isArray(value) ? (value as readonly unknown[]) : []
-  } catch (error) {
-    if (error instanceof SyntaxError) return []
-    throw error
-  }
-}
-
-function isStoredType(value: unknown): value is StoredType {
-  const { capacity, allocatable, ...rest } = fieldsOf(value)
-  const texts = [rest['type'], rest['settings'], rest['image'], rest['launched']]
-  return (
-    texts.every((each) => typeof each === 'string') &&
-    ['undefined', 'string'].includes(typeof rest['until']) &&
-    areQuantities(capacity) &&
-    areQuantities(allocatable)
-  )
-}
-
-function isUselessNode(value: unknown): value is UselessNode {
-  const fields = fieldsOf(value)
-  const texts = ['workload', 'nodePool', 'node', 'claim', 'pod', 'words', 'ground']
-  const numbers = ['failures', 'atMs', 'untilMs']
-  return (
-    texts.every((name) => typeof ownValue(fields, name) === 'string') &&
-    numbers.every((name) => Number.isFinite(ownValue(fields, name))) &&
-    (fields['cause'] === 'unused' || fields['cause'] === 'refused')
-  )
-}
-
-function areQuantities(value: unknown): boolean {
-  return Object.values(fieldsOf(value)).every((each) => typeof each === 'string' && isQuantity(each))
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? { ...value } : {}
-}
-
-/** Where corrections are shown to people. */
+/** For `/debug/offerings`. */
 export function correctionsShown(
   capacity: LearnedCapacity,
   pool: NodePool,

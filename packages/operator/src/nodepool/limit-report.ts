@@ -1,4 +1,3 @@
-/** Tells of NodePools that may not grow although they should. */
 import type { NodePool } from '@tenon/api'
 import type { Logger } from '@tenon/runtime'
 import type { Kubernetes } from '../kubernetes.ts'
@@ -6,14 +5,14 @@ import { policyOf, type Settings } from '../settings.ts'
 
 interface Dependencies {
   readonly kubernetes: Pick<Kubernetes<'nodePools'>, 'caches' | 'events'>
-  readonly settings: Pick<Settings, 'compatibility'>
+  readonly settings: Settings
   readonly logger: Logger
 }
 
-/** What to do where `limits.nodes` keeps drifted nodes. */
 export const nodeLimitRemedy = 'raise limits.nodes by one or more'
 const dedupeTtlMs = 5 * 60_000
 
+/** Reports NodePools whose limits do not allow a node that is needed. */
 export class LimitReport {
   readonly #deps: Dependencies
 
@@ -21,7 +20,6 @@ export class LimitReport {
     this.#deps = deps
   }
 
-  /** Tells that a pool has reached its limits; not where Karpenter would be silent. */
   reached(pool: NodePool, consequence: string): void {
     const { kubernetes, settings } = this.#deps
     if (!policyOf(settings).reportsLimits) return
@@ -35,13 +33,12 @@ export class LimitReport {
     })
   }
 
-  /** As {@link reached}, by name; of a NodePool that is gone nothing is told. */
   reachedBy(name: string, consequence: string): void {
     const pool = this.#deps.kubernetes.caches.nodePools.get({ name })
     if (pool !== undefined) this.reached(pool, consequence)
   }
 
-  /** The same of a static NodePool, which is limited in its number of nodes. */
+  /** Of a static NodePool. */
   ofNodes(
     pool: NodePool,
     figures: { readonly nodes: number; readonly replicas: number; readonly limit: number },

@@ -1,6 +1,3 @@
-/** `nodepool.readiness` and `nodepool.validation`: whether a pool may launch (api.md 3.6, 8.2). */
-import type { Clock } from '@tenon/runtime'
-import type { CloudProvider, PoolRules } from '@tenon/provider'
 import {
   type Condition,
   ConditionSet,
@@ -8,64 +5,49 @@ import {
   karpenterKinds,
   type NewCondition,
   type NodeClass,
+  sameCondition,
 } from '@tenon/api'
-import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { done, type KubeClient } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
+import type { Clock } from '@tenon/runtime'
+import { type ControllerSpec, enqueueChanged } from '../controller.ts'
+import { patchStatus } from '../patch-status.ts'
+import type { Caches } from '../state/caches.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
 import { enqueuePoolsOfClasses, managedPool, nodeClassOf } from '../state/nodepools/managed-pool.ts'
-import { isUnreadable } from '../state/readable.ts'
 import { validatePool } from '../state/nodepools/pool-problems.ts'
-import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
-import type { Caches } from '../state/caches.ts'
+import { isUnreadable } from '../state/readable.ts'
 
-interface Dependencies {
-  readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Pick<Caches, 'nodeClasses' | 'nodePools'>
-  readonly provider: PoolRules & Pick<CloudProvider, 'nodeClasses'>
-  readonly clock: Clock
-}
-
-/** Reconciles the conditions of one NodePool. */
-export class NodePoolReadiness implements ControllerSpec {
-  readonly name = 'nodepool.readiness'
-  readonly concurrency = { least: 10, most: 1000 }
-  readonly #deps: Dependencies
-
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-  }
-
-  watch(enqueue: Enqueue): void {
-    const { caches } = this.#deps
-    enqueueChanged(caches.nodePools, enqueue)
-    enqueuePoolsOfClasses(caches, enqueue)
-  }
-
-  async reconcile(name: string): Promise<ReconcileResult> {
-    const { clock, client, provider } = this.#deps
-    const pool = managedPool(this.#deps, name)
-    // Conditions that cannot be read cannot be told from those that are to be written.
-    if (pool === undefined || (isUnreadable(pool) && pool.status === undefined)) return done
-    const before = ConditionSet.of(pool, nodePoolConditions)
-    const problems = validatePool(pool, provider)
-    const after = before
-      .set(validationCondition(problems), clock.now())
-      .set(nodeClassCondition(nodeClassOf(this.#deps.caches, pool)), clock.now())
-    const isStored = after.conditions.every((condition) =>
-      isSame(condition, conditionOf(pool, condition.type)),
-    )
-    if (isStored) return done
-    try {
-      await client.patch(
-        karpenterKinds.nodePool,
-        { name },
-        { status: { conditions: after.conditions } },
-        { subresource: 'status', resourceVersion: pool.metadata.resourceVersion ?? '' },
-      )
-    } catch (error) {
-      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
-      if (!isKubeError(error, 'notFound')) throw error
-    }
-    return done
+/** `nodepool.readiness` and `nodepool.validation`: keeps the conditions that say whether a pool may launch (api.md 3.6, 8.2). */
+export function nodePoolReadiness(
+  client: KubeClient,
+  caches: Caches,
+  provider: CloudProvider,
+  clock: Clock,
+): ControllerSpec {
+  return {
+    name: 'nodepool.readiness',
+    concurrency: { least: 10, most: 1000 },
+    watch(enqueue) {
+      enqueueChanged(caches.nodePools, enqueue)
+      enqueuePoolsOfClasses(caches, enqueue)
+    },
+    async reconcile(name) {
+      const pool = managedPool({ caches, provider }, name)
+      // Unreadable conditions cannot be compared with those to write.
+      if (pool === undefined || (isUnreadable(pool) && pool.status === undefined)) return done
+      const now = clock.now()
+      const { conditions } = ConditionSet.of(pool, nodePoolConditions)
+        .set(validationCondition(validatePool(pool, provider)), now)
+        .set(nodeClassCondition(nodeClassOf(caches, pool)), now)
+      const isStored = conditions.every((condition) => {
+        const stored = conditionOf(pool, condition.type)
+        return stored !== undefined && sameCondition(condition, stored)
+      })
+      if (isStored) return done
+      const outcome = await patchStatus(client, karpenterKinds.nodePool, pool, { conditions })
+      return outcome === 'conflict' ? { kind: 'backoff' } : done
+    },
   }
 }
 
@@ -106,19 +88,10 @@ function nodeClassCondition(nodeClass: NodeClass | undefined): NewCondition {
   return { type, status: 'True' }
 }
 
-/** What the class says, and the reasons of the conditions that it names. */
+/** The message of condition Ready, and those of the conditions that it names. */
 function unreadyMessage(nodeClass: NodeClass, ready: Condition): string {
   const reasons = (nodeClass.status?.conditions ?? []).filter(
     ({ type, status, message }) => status !== 'True' && message !== '' && ready.message.includes(`${type}=`),
   )
   return [ready.message, ...reasons.map(({ message }) => message)].join('; ')
-}
-
-function isSame(a: Condition, b: Condition | undefined): boolean {
-  return (
-    a.status === b?.status &&
-    a.reason === b.reason &&
-    a.message === b.message &&
-    a.observedGeneration === b.observedGeneration
-  )
 }

@@ -1,4 +1,3 @@
-/** `nodepool.registrationhealth`: keeps condition NodeRegistrationHealthy (lifecycle.md 3.6, cluster-state.md 17.3). */
 import type { Clock } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
 import {
@@ -9,7 +8,8 @@ import {
   type NewCondition,
   type NodePool,
 } from '@tenon/api'
-import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { done, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { patchStatus } from '../patch-status.ts'
 import { isUnreadable } from '../state/readable.ts'
 import { type Caches, indexes } from '../state/caches.ts'
 import { registrationHealthy } from '../state/nodepools/registration-health.ts'
@@ -19,10 +19,10 @@ import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller
 import type { ClusterState } from '../state/cluster-state.ts'
 
 interface Dependencies {
-  readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Pick<Caches, 'nodeClaims' | 'nodeClasses' | 'nodePools'>
-  readonly state: Pick<ClusterState, 'registrationHealth'>
-  readonly provider: Pick<CloudProvider, 'nodeClasses'>
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
   readonly clock: Clock
 }
 
@@ -33,7 +33,7 @@ const awaiting: NewCondition = {
   message: 'object is awaiting reconciliation',
 }
 
-/** Reconciles the registration health of one NodePool. */
+/** `nodepool.registrationhealth`: keeps condition NodeRegistrationHealthy (lifecycle.md 3.6, cluster-state.md 17.3). */
 export class NodePoolRegistrationHealth implements ControllerSpec {
   readonly name = 'nodepool.registrationhealth'
   readonly concurrency = { least: 10, most: 1000 }
@@ -59,45 +59,37 @@ export class NodePoolRegistrationHealth implements ControllerSpec {
     if (pool === undefined || nodeClass === undefined || isUnreadable(pool)) return done
     const nodeClassGeneration = nodeClass.metadata.generation ?? 0
     const isStale = isOutdated(pool, nodeClassGeneration)
-    if (!isStale) this.#recordUntold(pool)
+    if (!isStale) this.#recordMissed(pool)
     const wanted = isStale ? awaiting : state.registrationHealth.verdictOn(pool)
     if (wanted === undefined) return done
     if (!isStale && wanted.status === conditionOf(pool, registrationHealthy)?.status) return done
     const { conditions } = ConditionSet.of(pool, nodePoolConditions).set(wanted, clock.now())
-    try {
-      await client.patch(
-        karpenterKinds.nodePool,
-        { name },
-        { status: { conditions, nodeClassObservedGeneration: nodeClassGeneration } },
-        { subresource: 'status', resourceVersion: pool.metadata.resourceVersion ?? '' },
-      )
-    } catch (error) {
-      if (isKubeError(error, 'conflict')) return { kind: 'backoff' }
-      if (!isKubeError(error, 'notFound')) throw error
-    }
+    const status = { conditions, nodeClassObservedGeneration: nodeClassGeneration }
+    const outcome = await patchStatus(client, karpenterKinds.nodePool, pool, status)
+    if (outcome === 'conflict') return { kind: 'backoff' }
     if (isStale) state.registrationHealth.reset(pool)
     return done
   }
 
   /**
-   * A process may have died between a claim's registration and what the pool was to be told of it:
-   * while the pool knows nothing, a claim that registered since it began to know nothing speaks for it.
+   * The process may have ended after the registration of a claim and before this condition was written. If the condition is
+   * Unknown, claims that registered since then, and before this process began, count.
    */
-  #recordUntold(pool: NodePool): void {
+  #recordMissed(pool: NodePool): void {
     const { caches, state } = this.#deps
     const condition = conditionOf(pool, registrationHealthy)
     if (condition?.status !== 'Unknown' || state.registrationHealth.verdictOn(pool) !== undefined) return
     const sinceMs = Date.parse(condition.lastTransitionTime)
     for (const claim of caches.nodeClaims.byIndex(indexes.byNodePool, pool.metadata.name)) {
       const atMs = Date.parse(conditionOf(claim, 'Registered')?.lastTransitionTime ?? '')
-      const isUntold = isConditionTrue(claim, 'Registered') && atMs >= sinceMs && atMs <= this.#startedMs
-      if (isUntold) state.registrationHealth.record(claim)
+      const isMissed = isConditionTrue(claim, 'Registered') && atMs >= sinceMs && atMs <= this.#startedMs
+      if (isMissed) state.registrationHealth.record(claim)
       if (state.registrationHealth.verdictOn(pool) !== undefined) return
     }
   }
 }
 
-/** Whether what is known was learnt with another pool specification or node class. */
+/** Whether the condition is about an older version of the pool or its node class. */
 function isOutdated(pool: NodePool, nodeClassGeneration: number): boolean {
   const condition = conditionOf(pool, registrationHealthy)
   return (

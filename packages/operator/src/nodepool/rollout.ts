@@ -1,7 +1,7 @@
-/** `nodepool.rollout`: says on a NodePool that its drifted nodes are not replaced for now (reports.md 5). */
 import type { CloudProvider } from '@tenon/provider'
 import { ConditionSet, conditionOf, karpenterKinds, type NewCondition, type NodePool } from '@tenon/api'
-import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { done, type KubeClient, type ReconcileResult } from '@tenon/kube'
+import { patchStatus } from '../patch-status.ts'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import { isUnreadable } from '../state/readable.ts'
 import { nodePoolConditions } from '../state/conditions.ts'
@@ -13,27 +13,30 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
 interface Dependencies {
-  readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Pick<Caches, 'nodePools'>
-  readonly state: Pick<ClusterState, 'rollouts'>
-  readonly provider: Pick<CloudProvider, 'nodeClasses'>
-  readonly metrics: Pick<Metrics, 'rolloutsPaused'>
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly metrics: Metrics
   readonly clock: Clock
 }
 
 const conditionType = 'RolloutHealthy'
 const pausedReason = 'ReplacementDrifted'
-/** Ends of a pause that lie closer together are the same one. */
+/** Computed ends of the same pause differ by less. */
 const toleranceMs = 5000
 
-/** Reconciles condition `RolloutHealthy` of one NodePool, which is there once a replacement was drifted itself, or a limit has no room for one. */
+/**
+ * `nodepool.rollout`: keeps condition RolloutHealthy, which says why drifted nodes are not replaced for now: a replacement was
+ * drifted itself, or a limit allows none (reports.md 5).
+ */
 export class NodePoolRollout implements ControllerSpec {
   readonly name = 'nodepool.rollout'
   readonly concurrency = { least: 10, most: 1000 }
   readonly #deps: Dependencies
-  /** UIDs of NodePools whose condition was read once: it tells of pauses that an earlier process began. */
+  /** UIDs of NodePools whose condition was read, which stores pauses across restarts. */
   readonly #restored = new Set<string>()
-  /** When pauses end, by NodePool, as it was told; Unix milliseconds. */
+  /** When pauses end, by NodePool, as written in the condition; Unix milliseconds. */
   readonly #endsMs = new Map<string, number>()
 
   constructor(deps: Dependencies) {
@@ -59,8 +62,7 @@ export class NodePoolRollout implements ControllerSpec {
     metrics.rolloutsPaused.set({ nodepool: name }, leftMs > 0 ? 1 : 0)
     const limit = state.rollouts.limitOf(name)
     const wanted = leftMs > 0 ? this.#paused(name, leftMs) : limit === undefined ? healthy : limited(limit)
-    const isStored = await this.#tell(pool, wanted)
-    if (!isStored) return { kind: 'backoff' }
+    if ((await this.#store(pool, wanted)) === 'conflict') return { kind: 'backoff' }
     const againMs = leftMs > 0 ? leftMs : (limit?.leftMs ?? 0)
     return againMs > 0 ? { kind: 'after', delayMs: againMs } : done
   }
@@ -74,33 +76,19 @@ export class NodePoolRollout implements ControllerSpec {
     this.#deps.state.rollouts.restore(name, Date.parse(stored.lastTransitionTime))
   }
 
-  /** @returns false when the NodePool has changed meanwhile. */
-  async #tell(pool: NodePool, wanted: NewCondition): Promise<boolean> {
+  async #store(pool: NodePool, wanted: NewCondition): Promise<'unchanged' | 'written' | 'conflict' | 'gone'> {
     const { client, clock } = this.#deps
-    const { name } = pool.metadata
     const stored = conditionOf(pool, conditionType)
-    if (wanted === healthy && (stored === undefined || stored.status === 'True')) return true
-    if (wanted.status === stored?.status && wanted.message === stored.message) return true
+    if (wanted === healthy && (stored === undefined || stored.status === 'True')) return 'unchanged'
+    if (wanted.status === stored?.status && wanted.message === stored.message) return 'unchanged'
     const { conditions } = ConditionSet.of(pool, nodePoolConditions).set(wanted, clock.now())
-    try {
-      await client.patch(
-        karpenterKinds.nodePool,
-        { name },
-        { status: { conditions } },
-        { subresource: 'status', resourceVersion: pool.metadata.resourceVersion ?? '' },
-      )
-      return true
-    } catch (error) {
-      if (isKubeError(error, 'conflict')) return false
-      if (!isKubeError(error, 'notFound')) throw error
-      return true
-    }
+    return await patchStatus(client, karpenterKinds.nodePool, pool, { conditions })
   }
 
   #paused(name: string, leftMs: number): NewCondition {
-    const told = this.#endsMs.get(name) ?? 0
-    const now = this.#deps.clock.now() + leftMs
-    const endMs = Math.abs(now - told) < toleranceMs ? told : now
+    const written = this.#endsMs.get(name) ?? 0
+    const computed = this.#deps.clock.now() + leftMs
+    const endMs = Math.abs(computed - written) < toleranceMs ? written : computed
     this.#endsMs.set(name, endMs)
     return {
       type: conditionType,

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type HttpHandler, readText } from '@tenon/runtime'
-import { probesHandler } from './probes.ts'
-import { crdProblem } from './crd.ts'
+import { crdProblem, probesHandler } from './probes.ts'
 
 /** An operator as probes see it. */
 function stage() {

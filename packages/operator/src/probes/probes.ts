@@ -1,6 +1,14 @@
-/** `/metrics`, what can be looked at under `/debug`, `/healthz` and `/readyz` (operations.md 5). */
-import { ownValue } from '@tenon/api'
-import { type HttpHandler, type HttpResponse, inTurns, jsonParts, oneChunk } from '@tenon/runtime'
+/** `/metrics`, pages under `/debug`, `/healthz` and `/readyz` (operations.md 5). */
+import { apiVersionOf, karpenterKinds, ownValue } from '@tenon/api'
+import {
+  type HttpHandler,
+  type HttpResponse,
+  inTurns,
+  jsonParts,
+  oneChunk,
+  readText,
+  type Transport,
+} from '@tenon/runtime'
 import { shortened } from '../text.ts'
 import { journalPage } from '../journal/journal-page.ts'
 import { scrapeResponse } from '../metrics/metrics-registry.ts'
@@ -11,7 +19,7 @@ type Page = (
   signal?: AbortSignal,
 ) => Promise<HttpResponse> | HttpResponse
 
-/** Answers scrapes: `/metrics` and nothing else. */
+/** Serves `/metrics` only. */
 export function scrapeHandler(operator: Pick<Operator, 'metrics'>): HttpHandler {
   return async (request) =>
     pathOf(request.path) === '/metrics'
@@ -20,11 +28,11 @@ export function scrapeHandler(operator: Pick<Operator, 'metrics'>): HttpHandler 
 }
 
 /**
- * Answers scrapes, and what only the owner of the process may see. As JSON, `/debug/drains` tells what each drain waits for,
- * `/debug/decisions` why each node is still there, `/debug/offerings` what launches avoid because it had no
- * capacity and which instance types are smaller than they say, and `/debug/waiting` what decisions wait for, or go on without. `/debug/journal` is
- * the journal as JSON lines, and `/debug/prices` what each NodeClaim's instance costs an hour.
- * @param others answers other paths; without it there are none.
+ * Serves `/metrics` and debug pages, which only the owner of the process may see. As JSON: `/debug/drains` has what each drain
+ * waits for, `/debug/decisions` why each node is still there, `/debug/offerings` what launches avoid and which instance types are
+ * smaller than they say, `/debug/waiting` what decisions wait for or ignore, `/debug/prices` the price of each NodeClaim.
+ * `/debug/journal` is the journal as JSON lines.
+ * @param others serves other paths.
  */
 export function metricsHandler(operator: Operator, others: HttpHandler = notFound): HttpHandler {
   const pages: Readonly<Record<string, Page>> = {
@@ -44,27 +52,20 @@ export function metricsHandler(operator: Operator, others: HttpHandler = notFoun
   }
 }
 
-/** Of an operator, what probes ask. */
 type Probed = Pick<Operator, 'blockage' | 'synced' | 'waitingFor'>
 
 export interface ProbeOptions {
-  /**
-   * Why NodePools and NodeClaims are not served, or nothing when they are. Without it they count as served
-   * once they were listed.
-   */
+  /** Why NodePools and NodeClaims are not served; undefined if they are. By default, they are once they were listed. */
   readonly crdProblem?: (signal?: AbortSignal) => Promise<string | undefined>
 }
 
-/**
- * Answers liveness and readiness probes. Beyond what Karpenter checks, `state` says in a listing what
- * decisions wait for: that alone makes nobody less ready.
- */
+/** Serves liveness and readiness probes. Check `state`, which Karpenter has not, says what decisions wait for; it never fails. */
 export function probesHandler(operator: Probed, options: ProbeOptions = {}): HttpHandler {
-  const crdProblem = options.crdProblem ?? (() => Promise.resolve(unlistedCrds(operator)))
+  const checkCrds = options.crdProblem ?? (() => Promise.resolve(unlistedCrds(operator)))
   const healthz: readonly Check[] = [{ name: 'healthz', run: alwaysOk }]
   const readyz: readonly Check[] = [
-    { name: 'crd', run: crdProblem },
-    { name: 'manager', run: (signal) => unsynced(operator, crdProblem, signal) },
+    { name: 'crd', run: checkCrds },
+    { name: 'manager', run: (signal) => unsynced(operator, checkCrds, signal) },
     { name: 'readyz', run: alwaysOk },
     { name: 'state', run: alwaysOk, remark: () => stateRemark(operator) },
   ]
@@ -84,20 +85,20 @@ function unlistedCrds(operator: Probed): string | undefined {
   return missing.length === 0 ? undefined : `not listed yet: ${missing.join(', ')}`
 }
 
-/** Waits until all caches are filled, unless that cannot be without the definitions. */
+/** Waits until all caches are filled. Without the CRDs, they never will be. */
 async function unsynced(
   operator: Probed,
-  crdProblem: () => Promise<string | undefined>,
+  checkCrds: () => Promise<string | undefined>,
   signal: AbortSignal | undefined,
 ): Promise<string | undefined> {
   const waiting = () => `waiting for ${operator.waitingFor.join(', ')}`
   if (operator.waitingFor.length === 0) return undefined
-  if ((await crdProblem()) !== undefined) return waiting()
+  if ((await checkCrds()) !== undefined) return waiting()
   try {
     await operator.synced(signal)
     return undefined
   } catch {
-    // Only the end of the request ends the waiting.
+    // The request has ended.
     return waiting()
   }
 }
@@ -122,7 +123,7 @@ function notFound(_request: unknown): Promise<HttpResponse> {
   })
 }
 
-/** An item of a list stands on a line of its own; decisions go on while thousands are written. */
+/** A line for each item of a list. Written in turns: decisions go on while thousands are written. */
 function json(value: Readonly<Record<string, unknown>>): HttpResponse {
   return {
     status: 200,
@@ -138,23 +139,23 @@ function* linesOf(value: Readonly<Record<string, unknown>>): Generator<string, v
 
 interface Check {
   readonly name: string
-  /** Answers why it fails, or nothing. Must not reject. */
+  /** @returns why it fails; undefined if it does not. Must not reject. */
   readonly run: (signal?: AbortSignal) => Promise<string | undefined>
-  /** Put behind `ok` in listings. */
+  /** Follows `ok` in listings. */
   readonly remark?: () => string
 }
 
 interface ChecksQuestion {
-  /** The check asked for alone; none or empty for all of them. */
+  /** The only check to run; undefined or empty for all. */
   readonly name: string | undefined
-  /** What follows the `?`. */
+  /** Without the `?`. */
   readonly query: string
   readonly signal: AbortSignal | undefined
 }
 
 /**
- * All checks: `ok`, or a listing where one fails or `verbose` asks for it, without the reasons; `exclude`
- * leaves checks out. One check: `ok`, or why it fails.
+ * For all checks: `ok`, or a listing without reasons if one fails or with `verbose`; `exclude` skips checks. For one check: `ok`,
+ * or why it fails.
  */
 async function serveChecks(
   checks: readonly Check[],
@@ -181,7 +182,7 @@ async function serveChecks(
       : [
           `warn: some health checks cannot be excluded: no matches for ${unknown.map((each) => `"${each}"`).join(', ')}`,
         ]),
-    // It says so of readiness too, and what reads it may know no other word.
+    // Karpenter says so of readiness, too.
     `healthz check ${isOk ? 'passed' : 'failed'}`,
   ]
   return plain(isOk ? 200 : 500, `${lines.join('\n')}\n`)
@@ -201,4 +202,28 @@ async function serveOne(
 function plain(status: number, text: string): HttpResponse {
   const headers = { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' }
   return { status, headers, body: oneChunk(text) }
+}
+
+const needed = [karpenterKinds.nodeClaim, karpenterKinds.nodePool]
+const fix = 'install the CustomResourceDefinitions: tenon crds | kubectl apply --server-side -f -'
+
+/** Asks the API server by discovery. @returns what is missing, or why it cannot be asked. */
+export async function crdProblem(transport: Transport, signal?: AbortSignal): Promise<string | undefined> {
+  const version = apiVersionOf(karpenterKinds.nodePool)
+  const request = { method: 'GET', path: `/apis/${version}`, headers: { accept: 'application/json' } }
+  try {
+    const { status, body } = await transport.send(request, signal)
+    const text = await readText(body)
+    if (status !== 200 && status !== 404) return `GET /apis/${version}: the server answered ${status}`
+    const served = status === 200 ? namesOf(text) : []
+    const missing = needed.map(({ plural }) => plural).filter((plural) => !served.includes(plural))
+    return missing.length === 0 ? undefined : `${version} serves no ${missing.join(' and ')}; ${fix}`
+  } catch (error) {
+    return `GET /apis/${version}: ${error instanceof Error ? error.message : String(error)}`
+  }
+}
+
+function namesOf(text: string): readonly string[] {
+  const { resources = [] } = JSON.parse(text) as { resources?: readonly { readonly name: string }[] }
+  return resources.map(({ name }) => name)
 }

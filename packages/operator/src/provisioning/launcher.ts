@@ -5,9 +5,10 @@ import { type EventRecorder, isKubeError } from '@tenon/kube'
 import type { Logger } from '@tenon/runtime'
 import { podsNoted } from '../journal/entry.ts'
 import type { Journal } from '../journal/journal.ts'
-import { launchedFor } from '../node/evidence/launched-for.ts'
-import type { ClaimCreations } from '../nodeclaim/creation/claim-creations.ts'
-import type { ClaimObjects } from '../nodeclaim/creation/claim-objects.ts'
+import { launchedFor, nodeClaimFor } from '../nodeclaim/claim-objects.ts'
+import type { ClaimCreations } from '../nodeclaim/claim-creation.ts'
+import type { CloudProvider } from '@tenon/provider'
+import { type CapacityLearning, settingsNote } from '../cloud/provider-layers.ts'
 import { policyOf, type Settings } from '../settings.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
@@ -43,7 +44,8 @@ interface Dependencies {
     | 'stateNodes'
   >
   readonly plannedClaims: PlannedClaims
-  readonly objects: ClaimObjects
+  readonly provider: Pick<CloudProvider, 'defaultTerminationGracePeriodMs'>
+  readonly learning?: CapacityLearning
   readonly refused: RefusedClaims
   readonly creations: ClaimCreations
   readonly report: SchedulingReport
@@ -125,12 +127,15 @@ export class Launcher {
     { plan, decision }: Launch,
     signal: AbortSignal,
   ): Promise<OvertakenClaim | undefined> {
-    const { objects, plannedClaims, refused } = this.#deps
+    const { plannedClaims, provider, refused } = this.#deps
     const { claim, reservation } = reserved
     const within = poolWithinLimits(this.#deps, reserved)
     if (within.kind !== 'within') return { claim, by: within }
     const { pool } = within
-    const object = plan.noted(objects.planned(claim, this.#annotations(claim, pool)), claim)
+    const object = plan.noted(
+      nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, this.#annotations(claim, pool)),
+      claim,
+    )
     const created = await plannedClaims.create(pool, object, reservation, signal)
     plan.launched(created, claim)
     refused.forget([...claim.pods, ...(claim.roomPods ?? [])])
@@ -140,7 +145,7 @@ export class Launcher {
 
   /** Annotations that tell a later process what the claim was created for. */
   #annotations({ pods, podGroups = [] }: NewClaim, pool: NodePool): Readonly<Record<string, string>> {
-    const { objects, settings, state } = this.#deps
+    const { learning, settings, state } = this.#deps
     if (!policyOf(settings).learns) return {}
     const groups = podGroups.flatMap((id) => {
       const ref = state.podGroups.ref(id)
@@ -148,7 +153,7 @@ export class Launcher {
       return group === undefined ? [] : [{ id, uid: group.uid }]
     })
     return {
-      ...objects.settingsNote(pool),
+      ...settingsNote(learning, pool),
       ...launchedFor(pods.map((pod) => this.#stored(pod))),
       ...groupNote(groups),
     }

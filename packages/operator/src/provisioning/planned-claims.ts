@@ -4,7 +4,7 @@ import type { KubeClient } from '@tenon/kube'
 import type { CloudProvider } from '@tenon/provider'
 import { karpenterKinds, type NewObject, type NodeClaim, type NodePool } from '@tenon/api'
 import type { LimitReservation } from '../state/nodepools/limit-reservations.ts'
-import { createOrAdopt, freshClaimName, isUnclear } from '../nodeclaim/creation/create-or-adopt.ts'
+import { createOrAdopt, freshClaimName, isUnclear } from '../nodeclaim/claim-creation.ts'
 import type { Caches } from '../state/caches.ts'
 import type { ClusterState } from '../state/cluster-state.ts'
 

@@ -1,4 +1,4 @@
-/** What an operator knows that no object tells, as far as decisions depend on it. */
+/** What decisions depend on and no Kubernetes object stores, for replays of a recorded operator. */
 import type { LaunchScope, NodeClaim, Resources } from '@tenon/api'
 import type { ClusterState } from '../state/cluster-state.ts'
 import type { BufferSource } from '../state/pods/buffer-pods.ts'
@@ -6,38 +6,36 @@ import type { GroupRound } from '../state/pods/pod-groups.ts'
 import type { PodPlan } from '../state/pods/pod-plans.ts'
 import type { Prediction } from '../state/pods/predictions.ts'
 
-/** A pod's plan. What the pod asked for is not part of it. */
 interface RememberedPlan extends Pick<PodPlan, 'madeMs' | 'steering' | 'target'> {
   readonly uid: string
 }
 
-/** Plain data: it survives a way through JSON. */
+/** Plain data, so that it can be stored as JSON. */
 export interface OperatorMemory {
-  /** Provider IDs of the instances that commands are about to remove. */
+  /** Provider IDs of nodes that commands are removing. */
   readonly marked: readonly string[]
-  /** Claims that were created and that no list has shown yet. */
+  /** Created claims that the caches do not show yet. */
   readonly unseenClaims: readonly NodeClaim[]
   readonly plans: readonly RememberedPlan[]
-  /** By NodePool what claims on their way take of its limits. */
+  /** Share of each NodePool's limits that claims being created take. */
   readonly reserved: Readonly<Record<string, Resources>>
-  /** By NodePool until when nothing is launched, as its nodes did not take pods; Unix milliseconds. */
+  /** By NodePool, until when nothing is launched because its nodes did not take pods; Unix milliseconds. */
   readonly pausedUntilMs: Readonly<Record<string, number>>
-  /** Offerings of which one launch is to find out whether they can be bought again. */
+  /** Offerings that one launch tries for all others. */
   readonly offeringsOnTrial: readonly LaunchScope[]
-  /** What CapacityBuffers keep room for, and how many pods of each on which instance, by its provider ID. */
   readonly buffers: readonly BufferSource[]
+  /** UIDs of buffer pods by the provider ID of their node. */
   readonly bufferRooms: Readonly<Record<string, readonly string[]>>
-  /** What VerticalPodAutoscalers will have pods ask for. Absent in what was written before they were read. */
+  /** Requests that VerticalPodAutoscalers will set. Undefined in older recordings. */
   readonly predictions?: readonly Prediction[]
-  /** API versions of the kinds PodGroup that are read. */
+  /** API versions of the PodGroup kinds that are read. */
   readonly groupVersions: readonly string[]
-  /** What is decided next about PodGroups of which NodeClaims were released, by UID. */
+  /** Next step for PodGroups whose NodeClaims were released, by UID. */
   readonly groupRounds: Readonly<Record<string, GroupRound>>
-  /** Whether pods are steered to the nodes they are planned for. */
+  /** Whether pods are nominated for the nodes they are planned for. */
   readonly isSteering: boolean
 }
 
-/** Remembers nothing, and steers pods. */
 export const emptyMemory: OperatorMemory = {
   marked: [],
   unseenClaims: [],
@@ -52,7 +50,7 @@ export const emptyMemory: OperatorMemory = {
   isSteering: true,
 }
 
-/** What state holds of a memory. */
+/** The part that is in the state. */
 type Remembered = Pick<
   OperatorMemory,
   | 'bufferRooms'
@@ -118,7 +116,7 @@ export function rememberedBy(
   }
 }
 
-/** Puts what was remembered into a state whose caches are filled. Unseen claims have to be among its objects. */
+/** Restores a memory. The caches must be filled, and unseen claims be among their objects. */
 export function recall(
   state: Pick<
     ClusterState,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { labels, type NodeClaim } from '@tenon/api'
 import { type LogFields, silentLogger } from '@tenon/runtime'
-import { seedCheckMs, StateNodeClaimGC } from '../nodeclaim/seed-check.ts'
+import { nodeClaimSeedCheck, seedCheckMs } from '../nodeclaim/seed-check.ts'
 import { reportSync } from '../metrics/waiting.ts'
 import { Metrics } from '../metrics/metrics.ts'
 import { aClaim, aNode } from './nodes/nodes.test-support.ts'
@@ -94,9 +94,9 @@ describe('synced', () => {
 })
 
 describe('the check of claims that no cache has shown', () => {
-  function check({ state }: ObservedCluster, inApi: NodeClaim | undefined): StateNodeClaimGC {
+  function check({ state }: ObservedCluster, inApi: NodeClaim | undefined) {
     const client = { get: (): Promise<never> => Promise.resolve(inApi as never) }
-    return new StateNodeClaimGC({ state, client, logger: silentLogger })
+    return nodeClaimSeedCheck(client, state, silentLogger)
   }
   const { signal } = new AbortController()
 

@@ -18,7 +18,7 @@ const sizes: JournalSizes = {
 /** A journal as a process has it that starts now. */
 async function aProcess(directory: string, given?: JournalSizes) {
   const clock = new VirtualClock(Date.parse('2026-11-20T08:00:00Z'), 1)
-  const journal = new Journal({ clock, currency: () => 'EUR' })
+  const journal = new Journal(clock, () => 'EUR')
   let log = ''
   const logger = new JsonLogger(clock, (text) => (log += text), { value: 'info' })
   const files = await JournalFiles.attach(directory, journal, logger, given)

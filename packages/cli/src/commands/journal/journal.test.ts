@@ -26,7 +26,7 @@ function aJournal() {
   let shiftMs = 3 * hourMs
   const shifted = { now: () => clock.now() - shiftMs }
   const arrive = () => (shiftMs = 0)
-  return { journal: new Journal({ clock: shifted, currency: () => 'EUR' }), shifted, arrive }
+  return { journal: new Journal(shifted, () => 'EUR'), shifted, arrive }
 }
 
 /** A controller that answers with its journal; it noted one move three hours ago, and a launch just now. */

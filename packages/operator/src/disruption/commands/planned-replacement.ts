@@ -1,8 +1,10 @@
 /** Claims in place of nodes that go, as the engine planned them. */
 import { type DisruptionReason, parseResources, type Pod } from '@tenon/api'
 import { exceededLimit, type NewClaim } from '@tenon/engine'
-import type { ClaimCreations } from '../../nodeclaim/creation/claim-creations.ts'
-import type { ClaimObjects } from '../../nodeclaim/creation/claim-objects.ts'
+import type { ClaimCreations } from '../../nodeclaim/claim-creation.ts'
+import type { CloudProvider } from '@tenon/provider'
+import { type CapacityLearning, settingsNote } from '../../cloud/provider-layers.ts'
+import { nodeClaimFor } from '../../nodeclaim/claim-objects.ts'
 import type { PlannedClaims } from '../../provisioning/planned-claims.ts'
 import { poolUsage } from '../../state/nodepools/pool-usage.ts'
 import { shortened } from '../../text.ts'
@@ -17,7 +19,8 @@ interface Dependencies {
   readonly caches: Pick<Caches, 'nodePools'>
   readonly state: Pick<ClusterState, 'buffers' | 'limitReservations' | 'parsed' | 'stateNodes'>
   readonly claims: PlannedClaims
-  readonly objects: ClaimObjects
+  readonly provider: Pick<CloudProvider, 'defaultTerminationGracePeriodMs'>
+  readonly learning?: CapacityLearning
   readonly creations: ClaimCreations
   readonly plans: KeptPlans
 }
@@ -41,7 +44,7 @@ export class PlannedReplacements {
       instanceTypes,
       pricePerHour,
       create: async (replaced, signal) => {
-        const { caches, claims, creations, objects, plans, state } = this.#deps
+        const { caches, claims, creations, learning, plans, provider, state } = this.#deps
         const pool = caches.nodePools.get({ name: nodePool })
         if (pool === undefined) return { kind: 'poolGone', nodePool }
         // Here the nodes that go still count (disruption.md 14); what is to come takes their share.
@@ -53,9 +56,9 @@ export class PlannedReplacements {
         const usage = poolUsage(nodePool, staying, state.parsed)
         const reservation = state.limitReservations.take({ pool, usage, largest: claim.largest })
         if (typeof reservation === 'string') return { kind: 'limitReached', nodePool, limit: reservation }
-        const object = objects.planned(claim, {
+        const object = nodeClaimFor(claim, provider.defaultTerminationGracePeriodMs, {
           ...predecessorsAnnotation(replaced),
-          ...objects.settingsNote(pool),
+          ...settingsNote(learning, pool),
         })
         const created = await claims.create(pool, object, reservation, signal)
         const { name } = created.metadata

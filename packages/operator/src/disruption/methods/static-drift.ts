@@ -1,19 +1,25 @@
 /** `disruption`, method StaticDrift: replaces drifted nodes of static NodePools (disruption.md 8, cluster-state.md 15.5). */
 import type { EventRecorder } from '@tenon/kube'
-import { nodeLimit, type StaticClaims } from '../../nodepool/static/static-claims.ts'
+import type { CloudProvider } from '@tenon/provider'
+import {
+  nodeLimit,
+  type StaticClaims,
+  staticPool,
+  type StaticPool,
+} from '../../nodepool/static/static-pools.ts'
+import type { Caches } from '../../state/caches.ts'
 import type { StateNode } from '../../state/nodes/state-node.ts'
-import type { StaticPool, StaticPools } from '../../nodepool/static/static-pool.ts'
 import type { Candidate } from '../candidates.ts'
 import type { Command, Replacement } from '../commands/command.ts'
-import { driftedAmong, isDrifted } from './drift.ts'
+import { driftedAmong, heldBackText, isDrifted, isRolloutPaused } from './drift.ts'
 import type { DisruptionMethod, Pass, PassOutcome } from './method.ts'
 import { nodeLimitRemedy } from '../../nodepool/limit-report.ts'
 import { type NodeLimitParts, tellNodeLimit } from '../node-limits.ts'
 import type { DisruptionRemarks } from '../remarks.ts'
-import { heldBackText, isRolloutPaused } from './drift.ts'
 
 interface Dependencies extends NodeLimitParts {
-  readonly pools: StaticPools
+  readonly caches: Caches
+  readonly provider: CloudProvider
   readonly claims: StaticClaims
   readonly remarks: DisruptionRemarks
   readonly events: EventRecorder
@@ -52,12 +58,12 @@ export class StaticDrift implements DisruptionMethod {
    * @throws AggregateError of the replacements that failed to begin, after all were tried.
    */
   async pass({ budgets, candidates, mayNotLaunch, begin }: Pass, signal: AbortSignal): Promise<PassOutcome> {
-    const { pools, remarks } = this.#deps
+    const { caches, provider, remarks } = this.#deps
     await this.#settle(signal)
     const byPool = Map.groupBy(candidates, ({ pool }) => pool.metadata.name)
     const remaining = budgets()
     const commands = [...byPool].flatMap(([name, nodes]) => {
-      const pool = pools.get(name)
+      const pool = staticPool(caches, provider, name)
       if (pool === undefined) return []
       if (!mayNotLaunch(name)) return this.#commands(pool, nodes, remaining.get(name) ?? 0)
       for (const node of nodes) remarks.blocked(node, heldBackText(name))
@@ -106,7 +112,7 @@ export class StaticDrift implements DisruptionMethod {
   }
 
   #replacement(pool: StaticPool, name: string): Replacement {
-    const { claims, pools, state } = this.#deps
+    const { caches, claims, provider, state } = this.#deps
     const { name: poolName, uid } = pool.metadata
     const abandon = () => {
       state.poolClaims.release(name)
@@ -117,7 +123,7 @@ export class StaticDrift implements DisruptionMethod {
       instanceTypes: [],
       abandon,
       create: async (_, signal) => {
-        const current = pools.get(poolName)
+        const current = staticPool(caches, provider, poolName)
         if (current === undefined || current.metadata.uid !== uid) {
           abandon()
           return { kind: 'poolGone', nodePool: poolName }

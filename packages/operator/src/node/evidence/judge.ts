@@ -1,7 +1,3 @@
-/**
- * Looks at what becomes of nodes that were launched for pods (reports-2.md 1). Runs before each decision, which would
- * else launch the same again.
- */
 import {
   accumulate,
   conditionOf,
@@ -15,79 +11,73 @@ import {
   requestsOf,
   type Resources,
 } from '@tenon/api'
-import type { SchedulingResult } from '@tenon/engine'
-import { isKubeError, type KubeClient } from '@tenon/kube'
-import { type Clock, inSlices, type Slicing } from '@tenon/runtime'
-import { type Caches, indexes } from '../../state/caches.ts'
+import { type SchedulingResult, shortfallOf } from '@tenon/engine'
+import { isKubeError } from '@tenon/kube'
+import { isProviderError } from '@tenon/provider'
+import { type Clock, inSlices, type Logger, type Slicing } from '@tenon/runtime'
+import type { CapacityLearning } from '../../cloud/provider-layers.ts'
+import type { Kubernetes } from '../../kubernetes.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import { workloadsOf } from '../../nodeclaim/claim-objects.ts'
+import { indexes } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import { type UselessNode, uselessText } from '../../state/nodes/node-evidence.ts'
 import { isNodeReady, transitionMs } from '../../state/nodes/state-node.ts'
-import { podsOnNode } from '../../state/pods/pods.ts'
-import { isActive, isDaemonPod } from '../../state/pods/pods.ts'
+import { isActive, isDaemonPod, podsOnNode } from '../../state/pods/pods.ts'
 import { workloadOf } from '../../state/pods/workloads.ts'
-import type { EvidenceReport } from './evidence-report.ts'
-import { workloadsOf } from './launched-for.ts'
-import type { PodRefusals } from './pod-refusals.ts'
-import type { Shortfalls } from './shortfalls.ts'
+import { isOfShortGroup, readSchedulerMessage, refusalOf } from './pod-refusals.ts'
 
-/** The scheduler has had its chance to place a pod on a node. */
+/** How long the scheduler has to place a pod on a node. It tries each pod again every five minutes. */
 const settleMs = 2 * 60_000
-/** The same where its words are about something that decisions know: it tries each pod again every five minutes. */
+/** The same if it refuses the pod for reasons that decisions know. */
 const unexplainedMs = 30 * 60_000
-/** By then it has tried the pod again, and has said the same as before if nothing was written. */
+/** By then it has tried the pod again. If its message is the same, it writes nothing. */
 const repeatedMs = 10 * 60_000
-/** Reads from the API server in one pass, of which each pod takes two. */
-const looksPerPass = 10
+/** Pods checked in one pass, each with two reads from the API server. */
+const checksPerPass = 10
 const againMs = 60_000
-/** The scheduler may hear that a node is open before its claim says so, in whole seconds. */
+/** Times in conditions are whole seconds, and the scheduler may see the open Node before its claim is updated. */
 const precisionMs = 2000
 
-interface Parts {
-  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'pods'>
-  readonly client: Pick<KubeClient, 'list'>
-  readonly state: Pick<
-    ClusterState,
-    | 'claimOf'
-    | 'evidence'
-    | 'isWellFormed'
-    | 'nodeOf'
-    | 'parsed'
-    | 'plans'
-    | 'pods'
-    | 'podsOn'
-    | 'schedulerUpdates'
-  >
-  readonly clock: Pick<Clock, 'now'>
-  readonly refusals: PodRefusals
-  readonly shortfalls: Shortfalls
-  readonly report: EvidenceReport
+interface Dependencies {
+  readonly kubernetes: Kubernetes
+  readonly state: ClusterState
+  readonly learning?: CapacityLearning
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
   readonly slicing: Slicing
 }
 
-/** A pod that decisions put on a node that is there. */
+/** A pod that decisions keep on an existing node. */
 interface PlacedPod {
   readonly node: string
   readonly sinceMs: number
-  nextLookMs: number
+  nextCheckMs: number
 }
 
+/**
+ * Finds nodes that do not serve the pods they were launched for, so that no more of the kind are launched (reports-2.md 1).
+ * Runs before each decision.
+ */
 export class NodeEvidenceJudge {
-  readonly #parts: Parts
-  /** By UID. */
+  readonly #deps: Dependencies
+  /** By pod UID. */
   #placed = new Map<string, PlacedPod>()
-  /** By claim name the workloads that it was launched for and that have not run on its node; whether it is too small. */
+  /** Workloads that a claim was launched for and that have not run on its node, by claim name. */
   readonly #open = new Map<string, Map<string, { isSmall: boolean }>>()
-  /** Claims that ended without having run a pod that they were launched for, and that may wait still. */
+  /** Deleted claims that never ran a pod they were launched for, which may still be pending. */
   readonly #unused: { readonly claim: NodeClaim; readonly pod: Pod }[] = []
-  /** Claims that were seen. */
+  /** Names of claims. */
   readonly #seen = new Set<string>()
 
-  constructor(parts: Parts) {
-    this.#parts = parts
+  constructor(deps: Dependencies) {
+    this.#deps = deps
   }
 
-  /** Follows claims and pods until the returned function is called. */
   follow(): () => void {
-    const { caches, state } = this.#parts
+    const { kubernetes, state } = this.#deps
+    const { caches } = kubernetes
     const unfollowClaims = caches.nodeClaims.onChange(({ kind, object }) => {
       const { name, deletionTimestamp } = object.metadata
       if (kind !== 'deleted' && deletionTimestamp === undefined) {
@@ -114,9 +104,10 @@ export class NodeEvidenceJudge {
     }
   }
 
-  /** A pod has a node: others like it need not be held from such nodes. */
+  /** A pod was bound, so its workload is served by such nodes. */
   #started(pod: Pod): void {
-    const { caches, state } = this.#parts
+    const { kubernetes, state } = this.#deps
+    const { caches } = kubernetes
     const node = caches.nodes.get({ name: pod.spec.nodeName ?? '' })
     const claim = node && state.claimOf(node)
     if (claim === undefined || isDaemonPod(pod)) return
@@ -129,13 +120,13 @@ export class NodeEvidenceJudge {
     if (workloads?.delete(workload) === true && workloads.size === 0) this.#open.delete(claim)
   }
 
-  /** A claim ends. Whoever waits since before it was made, and was meant to run there, has not. */
+  /** Pods that the claim was launched for and that are older than it have never run on its node. */
   #ended(claim: NodeClaim, unserved: ReadonlyMap<string, object>): void {
-    // Nodes that never take pods pause the launches of their NodePool, unless they lack what pods ask for.
+    // Nodes that never become initialized pause the launches of their NodePool, unless they lack resources of pods.
     const initialized = conditionOf(claim, 'Initialized')
     const isOpen = initialized?.status === 'True' || initialized?.reason === 'ResourceNotRegistered'
     if (!isOpen || unserved.size === 0) return
-    const { state } = this.#parts
+    const { state } = this.#deps
     const madeMs = Date.parse(claim.metadata.creationTimestamp ?? '')
     const seen = new Set<string>()
     for (const pod of state.pods.waiting()) {
@@ -148,17 +139,17 @@ export class NodeEvidenceJudge {
     }
   }
 
-  /** Counts nodes that ended unused, if the pod waits by the API server's word as well. */
+  /** Counts nodes that were deleted unused, if the pod is still pending by the API server. */
   async #countUnused(signal: AbortSignal): Promise<void> {
-    const { clock, refusals, report, state } = this.#parts
-    for (const { claim, pod } of this.#unused.splice(0, looksPerPass)) {
-      const said = await refusals.wordsOf(pod, signal)
+    const { clock, kubernetes, state } = this.#deps
+    for (const { claim, pod } of this.#unused.splice(0, checksPerPass)) {
+      const said = await refusalOf(kubernetes.client, pod, signal)
       if (said === undefined) continue
       const initialized = conditionOf(claim, 'Initialized')
       const words = initialized?.status === 'True' ? said : (initialized?.message ?? said)
       const atMs = Date.parse(claim.metadata.deletionTimestamp ?? '') || clock.now()
       const finding = { ...this.#finding(claim, pod), cause: 'unused', words, atMs } as const
-      report.useless(state.evidence.useless(finding), pod)
+      this.#reportUseless(state.evidence.useless(finding), pod)
     }
   }
 
@@ -175,7 +166,8 @@ export class NodeEvidenceJudge {
 
   /** Whether a pod of the same workload runs on a node of the NodePool. */
   #runsIn(pool: string, pod: Pod): boolean {
-    const { caches, state } = this.#parts
+    const { kubernetes, state } = this.#deps
+    const { caches } = kubernetes
     const workload = workloadOf(pod)
     return caches.nodeClaims
       .byIndex(indexes.byNodePool, pool)
@@ -186,69 +178,71 @@ export class NodeEvidenceJudge {
       )
   }
 
-  /** Notes on which of the nodes that there are a decision put pods. */
+  /** Stores which existing nodes a decision put pods on. */
   decided({ placements }: Pick<SchedulingResult, 'placements'>): void {
-    const now = this.#parts.clock.now()
+    const now = this.#deps.clock.now()
     const placed = new Map<string, PlacedPod>()
     for (const { pod, node } of placements) {
       const { uid = '' } = pod.metadata
       const known = this.#placed.get(uid)
-      placed.set(uid, known?.node === node ? known : { node, sinceMs: now, nextLookMs: now + settleMs })
+      placed.set(uid, known?.node === node ? known : { node, sinceMs: now, nextCheckMs: now + settleMs })
     }
     this.#placed = placed
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, report, state } = this.#parts
+    const { clock, state } = this.#deps
     await this.#learnFromSmallNodes(signal)
     await this.#countUnused(signal)
     const now = clock.now()
-    let looks = 0
+    let checks = 0
     for (const [uid, placed] of this.#placed) {
-      if (placed.nextLookMs > now || looks >= looksPerPass) continue
+      if (placed.nextCheckMs > now || checks >= checksPerPass) continue
       const pod = state.pods.unplaced(uid)
       if (pod === undefined || !state.isWellFormed(pod)) continue
-      placed.nextLookMs = now + againMs
-      looks++
-      await this.#look(pod, placed, signal)
+      placed.nextCheckMs = now + againMs
+      checks++
+      await this.#check(pod, placed, signal)
     }
-    report.held()
+    this.#reportHeld()
   }
 
-  /** Judges a pod that decisions have kept on a node, and that waits all the same. */
-  async #look(pod: Pod, placed: PlacedPod, signal: AbortSignal): Promise<void> {
-    const { caches, clock, refusals, report, state } = this.#parts
-    const node = caches.nodes.get({ name: placed.node })
+  /** Checks a pod that decisions keep on a node while the scheduler does not bind it. */
+  async #check(pod: Pod, placed: PlacedPod, signal: AbortSignal): Promise<void> {
+    const { clock, kubernetes, state } = this.#deps
+    const node = kubernetes.caches.nodes.get({ name: placed.node })
     const claim = node && state.claimOf(node)
     if (node === undefined || claim === undefined || !isConditionTrue(claim, 'Initialized')) return
     const openedMs = transitionMs(claim, 'Initialized') ?? Number.NaN
     const waitedMs = clock.now() - Math.max(placed.sinceMs, openedMs)
-    if (!(waitedMs >= settleMs) || refusals.isOfShortGroup(pod)) return
-    const words = await refusals.wordsOf(pod, signal)
+    if (!(waitedMs >= settleMs) || isOfShortGroup(state, pod)) return
+    const words = await refusalOf(kubernetes.client, pod, signal)
     const isExplained = this.#isExplained(pod, words, { openedMs, waitedMs })
     if (words === undefined || isExplained === undefined) return
     if (!(await this.#hasRoom(pod, node, signal))) return
-    this.#leave(pod, node)
+    this.#planElsewhere(pod, node)
     const workload = workloadOf(pod)
     const isMeant = this.#open.get(claim.metadata.name)?.has(workload) === true
     if (!isMeant || !isExplained) return
     this.#settle(claim.metadata.name, workload)
     const finding = { ...this.#finding(claim, pod), node: node.metadata.name }
-    report.useless(state.evidence.useless({ ...finding, cause: 'refused', words, atMs: clock.now() }), pod)
+    const useless = { ...finding, cause: 'refused', words, atMs: clock.now() } as const
+    this.#reportUseless(state.evidence.useless(useless), pod)
   }
 
   /**
-   * Whether the scheduler names a reason of its own, which decisions do not know.
-   * @returns undefined where its words say nothing of an open node yet.
+   * Whether the scheduler refuses the pod for a reason that decisions do not know.
+   * @returns undefined if its message is not about the open node yet.
    */
   #isExplained(
     pod: Pod,
     words: string | undefined,
     { openedMs, waitedMs }: { readonly openedMs: number; readonly waitedMs: number },
   ): boolean | undefined {
-    const { caches, state } = this.#parts
+    const { kubernetes, state } = this.#deps
+    const { caches } = kubernetes
     const message = words === undefined ? undefined : readSchedulerMessage(words)
-    // Words from before the node was there, or open, are about others; the same words as before are not written again.
+    // Older messages are about other nodes; the same message is not written again.
     const isSaidSince =
       state.schedulerUpdates.lastMs(pod.metadata.uid ?? '') >= openedMs - precisionMs ||
       waitedMs >= repeatedMs
@@ -257,12 +251,12 @@ export class NodeEvidenceJudge {
     return waitedMs >= unexplainedMs ? false : undefined
   }
 
-  /** Whether the pod fits beside what runs on the node by the API server's word: the cache may be late. */
+  /** Whether the pod fits on the node with the pods that the API server has there: the cache may be behind. */
   async #hasRoom(pod: Pod, node: Node, signal: AbortSignal): Promise<boolean> {
-    const { client, state } = this.#parts
+    const { kubernetes, state } = this.#deps
     let pods: readonly Pod[]
     try {
-      pods = await podsOnNode(client, node.metadata.name, signal)
+      pods = await podsOnNode(kubernetes.client, node.metadata.name, signal)
     } catch (error) {
       if (!isKubeError(error)) throw error
       return false
@@ -278,18 +272,17 @@ export class NodeEvidenceJudge {
     return lacking(podRequests(pod.spec), state.parsed(node.status?.allocatable), used).length === 0
   }
 
-  /** The pod is planned elsewhere for a while. */
-  #leave(pod: Pod, { metadata }: Node): void {
-    const { state } = this.#parts
+  #planElsewhere(pod: Pod, { metadata }: Node): void {
+    const { state } = this.#deps
     const { uid = '' } = pod.metadata
     this.#placed.delete(uid)
     state.plans.giveUp([uid])
     state.evidence.refuse(uid, metadata.labels?.[labels.hostname] ?? metadata.name)
   }
 
-  /** A pod of each workload that waits. */
+  /** One pending pod of each workload. */
   *#waiting(): Generator<undefined, Map<string, Pod>, undefined> {
-    const { state } = this.#parts
+    const { state } = this.#deps
     const waiting = new Map<string, Pod>()
     for (const pod of state.pods.waiting()) {
       yield
@@ -298,38 +291,104 @@ export class NodeEvidenceJudge {
     return waiting
   }
 
-  /** A node that is too small for a pod that it was launched for: the next one is to be larger. */
+  /** Learns from nodes that are too small for a pod they were launched for, so that the next one is larger. */
   async #learnFromSmallNodes(signal: AbortSignal): Promise<void> {
-    const { caches, report, shortfalls, slicing, state } = this.#parts
+    const { kubernetes, slicing, state } = this.#deps
     const known = state.evidence.all()
     if (this.#open.size === 0 && known.length === 0) return
     const waiting = await inSlices(this.#waiting(), slicing)
     for (const { workload } of known) state.evidence.await(workload, waiting.has(workload))
     for (const [name, workloads] of this.#open) {
-      const claim = caches.nodeClaims.get({ name })
+      const claim = kubernetes.caches.nodeClaims.get({ name })
       const node = claim && state.nodeOf(claim)
-      // What a node has is known before it takes pods, and so before the same is launched again.
+      // Known before the node takes pods, and so before another one like it is launched.
       if (claim === undefined || node?.status?.allocatable === undefined) continue
       for (const pod of state.podsOn(node.metadata.name))
         if (state.isWellFormed(pod)) this.#settle(name, workloadOf(pod))
       const { daemonRequests } = state.pods.useOf(node.metadata.name)
-      for (const [workload, standing] of workloads) {
+      for (const [workload, progress] of workloads) {
         const pod = waiting.get(workload)
-        if (pod === undefined || standing.isSmall) continue
+        if (pod === undefined || progress.isSmall) continue
         const names = lacking(podRequests(pod.spec), state.parsed(node.status?.allocatable), daemonRequests)
         if (names.length === 0) continue
-        const margins = await shortfalls.marginsOf(claim, node, names, signal)
+        const margins = await this.#marginsOf(claim, node, names, signal)
         if (Object.keys(margins).length > 0) state.evidence.learn(workload, margins)
-        standing.isSmall = true
-        report.small(claim, node, pod, names)
+        progress.isSmall = true
+        this.#reportSmall(claim, node, pod, names)
       }
     }
+  }
+
+  /** By resource, how many times more the catalogue promises than the node has. */
+  async #marginsOf(
+    claim: NodeClaim,
+    node: Node,
+    names: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Readonly<Record<string, number>>> {
+    const { kubernetes, learning, state } = this.#deps
+    const pool = kubernetes.caches.nodePools.get({ name: poolOf(claim) })
+    const types =
+      pool &&
+      (await learning?.provider.getInstanceTypes(pool, signal).catch((error: unknown) => {
+        if (!isProviderError(error)) throw error
+        return undefined
+      }))
+    const type = types?.find(({ name }) => name === node.metadata.labels?.[labels.instanceType])
+    const allocatable = state.parsed(node.status?.allocatable)
+    const short = type && shortfallOf(type, { capacity: {}, allocatable })?.allocatable
+    return Object.fromEntries(
+      Object.entries(short ?? {})
+        .filter(([name, { found }]) => name !== 'pods' && names.includes(name) && found > 0)
+        .map(([name, { said, found }]) => [name, said / found]),
+    )
+  }
+
+  #reportUseless(entry: UselessNode | undefined, pod: Pod): void {
+    if (entry === undefined) return
+    const { logger, metrics } = this.#deps
+    metrics.uselessNodes.inc({ nodepool: entry.nodePool, cause: entry.cause })
+    logger.warn('a node was launched in vain', {
+      Pod: { name: pod.metadata.name, namespace: pod.metadata.namespace },
+      NodeClaim: { name: entry.claim },
+      Node: { name: entry.node },
+      NodePool: { name: entry.nodePool },
+      cause: entry.cause,
+      scheduler: entry.words,
+    })
+    this.#warn(pod, entry.node, entry.cause === 'refused' ? 'NodeRefused' : 'NodeUnused', uselessText(entry))
+  }
+
+  /** @param short names of resources of which the node has too little. */
+  #reportSmall(claim: NodeClaim, node: Node, pod: Pod, short: readonly string[]): void {
+    const { name } = node.metadata
+    this.#deps.metrics.uselessNodes.inc({ nodepool: poolOf(claim), cause: 'short' })
+    const what = `Node ${name} (NodeClaim ${claim.metadata.name}) was launched for pod ${pod.metadata.namespace}/${pod.metadata.name}`
+    const message = `${what} and has less ${short.join(', ')} than was planned; the next decision uses that`
+    this.#warn(pod, name, 'NodeRefused', message)
+  }
+
+  #warn(pod: Pod, node: string, reason: string, message: string): void {
+    const dedupe = [pod.metadata.uid ?? '', node]
+    this.#deps.kubernetes.events.record({ object: pod, type: 'Warning', reason, message, dedupe })
+  }
+
+  /** Measures for how many pending workloads each NodePool launches nothing for now. */
+  #reportHeld(): void {
+    const { kubernetes, metrics, state } = this.#deps
+    const pools = kubernetes.caches.nodePools.list()
+    const counts = new Map(pools.map(({ metadata }) => [metadata.name, 0]))
+    for (const entry of state.evidence.all())
+      if (state.evidence.isAwaited(entry.workload) && state.evidence.isHeld(entry))
+        counts.set(entry.nodePool, (counts.get(entry.nodePool) ?? 0) + 1)
+    metrics.heldWorkloads.reset()
+    for (const [nodepool, count] of counts) metrics.heldWorkloads.set({ nodepool }, count)
   }
 }
 
 const poolOf = ({ metadata }: NodeClaim): string => metadata.labels?.[labels.nodePool] ?? ''
 
-/** Resources of which less is left than wanted, in order of name. */
+/** Names of resources of which less is left than wanted, sorted. */
 function lacking(wanted: Resources, has: Resources, used: Resources): readonly string[] {
   return Object.entries(wanted)
     .filter(
@@ -337,44 +396,4 @@ function lacking(wanted: Resources, has: Resources, used: Resources): readonly s
     )
     .map(([name]) => name)
     .toSorted()
-}
-
-/** Reasons of kube-scheduler's own filters, which decisions know as well. */
-const knownReasons = [
-  /^Insufficient /,
-  /^Too many pods/,
-  /untolerated taint/,
-  /^node\(s\) were (unschedulable|not ready)/,
-  /didn't match /,
-  /didn't satisfy /,
-  /didn't have free ports/,
-  /didn't find available persistent volumes/,
-  /had volume node affinity conflict/,
-  /had no available volume zone/,
-  /exceed max volume count/,
-  /did not have enough free storage/,
-  /no available disk|conflicting disk|disk conflict/,
-  /unbound immediate PersistentVolumeClaims/,
-  /cannot allocate all claims/,
-  /node\(s\) unavailable due to /,
-]
-
-/** What a message says: how many nodes the scheduler looked at, and reasons that no filter of its own gives. */
-interface SchedulerMessage {
-  readonly nodes: number
-  readonly unknownReasons: readonly string[]
-}
-
-/** @returns undefined for a text that is not of the form `0/5 nodes are available: 2 Insufficient cpu, 3 …`. */
-function readSchedulerMessage(text: string): SchedulerMessage | undefined {
-  const [, count = '', rest = ''] = /^0\/(\d+) nodes are available: ?(.*)$/s.exec(text) ?? []
-  if (count === '') return undefined
-  // What follows is about preemption, which counts the same nodes again.
-  const [ofFilters = ''] = rest.split(/\.? preemption: /)
-  const reasons = ofFilters
-    .replace(/\.$/, '')
-    .split(/, (?=\d+ )/)
-    .flatMap((part) => /^\d+ (.*)$/s.exec(part)?.[1] ?? [])
-  const unknownReasons = reasons.filter((reason) => !knownReasons.some((known) => known.test(reason)))
-  return { nodes: Number(count), unknownReasons }
 }

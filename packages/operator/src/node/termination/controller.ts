@@ -1,5 +1,3 @@
-/** `node.termination`: drains a deleting Node, waits for its volumes, ends its instance (lifecycle.md 4). */
-import type { CloudProvider } from '@tenon/provider'
 import {
   annotations,
   ConditionSet,
@@ -12,38 +10,68 @@ import {
   terminationFinalizer,
 } from '@tenon/api'
 import { done, isKubeError, mergePatchOf, type ReconcileResult } from '@tenon/kube'
-import { deadlineMsOf } from '../../state/nodes/state-node.ts'
-import { isDisrupted, isNodeReady } from '../../state/nodes/state-node.ts'
-import { nodeClaimConditions } from '../../state/conditions.ts'
-import { isInstanceGone } from '../../nodeclaim/lifecycle/finalize.ts'
-import { isTerminatingNode } from './drain-state.ts'
-import type { Departure } from './departure.ts'
-import type { TerminationReport } from './report.ts'
-import type { TerminationStage } from './stages.ts'
+import type { CloudProvider } from '@tenon/provider'
+import type { Clock, Logger } from '@tenon/runtime'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
+import type { Metrics } from '../../metrics/metrics.ts'
+import { deletesInstance, isInstanceGone } from '../../nodeclaim/lifecycle/finalize.ts'
+import { indexes } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { nodeClaimConditions } from '../../state/conditions.ts'
+import { deadlineMsOf, isDisrupted, isNodeReady } from '../../state/nodes/state-node.ts'
+import { podsOnNode } from '../../state/pods/pods.ts'
+import { type DrainPlan, isDrainable, isTerminatingNode, pendingVolumes, planDrain } from './drain.ts'
+import { BudgetIndex, drainReport, drainSummary, isHeld } from './drain-report.ts'
+import type { EvictionQueue } from './eviction-queue.ts'
 
 interface Dependencies {
-  readonly kubernetes: Kubernetes<'nodes'>
-  readonly state: Pick<ClusterState, 'claimOf'>
-  readonly provider: Pick<CloudProvider, 'get' | 'nodeClasses' | 'ownsProviderID'>
-  /** In order; each is looked at again in every pass. */
-  readonly stages: readonly TerminationStage[]
-  readonly report: TerminationReport
+  readonly kubernetes: Kubernetes
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly evictions: EvictionQueue
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** A Node that is being deleted. */
+interface LeavingNode {
+  readonly node: Node
+  /** Undefined if no claim has the Node, or several have it. */
+  readonly claim: NodeClaim | undefined
+  /** Infinity if nothing limits the drain. */
+  readonly deadlineMs: number
+}
+
+interface StageOutcome {
+  /** Of the claim, to be stored; undefined if there is no claim. */
+  readonly conditions: ConditionSet | undefined
+  /** Set if the stage is not complete. */
+  readonly requeueMs?: number
 }
 
 const backoff: ReconcileResult = { kind: 'backoff' }
-/** The deadline stays the same, and each event on the drain repeats it. */
+const pollMs = 1000
+const instancePollMs = 5000
+/** Pods may have been bound before the scheduler saw the taint. */
+const leastDrainMs = 5000
+/** One event per Node in this time. */
+const drainEventMs = 5 * 60_000
+/** No event before this time, unless something holds the drain: it may be over by then. */
+const firstDrainEventMs = 5000
+/** The deadline does not change, and each event about the drain repeats it. */
 const deadlineEventMs = 60 * 60_000
 
-/** Reconciles one deleting Node. */
+/** `node.termination`: drains a Node that is being deleted, waits for its volumes, and deletes its instance (lifecycle.md 4). */
 export class NodeTermination implements ControllerSpec {
   readonly name = 'node.termination'
   readonly concurrency = { least: 100, most: 5000 }
   readonly backoff = { baseMs: 100, capMs: 10_000 }
   readonly perSecond = 10
   readonly #deps: Dependencies
+  /** When the drain of a Node may be reported next, by Node UID. */
+  readonly #nextReportMs = new Map<string, number>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
@@ -58,8 +86,9 @@ export class NodeTermination implements ControllerSpec {
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const node = this.#deps.kubernetes.caches.nodes.get({ name })
-    if (node === undefined || !isTerminatingNode(node, this.#deps.provider.nodeClasses)) return done
+    const { kubernetes, provider } = this.#deps
+    const node = kubernetes.caches.nodes.get({ name })
+    if (node === undefined || !isTerminatingNode(node, provider.nodeClasses)) return done
     try {
       return await this.#terminate(node, signal)
     } catch (error) {
@@ -72,11 +101,14 @@ export class NodeTermination implements ControllerSpec {
   async #terminate(node: Node, signal: AbortSignal): Promise<ReconcileResult> {
     const claim = this.#deps.state.claimOf(node)
     if (claim !== undefined && claim.metadata.deletionTimestamp === undefined) await this.#deleteClaim(claim)
-    if (!isNodeReady(node) && (await this.#isInstanceGone(node, signal))) return await this.#finish(node)
+    if (!isNodeReady(node) && (await this.#isInstanceGone(node, signal)))
+      return await this.#removeFinalizer(node)
     const deadlineMs = this.#deadlineOf(node, claim)
     const tainted = await this.#taint(node)
     const requeueMs = await this.#advance({ node, claim, deadlineMs }, signal)
-    return requeueMs === undefined ? await this.#finish(tainted) : { kind: 'after', delayMs: requeueMs }
+    return requeueMs === undefined
+      ? await this.#removeFinalizer(tainted)
+      : { kind: 'after', delayMs: requeueMs }
   }
 
   async #deleteClaim(claim: NodeClaim): Promise<void> {
@@ -87,11 +119,11 @@ export class NodeTermination implements ControllerSpec {
       })
   }
 
-  /** A provider ID that denotes no instance says nothing about the instance: it is drained like any other. */
+  /** Always false for IDs that are none of the provider's: such Nodes are drained like others. */
   async #isInstanceGone(node: Node, signal: AbortSignal): Promise<boolean> {
+    const { provider } = this.#deps
     const providerID = node.spec?.providerID ?? ''
-    if (!this.#deps.provider.ownsProviderID(providerID)) return false
-    return await isInstanceGone(this.#deps.provider, providerID, signal)
+    return provider.ownsProviderID(providerID) && (await isInstanceGone(provider, providerID, signal))
   }
 
   #deadlineOf(node: Node, claim: NodeClaim | undefined): number {
@@ -114,8 +146,10 @@ export class NodeTermination implements ControllerSpec {
     return deadlineMs
   }
 
-  /** @returns the Node as it is stored then. */
+  /** @returns the Node as stored. */
   async #taint(node: Node): Promise<Node> {
+    const { kubernetes, logger } = this.#deps
+    const { name, resourceVersion = '' } = node.metadata
     const taints = node.spec?.taints ?? []
     const wanted: Node = {
       ...node,
@@ -132,36 +166,147 @@ export class NodeTermination implements ControllerSpec {
     }
     const patch = mergePatchOf(node, wanted)
     if (patch === undefined) return node
-    const tainted = await this.#deps.kubernetes.client.patch(
-      kinds.node,
-      { name: node.metadata.name },
-      patch,
-      {
-        resourceVersion: node.metadata.resourceVersion ?? '',
-      },
-    )
-    this.#deps.report.tainted(node)
+    const tainted = await kubernetes.client.patch(kinds.node, { name }, patch, { resourceVersion })
+    logger.info('tainted node', { Node: { name } })
     return tainted
   }
 
-  /** @returns when to look again, or undefined once every stage is through. */
-  async #advance(departure: Departure, signal: AbortSignal): Promise<number | undefined> {
-    const { claim } = departure
+  /** Each stage is checked again in every pass. @returns when to check next; undefined once all are complete. */
+  async #advance(leaving: LeavingNode, signal: AbortSignal): Promise<number | undefined> {
+    const { claim } = leaving
     const before = claim === undefined ? undefined : ConditionSet.of(claim, nodeClaimConditions)
-    let conditions = before
-    let requeueMs: number | undefined
+    const stages: readonly ((conditions?: ConditionSet) => Promise<StageOutcome> | StageOutcome)[] = [
+      (conditions) => this.#drain(leaving, conditions, signal),
+      (conditions) => this.#detachVolumes(leaving, conditions),
+      (conditions) => this.#deleteInstance(leaving, conditions, signal),
+    ]
+    let outcome: StageOutcome = { conditions: before }
     try {
-      for (const stage of this.#deps.stages) {
-        const outcome = await stage(departure, conditions, signal)
-        conditions = outcome.conditions
-        requeueMs = outcome.requeueMs
-        if (requeueMs !== undefined) break
+      for (const stage of stages) {
+        outcome = await stage(outcome.conditions)
+        if (outcome.requeueMs !== undefined) break
       }
     } finally {
-      // What the earlier stages found is kept even when a later one fails.
-      if (claim !== undefined && conditions !== before) await this.#store(claim, before, conditions)
+      // Conditions of earlier stages are stored even if a later one fails.
+      if (claim !== undefined && outcome.conditions !== before)
+        await this.#store(claim, before, outcome.conditions)
     }
-    return requeueMs
+    return outcome.requeueMs
+  }
+
+  async #drain(
+    leaving: LeavingNode,
+    before: ConditionSet | undefined,
+    signal: AbortSignal,
+  ): Promise<StageOutcome> {
+    const { clock, evictions, kubernetes, state } = this.#deps
+    const now = clock.now()
+    const { node, deadlineMs } = leaving
+    const { name } = node.metadata
+    let plan = planDrain(state.podsOn(name), deadlineMs, now)
+    const sinceMs = Date.parse(before?.get('Drained')?.lastTransitionTime ?? '')
+    const isSettled = before === undefined || now - sinceMs >= leastDrainMs
+    const twins = this.#twinsOf(leaving)
+    let isTwinDraining = twins.some(
+      (twin) => planDrain(state.podsOn(twin), deadlineMs, now).waiting.length > 0,
+    )
+    // The instance is deleted next, with pods that the cache may not show: the API server is asked.
+    if (plan.waiting.length === 0 && !isTwinDraining && isSettled && before?.isTrue('Drained') !== true) {
+      const fresh = async (nodeName: string) =>
+        planDrain(await podsOnNode(kubernetes.client, nodeName, signal), deadlineMs, now)
+      plan = await fresh(name)
+      for (const twin of twins) isTwinDraining ||= (await fresh(twin)).waiting.length > 0
+    }
+    const draining = { type: 'Drained', status: 'Unknown', reason: 'Draining', message: 'Draining' } as const
+    const conditions = before?.get('Drained') === undefined ? before?.set(draining, now) : before
+    if (plan.waiting.length > 0) {
+      evictions.addForced(plan.force, deadlineMs)
+      evictions.add(plan.evict, deadlineMs)
+      this.#reportDrain(leaving, plan)
+      // A pod has only its grace period left when its eviction is forced, so this must not be late.
+      const forceMs = Math.max(1, plan.nextForceMs - now + 1)
+      return { conditions, requeueMs: Math.min(pollMs, forceMs) }
+    }
+    if (isTwinDraining) return { conditions, requeueMs: pollMs }
+    if (conditions === undefined || conditions.isTrue('Drained')) return { conditions }
+    if (!isSettled) return { conditions, requeueMs: pollMs }
+    return { conditions: conditions.set({ type: 'Drained', status: 'True' }, now) }
+  }
+
+  /** Names of other Nodes of the same instance, such as one under a former name: their pods end with it, too. */
+  #twinsOf({ claim, node }: LeavingNode): readonly string[] {
+    const { nodes } = this.#deps.kubernetes.caches
+    const providerID = claim?.status?.providerID ?? ''
+    const all = providerID === '' ? [] : nodes.byIndex(indexes.byProviderId, providerID)
+    return all.flatMap(({ metadata: { name } }) => (name === node.metadata.name ? [] : name))
+  }
+
+  /** Records what the drain waits for, at most every five minutes. */
+  #reportDrain({ node, deadlineMs }: LeavingNode, plan: DrainPlan): void {
+    const { clock, kubernetes } = this.#deps
+    const now = clock.now()
+    const uid = node.metadata.uid ?? node.metadata.name
+    const nextMs = this.#nextReportMs.get(uid)
+    if (nextMs !== undefined && now < nextMs) return
+    for (const [each, eachMs] of this.#nextReportMs)
+      if (now > eachMs + drainEventMs) this.#nextReportMs.delete(each)
+    const facts = {
+      node: node.metadata.name,
+      since: node.metadata.deletionTimestamp ?? '',
+      deadlineMs,
+      pods: plan.waiting,
+      budgets: new BudgetIndex(kubernetes.caches.podDisruptionBudgets.list()),
+      pendingVolumes: [],
+    }
+    const report = drainReport(facts, now)
+    if (nextMs === undefined && !report.pods.some(isHeld)) {
+      this.#nextReportMs.set(uid, now + firstDrainEventMs)
+      return
+    }
+    this.#nextReportMs.set(uid, now + drainEventMs)
+    const message = drainSummary(report)
+    kubernetes.events.record({ object: node, type: 'Warning', reason: 'FailedDraining', message })
+  }
+
+  #detachVolumes({ node, deadlineMs }: LeavingNode, conditions: ConditionSet | undefined): StageOutcome {
+    const { clock, kubernetes, state } = this.#deps
+    const now = clock.now()
+    const type = 'VolumesDetached'
+    const staying = state.podsOn(node.metadata.name).filter((pod) => !isDrainable(pod, now))
+    const pending = pendingVolumes(kubernetes.caches, node.metadata.name, staying)
+    if (pending.length === 0) return { conditions: conditions?.set({ type, status: 'True' }, now) }
+    if (now > deadlineMs) {
+      const reason = 'TerminationGracePeriodElapsed'
+      return { conditions: conditions?.set({ type, status: 'False', reason, message: reason }, now) }
+    }
+    const rest = pending.length - 5
+    const reason = 'AwaitingVolumeDetachment'
+    kubernetes.events.record({
+      object: node,
+      type: 'Normal',
+      reason,
+      message: `Waiting for volumes to detach: ${pending.slice(0, 5).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`,
+      dedupe: [node.metadata.name],
+      dedupeTtlMs: drainEventMs,
+    })
+    return {
+      conditions: conditions?.set({ type, status: 'Unknown', reason, message: reason }, now),
+      requeueMs: pollMs,
+    }
+  }
+
+  async #deleteInstance(
+    { claim }: LeavingNode,
+    conditions: ConditionSet | undefined,
+    signal: AbortSignal,
+  ): Promise<StageOutcome> {
+    const { clock, provider } = this.#deps
+    if (claim === undefined) return { conditions }
+    const isGone = await deletesInstance(provider, claim, signal)
+    return {
+      conditions: conditions?.set({ type: 'InstanceTerminating', status: 'True' }, clock.now()),
+      ...(!isGone && { requeueMs: instancePollMs }),
+    }
   }
 
   async #store(
@@ -169,30 +314,40 @@ export class NodeTermination implements ControllerSpec {
     before: ConditionSet | undefined,
     after: ConditionSet | undefined,
   ): Promise<void> {
-    const { kubernetes, report } = this.#deps
+    const { kubernetes, metrics } = this.#deps
+    const { name, labels: tags = {}, resourceVersion = '' } = claim.metadata
     try {
       await kubernetes.client.patch(
         karpenterKinds.nodeClaim,
-        { name: claim.metadata.name },
+        { name },
         { status: { conditions: after?.conditions } },
-        { subresource: 'status', resourceVersion: claim.metadata.resourceVersion ?? '' },
+        { subresource: 'status', resourceVersion },
       )
     } catch (error) {
       if (!isKubeError(error, 'notFound')) throw error
       return
     }
-    if (after?.isTrue('Drained') === true && before?.isTrue('Drained') !== true) report.drained(claim)
+    if (after?.isTrue('Drained') === true && before?.isTrue('Drained') !== true)
+      metrics.nodesDrained.inc({ nodepool: tags[labels.nodePool] ?? '' })
   }
 
-  async #finish(node: Node): Promise<ReconcileResult> {
-    const finalizers = (node.metadata.finalizers ?? []).filter((name) => name !== terminationFinalizer)
-    await this.#deps.kubernetes.client.patch(
+  async #removeFinalizer(node: Node): Promise<ReconcileResult> {
+    const { clock, kubernetes, logger, metrics } = this.#deps
+    const { metadata, spec } = node
+    const { name, labels: tags = {}, resourceVersion = '' } = metadata
+    const finalizers = (metadata.finalizers ?? []).filter((each) => each !== terminationFinalizer)
+    await kubernetes.client.patch(
       kinds.node,
-      { name: node.metadata.name },
+      { name },
       { metadata: { finalizers: finalizers.length === 0 ? null : finalizers } },
-      { resourceVersion: node.metadata.resourceVersion ?? '' },
+      { resourceVersion },
     )
-    this.#deps.report.finished(node)
+    const nodepool = tags[labels.nodePool] ?? ''
+    const secondsSince = (time = '') => Math.max(0, clock.now() - Date.parse(time)) / 1000
+    metrics.nodesTerminated.inc({ nodepool, zone: tags[labels.zone] ?? '' })
+    metrics.nodesTermination.observe({ nodepool }, secondsSince(metadata.deletionTimestamp))
+    metrics.nodesLifetime.observe({ nodepool }, secondsSince(metadata.creationTimestamp))
+    logger.info('deleted node', { Node: { name }, 'provider-id': spec?.providerID })
     return done
   }
 }

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Pod, PodDisruptionBudget } from '@tenon/api'
-import { BudgetIndex } from './budget-index.ts'
-import { drainReport } from './drain-report.ts'
-import { drainSummary } from './drain-summary.ts'
+import { BudgetIndex, drainReport, drainSummary } from './drain-report.ts'
 
 const now = Date.parse('2026-01-01T00:10:00Z')
 const never = Number.POSITIVE_INFINITY

@@ -1,16 +1,32 @@
-/** What a drain waits for, pod by pod, with the rule that holds each and when it ends. */
-import type { Pod, PodDisruptionBudget } from '@tenon/api'
+/** What a drain waits for: the rule that holds each pod, and when it ends. */
+import {
+  annotations,
+  matchesSelector,
+  type NodeClass,
+  type Pod,
+  type PodDisruptionBudget,
+  type ResourceType,
+} from '@tenon/api'
 import { rfc3339 } from '@tenon/runtime'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { deadlineMsOf } from '../../state/nodes/state-node.ts'
 import { doNotDisrupt, isTerminating, keyOf } from '../../state/pods/pods.ts'
-import type { BudgetIndex } from './budget-index.ts'
-import { drainTier, type DrainTier, planDrain } from './drain.ts'
-import { forcedAtMs } from './force.ts'
+import {
+  drainTier,
+  type DrainTier,
+  forcedAtMs,
+  isDrainable,
+  isTerminatingNode,
+  pendingVolumes,
+  planDrain,
+} from './drain.ts'
 
 /** Why a pod is still on its node. Times are RFC 3339. */
-export type DrainRule =
-  /** Told to go; `until` is when its grace period ends. */
+type DrainRule =
+  /** Terminating; `until` is when its grace period ends. */
   | { readonly kind: 'leaving'; readonly until: string }
-  /** Annotation `karpenter.sh/do-not-disrupt`; without `until` it holds for as long as it is there. */
+  /** Annotation `karpenter.sh/do-not-disrupt`; without `until`, until it is removed. */
   | { readonly kind: 'doNotDisrupt'; readonly until?: string }
   | {
       readonly kind: 'podDisruptionBudget'
@@ -19,38 +35,35 @@ export type DrainRule =
       readonly currentHealthy: number
       readonly desiredHealthy: number
     }
-  /** The API server evicts no pod that has more than one. */
+  /** The API server evicts no pod that several PDBs cover. */
   | { readonly kind: 'severalPodDisruptionBudgets'; readonly budgets: readonly string[] }
-  /** Its turn comes when the pods of `after` are gone. */
+  /** Evicted when the pods of tier `after` are gone. */
   | { readonly kind: 'laterTier'; readonly after: DrainTier }
-  /** Nothing holds it; its eviction is under way. */
+  /** Nothing holds it. */
   | { readonly kind: 'evicting' }
 
-/** A pod that a drain waits for. */
 export interface WaitingPod {
   readonly namespace: string
   readonly name: string
   readonly rule: DrainRule
-  /** From when on the deadline of the node overrides the rule; RFC 3339. Absent: never. */
+  /** When the deadline of the node overrides the rule, RFC 3339; undefined: never. */
   readonly forcedAt?: string
 }
 
-/** Where the drain of one node stands. */
 export interface DrainReport {
   readonly node: string
   readonly nodeClaim?: string
   /** When the drain began; RFC 3339. */
   readonly since: string
-  /** When pods that are left are deleted whatever holds them; RFC 3339. Absent: never. */
+  /** When the remaining pods are deleted whatever holds them, RFC 3339; undefined: never. */
   readonly deadline?: string
   /** By namespace and name. */
   readonly pods: readonly WaitingPod[]
-  /** Persistent volumes to be detached; looked at once no pod is waited for. */
+  /** Persistent volumes to be detached; empty while pods are waited for. */
   readonly volumes: readonly string[]
 }
 
-/** What a report is made from. */
-export interface DrainFacts {
+interface DrainFacts {
   readonly node: string
   readonly nodeClaim?: string
   readonly since: string
@@ -62,7 +75,6 @@ export interface DrainFacts {
   readonly pendingVolumes: readonly string[]
 }
 
-/** @param nowMs Unix milliseconds. */
 export function drainReport(facts: DrainFacts, nowMs: number): DrainReport {
   const { node, nodeClaim, since, deadlineMs } = facts
   const plan = planDrain(facts.pods, deadlineMs, nowMs)
@@ -79,7 +91,7 @@ export function drainReport(facts: DrainFacts, nowMs: number): DrainReport {
   }
 }
 
-/** Whether a pod stays although its turn has come and it was not told to go. */
+/** Whether a rule, and not just time, keeps the pod. */
 export function isHeld({ rule }: WaitingPod): boolean {
   return (
     rule.kind === 'doNotDisrupt' ||
@@ -104,7 +116,7 @@ function waitingPod(
   }
 }
 
-/** The rule that must give way first, in the order in which the eviction of a pod meets them. */
+/** The first rule that keeps the pod, in the order in which an eviction checks them. */
 function ruleOf(pod: Pod, budgets: BudgetIndex, tier: DrainTier | undefined, nowMs: number): DrainRule {
   const leavingBy = pod.metadata.deletionTimestamp
   if (leavingBy !== undefined) return { kind: 'leaving', until: leavingBy }
@@ -125,7 +137,7 @@ function ruleOf(pod: Pod, budgets: BudgetIndex, tier: DrainTier | undefined, now
   return { kind: 'evicting' }
 }
 
-/** As the API server would answer an eviction now. */
+/** Whether the API server would allow an eviction now. */
 function allows({ spec, status = {} }: PodDisruptionBudget, pod: Pod): boolean {
   const { disruptionsAllowed = 0, currentHealthy = 0, desiredHealthy = 0 } = status
   if (disruptionsAllowed > 0) return true
@@ -135,3 +147,150 @@ function allows({ spec, status = {} }: PodDisruptionBudget, pod: Pod): boolean {
 }
 
 const byText = (one: string, other: string) => (one < other ? -1 : Number(one > other))
+
+/**
+ * PDBs by namespace and one label of their selector. Finding those of a pod costs its labels and the PDBs that share one
+ * of them, however many PDBs there are.
+ */
+export class BudgetIndex {
+  readonly #byLabel = new Map<string, PodDisruptionBudget[]>()
+
+  constructor(budgets: readonly PodDisruptionBudget[]) {
+    for (const budget of budgets) {
+      const [label] = Object.entries(budget.spec.selector?.matchLabels ?? {})
+      const key = indexKey(budget.metadata.namespace, label)
+      const known = this.#byLabel.get(key)
+      if (known === undefined) this.#byLabel.set(key, [budget])
+      else known.push(budget)
+    }
+  }
+
+  /** The PDBs that cover the pod, by name. */
+  covering({ metadata: { namespace, labels = {} } }: Pod): readonly PodDisruptionBudget[] {
+    const keys = [
+      indexKey(namespace, undefined),
+      ...Object.entries(labels).map((label) => indexKey(namespace, label)),
+    ]
+    return keys
+      .flatMap((key) => this.#byLabel.get(key) ?? [])
+      .filter((budget) => matchesSelector(budget.spec.selector, labels))
+      .toSorted((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1))
+  }
+}
+
+/** PDBs without `matchLabels` are checked for every pod of their namespace. */
+function indexKey(namespace = '', label: readonly [string, string] | undefined): string {
+  return label === undefined ? namespace : `${namespace}/${label[0]}=${label[1]}`
+}
+
+const budgetsNamed = 3
+const podsNamed = 2
+
+/** For the event on the Node. The deadline comes first, as the length of events is limited. */
+export function drainSummary({ pods, deadline }: DrainReport): string {
+  const limit = deadline === undefined ? '' : `; the rest is deleted by ${deadline}`
+  const parts = [
+    ...ofKind(pods, 'severalPodDisruptionBudgets', severalBudgets),
+    ...budgetParts(pods),
+    ...ofKind(pods, 'doNotDisrupt', protectedPods),
+    ...ofKind(pods, 'leaving', leavingPods),
+    ...ofKind(pods, 'evicting', (held) => `${held.length} being evicted`),
+    ...ofKind(pods, 'laterTier', (held) => `${held.length} evicted later`),
+  ]
+  return `Waiting for ${pods.length} pod(s) to leave the node${limit}: ${parts.join('; ')}`
+}
+
+type Kind = DrainRule['kind']
+type Held<K extends Kind> = WaitingPod & { readonly rule: Extract<DrainRule, { readonly kind: K }> }
+
+function ofKind<K extends Kind>(
+  pods: readonly WaitingPod[],
+  kind: K,
+  textOf: (held: readonly Held<K>[]) => string,
+): readonly string[] {
+  const held = pods.filter((pod): pod is Held<K> => pod.rule.kind === kind)
+  return held.length === 0 ? [] : [textOf(held)]
+}
+
+function severalBudgets(held: readonly Held<'severalPodDisruptionBudgets'>[]): string {
+  const names = new Set(held.flatMap(({ rule }) => rule.budgets))
+  return `${held.length} covered by more than one PodDisruptionBudget, which evictions do not allow (${some([...names])}; ${named(held)})`
+}
+
+/** Names the PDBs that hold the most pods. */
+function budgetParts(pods: readonly WaitingPod[]): readonly string[] {
+  const groups = new Map<string, Held<'podDisruptionBudget'>[]>()
+  for (const pod of pods) {
+    if (pod.rule.kind !== 'podDisruptionBudget') continue
+    const group = groups.get(pod.rule.budget) ?? []
+    group.push({ ...pod, rule: pod.rule })
+    groups.set(pod.rule.budget, group)
+  }
+  const largest = [...groups].toSorted(([, one], [, other]) => other.length - one.length)
+  const rest = largest.slice(budgetsNamed).flatMap(([, held]) => held)
+  return [
+    ...largest.slice(0, budgetsNamed).map(([budget, held]) => heldByBudget(budget, held)),
+    ...(rest.length === 0
+      ? []
+      : [`${rest.length} held by ${largest.length - budgetsNamed} other PodDisruptionBudget(s)`]),
+  ]
+}
+
+function heldByBudget(budget: string, held: readonly Held<'podDisruptionBudget'>[]): string {
+  const { currentHealthy = 0, desiredHealthy = 0 } = held[0]?.rule ?? {}
+  return `${held.length} held by PodDisruptionBudget ${budget}, which needs ${desiredHealthy} healthy pods and has ${currentHealthy} (${named(held)})`
+}
+
+function protectedPods(held: readonly Held<'doNotDisrupt'>[]): string {
+  const ends = held.flatMap(({ rule }) => (rule.until === undefined ? [] : [rule.until])).toSorted()
+  const last = ends.at(-1)
+  const isForGood = ends.length < held.length
+  const until = isForGood || last === undefined ? 'until it is removed' : `until ${last} at the latest`
+  return `${held.length} protected by ${annotations.doNotDisrupt} ${until} (${named(held)})`
+}
+
+function leavingPods(held: readonly Held<'leaving'>[]): string {
+  const last =
+    held
+      .map(({ rule }) => rule.until)
+      .toSorted()
+      .at(-1) ?? ''
+  return `${held.length} being stopped, the last by ${last}`
+}
+
+const named = (pods: readonly WaitingPod[]) => some(pods.map(({ namespace, name }) => `${namespace}/${name}`))
+
+function some(names: readonly string[]): string {
+  const rest = names.length - podsNamed
+  return `${names.slice(0, podsNamed).join(', ')}${rest > 0 ? ` and ${rest} other(s)` : ''}`
+}
+
+/** Every drain in progress, by name of the Node. */
+export function drainReports(
+  caches: Caches,
+  state: ClusterState,
+  nodeClasses: readonly ResourceType<NodeClass>[],
+  nowMs: number,
+): readonly DrainReport[] {
+  const budgets = new BudgetIndex(caches.podDisruptionBudgets.list())
+  return caches.nodes
+    .list()
+    .filter((node) => isTerminatingNode(node, nodeClasses))
+    .toSorted((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1))
+    .map((node) => {
+      const { name, deletionTimestamp = '' } = node.metadata
+      const claim = state.claimOf(node)
+      const pods = state.podsOn(name)
+      const staying = pods.filter((pod) => !isDrainable(pod, nowMs))
+      const facts = {
+        node: name,
+        ...(claim !== undefined && { nodeClaim: claim.metadata.name }),
+        since: deletionTimestamp,
+        deadlineMs: deadlineMsOf(claim),
+        pods,
+        budgets,
+        pendingVolumes: pendingVolumes(caches, name, staying),
+      }
+      return drainReport(facts, nowMs)
+    })
+}

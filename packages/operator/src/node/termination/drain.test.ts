@@ -7,8 +7,7 @@ import {
   isEvictable,
   isPausedByBudget,
 } from '../../state/pods/pods.ts'
-import { planDrain } from './drain.ts'
-import { isForceEligible } from './force.ts'
+import { isForceEligible, planDrain } from './drain.ts'
 
 const now = Date.parse('2026-01-01T00:10:00Z')
 const at = (seconds: number) => new Date(now + seconds * 1000).toISOString().replace('.000', '')

@@ -1,47 +1,39 @@
-/** Evicts pods of draining nodes within their PDBs, and by force past the deadline (lifecycle.md 4.2). */
-import { conditionOf, isConditionTrue, kinds, labels, type Pod } from '@tenon/api'
-import {
-  done,
-  type EventRecorder,
-  isKubeError,
-  type KubeClient,
-  KubeError,
-  type ReconcileResult,
-} from '@tenon/kube'
+import { annotations, conditionOf, isConditionTrue, kinds, labels, type Pod } from '@tenon/api'
+import { done, type EventInput, isKubeError, KubeError, type ReconcileResult } from '@tenon/kube'
 import { type Clock, Listeners, rfc3339 } from '@tenon/runtime'
-import { protectionNotice } from '../protection-notice.ts'
-import { isActive, isEvictable, isTerminating, keyOf } from '../../state/pods/pods.ts'
-import { grantedSeconds, isForceEligible } from './force.ts'
+import { doNotDisrupt, isActive, isEvictable, isTerminating, keyOf } from '../../state/pods/pods.ts'
+import { grantedSeconds, isForceEligible } from './drain.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
-import type { Caches } from '../../state/caches.ts'
+import type { Kubernetes } from '../../kubernetes.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
 interface Dependencies {
-  readonly client: Pick<KubeClient, 'delete' | 'evict'>
-  readonly caches: Pick<Caches, 'nodes' | 'pods'>
-  readonly state: Pick<ClusterState, 'brake' | 'claimOf'>
-  readonly events: EventRecorder
-  readonly metrics: Pick<Metrics, 'podsDrained' | 'podsEvictionRequests'>
+  readonly kubernetes: Kubernetes
+  readonly state: ClusterState
+  readonly metrics: Metrics
   readonly clock: Clock
 }
 
 const backoff: ReconcileResult = { kind: 'backoff' }
-/** For so long a pod that was told to go is not told again: the cache may not show it yet. */
+/** How long the cache may take to show that a pod is terminating. */
 const settleMs = 10_000
 
 interface Entry {
-  /** The pod, where the cache did not show it: whether a drain is over is asked of the API server. */
+  /** The pod, if the cache did not show it: drains also ask the API server for pods. */
   readonly unseen: Pod | undefined
   readonly uid: string
   deadlineMs: number
-  /** Whether the deadline has overtaken what protects the pod. */
+  /** Whether the deadline forces the pod. */
   isForced: boolean
-  /** What the pod was told about its protection. */
-  said: string
+  /** The last event about the pod's protection, to record each only once. */
+  lastNotice: string
 }
 
-/** Pods waiting for their eviction; keys are `namespace/name`, guarded by UID. */
+/**
+ * Evicts pods of draining nodes as their PDBs allow, and deletes them when the deadline forces that (lifecycle.md 4.2). Keys
+ * are `namespace/name`; evictions and deletions are by UID.
+ */
 export class EvictionQueue implements ControllerSpec {
   readonly name = 'eviction-queue'
   readonly concurrency = { least: 100, most: 5000 }
@@ -49,21 +41,20 @@ export class EvictionQueue implements ControllerSpec {
   readonly perSecond = 100
   readonly #deps: Dependencies
   readonly #entries = new Map<string, Entry>()
-  /** When to believe the cache again about pods that were told to go, by UID; oldest first. */
-  readonly #told = new Map<string, number>()
-  /** Keys that are to be worked on now. */
+  /** When the cache shows that a pod is terminating, by UID of pods just evicted; oldest first. */
+  readonly #evicted = new Map<string, number>()
   readonly #due = new Listeners<string>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
   }
 
-  /** Adds pods; of two deadlines the earlier holds. Infinity means none. */
+  /** Of two deadlines of a pod, the earlier counts. */
   add(pods: readonly Pod[], deadlineMs: number): void {
     this.#add(pods, deadlineMs, false)
   }
 
-  /** Adds pods to be deleted for the deadline: those that back off already are woken, once. */
+  /** Adds pods that the deadline forces. Those that are backing off are tried at once. */
   addForced(pods: readonly Pod[], deadlineMs: number): void {
     this.#add(pods, deadlineMs, true)
   }
@@ -73,11 +64,11 @@ export class EvictionQueue implements ControllerSpec {
     for (const pod of pods) {
       const key = keyOf(pod.metadata)
       const uid = pod.metadata.uid ?? ''
-      if (this.#told.has(uid) && pod.metadata.deletionTimestamp === undefined) continue
+      if (this.#evicted.has(uid) && pod.metadata.deletionTimestamp === undefined) continue
       const known = this.#entries.get(key)
       if (known?.uid !== uid) {
         const unseen = this.#current(key)?.metadata.uid === uid ? undefined : pod
-        this.#entries.set(key, { unseen, uid, deadlineMs, isForced, said: '' })
+        this.#entries.set(key, { unseen, uid, deadlineMs, isForced, lastNotice: '' })
         this.#due.notify(key)
         continue
       }
@@ -101,42 +92,38 @@ export class EvictionQueue implements ControllerSpec {
     const now = this.#deps.clock.now()
     if (isForceEligible(pod, entry.deadlineMs, now)) return await this.#forceDelete(pod, entry, key)
     if (!isActive(pod)) return this.#drop(key, entry)
-    this.#tellDoNotDisrupt(pod, entry, now)
-    const held = this.#heldFor(pod)
-    if (held === 'stays') return this.#drop(key, entry)
-    if (held === 'waits' || !isEvictable(pod, now)) return backoff
+    this.#reportProtection(pod, entry, now)
+    const pause = this.#pauseOf(pod)
+    if (pause === 'keepsNode') return this.#drop(key, entry)
+    if (pause === 'delaysPod' || !isEvictable(pod, now)) return backoff
     return await this.#evict(pod, entry, key, signal)
   }
 
-  /**
-   * Says what annotation `karpenter.sh/do-not-disrupt` does to the pod (lifecycle.md 4.4): once, as a
-   * thousand protected pods that back off would otherwise repeat it for as long as the drain lasts.
-   */
-  #tellDoNotDisrupt(pod: Pod, entry: Entry, nowMs: number): void {
+  #reportProtection(pod: Pod, entry: Entry, nowMs: number): void {
     const notice = protectionNotice(pod, nowMs)
-    const said = notice === undefined ? '' : `${notice.reason}-${notice.dedupe.join('-')}`
-    if (entry.said === said) return
-    entry.said = said
-    if (notice !== undefined) this.#deps.events.record({ object: pod, ...notice })
+    const text = notice === undefined ? '' : `${notice.reason}-${notice.dedupe.join('-')}`
+    if (entry.lastNotice === text) return
+    entry.lastNotice = text
+    if (notice !== undefined) this.#deps.kubernetes.events.record({ object: pod, ...notice })
   }
 
   #current(key: string): Pod | undefined {
     const [namespace = '', name = ''] = key.split('/')
-    return this.#deps.caches.pods.get({ namespace, name })
+    return this.#deps.kubernetes.caches.pods.get({ namespace, name })
   }
 
   #sweep(): void {
     const now = this.#deps.clock.now()
-    for (const [uid, untilMs] of this.#told) {
+    for (const [uid, untilMs] of this.#evicted) {
       if (untilMs > now) return
-      this.#told.delete(uid)
+      this.#evicted.delete(uid)
     }
   }
 
-  /** The pod was told to go, or has gone already. */
+  /** The pod is terminating, or gone. */
   #leave(key: string, entry: Entry): ReconcileResult {
-    this.#told.delete(entry.uid)
-    this.#told.set(entry.uid, this.#deps.clock.now() + settleMs)
+    this.#evicted.delete(entry.uid)
+    this.#evicted.set(entry.uid, this.#deps.clock.now() + settleMs)
     return this.#drop(key, entry)
   }
 
@@ -147,7 +134,8 @@ export class EvictionQueue implements ControllerSpec {
   }
 
   async #evict(pod: Pod, entry: Entry, key: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { client, metrics, events } = this.#deps
+    const { kubernetes, metrics } = this.#deps
+    const { client, events } = kubernetes
     try {
       await client.evict({ namespace: pod.metadata.namespace ?? '', name: pod.metadata.name }, entry.uid, {
         signal,
@@ -155,11 +143,11 @@ export class EvictionQueue implements ControllerSpec {
     } catch (error) {
       if (!(error instanceof KubeError)) throw error
       if (error.status > 0) metrics.podsEvictionRequests.inc({ code: String(error.status) })
-      // The cache is behind: asking again at once would find the same.
+      // The cache is behind, and would show the pod again.
       if (error.kind === 'notFound') return this.#leave(key, entry)
       if (error.kind === 'conflict') return this.#drop(key, entry)
       const isMisconfigured = error.message.includes('more than one PodDisruptionBudget')
-      // What holds the pod is in the report of its drain, and in the event on its Node.
+      // The event on the Node says what holds the pod.
       if (error.kind !== 'tooManyRequests' && !isMisconfigured) throw error
       return backoff
     }
@@ -177,7 +165,8 @@ export class EvictionQueue implements ControllerSpec {
   }
 
   async #forceDelete(pod: Pod, entry: Entry, key: string): Promise<ReconcileResult> {
-    const { client, clock, events, metrics } = this.#deps
+    const { clock, kubernetes, metrics } = this.#deps
+    const { client, events } = kubernetes
     const grace = grantedSeconds(entry.deadlineMs, clock.now())
     try {
       await client.delete(
@@ -197,18 +186,18 @@ export class EvictionQueue implements ControllerSpec {
       message: `Deleting the pod so that its node ends by ${rfc3339(entry.deadlineMs)}; it gets ${grace}s of its ${pod.spec.terminationGracePeriodSeconds ?? 0}s, whatever its PDBs and karpenter.sh/do-not-disrupt say`,
       dedupe: [pod.metadata.name],
     })
-    // One that was told to go before was counted then.
+    // A terminating pod was counted when it was evicted.
     if (!isTerminating(pod)) metrics.podsDrained.inc({ reason: this.#reasonOf(pod) })
     return this.#leave(key, entry)
   }
 
   /**
-   * Whether a pause keeps the pod where it is: its node goes by Tenon's own wish, or was to. Such a node that is
-   * being deleted cannot be kept any more; its pods wait for the end of the pause, or of their grace period.
+   * What a pause of voluntary disruption means for the pod. A node that Tenon chose for disruption but has not deleted yet
+   * is kept. If it is being deleted, which cannot be undone, its pods wait until the pause or their grace period ends.
    */
-  #heldFor(pod: Pod): 'stays' | 'waits' | undefined {
-    const { caches, state } = this.#deps
-    const node = caches.nodes.get({ name: pod.spec.nodeName ?? '' })
+  #pauseOf(pod: Pod): 'keepsNode' | 'delaysPod' | undefined {
+    const { kubernetes, state } = this.#deps
+    const node = kubernetes.caches.nodes.get({ name: pod.spec.nodeName ?? '' })
     const claim = node === undefined ? undefined : state.claimOf(node)
     if (claim === undefined) return undefined
     const isDeleted =
@@ -216,15 +205,51 @@ export class EvictionQueue implements ControllerSpec {
     if (isDeleted && !isConditionTrue(claim, 'DisruptionReason')) return undefined
     const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
     if (state.brake.holding(pool, 'voluntary') === undefined) return undefined
-    return isDeleted ? 'waits' : 'stays'
+    return isDeleted ? 'delaysPod' : 'keepsNode'
   }
 
-  /** Why the pod's node goes, as in metric `karpenter_pods_drained_total`. */
+  /** As in metric `karpenter_pods_drained_total`. */
   #reasonOf(pod: Pod): string {
-    const node = this.#deps.caches.nodes.get({ name: pod.spec.nodeName ?? '' })
+    const node = this.#deps.kubernetes.caches.nodes.get({ name: pod.spec.nodeName ?? '' })
     const claim = node === undefined ? undefined : this.#deps.state.claimOf(node)
     if (claim === undefined) return ''
     if (!isConditionTrue(claim, 'DisruptionReason')) return 'Forceful Termination'
     return conditionOf(claim, 'DisruptionReason')?.reason ?? ''
+  }
+}
+
+type Notice = Omit<EventInput, 'object'> & { readonly dedupe: readonly string[] }
+
+/**
+ * The event about annotation `karpenter.sh/do-not-disrupt` of a pod, for its owner: that it is invalid, has ended, or until
+ * when it protects the pod (lifecycle.md 4.4, disruption.md 18).
+ */
+export function protectionNotice(pod: Pod, nowMs: number): Notice | undefined {
+  const protection = doNotDisrupt(pod, nowMs)
+  const { uid = '' } = pod.metadata
+  const key = annotations.doNotDisrupt
+  if (protection.kind === 'invalid') {
+    return {
+      type: 'Warning',
+      reason: 'InvalidDoNotDisruptAnnotation',
+      message: `Annotation ${key} "${protection.value}" is neither "true" nor a positive duration; it is ignored`,
+      dedupe: [uid, protection.value],
+    }
+  }
+  if (protection.kind === 'elapsed') {
+    return {
+      type: 'Normal',
+      reason: 'DoNotDisruptGracePeriodElapsed',
+      message: `The time for which ${key} protects the pod is over`,
+      dedupe: [uid],
+    }
+  }
+  if (protection.kind !== 'active' || !Number.isFinite(protection.untilMs)) return undefined
+  const until = rfc3339(protection.untilMs)
+  return {
+    type: 'Normal',
+    reason: 'DoNotDisruptUntil',
+    message: `${key} protects the pod until ${until}`,
+    dedupe: [uid, until],
   }
 }

@@ -1,4 +1,3 @@
-/** `nodeclaim.lifecycle`: from a claim to a node that takes pods, and to its end (lifecycle.md 3). */
 import {
   compareResourceVersions,
   ConditionSet,
@@ -8,24 +7,51 @@ import {
   terminationFinalizer,
 } from '@tenon/api'
 import { done, isKubeError, type KubeClient, mergePatchOf, type ReconcileResult } from '@tenon/kube'
-import type { Clock } from '@tenon/runtime'
-import { type Caches, indexes, nodeNamesOf } from '../../state/caches.ts'
-import { isUnreadable } from '../../state/readable.ts'
-import { nodeClaimConditions } from '../../state/conditions.ts'
-import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
+import type { Clock, Listeners } from '@tenon/runtime'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
-import { isLifecycleChange } from '../../state/nodes/node-changes.ts'
-import { claimNamesOf, isMoreThanHeartbeat } from '../../state/nodes/node-changes.ts'
+import { type Caches, indexes, nodeNamesOf } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import { nodeClaimConditions } from '../../state/conditions.ts'
+import { claimNamesOf, isLifecycleChange, isMoreThanHeartbeat } from '../../state/nodes/node-changes.ts'
+import { isUnreadable } from '../../state/readable.ts'
+
+/** A claim with the changes of this pass so far. */
+export interface ClaimDraft {
+  readonly claim: NodeClaim
+  readonly conditions: ConditionSet
+  /** The claim's Node as this pass stored it; the cache may show an older one. */
+  readonly node?: Node
+}
+
+export type StageResult =
+  | {
+      readonly kind: 'continue'
+      readonly draft: ClaimDraft
+      readonly requeueMs?: number
+      /** Asks for another pass with growing pauses. */
+      readonly isBackingOff?: boolean
+      readonly error?: unknown
+      /** Called once the draft is stored, so that a repeated pass counts nothing twice. */
+      readonly afterStore?: () => Promise<void> | void
+      /** Later stages wait for the next pass, as this one saw old data. */
+      readonly isLast?: boolean
+    }
+  /** The claim is being deleted, which ends the pass. */
+  | { readonly kind: 'deleted' }
+
+/** Rejects if the cloud or the API server failed; later stages run all the same. */
+type LifecycleStage = (draft: ClaimDraft, signal: AbortSignal) => Promise<StageResult>
 
 interface Dependencies {
-  readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Pick<Caches, 'nodeClaims' | 'nodes' | 'resourceSlices'>
-  readonly state: Pick<ClusterState, 'isManaged'>
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
   readonly clock: Clock
-  /** In the order of a claim's life. */
+  /** In order. */
   readonly stages: readonly LifecycleStage[]
-  /** One step of the end of a claim that is being deleted. */
+  /** Claims whose Nodes may open for pods after this time. */
+  readonly due: Listeners<{ readonly name: string; readonly afterMs: number }>
+  /** Takes the next step to delete a claim. */
   readonly finalize: (claim: NodeClaim, signal: AbortSignal) => Promise<ReconcileResult>
 }
 
@@ -35,14 +61,14 @@ const settleMs = 1000
 /** How long a pass waits for the cache to show the last write. */
 const catchUpMs = 10_000
 
-/** Reconciles one NodeClaim through its stages. */
+/** `nodeclaim.lifecycle`: takes a claim through its stages until its Node takes pods, and through its deletion (lifecycle.md 3). */
 export class NodeClaimLifecycle implements ControllerSpec {
   readonly name = 'nodeclaim.lifecycle'
   readonly concurrency = { least: 1000, most: 5000 }
   readonly backoff = { baseMs: 1000, capMs: 60_000 }
   readonly perSecond = 10
   readonly #deps: Dependencies
-  /** Claims as passes wrote them last, by name, until the cache shows it. */
+  /** Claims as the last pass stored them, by name, until the cache shows them. */
   readonly #written = new Map<string, { readonly claim: NodeClaim; readonly untilMs: number }>()
 
   constructor(deps: Dependencies) {
@@ -50,25 +76,21 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 
   watch(enqueue: Enqueue): void {
-    const { nodeClaims, nodes, resourceSlices } = this.#deps.caches
-    for (const { due } of this.#deps.stages)
-      due?.add(({ name, afterMs }) => {
-        enqueue(name, afterMs)
-      })
+    const { caches, due } = this.#deps
+    const { nodeClaims, nodes, resourceSlices } = caches
+    due.add(({ name, afterMs }) => {
+      enqueue(name, afterMs)
+    })
     enqueueChanged(nodeClaims, enqueue, isLifecycleChange)
     nodes.onChange((change) => {
-      if (isMoreThanHeartbeat(change)) this.#enqueueClaimsOf(change.object, enqueue)
+      if (isMoreThanHeartbeat(change)) for (const name of claimNamesOf(caches, change.object)) enqueue(name)
     })
     resourceSlices?.onChange((change) => {
-      for (const name of nodeNamesOf(change.object)) {
-        const node = nodes.get({ name })
-        if (node !== undefined) this.#enqueueClaimsOf(node, enqueue)
+      for (const nodeName of nodeNamesOf(change.object)) {
+        const node = nodes.get({ name: nodeName })
+        if (node !== undefined) for (const name of claimNamesOf(caches, node)) enqueue(name)
       }
     })
-  }
-
-  #enqueueClaimsOf(node: Node, enqueue: Enqueue): void {
-    for (const name of claimNamesOf(this.#deps.caches, node)) enqueue(name)
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -79,7 +101,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
     // An old claim would lead to the same writes again, and to conflicts.
     if (settlingMs > 0) return { kind: 'after', delayMs: settlingMs }
     if (cached.metadata.deletionTimestamp !== undefined) return await finalize(cached, signal)
-    // An unreadable Node does not say what it lacks; its claim must not end for that.
+    // Whether an unreadable Node is registered is unknown, so its claim must not be deleted for that.
     if (nodesOf(caches, cached).some((node) => isUnreadable(node))) return done
     const claim = await this.#withFinalizer(cached)
     return claim === undefined ? backoff : await this.#advance(claim, signal)
@@ -111,7 +133,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
         { metadata: { finalizers: [...finalizers, terminationFinalizer] } },
         { resourceVersion: claim.metadata.resourceVersion ?? '' },
       )
-      // An old answer does not show this write.
+      // The answer may be older than this write.
       return stored.metadata.finalizers?.includes(terminationFinalizer) === true ? stored : undefined
     } catch (error) {
       if (isKubeError(error, 'conflict', 'notFound')) return undefined
@@ -126,9 +148,9 @@ export class NodeClaimLifecycle implements ControllerSpec {
     const errors: unknown[] = []
     const afterStore: (() => Promise<void> | void)[] = []
     for (const stage of this.#deps.stages) {
-      const result = await stage
-        .run(draft, signal)
-        .catch((error: unknown): StageResult => ({ kind: 'continue', draft, error }))
+      const result = await stage(draft, signal).catch(
+        (error: unknown): StageResult => ({ kind: 'continue', draft, error }),
+      )
       if (result.kind === 'deleted') return done
       draft = result.draft
       requeueMs = Math.min(requeueMs, result.requeueMs ?? Number.POSITIVE_INFINITY)
@@ -138,7 +160,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
       if (result.isLast === true) break
     }
     const outcome = await this.#store(claim, draft)
-    if (outcome === 'stored') for (const tell of afterStore) await tell()
+    if (outcome === 'stored') for (const report of afterStore) await report()
     if (errors.length === 1) throw errors[0]
     if (errors.length > 1)
       throw new AggregateError(errors, errors.map((e) => (e as Error).message).join('; '))
@@ -148,8 +170,8 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 
   /**
-   * Stores what the pass changed. Both writes are optimistic: the condition list is replaced as a
-   * whole, and another controller may have set one of its own meanwhile.
+   * Stores what the pass changed, unless the claim has changed meanwhile: the list of conditions is replaced as a whole,
+   * and other controllers set conditions, too.
    */
   async #store(
     before: NodeClaim,
@@ -188,7 +210,7 @@ export class NodeClaimLifecycle implements ControllerSpec {
   }
 }
 
-/** With the Node that the claim had before, even if it has lost its provider ID. */
+/** The Nodes of the claim's instance, and the one registered before, which may have lost its provider ID. */
 function nodesOf({ nodes }: Pick<Caches, 'nodes'>, { status }: NodeClaim): readonly Node[] {
   const { providerID = '', nodeName = '' } = status ?? {}
   const named = nodeName === '' ? undefined : nodes.get({ name: nodeName })

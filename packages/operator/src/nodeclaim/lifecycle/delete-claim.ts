@@ -5,14 +5,7 @@ import type { ClusterState } from '../../state/cluster-state.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-interface Dependencies {
-  readonly client: Pick<KubeClient, 'delete'>
-  readonly state: Pick<ClusterState, 'podsOn' | 'noteDeletion'>
-  readonly metrics: Pick<Metrics, 'nodeClaimsDisrupted' | 'podsDisruptionInitiated'>
-  readonly claimJournal: ClaimJournal
-}
-
-/** Causes that hit claims with pods on them, whose number is counted too. */
+/** Reasons for which the pods on the node are counted, too. */
 const causesWithPods: ReadonlySet<string> = new Set([
   'drifted',
   'empty',
@@ -29,27 +22,32 @@ function terminationMode(claim: NodeClaim): string {
   return (parseDuration(grace) ?? 0) > 0 ? 'eventual' : 'forceful'
 }
 
-/** What else is counted with a deletion. */
 export interface DeletionAccount {
   /** Consolidation policy of the NodePool, as in metric `karpenter_nodeclaims_disrupted_total`. */
   readonly policy?: string
-  /** Pods that were told to leave the node for the same reason before. */
+  /** Pods that were evicted for the same reason before. */
   readonly movedPods?: number
 }
 
-/** Deletes NodeClaims, and counts and notes why. */
+/** Deletes NodeClaims; counts and journals the reason. */
 export class ClaimDeleter {
-  readonly #deps: Dependencies
+  readonly #client: KubeClient
+  readonly #state: ClusterState
+  readonly #metrics: Metrics
+  readonly #journal: ClaimJournal
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(client: KubeClient, state: ClusterState, metrics: Metrics, journal: ClaimJournal) {
+    this.#client = client
+    this.#state = state
+    this.#metrics = metrics
+    this.#journal = journal
   }
 
   /**
-   * A claim that goes or is gone already is fine and not counted.
+   * A claim that is being deleted or is gone is not counted again.
    * @param reason as in metric `karpenter_nodeclaims_disrupted_total`.
-   * @param tags labels that tell the NodePool and the capacity type.
-   * @returns whether this call did it.
+   * @param tags labels with the NodePool and the capacity type.
+   * @returns whether this call deleted it.
    */
   async delete(
     claim: NodeClaim,
@@ -57,22 +55,21 @@ export class ClaimDeleter {
     tags: Readonly<Record<string, string>> = claim.metadata.labels ?? {},
     { policy = '', movedPods = 0 }: DeletionAccount = {},
   ): Promise<boolean> {
-    const { claimJournal, client, metrics, state } = this.#deps
     const nodeName = claim.status?.nodeName ?? ''
-    const pods = nodeName === '' ? [] : state.podsOn(nodeName).filter(isReschedulable)
+    const pods = nodeName === '' ? [] : this.#state.podsOn(nodeName).filter(isReschedulable)
     try {
-      await client.delete(
+      await this.#client.delete(
         karpenterKinds.nodeClaim,
         { name: claim.metadata.name },
         claim.metadata.uid === undefined ? {} : { preconditionUid: claim.metadata.uid },
       )
     } catch (error) {
-      // A conflict says that the name belongs to another claim by now.
+      // A conflict means that the name belongs to another claim by now.
       if (isKubeError(error, 'notFound', 'conflict')) return false
       throw error
     }
-    // A cache that is behind lets several find the same claim; it goes once.
-    if (!state.noteDeletion(claim)) return false
+    // Several may delete the same claim while the cache is behind; it counts once.
+    if (!this.#state.noteDeletion(claim)) return false
     const series = {
       reason,
       nodepool: tags[labels.nodePool] ?? '',
@@ -80,9 +77,10 @@ export class ClaimDeleter {
       consolidation_policy: policy,
       termination_mode: terminationMode(claim),
     }
-    metrics.nodeClaimsDisrupted.inc(series)
-    claimJournal.deleting(claim, reason, pods.length + movedPods)
-    if (causesWithPods.has(reason)) metrics.podsDisruptionInitiated.inc(series, pods.length + movedPods)
+    this.#metrics.nodeClaimsDisrupted.inc(series)
+    const count = pods.length + movedPods
+    this.#journal.deleting(claim, reason, count)
+    if (causesWithPods.has(reason)) this.#metrics.podsDisruptionInitiated.inc(series, count)
     return true
   }
 }

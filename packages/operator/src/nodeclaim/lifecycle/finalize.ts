@@ -1,4 +1,3 @@
-/** The end of a claim: its Node drained away, its instance gone, then the object (lifecycle.md 3.7). */
 import {
   annotations,
   ConditionSet,
@@ -19,18 +18,18 @@ import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
 import { indexes } from '../../state/caches.ts'
 import { transitionMs } from '../../state/nodes/state-node.ts'
 import { nodeClaimConditions } from '../../state/conditions.ts'
-import { tellLaunchesPaused } from './liveness.ts'
+import { reportPausedLaunches } from './liveness.ts'
 import { wasRegistered } from './standing.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { Kubernetes } from '../../kubernetes.ts'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-interface FinalizeParts {
-  readonly kubernetes: Kubernetes<'nodePools' | 'nodes'>
-  readonly state: Pick<ClusterState, 'readinessPauses'>
-  readonly provider: Pick<CloudProvider, 'delete' | 'get' | 'list' | 'ownsProviderID'>
-  readonly metrics: Pick<Metrics, 'claimTermination' | 'instanceTermination' | 'nodeClaimsTerminated'>
+interface Dependencies {
+  readonly kubernetes: Kubernetes
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly metrics: Metrics
   readonly clock: Clock
   readonly logger: Logger
   readonly claimJournal: ClaimJournal
@@ -39,33 +38,34 @@ interface FinalizeParts {
 const backoff: ReconcileResult = { kind: 'backoff' }
 const terminatingPollMs = 5000
 
-/** One step on the way of a claim that is being deleted: its Node drains, its instance goes, then the finalizer. */
+/** Takes the next step to delete a claim: its Node drains, its instance is deleted, then its finalizer (lifecycle.md 3.7). */
 export async function finalizeClaim(
-  deps: FinalizeParts,
+  deps: Dependencies,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<ReconcileResult> {
+  const { kubernetes, logger, provider, state } = deps
   if (!(claim.metadata.finalizers ?? []).includes(terminationFinalizer)) return done
   try {
-    const stamped = await stampDeadline(deps, claim)
-    if (await deletesNodes(deps, stamped)) return done
-    const known = await withProviderID(deps, stamped, signal)
-    let instanceSinceMs: number | undefined
-    if (known !== undefined) {
-      // Nothing tells of this Node's end that a claim with another provider ID would be woken by.
-      if (known !== stamped && (await deletesNodes(deps, known)))
+    const stamped = await stampDeadline(kubernetes, claim)
+    if (await deletesNodes(kubernetes, logger, stamped)) return done
+    const launched = await withProviderID(provider, stamped, signal)
+    let terminatingMs: number | undefined
+    if (launched !== undefined) {
+      // The cache does not wake this claim when a Node of another provider ID is gone.
+      if (launched !== stamped && (await deletesNodes(kubernetes, logger, launched)))
         return { kind: 'after', delayMs: terminatingPollMs }
-      const end = await terminateInstance(deps, known, signal)
-      if (end.kind === 'waits') return { kind: 'after', delayMs: terminatingPollMs }
-      instanceSinceMs = end.sinceMs
+      const instance = await terminateInstance(deps, launched, signal)
+      if (instance.kind === 'terminating') return { kind: 'after', delayMs: terminatingPollMs }
+      terminatingMs = instance.sinceMs
     }
-    // Counted once the removal is stored, so that a pass that has to be repeated counts nothing twice.
-    if (await removesFinalizer(deps, claim)) {
-      tellTerminated(deps, claim, instanceSinceMs)
+    // Counted only after the removal is stored, so that a repeated pass counts nothing twice.
+    if (await removesFinalizer(kubernetes, claim)) {
+      reportTerminated(deps, claim, terminatingMs)
       if (!isConditionTrue(claim, 'Initialized'))
-        tellLaunchesPaused(
-          deps.kubernetes,
-          deps.state,
+        reportPausedLaunches(
+          kubernetes,
+          state,
           claim,
           'Many instances of this NodePool in a row were gone before they took pods',
         )
@@ -78,20 +78,20 @@ export async function finalizeClaim(
   }
 }
 
-/** Writes when the grace period ends, once; an existing value is kept. */
-async function stampDeadline(deps: FinalizeParts, claim: NodeClaim): Promise<NodeClaim> {
+/** Writes when the grace period ends, once. */
+async function stampDeadline({ client, events }: Kubernetes, claim: NodeClaim): Promise<NodeClaim> {
   const grace = claim.spec.terminationGracePeriod
   const { metadata } = claim
   if (grace === undefined || metadata.annotations?.[annotations.terminationTimestamp] !== undefined)
     return claim
   const deadline = rfc3339(Date.parse(metadata.deletionTimestamp ?? '') + (parseDuration(grace) ?? 0))
-  const patched = await deps.kubernetes.client.patch(
+  const patched = await client.patch(
     karpenterKinds.nodeClaim,
     { name: metadata.name },
     { metadata: { annotations: { [annotations.terminationTimestamp]: deadline } } },
     metadata.resourceVersion === undefined ? {} : { resourceVersion: metadata.resourceVersion },
   )
-  deps.kubernetes.events.record({
+  events.record({
     object: claim,
     type: 'Warning',
     reason: 'TerminationGracePeriodExpiring',
@@ -101,21 +101,22 @@ async function stampDeadline(deps: FinalizeParts, claim: NodeClaim): Promise<Nod
   return patched
 }
 
-/** @returns whether there still is a Node to wait for. */
-async function deletesNodes(deps: FinalizeParts, claim: NodeClaim): Promise<boolean> {
+/** Deletes the claim's Nodes, which drains them. @returns whether there is one to wait for. */
+async function deletesNodes(kubernetes: Kubernetes, logger: Logger, claim: NodeClaim): Promise<boolean> {
+  const { caches, client } = kubernetes
   const providerID = claim.status?.providerID ?? ''
   if (providerID === '') return false
-  // A Node that is open may hold pods, although nobody could store yet that its claim is registered.
-  const known = deps.kubernetes.caches.nodes.byIndex(indexes.byProviderId, providerID)
-  const nodes = (known.length > 0 ? known : await unseenNodes(deps, claim, providerID)).filter(
+  // An open Node may hold pods even if its claim could not be stored as registered.
+  const known = caches.nodes.byIndex(indexes.byProviderId, providerID)
+  const nodes = (known.length > 0 ? known : await unseenNodes(kubernetes, claim, providerID)).filter(
     (node) => wasRegistered(claim) || isConditionTrue(claim, 'Registered') || isOpen(node),
   )
   for (const node of nodes) {
     if (node.metadata.deletionTimestamp !== undefined) continue
-    await keepUntilDrained(deps, node, claim)
+    await keepUntilDrained(kubernetes, node, claim)
     try {
-      await deps.kubernetes.client.delete(kinds.node, { name: node.metadata.name })
-      deps.logger.info('deleted node', { Node: { name: node.metadata.name } })
+      await client.delete(kinds.node, { name: node.metadata.name })
+      logger.info('deleted node', { Node: { name: node.metadata.name } })
     } catch (error) {
       if (!isKubeError(error, 'notFound')) throw error
     }
@@ -123,9 +124,9 @@ async function deletesNodes(deps: FinalizeParts, claim: NodeClaim): Promise<bool
   return nodes.length > 0
 }
 
-/** The Node of a registered claim, when the cache does not show it yet: it may have registered again just now. */
+/** The Node of a registered claim that the cache does not show: it may have just registered again. */
 async function unseenNodes(
-  { kubernetes: { client } }: FinalizeParts,
+  { client }: Kubernetes,
   claim: NodeClaim,
   providerID: string,
 ): Promise<readonly Node[]> {
@@ -134,18 +135,14 @@ async function unseenNodes(
   return node?.spec?.providerID === providerID ? [node] : []
 }
 
-/** A kubelet that joined before its instance was known to be launched brings no taint that keeps pods away. */
+/** Whether pods may run on the Node. A kubelet may join without the unregistered taint. */
 function isOpen({ metadata, spec }: Node): boolean {
   const isClosed = (spec?.taints ?? []).some((taint) => sameTaint(taint, unregisteredTaint))
   return metadata.labels?.[labels.registered] === 'true' || !isClosed
 }
 
-/** A Node that has registered again lacks what makes its deletion wait for its drain, and what tells whose it is. */
-async function keepUntilDrained(
-  { kubernetes: { client } }: FinalizeParts,
-  node: Node,
-  claim: NodeClaim,
-): Promise<void> {
+/** Adds the finalizer and labels to a Node that lost them by registering again; without them it would not be drained. */
+async function keepUntilDrained({ client }: Kubernetes, node: Node, claim: NodeClaim): Promise<void> {
   const { name, finalizers = [], resourceVersion } = node.metadata
   if (finalizers.includes(terminationFinalizer)) return
   await client.patch(
@@ -161,41 +158,40 @@ async function keepUntilDrained(
   )
 }
 
-/** How the end of an instance stands; `gone` once the cloud no longer knows it. */
-type InstanceEnd =
-  | { readonly kind: 'waits' }
-  /** `sinceMs`: when its end began, in Unix milliseconds; undefined when nobody noted that. */
-  | { readonly kind: 'gone'; readonly sinceMs: number | undefined }
-
-async function terminateInstance(
-  deps: FinalizeParts,
-  claim: NodeClaim,
-  signal: AbortSignal,
-): Promise<InstanceEnd> {
-  const isGone = await deletesInstance(deps.provider, claim, signal)
-  const marked = await markTerminating(deps, claim)
-  return isGone ? { kind: 'gone', sinceMs: transitionMs(marked, 'InstanceTerminating') } : { kind: 'waits' }
-}
-
 /**
- * The claim with its instance; undefined when it has none. A crash between launch and the status write leaves an instance
- * that only the cloud's own tags tie to the claim, and so does a provider ID that is none: it must not outlive it.
+ * The claim with the ID of its instance; undefined if it has no instance. After a crash between launch and status write,
+ * only the tags in the cloud say which claim an instance belongs to. It must not outlive the claim.
  */
 async function withProviderID(
-  deps: FinalizeParts,
+  provider: CloudProvider,
   claim: NodeClaim,
   signal: AbortSignal,
 ): Promise<NodeClaim | undefined> {
-  if (deps.provider.ownsProviderID(claim.status?.providerID ?? '')) return claim
-  const instances = await deps.provider.list(signal)
+  if (provider.ownsProviderID(claim.status?.providerID ?? '')) return claim
+  const instances = await provider.list(signal)
   const own = instances.find((instance) => instance.nodeClaimName === claim.metadata.name)
   return own === undefined ? undefined : { ...claim, status: { ...claim.status, providerID: own.providerID } }
 }
 
+/** Deletes the instance. `sinceMs`: when that began, in Unix milliseconds; undefined if unknown. */
+async function terminateInstance(
+  { clock, kubernetes, provider }: Dependencies,
+  claim: NodeClaim,
+  signal: AbortSignal,
+): Promise<
+  { readonly kind: 'terminating' } | { readonly kind: 'gone'; readonly sinceMs: number | undefined }
+> {
+  const isGone = await deletesInstance(provider, claim, signal)
+  const marked = await markTerminating(kubernetes, claim, clock.now())
+  return isGone
+    ? { kind: 'gone', sinceMs: transitionMs(marked, 'InstanceTerminating') }
+    : { kind: 'terminating' }
+}
+
 /**
  * Asks the cloud to delete the instance.
- * @returns whether the instance is gone: the cloud says so of the deletion, and again when it is asked for the one
- * instance, as a finalizer goes for it.
+ * @returns whether it is gone. A finalizer is removed for that, so the cloud has to say it twice: of the deletion, and
+ * when it is asked for the instance.
  */
 export async function deletesInstance(
   provider: Pick<CloudProvider, 'delete' | 'get' | 'ownsProviderID'>,
@@ -212,7 +208,6 @@ export async function deletesInstance(
   return !provider.ownsProviderID(providerID) || (await isInstanceGone(provider, providerID, signal))
 }
 
-/** Whether the cloud, asked for this one instance, does not know it. */
 export async function isInstanceGone(
   provider: Pick<CloudProvider, 'get'>,
   providerID: string,
@@ -227,12 +222,12 @@ export async function isInstanceGone(
   }
 }
 
-/** Sets `InstanceTerminating`, which tells the rest of the core that the instance is as good as gone. */
-async function markTerminating(deps: FinalizeParts, claim: NodeClaim): Promise<NodeClaim> {
+/** Sets condition InstanceTerminating: other controllers count the instance as gone. */
+async function markTerminating({ client }: Kubernetes, claim: NodeClaim, nowMs: number): Promise<NodeClaim> {
   const before = ConditionSet.of(claim, nodeClaimConditions)
-  const after = before.set({ type: 'InstanceTerminating', status: 'True' }, deps.clock.now())
+  const after = before.set({ type: 'InstanceTerminating', status: 'True' }, nowMs)
   if (before === after) return claim
-  return await deps.kubernetes.client.patch(
+  return await client.patch(
     karpenterKinds.nodeClaim,
     { name: claim.metadata.name },
     { status: { conditions: after.conditions } },
@@ -246,14 +241,14 @@ async function markTerminating(deps: FinalizeParts, claim: NodeClaim): Promise<N
 }
 
 /** @returns whether this call removed it. */
-async function removesFinalizer(deps: FinalizeParts, claim: NodeClaim): Promise<boolean> {
-  const current = await deps.kubernetes.client.get(karpenterKinds.nodeClaim, { name: claim.metadata.name })
+async function removesFinalizer({ client }: Kubernetes, claim: NodeClaim): Promise<boolean> {
+  const current = await client.get(karpenterKinds.nodeClaim, { name: claim.metadata.name })
   if (current === undefined || current.metadata.uid !== claim.metadata.uid) return false
   const before = current.metadata.finalizers ?? []
-  // The cache may show the claim as it was before an earlier pass, for as long as another finalizer holds it.
+  // An earlier pass removed it, and another finalizer keeps the claim.
   if (!before.includes(terminationFinalizer)) return false
   const finalizers = before.filter((name) => name !== terminationFinalizer)
-  await deps.kubernetes.client.patch(
+  await client.patch(
     karpenterKinds.nodeClaim,
     { name: claim.metadata.name },
     { metadata: { finalizers: finalizers.length === 0 ? null : finalizers } },
@@ -262,17 +257,17 @@ async function removesFinalizer(deps: FinalizeParts, claim: NodeClaim): Promise<
   return true
 }
 
-function tellTerminated(
-  { claimJournal, clock, logger, metrics }: FinalizeParts,
+function reportTerminated(
+  { claimJournal, clock, logger, metrics }: Dependencies,
   claim: NodeClaim,
-  instanceSinceMs: number | undefined,
+  terminatingMs: number | undefined,
 ): void {
   claimJournal.gone(claim)
   const tags = claim.metadata.labels ?? {}
   const nodepool = tags[labels.nodePool] ?? ''
   const secondsSince = (ms: number) => Math.max(0, clock.now() - ms) / 1000
-  if (instanceSinceMs !== undefined)
-    metrics.instanceTermination.observe({ nodepool }, secondsSince(instanceSinceMs))
+  if (terminatingMs !== undefined)
+    metrics.instanceTermination.observe({ nodepool }, secondsSince(terminatingMs))
   metrics.claimTermination.observe(
     { nodepool },
     secondsSince(Date.parse(claim.metadata.deletionTimestamp ?? '')),

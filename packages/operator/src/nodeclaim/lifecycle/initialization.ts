@@ -1,6 +1,3 @@
-/** The third stage: the Node can take pods (lifecycle.md 3.4). */
-import type { Clock, Logger } from '@tenon/runtime'
-import type { KubeClient } from '@tenon/kube'
 import {
   annotations,
   kinds,
@@ -13,37 +10,34 @@ import {
   type Taint,
   taintText,
 } from '@tenon/api'
-import { type Caches, indexes } from '../../state/caches.ts'
-import { startupTaintKind } from '../../state/nodes/state-node.ts'
-import { isNodeReady } from '../../state/nodes/state-node.ts'
-import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
+import type { KubeClient } from '@tenon/kube'
+import type { Clock, Logger } from '@tenon/runtime'
 import type { ClaimJournal } from '../../journal/claim-journal.ts'
+import { type Caches, indexes } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import { isNodeReady, startupTaintKind } from '../../state/nodes/state-node.ts'
+import type { ClaimDraft, StageResult } from './controller.ts'
 
-interface InitializationParts {
-  readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: DeviceCaches
-  readonly state: Pick<ClusterState, 'nodeOf' | 'taintsOfCloud'>
+interface Dependencies {
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
   readonly clock: Clock
   readonly logger: Logger
   readonly claimJournal: ClaimJournal
 }
 
-/** Devices are published as ResourceSlices, where these are served. */
-type DeviceCaches = Pick<Caches, 'resourceSlices'>
-
+/** Why a Node is not initialized yet. */
 interface Obstacle {
   readonly reason: string
   readonly message: string
 }
 
-/** Marks the claim and its Node initialized once nothing is missing any more. */
-export function initialization(parts: InitializationParts): LifecycleStage {
-  return { run: (draft) => initialize(parts, draft) }
-}
+const nodeNotFound: Obstacle = { reason: 'NodeNotFound', message: 'Node not registered with the cluster' }
 
-async function initialize(deps: InitializationParts, draft: ClaimDraft): Promise<StageResult> {
-  const { claimJournal, clock, state, client, logger } = deps
+/** The third stage: marks the claim and its Node initialized once the Node can take pods (lifecycle.md 3.4). */
+export async function initialize(deps: Dependencies, draft: ClaimDraft): Promise<StageResult> {
+  const { caches, claimJournal, clock, state, client, logger } = deps
   const { claim, conditions } = draft
   if (!conditions.isUnknown('Initialized')) {
     return {
@@ -53,7 +47,7 @@ async function initialize(deps: InitializationParts, draft: ClaimDraft): Promise
   }
   if (!conditions.isTrue('Registered')) return { kind: 'continue', draft }
   const node = draft.node ?? state.nodeOf(claim)
-  const obstacle = node === undefined ? nodeNotFound : obstacleOf(deps, node, claim)
+  const obstacle = node === undefined ? nodeNotFound : obstacleOf(caches, state, node, claim)
   if (node === undefined || obstacle !== undefined) {
     const set = conditions.set({ type: 'Initialized', status: 'Unknown', ...obstacle }, clock.now())
     return { kind: 'continue', draft: { ...draft, conditions: set } }
@@ -80,20 +74,12 @@ async function initialize(deps: InitializationParts, draft: ClaimDraft): Promise
   }
 }
 
-const nodeNotFound: Obstacle = { reason: 'NodeNotFound', message: 'Node not registered with the cluster' }
-
-/** Whether nothing keeps the Node, as it will be, from being initialized. */
-export function isComplete(seen: Seen, node: Node, claim: NodeClaim): boolean {
-  return obstacleOf(seen, node, claim) === undefined
+/** @param node as it will be stored. */
+export function isComplete(caches: Caches, state: ClusterState, node: Node, claim: NodeClaim): boolean {
+  return obstacleOf(caches, state, node, claim) === undefined
 }
 
-/** What else decides on it. */
-interface Seen {
-  readonly caches: DeviceCaches
-  readonly state: Pick<ClusterState, 'taintsOfCloud'>
-}
-
-function obstacleOf({ caches, state }: Seen, node: Node, claim: NodeClaim): Obstacle | undefined {
+function obstacleOf(caches: Caches, state: ClusterState, node: Node, claim: NodeClaim): Obstacle | undefined {
   if (!isNodeReady(node)) return { reason: 'NodeNotReady', message: 'Node status is not Ready' }
   const taints = node.spec?.taints ?? []
   const kindOf = (taint: Taint) => startupTaintKind(taint, claim, state.taintsOfCloud)
@@ -125,11 +111,11 @@ function obstacleOf({ caches, state }: Seen, node: Node, claim: NodeClaim): Obst
   }
 }
 
-/** Devices count only when pods with resource claims are served at all. */
-function missingDevices(caches: DeviceCaches, node: Node, claim: NodeClaim): Obstacle | undefined {
+function missingDevices({ resourceSlices }: Caches, node: Node, claim: NodeClaim): Obstacle | undefined {
   const drivers = claim.metadata.annotations?.[annotations.requestedDraDrivers] ?? ''
-  if (caches.resourceSlices?.isSynced !== true || drivers === '') return undefined
-  const slices = caches.resourceSlices.byIndex(indexes.byNode, node.metadata.name)
+  // ResourceSlices are cached only where the API server serves them.
+  if (resourceSlices?.isSynced !== true || drivers === '') return undefined
+  const slices = resourceSlices.byIndex(indexes.byNode, node.metadata.name)
   const missing = unpublishedDriver(drivers, slices)
   if (missing === undefined) return undefined
   return {
@@ -139,10 +125,8 @@ function missingDevices(caches: DeviceCaches, node: Node, claim: NodeClaim): Obs
 }
 
 /**
- * The first of the drivers that has not published all devices of any pool of its on a node
- * (lifecycle.md 3.4); undefined once all have.
+ * The first driver that has not published all devices of any of its pools on a node (lifecycle.md 3.4).
  * @param drivers comma-separated, as in annotation `karpenter.sh/requested-dra-drivers`.
- * @param slices of that node.
  */
 function unpublishedDriver(drivers: string, slices: readonly ResourceSlice[]): string | undefined {
   const published = new Set(completePools(slices).map(({ driver }) => driver))
@@ -152,16 +136,16 @@ function unpublishedDriver(drivers: string, slices: readonly ResourceSlice[]): s
     .find((driver) => driver !== '' && !published.has(driver))
 }
 
-interface Pool {
+interface DevicePool {
   readonly driver: string
   readonly generation: number
   readonly expected: number
   readonly found: number
 }
 
-/** Pools whose latest generation is there as a whole. */
-function completePools(slices: readonly ResourceSlice[]): readonly Pool[] {
-  const pools = new Map<string, Pool>()
+/** Pools of which all slices of the latest generation are published. */
+function completePools(slices: readonly ResourceSlice[]): readonly DevicePool[] {
+  const pools = new Map<string, DevicePool>()
   for (const { spec } of slices) {
     const { driver, pool } = spec
     const key = JSON.stringify([driver, pool.name])

@@ -1,5 +1,3 @@
-/** The first stage: a claim gets its instance (lifecycle.md 3.1). */
-import type { Clock, Logger } from '@tenon/runtime'
 import {
   formatResource,
   labels,
@@ -9,70 +7,97 @@ import {
   type ResourceList,
   type Resources,
 } from '@tenon/api'
-import type { EventRecorder } from '@tenon/kube'
-import { isProviderError, type ProviderInstance } from '@tenon/provider'
+import { type EventRecorder, withDeadline } from '@tenon/kube'
+import { type CloudProvider, isProviderError, type ProviderInstance } from '@tenon/provider'
+import type { Clock, Logger } from '@tenon/runtime'
+import type { CapacityLearning } from '../../cloud/provider-layers.ts'
+import type { ClaimJournal } from '../../journal/claim-journal.ts'
+import { upperCamel } from '../../journal/entry.ts'
+import type { Settings } from '../../settings.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import type { ObservedPools } from '../../state/nodepools/observed-pools.ts'
 import { nameProblem } from '../../state/nodepools/pool-problems.ts'
+import type { ClaimDraft, StageResult } from './controller.ts'
 import type { ClaimDeleter } from './delete-claim.ts'
-import { type InstanceLaunches, truncated } from './instance-launches.ts'
-import type { ClaimDraft, LifecycleStage, StageResult } from './stage.ts'
-import type { CapacityLearning } from '../../cloud/corrected-provider.ts'
+import { isOverdue } from './liveness.ts'
 
 interface Dependencies {
-  readonly launches: InstanceLaunches
-  readonly learning: CapacityLearning | undefined
+  readonly provider: CloudProvider
+  readonly learning?: CapacityLearning
+  readonly state: ClusterState
+  readonly observed: ObservedPools
   readonly events: EventRecorder
   readonly deleter: ClaimDeleter
+  readonly claimJournal: ClaimJournal
   readonly clock: Clock
+  readonly settings: Settings
   readonly logger: Logger
 }
 
 /** Reasons that the CRD allows; with any other the whole status would be refused. */
 const validReason = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/
+const observedPollMs = 60_000
+const pausedPollMs = 5_000
+const resultTtlMs = 60 * 60_000
+const messageLimitBytes = 300
+/** Pauses between attempts of one claim. The queue cannot pause: writing the failure triggers a reconcile. */
+const retry = { baseMs: 1000, capMs: 60_000 }
+/** How long a launch that is already overdue may look for the instance of an earlier one. */
+const overdueLaunchMs = 60_000
 
-/** Launches claims and records the outcome. */
-export class Launcher implements LifecycleStage {
+type LaunchOutcome =
+  | { readonly kind: 'launched'; readonly instance: ProviderInstance }
+  | { readonly kind: 'postponed'; readonly forMs: number }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/** The first stage: creates the instance of a claim (lifecycle.md 3.1). */
+export class Launcher {
   readonly #deps: Dependencies
+  /** Instances by claim UID until the claim stores them, so that a cache that is behind never launches twice. */
+  readonly #results = new Map<string, { readonly instance: ProviderInstance; readonly expiresMs: number }>()
+  readonly #failures = new Map<string, { readonly count: number; readonly nextMs: number }>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
   }
 
   async run(draft: ClaimDraft, signal: AbortSignal): Promise<StageResult> {
-    const { clock, launches, logger } = this.#deps
-    if (!draft.conditions.isUnknown('Launched')) {
-      if (draft.conditions.isTrue('Launched')) launches.forget(draft.claim)
+    const { clock, logger } = this.#deps
+    const { claim, conditions } = draft
+    if (!conditions.isUnknown('Launched')) {
+      if (conditions.isTrue('Launched')) this.#results.delete(claim.metadata.uid ?? '')
       return {
         kind: 'continue',
-        draft: { ...draft, conditions: draft.conditions.restamp('Launched', clock.now()) },
+        draft: { ...draft, conditions: conditions.restamp('Launched', clock.now()) },
       }
     }
-    const invalid = nameProblems(draft.claim)
-    if (invalid.length > 0) return this.#refused(draft, invalid)
-    const outcome = await launches.launch(draft, signal)
+    const problems = nameProblems(claim)
+    if (problems.length > 0) return this.#invalidName(draft, problems)
+    const outcome = await this.#launch(draft, signal)
     if (outcome.kind === 'postponed') return { kind: 'continue', draft, requeueMs: outcome.forMs }
     if (outcome.kind === 'failed') return await this.#failed(draft, outcome.error)
-    const { instance: launched } = outcome
+    const { instance } = outcome
     return {
       kind: 'continue',
       afterStore: () => {
         logger.info('launched nodeclaim', {
-          NodeClaim: { name: draft.claim.metadata.name },
-          'provider-id': launched.providerID,
-          'instance-type': launched.labels[labels.instanceType],
-          zone: launched.labels[labels.zone],
-          'capacity-type': launched.labels[labels.capacityType],
-          allocatable: launched.allocatable,
+          NodeClaim: { name: claim.metadata.name },
+          'provider-id': instance.providerID,
+          'instance-type': instance.labels[labels.instanceType],
+          zone: instance.labels[labels.zone],
+          'capacity-type': instance.labels[labels.capacityType],
+          allocatable: instance.allocatable,
         })
       },
       draft: {
-        claim: this.#estimated(withInstance(draft.claim, launched)),
-        conditions: draft.conditions.set({ type: 'Launched', status: 'True' }, clock.now()),
+        claim: this.#withLearnedCapacity(withInstance(claim, instance)),
+        conditions: conditions.set({ type: 'Launched', status: 'True' }, clock.now()),
       },
     }
   }
 
-  /** A node whose names cannot be label values would never register, so none is launched. */
-  #refused(draft: ClaimDraft, problems: readonly string[]): StageResult {
+  /** A Node whose names cannot be label values would never register. */
+  #invalidName(draft: ClaimDraft, problems: readonly string[]): StageResult {
     const { events, clock } = this.#deps
     const message = problems.join('; ')
     events.record({
@@ -87,6 +112,61 @@ export class Launcher implements LifecycleStage {
       kind: 'continue',
       draft: { ...draft, conditions: draft.conditions.set(condition, clock.now()) },
     }
+  }
+
+  /** @throws what the provider throws once `signal` aborts; otherwise a failure is an outcome. */
+  async #launch(draft: ClaimDraft, signal: AbortSignal): Promise<LaunchOutcome> {
+    const { claimJournal, clock, observed, provider, settings, state } = this.#deps
+    const { claim } = draft
+    const uid = claim.metadata.uid ?? ''
+    const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
+    this.#sweep()
+    const known = this.#results.get(uid)
+    if (known !== undefined) return { kind: 'launched', instance: known.instance }
+    if (state.brake.holding(pool, 'launches') !== undefined) return { kind: 'postponed', forMs: pausedPollMs }
+    if (observed.has(pool)) return { kind: 'postponed', forMs: observedPollMs }
+    const forMs = (this.#failures.get(uid)?.nextMs ?? 0) - clock.now()
+    if (forMs > 0) return { kind: 'postponed', forMs }
+    try {
+      const instance = await this.#create(claim, signal, isOverdue(draft, settings, provider, clock.now()))
+      this.#failures.delete(uid)
+      state.launchFailures.delete(pool)
+      this.#results.set(uid, { instance, expiresMs: clock.now() + resultTtlMs })
+      const { metadata } = claim
+      const tags = { ...instance.labels, ...metadata.labels }
+      claimJournal.launched({ ...claim, metadata: { ...metadata, labels: tags } })
+      return { kind: 'launched', instance }
+    } catch (error) {
+      if (signal.aborted) throw error
+      const detail = truncated(isProviderError(error) ? error.detail : String(error))
+      state.launchFailures.set(pool, detail)
+      const reason = isProviderError(error) ? upperCamel(error.kind) : 'LaunchFailed'
+      claimJournal.launchFailed(claim, reason, detail)
+      const count = (this.#failures.get(uid)?.count ?? 0) + 1
+      const pauseMs = Math.min(retry.capMs, retry.baseMs * 2 ** (count - 1))
+      this.#failures.set(uid, { count, nextMs: clock.now() + pauseMs })
+      return { kind: 'failed', error }
+    }
+  }
+
+  /**
+   * Providers may wait for long. If the launch is overdue, the wait is cut short: processes that restart again and again
+   * would otherwise never get to the deletion of the claim.
+   */
+  async #create(claim: NodeClaim, signal: AbortSignal, isLate: boolean): Promise<ProviderInstance> {
+    const { provider, clock } = this.#deps
+    if (!isLate) return await provider.create(claim, signal)
+    const late = () => new Error(`no instance was found within ${overdueLaunchMs / 1000} s`)
+    return await withDeadline(clock, { ms: overdueLaunchMs, late, signal }, (limited) =>
+      provider.create(claim, limited),
+    )
+  }
+
+  #sweep(): void {
+    const now = this.#deps.clock.now()
+    for (const [uid, { nextMs }] of this.#failures)
+      if (nextMs + resultTtlMs <= now) this.#failures.delete(uid)
+    for (const [uid, { expiresMs }] of this.#results) if (expiresMs <= now) this.#results.delete(uid)
   }
 
   async #failed(draft: ClaimDraft, error: unknown): Promise<StageResult> {
@@ -121,8 +201,8 @@ export class Launcher implements LifecycleStage {
     return { kind: 'continue', draft: { ...draft, conditions }, error }
   }
 
-  /** The claim with amounts no larger than its instance is known to have. */
-  #estimated(claim: NodeClaim): NodeClaim {
+  /** Limits the amounts of the status to what instances of the type turned out to have. */
+  #withLearnedCapacity(claim: NodeClaim): NodeClaim {
     const { learning } = this.#deps
     if (learning === undefined) return claim
     const { nodeClassRef } = claim.spec
@@ -141,7 +221,7 @@ export class Launcher implements LifecycleStage {
   }
 }
 
-/** Of the claim, which names its node, and of its node class, which its node carries as a label. */
+/** Names that the Node has as labels: that of the claim and that of its node class. */
 function nameProblems({ metadata, spec }: NodeClaim): readonly string[] {
   return [
     ...nameProblem('metadata.name', metadata.name),
@@ -149,7 +229,6 @@ function nameProblems({ metadata, spec }: NodeClaim): readonly string[] {
   ].map(({ field, message, fix }) => `${field}: ${message}; ${fix}`)
 }
 
-/** The claim with the cloud's answer; its own labels win, and so do annotations of the cloud. */
 function withInstance(claim: NodeClaim, instance: ProviderInstance): NodeClaim {
   return {
     ...claim,
@@ -170,7 +249,6 @@ function withInstance(claim: NodeClaim, instance: ProviderInstance): NodeClaim {
   }
 }
 
-/** The amounts, none of them above `most`. */
 function atMost(amounts: ResourceList, most: Resources = {}): ResourceList {
   return Object.fromEntries(
     Object.entries(amounts).map(([name, quantity]) => {
@@ -183,4 +261,12 @@ function atMost(amounts: ResourceList, most: Resources = {}): ResourceList {
 
 function conditionReason(reason: string | undefined): string {
   return reason !== undefined && validReason.test(reason) ? reason : 'LaunchFailed'
+}
+
+/** Truncates by bytes, as Karpenter does, at the end of a character. */
+function truncated(text: string): string {
+  const head = new Uint8Array(messageLimitBytes)
+  const { read, written } = new TextEncoder().encodeInto(text, head)
+  const isShort = read === text.length && written < messageLimitBytes
+  return isShort ? text : `${text.slice(0, read)}...`
 }

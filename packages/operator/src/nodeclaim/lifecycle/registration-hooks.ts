@@ -1,12 +1,11 @@
-/** The conditions a provider puts on registration (lifecycle.md 3.3). */
+/** Hooks with which a provider holds registration back (lifecycle.md 3.3). */
 import type { NodeClaim } from '@tenon/api'
 import type { RegistrationHook, RegistrationVerdict } from '@tenon/provider'
 
-/** What all hooks together say. */
 export interface HookOutcome {
   /** Names of the hooks that have not passed, in order of registration. */
   readonly pending: readonly string[]
-  /** What the hooks that passed add to the claim. */
+  /** Labels that the hooks that passed add to the claim. */
   readonly labels: Readonly<Record<string, string>>
   /** The shortest delay any of them asked for. */
   readonly retryAfterMs: number | undefined
@@ -14,7 +13,7 @@ export interface HookOutcome {
   readonly error: Error | undefined
 }
 
-/** Asks every hook, all at once. Never rejects. */
+/** Asks all hooks at the same time. Never rejects. */
 export async function askHooks(
   hooks: readonly RegistrationHook[],
   claim: NodeClaim,

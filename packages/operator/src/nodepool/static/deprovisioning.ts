@@ -1,10 +1,10 @@
-/** `static.deprovisioning`: deletes the claims that a static NodePool has too many (cluster-state.md 15.4). */
 import type { Clock, Logger } from '@tenon/runtime'
 import { karpenterKinds, labels, type NodeClaim, parseNillableDuration, type Pod } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../in-parallel.ts'
 import { isUnreadable } from '../../state/readable.ts'
-import { isResized, type StaticPools } from './static-pool.ts'
+import { isResized, staticPool, staticPoolName, validStaticPool } from './static-pools.ts'
+import type { CloudProvider } from '@tenon/provider'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
@@ -12,18 +12,18 @@ import type { StateNode } from '../../state/nodes/state-node.ts'
 import { doNotDisrupt, evictionCost, isDaemonPod } from '../../state/pods/pods.ts'
 
 interface Dependencies {
-  readonly client: Pick<KubeClient, 'delete' | 'list'>
-  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
-  readonly state: Pick<ClusterState, 'nominations' | 'podsOn' | 'poolClaims' | 'stateNodes'>
-  readonly pools: StaticPools
-  readonly clock: Pick<Clock, 'now'>
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly clock: Clock
   readonly logger: Logger
 }
 
 const settledMs = 60_000
 const parallelDeletes = 20
 
-/** Reconciles one static NodePool that has too many claims. Neither budgets nor pods hold it up. */
+/** `static.deprovisioning`: deletes surplus claims of static NodePools, whatever budgets and pods say (cluster-state.md 15.4). */
 export class StaticDeprovisioning implements ControllerSpec {
   readonly name = 'static.deprovisioning'
   readonly concurrency = { least: 10, most: 10 }
@@ -34,33 +34,34 @@ export class StaticDeprovisioning implements ControllerSpec {
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches, pools } = this.#deps
+    const { caches } = this.#deps
     enqueueChanged(caches.nodePools, enqueue, isResized)
     caches.nodeClaims.onChange((change) => {
-      const pool = pools.nameOf(change.object)
+      const pool = staticPoolName(caches, change.object)
       if (pool !== undefined && change.kind === 'added') enqueue(pool)
     })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { state } = this.#deps
+    const { caches, provider, state } = this.#deps
     if (this.#excess(name) > 0) {
       const unlaunched = await this.#unlaunched(name, signal)
-      // Counted again: claims may have gone while the list was on its way.
+      // Counted again, as claims may have been deleted meanwhile.
       const { active } = state.poolClaims.of(name)
       const surplus = this.#victims(active, unlaunched).slice(0, Math.max(0, this.#excess(name)))
       await this.#delete(surplus, signal)
     }
-    return this.#deps.pools.get(name) === undefined ? done : { kind: 'after', delayMs: settledMs }
+    return staticPool(caches, provider, name) === undefined ? done : { kind: 'after', delayMs: settledMs }
   }
 
   #excess(name: string): number {
-    const pool = this.#deps.pools.valid(name)
+    const { caches, provider, state } = this.#deps
+    const pool = validStaticPool(caches, provider, name)
     if (pool === undefined) return 0
-    return this.#deps.state.poolClaims.of(name).active.length - pool.spec.replicas
+    return state.poolClaims.of(name).active.length - pool.spec.replicas
   }
 
-  /** Names of claims without an instance, as the API server lists them; none when it does not. */
+  /** Names of claims without an instance by the API server; none if the list fails. */
   async #unlaunched(name: string, signal: AbortSignal): Promise<readonly string[]> {
     const { client, logger } = this.#deps
     const labelSelector = { matchLabels: { [labels.nodePool]: name } }
@@ -79,7 +80,7 @@ export class StaticDeprovisioning implements ControllerSpec {
     }
   }
 
-  /** The active claims in the order in which they may go. */
+  /** The active claims in the order of deletion. */
   #victims(active: readonly NodeClaim[], unlaunched: readonly string[]): readonly NodeClaim[] {
     const { state, clock } = this.#deps
     const readable = active.filter((claim) => !isUnreadable(claim))
@@ -99,7 +100,7 @@ export class StaticDeprovisioning implements ControllerSpec {
     ]
   }
 
-  /** @throws AggregateError of those that failed, after all were tried. */
+  /** @throws AggregateError after all were tried. */
   async #delete(claims: readonly NodeClaim[], signal: AbortSignal): Promise<void> {
     const { client, logger, state } = this.#deps
     const failures = await inParallel(claims, parallelDeletes, async ({ metadata: { name, uid } }) => {
@@ -107,7 +108,7 @@ export class StaticDeprovisioning implements ControllerSpec {
       try {
         await client.delete(karpenterKinds.nodeClaim, { name }, options)
       } catch (error) {
-        // A conflict says that the name belongs to another claim by now.
+        // A conflict means that the name belongs to another claim by now.
         if (isKubeError(error, 'notFound', 'conflict')) return
         throw error
       }
@@ -123,7 +124,7 @@ export class StaticDeprovisioning implements ControllerSpec {
   }
 }
 
-/** An instance and every pod bound to it, ended ones too, or on its way there. */
+/** A node with the pods that are bound to it, including those that ended, or nominated for it. */
 interface LoadedNode {
   readonly stateNode: StateNode
   readonly pods: readonly Pod[]
@@ -136,8 +137,8 @@ interface Loss extends LoadedNode {
 }
 
 /**
- * Instances that hold nothing first, then those without protected pods, then those whose pods cost the
- * least to move for the time the instance has left; among equals those that joined last, then by name.
+ * Empty nodes first, then those without protected pods, then those with the lowest eviction cost for the lifetime that is
+ * left; of equals, those that joined last, then by name.
  */
 function inOrderOfLoss(stateNodes: readonly LoadedNode[], nowMs: number): readonly StateNode[] {
   const losses = stateNodes.map(({ stateNode, pods }): Loss => {
@@ -160,7 +161,7 @@ function compareLosses(a: Loss, b: Loss): number {
   return readiness(a.stateNode) - readiness(b.stateNode) || (a.stateNode.name < b.stateNode.name ? -1 : 1)
 }
 
-/** How far an instance has come: 0 before it is a node, 2 when pods may run on it. */
+/** 0 before it is a node, 2 when pods may run on it. */
 function readiness({ node, isInitialized }: StateNode): number {
   return node === undefined ? 0 : isInitialized ? 2 : 1
 }

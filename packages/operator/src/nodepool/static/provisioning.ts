@@ -1,78 +1,87 @@
-/** `static.provisioning`: creates the claims that a static NodePool lacks (cluster-state.md 15.3). */
-import { isConditionTrue } from '@tenon/api'
+import { isConditionTrue, labels, type NodeClaim } from '@tenon/api'
 import { type CloudProvider, isProviderError } from '@tenon/provider'
 import type { LaunchGuard } from '../../cloud/launch-guard.ts'
-import { done, type ReconcileResult } from '@tenon/kube'
+import { type Change, done, type ReconcileResult } from '@tenon/kube'
 import { inParallel } from '../../in-parallel.ts'
 import type { LimitReport } from '../limit-report.ts'
-import { nodeLimit, type StaticClaims } from './static-claims.ts'
-import type { LaunchPauses } from './launch-pauses.ts'
-import { isNowLeaving, isNowReady, isResized, type StaticPool, type StaticPools } from './static-pool.ts'
 import { type ControllerSpec, type Enqueue, enqueueChanged } from '../../controller.ts'
 import type { Caches } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
+import type { Clock } from '@tenon/runtime'
+import { FailureBackoff } from '../../state/failure-backoff.ts'
+import {
+  isNowLeaving,
+  isNowReady,
+  isResized,
+  nodeLimit,
+  type StaticClaims,
+  staticPool,
+  type StaticPool,
+  staticPoolName,
+  validStaticPool,
+} from './static-pools.ts'
 
 interface Dependencies {
-  readonly caches: Pick<Caches, 'nodeClaims' | 'nodePools'>
-  readonly state: Pick<ClusterState, 'brake' | 'decidable' | 'hasSynced' | 'poolClaims' | 'readinessPauses'>
-  readonly pools: StaticPools
+  readonly caches: Caches
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly launchGuard: LaunchGuard
   readonly claims: StaticClaims
-  readonly pauses: LaunchPauses
   readonly limits: LimitReport
-  readonly provider: Pick<CloudProvider, 'getInstanceTypes'>
-  readonly launchGuard: Pick<LaunchGuard, 'offeringsFor' | 'onTrialFor' | 'opened'>
+  readonly clock: Clock
 }
 
 const unsyncedMs = 1000
 const settledMs = 60_000
 const limitedMs = 30_000
-/** Until it is looked at again whether launches are still paused. */
-const heldMs = 5_000
+const pausedPollMs = 5_000
 const probePollMs = 1000
-/** Until it is looked at again whether anything can be launched. */
-const closedMs = 10_000
+const soldOutPollMs = 10_000
 const parallelCreates = 20
-/** Claims created in one go, at most; the next go follows at once. */
+/** Maximum number of claims created in one pass; the next pass follows at once. */
 const batchLimit = 500
 
-/** Reconciles one static NodePool that has too few claims. */
+/** `static.provisioning`: creates the missing claims of static NodePools (cluster-state.md 15.3). */
 export class StaticProvisioning implements ControllerSpec {
   readonly name = 'static.provisioning'
   readonly concurrency = { least: 10, most: 10 }
   readonly #deps: Dependencies
-  /** UIDs of NodePools whose claims the API server itself was asked for once. */
+  readonly #pauses: LaunchPauses
+  /** UIDs of NodePools whose claims were listed from the API server. */
   readonly #learned = new Set<string>()
 
   constructor(deps: Dependencies) {
     this.#deps = deps
+    this.#pauses = new LaunchPauses(deps.clock)
     deps.caches.nodeClaims.onChange((change) => {
-      deps.pauses.note(change)
+      this.#pauses.note(change)
     })
   }
 
   watch(enqueue: Enqueue): void {
-    const { caches, launchGuard, pools } = this.#deps
+    const { caches, launchGuard, provider } = this.#deps
     enqueueChanged(caches.nodePools, enqueue, (change) => isResized(change) || isNowReady(change))
     launchGuard.opened.add(() => {
       for (const { metadata } of caches.nodePools.list())
-        if (pools.get(metadata.name) !== undefined) enqueue(metadata.name)
+        if (staticPool(caches, provider, metadata.name) !== undefined) enqueue(metadata.name)
     })
     caches.nodeClaims.onChange((change) => {
-      const pool = pools.nameOf(change.object)
+      const pool = staticPoolName(caches, change.object)
       if (pool !== undefined && isNowLeaving(change)) enqueue(pool)
     })
   }
 
   async reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-    const { claims, pools, state } = this.#deps
+    const { caches, claims, provider, state } = this.#deps
     const pool = this.#readyPool(name)
     if (pool === undefined) {
-      // Without the pool nobody will create these again.
-      if (pools.get(name) === undefined) state.poolClaims.release(...state.poolClaims.unsettled(name))
+      // Without the pool nobody creates these again.
+      if (staticPool(caches, provider, name) === undefined)
+        state.poolClaims.release(...state.poolClaims.unsettled(name))
       return done
     }
     if (!this.#learned.has(pool.metadata.uid ?? '')) {
-      // Later claims of others hold nothing up: what is here of this pool is known by then.
+      // After the first sync, claims of other pools that the caches do not show yet do not matter.
       if (!state.hasSynced && !state.decidable()) return { kind: 'after', delayMs: unsyncedMs }
       await claims.learn(pool, signal)
       this.#learned.add(pool.metadata.uid ?? '')
@@ -83,16 +92,16 @@ export class StaticProvisioning implements ControllerSpec {
   }
 
   async #fill(pool: StaticPool, signal: AbortSignal): Promise<ReconcileResult> {
-    const { claims, limits, pauses, state } = this.#deps
+    const { claims, limits, state } = this.#deps
     const { name } = pool.metadata
     const { active, pendingDisruption } = state.poolClaims.of(name)
     const unsettled = state.poolClaims.unsettled(name)
     const isFull = active.length + pendingDisruption.length >= pool.spec.replicas
     const missing = isFull ? 0 : pool.spec.replicas - active.length
     const offers = missing === 0 ? 'open' : await this.#offers(pool, signal)
-    if (offers === 'closed') return { kind: 'after', delayMs: closedMs }
-    const isProbing = offers === 'onTrial' || pauses.isProbing(name)
-    // What becomes of the probe says whether there are instances for the others.
+    if (offers === 'closed') return { kind: 'after', delayMs: soldOutPollMs }
+    const isProbing = offers === 'onTrial' || this.#pauses.isProbing(name)
+    // One claim finds out whether there are instances for the others.
     if (missing > 0 && isProbing && active.some(({ status }) => (status?.providerID ?? '') === ''))
       return { kind: 'after', delayMs: probePollMs }
     const wanted = Math.min(missing, isProbing ? 1 : batchLimit)
@@ -109,7 +118,7 @@ export class StaticProvisioning implements ControllerSpec {
     return { kind: 'after', delayMs: names.length === batchLimit ? 0 : settledMs }
   }
 
-  /** Whether anything that the pool allows can be launched: what failed lately is left to one claim. */
+  /** `onTrial`: all that can be launched failed recently, and one claim tries it. */
   async #offers(pool: StaticPool, signal: AbortSignal): Promise<'open' | 'onTrial' | 'closed'> {
     const { launchGuard, provider } = this.#deps
     try {
@@ -126,22 +135,19 @@ export class StaticProvisioning implements ControllerSpec {
     }
   }
 
-  /** How long nothing is launched for the pool. */
   #pauseMs(name: string): number {
-    const { pauses, state } = this.#deps
-    const failedMs = Math.max(pauses.leftMs(name), state.readinessPauses.leftMs(name))
-    return state.brake.holding(name, 'launches') === undefined ? failedMs : Math.max(failedMs, heldMs)
+    const { state } = this.#deps
+    const failedMs = Math.max(this.#pauses.leftMs(name), state.readinessPauses.leftMs(name))
+    return state.brake.holding(name, 'launches') === undefined ? failedMs : Math.max(failedMs, pausedPollMs)
   }
 
   #readyPool(name: string): StaticPool | undefined {
-    const pool = this.#deps.pools.valid(name)
+    const { caches, provider } = this.#deps
+    const pool = validStaticPool(caches, provider, name)
     return pool !== undefined && isConditionTrue(pool, 'Ready') ? pool : undefined
   }
 
-  /**
-   * @returns false when the pool may not grow any more.
-   * @throws AggregateError of those that failed, after all were tried.
-   */
+  /** @returns false if the pool may not grow any more. @throws AggregateError after all were tried. */
   async #create(pool: StaticPool, names: readonly string[], signal: AbortSignal): Promise<boolean> {
     let mayGrow = true
     const failures = await inParallel(names, parallelCreates, async (name) => {
@@ -161,7 +167,7 @@ export class StaticProvisioning implements ControllerSpec {
     )
   }
 
-  /** The pool as it is by now; undefined when it is gone, not ready or above its limit. */
+  /** The pool as it is now; undefined if it is gone, not ready, paused or above its limit. */
   #current(pool: StaticPool): StaticPool | undefined {
     const { name, uid } = pool.metadata
     const current = this.#readyPool(name)
@@ -170,8 +176,45 @@ export class StaticProvisioning implements ControllerSpec {
     return this.#deps.state.poolClaims.occupied(name) > nodeLimit(current) ? undefined : current
   }
 
-  /** Looks up claims that are wanted no more and may exist; what can still come to be stays held. */
+  /** Looks up claims that may exist and are not needed any more; those that may still be created keep their name. */
   async #settle(pool: string, names: readonly string[], signal: AbortSignal): Promise<void> {
     for (const name of names) await this.#deps.claims.settle(pool, name, signal)
+  }
+}
+
+const minute = 60_000
+const backoff = { freeFailures: 0, baseMs: 1000, capMs: minute, memoryMs: 60 * minute } as const
+
+/**
+ * Pauses launches of NodePools whose claims are deleted without an instance. Otherwise a cloud without capacity would be asked
+ * as fast as claims can be written.
+ */
+class LaunchPauses {
+  readonly #failures: FailureBackoff
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#failures = new FailureBackoff(clock, backoff)
+  }
+
+  note(change: Change<NodeClaim>): void {
+    const { metadata, status } = change.object
+    const pool = metadata.labels?.[labels.nodePool] ?? ''
+    const isLaunched = (status?.providerID ?? '') !== ''
+    if (isLaunched) {
+      const isNew = change.kind === 'updated' && (change.old.status?.providerID ?? '') === ''
+      if (isNew) this.#failures.forget([pool])
+      return
+    }
+    // Claims that fail together are one failure.
+    if (isNowLeaving(change) && this.leftMs(pool) === 0) this.#failures.note([pool])
+  }
+
+  leftMs(pool: string): number {
+    return this.#failures.leftMs(pool)
+  }
+
+  /** Whether the last launch failed, so that a single claim should try again. */
+  isProbing(pool: string): boolean {
+    return this.#failures.hasFailed(pool)
   }
 }

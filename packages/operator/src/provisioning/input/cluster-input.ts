@@ -9,13 +9,18 @@ import {
 } from '@tenon/engine'
 import { type Clock, perObject } from '@tenon/runtime'
 import { type Caches, indexes, type servesDevices } from '../../state/caches.ts'
-import { isHeldUp } from '../../state/nodes/state-node.ts'
-import { isInitializationDoubtful } from '../../state/nodes/state-node.ts'
-import { labelsOf, nodeInput, type NodeStorage, type StateNode } from '../../state/nodes/state-node.ts'
+import {
+  isHeldUp,
+  isInitializationDoubtful,
+  labelsOf,
+  nodeInput,
+  type NodeStorage,
+  type StateNode,
+} from '../../state/nodes/state-node.ts'
 import { type NodeUse, useOf, useWith } from '../../state/pods/pod-index.ts'
 import { isCurrentlyReschedulable, isPausedByBudget, isTerminal } from '../../state/pods/pods.ts'
 import { workloadOf } from '../../state/pods/workloads.ts'
-import { workloadsOf } from '../../node/evidence/launched-for.ts'
+import { workloadsOf } from '../../nodeclaim/claim-objects.ts'
 import type { PlacedPod } from './eligible-pods.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import { policyOf, type Settings } from '../../settings.ts'

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { type InstanceType, labels, type NodeClaim, type NodePool, type PricePerHour } from '@tenon/api'
 import { ProviderError } from '@tenon/provider'
 import { type LogFields, silentLogger } from '@tenon/runtime'
-import { PoolPricing } from '../../nodepool/pricing.ts'
+import { poolPricing } from '../../nodepool/pricing.ts'
 import { Metrics } from '../../metrics/metrics.ts'
 import { aClaim, aPool } from '../nodes/nodes.test-support.ts'
 import { nodeClassKind, ObservedCluster } from '../observed-cluster.test-support.ts'
@@ -54,7 +54,7 @@ function shop(...types: readonly InstanceType[]) {
   }
   const { caches, state } = cluster
   const logger = { ...silentLogger, warn: (_: string, fields: LogFields = {}) => errors.push(fields) }
-  const pricing = new PoolPricing({ caches, state, metrics, provider, logger })
+  const [pricing, hourly] = poolPricing(caches, state, provider, metrics, logger)
   cluster.see(aPool(), aPool('other'))
   const see = async (...claims: readonly NodeClaim[]) => {
     cluster.see(...claims)
@@ -70,7 +70,7 @@ function shop(...types: readonly InstanceType[]) {
     see,
     cost: (pool = 'default') => cluster.state.poolCosts.of(pool).pricePerHour,
     unpriced: (pool = 'default') => cluster.state.poolCosts.of(pool).unpriced,
-    refresh: () => pricing.refresh(signal),
+    refresh: () => hourly.run(signal),
   }
 }
 

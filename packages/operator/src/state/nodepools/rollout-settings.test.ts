@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import type { NodePool } from '@tenon/api'
-import { readRecord, recordText } from './rollout-settings.ts'
-import { canaryCount, rolloutSettings } from './rollout-settings.ts'
-import { advanced, watched } from '../../nodepool/rollout/watch.ts'
+import { canaryCount, readRecord, recordText, rolloutSettings } from './rollout-settings.ts'
+import { advanced, watched } from '../../nodepool/canary.ts'
 
 function read(annotations: Readonly<Record<string, string>>) {
   const pool: NodePool = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Node, NodeCondition } from '@tenon/api'
 import type { RepairPolicy } from '@tenon/provider'
-import { ailmentOf, isHealthChange, snakeCase } from './unhealthy.ts'
+import { ailmentOf, isHealthChange, snakeCase } from './health.ts'
 
 const at = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00Z`
 const ready: NodeCondition = { type: 'Ready', status: 'True', lastTransitionTime: at(0) }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type NodePool, nodePoolHash } from '@tenon/api'
 import type { NewClaim } from '@tenon/engine'
-import { nodeClaimFor } from './create-claim.ts'
+import { nodeClaimFor } from './claim-objects.ts'
 
 const pool: NodePool = {
   apiVersion: 'karpenter.sh/v1',

@@ -5,12 +5,11 @@ import { perObject } from '@tenon/runtime'
 
 const nothingUndefined: ReadonlySet<string> = new Set()
 
-/** By claim and NodePool: both mostly stay as they are from one look to the next. */
 const knownDrift = perObject((claim: NodeClaim) =>
   perObject((pool: NodePool): string | null => staticDriftOf(claim, pool) ?? null),
 )
 
-/** Drift that shows in the objects alone. */
+/** Drift that the objects alone show. Memoized, as both rarely change between checks. */
 export function staticDrift(claim: NodeClaim, pool: NodePool): string | undefined {
   return knownDrift(claim)(pool) ?? undefined
 }

@@ -1,40 +1,39 @@
-/** `nodepool.history`: keeps earlier templates of a NodePool, for `tenon rollout undo` (ask.md 9). */
 import { karpenterKinds, type NodePool, ownValue } from '@tenon/api'
 import { done, isKubeError, type KubeClient, type ReconcileResult } from '@tenon/kube'
 import { type Clock, rfc3339 } from '@tenon/runtime'
 import type { CloudProvider } from '@tenon/provider'
-import type { Caches } from '../../state/caches.ts'
-import { isUnreadable } from '../../state/readable.ts'
-import { isSameValue } from '../../state/same-value.ts'
-import type { ControllerSpec, Enqueue } from '../../controller.ts'
-import { managedPool } from '../../state/nodepools/managed-pool.ts'
-import { rolloutAnnotations } from '../../state/nodepools/rollout-settings.ts'
+import type { Caches } from '../state/caches.ts'
+import { isUnreadable } from '../state/readable.ts'
+import { isSameValue } from '../state/same-value.ts'
+import type { ControllerSpec, Enqueue } from '../controller.ts'
+import { managedPool } from '../state/nodepools/managed-pool.ts'
+import { rolloutAnnotations } from '../state/nodepools/rollout-settings.ts'
 
 type Template = NodePool['spec']['template']
 
-/** A template that a NodePool had. */
 export interface FormerTemplate {
-  /** Until when, RFC 3339. */
+  /** When it was replaced; RFC 3339. */
   readonly until: string
   readonly template: Template
 }
 
 interface Dependencies {
-  readonly client: Pick<KubeClient, 'patch'>
-  readonly caches: Pick<Caches, 'nodePools'>
-  readonly provider: Pick<CloudProvider, 'nodeClasses'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly client: KubeClient
+  readonly caches: Caches
+  readonly provider: CloudProvider
+  readonly clock: Clock
 }
 
 const mostKept = 3
-/** All annotations of an object have 256 KiB. */
+/** All annotations of an object together may have 256 KiB. */
 const mostLength = 64 * 1024
 
+/** `nodepool.history`: keeps earlier templates of a NodePool in an annotation, for `tenon rollout undo` (ask.md 9). */
 export class TemplateHistory implements ControllerSpec {
   readonly name = 'nodepool.history'
   readonly concurrency = { least: 1, most: 10 }
   readonly #deps: Dependencies
-  /** Templates that are not stored yet, by NodePool, the last one first. */
+  /** Templates that are not stored yet, by NodePool, newest first. */
   readonly #unstored = new Map<string, readonly FormerTemplate[]>()
 
   constructor(deps: Dependencies) {
@@ -75,7 +74,7 @@ export class TemplateHistory implements ControllerSpec {
   }
 }
 
-/** Earlier templates of a NodePool, the last one first; what cannot be read is left out. */
+/** Earlier templates of a NodePool, newest first, without those that cannot be read. */
 export function formerTemplates({ metadata }: Pick<NodePool, 'metadata'>): readonly FormerTemplate[] {
   const text = ownValue(metadata.annotations, rolloutAnnotations.history)
   if (text === undefined) return []
@@ -93,7 +92,7 @@ function isFormer(value: unknown): value is FormerTemplate {
   return typeof until === 'string' && typeof template === 'object' && template !== null && 'spec' in template
 }
 
-/** As many of them as there is room for; null for none. */
+/** As many as fit; null if none does. */
 function textOf(templates: readonly FormerTemplate[]): string | null {
   for (let kept = Math.min(mostKept, templates.length); kept > 0; kept--) {
     const text = JSON.stringify(templates.slice(0, kept))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NodePool } from '@tenon/api'
-import { isNowReady, isResized } from './static-pool.ts'
+import { isNowReady, isResized } from './static-pools.ts'
 
 function aPool(replicas: number | undefined, ready?: 'True' | 'False' | 'Unknown'): NodePool {
   const condition = { type: 'Ready', reason: 'Told', message: '', lastTransitionTime: '' }

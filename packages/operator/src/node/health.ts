@@ -1,0 +1,185 @@
+import { annotations, karpenterKinds, labels, type Node, type NodeClaim } from '@tenon/api'
+import { type Change, done, isKubeError, type ReconcileResult } from '@tenon/kube'
+import type { CloudProvider, RepairPolicy } from '@tenon/provider'
+import { type Clock, type Logger, rfc3339 } from '@tenon/runtime'
+import { type ControllerSpec, type Enqueue, enqueueChanged } from '../controller.ts'
+import type { Kubernetes } from '../kubernetes.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { ClaimDeleter } from '../nodeclaim/lifecycle/delete-claim.ts'
+import type { ClusterState } from '../state/cluster-state.ts'
+import { isObserved } from '../state/nodepools/observed-pools.ts'
+import { leftOf } from '../state/pause.ts'
+import { isManagedNode } from './hydration.ts'
+
+interface Dependencies {
+  readonly kubernetes: Kubernetes
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly deleter: ClaimDeleter
+  readonly metrics: Metrics
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** If a larger share of nodes is unhealthy, rounded up, something other than the nodes is broken. */
+const mostUnhealthy = 0.2
+const blockedMs = 5 * 60_000
+const pausedPollMs = 10_000
+const blockedEventTtlMs = 15 * 60_000
+
+/** The nodes of which at most a share may be unhealthy. */
+interface Scope {
+  readonly nodes: readonly Node[]
+  readonly name: string
+  /** UIDs of the objects that the event is deduplicated by; undefined if the NodePool is gone. */
+  readonly uids: readonly string[] | undefined
+}
+
+/** `node.health`: replaces nodes that stay unhealthy, unless too many are (lifecycle.md 11). */
+export class NodeHealth implements ControllerSpec {
+  readonly name = 'node.health'
+  readonly concurrency = { least: 10, most: 1000 }
+  readonly backoff = { baseMs: 100, capMs: 60_000 }
+  readonly perSecond = 10
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  watch(enqueue: Enqueue): void {
+    enqueueChanged(this.#deps.kubernetes.caches.nodes, enqueue, isHealthChange)
+  }
+
+  async reconcile(name: string): Promise<ReconcileResult> {
+    const { clock, kubernetes, provider, state } = this.#deps
+    const { nodePools, nodes } = kubernetes.caches
+    const node = nodes.get({ name })
+    if (node === undefined || !isManagedNode(node, provider.nodeClasses)) return done
+    const claim = state.claimOf(node)
+    const ailment = ailmentOf(node, provider.repairPolicies)
+    if (claim === undefined || ailment === undefined) return done
+    const leftMs = ailment.repairAtMs - clock.now()
+    if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
+    const poolName = claim.metadata.labels?.[labels.nodePool] ?? ''
+    const pause = state.brake.holding(poolName, 'repair')
+    if (pause !== undefined) return { kind: 'after', delayMs: leftOf(pause, clock.now(), pausedPollMs) }
+    const pool = nodePools.get({ name: poolName })
+    if (pool !== undefined && isObserved(pool)) return { kind: 'after', delayMs: blockedMs }
+    const scope = this.#scopeOf(node, claim)
+    const unhealthy = scope.nodes.filter((each) => ailmentOf(each, provider.repairPolicies) !== undefined)
+    if (unhealthy.length > Math.ceil(mostUnhealthy * scope.nodes.length)) {
+      this.#reportBlocked(node, scope, unhealthy.length)
+      return { kind: 'after', delayMs: blockedMs }
+    }
+    await this.#repair(node, claim, ailment.conditionType)
+    return done
+  }
+
+  /** The nodes of the claim's NodePool; those of the whole cluster for a claim without one. */
+  #scopeOf(node: Node, claim: NodeClaim): Scope {
+    const { nodePools, nodes } = this.#deps.kubernetes.caches
+    const uids = [node.metadata.uid ?? '', claim.metadata.uid ?? '']
+    const pool = claim.metadata.labels?.[labels.nodePool] ?? ''
+    if (pool === '') return { nodes: nodes.list(), name: 'the cluster', uids }
+    const known = nodePools.get({ name: pool })
+    return {
+      nodes: nodes.list().filter(({ metadata }) => metadata.labels?.[labels.nodePool] === pool),
+      name: `NodePool ${pool}`,
+      uids: known === undefined ? undefined : [...uids, known.metadata.uid ?? ''],
+    }
+  }
+
+  #reportBlocked(node: Node, { nodes, name, uids = [] }: Scope, unhealthy: number): void {
+    for (const uid of uids) {
+      this.#deps.kubernetes.events.record({
+        object: node,
+        type: 'Warning',
+        reason: 'NodeRepairBlocked',
+        message: `More than ${100 * mostUnhealthy}% of the nodes of ${name} are unhealthy (${unhealthy} of ${nodes.length}); none is replaced`,
+        dedupe: [uid],
+        dedupeTtlMs: blockedEventTtlMs,
+      })
+    }
+  }
+
+  async #repair(node: Node, claim: NodeClaim, conditionType: string): Promise<void> {
+    const { deleter, logger, metrics } = this.#deps
+    try {
+      await this.#endGracePeriod(claim)
+    } catch (error) {
+      if (isKubeError(error, 'notFound')) return
+      throw error
+    }
+    if (claim.metadata.deletionTimestamp !== undefined) return
+    const tags = node.metadata.labels ?? {}
+    if (!(await deleter.delete(claim, 'unhealthy', tags))) return
+    logger.info('deleting unhealthy node', {
+      Node: { name: node.metadata.name },
+      NodeClaim: { name: claim.metadata.name },
+      reason: conditionType,
+    })
+    metrics.nodeClaimsUnhealthyDisrupted.inc({
+      condition: snakeCase(conditionType),
+      nodepool: tags[labels.nodePool] ?? '',
+      capacity_type: tags[labels.capacityType] ?? '',
+      image_id: claim.status?.imageID ?? '',
+    })
+  }
+
+  /** Sets the deadline of the drain to now: the kubelet of an unhealthy node may never stop its pods. */
+  async #endGracePeriod({ metadata }: NodeClaim): Promise<void> {
+    const { clock, kubernetes, logger } = this.#deps
+    const key = annotations.terminationTimestamp
+    const now = clock.now()
+    if (Date.parse(metadata.annotations?.[key] ?? '') <= now) return
+    const deadline = rfc3339(now)
+    await kubernetes.client.patch(
+      karpenterKinds.nodeClaim,
+      { name: metadata.name },
+      { metadata: { annotations: { [key]: deadline } } },
+    )
+    logger.info('annotated nodeclaim', { NodeClaim: { name: metadata.name }, [key]: deadline })
+  }
+}
+
+/** A condition that asks for a repair, and from when on. */
+interface Ailment {
+  readonly conditionType: string
+  /** When the policy no longer tolerates the condition, in Unix milliseconds. */
+  readonly repairAtMs: number
+}
+
+/** The condition for which the node is repaired first, by the repair policies of the provider. */
+export function ailmentOf(node: Node, policies: readonly RepairPolicy[]): Ailment | undefined {
+  const ailments = (node.status?.conditions ?? []).flatMap(({ type, status, lastTransitionTime }) =>
+    policies
+      .filter((policy) => policy.conditionType === type && policy.conditionStatus === status)
+      .map(
+        ({ tolerationMs }): Ailment => ({
+          conditionType: type,
+          repairAtMs: (lastTransitionTime === undefined ? 0 : Date.parse(lastTransitionTime)) + tolerationMs,
+        }),
+      ),
+  )
+  return ailments.toSorted((a, b) => a.repairAtMs - b.repairAtMs)[0]
+}
+
+/** Heartbeats do not count. */
+export function isHealthChange(change: Change<Node>): boolean {
+  if (change.kind === 'deleted') return false
+  if (change.kind === 'added') return true
+  const before = change.old.status?.conditions ?? []
+  const after = change.object.status?.conditions ?? []
+  if (before.length !== after.length) return true
+  return after.some((condition) => {
+    const old = before.find(({ type }) => type === condition.type)
+    return old?.status !== condition.status || old.lastTransitionTime !== condition.lastTransitionTime
+  })
+}
+
+/** `MemoryPressure` as a label value of metrics: `memory_pressure`. */
+export function snakeCase(conditionType: string): string {
+  const words = conditionType.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g) ?? []
+  return words.join('_').toLowerCase()
+}

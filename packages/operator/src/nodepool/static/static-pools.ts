@@ -1,0 +1,150 @@
+/** NodePools with a fixed number of nodes, and their claims (cluster-state.md 15.3, 15.5). */
+import {
+  conditionOf,
+  karpenterKinds,
+  labels,
+  type NodeClaim,
+  type NodePool,
+  parseResources,
+} from '@tenon/api'
+import type { Change, KubeClient } from '@tenon/kube'
+import type { CloudProvider } from '@tenon/provider'
+import type { Clock, Random } from '@tenon/runtime'
+import {
+  type ClaimCreations,
+  createOrAdopt,
+  freshClaimName,
+  isUnclear,
+} from '../../nodeclaim/claim-creation.ts'
+import { staticClaimFor } from '../../nodeclaim/claim-objects.ts'
+import type { Caches } from '../../state/caches.ts'
+import type { ClusterState } from '../../state/cluster-state.ts'
+import { managedPool } from '../../state/nodepools/managed-pool.ts'
+import { isObserved } from '../../state/nodepools/observed-pools.ts'
+import { validatePool } from '../../state/nodepools/pool-problems.ts'
+
+export type StaticPool = NodePool & { readonly spec: { readonly replicas: number } }
+
+/** The static NodePool of that name, if this provider serves it and it is not being deleted. */
+export function staticPool(caches: Caches, provider: CloudProvider, name: string): StaticPool | undefined {
+  const pool = managedPool({ caches, provider }, name)
+  if (pool === undefined || !isStatic(pool) || pool.metadata.deletionTimestamp !== undefined) return undefined
+  return pool
+}
+
+/** As {@link staticPool}, but undefined if the pool is invalid or only observed. */
+export function validStaticPool(
+  caches: Caches,
+  provider: CloudProvider,
+  name: string,
+): StaticPool | undefined {
+  const pool = staticPool(caches, provider, name)
+  if (pool === undefined || isObserved(pool)) return undefined
+  return validatePool(pool, provider).length > 0 ? undefined : pool
+}
+
+/** Name of the claim's NodePool, if that is static. */
+export function staticPoolName({ nodePools }: Caches, claim: NodeClaim): string | undefined {
+  const name = claim.metadata.labels?.[labels.nodePool] ?? ''
+  const pool = nodePools.get({ name })
+  return pool !== undefined && isStatic(pool) ? name : undefined
+}
+
+function isStatic(pool: NodePool): pool is StaticPool {
+  return pool.spec.replicas !== undefined
+}
+
+/** Whether the pool was added or its size has changed. */
+export function isResized(change: Change<NodePool>): boolean {
+  if (change.kind === 'deleted' || !isStatic(change.object)) return false
+  return change.kind === 'added' || change.old.spec.replicas !== change.object.spec.replicas
+}
+
+export function isNowReady(change: Change<NodePool>): boolean {
+  if (change.kind !== 'updated' || !isStatic(change.object)) return false
+  const status = (pool: NodePool) => conditionOf(pool, 'Ready')?.status
+  return status(change.old) !== 'True' && status(change.object) === 'True'
+}
+
+/** Whether the deletion of a claim has begun. */
+export function isNowLeaving(change: Change<NodeClaim>): boolean {
+  if (change.kind === 'deleted') return true
+  const isDeleting = ({ metadata }: NodeClaim) => metadata.deletionTimestamp !== undefined
+  return change.kind === 'updated' && !isDeleting(change.old) && isDeleting(change.object)
+}
+
+/** Maximum number of claims of the pool. */
+export function nodeLimit(pool: NodePool): number {
+  return parseResources(pool.spec.limits)['nodes'] ?? Number.POSITIVE_INFINITY
+}
+
+interface Dependencies {
+  readonly client: KubeClient
+  readonly state: ClusterState
+  readonly provider: CloudProvider
+  readonly creations: ClaimCreations
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** After this long, a request without an answer has ended one way or the other. */
+const lateMs = 60_000
+
+/** Creates claims of static NodePools under names reserved before, so that none is created twice. */
+export class StaticClaims {
+  readonly #deps: Dependencies
+
+  constructor(deps: Dependencies) {
+    this.#deps = deps
+  }
+
+  /** Lists the claims of the pool: the caches of a new leader may not show what the last one has just created. */
+  async learn({ metadata }: NodePool, signal: AbortSignal): Promise<void> {
+    const { client, state } = this.#deps
+    const labelSelector = { matchLabels: { [labels.nodePool]: metadata.name } }
+    const claims = await client.list(karpenterKinds.nodeClaim, { labelSelector, signal })
+    for (const claim of claims) state.seed(claim)
+  }
+
+  /** Reserves up to `wanted` claims within `limits.nodes`. @returns a name for each, to be created or released. */
+  reserve(pool: NodePool, wanted: number): readonly string[] {
+    const { provider, random, state } = this.#deps
+    const { name } = pool.metadata
+    const fresh = () => freshClaimName(pool, random, provider.claimNameLimit)
+    return state.poolClaims.reserve(name, nodeLimit(pool), Array.from({ length: wanted }, fresh))
+  }
+
+  /**
+   * Creates the claim of a reserved name. The name is released after a clear answer. Otherwise it stays reserved, and another
+   * attempt creates no second claim.
+   * @param reason as in metric `karpenter_nodeclaims_created_total`.
+   */
+  async create(pool: NodePool, name: string, reason: string, signal: AbortSignal): Promise<NodeClaim> {
+    const { client, clock, creations, provider, state } = this.#deps
+    let created: NodeClaim
+    try {
+      created = await createOrAdopt(client, pool, staticClaimFor(provider, pool, name), signal)
+    } catch (error) {
+      if (isUnclear(error)) state.poolClaims.leaveUnsettled(name, clock.monotonic())
+      else state.poolClaims.release(name)
+      throw error
+    }
+    state.seed(created)
+    state.poolClaims.release(name)
+    creations.note({ name, nodePool: pool.metadata.name, reason, minValuesRelaxed: false })
+    return created
+  }
+
+  /**
+   * Looks up a claim whose creation had no clear answer, and releases its name, unless it may still be created.
+   * @returns whether it was released.
+   */
+  async settle(pool: string, name: string, signal: AbortSignal): Promise<boolean> {
+    const { client, clock, state } = this.#deps
+    if (!state.poolClaims.unsettled(pool, clock.monotonic() - lateMs).includes(name)) return false
+    const claim = await client.get(karpenterKinds.nodeClaim, { name }, { signal })
+    if (claim !== undefined) state.seed(claim)
+    state.poolClaims.release(name)
+    return true
+  }
+}
