@@ -134,7 +134,7 @@ function controllerSpecs(
         ]
       : []),
     ...buffering.specs,
-    ...(parts.settings.vpaPredictions ? [new VpaPredictions(parts)] : []),
+    ...(parts.settings.vpaPredictions ? [vpaPredictionsOf(parts)] : []),
     ...podGroupsOf(parts, deleter),
     ...provisioningRequestsOf(parts, parts.client),
     nodeClaimSeedCheck(client, state, logger),
@@ -198,10 +198,14 @@ function observerSpecs(parts: Assembly): {
     ...buffering.specs,
     ...observedPodGroupsOf(parts),
     ...provisioningRequestsOf(parts, unwrittenConditions),
-    ...(parts.settings.vpaPredictions ? [new VpaPredictions(parts)] : []),
+    ...(parts.settings.vpaPredictions ? [vpaPredictionsOf(parts)] : []),
     observingProvisionerOf(measured(parts, 'provisioner'), buffering.hydration),
   ]
   return { specs, explainer }
+}
+
+function vpaPredictionsOf({ client, clock, logger, state }: Assembly): VpaPredictions {
+  return new VpaPredictions(client, state, clock, logger)
 }
 
 /** What measures the cluster. */

@@ -270,7 +270,7 @@ export class OperatorCore {
     if (groupKinds === undefined) return
     const { kubernetes, runtime } = this.deps
     const { client } = kubernetes
-    await new GroupDiscovery({ client, groupKinds, state: this.state, logger: runtime.logger }).run(signal)
+    await new GroupDiscovery(client, groupKinds, this.state, runtime.logger).run(signal)
     const { podGroups, requests } = this.state
     const { requests: ofRequests, podTemplates } = requests.caches ?? {}
     const caches = [...podGroups.caches, ofRequests, podTemplates]

@@ -34,21 +34,22 @@ export function bufferingOf(parts: Assembly, written: Pick<KubeClient, 'patch'>)
 
 /** Finds out which groups there are, for a process that only observes; nothing without the feature gate. */
 export function observedPodGroupsOf(parts: Assembly): readonly RunnableSpec[] {
+  const { client, logger, state } = parts
   const { groupKinds } = parts.caches
-  return groupKinds === undefined ? [] : [new GroupDiscovery({ ...parts, groupKinds })]
+  return groupKinds === undefined ? [] : [new GroupDiscovery(client, groupKinds, state, logger)]
 }
 
 /** Nothing without the feature gate. */
 export function podGroupsOf(parts: Assembly, deleter: ClaimDeleter): readonly RunnableSpec[] {
-  const { caches, clock, state } = parts
+  const { caches, client, clock, events, logger, metrics, state } = parts
   const { groupKinds } = caches
   if (groupKinds === undefined) return []
-  const report = new GroupReport(parts)
+  const report = new GroupReport(state, events, metrics, clock)
   const marks = new DisruptionMarks(parts)
   return [
-    new GroupDiscovery({ ...parts, groupKinds }),
+    new GroupDiscovery(client, groupKinds, state, logger),
     new GroupController({ ...parts, deleter, marks, report }),
-    new SilentMembers({ state, report, clock }),
+    new SilentMembers(state, report, clock),
   ]
 }
 

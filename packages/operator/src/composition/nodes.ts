@@ -12,8 +12,11 @@ import { PreferenceHold } from '../placement/preference-hold.ts'
 import type { Assembly } from './parts.ts'
 
 export function lifecycleOf(parts: Assembly, deleter: ClaimDeleter): NodeClaimLifecycle {
-  const { caches, clock, settings, state } = parts
-  const others = [new GroupHold(caches, state, clock, settings), new PreferenceHold(parts)]
+  const { caches, clock, placementGate, settings, state } = parts
+  const others = [
+    new GroupHold(caches, state, clock, settings),
+    new PreferenceHold(caches, state, placementGate, clock),
+  ]
   const hold = new RegistrationHold({ ...parts, others })
   const launcher = new Launcher({ ...parts, deleter })
   const registration = new Registration({ ...parts, deleter, hold })

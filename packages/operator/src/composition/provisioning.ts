@@ -68,7 +68,7 @@ export function provisionerOf(parts: Assembly, shared: Shared): Provisioner {
     ...parts,
     limits,
     memory: new DecisionMemory(parts),
-    groups: new GroupReport(parts),
+    groups: new GroupReport(state, parts.events, parts.metrics, clock),
   })
   const { buffers, groupKinds } = parts.caches
   const pass = new SchedulingPass({

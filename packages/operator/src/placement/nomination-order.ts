@@ -39,8 +39,8 @@ export function* nominationOrder({
   const fillers = yield* fillersAmong(sizes)
   // Infinity - Infinity is NaN.
   const largerFirst = (a: Pod, b: Pod) => (sizeOf(a) === sizeOf(b) ? 0 : sizeOf(b) - sizeOf(a))
-  const told = pods.filter((pod) => !fillers.has(pod))
-  return new Map(told.toSorted(largerFirst).map(({ metadata: { uid = '' } }, turn) => [uid, turn]))
+  const nominated = pods.filter((pod) => !fillers.has(pod))
+  return new Map(nominated.toSorted(largerFirst).map(({ metadata: { uid = '' } }, turn) => [uid, turn]))
 }
 
 /**

@@ -7,13 +7,6 @@ import type { ClusterState } from '../state/cluster-state.ts'
 import type { OpeningHold } from '../nodeclaim/lifecycle/registration.ts'
 import type { PlacementGate } from './gate.ts'
 
-interface Dependencies {
-  readonly caches: Pick<Caches, 'nodeClaims'>
-  readonly state: Pick<ClusterState, 'nodeOf' | 'plans'>
-  readonly placementGate: Pick<PlacementGate, 'keepsPlans'>
-  readonly clock: Pick<Clock, 'now'>
-}
-
 /** How long a node waits for the others of its decision: one of them may never join. */
 const longestHoldMs = 60_000
 /** From the moment the last node is ready until all open. */
@@ -25,26 +18,36 @@ const pollMs = 1000
  * others, launched for the sake of the preference, would stay empty.
  */
 export class PreferenceHold implements OpeningHold {
-  readonly #deps: Dependencies
+  readonly #caches: Pick<Caches, 'nodeClaims'>
+  readonly #state: Pick<ClusterState, 'nodeOf' | 'plans'>
+  readonly #placementGate: Pick<PlacementGate, 'keepsPlans'>
+  readonly #clock: Pick<Clock, 'now'>
   /** When the claim's Node was first held, by claim UID. */
   readonly #since = new Map<string, number>()
   /** When the claims of a decision open. */
   readonly #opensAt = new WeakMap<ReadonlySet<string>, number>()
   readonly due: OpeningHold['due'] = new Listeners()
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-    deps.caches.nodeClaims.onChange(({ kind, object }) => {
+  constructor(
+    caches: Pick<Caches, 'nodeClaims'>,
+    state: Pick<ClusterState, 'nodeOf' | 'plans'>,
+    placementGate: Pick<PlacementGate, 'keepsPlans'>,
+    clock: Pick<Clock, 'now'>,
+  ) {
+    this.#caches = caches
+    this.#state = state
+    this.#placementGate = placementGate
+    this.#clock = clock
+    caches.nodeClaims.onChange(({ kind, object }) => {
       if (kind === 'deleted') this.#since.delete(object.metadata.uid ?? '')
     })
   }
 
   waitMs({ metadata: { name, uid = '' } }: NodeClaim): number {
-    const { clock, placementGate, state } = this.#deps
-    if (!placementGate.keepsPlans) return 0
-    const batch = state.plans.siblingsOf(name)
+    if (!this.#placementGate.keepsPlans) return 0
+    const batch = this.#state.plans.siblingsOf(name)
     if (batch.size < 2 || !this.#hasPreferences(name)) return 0
-    const now = clock.now()
+    const now = this.#clock.now()
     const since = this.#since.get(uid) ?? now
     this.#since.set(uid, since)
     const leftMs = since + longestHoldMs - now
@@ -60,15 +63,14 @@ export class PreferenceHold implements OpeningHold {
 
   /** Whether a pending pod that is planned for the claim prefers to be apart from others. */
   #hasPreferences(name: string): boolean {
-    const { plans } = this.#deps.state
+    const { plans } = this.#state
     return plans.podsOf({ kind: 'claim', name }).some((uid) => prefersSpread(plans.get(uid)?.spec))
   }
 
   #canOpen(name: string): boolean {
-    const { caches, state } = this.#deps
-    const claim = caches.nodeClaims.get({ name })
+    const claim = this.#caches.nodeClaims.get({ name })
     if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return true
-    const node = state.nodeOf(claim)
+    const node = this.#state.nodeOf(claim)
     return node !== undefined && canOpen(node)
   }
 }

@@ -46,7 +46,7 @@ function holdOf({ caches, clock, state }: ObservedCluster): RegistrationHold {
     ...observed,
     settings: defaultSettings,
     placementGate: { isOn: true },
-    others: [new PreferenceHold({ ...observed, placementGate: { keepsPlans: false } })],
+    others: [new PreferenceHold(caches, state, { keepsPlans: false }, clock)],
   })
 }
 

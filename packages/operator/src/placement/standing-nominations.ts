@@ -36,7 +36,7 @@ interface Dependencies {
 /** Counts of pending pods. */
 interface Standing {
   /** Pods that were nominated, and among them those whose nomination is cleared, or new. */
-  told: number
+  nominated: number
   missing: number
   young: number
   fillers: number
@@ -52,15 +52,15 @@ export function standingOf(
   deps: Dependencies,
   names: ReadonlySet<string>,
 ): { readonly isReady: boolean; readonly lagging: ReadonlySet<string> } {
-  const total: Standing = { told: 0, missing: 0, young: 0, fillers: 0 }
+  const total: Standing = { nominated: 0, missing: 0, young: 0, fillers: 0 }
   const lagging = new Set<string>()
   for (const name of names) {
     const { missing } = total
     if (!isReady(deps, name, total)) return { isReady: false, lagging: none }
     if (total.missing > missing) lagging.add(name)
   }
-  const { told, missing, young, fillers } = total
-  const areEnough = missing <= told * leeway.missing && young <= told * leeway.young
+  const { nominated, missing, young, fillers } = total
+  const areEnough = missing <= nominated * leeway.missing && young <= nominated * leeway.young
   return { isReady: areEnough, lagging: fillers > 0 ? none : lagging }
 }
 
@@ -103,7 +103,7 @@ function areNominated(
       if (present !== '' && !state.nominations.isOurs(pod)) return true
       if (written?.node !== name || !written.isAccepted) return false
     }
-    total.told++
+    total.nominated++
     if (present !== name) total.missing++
     else if ((written?.atMs ?? 0) > latestMs) total.young++
     return true

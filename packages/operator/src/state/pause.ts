@@ -165,7 +165,7 @@ const notYetKnown: Pause = {
   untilMs: undefined,
 }
 
-type Place = Pick<Pause, 'by' | 'nodePool' | 'source'>
+type Origin = Pick<Pause, 'by' | 'nodePool' | 'source'>
 
 function pausesOfConfigMap({ metadata, data = {} }: ConfigMap): readonly Pause[] {
   const named = `ConfigMap ${metadata.namespace ?? ''}/${metadata.name}`
@@ -184,12 +184,12 @@ function pausesOfConfigMap({ metadata, data = {} }: ConfigMap): readonly Pause[]
   return [...pauses, ...pausesOf(reading, { by: 'person', source: named })]
 }
 
-function pausesOf(reading: PauseReading, place: Place): readonly Pause[] {
+function pausesOf(reading: PauseReading, origin: Origin): readonly Pause[] {
   if (reading.kind === 'none') return []
   const { includes, reason = '', untilMs } = reading.value
   return [
     {
-      ...place,
+      ...origin,
       holds: new Set<Holdable>(['voluntary', ...includes]),
       reason,
       untilMs,

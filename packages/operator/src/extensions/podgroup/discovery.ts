@@ -13,13 +13,6 @@ import type { GroupKinds } from '../../state/caches.ts'
 import type { ClusterState } from '../../state/cluster-state.ts'
 import type { GroupSource } from '../../state/pods/group-of-pod.ts'
 
-interface Dependencies {
-  readonly client: Pick<KubeClient, 'list'>
-  readonly groupKinds: GroupKinds
-  readonly state: Pick<ClusterState, 'podGroups' | 'requests'>
-  readonly logger: Logger
-}
-
 const lookAgainMs = 60_000
 const retryMs = 5_000
 
@@ -35,28 +28,40 @@ type Found = 'served' | 'absent' | 'forbidden' | undefined
 
 export class GroupDiscovery {
   readonly name = 'podgroup.discovery'
-  readonly #deps: Dependencies
+  readonly #client: Pick<KubeClient, 'list'>
+  readonly #groupKinds: GroupKinds
+  readonly #state: Pick<ClusterState, 'podGroups' | 'requests'>
+  readonly #logger: Logger
   /** Versions of kinds that are watched. */
   readonly #followed = new Set<string>()
   /** Sources that were reported as forbidden. */
   readonly #warned = new Set<GroupSource>()
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(
+    client: Pick<KubeClient, 'list'>,
+    groupKinds: GroupKinds,
+    state: Pick<ClusterState, 'podGroups' | 'requests'>,
+    logger: Logger,
+  ) {
+    this.#client = client
+    this.#groupKinds = groupKinds
+    this.#state = state
+    this.#logger = logger
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
-    const { groupKinds, state } = this.#deps
-    const { podGroups } = state
+    const { podGroups } = this.#state
     const own = await Promise.all(
       podGroupKinds.kubernetes.map((type) =>
-        this.#look(type, signal, () => podGroups.followPodGroups(groupKinds.open(type))),
+        this.#look(type, signal, () => podGroups.followPodGroups(this.#groupKinds.open(type))),
       ),
     )
     const others = await Promise.all(
       (['coscheduling', 'volcano'] as const).map((source) => {
         const type = podGroupKinds[source]
-        return this.#look(type, signal, () => podGroups.followMemberGroups(source, groupKinds.open(type)))
+        return this.#look(type, signal, () =>
+          podGroups.followMemberGroups(source, this.#groupKinds.open(type)),
+        )
       }),
     )
     const requests = await this.#lookForRequests(signal)
@@ -70,7 +75,6 @@ export class GroupDiscovery {
 
   /** Requests need their pod templates, too. */
   async #lookForRequests(signal: AbortSignal): Promise<Found> {
-    const { groupKinds, state } = this.#deps
     const type = autoscalingKinds.provisioningRequest
     const found = await this.#look(type, signal, () => undefined)
     const readable = found === 'served' ? await this.#look(kinds.podTemplate, signal, () => undefined) : found
@@ -79,18 +83,18 @@ export class GroupDiscovery {
         'request',
         'cannot read ProvisioningRequests: missing permission to list and watch provisioningrequests and podtemplates; none is served',
       )
-    if (readable === 'absent' || readable === 'forbidden') state.requests.setAbsent()
-    if (readable === 'served' && state.requests.caches === undefined)
-      state.requests.follow({
-        requests: groupKinds.open(type),
-        podTemplates: groupKinds.openPodTemplates(),
+    if (readable === 'absent' || readable === 'forbidden') this.#state.requests.setAbsent()
+    if (readable === 'served' && this.#state.requests.caches === undefined)
+      this.#state.requests.follow({
+        requests: this.#groupKinds.open(type),
+        podTemplates: this.#groupKinds.openPodTemplates(),
       })
     return readable
   }
 
   #note(source: GroupSource, found: readonly Found[]): void {
     if (!found.every((each) => each === 'absent' || each === 'forbidden')) return
-    this.#deps.state.podGroups.setAbsent(source)
+    this.#state.podGroups.setAbsent(source)
     if (found.includes('forbidden')) this.#warnForbidden(source)
   }
 
@@ -103,7 +107,7 @@ export class GroupDiscovery {
     const version = nameOf(type)
     if (this.#followed.has(version)) return 'served'
     try {
-      await this.#deps.client.list(type, { signal })
+      await this.#client.list(type, { signal })
     } catch (error) {
       signal.throwIfAborted()
       if (isKubeError(error, 'forbidden')) return 'forbidden'
@@ -117,8 +121,9 @@ export class GroupDiscovery {
 
   /** Only if pods name such groups: otherwise nothing is missing. */
   #warnForbidden(source: GroupSource): void {
-    const { state } = this.#deps
-    const hasPods = Array.from(state.podGroups.ids()).some((id) => state.podGroups.ref(id)?.source === source)
+    const hasPods = Array.from(this.#state.podGroups.ids()).some(
+      (id) => this.#state.podGroups.ref(id)?.source === source,
+    )
     if (hasPods)
       this.#warn(
         source,
@@ -129,7 +134,7 @@ export class GroupDiscovery {
   #warn(source: GroupSource, message: string): void {
     if (this.#warned.has(source)) return
     this.#warned.add(source)
-    this.#deps.logger.warn(message, { apiGroup: groupOf[source] })
+    this.#logger.warn(message, { apiGroup: groupOf[source] })
   }
 }
 

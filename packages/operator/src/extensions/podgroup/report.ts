@@ -8,13 +8,6 @@ import { type GroupRef, missingGroupText } from '../../state/pods/group-of-pod.t
 import type { KnownGroup } from '../../state/pods/pod-groups.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
 
-interface Dependencies {
-  readonly state: Pick<ClusterState, 'podGroups'>
-  readonly events: EventRecorder
-  readonly metrics: Pick<Metrics, 'groupDecisions' | 'groupHalfBilled' | 'groupReleases' | 'groupSeconds'>
-  readonly clock: Pick<Clock, 'now'>
-}
-
 export type ReleaseReason = 'insufficient_capacity' | 'registration' | 'abandoned'
 
 interface GroupEvent {
@@ -31,22 +24,32 @@ const releaseWords: Readonly<Record<ReleaseReason, string>> = {
 }
 
 export class GroupReport {
-  readonly #deps: Dependencies
+  readonly #state: Pick<ClusterState, 'podGroups'>
+  readonly #events: EventRecorder
+  readonly #metrics: Pick<Metrics, 'groupDecisions' | 'groupHalfBilled' | 'groupReleases' | 'groupSeconds'>
+  readonly #clock: Pick<Clock, 'now'>
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(
+    state: Pick<ClusterState, 'podGroups'>,
+    events: EventRecorder,
+    metrics: Pick<Metrics, 'groupDecisions' | 'groupHalfBilled' | 'groupReleases' | 'groupSeconds'>,
+    clock: Pick<Clock, 'now'>,
+  ) {
+    this.#state = state
+    this.#events = events
+    this.#metrics = metrics
+    this.#clock = clock
   }
 
   /** Records what a decision found for groups. */
   decided({ claims, podGroups = [] }: Pick<SchedulingResult, 'claims' | 'podGroups'>): void {
-    const { clock, metrics, state } = this.#deps
-    state.podGroups.decided(podGroups, clock.now())
+    this.#state.podGroups.decided(podGroups, this.#clock.now())
     for (const outcome of podGroups) {
       const group = this.#groupOf(outcome.id)
       if (group === undefined) continue
       const { source } = group.ref
       if (outcome.kind === 'placed') {
-        metrics.groupDecisions.inc({ source, result: 'placed' })
+        this.#metrics.groupDecisions.inc({ source, result: 'placed' })
         const own = claims.filter((claim) => claim.podGroups?.includes(outcome.id) === true)
         if (own.length > 0) this.#recordLaunching(group, own.length, outcome.domain)
         continue
@@ -56,7 +59,7 @@ export class GroupReport {
         this.#recordBoth(group, { type: 'Normal', reason: 'GroupWaitingForMembers', message })
         continue
       }
-      metrics.groupDecisions.inc({ source, result: 'refused' })
+      this.#metrics.groupDecisions.inc({ source, result: 'refused' })
       this.#recordBoth(group, { type: 'Warning', reason: 'GroupNotPlaceable', message })
     }
   }
@@ -75,7 +78,7 @@ export class GroupReport {
     const event = {
       type: 'Normal',
       reason: 'GroupWaitingForMembers',
-      message: missingGroupText(ref, this.#deps.state.podGroups.problemOf(ref)),
+      message: missingGroupText(ref, this.#state.podGroups.problemOf(ref)),
     } as const
     this.#record(pod, event, [ref.id])
   }
@@ -91,10 +94,9 @@ export class GroupReport {
    * @param shortMs how long the group was incomplete.
    */
   released(id: string, reason: ReleaseReason, claims: number, shortMs: number): void {
-    const { metrics, state } = this.#deps
-    const source = state.podGroups.ref(id)?.source ?? ''
-    metrics.groupReleases.inc({ source, reason })
-    metrics.groupHalfBilled.inc((claims * shortMs) / 1000)
+    const source = this.#state.podGroups.ref(id)?.source ?? ''
+    this.#metrics.groupReleases.inc({ source, reason })
+    this.#metrics.groupHalfBilled.inc((claims * shortMs) / 1000)
     const group = this.#groupOf(id)
     if (group === undefined) return
     const message = `${claims} NodeClaim(s) are deleted: ${releaseWords[reason]}`
@@ -103,15 +105,14 @@ export class GroupReport {
 
   /** Enough members of the group have a node. */
   runs(group: KnownGroup): void {
-    const { clock, metrics, state } = this.#deps
-    const sinceMs = state.podGroups.firstDecidedMs(group.ref.id)
-    state.podGroups.runs(group)
+    const sinceMs = this.#state.podGroups.firstDecidedMs(group.ref.id)
+    this.#state.podGroups.runs(group)
     if (sinceMs !== undefined)
-      metrics.groupSeconds.observe({ source: group.ref.source }, (clock.now() - sinceMs) / 1000)
+      this.#metrics.groupSeconds.observe({ source: group.ref.source }, (this.#clock.now() - sinceMs) / 1000)
   }
 
   #groupOf(id: string): KnownGroup | undefined {
-    const { podGroups } = this.#deps.state
+    const { podGroups } = this.#state
     const ref = podGroups.ref(id)
     return ref && podGroups.get(ref)
   }
@@ -124,13 +125,13 @@ export class GroupReport {
   }
 
   #firstMember({ id }: GroupRef): Pod | undefined {
-    const members = this.#deps.state.podGroups.members(id)
+    const members = this.#state.podGroups.members(id)
     return members.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0]
   }
 
   #record(object: KubeObject, { type, reason, message }: GroupEvent, about: readonly string[]): void {
     const { uid, name } = object.metadata
-    this.#deps.events.record({
+    this.#events.record({
       object,
       type,
       reason,

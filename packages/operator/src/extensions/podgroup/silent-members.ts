@@ -9,12 +9,6 @@ import { isProvisionable } from '../../state/pods/pods.ts'
 import type { ControllerSpec, Enqueue } from '../../controller.ts'
 import type { GroupReport } from './report.ts'
 
-interface Dependencies {
-  readonly state: Pick<ClusterState, 'isWellFormed' | 'podGroups'>
-  readonly report: GroupReport
-  readonly clock: Pick<Clock, 'now'>
-}
-
 /** Members are created one after the other, and the group's object may come after them. */
 const settlingMs = 10_000
 const againMs = 5 * 60_000
@@ -23,16 +17,24 @@ const pollMs = 1_000
 export class SilentMembers implements ControllerSpec {
   readonly name = 'podgroup.members'
   readonly concurrency = { least: 1, most: 1 }
-  readonly #deps: Dependencies
+  readonly #state: Pick<ClusterState, 'isWellFormed' | 'podGroups'>
+  readonly #report: GroupReport
+  readonly #clock: Pick<Clock, 'now'>
   /** Since when the group misses members, by its id. */
   readonly #since = new Map<string, number>()
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
+  constructor(
+    state: Pick<ClusterState, 'isWellFormed' | 'podGroups'>,
+    report: GroupReport,
+    clock: Pick<Clock, 'now'>,
+  ) {
+    this.#state = state
+    this.#report = report
+    this.#clock = clock
   }
 
   watch(enqueue: Enqueue): void {
-    this.#deps.state.podGroups.changes.add((id) => {
+    this.#state.podGroups.changes.add((id) => {
       enqueue(id)
     })
   }
@@ -43,10 +45,9 @@ export class SilentMembers implements ControllerSpec {
   }
 
   #look(id: string): ReconcileResult {
-    const { clock, report, state } = this.#deps
-    const { podGroups } = state
+    const { podGroups } = this.#state
     const ref = podGroups.ref(id)
-    const pods = podGroups.members(id).filter((pod) => state.isWellFormed(pod))
+    const pods = podGroups.members(id).filter((pod) => this.#state.isWellFormed(pod))
     const waiting = pods.filter(
       ({ spec }) => (spec.nodeName ?? '') === '' && (spec.schedulingGates ?? []).length === 0,
     )
@@ -62,12 +63,12 @@ export class SilentMembers implements ControllerSpec {
     // Unknown is not missing.
     if (podGroups.problemOf(ref) === undefined && !podGroups.isKnown(ref))
       return { kind: 'after', delayMs: pollMs }
-    const sinceMs = this.#since.get(id) ?? clock.now()
+    const sinceMs = this.#since.get(id) ?? this.#clock.now()
     this.#since.set(id, sinceMs)
-    const leftMs = sinceMs + settlingMs - clock.now()
+    const leftMs = sinceMs + settlingMs - this.#clock.now()
     if (leftMs > 0) return { kind: 'after', delayMs: leftMs }
-    if (group === undefined) report.doesNotExist(ref)
-    else report.isShort(group, { members: waiting.length, bound })
+    if (group === undefined) this.#report.doesNotExist(ref)
+    else this.#report.isShort(group, { members: waiting.length, bound })
     return { kind: 'after', delayMs: againMs }
   }
 }

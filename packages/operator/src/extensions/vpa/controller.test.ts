@@ -49,7 +49,7 @@ class Server {
         }),
     }
     const logger = { ...silentLogger, info: (message: string) => void this.told.push(message) }
-    this.controller = new VpaPredictions({ client, state: this.state, clock: this.clock, logger })
+    this.controller = new VpaPredictions(client, this.state, this.clock, logger)
   }
 
   fail(path: string, kind: KubeErrorKind, status: number): void {

@@ -19,13 +19,6 @@ import type { ContainerRequests, PredictionTarget } from '../../state/pods/predi
 import type { SingletonSpec } from '../../controller.ts'
 import { inParallel } from '../../in-parallel.ts'
 
-interface Dependencies {
-  readonly client: Pick<KubeClient, 'get' | 'list'>
-  readonly state: Pick<ClusterState, 'predictions'>
-  readonly clock: Clock
-  readonly logger: Logger
-}
-
 const pollMs = 30_000
 /** Poll interval while the kind is not served or may not be read. */
 const absentMs = 60_000
@@ -35,25 +28,35 @@ const parallelReads = 10
 
 export class VpaPredictions implements SingletonSpec {
   readonly name = 'vpa.prediction'
-  readonly #deps: Dependencies
+  readonly #client: Pick<KubeClient, 'get' | 'list'>
+  readonly #state: Pick<ClusterState, 'predictions'>
+  readonly #clock: Clock
+  readonly #logger: Logger
   readonly #openedMs: number
   /** Resource version that was last processed successfully, by `namespace/name`. */
   readonly #read = new Map<string, string>()
   #isForbidden = false
 
-  constructor(deps: Dependencies) {
-    this.#deps = deps
-    this.#openedMs = deps.clock.monotonic()
-    deps.state.predictions.awaited()
+  constructor(
+    client: Pick<KubeClient, 'get' | 'list'>,
+    state: Pick<ClusterState, 'predictions'>,
+    clock: Clock,
+    logger: Logger,
+  ) {
+    this.#client = client
+    this.#state = state
+    this.#clock = clock
+    this.#logger = logger
+    this.#openedMs = clock.monotonic()
+    state.predictions.awaited()
   }
 
   async run(signal: AbortSignal): Promise<ReconcileResult> {
-    const { clock, state } = this.#deps
     try {
       const found = await this.#list(signal)
       if (found === undefined) {
         this.#keepOnly(new Set())
-        state.predictions.known()
+        this.#state.predictions.known()
         return { kind: 'after', delayMs: absentMs }
       }
       this.#keepOnly(new Set(found.map(({ metadata }) => keyOf(metadata))))
@@ -63,24 +66,23 @@ export class VpaPredictions implements SingletonSpec {
       const failures = await inParallel(changed, parallelReads, async (each) => {
         await this.#follow(each, signal)
       })
-      if (failures.length === 0) state.predictions.known()
+      if (failures.length === 0) this.#state.predictions.known()
       return { kind: 'after', delayMs: pollMs }
     } finally {
-      if (clock.monotonic() - this.#openedMs >= unknownMs) state.predictions.known()
+      if (this.#clock.monotonic() - this.#openedMs >= unknownMs) this.#state.predictions.known()
     }
   }
 
   /** @returns undefined if the kind is not served or may not be read. */
   async #list(signal: AbortSignal): Promise<readonly VerticalPodAutoscaler[] | undefined> {
-    const { client, logger } = this.#deps
     try {
-      const found = await client.list(verticalPodAutoscalerKind, { signal, fields: objectFields })
+      const found = await this.#client.list(verticalPodAutoscalerKind, { signal, fields: objectFields })
       this.#isForbidden = false
       return found
     } catch (error) {
       if (!isUnavailable(error)) throw error
       if (isKubeError(error, 'forbidden') && !this.#isForbidden)
-        logger.info(
+        this.#logger.info(
           'VerticalPodAutoscalers are not taken into account: grant list on verticalpodautoscalers.autoscaling.k8s.io, or set --vpa-predictions=false',
           { error },
         )
@@ -90,7 +92,7 @@ export class VpaPredictions implements SingletonSpec {
   }
 
   #keepOnly(keys: ReadonlySet<string>): void {
-    const { predictions } = this.#deps.state
+    const { predictions } = this.#state
     for (const { namespace, name } of predictions.all())
       if (!keys.has(`${namespace}/${name}`)) predictions.drop(`${namespace}/${name}`)
     for (const key of this.#read.keys()) if (!keys.has(key)) this.#read.delete(key)
@@ -98,7 +100,7 @@ export class VpaPredictions implements SingletonSpec {
 
   /** @throws if the target cannot be read but may exist. */
   async #follow(autoscaler: VerticalPodAutoscaler, signal: AbortSignal): Promise<void> {
-    const { predictions } = this.#deps.state
+    const { predictions } = this.#state
     const key = keyOf(autoscaler.metadata)
     const containers = this.#predicted(autoscaler)
     const {
@@ -129,7 +131,7 @@ export class VpaPredictions implements SingletonSpec {
     try {
       return predictedRequests(autoscaler)
     } catch (error) {
-      this.#deps.logger.info(
+      this.#logger.info(
         'a VerticalPodAutoscaler is not taken into account: correct the amounts in its spec.resourcePolicy and status.recommendation',
         { VerticalPodAutoscaler: { name, namespace }, because: problemText(error) },
       )
@@ -146,7 +148,7 @@ export class VpaPredictions implements SingletonSpec {
     const { namespace = '' } = metadata
     const type = typeOf(apiVersion, kind)
     try {
-      const { uid } = (await this.#deps.client.get(type, { namespace, name }, { signal }))?.metadata ?? {}
+      const { uid } = (await this.#client.get(type, { namespace, name }, { signal }))?.metadata ?? {}
       return uid === undefined ? undefined : { group: type.group, kind, name, uid }
     } catch (error) {
       if (isUnavailable(error)) return undefined

@@ -98,13 +98,13 @@ export class ClusterMetrics {
   }
 }
 
-/** Names beside those that come from labels. */
+/** Metric labels that are not labels of the node. */
 const own = ['node_name', 'phase', 'managed']
 
 /**
- * Label keys of nodes by the label of the metric that shows them, in order. Of two keys with the same end
- * the first one that a node has counts.
- * @param providerLabels keys that the provider adds to the core's.
+ * Label keys of nodes by metric label, in order. If two keys map to the same metric label, the first one that a node has
+ * counts.
+ * @param providerLabels keys of the provider beside the well-known ones.
  */
 function nodeLabelKeys(providerLabels: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const keys = new Map<string, readonly string[]>()
@@ -112,19 +112,18 @@ function nodeLabelKeys(providerLabels: readonly string[]): ReadonlyMap<string, r
     const [, end, ...rest] = key.split('/')
     if (end === undefined || rest.length > 0) continue
     const name = end.toLowerCase().replaceAll('-', '_')
-    // Others than these cannot be names of labels, and would keep the rest from being shown.
+    // An invalid metric label would break the whole page.
     if (!/^[a-z_][a-z0-9_]*$/.test(name) || own.includes(name) || name === 'resource_type') continue
     keys.set(name, [...(keys.get(name) ?? []), key])
   }
   return keys
 }
 
-/** Names of all labels of series about nodes. */
 export function nodeLabelNames(providerLabels: readonly string[]): readonly string[] {
   return [...own, ...nodeLabelKeys(providerLabels).keys()]
 }
 
-/** The labels of one node; one without a value is empty. */
+/** Missing labels are empty. */
 export function nodeLabelValues(
   keys: ReadonlyMap<string, readonly string[]>,
   node: {
@@ -148,12 +147,12 @@ export function nodeLabelValues(
   return values
 }
 
-/** A resource as metrics spell it: `ephemeral_storage`, `nvidia.com/gpu`. */
+/** Resource name in metrics: `ephemeral_storage`, `nvidia.com/gpu`. */
 export function resourceLabel(resource: string): string {
   return resource.toLowerCase().replaceAll('-', '_')
 }
 
-/** An amount in canonical units as metrics show it: cores for `cpu`. */
+/** Amount in metrics: cores for `cpu`. */
 export function shownAmount(resource: string, amount: number): number {
   return resource === 'cpu' ? amount / 1000 : amount
 }

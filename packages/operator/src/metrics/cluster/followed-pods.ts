@@ -131,13 +131,13 @@ export function seconds(fromMs: number, untilMs: number): number {
   return Math.max(0, untilMs - fromMs) / 1000
 }
 
-interface PodPlace {
+interface PodNode {
   readonly node: Node | undefined
   readonly isManaged: boolean
 }
 
 /** Labels of `karpenter_pods_state`; unknown values are empty. */
-function podLabels(pod: Pod, { node, isManaged }: PodPlace): Readonly<Record<string, string>> {
+function podLabels(pod: Pod, { node, isManaged }: PodNode): Readonly<Record<string, string>> {
   const { metadata, spec, status } = pod
   const nodeName = spec.nodeName ?? ''
   return {

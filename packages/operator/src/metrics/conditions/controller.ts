@@ -36,7 +36,7 @@ import type { Caches } from '../../state/caches.ts'
 import type { Metrics } from '../metrics.ts'
 import type { Settings } from '../../settings.ts'
 
-export interface StatusOptions<T extends KubeObject> extends ConditionMetricsOptions {
+interface StatusOptions<T extends KubeObject> extends ConditionMetricsOptions {
   readonly name: string
   readonly cache: Cache<T>
   readonly kind: KindLabels
@@ -47,7 +47,7 @@ export interface StatusOptions<T extends KubeObject> extends ConditionMetricsOpt
   readonly events: EventRecorder
 }
 
-export class StatusConditions<T extends KubeObject> implements ControllerSpec {
+class StatusConditions<T extends KubeObject> implements ControllerSpec {
   readonly name: string
   readonly concurrency = { least: 10, most: 10 }
   readonly #options: StatusOptions<T>
@@ -93,13 +93,13 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
     this.#metrics.show(after)
     for (const transition of transitionsOf(before?.conditions ?? [], conditions)) {
       this.#metrics.transition(object, transition)
-      this.#tell(object, transition)
+      this.#recordTransition(object, transition)
     }
-    if (before !== undefined) this.#tellFinalized(object, finalizersOf(before.object), finalizersOf(object))
+    if (before !== undefined) this.#recordFinalized(object, finalizersOf(before.object), finalizersOf(object))
   }
 
   #gone(object: KubeObject): void {
-    this.#tellFinalized(object, finalizersOf(object), [])
+    this.#recordFinalized(object, finalizersOf(object), [])
     const { uid, deletionTimestamp } = object.metadata
     const left = this.#left.get(keyOf(object.metadata))?.metadata
     const askedAt = left?.uid === uid ? left?.deletionTimestamp : deletionTimestamp
@@ -109,7 +109,7 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
   }
 
   /** No event for the first sight of a condition: the status before is unknown. */
-  #tell(object: T, { from, to }: Transition): void {
+  #recordTransition(object: T, { from, to }: Transition): void {
     if (from === undefined) return
     const { type, status, reason, message } = to
     this.#options.events.record({
@@ -120,7 +120,7 @@ export class StatusConditions<T extends KubeObject> implements ControllerSpec {
     })
   }
 
-  #tellFinalized(object: KubeObject, before: readonly string[], after: readonly string[]): void {
+  #recordFinalized(object: KubeObject, before: readonly string[], after: readonly string[]): void {
     for (const finalizer of before) {
       if (after.includes(finalizer)) continue
       const message = `Finalizer ${finalizer} was removed`

@@ -69,7 +69,7 @@ export type Margins = Readonly<Record<string, number>>
 
 export class NodeEvidence {
   readonly #clock: Pick<Clock, 'now'>
-  readonly #caches: WhatNodesAreMadeFrom
+  readonly #caches: NodeTemplates
   /** By workload, then NodePool. */
   readonly #useless = new Map<string, Map<string, UselessNode>>()
   readonly #margins = new Map<string, { readonly margins: Margins; readonly untilMs: number }>()
@@ -82,7 +82,7 @@ export class NodeEvidence {
   /** Names of NodePools with changed evidence. */
   readonly changes: Listeners<string> = new Listeners()
 
-  constructor(caches: WhatNodesAreMadeFrom, clock: Pick<Clock, 'now'>) {
+  constructor(caches: NodeTemplates, clock: Pick<Clock, 'now'>) {
     this.#clock = clock
     this.#caches = caches
     for (const cache of [caches.nodePools, caches.daemonSets, ...caches.nodeClasses])
@@ -91,7 +91,7 @@ export class NodeEvidence {
       })
   }
 
-  #groundNow(): string {
+  #currentGround(): string {
     this.#ground ??= groundOf(this.#caches)
     return this.#ground
   }
@@ -115,7 +115,7 @@ export class NodeEvidence {
       pod: `${pod.metadata.namespace ?? ''}/${pod.metadata.name}`,
       failures,
       untilMs: now + holdMs,
-      ground: this.#groundNow(),
+      ground: this.#currentGround(),
     }
     this.#put(entry)
     this.changes.notify(entry.nodePool)
@@ -170,7 +170,7 @@ export class NodeEvidence {
   }
 
   isHeld({ untilMs, ground }: UselessNode): boolean {
-    return this.#clock.now() < untilMs && ground === this.#groundNow()
+    return this.#clock.now() < untilMs && ground === this.#currentGround()
   }
 
   #heldPools(pod: Pod): ReadonlyMap<string, UselessNode> {
@@ -245,9 +245,9 @@ export class NodeEvidence {
   }
 }
 
-type WhatNodesAreMadeFrom = Pick<Caches, 'daemonSets' | 'nodeClasses' | 'nodePools'>
+type NodeTemplates = Pick<Caches, 'daemonSets' | 'nodeClasses' | 'nodePools'>
 
-function groundOf({ daemonSets, nodeClasses, nodePools }: WhatNodesAreMadeFrom): string {
+function groundOf({ daemonSets, nodeClasses, nodePools }: NodeTemplates): string {
   const texts = [nodePools, daemonSets, ...nodeClasses].map((cache) =>
     cache
       .list()

@@ -16,7 +16,7 @@ export class StateNodes {
   readonly #facts: StateNodeFacts
   #all: readonly StateNode[] | undefined
   /** Index in {@link #all} by key. */
-  #places = new Map<string, number>()
+  #indexByKey = new Map<string, number>()
   /** Whether several instances have the same key. */
   #hasTwins = false
   /** Keys of instances that may have changed. */
@@ -48,18 +48,18 @@ export class StateNodes {
     const added: StateNode[] = []
     let isReordered = false
     for (const key of this.#changed) {
-      const place = this.#places.get(key)
+      const index = this.#indexByKey.get(key)
       const [now, ...more] = this.#of(key)
       if (more.length > 0) return this.#readAll()
-      if (place !== undefined && now?.name === updated[place]?.name) updated[place] = now
-      else if (place !== undefined || now !== undefined) {
+      if (index !== undefined && now?.name === updated[index]?.name) updated[index] = now
+      else if (index !== undefined || now !== undefined) {
         isReordered = true
-        if (place !== undefined) updated[place] = undefined
+        if (index !== undefined) updated[index] = undefined
         if (now !== undefined) added.push(now)
       }
     }
     const left = updated.filter((stateNode) => stateNode !== undefined)
-    if (isReordered) return this.#place([...left, ...added])
+    if (isReordered) return this.#store([...left, ...added])
     this.#all = left
     this.#changed.clear()
     return left
@@ -68,14 +68,14 @@ export class StateNodes {
   #readAll(): readonly StateNode[] {
     const { nodes, nodeClaims } = this.#caches
     const keys = new Set([...nodeClaims.list().map(keyOfClaim), ...nodes.list().map(keyOfNode)])
-    return this.#place([...keys].flatMap((key) => this.#of(key)))
+    return this.#store([...keys].flatMap((key) => this.#of(key)))
   }
 
-  #place(stateNodes: readonly StateNode[]): readonly StateNode[] {
+  #store(stateNodes: readonly StateNode[]): readonly StateNode[] {
     const all = stateNodes.toSorted(byName)
     this.#all = all
-    this.#places = new Map(all.map(({ providerID }, place) => [providerID, place]))
-    this.#hasTwins = this.#places.size < all.length
+    this.#indexByKey = new Map(all.map(({ providerID }, index) => [providerID, index]))
+    this.#hasTwins = this.#indexByKey.size < all.length
     this.#changed.clear()
     return all
   }

@@ -18,7 +18,7 @@ export interface PodDecision {
   readonly warnedMs?: number
 }
 
-export interface PodPlace {
+export interface PodPlacement {
   readonly nodeClaim: string | undefined
   /** Whether nodes of the NodePool are known to register. */
   readonly isPoolHealthy: boolean
@@ -39,7 +39,7 @@ export class PodDecisions {
   }
 
   /** @returns milliseconds from first seen to first decided, the first time only. */
-  placed(uid: string, { nodeClaim, isPoolHealthy }: PodPlace, nowMs: number): number | undefined {
+  placed(uid: string, { nodeClaim, isPoolHealthy }: PodPlacement, nowMs: number): number | undefined {
     const before = this.get(uid)
     const { failure: _, nodeClaim: __, schedulableHealthyMs, ...kept } = before
     this.#decisions.set(uid, {

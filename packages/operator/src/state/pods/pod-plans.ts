@@ -80,7 +80,7 @@ export class PodPlans {
     const plan = this.#plans.get(uid)
     if (plan === undefined || this.#clock.now() - plan.madeMs < this.#maxAgeMs) return plan
     this.drop(uid)
-    this.#tell([uid])
+    this.#notifyDropped([uid])
     return undefined
   }
 
@@ -142,7 +142,7 @@ export class PodPlans {
     const planned = uids.filter((uid) => this.#plans.has(uid))
     if (planned.length === 0) return
     for (const uid of planned) this.drop(uid)
-    this.#tell(planned)
+    this.#notifyDropped(planned)
   }
 
   /** Removes the plans for a deleted target. @param isQuiet without notification. */
@@ -154,7 +154,7 @@ export class PodPlans {
     const uids = this.podsOf(target)
     if (uids.length === 0) return
     for (const uid of uids) this.drop(uid)
-    if (!isQuiet) this.#tell(uids)
+    if (!isQuiet) this.#notifyDropped(uids)
   }
 
   /** Calls the listener with pods whose plan was removed. @returns the unsubscriber. */
@@ -180,7 +180,7 @@ export class PodPlans {
     this.#written.delete(uid)
   }
 
-  #tell(uids: readonly string[]): void {
+  #notifyDropped(uids: readonly string[]): void {
     for (const listener of this.#listeners) listener(uids)
   }
 }

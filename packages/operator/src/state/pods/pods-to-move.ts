@@ -84,7 +84,7 @@ export class PodsOnNodes {
     )
   }
 
-  /** So that nobody is answered with a pod as it was. */
+  /** Replaces the old object of an unchanged pod in the memo. */
   #replace(old: Pod, pod: Pod): void {
     const name = nodeNameOf(pod)
     const known = this.#known.get(name)
