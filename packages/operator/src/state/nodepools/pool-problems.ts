@@ -16,7 +16,15 @@ import type { PoolRules } from '@tenon/provider'
 import { perObject } from '@tenon/runtime'
 import { modeAnnotation, modeProblem, observeMode } from './observed-pools.ts'
 import { unreadableText } from '../readable.ts'
-import { allowsAbsence, anyValue, has, oneOf, requirementsOf, valueSet, type ValueSet } from '@tenon/engine/objects'
+import {
+  allowsAbsence,
+  anyValue,
+  has,
+  oneOf,
+  requirementsOf,
+  valueSet,
+  type ValueSet,
+} from '@tenon/engine/objects'
 
 const restrictedDomain = 'karpenter.sh'
 const maxInt64 = 9_223_372_036_854_775_807n
