@@ -42,7 +42,6 @@ export type {
 export type { Action, ActionPort, ActionRequest, PlannedAction, Target } from './actions/request.ts'
 export { type ConsoleServer, type LiveView, serveConsole } from './server/console-server.ts'
 export { followSnapshots, snapshotView } from './server/snapshot-view.ts'
-export { type ControllerPages, followController } from './sources/controller.ts'
 export { followCluster } from './sources/live.ts'
 export { keepYoungSpaceSmall } from './sources/young-space.ts'
 export { snapshotEvents } from './sources/snapshot.ts'

@@ -1,11 +1,11 @@
 /** A running cluster as the source of the viewer and of the page: objects with the user's rights, and what the controller tells (console.md 1). */
 import { karpenterKinds } from '@tenon/api'
-import { followCluster, followController, type SourceEvent } from '@tenon/console'
+import { followCluster, type SourceEvent } from '@tenon/console'
 import { knownCatalogue } from '../../source/catalogue.ts'
 import type { Io } from '../../io.ts'
-import { entriesIn } from '../journal/entries.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
 import { reachController, whyNot } from '../../source/controller.ts'
+import { followController } from '../../source/followed-controller.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
 import { labelSelectorOf } from '../../kubectl/selectors.ts'
 
@@ -45,7 +45,6 @@ export async function followLive(
   void followController(
     {
       clock,
-      entriesIn,
       tell,
       reach: async (until) => {
         const reached = await reachController(flags, connection, until)

@@ -6,7 +6,7 @@ import { crc32 } from 'node:zlib'
 import type { Journal } from '@tenon/operator'
 import { entryFrom } from '@tenon/operator/objects'
 import type { Logger } from '@tenon/runtime'
-import { linesOf } from '../journal/entries.ts'
+import { linesOf } from '../../source/journal-lines.ts'
 
 const mebibyte = 1024 * 1024
 /** What a line may take; entries are far shorter. */

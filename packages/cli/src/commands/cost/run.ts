@@ -2,8 +2,7 @@
 import { karpenterKinds, parseDuration } from '@tenon/api'
 import type { CostDimension, Snapshot } from '@tenon/ask'
 import { costReport, hoursPerMonth, ofKind, pricedInstances, PriceList, spentReport } from '@tenon/ask/cost'
-import { entryFrom, type JournalEntry } from '@tenon/operator/objects'
-import { readText } from '@tenon/runtime'
+import type { JournalEntry } from '@tenon/operator'
 import { costObject, costLines, spentLines, spentObject } from './print.ts'
 import { CliError, KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
@@ -14,6 +13,7 @@ import type { OutputFlags, SourceFlags } from '../../kubectl/flags.ts'
 import { formatOf, type ObjectFormat } from '../../kubectl/output/format.ts'
 import { printObjects } from '../../kubectl/output/objects.ts'
 import { TableWriter } from '../../kubectl/output/table.ts'
+import { journalOf } from '../../source/controller-pages.ts'
 import { controllerSnapshot } from '../../source/snapshot.ts'
 import { snapshotFile } from '../../source/snapshot-file.ts'
 
@@ -31,7 +31,7 @@ export async function runCost(io: Io, flags: CostFlags): Promise<void> {
   if (sinceMs !== undefined) {
     await onController(io, flags, async (reach) => {
       const snapshot = await controllerSnapshot(reach, io.interrupted)
-      const entries = await journalOf(reach, sinceMs, io)
+      const entries = await journalOf(reach, io.interrupted, sinceMs)
       printSpent(io, { format, table }, spentIn(snapshot, entries, sinceMs))
     })
     return
@@ -85,15 +85,6 @@ function spentIn(snapshot: Snapshot, entries: readonly JournalEntry[], sinceMs: 
   }))
   const toMs = snapshot.takenAtMs
   return { ...currencyOf(snapshot), report: spentReport(present, entries, { fromMs: toMs - sinceMs, toMs }) }
-}
-
-async function journalOf(reach: ControllerReach, sinceMs: number, io: Io): Promise<readonly JournalEntry[]> {
-  const seconds = Math.ceil(sinceMs / 1000)
-  const text = await readText(await reach.get(`/debug/journal?since=${seconds}s`, io.interrupted))
-  return text.split('\n').flatMap((line) => {
-    const read = line === '' ? undefined : entryFrom(line)
-    return read !== undefined && 'entry' in read ? [read.entry] : []
-  })
 }
 
 function currencyOf({ cloud }: Snapshot): { readonly currency?: string } {

@@ -11,13 +11,13 @@ import {
 import type { Snapshot } from '@tenon/ask'
 import { costReport, ofKind, pricedInstances, PriceList } from '@tenon/ask/cost'
 import { isKubeError } from '@tenon/kube'
-import type { ClaimPrices, NodeDecision } from '@tenon/operator'
-import { readText } from '@tenon/runtime'
+import type { NodeDecision } from '@tenon/operator'
 import type { Io } from '../../io.ts'
 import type { ClusterConnection } from '../../kubectl/connection.ts'
 import type { SourceFlags } from '../../kubectl/flags.ts'
 import { type NamedKind, nodeKind } from '../../kubectl/kinds.ts'
 import { reachOrTell } from '../../source/controller.ts'
+import { pageOf } from '../../source/controller-pages.ts'
 
 /** Facts of one moment. */
 export interface Facts {
@@ -67,10 +67,8 @@ export async function liveFacts(
 ): Promise<Facts> {
   const reach = await reachOrTell(io, flags, connection, 'prices and reasons')
   const pods = asked.has(nodeKind) ? await podsOf(io, connection) : undefined
-  const page = async <T>(path: string): Promise<T | undefined> =>
-    reach && (JSON.parse(await readText(await reach.get(path, io.interrupted))) as T)
-  const prices = await page<ClaimPrices>('/debug/prices')
-  const decided = await page<{ readonly decisions: readonly NodeDecision[] }>('/debug/decisions')
+  const prices = reach && (await pageOf(reach, '/debug/prices', io.interrupted))
+  const decided = reach && (await pageOf(reach, '/debug/decisions', io.interrupted))
   const nowMs = connection.clock.now()
   const claims = await claimsOf(connection, io.interrupted)
   const byClaim = new Map(prices?.nodeClaims.map(({ name, pricePerHour }) => [name, pricePerHour]))

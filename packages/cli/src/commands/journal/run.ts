@@ -9,9 +9,9 @@ import { SystemClock } from '@tenon/runtime'
 import { KubectlError } from '../../errors.ts'
 import type { Io } from '../../io.ts'
 import { entryColumns, objectOf, savingsColumns } from './entry-table.ts'
-import { entriesIn } from './entries.ts'
 import { type ClusterConnection, onCluster } from '../../kubectl/connection.ts'
 import { type ControllerReach, reachController } from '../../source/controller.ts'
+import { followedJournal, journalOf } from '../../source/controller-pages.ts'
 import type { ListFlags, SourceFlags, WatchFlags } from '../../kubectl/flags.ts'
 import { type Format, formatOf } from '../../kubectl/output/format.ts'
 import { printObjects } from '../../kubectl/output/objects.ts'
@@ -75,7 +75,7 @@ async function reached(
 
 async function print(io: Io, flags: JournalFlags, output: Output, reach: ControllerReach): Promise<void> {
   // All of it: what a node was called before is told earlier.
-  const known = await collected(await reach.get('/debug/journal', io.interrupted))
+  const known = await journalOf(reach, io.interrupted)
   if (flags.savings === true) {
     printSavings(io, known, output.nowMs(), flags)
     return
@@ -108,11 +108,9 @@ async function follow(
   },
   tell: (entry: JournalEntry) => void,
 ): Promise<void> {
-  const since = after === undefined ? '' : `&since=${encodeURIComponent(after.at)}`
   let isNew = after === undefined
   try {
-    const body = await reach.get(`/debug/journal?follow=true${since}`, io.interrupted)
-    for await (const entry of entriesIn(body)) {
+    for await (const entry of followedJournal(reach, after, io.interrupted)) {
       if (isNew && selector.accepts(entry)) tell(entry)
       // Of one moment there may be several; they come in the same order.
       isNew ||= entry.id === after?.id
@@ -161,10 +159,4 @@ function printSavings(io: Io, entries: readonly JournalEntry[], nowMs: number, f
     return
   }
   new TableWriter(io.out).write(tableLines(savingsColumns, days, { noHeaders: flags.headers === false }))
-}
-
-async function collected(body: AsyncIterable<Uint8Array>): Promise<readonly JournalEntry[]> {
-  const entries: JournalEntry[] = []
-  for await (const entry of entriesIn(body)) entries.push(entry)
-  return entries
 }

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventLoopTurns, oneChunk, VirtualClock } from '@tenon/runtime'
-import type { SourceEvent } from '../model/event.ts'
-import { followController } from './controller.ts'
+import type { SourceEvent } from '@tenon/console'
+import { followController } from './followed-controller.ts'
 
 async function* bytesOf(text: string): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const part of oneChunk(text)) yield Buffer.from(part)
-}
-
-async function* noEntries(body: AsyncIterable<unknown>): AsyncGenerator<never, void, undefined> {
-  for await (const _ of body) yield* []
 }
 
 /** Bytes of a page that goes on, and says nothing. */
@@ -29,7 +25,6 @@ test('CON-7 pages of the controller that say what they said before are not told 
     {
       clock,
       tell: ({ kind }) => told.push(kind),
-      entriesIn: noEntries,
       reach: () =>
         Promise.resolve({
           get: (path: string, signal?: AbortSignal) => {

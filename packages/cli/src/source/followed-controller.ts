@@ -1,19 +1,13 @@
-/** What the leading Tenon tells beside the objects: prices, verdicts on nodes, the journal (console.md 1). */
+/** Follows what the leading controller tells, for the viewer and the page (console.md 1). */
 import type { TakenCatalogues } from '@tenon/ask'
-import type { ClaimPrices, JournalEntry, NodeDecision } from '@tenon/operator'
+import type { SourceEvent } from '@tenon/console'
 import { type Clock, eventLoopTurns, messageOf, readText } from '@tenon/runtime'
-import type { SourceEvent } from '../model/event.ts'
+import { type ControllerPages, followedJournal, journalOf, type PageValues } from './controller-pages.ts'
 
-/** Pages of a controller's debug port. */
-export interface ControllerPages {
-  get(path: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>>
-}
-
-export interface ControllerOptions {
+interface ControllerOptions {
   readonly clock: Clock
   /** Finds the controller; a sentence when there is none. Who finds none tells prices from elsewhere. */
   readonly reach: (signal: AbortSignal) => Promise<ControllerPages | string>
-  readonly entriesIn: (body: AsyncIterable<Uint8Array>) => AsyncIterable<JournalEntry>
   readonly tell: (event: SourceEvent) => void
 }
 
@@ -51,16 +45,13 @@ async function attended(
 
 async function journal(
   pages: ControllerPages,
-  { tell, entriesIn }: ControllerOptions,
+  { tell }: ControllerOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const known: JournalEntry[] = []
-  for await (const entry of entriesIn(await pages.get('/debug/journal', signal))) known.push(entry)
+  const known = await journalOf(pages, signal)
   tell({ kind: 'journal', entries: known })
-  const last = known.at(-1)
-  const since = last === undefined ? '' : `&since=${encodeURIComponent(last.at)}`
-  const body = await pages.get(`/debug/journal?follow=true${since}`, signal)
-  for await (const entry of entriesIn(body)) tell({ kind: 'journal', entries: [entry] })
+  for await (const entry of followedJournal(pages, known.at(-1), signal))
+    tell({ kind: 'journal', entries: [entry] })
 }
 
 async function polled(
@@ -70,8 +61,8 @@ async function polled(
 ): Promise<void> {
   const read = async (path: string) => await readText(await pages.get(path, signal))
   const catalogue = new CatalogueReader(read, tell)
-  const prices = new ChangedPage<ClaimPrices>('/debug/prices', read)
-  const verdicts = new ChangedPage<{ readonly decisions: readonly NodeDecision[] }>('/debug/decisions', read)
+  const prices = new ChangedPage('/debug/prices', read)
+  const verdicts = new ChangedPage('/debug/decisions', read)
   while (!signal.aborted) {
     const priced = await prices.read()
     if (priced !== undefined) tell({ kind: 'prices', prices: priced })
@@ -84,23 +75,23 @@ async function polled(
 }
 
 /** A page that is read again and again; with thousands of nodes it takes a while to parse. */
-class ChangedPage<T> {
-  readonly #path: string
+class ChangedPage<P extends keyof PageValues> {
+  readonly #path: P
   readonly #read: (path: string) => Promise<string>
   #text: string | undefined
 
-  constructor(path: string, read: (path: string) => Promise<string>) {
+  constructor(path: P, read: (path: string) => Promise<string>) {
     this.#path = path
     this.#read = read
   }
 
   /** @returns undefined when it says the same as before. */
-  async read(): Promise<T | undefined> {
+  async read(): Promise<PageValues[P] | undefined> {
     const text = await this.#read(this.#path)
     if (text === this.#text) return undefined
     // Others have their turn before what takes long, and after it.
     await eventLoopTurns.next()
-    const value = JSON.parse(text) as T
+    const value = JSON.parse(text) as PageValues[P]
     await eventLoopTurns.next()
     this.#text = text
     return value
